@@ -1,0 +1,158 @@
+import { config, type Observable, Subject, takeUntil } from 'rxjs';
+import { z } from 'zod';
+import { defineTopic, type Topic } from './topic.ts';
+
+/** What a subscriber receives: the payload and where it stands in its story. */
+export interface Envelope<T = unknown> {
+  readonly topic: string;
+  readonly payload: T;
+  /** The story this message belongs to; every record that follows from it bears the same id. */
+  readonly correlation: string;
+  /** The seq of the record that led to this message, when one did. */
+  readonly cause?: number;
+  /**
+   * Secret-bearing bodies, already sealed, that must be stored in the same transaction as the record this
+   * message becomes. Never serialised with the payload.
+   */
+  readonly blobs?: ReadonlyMap<string, Uint8Array>;
+}
+
+/** What a publisher may say beside the payload. */
+export interface PublishMeta {
+  readonly correlation?: string;
+  readonly cause?: number;
+  readonly blobs?: ReadonlyMap<string, Uint8Array>;
+}
+
+export interface SubscriberFailure {
+  /** Whose subscription or message it was. */
+  owner: string;
+  topic: string;
+  /** `subscriber` when a listener threw, `payload` when the message failed its topic's schema. */
+  fault: 'subscriber' | 'payload';
+  message: string;
+}
+
+/** Reports a subscriber that threw, or a message that was refused. The bus itself goes on. */
+export const subscriberFailed: Topic<SubscriberFailure> = defineTopic(
+  'bus.subscriber_failed',
+  z.object({
+    owner: z.string(),
+    topic: z.string(),
+    fault: z.enum(['subscriber', 'payload']),
+    message: z.string(),
+  }),
+  'A subscriber threw, or a published payload did not fit its topic.',
+);
+
+/** A stack of nested publishes deeper than this is a loop of subscribers that answer each other. */
+const MAX_DEPTH = 64;
+
+/**
+ * The process's one message bus (C1). Delivery is synchronous and in order; a throw of one subscriber reaches
+ * neither the publisher nor the other subscribers, but the topic `bus.subscriber_failed`.
+ */
+export class Bus {
+  readonly #newCorrelation: () => string;
+  readonly #subjects = new Map<string, Subject<Envelope>>();
+  readonly #owners = new Map<string, Subject<void>>();
+  #depth = 0;
+
+  /** @param newCorrelation makes the id of a story that starts here; ids must be time-ordered */
+  constructor(newCorrelation: () => string) {
+    this.#newCorrelation = newCorrelation;
+    // RxJS throws what an observer threw on a later turn, which would end the process; this is its hook for that.
+    config.onUnhandledError = (error) => this.#failed('stream', 'unknown', error);
+  }
+
+  /**
+   * Validates and delivers. Never throws: a payload that fails its schema is reported on
+   * `bus.subscriber_failed` and dropped.
+   *
+   * @returns the correlation id under which the message went out
+   */
+  publish<T>(topic: Topic<T>, payload: T, meta: PublishMeta = {}): string {
+    const correlation = meta.correlation ?? this.#newCorrelation();
+    const parsed = topic.schema.safeParse(payload);
+    if (!parsed.success) {
+      this.#report({
+        owner: 'publisher',
+        topic: topic.name,
+        fault: 'payload',
+        message: issues(parsed.error),
+      });
+      return correlation;
+    }
+    if (this.#depth >= MAX_DEPTH) {
+      const message = `nested deeper than ${MAX_DEPTH} publishes: subscribers answer each other in a loop`;
+      this.#report({ owner: 'publisher', topic: topic.name, fault: 'payload', message });
+      return correlation;
+    }
+    this.#depth += 1;
+    try {
+      this.#subjects.get(topic.name)?.next({ ...meta, topic: topic.name, payload: parsed.data, correlation });
+    } finally {
+      this.#depth -= 1;
+    }
+    return correlation;
+  }
+
+  /**
+   * A topic as an RxJS stream, for composition; it completes when its owner is released. An observer that
+   * throws is isolated and reported as owner `stream`: give `subscribe` a listener to see a name there.
+   *
+   * @param owner whose subscription this is, for `release`
+   */
+  stream<T>(topic: Topic<T>, owner: string): Observable<Envelope<T>> {
+    return this.#subject<T>(topic).pipe(takeUntil(this.#released(owner)));
+  }
+
+  /**
+   * Calls `listener` for each message until `release(owner)` or the returned function is called. A throw, or a
+   * rejection of the promise it returns, is isolated and reported under the owner's name.
+   */
+  subscribe<T>(topic: Topic<T>, owner: string, listener: (envelope: Envelope<T>) => unknown): () => void {
+    // The listener has its own guard: RxJS would report its throw on a later turn, without a name.
+    const subscription = this.stream(topic, owner).subscribe((envelope) => {
+      try {
+        const result = listener(envelope);
+        if (result instanceof Promise) result.catch((error) => this.#failed(owner, topic.name, error));
+      } catch (error) {
+        this.#failed(owner, topic.name, error);
+      }
+    });
+    return () => subscription.unsubscribe();
+  }
+
+  /** Ends every subscription of an owner; a plugin that stops leaves no listener behind. */
+  release(owner: string): void {
+    this.#owners.get(owner)?.next();
+    this.#owners.delete(owner);
+  }
+
+  #subject<T>(topic: Topic<T>): Subject<Envelope<T>> {
+    const subject = this.#subjects.get(topic.name) ?? new Subject<Envelope>();
+    this.#subjects.set(topic.name, subject);
+    return subject as unknown as Subject<Envelope<T>>;
+  }
+
+  #released(owner: string): Subject<void> {
+    const released = this.#owners.get(owner) ?? new Subject<void>();
+    this.#owners.set(owner, released);
+    return released;
+  }
+
+  #failed(owner: string, topic: string, error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error);
+    this.#report({ owner, topic, fault: 'subscriber', message });
+  }
+
+  /** A listener of the failure topic that fails itself is not reported again: that would never end. */
+  #report(failure: SubscriberFailure): void {
+    if (failure.topic !== subscriberFailed.name) this.publish(subscriberFailed, failure);
+  }
+}
+
+function issues(error: z.ZodError): string {
+  return error.issues.map((issue) => `${issue.path.join('.') || 'payload'}: ${issue.message}`).join('; ');
+}

@@ -1,0 +1,24 @@
+import type { ZodType } from 'zod';
+
+/** A named, typed channel of the bus. Two topics of one name are one topic; the schema guards every message. */
+export interface Topic<T = unknown> {
+  /** Dotted and lower-case, e.g. `router.iface_change_applied`. */
+  readonly name: string;
+  readonly schema: ZodType<T>;
+  /** One sentence for `holdfast graph` and the reference. */
+  readonly summary: string;
+}
+
+/** The message type that a topic carries. */
+export type PayloadOf<T> = T extends Topic<infer P> ? P : never;
+
+/**
+ * Declares a topic (DESIGN: one flow, step 1).
+ *
+ * @param name dotted lower-case name, unique in the process
+ * @param schema guards every published payload; a payload that fails it is reported, never delivered
+ * @param summary what a message means, in one sentence
+ */
+export function defineTopic<T>(name: string, schema: ZodType<T>, summary: string): Topic<T> {
+  return Object.freeze({ name, schema, summary });
+}

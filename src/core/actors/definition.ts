@@ -1,0 +1,37 @@
+import type { AnyStateMachine } from 'xstate';
+import type { Json } from '../json.ts';
+import type { LogEvent } from '../log/record.ts';
+
+/** How soon a transition's record must be durable before its effects run (C2). */
+export type Durability = 'sync' | 'batched';
+
+/** Everything the actor system needs to know of a type of actor. The whole contract. */
+export interface ActorDefinition {
+  /** Dotted type, e.g. `router.reconciler`; an actor is addressed `<type>/<key>`. */
+  readonly type: string;
+  /** A pure machine of `src/machines`, or of a plugin's own. */
+  readonly machine: AnyStateMachine;
+  /** Version of the machine's meaning; raise it when recorded events would decide differently. */
+  readonly version: number;
+  /** `sync` unless a crash may cost the last moments of this actor. */
+  readonly durability?: Durability;
+  /** Input of an actor that is first met by its key; it is recorded with the `init` event. */
+  readonly input?: (key: string) => Json;
+  /** Turns an event recorded under an older version into today's shape. */
+  readonly upcast?: (event: LogEvent, fromVersion: number) => LogEvent;
+}
+
+/**
+ * Declares a type of actor (DESIGN: actors). Its effects are not listed: they are the plain named actions of the
+ * machine's `setup`.
+ */
+export function defineActor(definition: ActorDefinition): ActorDefinition {
+  return Object.freeze({ durability: 'sync', ...definition });
+}
+
+/** The effect types a machine may ask for: its named actions that are not XState's own (`assign`). */
+export function effectTypes(machine: AnyStateMachine): string[] {
+  return Object.entries(machine.implementations.actions)
+    .filter(([, action]) => typeof action === 'function' && !('resolve' in action))
+    .map(([type]) => type);
+}

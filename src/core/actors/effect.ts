@@ -1,0 +1,52 @@
+import type { EffectId, EpochMs, Seq } from '../ids.ts';
+import type { Blobs } from '../log/event-log.ts';
+import type { LogEvent } from '../log/record.ts';
+
+/** What an effect handler is told beside the parameters. */
+export interface EffectContext {
+  /** `<seq>.<index>`, the same again when the effect is retried after a crash: use it as idempotency key. */
+  readonly id: EffectId;
+  /** The record that asked, and when it was made. */
+  readonly cause: Seq;
+  readonly at: EpochMs;
+  readonly actor: string;
+  readonly correlation: string;
+  /** Aborted at the effect's deadline and when the runtime stops. */
+  readonly signal: AbortSignal;
+  /** True when a crash interrupted the first run: its result is unknown. */
+  readonly recovered: boolean;
+}
+
+/** The outcome of an effect: an event for the actor that asked, with bodies to store beside it. */
+export type EffectOutcome = LogEvent | { readonly event: LogEvent; readonly blobs: Blobs };
+
+/**
+ * Carries out one type of effect by calling adapters. Returning nothing means "done, nothing to report": the
+ * actor gets `effect.done`. A throw becomes `effect.failed` with the error's code.
+ */
+export type EffectHandler<P = unknown> = (
+  params: P,
+  context: EffectContext,
+) => EffectOutcome | undefined | Promise<EffectOutcome | undefined> | Promise<void> | void;
+
+export interface EffectOptions {
+  /**
+   * After a crash between "asked" and "answered": `retry` runs the handler again with the same id (it must be
+   * idempotent), `fail` gives the actor `effect.lost` and lets it decide.
+   */
+  readonly onRecovery: 'retry' | 'fail';
+  /** Milliseconds until the effect is given up as `effect.failed` with HF_EFFECT_TIMEOUT; 30,000 unless set. */
+  readonly deadlineMs?: number;
+  /** The adapter called, for `holdfast graph`. */
+  readonly adapter?: string;
+}
+
+export interface EffectRegistration extends EffectOptions {
+  readonly type: string;
+  readonly handler: EffectHandler<never>;
+}
+
+/** Outcome events that the effect dispatcher makes itself. */
+export const EFFECT_DONE = 'effect.done';
+export const EFFECT_FAILED = 'effect.failed';
+export const EFFECT_LOST = 'effect.lost';

@@ -1,0 +1,290 @@
+/** One row of the table. `{name}` is filled from the error's details. */
+export interface ErrorEntry {
+  /** What happened, as one sentence. */
+  readonly what: string;
+  /** What to do about it, as one sentence. */
+  readonly mend: string;
+  /** HTTP status when the error ends a request. */
+  readonly status: number;
+}
+
+const entry = (status: number, what: string, mend: string): ErrorEntry => ({ status, what, mend });
+
+/**
+ * Every error that a person can meet. `docs/errors.md` is generated from this table, and a test proves that the
+ * table, the page and the codes thrown in `src/` agree.
+ */
+export const errorTable = {
+  HF_INTERNAL: entry(
+    500,
+    'Something failed that Holdfast did not foresee.',
+    'Look for the same correlation id in the log lines; if it repeats, report it with `holdfast log show`.',
+  ),
+
+  // Configuration
+  HF_CONFIG_NOT_FOUND: entry(
+    500,
+    'There is no configuration at {file}.',
+    'Run the command where plugins.config.ts lies, or name it with --config FILE.',
+  ),
+  HF_CONFIG_LOAD: entry(
+    500,
+    '{file} could not be loaded: {reason}.',
+    'Mend the file; `npm run types` shows type errors in it.',
+  ),
+  HF_CONFIG_OPTION: entry(
+    500,
+    '{file}: plugin {plugin}, option {option}: {reason}.',
+    'Correct the option in {file}.{hint}',
+  ),
+  HF_CONFIG_PLUGIN: entry(500, '{file}: {reason}.', 'Correct the plugin list in {file}.'),
+  HF_CONFIG_ENV: entry(
+    500,
+    '{name} holds a value that cannot be used: {reason}.',
+    'Correct or unset {name}.',
+  ),
+  HF_CONFIG_SECRET_MODE: entry(
+    500,
+    'The secret file {file} may be read by others (mode {mode}).',
+    'Run `chmod 600 {file}` and consider the secret leaked: rotate it.',
+  ),
+  HF_CONFIG_SECRET_INVALID: entry(
+    500,
+    'The secret file {file} does not hold what it should: {reason}.',
+    'Restore the file from a backup; what was sealed with it cannot be read without it.',
+  ),
+
+  // Plugins
+  HF_PLUGIN_MISSING: entry(
+    500,
+    'Plugin {plugin} needs {token}, which no enabled plugin provides.',
+    'Add a plugin that provides {token} to plugins.config.ts, or remove {plugin}.',
+  ),
+  HF_PLUGIN_CYCLE: entry(
+    500,
+    'Plugins need each other in a circle: {cycle}.',
+    'Split what one of them provides, so that the circle opens.',
+  ),
+  HF_PLUGIN_CONFLICT: entry(
+    500,
+    '{what} is declared by both {first} and {second}.',
+    'Keep one of the two plugins in plugins.config.ts, or rename what they share.',
+  ),
+  HF_PLUGIN_DEADLINE: entry(
+    500,
+    'Plugin {plugin} did not finish its {phase} within {ms} ms.',
+    'Look at what {plugin} waits for; its own log lines carry plugin={plugin}.',
+  ),
+  HF_PLUGIN_FAILED: entry(
+    500,
+    'Plugin {plugin} failed in its {phase}: {reason}.',
+    "Mend the cause; with onFailure 'continue' the rest would run without it.",
+  ),
+  HF_PLUGIN_FROZEN: entry(
+    500,
+    'Plugin {plugin} tried to declare {what} after boot.',
+    'Declare in register(); start() and later may only use what was declared.',
+  ),
+  HF_EFFECT_UNHANDLED: entry(
+    500,
+    'Actor type {actor} asks for effect {effect}, which no plugin handles.',
+    'Enable the plugin that registers {effect}, or remove the actor.',
+  ),
+  HF_ROUTE_TARGET: entry(
+    500,
+    'A route of plugin {plugin} sends {topic} to actor type {actor}, which nobody registers.',
+    'Register the actor, or correct the route.',
+  ),
+
+  // Actors and machines
+  HF_ACTOR_UNKNOWN: entry(
+    500,
+    'Nothing is registered for actor {actor}.',
+    'Enable the plugin that registers this actor type, or look for a typing error in the address.',
+  ),
+  HF_ACTOR_OVERLOADED: entry(
+    503,
+    'More than {limit} events wait for the log.',
+    'Wait and try again; `holdfast status` says what the log waits for.',
+  ),
+  HF_MACHINE_CONTEXT: entry(
+    500,
+    'A machine put something into {path} that is not plain data (null, a function, a date).',
+    'Keep contexts to strings, finite numbers, booleans, arrays and objects; leave a field out instead of null.',
+  ),
+  HF_MACHINE_THREW: entry(
+    500,
+    'The machine of {actor} threw on event {event}: {reason}.',
+    'Guards and assigns must be total; the event is recorded and the state is as before.',
+  ),
+  HF_MACHINE_IMPURE: entry(
+    500,
+    'Machine {machine} uses {what}, which replay could not repeat.',
+    'Ask for an effect instead, and take its outcome as an event.',
+  ),
+  HF_MACHINE_VERSION: entry(
+    500,
+    'Actor {actor} was recorded with machine version {recorded}, this runtime has {current}.',
+    "Give the plugin's actor definition an upcaster for version {recorded}, or run the release that wrote the log.",
+  ),
+  HF_EFFECT_TIMEOUT: entry(
+    504,
+    'Effect {effect} had no outcome within {ms} ms.',
+    'Treat its result as unknown: read the system it touched before trying again.',
+  ),
+
+  // Log
+  HF_LOG_LOCKED: entry(
+    500,
+    'Data folder {dir} is in use by process {pid}.',
+    'Stop that process (kill {pid}), or start with another --data-dir.',
+  ),
+  HF_LOG_MISSING: entry(
+    500,
+    'There is no event log in {dir}.',
+    'Name the right folder with --data-dir, or start Holdfast there once.',
+  ),
+  HF_LOG_FORMAT: entry(
+    500,
+    'The log in {dir} has format {found}, this runtime reads {known}.',
+    'Use the release that wrote it, or export it there and import it here.',
+  ),
+  HF_LOG_CORRUPT: entry(
+    500,
+    'Record {seq} cannot be trusted: {reason}.',
+    'Do not run on this log; `holdfast replay verify` shows what stands before it. Restore the folder from a copy.',
+  ),
+  HF_LOG_WRITE: entry(
+    503,
+    'The log cannot be written: {reason}.',
+    'Free space on, or remount, the disk of the data folder; Holdfast goes on by itself.',
+  ),
+  HF_LOG_CLOSED: entry(503, 'The log is closed.', 'The runtime is stopping; try again when it is back.'),
+  HF_LOG_RANGE: entry(400, 'There is no record {seq}.', 'The log holds records {first} to {last}.'),
+
+  // HTTP surfaces
+  HF_HTTP_BODY_INVALID: entry(
+    400,
+    'The body is not valid JSON: {reason}.',
+    'Send one JSON document in UTF-8.',
+  ),
+  HF_HTTP_BODY_TOO_LARGE: entry(
+    413,
+    'The body is larger than {limit} bytes.',
+    'Send less, or raise the bodyLimit option of the surface.',
+  ),
+  HF_HTTP_MEDIA_TYPE: entry(
+    415,
+    'Content type {type} is not understood here.',
+    'Send the body with `content-type: application/json`.',
+  ),
+  HF_HTTP_NOT_FOUND: entry(
+    404,
+    'There is nothing at {method} {path}.',
+    'See the table of surfaces in README.md.',
+  ),
+  HF_HTTP_METHOD: entry(405, '{method} is not possible on {path}.', 'Use one of: {allow}.'),
+  HF_HTTP_HOST: entry(
+    421,
+    'The Host header names a host that this surface does not serve.',
+    'Call it by its address, or add the name to the allowedHosts option.',
+  ),
+  HF_HTTP_UNAUTHORIZED: entry(
+    401,
+    'This surface needs a bearer token.',
+    'Send `authorization: Bearer <token>` with the token configured for it.',
+  ),
+  HF_HTTP_TOKEN_REQUIRED: entry(
+    500,
+    'Surface {surface} would listen on {host}, beyond this machine, without a token.',
+    'Configure a token file for it, or bind it to 127.0.0.1.',
+  ),
+  HF_HTTP_LISTEN: entry(
+    500,
+    'Surface {surface} cannot listen on {host}:{port}: {reason}.',
+    'Stop what holds the port, or choose another with {variable} (0 means any free one).',
+  ),
+  HF_HTTP_STOPPING: entry(503, 'Holdfast is stopping.', 'Try again when it is back.'),
+  HF_HTTP_TIMEOUT: entry(
+    504,
+    'No decision was made within {ms} ms.',
+    'The result is unknown: read the state again before you repeat the request.',
+  ),
+
+  // Router
+  HF_ROUTER_NCID_MISMATCH: entry(
+    400,
+    'The posted ncid is not the current one: somebody saved in between.',
+    'Read /v1/config/active again, make the change on what you read, and post that.',
+  ),
+  HF_ROUTER_NCID_REQUIRED: entry(
+    400,
+    'The posted config has no ncid.',
+    'Read /v1/config/active and post its ncid with the change.',
+  ),
+  HF_ROUTER_TRANSACTION_PENDING: entry(
+    400,
+    'A config transaction is pending, so no other change is taken.',
+    'Commit or revert it, or wait: `holdfast status` shows its id and the seconds left.',
+  ),
+  HF_ROUTER_TRANSACTION_NONE: entry(
+    400,
+    'No config transaction is pending, or its window has passed.',
+    'Read the active config: an uncommitted change has been reverted.',
+  ),
+  HF_ROUTER_TRANSACTION_OTHER: entry(
+    400,
+    'Another transID holds the pending transaction.',
+    'Use the transID that opened it, shown by `holdfast status`.',
+  ),
+  HF_ROUTER_TRANSACTION_USED: entry(
+    400,
+    'This transID has been committed or reverted before.',
+    'Make a fresh transID for every transaction.',
+  ),
+  HF_ROUTER_REQUEST_INVALID: entry(
+    400,
+    'The request is not understood: {reason}.',
+    'Post a whole config with its ncid; transactionOp is append, commit or revert, transID a non-empty string.',
+  ),
+  HF_ROUTER_CONFIG_INVALID: entry(
+    400,
+    'The config is not valid at {path}: {reason}.',
+    'Correct that field; nothing was applied.',
+  ),
+  HF_ROUTER_BUSY: entry(
+    503,
+    'More than {limit} config writes wait for their turn.',
+    'Wait a moment, read the active config and try again.',
+  ),
+  HF_ROUTER_APPLY_FAILED: entry(
+    500,
+    'The config could not be applied: {reason}.',
+    'The previous config is in force again; correct the change and post it anew.',
+  ),
+  HF_ROUTER_INTERFACE_UNKNOWN: entry(
+    404,
+    'There is no interface {intf}.',
+    'The names are the keys under `interface` of the active config.',
+  ),
+  HF_ROUTER_UNREACHABLE: entry(
+    502,
+    'The router API did not answer: {reason}.',
+    'Check that the router runs and that HOLDFAST_ROUTER_URL points at it.',
+  ),
+
+  // Command line
+  HF_CLI_USAGE: entry(400, '{reason}', 'See `holdfast {command} --help`.'),
+  HF_CLI_NOT_RUNNING: entry(
+    503,
+    'No Holdfast runs on data folder {dir}.',
+    'Start it with `npm run up`, or name the folder with --data-dir.',
+  ),
+  HF_REPLAY_DIVERGED: entry(
+    500,
+    'Replay diverged at record {seq} of {actor}.',
+    'Compare the machine with the one that wrote the log; the report above names expected and got.',
+  ),
+} as const satisfies Record<string, ErrorEntry>;
+
+export type ErrorCode = keyof typeof errorTable;

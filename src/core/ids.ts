@@ -1,0 +1,48 @@
+import { v7 } from 'uuid';
+
+declare const brand: unique symbol;
+type Branded<T, Name extends string> = T & { readonly [brand]: Name };
+
+/** Position of a record in the log; starts at 1 and has no gaps. */
+export type Seq = Branded<number, 'Seq'>;
+/** Milliseconds since the Unix epoch. */
+export type EpochMs = Branded<number, 'EpochMs'>;
+/** `<actor type>/<key>`, e.g. `router.reconciler/eth1.20`. */
+export type ActorRef = Branded<string, 'ActorRef'>;
+/** `<seq>.<index>`: the idempotency key of an effect, and the identity of a timer. */
+export type EffectId = Branded<string, 'EffectId'>;
+/** Keyed HMAC of something secret-bearing: equal values look equal, none can be read back. */
+export type Fingerprint = Branded<string, 'Fingerprint'>;
+
+export const asSeq = (value: number): Seq => value as Seq;
+export const asEpochMs = (value: number): EpochMs => value as EpochMs;
+export const asActorRef = (value: string): ActorRef => value as ActorRef;
+
+/** The id of one effect: the record that asked, and the place in its list. */
+export function effectId(seq: number, index: number): EffectId {
+  return `${seq}.${index}` as EffectId;
+}
+
+/** @returns the seq of the record that asked for the effect */
+export function seqOfEffect(id: string): Seq {
+  return Number(id.slice(0, id.indexOf('.'))) as Seq;
+}
+
+/** @param type dotted actor type, without a slash; @param key anything, slashes included */
+export function actorRef(type: string, key: string): ActorRef {
+  return `${type}/${key}` as ActorRef;
+}
+
+/** The two parts of an actor's address; the key may hold slashes, the type does not. */
+export function parseActorRef(ref: string): { type: string; key: string } {
+  const slash = ref.indexOf('/');
+  return slash < 0 ? { type: ref, key: '' } : { type: ref.slice(0, slash), key: ref.slice(slash + 1) };
+}
+
+/**
+ * A time-ordered correlation id (UUID version 7). Random ids would scatter the correlation index and cost five
+ * times as much per insert.
+ */
+export function newCorrelation(): string {
+  return v7();
+}

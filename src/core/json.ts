@@ -1,0 +1,91 @@
+import { HoldfastError } from './errors/index.ts';
+
+/** Plain data, as it comes back from `JSON.parse`. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+export type JsonObject = { readonly [key: string]: Json };
+
+/** @returns whether a value is a plain object: not null, not an array */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * The JSON merge patch (RFC 7396) that turns one context into the next, or `undefined` when they are equal.
+ * Unchanged parts that are the same object are not walked, so the cost follows the change.
+ *
+ * A merge patch cannot say "this field is null", so contexts hold none.
+ *
+ * @throws HF_MACHINE_CONTEXT a context holds null, a function, a Date, or anything else that is not plain data
+ */
+export function diffContext(from: unknown, to: unknown): JsonObject | undefined {
+  if (from === to) return undefined;
+  const before = isObject(from) ? from : {};
+  if (!isObject(to)) throw new HoldfastError('HF_MACHINE_CONTEXT', { path: 'context' });
+  return diffObject(before, to, 'context');
+}
+
+function diffObject(
+  from: Record<string, unknown>,
+  to: Record<string, unknown>,
+  path: string,
+): JsonObject | undefined {
+  const patch: Record<string, Json> = {};
+  for (const key of Object.keys(to)) {
+    const next = to[key];
+    const previous = from[key];
+    if (next === previous || next === undefined) continue;
+    if (isObject(next) && isPlain(next) && isObject(previous)) {
+      const inner = diffObject(previous, next, `${path}.${key}`);
+      if (inner) patch[key] = inner;
+    } else if (!jsonEqual(previous, next)) {
+      patch[key] = plain(next, `${path}.${key}`);
+    }
+  }
+  for (const key of Object.keys(from)) {
+    if (from[key] !== undefined && to[key] === undefined) patch[key] = null;
+  }
+  return Object.keys(patch).length > 0 ? patch : undefined;
+}
+
+function isPlain(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+function plain(value: unknown, path: string): Json {
+  if (typeof value === 'string' || typeof value === 'boolean') return value;
+  if (typeof value === 'number' && Number.isFinite(value)) return value;
+  if (Array.isArray(value)) return value.map((item, index) => plain(item, `${path}[${index}]`));
+  if (isObject(value) && isPlain(value)) {
+    const copy: Record<string, Json> = {};
+    for (const [key, item] of Object.entries(value)) {
+      if (item !== undefined) copy[key] = plain(item, `${path}.${key}`);
+    }
+    return copy;
+  }
+  throw new HoldfastError('HF_MACHINE_CONTEXT', { path });
+}
+
+/** Applies a JSON merge patch (RFC 7396) without changing its input. */
+export function applyMergePatch(target: Json | undefined, patch: Json): Json {
+  if (!isObject(patch)) return patch;
+  const result: Record<string, Json> = isObject(target) ? { ...(target as JsonObject) } : {};
+  for (const [key, value] of Object.entries(patch as JsonObject)) {
+    if (key === '__proto__') continue; // a patch may come from a foreign file
+    if (value === null) delete result[key];
+    else result[key] = applyMergePatch(result[key], value);
+  }
+  return result;
+}
+
+/** Deep equality of JSON data; the order of keys does not count, `undefined` fields count as absent. */
+export function jsonEqual(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length && a.every((item, index) => jsonEqual(item, b[index]));
+  }
+  if (!isObject(a) || !isObject(b)) return false;
+  for (const key of Object.keys(a)) if (!jsonEqual(a[key], b[key])) return false;
+  for (const key of Object.keys(b)) if (b[key] !== undefined && a[key] === undefined) return false;
+  return true;
+}

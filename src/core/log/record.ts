@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import type { Json, JsonObject } from '../json.ts';
+
+/** What a machine asks for: a named side effect with plain parameters. */
+export interface EffectRequest {
+  readonly type: string;
+  readonly params?: Json;
+}
+
+/** An event as machines see it and the log keeps it. */
+export interface LogEvent {
+  readonly type: string;
+  readonly [field: string]: Json;
+}
+
+/** State value of a statechart: a name, or names by region. */
+export type StateValue = string | { readonly [region: string]: StateValue };
+
+/** Where a transition led. */
+export interface Target {
+  readonly value: StateValue;
+  /** JSON merge patch from the context before to the context after; absent when nothing changed. */
+  readonly context?: JsonObject;
+  /** Set when the actor reached a final state. */
+  readonly done?: true;
+}
+
+/**
+ * One transition in the log (DESIGN: a record). The actor's first record has the event `init`, whose `input`
+ * field is what its machine started from, and no `from`.
+ */
+export interface LogRecord {
+  readonly seq: number;
+  /** Epoch milliseconds, never smaller than that of the record before. */
+  readonly at: number;
+  readonly actor: string;
+  /** The machine's id and the version of its definition. */
+  readonly machine: string;
+  readonly version: number;
+  readonly event: LogEvent;
+  readonly from?: StateValue;
+  readonly to: Target;
+  /** The state has no transition for this event; it is kept, for in an incident it is often the telling line. */
+  readonly ignored?: true;
+  /** An outcome or timer that nothing waited for any more; the machine did not see it. */
+  readonly stale?: true;
+  /** The machine threw; the state is as before. */
+  readonly failed?: string;
+  readonly effects: readonly EffectRequest[];
+  readonly correlation: string;
+  /** The seq of the record that led to this one. */
+  readonly cause?: number;
+  /** The effect or timer that this record is the outcome of. */
+  readonly outcome?: string;
+}
+
+const stateValue: z.ZodType<StateValue> = z.lazy(() =>
+  z.union([z.string(), z.record(z.string(), stateValue)]),
+);
+const json = z.json() as unknown as z.ZodType<Json>;
+
+/** Guards records that come from outside: an imported file, a database somebody edited. */
+export const logRecordSchema = z.strictObject({
+  seq: z.int().positive(),
+  at: z.int().nonnegative(),
+  actor: z.string().min(1).max(512),
+  machine: z.string().min(1).max(128),
+  version: z.int().nonnegative(),
+  event: z.looseObject({ type: z.string().min(1) }),
+  from: stateValue.optional(),
+  to: z.strictObject({
+    value: stateValue,
+    context: z.record(z.string(), json).optional(),
+    done: z.literal(true).optional(),
+  }),
+  ignored: z.literal(true).optional(),
+  stale: z.literal(true).optional(),
+  failed: z.string().optional(),
+  effects: z.array(z.strictObject({ type: z.string(), params: json.optional() })),
+  correlation: z.string().min(1).max(128),
+  cause: z.int().positive().optional(),
+  outcome: z
+    .string()
+    .regex(/^\d+\.\d+$/)
+    .optional(),
+});
+
+/** The event type of an actor's first record. */
+export const INIT = 'init';
+
+/** The effects that the actor system itself carries out: durable timers. */
+export const TIMER_START = 'timer.start';
+export const TIMER_CANCEL = 'timer.cancel';
+
+export interface TimerStart {
+  /** The machine's name for the timer. */
+  readonly timer: string;
+  /** Epoch milliseconds at which it fires. */
+  readonly at: number;
+}

@@ -1,0 +1,109 @@
+import type { Logger } from 'pino';
+import type { z } from 'zod';
+import type { Bus, Route, Topic } from '../../bus/index.ts';
+import type { ActorDefinition } from '../actors/definition.ts';
+import type { EffectHandler, EffectOptions } from '../actors/effect.ts';
+import type { ActorSystem } from '../actors/system.ts';
+import type { CommandDefinition } from '../cli/command.ts';
+import type { Clock } from '../clock.ts';
+import type { Exchanges } from '../http/exchanges.ts';
+import type { HttpSurface, SurfaceOptions } from '../http/surface.ts';
+import type { EventLog } from '../log/event-log.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Vault } from '../secrets/vault.ts';
+import type { Token } from './token.ts';
+
+/** What a plugin may use once the runtime starts; nothing of it works before. */
+export interface Services {
+  readonly bus: Bus;
+  readonly actors: ActorSystem;
+  readonly log: EventLog;
+  /** HTTP requests that wait for a machine's `http.reply`. */
+  readonly exchanges: Exchanges;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  /** Pino, already bound to the plugin's name. */
+  readonly logger: Logger;
+  /** Absolute path of the data folder. */
+  readonly dataDir: string;
+  /** What every plugin is doing, for health pages. */
+  readonly plugins: () => readonly PluginStatus[];
+  /** @throws HF_PLUGIN_MISSING nobody provides the token, or its plugin is not in `requires` */
+  readonly get: <T>(token: Token<T>) => T;
+}
+
+export interface PluginStatus {
+  readonly name: string;
+  readonly state: 'registered' | 'started' | 'failed' | 'stopped';
+  /** Why it failed. */
+  readonly reason?: string;
+  /** How long its start took. */
+  readonly startMs?: number;
+}
+
+/**
+ * The one way in which a plugin says what it brings. Everything here only declares: handlers and factories are
+ * called after boot, and `services` may be used inside them, never in `register` itself.
+ */
+export interface PluginContext {
+  readonly services: Services;
+  /** Provides a token that the definition lists in `provides`; the factory runs once, when first needed. */
+  provide<T>(token: Token<T>, factory: () => T): void;
+  actor(definition: ActorDefinition): void;
+  route<T>(route: Route<T>): void;
+  effect<P>(type: string, handler: EffectHandler<P>, options: EffectOptions): void;
+  /** A listener of its own; it starts after every `onStart` and drains before any `onStop`. */
+  http(options: SurfaceOptions, build: (surface: HttpSurface) => void): void;
+  command(command: CommandDefinition): void;
+  /** Publishes an empty message on `topic` at each time of a cron pattern (croner's syntax, UTC). */
+  schedule(cron: string, topic: Topic<Record<string, never>>): void;
+  onStart(work: () => void | Promise<void>): void;
+  onStop(work: () => void | Promise<void>): void;
+}
+
+/** What happens to the rest when this plugin fails to start. */
+export type OnFailure = 'abort' | 'continue';
+
+export interface PluginDefinition<O extends z.ZodObject = z.ZodObject> {
+  readonly name: string;
+  /** Strict zod object; every option has a default or is required, and a misspelt one is refused by name. */
+  readonly options: O;
+  /** Environment variables that override options: name to option path, e.g. `HOLDFAST_ROUTER_PORT: 'port'`. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly requires?: readonly Token<unknown>[];
+  readonly provides?: readonly Token<unknown>[];
+  readonly onFailure?: OnFailure;
+  readonly register: (context: PluginContext, options: z.output<O>) => void;
+}
+
+/** A plugin with the options that `plugins.config.ts` gives it. */
+export interface PluginEntry {
+  readonly definition: PluginDefinition;
+  readonly options: unknown;
+}
+
+/** A defined plugin: call it with its options inside `defineConfig({ plugins: [...] })`. */
+export type Plugin<O extends z.ZodObject> = ((options?: z.input<O>) => PluginEntry) & {
+  readonly definition: PluginDefinition<O>;
+};
+
+/**
+ * Defines a plugin (C11).
+ *
+ * @example
+ * export const heartbeat = definePlugin({
+ *   name: 'heartbeat',
+ *   options: z.strictObject({ cron: z.string().default('* * * * *') }),
+ *   register(ctx, options) {
+ *     ctx.schedule(options.cron, beat);
+ *   },
+ * });
+ */
+export function definePlugin<O extends z.ZodObject>(definition: PluginDefinition<O>): Plugin<O> {
+  const plugin = (options?: z.input<O>): PluginEntry => ({
+    definition: definition as unknown as PluginDefinition,
+    options: options ?? {},
+  });
+  return Object.assign(plugin, { definition });
+}
