@@ -1,0 +1,12 @@
+/**
+ * Names a side effect in a machine's `setup`: it does nothing itself. The actor system finds the request among
+ * the transition's actions, logs it, and only then runs the handler that a plugin registered for its name.
+ *
+ * @typeParam P the parameters, plain JSON without secrets
+ * @example
+ * setup({ actions: { 'router.read_leg': effect<{ intf: string }>() } })
+ *   .createMachine({ entry: { type: 'router.read_leg', params: ({ context }) => ({ intf: context.intf }) } });
+ */
+export function effect<P = undefined>(): (_: unknown, params: P) => void {
+  return () => {};
+}
