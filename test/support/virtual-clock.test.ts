@@ -1,0 +1,61 @@
+import test from 'ava';
+import { VirtualClock } from './virtual-clock.ts';
+
+test('[C3] virtual time fires timers at their due time, in order of due time and then of arming', async (t) => {
+  const clock = new VirtualClock(1000);
+  const fired: [string, number][] = [];
+  const note = (name: string) => () => fired.push([name, clock.now()]);
+  clock.after(20, note('b'));
+  clock.after(10, note('a'));
+  clock.after(20, note('c'));
+  clock.after(21, note('late'));
+
+  await clock.advance(20);
+
+  t.deepEqual(fired, [
+    ['a', 1010],
+    ['b', 1020],
+    ['c', 1020],
+  ]);
+  t.is(clock.now(), 1020);
+  t.is(clock.armed, 1);
+});
+
+test('[C3] virtual time unfolds awaits between timers, and a cancelled timer never fires', async (t) => {
+  const clock = new VirtualClock(0);
+  const seen: number[] = [];
+  const wait = (ms: number) => new Promise<void>((resolve) => clock.after(ms, resolve));
+  const work = async () => {
+    for (let i = 0; i < 3; i += 1) {
+      await wait(10);
+      seen.push(clock.now());
+    }
+  };
+  const done = work();
+  const cancel = clock.after(15, () => seen.push(-1));
+  cancel();
+
+  await clock.advance(30);
+  await done;
+
+  t.deepEqual(seen, [10, 20, 30]);
+  t.is(clock.armed, 0);
+});
+
+test('[C3] a synchronous jump fires timers that callbacks arm on the way', (t) => {
+  const clock = new VirtualClock(0);
+  const seen: number[] = [];
+  clock.after(5, () => {
+    seen.push(clock.now());
+    clock.after(5, () => seen.push(clock.now()));
+  });
+  clock.jump(10);
+  t.deepEqual(seen, [5, 10]);
+});
+
+test('[C3] a timer that arms itself anew without a delay is reported instead of hanging the test', (t) => {
+  const clock = new VirtualClock(0);
+  const again = () => void clock.after(0, again);
+  clock.after(0, again);
+  t.throws(() => clock.jump(1), { message: /more than 100000 timers/ });
+});
