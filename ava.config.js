@@ -1,0 +1,13 @@
+export default {
+  extensions: ['ts'], // type stripping is Node's own
+  files: [
+    'test/**/*.test.ts',
+    // `npm run verify` stays under a minute; `npm test` runs everything
+    ...(process.env.HOLDFAST_FAST_TESTS ? ['!test/slow/**'] : []),
+  ],
+  concurrency: 2,
+  // Without any finished test for this long, AVA ends the run. A test that needs longer says so: t.timeout(ms).
+  timeout: '60s',
+  // Processes, not threads: tests send signals, change directories and environments, and load native code.
+  workerThreads: false,
+};

@@ -1,0 +1,108 @@
+// `npm test`: everything that a fresh machine needs, then all tests. The last line is `N passed, N failed`.
+//   npm test -- test/core/log            only these files
+//   npm test -- --match='*fsync*'        any option of AVA
+//   npm test -- --fast                   without test/slow, and nothing is installed on the system
+// Runs on any Node from 18 on; the tests themselves run on the product's own Node.
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { BootstrapError, bootstrap, productNode, root } from './bootstrap.mjs';
+
+/** Programs that tests start, and the Debian packages that bring them. */
+const SYSTEM_PACKAGES = [
+  { command: 'cc', packages: ['gcc', 'libc6-dev'] }, // builds the LD_PRELOAD shim that delays fsync
+];
+
+const onPath = (command) =>
+  (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, command)));
+
+/** A package that can't be had is no reason to stop: the tests that need it fail, and say so by name. */
+function installSystemPackages() {
+  const packages = SYSTEM_PACKAGES.flatMap((row) => (onPath(row.command) ? [] : row.packages));
+  if (packages.length === 0) return;
+  console.log(`tests need ${packages.join(', ')}: installing with apt-get`);
+  const command = process.getuid?.() === 0 ? ['apt-get'] : ['sudo', '-n', 'apt-get'];
+  for (const args of [
+    ['update', '-qq'],
+    ['install', '-y', '-qq', '--no-install-recommends', ...packages],
+  ]) {
+    const [program, ...rest] = [...command, ...args];
+    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+    const apt = spawnSync(program, rest, { env, stdio: ['ignore', 'ignore', 'inherit'] });
+    if (apt.status !== 0) console.log(`${[...command, ...args].join(' ')} failed: install them by hand`);
+  }
+}
+
+/** Runs AVA, shows its report with the passed tests folded into a count, resolves to its counts and exit code. */
+function runAva(args, fast) {
+  return new Promise((resolve) => {
+    const node = productNode();
+    const child = spawn(node, [join(root, 'scripts', 'ava.mjs'), ...args], {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+      env: {
+        ...process.env,
+        PATH: [join(root, 'node_modules', '.bin'), process.env.PATH].join(delimiter),
+        HOLDFAST_FAST_TESTS: fast ? '1' : '',
+      },
+    });
+    let shown = 0;
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      if (!/^\s*✔ /.test(line)) console.log(line);
+      else if (++shown % 50 === 0) console.log(`  ✔ ${shown} passed so far`);
+    });
+    child.stderr.pipe(process.stderr, { end: false });
+    let report = '';
+    child.stdio[3].on('data', (chunk) => (report += chunk));
+    // Ctrl-C reaches AVA by itself; this process only has to outlive it.
+    process.on('SIGINT', () => {});
+    process.on('SIGTERM', () => child.kill('SIGTERM'));
+    child.on('error', (error) => console.error(`${node}: ${error.message}`));
+    const done = () => resolve({ code: child.exitCode, stats: report === '' ? undefined : JSON.parse(report) });
+    child.on('close', done);
+    // A process that a test left behind holds the pipes open, and `close` would wait for it.
+    child.on('exit', () => setTimeout(done, 2000).unref());
+  });
+}
+
+const sum = (stats, names) => names.reduce((total, name) => total + (stats?.[name] ?? 0), 0);
+const passedTests = (stats) => sum(stats, ['passedTests', 'passedKnownFailingTests']);
+
+/** AVA counts apart: failed tests, tests that never ended, crashed files, and errors outside of any test. */
+function failures({ code, stats }) {
+  const failed = sum(stats, [
+    'failedTests',
+    'failedHooks',
+    'remainingTests',
+    'failedWorkers',
+    'timeouts',
+    'uncaughtExceptions',
+    'unhandledRejections',
+    'internalErrors',
+    'sharedWorkerErrors',
+  ]);
+  return failed === 0 && (code !== 0 || passedTests(stats) === 0) ? 1 : failed;
+}
+
+async function main() {
+  const args = process.argv.slice(2);
+  const fast = args.includes('--fast');
+  try {
+    bootstrap();
+  } catch (error) {
+    if (!(error instanceof BootstrapError)) throw error;
+    console.error(error.message);
+    return { passed: 0, failed: 1 };
+  }
+  if (!fast) installSystemPackages();
+  const run = await runAva(
+    args.filter((arg) => arg !== '--fast'),
+    fast,
+  );
+  return { passed: passedTests(run.stats), failed: failures(run) };
+}
+
+const { passed, failed } = await main();
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed > 0 ? 1 : 0);
