@@ -1,6 +1,6 @@
 import type { AnyStateMachine } from 'xstate';
 import type { Json } from '../json.ts';
-import type { LogEvent } from '../log/record.ts';
+import type { LogEvent, LogRecord } from '../log/record.ts';
 
 /** How soon a transition's record must be durable before its effects run (C2). */
 export type Durability = 'sync' | 'batched';
@@ -13,8 +13,8 @@ export interface ActorDefinition {
   readonly machine: AnyStateMachine;
   /** Version of the machine's meaning; raise it when recorded events would decide differently. */
   readonly version: number;
-  /** `sync` unless a crash may cost the last moments of this actor. */
-  readonly durability?: Durability;
+  /** `sync` unless a crash may cost the last moments of this actor; a function decides record by record. */
+  readonly durability?: Durability | ((record: LogRecord) => Durability);
   /** Input of an actor that is first met by its key; it is recorded with the `init` event. */
   readonly input?: (key: string) => Json;
   /** Turns an event recorded under an older version into today's shape. */

@@ -20,7 +20,7 @@ export interface LogReader {
   read(range?: ReadRange): AsyncIterable<LogRecord>;
   /** The newest seq, 0 when the log is empty. */
   lastSeq(): number;
-  close(): void;
+  close(): void | Promise<void>;
 }
 
 /** How the writing side is. `frozen` means that a commit failed and is being tried again. */
@@ -42,4 +42,60 @@ export interface AppendOptions {
   /** `sync` commits now, with everything queued before it; `batched` waits for the linger. */
   readonly durability: 'sync' | 'batched';
   readonly blobs?: Blobs | undefined;
+}
+
+/** A saved state of an actor: derived from the records up to `seq`, never needed to trust them. */
+export interface Snapshot {
+  readonly actor: string;
+  readonly seq: number;
+  /** The actor's state as JSON. */
+  readonly body: string;
+}
+
+/** Tells that snapshots are durable; the digest covers their bodies in the order given. */
+export interface SnapshotsSaved {
+  readonly seq: number;
+  readonly count: number;
+  readonly digest: string;
+}
+
+/** What one commit cost. */
+export interface CommitStats {
+  readonly records: number;
+  /** From handing the batch to the writer until it was durable, milliseconds. */
+  readonly ms: number;
+  readonly bytes: number;
+}
+
+/** The log of a running runtime (DESIGN: log). One process writes it; readers are welcome. */
+export interface EventLog extends LogReader {
+  /**
+   * Queues a record, whose seq must follow the newest. Returns at once; disk trouble shows in `status()` and the
+   * record is tried again until it is durable.
+   *
+   * @throws HF_LOG_CLOSED
+   */
+  append(record: LogRecord, options: AppendOptions): void;
+  /** Resolves when the record of this seq is durable. */
+  whenDurable(seq: number): Promise<void>;
+  /** Calls back with the newest durable seq after each commit, before `whenDurable` resolves. */
+  onDurable(listener: (seq: number, stats: CommitStats) => void): void;
+  /** False while a commit is failing or the queue is full. */
+  hasRoom(): boolean;
+  /** Calls back when there is room again. */
+  onRoom(listener: () => void): void;
+  /** Calls back when a commit fails for the first time, and when it works again (with no reason). */
+  onFrozen(listener: (reason: string | undefined) => void): void;
+  /** A body stored beside a record, sealed as it was handed in. */
+  blob(key: string): Uint8Array | undefined;
+  /**
+   * Saves the states of actors as of the newest record, after the records queued before, and drops the blobs that
+   * nothing keeps.
+   *
+   * @param keep whether a stored blob is still needed
+   */
+  saveSnapshots(snapshots: readonly Snapshot[], keep: ReadonlySet<string>): Promise<SnapshotsSaved>;
+  status(): LogStatus;
+  /** Commits what is queued and lets go of the files. */
+  close(): Promise<void>;
 }

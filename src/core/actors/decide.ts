@@ -1,0 +1,106 @@
+import type { AnyMachineSnapshot } from 'xstate';
+import { diffContext } from '../json.ts';
+import {
+  type EffectRequest,
+  INIT,
+  type LogEvent,
+  type LogRecord,
+  TIMER_CANCEL,
+  TIMER_START,
+} from '../log/record.ts';
+import type { MachineStepper, Step } from './machine-step.ts';
+import { type ActorState, awaits } from './state.ts';
+
+/** The part of a record that the machine alone determines: replay computes it again and compares. */
+export type Decision = Pick<LogRecord, 'to' | 'effects'> &
+  Partial<Pick<LogRecord, 'ignored' | 'stale' | 'failed'>>;
+
+export interface Decided {
+  readonly decision: Decision;
+  /** XState's snapshot after the event. */
+  readonly snapshot: AnyMachineSnapshot;
+}
+
+/** The first decision of an actor. @param at epoch milliseconds of the record, from which timers count */
+export function decideInit(stepper: MachineStepper, event: LogEvent, at: number): Decided {
+  const step = stepper.initial(event['input']);
+  return { decision: fromStep(step, {}, {}, at), snapshot: step.snapshot };
+}
+
+/**
+ * What an event does to an actor. Total: a machine that throws decides `failed` and stays as it was.
+ *
+ * @param state what the log says of the actor so far
+ * @param snapshot the same as XState has it
+ * @param outcome the effect or timer that the event answers, if it is an outcome
+ */
+export function decide(
+  stepper: MachineStepper,
+  state: ActorState,
+  snapshot: AnyMachineSnapshot,
+  event: LogEvent,
+  at: number,
+  outcome?: string,
+): Decided {
+  const unchanged = state.done ? ({ value: state.value, done: true } as const) : { value: state.value };
+  if (outcome !== undefined && !awaits(state, outcome, event.type)) {
+    return { decision: { to: unchanged, ignored: true, stale: true, effects: [] }, snapshot };
+  }
+  if (state.done || event.type === INIT) {
+    return { decision: { to: unchanged, ignored: true, effects: [] }, snapshot };
+  }
+  try {
+    const step = stepper.next(snapshot, event);
+    const fired = outcome !== undefined && state.timers[event.type]?.id === outcome ? event.type : undefined;
+    return { decision: fromStep(step, snapshot.context, state.timers, at, fired), snapshot: step.snapshot };
+  } catch (error) {
+    const failed = error instanceof Error ? error.message : String(error);
+    return { decision: { to: unchanged, failed, effects: [] }, snapshot };
+  }
+}
+
+function fromStep(
+  step: Step,
+  before: unknown,
+  armed: ActorState['timers'],
+  at: number,
+  fired?: string,
+): Decision {
+  const context = diffContext(before, step.context);
+  return {
+    to: {
+      value: step.value,
+      ...(context && { context }),
+      ...(step.done && { done: true as const }),
+    },
+    ...(step.ignored && { ignored: true as const }),
+    effects: step.effects.length === 0 ? [] : recordedEffects(step.effects, armed, at, fired),
+  };
+}
+
+/**
+ * Delays become deadlines; a cancel is kept only where something is armed (XState cancels on every exit, also of
+ * the timer that caused it).
+ */
+function recordedEffects(
+  effects: readonly EffectRequest[],
+  armed: ActorState['timers'],
+  at: number,
+  fired?: string,
+): EffectRequest[] {
+  const open = new Set(Object.keys(armed));
+  if (fired) open.delete(fired);
+  const recorded: EffectRequest[] = [];
+  for (const effect of effects) {
+    const params = effect.params as { timer: string; delayMs: number };
+    if (effect.type === TIMER_START) {
+      open.add(params.timer);
+      recorded.push({ type: TIMER_START, params: { timer: params.timer, at: at + params.delayMs } });
+    } else if (effect.type === TIMER_CANCEL) {
+      if (open.delete(params.timer)) recorded.push(effect);
+    } else {
+      recorded.push(effect);
+    }
+  }
+  return recorded;
+}

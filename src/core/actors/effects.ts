@@ -1,0 +1,196 @@
+import type { Clock } from '../clock.ts';
+import { HoldfastError, isCoded } from '../errors/index.ts';
+import { asEpochMs, type EffectId, effectId, seqOfEffect } from '../ids.ts';
+import {
+  type EffectRequest,
+  type LogEvent,
+  type LogRecord,
+  TIMER_CANCEL,
+  TIMER_START,
+  type TimerStart,
+} from '../log/record.ts';
+import {
+  EFFECT_DONE,
+  EFFECT_FAILED,
+  EFFECT_LOST,
+  type EffectContext,
+  type EffectHandler,
+  type EffectOutcome,
+  type EffectRegistration,
+} from './effect.ts';
+import type { ActorState } from './state.ts';
+import type { ActorSystem, EffectRunner } from './system.ts';
+import { Timers } from './timers.ts';
+
+const DEFAULT_DEADLINE_MS = 30_000;
+
+/** How an effect ended, for metrics and log lines. */
+export interface EffectEnd {
+  readonly type: string;
+  readonly outcome: 'done' | 'failed' | 'lost';
+  readonly id: EffectId;
+  readonly actor: string;
+  readonly error?: unknown;
+}
+
+interface Asked {
+  readonly id: EffectId;
+  readonly request: EffectRequest;
+  readonly actor: string;
+  readonly at: number;
+  readonly correlation: string;
+  readonly recovered: boolean;
+}
+
+/**
+ * Carries out what records ask for (DESIGN: one flow, step 5): timers itself, the rest by the handlers that plugins
+ * registered. The effects of one record run one after another, those of different records side by side. Each has
+ * one outcome, which goes back to the actor as an event with its cause.
+ */
+export class EffectDispatcher implements EffectRunner {
+  readonly #actors: ActorSystem;
+  readonly #clock: Clock;
+  readonly #handlers: ReadonlyMap<string, EffectRegistration>;
+  readonly #ended: (end: EffectEnd) => void;
+  readonly #timers: Timers;
+  readonly #running = new Set<Promise<void>>();
+  readonly #stop = new AbortController();
+
+  constructor(
+    actors: ActorSystem,
+    clock: Clock,
+    handlers: ReadonlyMap<string, EffectRegistration>,
+    ended: (end: EffectEnd) => void,
+  ) {
+    this.#actors = actors;
+    this.#clock = clock;
+    this.#handlers = handlers;
+    this.#ended = ended;
+    this.#timers = new Timers(actors, clock);
+  }
+
+  /** How many records have effects under way. */
+  get running(): number {
+    return this.#running.size;
+  }
+
+  run(record: LogRecord): void {
+    const asked: Asked[] = [];
+    record.effects.forEach((request, index) => {
+      const id = effectId(record.seq, index);
+      if (request.type === TIMER_START)
+        this.#timers.arm(record.actor, id, request.params as unknown as TimerStart, record);
+      else if (request.type === TIMER_CANCEL)
+        this.#timers.cancel(record.actor, (request.params as { timer: string }).timer);
+      else
+        asked.push({
+          id,
+          request,
+          actor: record.actor,
+          at: record.at,
+          correlation: record.correlation,
+          recovered: false,
+        });
+    });
+    if (asked.length > 0) this.#inOrder(asked);
+  }
+
+  /**
+   * Takes up what a stop or crash left open: timers at their original deadlines (at once when those have passed),
+   * effects as their registration says.
+   *
+   * @param states the actors as the log left them
+   */
+  resume(states: Iterable<Readonly<ActorState>>): void {
+    for (const state of states) {
+      for (const [timer, { id, at, correlation }] of Object.entries(state.timers)) {
+        this.#timers.arm(state.ref, id as EffectId, { timer, at }, { correlation });
+      }
+      const asked = Object.entries(state.effects).map(([id, { at, correlation, ...request }]) => {
+        return { id: id as EffectId, request, actor: state.ref, at, correlation, recovered: true };
+      });
+      if (asked.length > 0) this.#inOrder(asked);
+    }
+  }
+
+  /** Ends timers, asks running handlers to stop and waits for their outcomes. What stays open resumes at the next start. */
+  async stop(): Promise<void> {
+    this.#timers.stop();
+    this.#stop.abort(new HoldfastError('HF_HTTP_STOPPING'));
+    await Promise.all(this.#running);
+  }
+
+  #inOrder(asked: readonly Asked[]): void {
+    const work = (async () => {
+      for (const one of asked) await this.#carryOut(one);
+    })();
+    this.#running.add(work);
+    work.finally(() => this.#running.delete(work)).catch(() => {});
+  }
+
+  async #carryOut(asked: Asked): Promise<void> {
+    const { type } = asked.request;
+    const registration = this.#handlers.get(type);
+    if (!registration || (asked.recovered && registration.onRecovery === 'fail')) {
+      return this.#answer(asked, { type: EFFECT_LOST, effect: type }, 'lost');
+    }
+    try {
+      const outcome = await this.#within(registration, asked);
+      this.#answer(asked, outcome ?? { type: EFFECT_DONE, effect: type }, 'done');
+    } catch (error) {
+      // A stop interrupts handlers: the effect stays open, and the next start takes it up.
+      if (this.#stop.signal.aborted && !isCoded(error, 'HF_EFFECT_TIMEOUT')) return;
+      const code = isCoded(error) ? error.code : 'HF_INTERNAL';
+      const message = isCoded(error) ? error.what : 'see the log line effect.failed';
+      this.#answer(asked, { type: EFFECT_FAILED, effect: type, code, message }, 'failed', error);
+    }
+  }
+
+  async #within(registration: EffectRegistration, asked: Asked): Promise<EffectOutcome | undefined> {
+    const ms = registration.deadlineMs ?? DEFAULT_DEADLINE_MS;
+    const deadline = new AbortController();
+    const late = Promise.withResolvers<never>();
+    const cancel = this.#clock.after(ms, () => {
+      const error = new HoldfastError('HF_EFFECT_TIMEOUT', { effect: asked.request.type, ms });
+      deadline.abort(error);
+      late.reject(error);
+    });
+    const context: EffectContext = {
+      id: asked.id,
+      cause: seqOfEffect(asked.id),
+      at: asEpochMs(asked.at),
+      actor: asked.actor,
+      correlation: asked.correlation,
+      signal: AbortSignal.any([deadline.signal, this.#stop.signal]),
+      recovered: asked.recovered,
+    };
+    try {
+      const handler = registration.handler as EffectHandler;
+      const result = await Promise.race([handler(asked.request.params, context), late.promise]);
+      return result ?? undefined;
+    } finally {
+      cancel();
+    }
+  }
+
+  #answer(asked: Asked, outcome: EffectOutcome, end: EffectEnd['outcome'], error?: unknown): void {
+    const { event, blobs } = isWithBlobs(outcome) ? outcome : { event: outcome, blobs: undefined };
+    this.#ended({
+      type: asked.request.type,
+      outcome: end,
+      id: asked.id,
+      actor: asked.actor,
+      ...(error !== undefined && { error }),
+    });
+    this.#actors.send(asked.actor, event, {
+      correlation: asked.correlation,
+      cause: seqOfEffect(asked.id),
+      outcome: asked.id,
+      blobs,
+    });
+  }
+}
+
+function isWithBlobs(outcome: EffectOutcome): outcome is Extract<EffectOutcome, { blobs: unknown }> {
+  return typeof outcome['event'] === 'object' && 'blobs' in outcome;
+}

@@ -1,0 +1,282 @@
+import type { AnyMachineSnapshot } from 'xstate';
+import type { Clock } from '../clock.ts';
+import { HoldfastError } from '../errors/index.ts';
+import { newCorrelation, parseActorRef } from '../ids.ts';
+import type { Blobs, EventLog } from '../log/event-log.ts';
+import { INIT, type LogEvent, type LogRecord, type StateValue } from '../log/record.ts';
+import { type Decision, decide, decideInit } from './decide.ts';
+import type { ActorDefinition } from './definition.ts';
+import { MachineStepper } from './machine-step.ts';
+import { type ActorState, applyRecord } from './state.ts';
+
+/** Where an event comes from. */
+export interface SendMeta {
+  /** The story it belongs to; a new one is begun when absent. */
+  readonly correlation?: string | undefined;
+  /** The seq of the record that led to it. */
+  readonly cause?: number | undefined;
+  /** The effect or timer it is the outcome of. */
+  readonly outcome?: string | undefined;
+  /** Sealed bodies stored in the record's transaction. */
+  readonly blobs?: Blobs | undefined;
+}
+
+/** What became of a sent event. */
+export interface Sent {
+  /** The record, unless the event still waits for the log to have room. */
+  readonly record: LogRecord | undefined;
+  /** Resolves with the record once it is durable. */
+  durable(): Promise<LogRecord>;
+}
+
+/** Runs the effects of a record when it is durable (or queued, for `batched` actors). */
+export interface EffectRunner {
+  run(record: LogRecord): void;
+}
+
+/** Events that wait for the log; beyond this a send is refused. */
+const MAILBOX_LIMIT = 10_000;
+
+interface Type {
+  readonly definition: ActorDefinition;
+  readonly stepper: MachineStepper;
+}
+
+interface Live extends Type {
+  readonly state: ActorState;
+  /** XState's snapshot, restored from the state when first needed. */
+  snapshot?: AnyMachineSnapshot;
+}
+
+interface Waiting {
+  readonly ref: string;
+  readonly event: LogEvent;
+  readonly meta: SendMeta;
+  readonly decided: (record: LogRecord) => void;
+  readonly refused: (error: unknown) => void;
+}
+
+/**
+ * The actors of one runtime (DESIGN: actors). An event is decided at once and to the end: the transition is pure,
+ * so one mailbox in order serves all actors. It fills only while the log has no room.
+ */
+export class ActorSystem {
+  readonly #log: EventLog;
+  readonly #clock: Clock;
+  readonly #types = new Map<string, Type>();
+  readonly #actors = new Map<string, Live>();
+  readonly #dirty = new Set<string>();
+  readonly #mailbox: Waiting[] = [];
+  /** Records whose effects wait for durability, in order. */
+  readonly #undurable: LogRecord[] = [];
+  readonly #onFailure: (record: LogRecord) => void;
+  #runner: EffectRunner | undefined;
+  #seq: number;
+  #lastAt: number;
+
+  /**
+   * @param newest seq and time of the newest record: numbers go on from there, and time never goes back
+   * @param onFailure hears of records whose machine threw
+   */
+  constructor(
+    log: EventLog,
+    clock: Clock,
+    newest: { seq: number; at: number },
+    onFailure: (record: LogRecord) => void,
+  ) {
+    this.#log = log;
+    this.#clock = clock;
+    this.#seq = newest.seq;
+    this.#lastAt = newest.at;
+    this.#onFailure = onFailure;
+    log.onDurable((seq) => this.#durable(seq));
+    log.onRoom(() => this.#drain());
+  }
+
+  /** Makes a type of actor known, before any actor is restored or sent to. */
+  register(definition: ActorDefinition): void {
+    this.#types.set(definition.type, { definition, stepper: new MachineStepper(definition.machine) });
+  }
+
+  /** Connects the side that carries effects out. */
+  runEffectsWith(runner: EffectRunner): void {
+    this.#runner = runner;
+  }
+
+  /**
+   * Takes over what the log says of the actors. Actors of types that nobody registers any more are left alone.
+   *
+   * @throws HF_MACHINE_VERSION an actor was recorded by another version and its definition has no upcaster
+   */
+  restore(states: Iterable<ActorState>): void {
+    for (const state of states) {
+      const type = this.#types.get(parseActorRef(state.ref).type);
+      if (!type) continue;
+      const { version, upcast } = type.definition;
+      if (state.version !== version && !upcast) {
+        throw new HoldfastError('HF_MACHINE_VERSION', {
+          actor: state.ref,
+          recorded: state.version,
+          current: version,
+        });
+      }
+      this.#actors.set(state.ref, { ...type, state });
+    }
+  }
+
+  /**
+   * Sends an event: one transition, one record, effects when it is durable. An actor that does not exist yet is
+   * started first.
+   *
+   * @throws HF_ACTOR_UNKNOWN nobody registers the type
+   * @throws HF_ACTOR_OVERLOADED too many events wait for the log already
+   */
+  send(
+    ref: string,
+    event: { readonly type: string; readonly [field: string]: unknown },
+    meta: SendMeta = {},
+  ): Sent {
+    this.#type(ref);
+    if (this.accepting() && this.#mailbox.length === 0) {
+      const record = this.#deliver(ref, event as LogEvent, meta);
+      return { record, durable: () => this.#whenDurable(record) };
+    }
+    // An outcome is never refused: its effect would stay open until the next start.
+    if (this.#mailbox.length >= MAILBOX_LIMIT && meta.outcome === undefined) {
+      throw new HoldfastError('HF_ACTOR_OVERLOADED', { limit: MAILBOX_LIMIT });
+    }
+    const decided = new Promise<LogRecord>((resolve, reject) => {
+      this.#mailbox.push({ ref, event: event as LogEvent, meta, decided: resolve, refused: reject });
+    });
+    decided.catch(() => {}); // whoever asks for durable() hears of it
+    return { record: undefined, durable: () => decided.then((record) => this.#whenDurable(record)) };
+  }
+
+  /** What is known of an actor. The state is live: read it, do not keep it. */
+  snapshot(ref: string): Readonly<ActorState> | undefined {
+    return this.#actors.get(ref)?.state;
+  }
+
+  /** All actors, or those of one type. */
+  list(type?: string): Readonly<ActorState>[] {
+    const states = [...this.#actors.values()].map((live) => live.state);
+    return type === undefined ? states : states.filter((state) => parseActorRef(state.ref).type === type);
+  }
+
+  /** False while the log is frozen or has no room: a surface then answers 503 instead of queueing. */
+  accepting(): boolean {
+    return this.#log.hasRoom();
+  }
+
+  get mailboxDepth(): number {
+    return this.#mailbox.length;
+  }
+
+  /** The states that changed since the last call, for a snapshot. */
+  takeDirty(): ActorState[] {
+    const states = [...this.#dirty].flatMap((ref) => this.#actors.get(ref)?.state ?? []);
+    this.#dirty.clear();
+    return states;
+  }
+
+  async #whenDurable(record: LogRecord): Promise<LogRecord> {
+    await this.#log.whenDurable(record.seq);
+    return record;
+  }
+
+  #type(ref: string): Type {
+    const type = this.#types.get(parseActorRef(ref).type);
+    if (!type) throw new HoldfastError('HF_ACTOR_UNKNOWN', { actor: ref });
+    return type;
+  }
+
+  #deliver(ref: string, event: LogEvent, meta: SendMeta): LogRecord {
+    const story = { ...meta, correlation: meta.correlation ?? newCorrelation() };
+    const live = this.#actors.get(ref) ?? this.#start(ref, story);
+    const { state, stepper } = live;
+    live.snapshot ??= stepper.restore(state.value, state.context, state.done);
+    const at = this.#now();
+    const { decision, snapshot } = decide(stepper, state, live.snapshot, event, at, meta.outcome);
+    const record = this.#record(live, ref, event, decision, at, story, state.value);
+    applyRecord(state, record);
+    live.snapshot = snapshot;
+    return this.#append(live, record, meta.blobs);
+  }
+
+  #start(ref: string, story: SendMeta & { correlation: string }): Live {
+    const type = this.#type(ref);
+    const input = type.definition.input?.(parseActorRef(ref).key);
+    const event: LogEvent = input === undefined ? { type: INIT } : { type: INIT, input };
+    const at = this.#now();
+    const { decision, snapshot } = decideInit(type.stepper, event, at);
+    const record = this.#record(type, ref, event, decision, at, { ...story, outcome: undefined });
+    const live = { ...type, snapshot, state: applyRecord(undefined, record) };
+    this.#actors.set(ref, live);
+    this.#append(live, record);
+    return live;
+  }
+
+  #record(
+    { definition }: Type,
+    actor: string,
+    event: LogEvent,
+    decision: Decision,
+    at: number,
+    { correlation, cause, outcome }: SendMeta & { correlation: string },
+    from?: StateValue,
+  ): LogRecord {
+    this.#seq += 1;
+    return {
+      seq: this.#seq,
+      at,
+      actor,
+      machine: definition.machine.id,
+      version: definition.version,
+      event,
+      ...(from !== undefined && { from }),
+      ...decision,
+      correlation,
+      ...(cause !== undefined && { cause }),
+      ...(outcome !== undefined && { outcome }),
+    };
+  }
+
+  #append({ definition }: Type, record: LogRecord, blobs?: Blobs): LogRecord {
+    const { durability = 'sync' } = definition;
+    const how = typeof durability === 'function' ? durability(record) : durability;
+    this.#log.append(record, { durability: how, blobs });
+    this.#dirty.add(record.actor);
+    if (record.failed) this.#onFailure(record);
+    if (record.effects.length > 0) {
+      if (how === 'batched') this.#runner?.run(record);
+      else this.#undurable.push(record);
+    }
+    return record;
+  }
+
+  #durable(seq: number): void {
+    let next = this.#undurable[0];
+    while (next && next.seq <= seq) {
+      this.#undurable.shift();
+      this.#runner?.run(next);
+      next = this.#undurable[0];
+    }
+  }
+
+  #drain(): void {
+    while (this.#mailbox.length > 0 && this.accepting()) {
+      const waiting = this.#mailbox.shift();
+      if (!waiting) return;
+      try {
+        waiting.decided(this.#deliver(waiting.ref, waiting.event, waiting.meta));
+      } catch (error) {
+        waiting.refused(error);
+      }
+    }
+  }
+
+  #now(): number {
+    this.#lastAt = Math.max(this.#lastAt, this.#clock.now());
+    return this.#lastAt;
+  }
+}

@@ -1,0 +1,256 @@
+import { hash } from 'node:crypto';
+import { Worker } from 'node:worker_threads';
+import { type Clock, systemClock } from '../clock.ts';
+import { HoldfastError } from '../errors/index.ts';
+import { CommitQueue } from './commit-queue.ts';
+import type {
+  AppendOptions,
+  CommitStats,
+  EventLog,
+  LogStatus,
+  ReadRange,
+  Snapshot,
+  SnapshotsSaved,
+} from './event-log.ts';
+import type { CommitReply, CommitRequest } from './protocol.ts';
+import type { LogRecord } from './record.ts';
+import { openForWriting } from './schema.ts';
+import { SqliteReader } from './sqlite-reader.ts';
+
+export interface SqliteLogOptions {
+  readonly dataDir: string;
+  /** How long a `batched` record may wait for company, milliseconds; 50 unless set. */
+  readonly lingerMs?: number;
+  readonly clock?: Clock;
+}
+
+const FIRST_RETRY_MS = 100;
+const LONGEST_RETRY_MS = 5_000;
+
+/**
+ * The embedded event log: SQLite in WAL mode, written by one worker thread in group commits. Everything that waits
+ * goes out in one transaction as soon as the one before is durable; one fsync serves them all.
+ */
+export class SqliteLog implements EventLog {
+  readonly #dataDir: string;
+  readonly #lingerMs: number;
+  readonly #clock: Clock;
+  readonly #reader: SqliteReader;
+  readonly #queue = new CommitQueue();
+  readonly #durableListeners: ((seq: number, stats: CommitStats) => void)[] = [];
+  readonly #roomListeners: (() => void)[] = [];
+  readonly #frozenListeners: ((reason: string | undefined) => void)[] = [];
+  #waiters: { seq: number; resolve: () => void; reject: (error: unknown) => void }[] = [];
+  #worker: Worker;
+  #inFlight: CommitRequest | undefined;
+  #postedAt = 0;
+  #nextId = 1;
+  #cancelLinger: (() => void) | undefined;
+  #scheduled = false;
+  #seq: number;
+  #durableSeq: number;
+  #frozen: string | undefined;
+  #retryMs = FIRST_RETRY_MS;
+  #hadRoom = true;
+  #closing: PromiseWithResolvers<void> | undefined;
+  #closed = false;
+
+  /**
+   * Opens (or makes) the log of a data folder that the caller has locked.
+   *
+   * @throws HF_LOG_FORMAT
+   */
+  constructor({ dataDir, lingerMs = 50, clock = systemClock }: SqliteLogOptions) {
+    this.#dataDir = dataDir;
+    this.#lingerMs = lingerMs;
+    this.#clock = clock;
+    openForWriting(dataDir).close();
+    this.#reader = new SqliteReader(dataDir);
+    this.#seq = this.#reader.lastSeq();
+    this.#durableSeq = this.#seq;
+    this.#worker = this.#spawn();
+  }
+
+  append(record: LogRecord, { durability, blobs }: AppendOptions): void {
+    if (this.#closed || this.#closing) throw new HoldfastError('HF_LOG_CLOSED');
+    if (record.seq !== this.#seq + 1)
+      throw new RangeError(`record ${record.seq} does not follow ${this.#seq}`);
+    this.#seq = record.seq;
+    this.#queue.push(record, blobs);
+    this.#hadRoom &&= this.hasRoom();
+    if (durability === 'sync' || this.#queue.full) this.#commitSoon();
+    else this.#cancelLinger ??= this.#clock.after(this.#lingerMs, () => this.#commit());
+  }
+
+  async whenDurable(seq: number): Promise<void> {
+    if (seq <= this.#durableSeq) return;
+    if (this.#closed) throw new HoldfastError('HF_LOG_CLOSED');
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#waiters.push({ seq, resolve, reject });
+    return promise;
+  }
+
+  onDurable(listener: (seq: number, stats: CommitStats) => void): void {
+    this.#durableListeners.push(listener);
+  }
+
+  hasRoom(): boolean {
+    return this.#frozen === undefined && !this.#queue.full && !this.#closed;
+  }
+
+  onRoom(listener: () => void): void {
+    this.#roomListeners.push(listener);
+  }
+
+  onFrozen(listener: (reason: string | undefined) => void): void {
+    this.#frozenListeners.push(listener);
+  }
+
+  blob(key: string): Uint8Array | undefined {
+    return (
+      this.#queue.blob(key) ??
+      this.#inFlight?.blobs.find(([name]) => name === key)?.[1] ??
+      this.#reader.blob(key)
+    );
+  }
+
+  async saveSnapshots(snapshots: readonly Snapshot[], keep: ReadonlySet<string>): Promise<SnapshotsSaved> {
+    const seq = this.#seq;
+    const done = this.#queue.pushSnapshots(snapshots, keep);
+    this.#commitSoon();
+    await done;
+    const digest = hash('sha256', snapshots.map((snapshot) => snapshot.body).join('\n'), 'hex');
+    return { seq, count: snapshots.length, digest };
+  }
+
+  status(): LogStatus {
+    return {
+      state: this.#closed ? 'closed' : this.#frozen === undefined ? 'open' : 'frozen',
+      seq: this.#seq,
+      durableSeq: this.#durableSeq,
+      ...(this.#frozen !== undefined && { reason: this.#frozen }),
+      queued: this.#seq - this.#durableSeq,
+      queuedBytes: this.#queue.bytes,
+    };
+  }
+
+  read(range?: ReadRange): AsyncIterable<LogRecord> {
+    return this.#reader.read(range);
+  }
+
+  lastSeq(): number {
+    return this.#seq;
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closing ??= Promise.withResolvers<void>();
+    this.#commit();
+    await this.#closing.promise;
+  }
+
+  #commitSoon(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    // One turn later: what else is decided in this turn shares the fsync.
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#commit();
+    });
+  }
+
+  #commit(): void {
+    if (this.#inFlight || this.#closed) return;
+    this.#cancelLinger?.();
+    this.#cancelLinger = undefined;
+    const batch = this.#queue.take();
+    if (!batch) {
+      if (this.#closing) this.#shut();
+      return;
+    }
+    this.#inFlight = { id: this.#nextId++, firstSeq: this.#durableSeq + 1, ...batch };
+    this.#post();
+  }
+
+  #post(): void {
+    this.#postedAt = performance.now();
+    this.#worker.postMessage(this.#inFlight);
+  }
+
+  #replied(reply: CommitReply): void {
+    const request = this.#inFlight;
+    if (request?.id !== reply.id) return;
+    if (!reply.ok) {
+      this.#freeze(reply.reason);
+      return;
+    }
+    this.#inFlight = undefined;
+    this.#durableSeq = request.firstSeq + request.rows.length - 1;
+    this.#thaw();
+    const stats = {
+      records: request.rows.length,
+      ms: performance.now() - this.#postedAt,
+      bytes: this.#queue.done(),
+    };
+    for (const listener of this.#durableListeners) listener(this.#durableSeq, stats);
+    this.#wake();
+    // What arrived while the commit ran need not linger: there is company now.
+    if (this.#queue.waiting || this.#closing) this.#commit();
+    if (!this.#hadRoom && this.hasRoom()) {
+      this.#hadRoom = true;
+      for (const listener of this.#roomListeners) listener();
+    }
+  }
+
+  #wake(): void {
+    const ready = this.#waiters.filter(({ seq }) => seq <= this.#durableSeq);
+    if (ready.length === 0) return;
+    this.#waiters = this.#waiters.filter(({ seq }) => seq > this.#durableSeq);
+    for (const { resolve } of ready) resolve();
+  }
+
+  /** The same batch again, later and later: nothing is recomputed, and nothing that depends on it runs. */
+  #freeze(reason: string): void {
+    this.#hadRoom = false;
+    if (this.#closing) {
+      this.#shut(new HoldfastError('HF_LOG_WRITE', { reason }));
+      return;
+    }
+    if (this.#frozen === undefined) for (const listener of this.#frozenListeners) listener(reason);
+    this.#frozen = reason;
+    this.#clock.after(this.#retryMs, () => this.#inFlight && this.#post());
+    this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_RETRY_MS);
+  }
+
+  #thaw(): void {
+    this.#retryMs = FIRST_RETRY_MS;
+    if (this.#frozen === undefined) return;
+    this.#frozen = undefined;
+    for (const listener of this.#frozenListeners) listener(undefined);
+  }
+
+  #spawn(): Worker {
+    const file = new URL(import.meta.url.endsWith('.ts') ? './writer.ts' : './writer.js', import.meta.url);
+    const worker = new Worker(file, { workerData: { dataDir: this.#dataDir }, name: 'log-writer' });
+    worker.on('message', (reply: CommitReply) => this.#replied(reply));
+    worker.on('error', (error) => this.#respawn(error.message));
+    worker.unref();
+    return worker;
+  }
+
+  /** A writer that died (out of memory, a file taken away) is replaced; its batch is tried again. */
+  #respawn(reason: string): void {
+    if (this.#closed) return;
+    this.#worker = this.#spawn();
+    this.#freeze(`the writer ended: ${reason}`);
+  }
+
+  #shut(error?: unknown): void {
+    this.#closed = true;
+    this.#worker.postMessage('close');
+    this.#reader.close();
+    for (const { reject } of this.#waiters.splice(0)) reject(new HoldfastError('HF_LOG_CLOSED'));
+    const settle = () => (error ? this.#closing?.reject(error) : this.#closing?.resolve());
+    this.#worker.once('exit', settle);
+  }
+}

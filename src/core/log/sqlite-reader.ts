@@ -1,0 +1,144 @@
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import type { ActorState } from '../actors/state.ts';
+import { HoldfastError } from '../errors/index.ts';
+import type { LogReader, ReadRange } from './event-log.ts';
+import { type LogRecord, logRecordSchema } from './record.ts';
+import { openForReading } from './schema.ts';
+
+const PAGE = 1_000;
+
+/** A record as it lies in the table. */
+export interface RawRecord {
+  readonly seq: number;
+  readonly actor: string;
+  readonly correlation: string;
+  readonly body: string;
+  readonly hash: Uint8Array;
+}
+
+/** Reads the log of a data folder, also while a runtime writes it. */
+export class SqliteReader implements LogReader {
+  readonly #db: DatabaseSync;
+
+  /** @throws HF_LOG_MISSING, HF_LOG_FORMAT */
+  constructor(dataDir: string) {
+    this.#db = openForReading(dataDir);
+  }
+
+  async *read(range: ReadRange = {}): AsyncIterable<LogRecord> {
+    let left = range.limit ?? Number.POSITIVE_INFINITY;
+    for (const page of this.pages(range)) {
+      for (const raw of page) {
+        if (left <= 0) return;
+        left -= 1;
+        yield parseRecord(raw.seq, raw.body);
+      }
+    }
+  }
+
+  /**
+   * Raw rows a page at a time. Each page is a query of its own: an open iterator would keep the write-ahead log
+   * from being checkpointed.
+   */
+  *pages({ from, to, actor, correlation, reverse, limit }: ReadRange = {}): Iterable<RawRecord[]> {
+    const where = ['seq >= ?', 'seq <= ?'];
+    const filters: SQLInputValue[] = [];
+    for (const [column, value] of [
+      ['actor', actor],
+      ['correlation', correlation],
+    ] as const) {
+      if (value === undefined) continue;
+      where.push(`${column} = ?`);
+      filters.push(value);
+    }
+    const size = Math.min(limit ?? PAGE, PAGE);
+    const query = this.#db.prepare(
+      `SELECT seq, actor, correlation, body, hash FROM records WHERE ${where.join(' AND ')}
+       ORDER BY seq ${reverse ? 'DESC' : 'ASC'} LIMIT ${size}`,
+    );
+    let low = from ?? 1;
+    let high = to ?? Number.MAX_SAFE_INTEGER;
+    while (low <= high) {
+      const page = query.all(low, high, ...filters) as unknown as RawRecord[];
+      const last = page.at(-1);
+      if (!last) return;
+      yield page;
+      if (page.length < size) return;
+      if (reverse) high = last.seq - 1;
+      else low = last.seq + 1;
+    }
+  }
+
+  lastSeq(): number {
+    return (this.#db.prepare('SELECT max(seq) AS seq FROM records').get()?.['seq'] as number | null) ?? 0;
+  }
+
+  /** The oldest seq kept, 0 when the log is empty. */
+  firstSeq(): number {
+    return (this.#db.prepare('SELECT min(seq) AS seq FROM records').get()?.['seq'] as number | null) ?? 0;
+  }
+
+  /** @throws HF_LOG_RANGE there is no such record */
+  record(seq: number): LogRecord {
+    const row = this.#db.prepare('SELECT body FROM records WHERE seq = ?').get(seq);
+    if (!row) throw new HoldfastError('HF_LOG_RANGE', { seq, first: this.firstSeq(), last: this.lastSeq() });
+    return parseRecord(seq, row['body'] as string);
+  }
+
+  /** Hash of a record, to check the chain from there on. */
+  hashOf(seq: number): Uint8Array | undefined {
+    return this.#db.prepare('SELECT hash FROM records WHERE seq = ?').get(seq)?.['hash'] as
+      | Uint8Array
+      | undefined;
+  }
+
+  blob(key: string): Uint8Array | undefined {
+    return this.#db.prepare('SELECT body FROM blobs WHERE key = ?').get(key)?.['body'] as
+      | Uint8Array
+      | undefined;
+  }
+
+  /** The newest snapshot of each actor not after a seq, and the seq up to which they are complete. */
+  snapshots(upTo = Number.MAX_SAFE_INTEGER): { seq: number; states: ActorState[] } {
+    const seq =
+      (this.#db.prepare('SELECT max(seq) AS seq FROM snapshots WHERE seq <= ?').get(upTo)?.['seq'] as
+        | number
+        | null) ?? 0;
+    const rows = this.#db
+      .prepare('SELECT actor, max(seq) AS seq, body FROM snapshots WHERE seq <= ? GROUP BY actor')
+      .all(seq);
+    return { seq, states: rows.map((row) => JSON.parse(row['body'] as string) as ActorState) };
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+}
+
+/** @throws HF_LOG_CORRUPT the body is not a record */
+export function parseRecord(seq: number, body: string): LogRecord {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch (error) {
+    throw new HoldfastError('HF_LOG_CORRUPT', { seq, reason: 'its body is not JSON' }, { cause: error });
+  }
+  if (isRecordShaped(value)) return value;
+  const issue = logRecordSchema.safeParse(value).error?.issues[0];
+  throw new HoldfastError('HF_LOG_CORRUPT', {
+    seq,
+    reason: issue ? `${issue.path.join('.')}: ${issue.message}` : 'not a record',
+  });
+}
+
+/** A quick look for what our own writer wrote; the full schema explains what fails it. */
+function isRecordShaped(value: unknown): value is LogRecord {
+  const record = value as Partial<LogRecord> | null;
+  return (
+    typeof record?.seq === 'number' &&
+    typeof record.actor === 'string' &&
+    typeof record.event?.type === 'string' &&
+    record.to?.value !== undefined &&
+    Array.isArray(record.effects)
+  );
+}
