@@ -51,7 +51,22 @@ export const errorTable = {
   HF_CONFIG_SECRET_INVALID: entry(
     500,
     'The secret file {file} does not hold what it should: {reason}.',
-    'Restore the file from a backup; what was sealed with it cannot be read without it.',
+    'Put its content back: a key from a backup (what it sealed cannot be read without it), a token from its issuer.',
+  ),
+  HF_CONFIG_SECRET_MISSING: entry(
+    500,
+    'The secret file {file} cannot be opened ({reason}).',
+    'Create it with mode 600, or correct the option that names it.',
+  ),
+  HF_CONFIG_SECRET_FOLDER: entry(
+    500,
+    'The folder of secrets {folder} may be changed by others (mode {mode}).',
+    'Run `chmod 700 {folder}`, and look whether its files are still yours.',
+  ),
+  HF_SECRET_SEALED: entry(
+    500,
+    'A sealed body ({purpose}) cannot be opened: {reason}.',
+    'Put back the file secrets/sealing-key of the data folder that sealed it; nothing else can open it.',
   ),
 
   // Plugins
@@ -79,6 +94,21 @@ export const errorTable = {
     500,
     'Plugin {plugin} failed in its {phase}: {reason}.',
     "Mend the cause; with onFailure 'continue' the rest would run without it.",
+  ),
+  HF_PLUGIN_CONTRACT: entry(
+    500,
+    'Plugin {plugin} breaks its own definition: {reason}.',
+    'Make `requires` and `provides` of its definition say what it uses and gives.',
+  ),
+  HF_PLUGIN_EARLY: entry(
+    500,
+    'Plugin {plugin} used ctx.services before it was started.',
+    'Use services inside onStart, handlers and factories; register() only declares.',
+  ),
+  HF_PLUGIN_INTERRUPTED: entry(
+    503,
+    'The runtime was stopped before all plugins had started.',
+    'Start it again when it is wanted; what had started has been stopped.',
   ),
   HF_PLUGIN_FROZEN: entry(
     500,
@@ -163,6 +193,31 @@ export const errorTable = {
   HF_LOG_RANGE: entry(400, 'There is no record {seq}.', 'The log holds records {first} to {last}.'),
 
   // HTTP surfaces
+  HF_HTTP_REQUEST_INVALID: entry(
+    400,
+    'The request is not valid HTTP: {reason}.',
+    'Send it with a common HTTP client; behind a proxy, look at what the proxy makes of it.',
+  ),
+  HF_HTTP_REQUEST_SLOW: entry(
+    408,
+    'The request was not complete within {ms} ms.',
+    'Send it faster, or raise the requestTimeoutMs option of the surface.',
+  ),
+  HF_HTTP_HEADERS_TOO_LARGE: entry(
+    431,
+    'The headers are larger than {limit} bytes.',
+    'Send fewer or shorter ones.',
+  ),
+  HF_HTTP_PATH_TOO_LONG: entry(
+    414,
+    'A part of the path is longer than {limit} characters.',
+    'Correct the path; no name on this surface is that long.',
+  ),
+  HF_HTTP_ORIGIN: entry(
+    403,
+    'A web page of another origin may not change anything here.',
+    'Call from the command line, or add the host of the page to the allowedHosts option.',
+  ),
   HF_HTTP_BODY_INVALID: entry(
     400,
     'The body is not valid JSON: {reason}.',
