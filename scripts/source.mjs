@@ -1,0 +1,46 @@
+// A small reader of TypeScript source for the checks beside it: string literals with the code in front of them,
+// comments and regular expressions left out. TypeScript 7 has no JavaScript API to ask instead.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const TOKEN = new RegExp(
+  [
+    /\/\/.*/, // line comment
+    /(?<![^\s(,;{}])\/\*[^]*?\*\//, // block comment; the look-behind keeps globs such as `${dir}/*.ts` out
+    /(?<=[=(,:[!&|?{};]\s*)\/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\//, // regular expression
+    /'(?<single>(?:\\.|[^'\\\n])*)'/,
+    /"(?<double>(?:\\.|[^"\\\n])*)"/,
+    /`(?<template>(?:\\[^]|[^`\\])*)`/,
+  ]
+    .map((part) => part.source)
+    .join('|'),
+  'g',
+);
+
+/** Every string literal of a source text: its raw text, the code just before it, and its line (from 1). */
+export function* strings(source) {
+  for (const match of source.matchAll(TOKEN)) {
+    const { single, double, template } = match.groups;
+    const text = single ?? double ?? template;
+    if (text === undefined) continue;
+    const before = source.slice(Math.max(0, match.index - 80), match.index);
+    yield { text, before, line: source.slice(0, match.index).split('\n').length };
+  }
+}
+
+/** The TypeScript files below a folder, as paths relative to `root`, sorted. A folder that is not there is empty. */
+export function sourceFiles(root, folder) {
+  let entries;
+  try {
+    entries = readdirSync(join(root, folder), { recursive: true });
+  } catch (error) {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  }
+  return entries
+    .filter((path) => /\.[cm]?tsx?$/.test(path))
+    .map((path) => `${folder}/${path}`)
+    .sort();
+}
+
+export const readSource = (root, path) => readFileSync(join(root, path), 'utf8');
