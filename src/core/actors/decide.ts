@@ -23,7 +23,7 @@ export interface Decided {
 
 /** The first decision of an actor. @param at epoch milliseconds of the record, from which timers count */
 export function decideInit(stepper: MachineStepper, event: LogEvent, at: number): Decided {
-  const step = stepper.initial(event['input']);
+  const step = stepper.initial(event.input);
   return { decision: fromStep(step, {}, {}, at), snapshot: step.snapshot };
 }
 

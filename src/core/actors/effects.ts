@@ -3,7 +3,6 @@ import { HoldfastError, isCoded } from '../errors/index.ts';
 import { asEpochMs, type EffectId, effectId, seqOfEffect } from '../ids.ts';
 import {
   type EffectRequest,
-  type LogEvent,
   type LogRecord,
   TIMER_CANCEL,
   TIMER_START,
@@ -192,5 +191,5 @@ export class EffectDispatcher implements EffectRunner {
 }
 
 function isWithBlobs(outcome: EffectOutcome): outcome is Extract<EffectOutcome, { blobs: unknown }> {
-  return typeof outcome['event'] === 'object' && 'blobs' in outcome;
+  return typeof outcome.event === 'object' && 'blobs' in outcome;
 }

@@ -94,11 +94,11 @@ export class MachineStepper {
     const params = action.params as Record<string, unknown> | undefined;
     if (action.type === 'xstate.raise') {
       // Without a delay the event has been consumed within this very step.
-      if (params?.['delay'] === undefined) return;
-      const timer = { timer: params['id'] as string, delayMs: params['delay'] as number };
+      if (params?.delay === undefined) return;
+      const timer = { timer: params.id as string, delayMs: params.delay as number };
       this.#effects.push({ type: TIMER_START, params: timer });
     } else if (action.type === 'xstate.cancel') {
-      this.#effects.push({ type: TIMER_CANCEL, params: { timer: params?.['sendId'] as string } });
+      this.#effects.push({ type: TIMER_CANCEL, params: { timer: params?.sendId as string } });
     } else if (action.type.startsWith('xstate.')) {
       throw new HoldfastError('HF_MACHINE_IMPURE', { machine: this.machine.id, what: action.type });
     } else {

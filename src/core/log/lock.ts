@@ -34,7 +34,7 @@ export function lockedBy(dataDir: string): number | undefined {
     return undefined;
   } catch (error) {
     if (error instanceof HoldfastError && error.code === 'HF_LOG_LOCKED')
-      return Number(error.details['pid']) || 0;
+      return Number(error.details.pid) || 0;
     throw error;
   }
 }

@@ -78,7 +78,7 @@ export function openForReading(dataDir: string): DatabaseSync {
 }
 
 function checkFormat(db: DatabaseSync, dataDir: string): void {
-  const found = db.prepare("SELECT value FROM meta WHERE key = 'format'").get()?.['value'];
+  const found = db.prepare("SELECT value FROM meta WHERE key = 'format'").get()?.value;
   if (found !== String(LOG_FORMAT)) {
     throw new HoldfastError('HF_LOG_FORMAT', { dir: dataDir, found: String(found), known: LOG_FORMAT });
   }

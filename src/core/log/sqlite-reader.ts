@@ -70,44 +70,42 @@ export class SqliteReader implements LogReader {
   }
 
   lastSeq(): number {
-    return (this.#db.prepare('SELECT max(seq) AS seq FROM records').get()?.['seq'] as number | null) ?? 0;
+    return (this.#db.prepare('SELECT max(seq) AS seq FROM records').get()?.seq as number | null) ?? 0;
   }
 
   /** The oldest seq kept, 0 when the log is empty. */
   firstSeq(): number {
-    return (this.#db.prepare('SELECT min(seq) AS seq FROM records').get()?.['seq'] as number | null) ?? 0;
+    return (this.#db.prepare('SELECT min(seq) AS seq FROM records').get()?.seq as number | null) ?? 0;
   }
 
   /** @throws HF_LOG_RANGE there is no such record */
   record(seq: number): LogRecord {
     const row = this.#db.prepare('SELECT body FROM records WHERE seq = ?').get(seq);
     if (!row) throw new HoldfastError('HF_LOG_RANGE', { seq, first: this.firstSeq(), last: this.lastSeq() });
-    return parseRecord(seq, row['body'] as string);
+    return parseRecord(seq, row.body as string);
   }
 
   /** Hash of a record, to check the chain from there on. */
   hashOf(seq: number): Uint8Array | undefined {
-    return this.#db.prepare('SELECT hash FROM records WHERE seq = ?').get(seq)?.['hash'] as
+    return this.#db.prepare('SELECT hash FROM records WHERE seq = ?').get(seq)?.hash as
       | Uint8Array
       | undefined;
   }
 
   blob(key: string): Uint8Array | undefined {
-    return this.#db.prepare('SELECT body FROM blobs WHERE key = ?').get(key)?.['body'] as
-      | Uint8Array
-      | undefined;
+    return this.#db.prepare('SELECT body FROM blobs WHERE key = ?').get(key)?.body as Uint8Array | undefined;
   }
 
   /** The newest snapshot of each actor not after a seq, and the seq up to which they are complete. */
   snapshots(upTo = Number.MAX_SAFE_INTEGER): { seq: number; states: ActorState[] } {
     const seq =
-      (this.#db.prepare('SELECT max(seq) AS seq FROM snapshots WHERE seq <= ?').get(upTo)?.['seq'] as
+      (this.#db.prepare('SELECT max(seq) AS seq FROM snapshots WHERE seq <= ?').get(upTo)?.seq as
         | number
         | null) ?? 0;
     const rows = this.#db
       .prepare('SELECT actor, max(seq) AS seq, body FROM snapshots WHERE seq <= ? GROUP BY actor')
       .all(seq);
-    return { seq, states: rows.map((row) => JSON.parse(row['body'] as string) as ActorState) };
+    return { seq, states: rows.map((row) => JSON.parse(row.body as string) as ActorState) };
   }
 
   close(): void {

@@ -19,7 +19,7 @@ let { seq: head, hash } = newest();
 
 function newest(): { seq: number; hash: Uint8Array } {
   const row = db.prepare('SELECT seq, hash FROM records ORDER BY seq DESC LIMIT 1').get();
-  return row ? { seq: row['seq'] as number, hash: row['hash'] as Uint8Array } : { seq: 0, hash: CHAIN_START };
+  return row ? { seq: row.seq as number, hash: row.hash as Uint8Array } : { seq: 0, hash: CHAIN_START };
 }
 
 function commit(request: CommitRequest): void {
