@@ -174,6 +174,7 @@ export class SqliteLog implements EventLog {
 
   #post(): void {
     this.#postedAt = performance.now();
+    this.#worker.ref(); // what is being written keeps the process alive until it is durable
     this.#worker.postMessage(this.#inFlight);
   }
 
@@ -185,6 +186,7 @@ export class SqliteLog implements EventLog {
       return;
     }
     this.#inFlight = undefined;
+    this.#worker.unref();
     this.#durableSeq = request.firstSeq + request.rows.length - 1;
     this.#thaw();
     const stats = {
@@ -247,6 +249,7 @@ export class SqliteLog implements EventLog {
 
   #shut(error?: unknown): void {
     this.#closed = true;
+    this.#worker.ref();
     this.#worker.postMessage('close');
     this.#reader.close();
     for (const { reject } of this.#waiters.splice(0)) reject(new HoldfastError('HF_LOG_CLOSED'));

@@ -1,0 +1,60 @@
+import {
+  type ActorDefinition,
+  ActorSystem,
+  EffectDispatcher,
+  type EffectEnd,
+  type EffectRegistration,
+} from '../../src/core/actors/index.ts';
+import type { LogRecord } from '../../src/core/log/index.ts';
+import { recover, SqliteLog, SqliteReader } from '../../src/core/log/index.ts';
+import { VirtualClock } from './virtual-clock.ts';
+
+/** A log, its actors and their effects as the runtime wires them, on a real data folder and virtual time. */
+export interface Bench {
+  readonly log: SqliteLog;
+  readonly clock: VirtualClock;
+  readonly actors: ActorSystem;
+  readonly ends: EffectEnd[];
+  /** Every record that the folder holds. */
+  records(): Promise<LogRecord[]>;
+  /** Waits until all that was decided is durable and no effect runs. */
+  settled(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function openBench(
+  dataDir: string,
+  definitions: readonly ActorDefinition[],
+  effects: readonly EffectRegistration[] = [],
+  clock: VirtualClock = new VirtualClock(1_000),
+): Bench {
+  const log = new SqliteLog({ dataDir });
+  const reader = new SqliteReader(dataDir);
+  const { states, newest } = recover(reader);
+  const actors = new ActorSystem(log, clock, newest, () => {});
+  for (const definition of definitions) actors.register(definition);
+  actors.restore(states.values());
+  const ends: EffectEnd[] = [];
+  const handlers = new Map(effects.map((registration) => [registration.type, registration]));
+  const dispatcher = new EffectDispatcher(actors, clock, handlers, (end) => ends.push(end));
+  actors.runEffectsWith(dispatcher);
+  dispatcher.resume(actors.list());
+  return {
+    log,
+    clock,
+    actors,
+    ends,
+    records: () => Array.fromAsync(reader.read()),
+    async settled() {
+      do {
+        await log.whenDurable(log.lastSeq());
+        await new Promise((resolve) => setImmediate(resolve));
+      } while (log.status().queued > 0 || dispatcher.running > 0);
+    },
+    async close() {
+      await dispatcher.stop();
+      await log.close();
+      reader.close();
+    },
+  };
+}
