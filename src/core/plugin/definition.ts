@@ -8,6 +8,7 @@ import type { CommandDefinition } from '../cli/command.ts';
 import type { Clock } from '../clock.ts';
 import type { Exchanges } from '../http/exchanges.ts';
 import type { HttpSurface, SurfaceOptions } from '../http/surface.ts';
+import type { Json } from '../json.ts';
 import type { EventLog } from '../log/event-log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Vault } from '../secrets/vault.ts';
@@ -29,9 +30,14 @@ export interface Services {
   readonly dataDir: string;
   /** What every plugin is doing, for health pages. */
   readonly plugins: () => readonly PluginStatus[];
+  /** What plugins contribute to health pages, by name. */
+  readonly health: () => Readonly<Record<string, Json>>;
   /** @throws HF_PLUGIN_MISSING nobody provides the token, or its plugin is not in `requires` */
   readonly get: <T>(token: Token<T>) => T;
 }
+
+/** What a plugin says of itself when asked; cheap, for it runs at every request of a health page. */
+export type HealthReport = () => Json | undefined;
 
 export interface PluginStatus {
   readonly name: string;
@@ -59,7 +65,12 @@ export interface PluginContext {
   /** Publishes an empty message on `topic` at each time of a cron pattern (croner's syntax, UTC). */
   schedule(cron: string, topic: Topic<Record<string, never>>): void;
   onStart(work: () => void | Promise<void>): void;
-  onStop(work: () => void | Promise<void>): void;
+  onStop(work: (reason: string) => void | Promise<void>): void;
+  /**
+   * A fact for `GET /healthz`, under a name of its own, e.g. the pending transaction. Read at each request and
+   * redacted; `undefined` leaves the name out.
+   */
+  health(name: string, report: HealthReport): void;
 }
 
 /** What happens to the rest when this plugin fails to start. */

@@ -1,0 +1,50 @@
+import type { FastifyInstance } from 'fastify';
+import type { CodedError } from '../errors/index.ts';
+
+/** A listener as a plugin asks for it. */
+export interface SurfaceOptions {
+  /** Its name in `runtime.json`, log lines and metrics, e.g. `router`. */
+  readonly name: string;
+  /** 0 means any free one. */
+  readonly port: number;
+  /** 127.0.0.1 unless set. Anything beyond loopback needs `token`, or `admission: 'own'`. */
+  readonly host?: string;
+  /** The environment variable that sets the port, named when the port cannot be had. */
+  readonly portVariable: string;
+  /** Largest body, bytes; 1 MiB unless set. */
+  readonly bodyLimit?: number;
+  /** Names under which it is served besides loopback names and the address itself, e.g. behind a proxy. */
+  readonly allowedHosts?: readonly string[];
+  /** The bearer token of callers from beyond this machine, read at each request, so that it can change. */
+  readonly token?: () => string | undefined;
+  /** `own` when the surface's handlers decide who may call (virtual keys, tokens in the path); `token` unless set. */
+  readonly admission?: 'token' | 'own';
+  /** The body of an error answer; the coded error itself unless set. */
+  readonly errorBody?: (error: SurfaceError) => unknown;
+  /** How long a client may take to send a whole request, milliseconds; 30,000 unless set. Answers may take longer. */
+  readonly requestTimeoutMs?: number;
+}
+
+export type SurfaceError = CodedError & { readonly status: number };
+
+/**
+ * What a plugin builds its routes on: fastify 5 without the parts that would undo what every surface promises.
+ * `request.id` is the correlation id of the request; throw a `HoldfastError` to answer with it.
+ */
+export type HttpSurface = Pick<
+  FastifyInstance,
+  | 'addContentTypeParser'
+  | 'addHook'
+  | 'all'
+  | 'delete'
+  | 'get'
+  | 'head'
+  | 'patch'
+  | 'post'
+  | 'put'
+  | 'register'
+  | 'route'
+> & {
+  /** Aborted when the surface begins to drain: end streams that would otherwise go on until the deadline. */
+  readonly draining: AbortSignal;
+};
