@@ -32,7 +32,7 @@ export interface Services {
   readonly plugins: () => readonly PluginStatus[];
   /** What plugins contribute to health pages, by name. */
   readonly health: () => Readonly<Record<string, Json>>;
-  /** @throws HF_PLUGIN_MISSING nobody provides the token, or its plugin is not in `requires` */
+  /** @throws HF_PLUGIN_CONTRACT the plugin lists the token neither in `requires` nor in `provides` */
   readonly get: <T>(token: Token<T>) => T;
 }
 
@@ -53,8 +53,12 @@ export interface PluginStatus {
  * called after boot, and `services` may be used inside them, never in `register` itself.
  */
 export interface PluginContext {
+  /** @throws HF_PLUGIN_EARLY before the plugin starts */
   readonly services: Services;
-  /** Provides a token that the definition lists in `provides`; the factory runs once, when first needed. */
+  /**
+   * Provides a token that the definition lists in `provides`; the factory runs once, when first needed, at the
+   * latest after the plugin's start work.
+   */
   provide<T>(token: Token<T>, factory: () => T): void;
   actor(definition: ActorDefinition): void;
   route<T>(route: Route<T>): void;
@@ -64,7 +68,15 @@ export interface PluginContext {
   command(command: CommandDefinition): void;
   /** Publishes an empty message on `topic` at each time of a cron pattern (croner's syntax, UTC). */
   schedule(cron: string, topic: Topic<Record<string, never>>): void;
-  onStart(work: () => void | Promise<void>): void;
+  /**
+   * Work at start, in the order declared, 10 s for all of it. The signal is aborted when that time is over, and
+   * when the runtime stops meanwhile.
+   */
+  onStart(work: (signal: AbortSignal) => void | Promise<void>): void;
+  /**
+   * Work at stop, in reverse order, 10 s for all of it. It also runs after a start that failed half-way or came
+   * too late, so it must cope with what was not started.
+   */
   onStop(work: (reason: string) => void | Promise<void>): void;
   /**
    * A fact for `GET /healthz`, under a name of its own, e.g. the pending transaction. Read at each request and
@@ -92,6 +104,12 @@ export interface PluginDefinition<O extends z.ZodObject = z.ZodObject> {
 export interface PluginEntry {
   readonly definition: PluginDefinition;
   readonly options: unknown;
+}
+
+/** A plugin with options that its schema has accepted, defaults and environment included: ready for the host. */
+export interface ConfiguredPlugin {
+  readonly definition: PluginDefinition;
+  readonly options: Record<string, unknown>;
 }
 
 /** A defined plugin: call it with its options inside `defineConfig({ plugins: [...] })`. */

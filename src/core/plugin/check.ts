@@ -1,0 +1,80 @@
+import { effectTypes } from '../actors/definition.ts';
+import { HoldfastError } from '../errors/index.ts';
+import type { Owned, Registrations } from './registrations.ts';
+
+/** Effect types that core carries out itself; a trailing `*` stands for any rest. */
+export const BUILTIN_EFFECTS: readonly string[] = ['timer.*', 'http.reply'];
+
+/** A plugin that cannot work as declared, and why. */
+export interface Gap {
+  readonly plugin: string;
+  readonly error: HoldfastError;
+}
+
+/**
+ * Names that two plugins (or a plugin and core) both claim.
+ *
+ * @throws HF_PLUGIN_CONFLICT an actor type, effect, surface, command or health fact is declared twice
+ */
+export function refuseConflicts(registrations: Registrations, builtin: readonly string[]): void {
+  const { actors, effects, surfaces, commands, health } = registrations;
+  for (const { type, owner } of effects) {
+    if (matches(builtin, type)) throw conflict(`Effect ${type}`, 'core', owner);
+  }
+  refuseTwice('Actor type', actors, ({ type }) => type);
+  refuseTwice('Effect', effects, ({ type }) => type);
+  refuseTwice('Surface', surfaces, ({ options }) => options.name);
+  refuseTwice('Command', commands, ({ name }) => words(name));
+  refuseTwice('Health fact', health, ({ name }) => name);
+}
+
+/**
+ * The first declaration that points at something nobody declares: an actor that asks for an effect without a
+ * handler, or a route to an unknown actor type. The plugin that owns it is the one that cannot work.
+ */
+export function findGap(registrations: Registrations, builtin: readonly string[]): Gap | undefined {
+  const { actors, effects, routes } = registrations;
+  const handled = new Set(effects.map(({ type }) => type));
+  for (const { owner, type, machine } of actors) {
+    const effect = effectTypes(machine).find((name) => !handled.has(name) && !matches(builtin, name));
+    if (effect !== undefined) {
+      return { plugin: owner, error: new HoldfastError('HF_EFFECT_UNHANDLED', { actor: type, effect }) };
+    }
+  }
+  const types = new Set(actors.map(({ type }) => type));
+  for (const { owner, topic, to } of routes) {
+    if (!types.has(to)) {
+      const details = { plugin: owner, topic: topic.name, actor: to };
+      return { plugin: owner, error: new HoldfastError('HF_ROUTE_TARGET', details) };
+    }
+  }
+  return undefined;
+}
+
+function refuseTwice<T>(kind: string, items: readonly Owned<T>[], nameOf: (item: T) => string): void {
+  const owners = new Map<string, string>();
+  for (const item of items) {
+    const name = nameOf(item);
+    const first = owners.get(name);
+    if (first !== undefined) throw conflict(`${kind} ${name}`, first, item.owner);
+    owners.set(name, item.owner);
+  }
+}
+
+function conflict(what: string, first: string, second: string): HoldfastError {
+  return new HoldfastError('HF_PLUGIN_CONFLICT', { what, first, second });
+}
+
+function matches(patterns: readonly string[], type: string): boolean {
+  return patterns.some((pattern) =>
+    pattern.endsWith('*') ? type.startsWith(pattern.slice(0, -1)) : type === pattern,
+  );
+}
+
+/** `router get <intf> [field]` is the command `router get`. */
+function words(command: string): string {
+  return command
+    .split(/\s+/)
+    .filter((word) => !/^[<[]/.test(word))
+    .join(' ');
+}

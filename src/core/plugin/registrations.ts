@@ -1,0 +1,73 @@
+import type { Route, Topic } from '../../bus/index.ts';
+import type { ActorDefinition } from '../actors/definition.ts';
+import type { EffectRegistration } from '../actors/effect.ts';
+import type { CommandDefinition } from '../cli/command.ts';
+import type { HttpSurface, SurfaceOptions } from '../http/surface.ts';
+import type { HealthReport, OnFailure } from './definition.ts';
+
+/** Something a plugin declared, with the name of that plugin. */
+export type Owned<T> = T & { readonly owner: string };
+
+/** An HTTP listener that a plugin wants to have; the runtime makes the surface and hands it to `build`. */
+export interface SurfaceRegistration {
+  readonly options: SurfaceOptions;
+  readonly build: (surface: HttpSurface) => void;
+}
+
+/** An empty message on a topic at each time of a cron pattern, in UTC. */
+export interface ScheduleRegistration {
+  /** Checked at registration: croner accepts it. */
+  readonly cron: string;
+  readonly topic: Topic<Record<string, never>>;
+}
+
+/** Work of a plugin at its start. The signal is aborted at the deadline, and when the runtime stops meanwhile. */
+export interface StartWork {
+  readonly work: (signal: AbortSignal) => void | Promise<void>;
+}
+
+/** Work of a plugin at its stop. */
+export interface StopWork {
+  /** @param reason why the runtime stops, e.g. the name of a signal */
+  readonly work: (reason: string) => void | Promise<void>;
+}
+
+/** A fact that a plugin contributes to health pages. */
+export interface HealthRegistration {
+  readonly name: string;
+  readonly report: HealthReport;
+}
+
+/** A plugin as its definition describes it, tokens by name. */
+export interface PluginSummary {
+  readonly name: string;
+  readonly requires: readonly string[];
+  readonly provides: readonly string[];
+  readonly onFailure: OnFailure;
+}
+
+/**
+ * All that the enabled plugins declare, in start order. It is complete, checked and frozen before anything starts:
+ * the runtime is built from it, and `holdfast graph` and the command line read it without starting anything.
+ * What a plugin declared that failed in `register` is not in it.
+ */
+export interface Registrations {
+  readonly plugins: readonly PluginSummary[];
+  /** Actor types; no two of one `type`. Each has a handler here for every effect its machine can ask for. */
+  readonly actors: readonly Owned<ActorDefinition>[];
+  /** Topic to actor; every `to` is an actor type above. */
+  readonly routes: readonly Owned<Route>[];
+  /** Effect handlers; no two of one `type`. The handler of a plugin that failed throws that plugin's error. */
+  readonly effects: readonly Owned<EffectRegistration>[];
+  /** HTTP listeners; no two of one `options.name`. They start after every plugin and drain before any stops. */
+  readonly surfaces: readonly Owned<SurfaceRegistration>[];
+  /** Commands of the command line; no two of the same words. */
+  readonly commands: readonly Owned<CommandDefinition>[];
+  /** Facts for health pages; no two of one `name`. */
+  readonly health: readonly Owned<HealthRegistration>[];
+  readonly schedules: readonly Owned<ScheduleRegistration>[];
+  /** Carried out by the plugin host, in this order. */
+  readonly startWork: readonly Owned<StartWork>[];
+  /** Carried out by the plugin host, in reverse. */
+  readonly stopWork: readonly Owned<StopWork>[];
+}
