@@ -1,13 +1,12 @@
 import { hash } from 'node:crypto';
 
+/** The hash that the first record chains to. */
+export const CHAIN_START = '0'.repeat(64);
+
 /**
- * The hash of a record: over the hash of the record before and this one's body. An edit, a gap or a swap breaks it
- * at the first record that is not what was written.
+ * The hash of a record: SHA-256, as hex, over the hash of the record before (its hex) followed by this one's body.
+ * An edit, a gap or a swap breaks it at the first record that is not what was written.
  */
-export function chainHash(previous: Uint8Array, body: string): Buffer {
-  const text = Buffer.from(body, 'utf8');
-  const input = Buffer.allocUnsafe(previous.length + text.length);
-  input.set(previous, 0);
-  input.set(text, previous.length);
-  return hash('sha256', input, 'buffer');
+export function chainHash(previous: string, body: string): string {
+  return hash('sha256', previous + body, 'hex');
 }

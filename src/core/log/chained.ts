@@ -1,7 +1,6 @@
 import { HoldfastError } from '../errors/index.ts';
-import { chainHash } from './chain.ts';
+import { CHAIN_START, chainHash } from './chain.ts';
 import type { LogRecord } from './record.ts';
-import { CHAIN_START } from './schema.ts';
 import { parseRecord, type SqliteReader } from './sqlite-reader.ts';
 
 /**
@@ -21,7 +20,7 @@ export function* readChained(
     for (const raw of page) {
       if (raw.seq !== expected)
         throw new HoldfastError('HF_LOG_CORRUPT', { seq: expected, reason: 'it is missing' });
-      if (previous && Buffer.compare(chainHash(previous, raw.body), raw.hash) !== 0) {
+      if (previous !== undefined && chainHash(previous, raw.body) !== raw.hash) {
         throw new HoldfastError('HF_LOG_CORRUPT', {
           seq: raw.seq,
           reason: 'its hash does not fit what stands before it',

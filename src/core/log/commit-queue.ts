@@ -1,5 +1,5 @@
 import type { Blobs, Snapshot } from './event-log.ts';
-import type { CommitRequest, Row } from './protocol.ts';
+import type { CommitRequest } from './protocol.ts';
 import type { LogRecord } from './record.ts';
 
 /** One transaction takes at most so many records: a commit stays short. */
@@ -7,24 +7,43 @@ const BATCH_RECORDS = 512;
 /** Beyond so much text the log takes no more until some of it is durable. */
 const QUEUE_BYTES = 8 * 1024 * 1024;
 
-type Batch = Omit<CommitRequest, 'id' | 'firstSeq'>;
+/** One transaction's worth, on its way. */
+export interface Batch {
+  readonly request: CommitRequest;
+  readonly lastSeq: number;
+  readonly bytes: number;
+  /** Tells whoever waits for the snapshots in it. */
+  readonly saved: (() => void) | undefined;
+}
+
+interface QueuedRow {
+  readonly seq: number;
+  readonly actor: string;
+  readonly correlation: string;
+  readonly body: string;
+  readonly blobs: Blobs | undefined;
+}
 
 interface QueuedSnapshots {
-  /** How many queued records go before them. */
-  after: number;
-  readonly rows: readonly (readonly [string, number, string])[];
+  /** They go after this record. */
+  readonly seq: number;
+  readonly rows: readonly Snapshot[];
   readonly keep: readonly string[];
-  readonly done: () => void;
+  readonly saved: () => void;
 }
 
 /** What waits for a commit, in order, with its size. Records are JSON from here on: they cannot change any more. */
 export class CommitQueue {
-  #rows: Row[] = [];
-  #blobs: { after: number; key: string; body: Uint8Array }[] = [];
+  #rows: QueuedRow[] = [];
   #snapshots: QueuedSnapshots[] = [];
-  #takenBytes = 0;
-  #takenSnapshots: QueuedSnapshots | undefined;
+  #nextId = 1;
+  #nextSeq: number;
+  /** Bytes that are queued or on their way. */
   bytes = 0;
+
+  constructor(nextSeq: number) {
+    this.#nextSeq = nextSeq;
+  }
 
   get waiting(): boolean {
     return this.#rows.length > 0 || this.#snapshots.length > 0;
@@ -34,58 +53,60 @@ export class CommitQueue {
     return this.bytes >= QUEUE_BYTES;
   }
 
-  push(record: LogRecord, blobs?: Blobs): void {
-    const body = JSON.stringify(record);
-    this.#rows.push([record.actor, record.correlation, body]);
-    this.bytes += body.length;
-    for (const [key, blob] of blobs ?? []) {
-      this.#blobs.push({ after: this.#rows.length, key, body: blob });
-      this.bytes += blob.length;
-    }
+  push({ seq, actor, correlation, ...rest }: LogRecord, blobs?: Blobs): void {
+    const row = {
+      seq,
+      actor,
+      correlation,
+      body: JSON.stringify({ seq, actor, correlation, ...rest }),
+      blobs,
+    };
+    this.#rows.push(row);
+    this.bytes += size(row);
   }
 
   /** @returns resolves when they are durable */
-  pushSnapshots(snapshots: readonly Snapshot[], keep: ReadonlySet<string>): Promise<void> {
+  pushSnapshots(seq: number, rows: readonly Snapshot[], keep: ReadonlySet<string>): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const rows = snapshots.map(({ actor, seq, body }) => [actor, seq, body] as const);
-    this.#snapshots.push({ after: this.#rows.length, rows, keep: [...keep], done: resolve });
+    this.#snapshots.push({ seq, rows, keep: [...keep], saved: resolve });
     return promise;
   }
 
   blob(key: string): Uint8Array | undefined {
-    return this.#blobs.findLast((blob) => blob.key === key)?.body;
+    return this.#rows.findLast(({ blobs }) => blobs?.has(key))?.blobs?.get(key);
   }
 
   /** The next transaction, or undefined when nothing waits. Snapshots end the transaction that they join. */
   take(): Batch | undefined {
     if (!this.waiting) return undefined;
-    const snapshots = this.#snapshots[0];
-    const count = Math.min(this.#rows.length, BATCH_RECORDS, snapshots?.after ?? BATCH_RECORDS);
-    const rows = this.#rows.splice(0, count);
-    const blobs = this.#blobs.filter(({ after }) => after <= count);
-    this.#blobs = this.#blobs.filter(({ after }) => after > count);
-    for (const blob of this.#blobs) blob.after -= count;
-    const joins = snapshots !== undefined && snapshots.after <= count;
-    if (joins) this.#snapshots.shift();
-    for (const waiting of this.#snapshots) waiting.after -= count;
-    this.#takenSnapshots = joins ? snapshots : undefined;
-    this.#takenBytes = sum(rows, ([, , body]) => body.length) + sum(blobs, ({ body }) => body.length);
+    const due = this.#snapshots[0];
+    const room = due ? Math.min(due.seq - this.#nextSeq + 1, BATCH_RECORDS) : BATCH_RECORDS;
+    const rows = this.#rows.splice(0, room);
+    const firstSeq = this.#nextSeq;
+    this.#nextSeq += rows.length;
+    const snapshots = due && due.seq < this.#nextSeq ? this.#snapshots.shift() : undefined;
     return {
-      rows,
-      blobs: blobs.map(({ key, body }) => [key, body] as const),
-      ...(joins && { snapshots: { rows: snapshots.rows, keep: snapshots.keep } }),
+      request: {
+        id: this.#nextId++,
+        firstSeq,
+        rows: rows.flatMap(({ actor, correlation, body }) => [actor, correlation, body]),
+        blobs: rows.flatMap(({ blobs }) => [...(blobs ?? [])]),
+        ...(snapshots && {
+          snapshots: {
+            rows: snapshots.rows.map(({ actor, seq, body }) => [actor, seq, body] as const),
+            keep: snapshots.keep,
+          },
+        }),
+      },
+      lastSeq: this.#nextSeq - 1,
+      bytes: rows.reduce((total, row) => total + size(row), 0),
+      saved: snapshots?.saved,
     };
-  }
-
-  /** What was taken last is durable. @returns its size in bytes */
-  done(): number {
-    this.bytes -= this.#takenBytes;
-    this.#takenSnapshots?.done();
-    this.#takenSnapshots = undefined;
-    return this.#takenBytes;
   }
 }
 
-function sum<T>(items: readonly T[], size: (item: T) => number): number {
-  return items.reduce((total, item) => total + size(item), 0);
+function size({ body, blobs }: QueuedRow): number {
+  let bytes = body.length;
+  for (const blob of blobs?.values() ?? []) bytes += blob.length;
+  return bytes;
 }

@@ -1,11 +1,9 @@
-/** A record on its way to the writer: its columns, the body already JSON. */
-export type Row = readonly [actor: string, correlation: string, body: string];
-
 /** One transaction: rows from `firstSeq` on, and what belongs to them. */
 export interface CommitRequest {
   readonly id: number;
   readonly firstSeq: number;
-  readonly rows: readonly Row[];
+  /** Actor, correlation and body of each record, one after another: flat, because it is cloned between threads. */
+  readonly rows: readonly string[];
   readonly blobs: readonly (readonly [key: string, body: Uint8Array])[];
   readonly snapshots?: {
     readonly rows: readonly (readonly [actor: string, seq: number, body: string])[];

@@ -6,9 +6,6 @@ import { HoldfastError } from '../errors/index.ts';
 /** Raised when the tables or the meaning of a record change. */
 export const LOG_FORMAT = 1;
 
-/** The hash that the first record chains to. */
-export const CHAIN_START = Buffer.alloc(32);
-
 /**
  * `at` stands in the body alone: it is monotone, so a time is found by binary search over seq. The generated
  * column costs nothing to write and spares whoever queries an incident by hand the JSON path.
@@ -20,7 +17,7 @@ const TABLES = `
     actor TEXT NOT NULL,
     correlation TEXT NOT NULL,
     body TEXT NOT NULL,
-    hash BLOB NOT NULL,
+    hash TEXT NOT NULL,
     at INTEGER GENERATED ALWAYS AS (json_extract(body, '$.at')) VIRTUAL
   ) STRICT;
   CREATE INDEX IF NOT EXISTS records_actor ON records (actor, seq);

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { type Clock, systemClock } from '../clock.ts';
 import { HoldfastError } from '../errors/index.ts';
-import { CommitQueue } from './commit-queue.ts';
+import { type Batch, CommitQueue } from './commit-queue.ts';
 import type {
   AppendOptions,
   CommitStats,
@@ -12,7 +12,7 @@ import type {
   Snapshot,
   SnapshotsSaved,
 } from './event-log.ts';
-import type { CommitReply, CommitRequest } from './protocol.ts';
+import type { CommitReply } from './protocol.ts';
 import type { LogRecord } from './record.ts';
 import { openForWriting } from './schema.ts';
 import { SqliteReader } from './sqlite-reader.ts';
@@ -26,6 +26,8 @@ export interface SqliteLogOptions {
 
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 5_000;
+/** While the writer syncs one batch it has the next at hand already. */
+const PIPELINE = 2;
 
 /**
  * The embedded event log: SQLite in WAL mode, written by one worker thread in group commits. Everything that waits
@@ -36,15 +38,14 @@ export class SqliteLog implements EventLog {
   readonly #lingerMs: number;
   readonly #clock: Clock;
   readonly #reader: SqliteReader;
-  readonly #queue = new CommitQueue();
+  readonly #queue: CommitQueue;
   readonly #durableListeners: ((seq: number, stats: CommitStats) => void)[] = [];
   readonly #roomListeners: (() => void)[] = [];
   readonly #frozenListeners: ((reason: string | undefined) => void)[] = [];
   #waiters: { seq: number; resolve: () => void; reject: (error: unknown) => void }[] = [];
   #worker: Worker;
-  #inFlight: CommitRequest | undefined;
-  #postedAt = 0;
-  #nextId = 1;
+  /** On their way to the disk, oldest first. */
+  readonly #inFlight: (Batch & { postedAt: number })[] = [];
   #cancelLinger: (() => void) | undefined;
   #scheduled = false;
   #seq: number;
@@ -68,6 +69,7 @@ export class SqliteLog implements EventLog {
     this.#reader = new SqliteReader(dataDir);
     this.#seq = this.#reader.lastSeq();
     this.#durableSeq = this.#seq;
+    this.#queue = new CommitQueue(this.#seq + 1);
     this.#worker = this.#spawn();
   }
 
@@ -107,16 +109,15 @@ export class SqliteLog implements EventLog {
   }
 
   blob(key: string): Uint8Array | undefined {
-    return (
-      this.#queue.blob(key) ??
-      this.#inFlight?.blobs.find(([name]) => name === key)?.[1] ??
-      this.#reader.blob(key)
-    );
+    const onItsWay = this.#inFlight
+      .flatMap(({ request }) => request.blobs)
+      .findLast(([name]) => name === key)?.[1];
+    return this.#queue.blob(key) ?? onItsWay ?? this.#reader.blob(key);
   }
 
   async saveSnapshots(snapshots: readonly Snapshot[], keep: ReadonlySet<string>): Promise<SnapshotsSaved> {
     const seq = this.#seq;
-    const done = this.#queue.pushSnapshots(snapshots, keep);
+    const done = this.#queue.pushSnapshots(seq, snapshots, keep);
     this.#commitSoon();
     await done;
     const digest = hash('sha256', snapshots.map((snapshot) => snapshot.body).join('\n'), 'hex');
@@ -160,43 +161,47 @@ export class SqliteLog implements EventLog {
   }
 
   #commit(): void {
-    if (this.#inFlight || this.#closed) return;
+    if (this.#closed) return;
     this.#cancelLinger?.();
     this.#cancelLinger = undefined;
-    const batch = this.#queue.take();
-    if (!batch) {
-      if (this.#closing) this.#shut();
-      return;
+    while (this.#inFlight.length < PIPELINE && this.#frozen === undefined) {
+      const batch = this.#queue.take();
+      if (!batch) break;
+      const posted = { ...batch, postedAt: 0 };
+      this.#inFlight.push(posted);
+      this.#post(posted);
     }
-    this.#inFlight = { id: this.#nextId++, firstSeq: this.#durableSeq + 1, ...batch };
-    this.#post();
+    if (this.#closing && this.#inFlight.length === 0) this.#shut();
   }
 
-  #post(): void {
-    this.#postedAt = performance.now();
+  #post(batch: Batch & { postedAt: number }): void {
+    batch.postedAt = performance.now();
     this.#worker.ref(); // what is being written keeps the process alive until it is durable
-    this.#worker.postMessage(this.#inFlight);
+    this.#worker.postMessage(batch.request);
   }
 
   #replied(reply: CommitReply): void {
-    const request = this.#inFlight;
-    if (request?.id !== reply.id) return;
+    const batch = this.#inFlight[0];
+    // A batch behind one that failed fails too, and is tried again with it.
+    if (batch?.request.id !== reply.id) return;
     if (!reply.ok) {
       this.#freeze(reply.reason);
       return;
     }
-    this.#inFlight = undefined;
-    this.#worker.unref();
-    this.#durableSeq = request.firstSeq + request.rows.length - 1;
+    this.#inFlight.shift();
+    if (this.#inFlight.length === 0) this.#worker.unref();
+    this.#durableSeq = batch.lastSeq;
+    this.#queue.bytes -= batch.bytes;
     this.#thaw();
     const stats = {
-      records: request.rows.length,
-      ms: performance.now() - this.#postedAt,
-      bytes: this.#queue.done(),
+      records: batch.request.rows.length / 3,
+      ms: performance.now() - batch.postedAt,
+      bytes: batch.bytes,
     };
     for (const listener of this.#durableListeners) listener(this.#durableSeq, stats);
+    batch.saved?.();
     this.#wake();
-    // What arrived while the commit ran need not linger: there is company now.
+    // What arrived while the commit ran need not linger: it goes with what must be written anyway.
     if (this.#queue.waiting || this.#closing) this.#commit();
     if (!this.#hadRoom && this.hasRoom()) {
       this.#hadRoom = true;
@@ -220,7 +225,9 @@ export class SqliteLog implements EventLog {
     }
     if (this.#frozen === undefined) for (const listener of this.#frozenListeners) listener(reason);
     this.#frozen = reason;
-    this.#clock.after(this.#retryMs, () => this.#inFlight && this.#post());
+    this.#clock.after(this.#retryMs, () => {
+      for (const batch of this.#inFlight) this.#post(batch);
+    });
     this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_RETRY_MS);
   }
 

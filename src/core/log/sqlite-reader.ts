@@ -13,7 +13,7 @@ export interface RawRecord {
   readonly actor: string;
   readonly correlation: string;
   readonly body: string;
-  readonly hash: Uint8Array;
+  readonly hash: string;
 }
 
 /** Reads the log of a data folder, also while a runtime writes it. */
@@ -86,10 +86,8 @@ export class SqliteReader implements LogReader {
   }
 
   /** Hash of a record, to check the chain from there on. */
-  hashOf(seq: number): Uint8Array | undefined {
-    return this.#db.prepare('SELECT hash FROM records WHERE seq = ?').get(seq)?.hash as
-      | Uint8Array
-      | undefined;
+  hashOf(seq: number): string | undefined {
+    return this.#db.prepare('SELECT hash FROM records WHERE seq = ?').get(seq)?.hash as string | undefined;
   }
 
   blob(key: string): Uint8Array | undefined {

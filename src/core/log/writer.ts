@@ -4,9 +4,9 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
-import { chainHash } from './chain.ts';
+import { CHAIN_START, chainHash } from './chain.ts';
 import type { CommitReply, CommitRequest } from './protocol.ts';
-import { CHAIN_START, INSERT_RECORD, openForWriting } from './schema.ts';
+import { INSERT_RECORD, openForWriting } from './schema.ts';
 
 const { dataDir } = workerData as { dataDir: string };
 const db: DatabaseSync = openForWriting(dataDir);
@@ -17,9 +17,9 @@ const dropBlobs = db.prepare('DELETE FROM blobs WHERE key NOT IN (SELECT value F
 
 let { seq: head, hash } = newest();
 
-function newest(): { seq: number; hash: Uint8Array } {
+function newest(): { seq: number; hash: string } {
   const row = db.prepare('SELECT seq, hash FROM records ORDER BY seq DESC LIMIT 1').get();
-  return row ? { seq: row.seq as number, hash: row.hash as Uint8Array } : { seq: 0, hash: CHAIN_START };
+  return row ? { seq: row.seq as number, hash: row.hash as string } : { seq: 0, hash: CHAIN_START };
 }
 
 function commit(request: CommitRequest): void {
@@ -28,7 +28,8 @@ function commit(request: CommitRequest): void {
     let seq = request.firstSeq;
     let previous = hash;
     if (seq > head + 1) throw new Error(`record ${seq} does not follow record ${head}`);
-    for (const [actor, correlation, body] of request.rows) {
+    for (let column = 0; column < request.rows.length; column += 3) {
+      const [actor, correlation, body] = request.rows.slice(column, column + 3) as [string, string, string];
       // A batch is sent again when its answer got lost: what is there already is not written twice.
       if (seq > head) {
         previous = chainHash(previous, body);
