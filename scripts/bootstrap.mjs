@@ -81,7 +81,8 @@ function install() {
     throw new BootstrapError(
       'HF_BOOTSTRAP_INSTALL_FAILED',
       `npm ci failed (${how}); its own message is above.`,
-      'Mend: check that npm reaches its registry (npm ping), then run this command again.',
+      'Mend: check that npm reaches its registry (npm ping); if the two package files disagree, run npm install ' +
+        'with Node 24 and commit the result. Then run this command again.',
     );
   }
 }

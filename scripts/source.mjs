@@ -6,11 +6,11 @@ import { join } from 'node:path';
 const TOKEN = new RegExp(
   [
     /\/\/.*/, // line comment
-    /(?<![^\s(,;{}])\/\*[^]*?\*\//, // block comment; the look-behind keeps globs such as `${dir}/*.ts` out
+    /(?<![^\s(,;{}])\/\*[\s\S]*?\*\//, // block comment; the look-behind keeps globs such as `${dir}/*.ts` out
     /(?<=[=(,:[!&|?{};]\s*)\/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\//, // regular expression
     /'(?<single>(?:\\.|[^'\\\n])*)'/,
     /"(?<double>(?:\\.|[^"\\\n])*)"/,
-    /`(?<template>(?:\\[^]|[^`\\])*)`/,
+    /`(?<template>(?:\\[\s\S]|[^`\\])*)`/,
   ]
     .map((part) => part.source)
     .join('|'),

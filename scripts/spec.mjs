@@ -45,7 +45,8 @@ function readRows(lines) {
     if (cells.length !== 6) problems.push(`docs/requirements.md:${index + 1} ${id} has not four columns`);
     if (!known.includes(id)) problems.push(`docs/requirements.md:${index + 1} ${id} is out of range`);
     if (rows.has(id)) problems.push(`docs/requirements.md:${index + 1} ${id} is there twice`);
-    if (!STATES.includes(state)) problems.push(`docs/requirements.md:${index + 1} ${id} has state "${state}"`);
+    if (!STATES.includes(state))
+      problems.push(`docs/requirements.md:${index + 1} ${id} has state "${state}"`);
     rows.set(id, { index, promise, state, files });
   }
   return rows;
@@ -71,7 +72,8 @@ for (const id of known) {
   if (row.state === 'done' && proofs.length === 0) problems.push(`${id} is marked done and no test names it`);
   const files = [...new Set(proofs.map(({ file }) => file))].join(' ');
   if (write) lines[row.index] = `| ${id} | ${row.promise} | ${row.state} | ${files ? `${files} ` : ''}|`;
-  else if (files !== row.files) problems.push(`${id}: the tests column is stale (mend: npm run spec -- --write)`);
+  else if (files !== row.files)
+    problems.push(`${id}: the tests column is stale (mend: npm run spec -- --write)`);
 }
 if (write) writeFileSync(table, lines.join('\n'));
 

@@ -59,7 +59,8 @@ function runAva(args, fast) {
     process.on('SIGINT', () => {});
     process.on('SIGTERM', () => child.kill('SIGTERM'));
     child.on('error', (error) => console.error(`${node}: ${error.message}`));
-    const done = () => resolve({ code: child.exitCode, stats: report === '' ? undefined : JSON.parse(report) });
+    const done = () =>
+      resolve({ code: child.exitCode, stats: report === '' ? undefined : JSON.parse(report) });
     child.on('close', done);
     // A process that a test left behind holds the pipes open, and `close` would wait for it.
     child.on('exit', () => setTimeout(done, 2000).unref());
