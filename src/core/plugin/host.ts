@@ -146,7 +146,7 @@ export class PluginHost {
     this.register();
     this.#services = services;
     const began = this.#clock.now();
-    for (const { error } of this.#runs) if (error) this.#log(error, 'plugin.failed');
+    for (const run of this.#runs) if (run.error) this.#log(run, run.error, 'plugin.failed');
     for (const run of this.#runs) {
       if (this.#stopping !== undefined) break;
       if (!run.error) await this.#startOne(run, services);
@@ -173,7 +173,7 @@ export class PluginHost {
       // Start work that overran its deadline may still end, and would then hold what nobody stops.
       void run.startEnded().then(() => this.#stopOne(run, failure.what));
       if (this.#stopping !== undefined) return;
-      this.#log(failure, 'plugin.failed');
+      this.#log(run, failure, 'plugin.failed');
       if (run.onFailure === 'continue') return;
       await this.#stopAll(`start of ${run.name} failed`);
       throw failure;
@@ -198,7 +198,7 @@ export class PluginHost {
       await run.stop(reason);
     } catch (error) {
       const failure = error as HoldfastError;
-      if (!this.#stopFailures.has(run)) this.#log(failure, 'plugin.stop_failed');
+      if (!this.#stopFailures.has(run)) this.#log(run, failure, 'plugin.stop_failed');
       this.#stopFailures.set(run, failure);
     } finally {
       this.#services?.bus.release(run.name);
@@ -251,9 +251,8 @@ export class PluginHost {
     });
   }
 
-  #log(error: HoldfastError, event: string): void {
-    const { code, what, mend, details } = error;
-    this.#services?.logger.error({ plugin: details.plugin, code, reason: what, mend }, event);
+  #log({ name }: PluginRun, { code, what, mend }: HoldfastError, event: string): void {
+    this.#services?.logger.error({ plugin: name, code, reason: what, mend }, event);
   }
 }
 

@@ -5,6 +5,9 @@ import { within } from './deadline.ts';
 import type { ConfiguredPlugin, OnFailure, PluginDefinition, PluginStatus, Services } from './definition.ts';
 import { createRegistrar, type Declared, type Registrar } from './registrar.ts';
 
+/** Errors that speak of plugins already; any other is wrapped, so that its plugin and phase are named. */
+const OF_PLUGINS = /^HF_(PLUGIN_|EFFECT_UNHANDLED$|ROUTE_TARGET$)/;
+
 export type Phase = 'register' | 'start' | 'stop';
 
 /** One plugin of one runtime, from `register` to `stop`. The host decides when; this keeps how it went. */
@@ -174,7 +177,7 @@ export class PluginRun {
   }
 
   #coded(phase: Phase, error: unknown): HoldfastError {
-    if (isCoded(error) && error.code.startsWith('HF_PLUGIN_')) return error;
+    if (isCoded(error) && OF_PLUGINS.test(error.code)) return error;
     const reason = reasonOf(error);
     return new HoldfastError('HF_PLUGIN_FAILED', { plugin: this.name, phase, reason }, { cause: error });
   }
