@@ -1,0 +1,75 @@
+/** What stands in place of a secret. */
+export const REDACTED = '[redacted]';
+
+/** Ends of names whose value is a secret. */
+const NAME =
+  '(?:password|passwd|passphrase|secret|psk|token|cookie|credential|authorization|' +
+  '(?:private|preshared|shared|secret|master|mesh|access|api|ingest|virtual)[_-]?key)';
+
+/** Words that follow `bearer` in sentences: `needs a bearer token.` */
+const PROSE = '(?:token|key|prefix|scheme|challenge|authentication|authorization)s?[.,;:]?(?:\\s|$)';
+
+const pattern = (flags: string, ...parts: string[]): RegExp => new RegExp(parts.join(''), `g${flags}`);
+
+/**
+ * What secrets look like in running text. Each pattern takes time linear in the text: none begins with a
+ * repetition, and no repetition stands inside another.
+ */
+const PATTERNS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
+  [/-----BEGIN [A-Z0-9 ]{1,40}-----[\s\S]*?(?:-----END [A-Z0-9 ]{1,40}-----|$)/g, REDACTED],
+  [/AGE-SECRET-KEY-1[A-Z0-9]+/gi, REDACTED],
+  // Schemes of `authorization`; a challenge (`Bearer realm="…"`) holds no token.
+  [pattern('i', `\\b(bearer\\s+)(?!${PROSE}|\\w+=["'])[\\w\\-.~+/]{4,}=*`), `$1${REDACTED}`],
+
+  [/\b([Bb]asic\s+)(?=[A-Za-z0-9+/]*[A-Z0-9=])[A-Za-z0-9+/]{6,}={0,2}/g, `$1${REDACTED}`],
+  [/(\/api\/push\/)[^\s/?#"'\\]+/gi, `$1${REDACTED}`],
+  [/(:\/\/)[^\s/?#"'@]+@/g, `$1${REDACTED}@`],
+  [/\bsk-[\w-]{6,}/g, REDACTED],
+  [/\beyJ[\w-]{6,}\.[\w-]{6,}(?:\.[\w-]*)?/g, REDACTED],
+  // 32 bytes in base64: a WireGuard key, ours among others.
+  [/(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{43}=(?!=)/g, REDACTED],
+  // A header line, to its end: such values may hold spaces.
+  [/\b((?:authorization|cookie|x-gateway-api-key)\s*:\s*)[^\r\n"'}]+/gi, `$1${REDACTED}`],
+  // Text values in JSON, in JSON that was quoted into a text, and between single quotes.
+  [pattern('i', `(${NAME}"\\s*:\\s*")(?:[^"\\\\]|\\\\[\\s\\S])*`), `$1${REDACTED}`],
+  [
+    pattern('i', `(${NAME}(\\\\+)"\\s*:\\s*\\2")(?:(?!(?<!\\\\)\\2")[\\s\\S])*(?:\\2"|$)`),
+    `$1${REDACTED}$2"`,
+  ],
+  [pattern('i', `(${NAME}'\\s*:\\s*')(?:[^'\\\\]|\\\\[\\s\\S])*`), `$1${REDACTED}`],
+  [/("key"\s*:\s*")(?:[^"\\]|\\[\s\S])*/g, `$1${REDACTED}`],
+  [pattern('i', `(${NAME}\\\\*["']\\s*:\\s*)-?\\d[\\d.]*`), `$1${REDACTED}`],
+  // `name=value` of queries, settings and arguments; a bare `key=` only in a query.
+  [pattern('i', `(${NAME}=)(?!\\[redacted])(?:"[^"]*"?|'[^']*'?|[^\\s,;&"']+)`), `$1${REDACTED}`],
+  [/([?&]key=)[^\s&#"']+/gi, `$1${REDACTED}`],
+  // `name: value` of YAML, unless the value reads as a word of a sentence.
+  [
+    pattern(
+      'i',
+      `(${NAME}:[ \\t]+)(?!\\[redacted]|[a-z]{1,12}(?:[\\s,.;:)]|$))`,
+      `(?:"[^"]*"?|'[^']*'?|[^\\s,;&"'}]+)`,
+    ),
+    `$1${REDACTED}`,
+  ],
+];
+
+/** Without any of these no pattern can match: most texts are names and ids, and cost one look. */
+const SUSPECT = /[=:]|bearer|basic|sk-|eyJ|-----|\/push\/|AGE-SECRET/i;
+
+/** A partial secret at a cut end is not recognised; this much of the end is given up. */
+const EDGE = 512;
+const CUT = '…[cut]';
+
+/**
+ * Masks what looks like a secret in running text: bearer tokens, push paths, PEM blocks, `sk-` keys, keys in base64,
+ * and values named as secrets.
+ *
+ * @param limit longest text that is kept, characters; what is beyond is cut off
+ */
+export function maskText(text: string, limit = 8_192): string {
+  const cut = text.length > limit;
+  let masked = cut ? text.slice(0, limit + EDGE) : text;
+  if (!cut && !SUSPECT.test(masked)) return masked;
+  for (const [secret, replacement] of PATTERNS) masked = masked.replace(secret, replacement);
+  return cut ? masked.slice(0, Math.max(0, Math.min(limit, masked.length - EDGE))) + CUT : masked;
+}
