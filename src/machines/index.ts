@@ -5,6 +5,10 @@
  * `core` none. `test/machines/purity.test.ts` walks `allMachines` and fails on a file that is missing from it.
  */
 import type { AnyStateMachine } from 'xstate';
+import { reconciler } from './reconciler.ts';
+import { configTransaction } from './config-transaction.ts';
 
 /** Every machine of this folder, by the name of its file. */
-export const allMachines: Readonly<Record<string, AnyStateMachine>> = {};
+export const allMachines: Readonly<Record<string, AnyStateMachine>> = {
+  'config-transaction': configTransaction,
+};

@@ -1,0 +1,108 @@
+import { askOf, judge, type Refusal, refuse } from './judge.ts';
+import type {
+  AlertParams,
+  ApplyParams,
+  ConfigVersion,
+  PublishParams,
+  ReplyParams,
+  TransactionContext,
+  TransactionEvent,
+} from './shapes.ts';
+
+/** No config: the store has not been read yet. */
+export const UNKNOWN: ConfigVersion = { ncid: '', fingerprint: '' };
+const BUSY_TEXT = 'too many config changes are waiting, try again';
+
+/** What guards and parameters are computed from. */
+export type Args = { readonly context: TransactionContext; readonly event: TransactionEvent };
+
+/** The config an event tells of. */
+export const versionOf = (event: TransactionEvent): ConfigVersion =>
+  'ncid' in event ? (event as ConfigVersion) : UNKNOWN;
+
+const failed = (to: string, refusal: Refusal): ReplyParams => ({
+  to,
+  status: refusal.status,
+  body: { errors: [refusal.text], code: refusal.code },
+});
+
+const succeeded = (to: string, ncid: string): ReplyParams => ({
+  to,
+  status: 200,
+  body: { errors: [], ncid },
+});
+
+// The replies, as parameters of `http.reply`.
+
+export const busy = ({ event }: Args): ReplyParams => ({
+  ...failed(askOf(event)[0]?.request ?? '', { status: 503, code: 'HF_ROUTER_BUSY', text: BUSY_TEXT }),
+  headers: { 'retry-after': '1' },
+});
+
+export const refusal = ({ context }: Args): ReplyParams => {
+  const [ask] = context.queue;
+  const verdict = ask && judge(context, ask);
+  return failed(ask?.request ?? '', verdict ?? refuse('HF_INTERNAL', ''));
+};
+
+export const committed = ({ context }: Args): ReplyParams =>
+  succeeded(context.queue[0]?.request ?? '', context.active.ncid);
+
+export const answer = ({ context, event }: Args): ReplyParams => {
+  const to = context.job?.ask?.request ?? '';
+  if (context.job?.late) {
+    const text = 'the transaction window passed while this change was being applied, it has been reverted';
+    return failed(to, refuse('HF_ROUTER_TRANSACTION_NONE', text));
+  }
+  return succeeded(to, versionOf(event).ncid);
+};
+
+export const failure = ({ context, event }: Args): ReplyParams => {
+  const to = context.job?.ask?.request ?? '';
+  if (event.type === 'OVERTAKEN') return failed(to, refuse('HF_ROUTER_NCID_MISMATCH', 'ncid not match'));
+  if (event.type === 'APPLY_FAILED')
+    return { to, status: event.status, body: { errors: event.errors, code: event.code } };
+  return failed(to, { status: 500, code: 'HF_ROUTER_APPLY_FAILED', text: context.failure ?? 'apply failed' });
+};
+
+// The other effects' parameters.
+
+export const apply = ({ context }: Args): ApplyParams => {
+  const { op, before, fingerprint, transID, ask } = context.job ?? {
+    op: 'reapply' as const,
+    before: context.active,
+    fingerprint: context.active.fingerprint,
+  };
+  const who = ask?.who ?? context.pending?.who ?? '';
+  return {
+    op,
+    expected: before.ncid,
+    before: before.fingerprint,
+    fingerprint,
+    ...(transID !== undefined && { transID }),
+    who,
+  };
+};
+
+export const publish = ({ context, event }: Args): PublishParams => ({
+  ncid: versionOf(event).ncid,
+  reapplied: event.type === 'APPLIED' ? event.reapplied : [],
+  ...(context.job?.transID !== undefined && { transID: context.job.transID }),
+  ...(context.job?.ask && { story: context.job.ask.story }),
+});
+
+export const bypassed = ({ context }: Args): AlertParams => {
+  const [ask] = context.queue;
+  const labels = { who: ask?.who ?? '', posted: ask?.ncid ?? 'none', current: context.active.ncid };
+  return { name: 'ncid_bypassed', labels };
+};
+
+export const storeChanged = ({ context, event }: Args): AlertParams => ({
+  name: 'store_changed',
+  labels: { expected: context.active.ncid, found: versionOf(event).ncid },
+});
+
+export const revertFailed = ({ context, event }: Args): AlertParams => {
+  const reason = event.type === 'APPLY_FAILED' ? event.errors.join('; ') : (context.failure ?? 'unknown');
+  return { name: 'revert_failed', labels: { transID: context.pending?.transID ?? '', reason } };
+};
