@@ -38,7 +38,7 @@ export function openBench(
   const handlers = new Map(effects.map((registration) => [registration.type, registration]));
   const dispatcher = new EffectDispatcher(actors, clock, handlers, (end) => ends.push(end));
   actors.runEffectsWith(dispatcher);
-  dispatcher.resume(actors.list());
+  dispatcher.leftOpen(actors.list())();
   return {
     log,
     clock,

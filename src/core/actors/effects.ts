@@ -74,47 +74,62 @@ export class EffectDispatcher implements EffectRunner {
   }
 
   run(record: LogRecord): void {
+    // What is asked during a stop stays open in the log.
+    if (this.#stop.signal.aborted) return;
     const asked: Asked[] = [];
-    record.effects.forEach((request, index) => {
+    for (const [index, request] of record.effects.entries()) {
       const id = effectId(record.seq, index);
-      if (request.type === TIMER_START)
-        this.#timers.arm(record.actor, id, request.params as unknown as TimerStart, record);
-      else if (request.type === TIMER_CANCEL)
-        this.#timers.cancel(record.actor, (request.params as { timer: string }).timer);
-      else
-        asked.push({
-          id,
-          request,
-          actor: record.actor,
-          at: record.at,
-          correlation: record.correlation,
-          recovered: false,
-        });
-    });
+      const { actor, at, correlation } = record;
+      if (request.type === TIMER_START) {
+        this.#timers.arm(actor, id, request.params as unknown as TimerStart, correlation);
+      } else if (request.type === TIMER_CANCEL) {
+        this.#timers.cancel(actor, (request.params as { timer: string }).timer);
+      } else {
+        asked.push({ id, request, actor, at, correlation, recovered: false });
+      }
+    }
     if (asked.length > 0) this.#inOrder(asked);
   }
 
   /**
-   * Takes up what a stop or crash left open: timers at their original deadlines (at once when those have passed),
-   * effects as their registration says.
+   * Finds what a stop or crash left open.
    *
-   * @param states the actors as the log left them
+   * @param states the actors as the log left them, before anything new is sent to them
+   * @returns takes it up: timers at their original deadlines (at once when those have passed), effects as their
+   * registration says. Call it when the handlers can work.
    */
-  resume(states: Iterable<Readonly<ActorState>>): void {
+  leftOpen(states: Iterable<Readonly<ActorState>>): () => void {
+    const timers: (() => void)[] = [];
+    const lists: Asked[][] = [];
     for (const state of states) {
       for (const [timer, { id, at, correlation }] of Object.entries(state.timers)) {
-        this.#timers.arm(state.ref, id as EffectId, { timer, at }, { correlation });
+        timers.push(() => this.#timers.arm(state.ref, id as EffectId, { timer, at }, correlation));
       }
       const asked = Object.entries(state.effects).map(([id, { at, correlation, ...request }]) => {
         return { id: id as EffectId, request, actor: state.ref, at, correlation, recovered: true };
       });
-      if (asked.length > 0) this.#inOrder(asked);
+      if (asked.length > 0) lists.push(asked);
     }
+    return () => {
+      for (const arm of timers) arm();
+      for (const asked of lists) this.#inOrder(asked);
+    };
   }
 
-  /** Ends timers, asks running handlers to stop and waits for their outcomes. What stays open resumes at the next start. */
-  async stop(): Promise<void> {
+  /**
+   * Ends timers, lets running handlers end and then asks them to. What stays open resumes at the next start.
+   *
+   * @param drainMs how long handlers may go on before their signal is aborted, milliseconds
+   */
+  async stop(drainMs = 0): Promise<void> {
     this.#timers.stop();
+    const ended = Promise.all(this.#running);
+    if (drainMs > 0 && this.#running.size > 0) {
+      const late = Promise.withResolvers<void>();
+      const cancel = this.#clock.after(drainMs, late.resolve);
+      await Promise.race([ended, late.promise]);
+      cancel();
+    }
     this.#stop.abort(new HoldfastError('HF_HTTP_STOPPING'));
     await Promise.all(this.#running);
   }
@@ -165,6 +180,8 @@ export class EffectDispatcher implements EffectRunner {
     };
     try {
       const handler = registration.handler as EffectHandler;
+      context.signal.addEventListener('abort', () => late.reject(context.signal.reason), { once: true });
+      context.signal.throwIfAborted();
       const result = await Promise.race([handler(asked.request.params, context), late.promise]);
       return result ?? undefined;
     } finally {

@@ -66,6 +66,7 @@ export class ActorSystem {
   readonly #types = new Map<string, Type>();
   readonly #actors = new Map<string, Live>();
   readonly #dirty = new Set<string>();
+  readonly #blobHolders = new Set<string>();
   readonly #mailbox: Waiting[] = [];
   /** Records whose effects wait for durability, in order. */
   readonly #undurable: LogRecord[] = [];
@@ -121,6 +122,7 @@ export class ActorSystem {
         });
       }
       this.#actors.set(state.ref, { ...type, state });
+      if (JSON.stringify(state).includes('"fp_')) this.#blobHolders.add(state.ref);
     }
   }
 
@@ -182,6 +184,11 @@ export class ActorSystem {
   async #whenDurable(record: LogRecord): Promise<LogRecord> {
     await this.#log.whenDurable(record.seq);
     return record;
+  }
+
+  /** The actors that stored bodies belong to; their states name those that are still needed. */
+  blobHolders(): Readonly<ActorState>[] {
+    return [...this.#blobHolders].flatMap((ref) => this.#actors.get(ref)?.state ?? []);
   }
 
   #type(ref: string): Type {
@@ -246,6 +253,7 @@ export class ActorSystem {
     const how = typeof durability === 'function' ? durability(record) : durability;
     this.#log.append(record, { durability: how, blobs });
     this.#dirty.add(record.actor);
+    if (blobs) this.#blobHolders.add(record.actor);
     if (record.failed) this.#onFailure(record);
     if (record.effects.length > 0) {
       if (how === 'batched') this.#runner?.run(record);

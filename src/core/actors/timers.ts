@@ -22,7 +22,7 @@ export class Timers {
     actor: string,
     id: EffectId,
     { timer, at }: TimerStart,
-    { correlation }: { correlation: string },
+    correlation: string,
   ): void {
     // Effects run after their record is durable: by now the machine may have left the state that wanted the timer.
     if (this.#actors.snapshot(actor)?.timers[timer]?.id !== id) return;

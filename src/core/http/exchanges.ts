@@ -55,6 +55,11 @@ export class Exchanges {
     });
   }
 
+  /** Whether a request waits for the reply of this story. */
+  has(correlation: string): boolean {
+    return this.#open.has(correlation);
+  }
+
   /** @returns whether anybody was still waiting */
   settle(correlation: string, reply: Reply): boolean {
     const open = this.#open.get(correlation);
