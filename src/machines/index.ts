@@ -5,10 +5,11 @@
  * `core` none. `test/machines/purity.test.ts` walks `allMachines` and fails on a file that is missing from it.
  */
 import type { AnyStateMachine } from 'xstate';
-import { reconciler } from './reconciler.ts';
 import { configTransaction } from './config-transaction.ts';
+import { reconciler } from './reconciler.ts';
 
 /** Every machine of this folder, by the name of its file. */
 export const allMachines: Readonly<Record<string, AnyStateMachine>> = {
   'config-transaction': configTransaction,
+  reconciler,
 };

@@ -1,0 +1,66 @@
+import { legDefaults } from '../../src/machines/reconciler.ts';
+import type { Samples } from '../support/drive.ts';
+
+const leg = {
+  intf: 'eth1.10',
+  label: 'Main',
+  address: 'fd5e:21aa:90c4:10::1/64',
+  ...legDefaults,
+  maxTries: 2,
+};
+
+const ask = { request: 'r1', story: 's1', who: 'test' };
+const before = { ncid: 'n1', fingerprint: 'fp_1' };
+const after = { ncid: 'n2', fingerprint: 'fp_2' };
+const append = { type: 'SET', ...ask, op: 'append', transID: 't1', ncid: 'n1', fingerprint: 'fp_2' };
+
+/**
+ * Inputs and events that make sense, by machine. A machine without an entry is driven with random events alone,
+ * which seldom leads it far.
+ */
+export const machineSamples: Readonly<Record<string, Samples>> = {
+  'config-transaction': {
+    events: [
+      { type: 'LOADED', ...before },
+      { type: 'LOADED', ...after, origin: 'store' },
+      { type: 'SET', ...ask, ncid: 'n1', fingerprint: 'fp_2', changed: ['interface.vlan'] },
+      { type: 'SET', ...ask, ncid: 'n0', ignoreNcid: true, fingerprint: 'fp_2' },
+      append,
+      { ...append, transID: 't2' },
+      { type: 'SET', ...ask, op: 'commit', transID: 't1' },
+      { type: 'SET', ...ask, op: 'revert', transID: 't1' },
+      { type: 'APPLY_CURRENT', ...ask },
+      { type: 'APPLIED', ...after, reapplied: ['eth1.10'] },
+      { type: 'APPLIED', ...before, reapplied: [] },
+      { type: 'APPLY_FAILED', errors: ['no'], code: 'HF_ROUTER_APPLY_FAILED', status: 500 },
+      { type: 'OVERTAKEN', ...after },
+      { type: 'effect.failed', effect: 'router.apply', message: 'late' },
+      { type: 'effect.lost', effect: 'router.apply' },
+    ],
+  },
+  reconciler: {
+    input: leg,
+    events: [
+      { type: 'CHANGED', channel: 'router.iface_change_applied', intf: 'eth1.10', at: 1_767_225_600_000 },
+      { type: 'CHANGED' },
+      { type: 'RESYNC', reason: 'connected' },
+      { type: 'CONFIGURE', leg: { ...leg, address: 'fd5e:21aa:90c4:11::1/64' } },
+      { type: 'CONFIGURE', leg },
+      { type: 'RELEASE' },
+      { type: 'LEG_READ', ncid: 'n1', addresses: [leg.address] },
+      { type: 'LEG_READ', ncid: 'n2', addresses: [] },
+      { type: 'LEG_READ', ncid: 'n3', addresses: ['fd00::1/64'] },
+      { type: 'LEG_ABSENT', ncid: 'n1' },
+      { type: 'UNREACHABLE', reason: 'connection refused', jitter: 0.5 },
+      { type: 'ADDED', ncid: 'n4', posted: ['eth1.10 fd5e:21aa:90c4:10::1/64'] },
+      { type: 'CONFLICT', jitter: 0.25 },
+      { type: 'PENDING' },
+      { type: 'REFUSED', errors: ['Invalid ipv6 address'], jitter: 0.75 },
+      { type: 'UNKNOWN', reason: 'no answer', jitter: 0 },
+      { type: 'effect.failed', effect: 'router.read_leg', code: 'HF_EFFECT_TIMEOUT', message: 'late' },
+      { type: 'effect.failed', effect: 'router.add_address', code: 'HF_EFFECT_TIMEOUT', message: 'late' },
+      { type: 'effect.lost', effect: 'router.add_address' },
+      { type: 'effect.failed', effect: 'alert.raise', code: 'HF_INTERNAL', message: 'no' },
+    ],
+  },
+};
