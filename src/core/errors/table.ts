@@ -37,6 +37,12 @@ export const errorTable = {
     '{file}: plugin {plugin}, option {option}: {reason}.',
     'Correct the option in {file}.{hint}',
   ),
+  HF_CONFIG_SETTING: entry(500, '{file}: {setting}: {reason}.', 'Correct {setting} in {file}.{hint}'),
+  HF_CONFIG_INVALID: entry(
+    500,
+    '{file} has {count} mistakes:{list}',
+    'Correct them in {file}, or in the environment.',
+  ),
   HF_CONFIG_PLUGIN: entry(500, '{file}: {reason}.', 'Correct the plugin list in {file}.'),
   HF_CONFIG_ENV: entry(
     500,
@@ -316,6 +322,11 @@ export const errorTable = {
     500,
     'The config could not be applied: {reason}.',
     'The previous config is in force again; correct the change and post it anew.',
+  ),
+  HF_ROUTER_STORE: entry(
+    500,
+    'The config store {file} failed: {reason}.',
+    'Check the disk and the rights of the data folder; what the router serves is what the store holds.',
   ),
   HF_ROUTER_INTERFACE_UNKNOWN: entry(
     404,

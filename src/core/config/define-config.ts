@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import type { PluginEntry } from '../plugin/index.ts';
+
+/** Where the runtime keeps its data, and how eagerly it writes. */
+export interface DataOptions {
+  /** The data folder, relative to the configuration file; `.holdfast` in the working directory unless set. */
+  readonly dir?: string | undefined;
+  /**
+   * Milliseconds that a batched record may wait for others before it is committed; 50 unless set. On flash 1,000
+   * is kinder: each small commit writes some 26 KiB.
+   */
+  readonly lingerMs?: number | undefined;
+}
+
+/** What runs here: the plugins with their options, in any order. */
+export interface Config {
+  readonly plugins: readonly PluginEntry[];
+  readonly data?: DataOptions;
+}
+
+/** The settings beside the plugins; a misspelt one is refused by name. */
+export const settingsSchema = z.strictObject({
+  plugins: z.array(z.unknown()),
+  data: z
+    .strictObject({
+      dir: z.string().min(1).optional(),
+      lingerMs: z.int().min(0).max(10_000).optional(),
+    })
+    .optional(),
+});
+
+/**
+ * The default export of `plugins.config.ts` (C11).
+ *
+ * @example
+ * export default defineConfig({ plugins: [router({ port: 8837 }), reconciler()] });
+ */
+export function defineConfig(config: Config): Config {
+  return Object.freeze(config);
+}
