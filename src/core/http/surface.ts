@@ -1,5 +1,14 @@
-import type { FastifyInstance } from 'fastify';
-import type { CodedError } from '../errors/index.ts';
+import type { AddressInfo } from 'node:net';
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import { type CodedError, HoldfastError } from '../errors/index.ts';
+import { newCorrelation } from '../ids.ts';
+import type { Logger } from '../logging/index.ts';
+import type { Metrics } from '../metrics.ts';
+import { Admission, isLoopback } from './admission.ts';
+import { InFlight } from './drain.ts';
+import { parseJsonBody } from './json-body.ts';
+import { RouteTable } from './route-table.ts';
+import { codedError, connectionError, errorBody, rawAnswer, shownPath } from './surface-errors.ts';
 
 /** A listener as a plugin asks for it. */
 export interface SurfaceOptions {
@@ -48,3 +57,197 @@ export type HttpSurface = Pick<
   /** Aborted when the surface begins to drain: end streams that would otherwise go on until the deadline. */
   readonly draining: AbortSignal;
 };
+
+/** One listener of the runtime. */
+export interface Surface {
+  readonly name: string;
+  /** Where routes are declared, before `listen`. */
+  readonly http: HttpSurface;
+  /**
+   * @returns where it can be reached from this machine, e.g. `http://127.0.0.1:8837`
+   * @throws HF_HTTP_TOKEN_REQUIRED it would be open to other machines without a token
+   * @throws HF_HTTP_LISTEN the port or the address cannot be had
+   */
+  listen(): Promise<{ readonly url: string }>;
+  /**
+   * Stops gracefully: what is being answered is finished, new requests get 503, and at the deadline every
+   * connection that is left is cut. Calling it again waits for the same end.
+   *
+   * @param deadlineMs longest wait for answers, milliseconds
+   */
+  close(deadlineMs: number): Promise<void>;
+}
+
+export interface SurfaceDependencies {
+  readonly logger: Logger;
+  readonly metrics?: Metrics;
+}
+
+const MAX_HEADER_BYTES = 16 * 1024;
+const MAX_PARAM_LENGTH = 256;
+const HEADERS_TIMEOUT_MS = 10_000;
+const LONGEST_CHECK_MS = 5_000;
+
+/**
+ * Makes a listener that does nothing yet (DESIGN: surfaces and ports). Whatever is wrong with a request (its host,
+ * token, method, size, type, JSON) is answered with a coded error before a handler sees it; whatever goes wrong
+ * in a handler is answered without its text.
+ */
+export function createSurface(options: SurfaceOptions, { logger, metrics }: SurfaceDependencies): Surface {
+  const { name, port, portVariable, bodyLimit = 1024 * 1024, requestTimeoutMs = 30_000 } = options;
+  // Fastify would bind every address that the name has, each with a port of its own when the port is 0.
+  const host = options.host === undefined || options.host === 'localhost' ? '127.0.0.1' : options.host;
+  const limits = {
+    bodyLimit,
+    requestTimeoutMs,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    maxParamLength: MAX_PARAM_LENGTH,
+  };
+  const tokenRequired = !isLoopback(host) && options.admission !== 'own';
+  const token = tokenRequired ? (options.token ?? (() => undefined)) : undefined;
+  const admission = new Admission({ host, allowedHosts: options.allowedHosts ?? [], token });
+  const inFlight = new InFlight();
+  const routes = new RouteTable();
+  const log = logger.child({ surface: name });
+
+  const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+    const coded = codedError(error, request, limits);
+    if (coded.status >= 500) {
+      const level = coded.code === 'HF_INTERNAL' ? 'error' : 'warn';
+      log[level]({ err: coded, route: routeOf(request), correlation: request.id }, 'http.failed');
+    }
+    if (coded.code === 'HF_HTTP_UNAUTHORIZED') reply.header('www-authenticate', 'Bearer');
+    reply.code(coded.status).send(errorBody(coded, options.errorBody));
+  };
+
+  const app = fastify({
+    bodyLimit,
+    requestTimeout: requestTimeoutMs,
+    forceCloseConnections: true, // `close` waits for answers itself, then wants an end
+    return503OnClosing: false,
+    genReqId: newCorrelation,
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    frameworkErrors: answer,
+    http: {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      requestTimeout: requestTimeoutMs,
+      headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestTimeoutMs),
+      connectionsCheckingInterval: Math.min(LONGEST_CHECK_MS, Math.max(50, requestTimeoutMs / 4)),
+      requireHostHeader: false, // Node would answer without a body; admission answers with a code
+    },
+    clientErrorHandler(error, socket) {
+      if (error.code === 'ECONNRESET' || socket.destroyed) return;
+      if (!socket.writable || inFlight.isAnswering(socket)) return void socket.destroy();
+      const coded = connectionError(error, limits);
+      log.debug({ code: coded.code, reason: error.code }, 'http.refused');
+      socket.setTimeout(1_000, () => socket.destroy()); // for a client that does not even read
+      socket.end(rawAnswer(coded.status, errorBody(coded, options.errorBody)), () => socket.destroy());
+    },
+  });
+
+  app.removeContentTypeParser(['application/json', 'text/plain']);
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
+    done(null, parseJsonBody(body as Buffer));
+  });
+  app.addHook('onRoute', (route) => routes.add(route));
+  app.addHook('onRequest', (request, reply, done) => {
+    inFlight.enter(reply.raw);
+    reply.headers({
+      'x-correlation-id': request.id,
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-store',
+    });
+    if (inFlight.draining.aborted) {
+      reply.header('connection', 'close');
+      return done(new HoldfastError('HF_HTTP_STOPPING'));
+    }
+    admission.check(request);
+    done(request.is404 ? notFound(request, reply, routes) : undefined);
+  });
+  app.addHook('onResponse', measure(name, log, metrics));
+  app.setErrorHandler(answer);
+  app.decorate('draining', inFlight.draining);
+
+  let closing: Promise<void> | undefined;
+  return {
+    name,
+    http: app as unknown as HttpSurface,
+    async listen() {
+      if (token && !token()) throw new HoldfastError('HF_HTTP_TOKEN_REQUIRED', { surface: name, host });
+      try {
+        await app.listen({ port, host });
+      } catch (error) {
+        throw listenError(error, { surface: name, host, port, variable: portVariable });
+      }
+      const url = urlOf(app.server.address() as AddressInfo);
+      log.info({ url }, 'http.listening');
+      return { url };
+    },
+    close(deadlineMs) {
+      closing ??= (async () => {
+        const cut = await inFlight.drain(deadlineMs);
+        if (cut > 0) log.warn({ requests: cut, deadlineMs }, 'http.cut');
+        await app.close();
+      })();
+      return closing;
+    },
+  };
+}
+
+function routeOf(request: FastifyRequest): string {
+  return request.routeOptions.url ?? '(none)';
+}
+
+function notFound(request: FastifyRequest, reply: FastifyReply, routes: RouteTable): HoldfastError {
+  const path = shownPath(request);
+  const methods = routes.methodsOf(request.url.split('?', 1)[0] ?? '');
+  if (methods.length === 0) return new HoldfastError('HF_HTTP_NOT_FOUND', { method: request.method, path });
+  const allow = methods.join(', ');
+  reply.header('allow', allow);
+  return new HoldfastError('HF_HTTP_METHOD', { method: request.method, path, allow });
+}
+
+/** One debug line and two metrics a request, by route pattern: a URL may hold a secret and is never repeated. */
+function measure(surface: string, log: Logger, metrics: Metrics | undefined) {
+  const requests = metrics?.counter('http_requests_total', {
+    help: 'Requests answered.',
+    labels: ['surface', 'route', 'status'],
+  });
+  const seconds = metrics?.histogram('http_request_seconds', {
+    help: 'Time from the request line to the end of the answer.',
+    labels: ['surface'],
+    buckets: [0.0005, 0.002, 0.01, 0.05, 0.25, 1, 5, 30],
+  });
+  return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+    const route = routeOf(request);
+    const status = reply.statusCode;
+    requests?.inc({ surface, route, status });
+    seconds?.observe({ surface }, reply.elapsedTime / 1000);
+    log.debug(
+      { route, method: request.method, status, ms: reply.elapsedTime, correlation: request.id },
+      'http.answered',
+    );
+    done();
+  };
+}
+
+function listenError(
+  error: unknown,
+  details: { surface: string; host: string; port: number; variable: string },
+): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const reasons: Readonly<Record<string, string>> = {
+    EADDRINUSE: 'another process holds the port',
+    EACCES: 'this user may not use the port',
+    EADDRNOTAVAIL: 'this machine does not have the address',
+    ENOTFOUND: 'the host name is not known',
+  };
+  if (!Object.hasOwn(reasons, code)) return error;
+  return new HoldfastError('HF_HTTP_LISTEN', { ...details, reason: reasons[code] }, { cause: error });
+}
+
+/** A wildcard address is no destination; loopback always reaches it. */
+function urlOf({ address, port }: AddressInfo): string {
+  const reachable = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+}

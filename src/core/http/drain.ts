@@ -1,0 +1,56 @@
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** Which requests of a surface are being answered, and when the last of them is done. */
+export class InFlight {
+  readonly #responses = new Map<Socket, ServerResponse>();
+  readonly #draining = new AbortController();
+  #allDone: (() => void) | undefined;
+  #open = 0;
+
+  /** Aborted once the surface takes no more requests. */
+  get draining(): AbortSignal {
+    return this.#draining.signal;
+  }
+
+  get count(): number {
+    return this.#open;
+  }
+
+  /** Counts a request until its answer is sent, or its client gone. */
+  enter(response: ServerResponse): void {
+    const { socket } = response;
+    if (socket) this.#responses.set(socket, response);
+    this.#open += 1;
+    response.once('close', () => {
+      if (socket && this.#responses.get(socket) === response) this.#responses.delete(socket);
+      this.#open -= 1;
+      if (this.#open === 0) this.#allDone?.();
+    });
+  }
+
+  /** @returns whether an answer on this connection has begun, so that nothing else may be written to it */
+  isAnswering(socket: Socket): boolean {
+    return this.#responses.get(socket)?.headersSent === true;
+  }
+
+  /**
+   * Takes no more requests and waits for those that are being answered. Their connections end with the answer.
+   *
+   * @param deadlineMs longest wait
+   * @returns how many were still open at the deadline
+   */
+  async drain(deadlineMs: number): Promise<number> {
+    this.#draining.abort();
+    for (const response of this.#responses.values()) {
+      if (!response.headersSent) response.setHeader('connection', 'close');
+    }
+    if (this.#open === 0) return 0;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#allDone = resolve;
+    const timer = setTimeout(resolve, deadlineMs);
+    await promise;
+    clearTimeout(timer);
+    return this.#open;
+  }
+}

@@ -1,0 +1,16 @@
+/**
+ * HTTP surfaces: listeners that answer every malformed, foreign or unauthorised request themselves and drain
+ * before they stop, and the exchanges by which a machine answers a request.
+ *
+ * Plugins declare surfaces through their context; the runtime makes them. This folder imports logging, metrics,
+ * errors and ids.
+ */
+export { Exchanges, HTTP_REPLY, type Reply } from './exchanges.ts';
+export {
+  createSurface,
+  type HttpSurface,
+  type Surface,
+  type SurfaceDependencies,
+  type SurfaceError,
+  type SurfaceOptions,
+} from './surface.ts';

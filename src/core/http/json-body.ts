@@ -1,0 +1,69 @@
+import { isUtf8 } from 'node:buffer';
+import { HoldfastError } from '../errors/index.ts';
+import { isObject } from '../json.ts';
+
+/** Deeper than any config or protocol message; deep nesting serves only to exhaust a stack. */
+const DEEPEST = 64;
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/**
+ * Parses the body of a request. What its error says never quotes the body, which may hold secrets.
+ *
+ * @throws HF_HTTP_BODY_INVALID it is empty, not UTF-8, not JSON, nested deeper than 64 levels, or has a key that
+ * could change the prototype of what it is copied into
+ */
+export function parseJsonBody(body: Buffer): unknown {
+  if (body.length === 0) refuse('it is empty');
+  if (!isUtf8(body)) refuse('it is not UTF-8');
+  const text = body.toString('utf8');
+  if (tooDeep(text)) refuse(`it is nested deeper than ${DEEPEST} levels`);
+  const value = parse(text);
+  // Both names may hide behind escapes; without either there is nothing to look for.
+  if (/__proto__|constructor|\\u/.test(text) && isPoisoned(value)) {
+    refuse('it has a key __proto__ or constructor.prototype');
+  }
+  return value;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : '';
+    const position = /at position (\d+)/.exec(message)?.[1];
+    if (position !== undefined) return refuse(`it goes wrong at character ${position}`);
+    return refuse(/end of JSON|Unterminated/.test(message) ? 'it ends too early' : 'it is not JSON');
+  }
+}
+
+/** Counts brackets outside of strings, before the parser allocates anything for them. */
+function tooDeep(text: string): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
+    if (inString) {
+      if (code === BACKSLASH) index += 1;
+      else if (code === QUOTE) inString = false;
+    } else if (code === QUOTE) inString = true;
+    else if (code === 0x5b || code === 0x7b) {
+      depth += 1;
+      if (depth > DEEPEST) return true;
+    } else if (code === 0x5d || code === 0x7d) depth -= 1;
+  }
+  return false;
+}
+
+function isPoisoned(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(isPoisoned);
+  if (!isObject(value)) return false;
+  if (Object.hasOwn(value, '__proto__')) return true;
+  const maker = Object.hasOwn(value, 'constructor') ? value.constructor : undefined;
+  if (isObject(maker) && Object.hasOwn(maker, 'prototype')) return true;
+  return Object.values(value).some(isPoisoned);
+}
+
+function refuse(reason: string): never {
+  throw new HoldfastError('HF_HTTP_BODY_INVALID', { reason });
+}

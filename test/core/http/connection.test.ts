@@ -1,0 +1,122 @@
+import { connect } from 'node:net';
+import test from 'ava';
+import { parsed, raw, serve } from './support.ts';
+
+const head = 'Host: localhost\r\nContent-Type: application/json\r\n';
+
+const malformed: [title: string, bytes: string, status: number, code: string][] = [
+  ['nothing that is HTTP', 'GARBAGE\r\n\r\n', 400, 'HF_HTTP_REQUEST_INVALID'],
+  ['an unknown method', 'FLY /echo HTTP/1.1\r\nHost: localhost\r\n\r\n', 400, 'HF_HTTP_REQUEST_INVALID'],
+  ['no Host', 'GET /thing/1 HTTP/1.1\r\nConnection: close\r\n\r\n', 400, 'HF_HTTP_REQUEST_INVALID'],
+  [
+    'two Hosts',
+    'GET /thing/1 HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n',
+    400,
+    'HF_HTTP_REQUEST_INVALID',
+  ],
+  [
+    'a whole URL as target',
+    'GET http://evil.example/thing/1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
+    400,
+    'HF_HTTP_REQUEST_INVALID',
+  ],
+  [
+    'two lengths',
+    `POST /echo HTTP/1.1\r\n${head}Content-Length: 2\r\nContent-Length: 30\r\n\r\n{}GET /thing/1 HTTP/1.1\r\n\r\n`,
+    400,
+    'HF_HTTP_REQUEST_INVALID',
+  ],
+  [
+    'a length beside chunks',
+    `POST /echo HTTP/1.1\r\n${head}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
+    400,
+    'HF_HTTP_REQUEST_INVALID',
+  ],
+  [
+    'chunks under a disguise',
+    `POST /echo HTTP/1.1\r\n${head}Transfer-Encoding: xchunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
+    400,
+    'HF_HTTP_REQUEST_INVALID',
+  ],
+  [
+    'a header folded over two lines',
+    'GET /thing/1 HTTP/1.1\r\nHost: localhost\r\nX-A: 1\r\n 2\r\n : \r\n\r\n',
+    400,
+    'HF_HTTP_REQUEST_INVALID',
+  ],
+  [
+    'a huge header',
+    `GET /thing/1 HTTP/1.1\r\nHost: localhost\r\nX-A: ${'x'.repeat(32 * 1024)}\r\n\r\n`,
+    431,
+    'HF_HTTP_HEADERS_TOO_LARGE',
+  ],
+  [
+    'a huge target',
+    `GET /${'x'.repeat(32 * 1024)} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+    431,
+    'HF_HTTP_HEADERS_TOO_LARGE',
+  ],
+];
+
+for (const [title, bytes, status, code] of malformed) {
+  test(`[C14] ${title}: ${status} with ${code}, the connection ends, nothing else is answered`, async (t) => {
+    const { port, url } = await serve(t);
+    const answer = await raw(port, bytes);
+    t.is(answer.match(/HTTP\/1\.1 /g)?.length, 1);
+    const { status: got, body } = parsed(answer);
+    t.is(got, status);
+    t.is(body.code, code);
+    t.is((await fetch(`${url}/thing/1`)).status, 200);
+  });
+}
+
+test('[C14] a body that does not arrive is given up with 408', async (t) => {
+  const { port } = await serve(t, { requestTimeoutMs: 200 });
+  const { status, body } = parsed(
+    await raw(port, `POST /echo HTTP/1.1\r\n${head}Content-Length: 100\r\n\r\n{`),
+  );
+  t.is(status, 408);
+  t.is(body.code, 'HF_HTTP_REQUEST_SLOW');
+});
+
+test('[C14] headers that do not arrive are given up with 408', async (t) => {
+  const { port } = await serve(t, { requestTimeoutMs: 200 });
+  const { status, body } = parsed(await raw(port, 'GET /thing/1 HTTP/1.1\r\nHost: local'));
+  t.is(status, 408);
+  t.is(body.code, 'HF_HTTP_REQUEST_SLOW');
+});
+
+test('[C14] a client that leaves in the middle of its body is no error of ours', async (t) => {
+  const { port, url, lines } = await serve(t);
+  await new Promise<void>((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.write(`POST /echo HTTP/1.1\r\n${head}Content-Length: 100\r\n\r\n{`, () => {
+        socket.destroy();
+        resolve();
+      });
+    });
+  });
+  t.is((await fetch(`${url}/thing/1`)).status, 200);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  t.deepEqual(
+    lines.filter(({ level }) => level === 'error' || level === 'warn'),
+    [],
+  );
+});
+
+test('[C14] an endless body is refused without being kept', async (t) => {
+  const { port } = await serve(t, { bodyLimit: 1024 });
+  const chunk = `400\r\n${'x'.repeat(1024)}\r\n`;
+  const answer = await raw(
+    port,
+    `POST /echo HTTP/1.1\r\n${head}Transfer-Encoding: chunked\r\n\r\n${chunk.repeat(20)}`,
+  );
+  const { status, body } = parsed(answer);
+  t.is(status, 413);
+  t.is(body.code, 'HF_HTTP_BODY_TOO_LARGE');
+});
+
+test('[C14] an error on the connection has the surface its own shape of body', async (t) => {
+  const { port } = await serve(t, { errorBody: ({ code }) => ({ errors: [code] }) });
+  t.deepEqual(parsed(await raw(port, 'GARBAGE\r\n\r\n')).body, { errors: ['HF_HTTP_REQUEST_INVALID'] });
+});
