@@ -1,7 +1,8 @@
 import { registerHooks } from 'node:module';
 
+const CORE = new URL('../', import.meta.url);
 /** `src/` in a checkout, `dist/` in the published package. */
-const ROOT = new URL('../../', import.meta.url);
+const ROOT = new URL('..', CORE);
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 const OWN = /^holdfast(?:\/(testing|plugins\/[a-z0-9-]+))?$/;
 
@@ -33,6 +34,8 @@ export function serveOwnModules(): void {
 function ownModule(specifier: string): string | undefined {
   const [match, path] = OWN.exec(specifier) ?? [];
   if (match === undefined) return undefined;
-  const folder = path === undefined ? 'core' : path === 'testing' ? 'core/testing' : path;
-  return new URL(`${folder}/index${EXTENSION}`, ROOT).href;
+  const folder = path?.startsWith('plugins/')
+    ? new URL(`${path}/`, ROOT)
+    : new URL(path ? `${path}/` : '', CORE);
+  return new URL(`index${EXTENSION}`, folder).href;
 }

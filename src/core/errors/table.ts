@@ -12,13 +12,40 @@ const entry = (status: number, what: string, mend: string): ErrorEntry => ({ sta
 
 /**
  * Every error that a person can meet. `docs/errors.md` is generated from this table, and a test proves that the
- * table, the page and the codes thrown in `src/` agree.
+ * table, the page and the codes raised in `src/`, `bin/` and `scripts/` agree.
  */
 export const errorTable = {
   HF_INTERNAL: entry(
     500,
     'Something failed that Holdfast did not foresee.',
     'Look for the same correlation id in the log lines; if it repeats, report it with `holdfast log show`.',
+  ),
+
+  // Before the runtime: raised by bin/ and scripts/, which run on Nodes that cannot import this table
+  HF_BOOTSTRAP_INSTALL_FAILED: entry(
+    500,
+    'The packages could not be installed: npm ci failed.',
+    'Read what npm says above it; check that npm reaches its registry (`npm ping`), then run the command again.',
+  ),
+  HF_BOOTSTRAP_INSTANCE_RUNNING: entry(
+    500,
+    'The packages must be installed anew, but an instance runs from this checkout.',
+    'Stop that instance, then run the command again.',
+  ),
+  HF_BOOTSTRAP_NO_NODE: entry(
+    500,
+    'After the installation there is no Node 24.12 or newer.',
+    'Run `npm rebuild node --ignore-scripts=false`, or put Node 24 first on the PATH.',
+  ),
+  HF_LAUNCH_NOT_BUILT: entry(
+    500,
+    'There is neither source nor a build of Holdfast beside its launcher.',
+    'Run `npm run build`.',
+  ),
+  HF_LAUNCH_OLD_NODE: entry(
+    500,
+    'Holdfast needs Node 24.12 or newer, and found only an older one.',
+    'Install Node 24, or run `npm ci` in the checkout, which brings its own.',
   ),
 
   // Configuration
