@@ -13,7 +13,7 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 const bench = openBench(
   dataDir,
   [{ ...door, input: () => ({ closeAfterMs: 86_400_000 }) }],
-  [{ type: 'lamp.on', onRecovery: 'retry', handler: ({ by }: { by: string }) => say(`effect ${by}`) }],
+  [{ type: 'lamp.on', onRecovery: 'retry', handler: ({ by }: { by: string }) => void say(`effect ${by}`) }],
   systemClock,
 );
 bench.log.onFrozen((reason) => say(reason === undefined ? 'thawed' : `frozen ${reason}`));

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { HoldfastError, isCoded } from '../errors/index.ts';
 import { asEpochMs, type EffectId, effectId, seqOfEffect } from '../ids.ts';
+import { isObject } from '../json.ts';
 import {
   type EffectRequest,
   type LogRecord,
@@ -183,7 +184,8 @@ export class EffectDispatcher implements EffectRunner {
       context.signal.addEventListener('abort', () => late.reject(context.signal.reason), { once: true });
       context.signal.throwIfAborted();
       const result = await Promise.race([handler(asked.request.params, context), late.promise]);
-      return result ?? undefined;
+      // `() => list.push(x)` returns a number by accident of syntax: that is no outcome.
+      return isObject(result) ? (result as EffectOutcome) : undefined;
     } finally {
       cancel();
     }

@@ -18,12 +18,7 @@ export class Timers {
   }
 
   /** Wakes the actor at `timer.at`, or at once when that has passed. */
-  arm(
-    actor: string,
-    id: EffectId,
-    { timer, at }: TimerStart,
-    correlation: string,
-  ): void {
+  arm(actor: string, id: EffectId, { timer, at }: TimerStart, correlation: string): void {
     // Effects run after their record is durable: by now the machine may have left the state that wanted the timer.
     if (this.#actors.snapshot(actor)?.timers[timer]?.id !== id) return;
     const key = `${actor} ${timer}`;

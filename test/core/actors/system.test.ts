@@ -161,12 +161,16 @@ test('[C2] a handler that throws or is late gives the actor effect.failed with t
     tempDir(t),
     [door],
     [
-      { type: 'lamp.on', onRecovery: 'retry', handler: () => Promise.reject(new Error('token hunter2')) },
+      {
+        type: 'lamp.on',
+        onRecovery: 'retry',
+        handler: () => Promise.reject<undefined>(new Error('token hunter2')),
+      },
       {
         type: 'bell.ring',
         onRecovery: 'retry',
         deadlineMs: 5_000,
-        handler: () => new Promise<void>(() => {}),
+        handler: () => new Promise<undefined>(() => {}),
       },
     ],
   );

@@ -1,0 +1,42 @@
+/**
+ * What a program that embeds Holdfast, and a plugin's author, may import: the package's public door. Inside `src`,
+ * folders import each other's doors directly.
+ */
+export { Bus, defineRoute, defineTopic, type Envelope, type Route, type Topic } from '../bus/index.ts';
+export {
+  type ActorDefinition,
+  type ActorState,
+  defineActor,
+  type EffectContext,
+  type EffectHandler,
+  type EffectOptions,
+  type EffectOutcome,
+} from './actors/index.ts';
+export { type AlertRaised, alertRaised } from './adapters/alerts.ts';
+export {
+  type NetworkConfig,
+  type RouterApi,
+  RouterApiToken,
+  type RouterChange,
+  routerChannels,
+  routerConnected,
+  type SetAnswer,
+} from './adapters/router.ts';
+export { type Config, defineConfig, type LoadedConfig, loadConfig, resolveConfig } from './config/index.ts';
+export { type CodedError, type ErrorCode, HoldfastError, isCoded } from './errors/index.ts';
+export type { HttpSurface, Reply, SurfaceOptions } from './http/index.ts';
+export type { EventLog, LogEvent, LogReader, LogRecord, ReadRange } from './log/index.ts';
+export { SqliteReader } from './log/index.ts';
+export {
+  definePlugin,
+  defineToken,
+  type Plugin,
+  type PluginContext,
+  type PluginDefinition,
+  type PluginEntry,
+  type Services,
+  type Token,
+} from './plugin/index.ts';
+export { type Divergence, Replay, type ReplayReport, verifyLog } from './replay/index.ts';
+export { createRuntime, type Runtime, type RuntimeOptions } from './runtime/index.ts';
+export { version } from './version.ts';

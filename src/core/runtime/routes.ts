@@ -1,0 +1,32 @@
+import type { Envelope, Route } from '../../bus/index.ts';
+import { HoldfastError, isCoded } from '../errors/index.ts';
+import { actorRef } from '../ids.ts';
+import type { Owned, RuntimeServices } from '../plugin/index.ts';
+
+/**
+ * Sends what is published on the bus to the actors that routes name (DESIGN: one flow, step 2). A request that waits
+ * for a decision is refused while the log cannot take one; other messages wait in the mailbox.
+ */
+export function connectRoutes(
+  routes: readonly Owned<Route>[],
+  { bus, actors, exchanges, log }: RuntimeServices,
+): void {
+  for (const { topic, to, map, owner } of routes) {
+    bus.subscribe(topic, `route of ${owner}`, (envelope: Envelope) => {
+      const { correlation, cause, blobs } = envelope;
+      if (!actors.accepting() && exchanges.has(correlation)) {
+        const { reason = 'too much waits for it already' } = log.status();
+        exchanges.fail(correlation, new HoldfastError('HF_LOG_WRITE', { reason }));
+        return;
+      }
+      for (const { key, event } of map(envelope)) {
+        try {
+          actors.send(actorRef(to, key), event, { correlation, cause, blobs });
+        } catch (error) {
+          exchanges.fail(correlation, error);
+          if (!isCoded(error, 'HF_ACTOR_OVERLOADED')) throw error;
+        }
+      }
+    });
+  }
+}

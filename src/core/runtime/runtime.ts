@@ -1,0 +1,207 @@
+import { resolve } from 'node:path';
+import { Bus } from '../../bus/index.ts';
+import { ActorSystem, EffectDispatcher, type EffectRegistration } from '../actors/index.ts';
+import { type Clock, systemClock } from '../clock.ts';
+import type { HoldfastError } from '../errors/index.ts';
+import { Exchanges, HTTP_REPLY, type Reply } from '../http/exchanges.ts';
+import { newCorrelation } from '../ids.ts';
+import { lockDataDir, recover, SqliteLog, SqliteReader } from '../log/index.ts';
+import { createLogger, type Logger } from '../logging/index.ts';
+import { Metrics } from '../metrics.ts';
+import {
+  type ConfiguredPlugin,
+  PluginHost,
+  type Registrations,
+  type RuntimeServices,
+} from '../plugin/index.ts';
+import { openVault } from '../secrets/index.ts';
+import { version } from '../version.ts';
+import { Checkpoints } from './checkpoints.ts';
+import { observeActors, observeBus, observeEffects, observeFailures, observeLog } from './observe.ts';
+import { connectRoutes } from './routes.ts';
+import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts';
+import { startSchedules } from './schedules.ts';
+import { Surfaces } from './surfaces.ts';
+
+export interface RuntimeOptions {
+  /** The plugins with their options, as `loadConfig` gives them. */
+  readonly plugins: readonly ConfiguredPlugin[];
+  /** Holds the log, the embedded stores and the generated keys; made when absent. */
+  readonly dataDir: string;
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+  /** How long a `batched` record may wait for company, milliseconds; 50 unless set. */
+  readonly lingerMs?: number;
+  /** Actors are saved every so many records, so that a start reads no more than that; 10,000 unless set. */
+  readonly checkpointEvery?: number;
+}
+
+/** How long running requests and effects may take at a stop, milliseconds. */
+const DRAIN_MS = 5_000;
+
+/**
+ * Builds a runtime from its plugins; nothing runs before `start` (DESIGN: one flow).
+ *
+ * @example
+ * const runtime = createRuntime({ ...(await loadConfig()), dataDir: '.holdfast' });
+ * await runtime.start();
+ *
+ * @throws HF_PLUGIN_* the plugins do not fit together
+ */
+export function createRuntime(options: RuntimeOptions): Runtime {
+  return new Runtime(options);
+}
+
+/** One running Holdfast: the log, the actors, the plugins and their surfaces. */
+export class Runtime {
+  readonly registrations: Registrations;
+  readonly #options: Required<Omit<RuntimeOptions, 'plugins'>>;
+  readonly #host: PluginHost;
+  readonly #undo: (() => unknown)[] = [];
+  #services: RuntimeServices | undefined;
+  #surfaces: Surfaces | undefined;
+  #stopping: Promise<readonly HoldfastError[]> | undefined;
+  #reason = '';
+  #stopErrors: readonly HoldfastError[] = [];
+
+  constructor({ plugins, dataDir, ...rest }: RuntimeOptions) {
+    this.#options = {
+      clock: systemClock,
+      logger: rest.logger ?? createLogger(),
+      lingerMs: 50,
+      checkpointEvery: 10_000,
+      ...rest,
+      dataDir: resolve(dataDir),
+    };
+    this.#host = new PluginHost(plugins, { clock: this.#options.clock });
+    this.registrations = this.#host.register();
+  }
+
+  /** What plugins get, for programs that embed the runtime and for tests. */
+  get services(): RuntimeServices {
+    if (!this.#services) throw new Error('the runtime has not been started');
+    return this.#services;
+  }
+
+  /** Where each surface listens, by name. */
+  get surfaces(): Readonly<Record<string, { url: string }>> {
+    return this.#surfaces?.urls ?? {};
+  }
+
+  /** The plugins in the order of their start, with milliseconds. */
+  bootReport(): string[] {
+    return this.#host.report();
+  }
+
+  /**
+   * Takes the data folder, recovers, starts the plugins, takes up what was left open, and listens.
+   *
+   * @throws HF_LOG_LOCKED another process has the folder; HF_LOG_CORRUPT, HF_LOG_FORMAT, HF_MACHINE_VERSION;
+   * HF_PLUGIN_* a plugin that must not fail did; HF_HTTP_LISTEN a port is taken
+   */
+  async start(): Promise<void> {
+    try {
+      await this.#start();
+    } catch (error) {
+      await this.stop('start failed');
+      throw error;
+    }
+  }
+
+  /**
+   * Drains the surfaces, lets running effects end, stops the plugins in reverse and closes the log. What cannot end
+   * in time stays open in the log and is taken up at the next start.
+   *
+   * @param reason recorded, e.g. `SIGTERM`
+   * @returns what went wrong on the way
+   */
+  stop(reason: string): Promise<readonly HoldfastError[]> {
+    this.#stopping ??= this.#stop(reason);
+    return this.#stopping;
+  }
+
+  async #start(): Promise<void> {
+    const { dataDir, clock, logger, lingerMs, checkpointEvery } = this.#options;
+    const startedAt = new Date(clock.now()).toISOString();
+    this.#undo.push(lockDataDir(dataDir));
+    const vault = openVault(dataDir);
+    const log = new SqliteLog({ dataDir, lingerMs, clock });
+    this.#undo.push(() => log.close());
+    const { states, newest } = readStates(dataDir);
+
+    const bus = new Bus(newCorrelation);
+    const metrics = new Metrics();
+    const exchanges = new Exchanges();
+    const actors = new ActorSystem(log, clock, newest, observeFailures(bus, logger));
+    for (const definition of this.registrations.actors) actors.register(definition);
+    actors.restore(states.values());
+    const dispatcher = new EffectDispatcher(
+      actors,
+      clock,
+      this.#handlers(exchanges),
+      observeEffects(metrics, logger),
+    );
+    actors.runEffectsWith(dispatcher);
+    const resume = dispatcher.leftOpen(actors.list());
+    const checkpoints = new Checkpoints(log, actors, bus, checkpointEvery);
+    observeLog(log, bus, metrics, logger);
+    observeActors(actors, metrics);
+    observeBus(bus, metrics, logger);
+    metrics.start();
+    this.#undo.push(() => metrics.stop());
+
+    const services = { bus, actors, log, exchanges, vault, clock, metrics, logger, dataDir };
+    this.#services = services;
+    connectRoutes(this.registrations.routes, services);
+    this.#undo.push(
+      () => checkpoints.save(),
+      async () => {
+        this.#stopErrors = await this.#host.stop(this.#reason);
+      },
+    );
+    await this.#host.start(services);
+    this.#undo.push(() => dispatcher.stop(DRAIN_MS));
+    resume();
+    this.#surfaces = new Surfaces(this.registrations.surfaces, services);
+    this.#undo.push(() => this.#surfaces?.close(DRAIN_MS));
+    await this.#surfaces.listen();
+    this.#undo.push(startSchedules(this.registrations.schedules, bus, clock));
+    writeRuntimeFile(dataDir, { pid: process.pid, startedAt, version, surfaces: this.surfaces });
+    this.#undo.push(() => removeRuntimeFile(dataDir));
+  }
+
+  async #stop(reason: string): Promise<readonly HoldfastError[]> {
+    this.#reason = reason;
+    for (const undo of this.#undo.toReversed()) {
+      try {
+        await undo();
+      } catch (error) {
+        this.#options.logger.error({ error }, 'runtime.stop_failed');
+      }
+    }
+    return this.#stopErrors;
+  }
+
+  #handlers(exchanges: Exchanges): Map<string, EffectRegistration> {
+    const reply: EffectRegistration = {
+      type: HTTP_REPLY,
+      onRecovery: 'retry',
+      handler: ({ to, ...answer }: Reply & { to?: string }, { correlation }) => {
+        const heard = exchanges.settle(to ?? correlation, answer);
+        return { type: 'effect.done', effect: HTTP_REPLY, ...(!heard && { gone: true }) };
+      },
+    };
+    return new Map(
+      [reply, ...this.registrations.effects].map((registration) => [registration.type, registration]),
+    );
+  }
+}
+
+function readStates(dataDir: string): ReturnType<typeof recover> {
+  const reader = new SqliteReader(dataDir);
+  try {
+    return recover(reader);
+  } finally {
+    reader.close();
+  }
+}
