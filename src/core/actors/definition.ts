@@ -19,6 +19,12 @@ export interface ActorDefinition {
   readonly input?: (key: string) => Json;
   /** Turns an event recorded under an older version into today's shape. */
   readonly upcast?: (event: LogEvent, fromVersion: number) => LogEvent;
+  /**
+   * One of its records in an operator's words, for `holdfast log`: some 40 characters, e.g. `lacks fd00::1/64, adds
+   * it`. Undefined leaves the wording to the fields of the event; an empty text marks the record as routine, which
+   * is shown only with `--all`. Pure, and total: any record of this type may come.
+   */
+  readonly describe?: (record: LogRecord) => string | undefined;
 }
 
 /**
