@@ -32,7 +32,10 @@ test('[C12] plugins start after what they need and stop before it', async (t) =>
       },
       { provides: [Store] },
     ),
-    plugin('last', noting(seen, 'last')),
+    plugin('last', (ctx) => {
+      noting(seen, 'last')(ctx);
+      noting(seen, 'last of all')(ctx);
+    }),
   ]);
   await host.start(services().given);
   t.deepEqual(states(host), ['store started', 'user started', 'last started']);
@@ -41,6 +44,8 @@ test('[C12] plugins start after what they need and stop before it', async (t) =>
     'start store',
     'start user',
     'start last',
+    'start last of all',
+    'stop last of all SIGTERM',
     'stop last SIGTERM',
     'stop user SIGTERM',
     'stop store SIGTERM',
