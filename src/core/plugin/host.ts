@@ -7,7 +7,7 @@ import { Container } from './container.ts';
 import type { ConfiguredPlugin, PluginStatus, Services } from './definition.ts';
 import { startOrder } from './order.ts';
 import { type Declared, summarise } from './registrar.ts';
-import type { Registrations } from './registrations.ts';
+import type { Owned, Registrations } from './registrations.ts';
 import { bootReport } from './report.ts';
 import { type Phase, PluginRun } from './run.ts';
 import type { Token } from './token.ts';
@@ -95,6 +95,13 @@ export class PluginHost {
     return this.#stopping;
   }
 
+  /** Of what plugins declared, that of those which have started: nobody listens or ticks for one that failed. */
+  started<T>(declared: readonly Owned<T>[]): readonly Owned<T>[] {
+    const running = this.#runs.filter(({ status }) => status.state === 'started');
+    const names = new Set(running.map(({ name }) => name));
+    return declared.filter(({ owner }) => names.has(owner));
+  }
+
   /** What every plugin is doing, in start order. */
   status(): readonly PluginStatus[] {
     return this.#runs.map(({ status }) => status);
@@ -102,8 +109,7 @@ export class PluginHost {
 
   /** The facts that running plugins contribute to health pages; one whose report throws says so in its place. */
   health(): Readonly<Record<string, Json>> {
-    const started = this.#runs.filter(({ status }) => status.state === 'started');
-    const facts = started.flatMap(({ declared }) => declared.health);
+    const facts = this.started(this.register().health);
     return Object.fromEntries(
       facts.flatMap(({ name, report }) => {
         const fact = attempt(report);

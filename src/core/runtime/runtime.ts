@@ -162,10 +162,10 @@ export class Runtime {
     await this.#host.start(services);
     this.#undo.push(() => dispatcher.stop(DRAIN_MS));
     resume();
-    this.#surfaces = new Surfaces(this.registrations.surfaces, services);
+    this.#surfaces = new Surfaces(this.#host.started(this.registrations.surfaces), services);
     this.#undo.push(() => this.#surfaces?.close(DRAIN_MS));
     await this.#surfaces.listen();
-    this.#undo.push(startSchedules(this.registrations.schedules, bus, clock));
+    this.#undo.push(startSchedules(this.#host.started(this.registrations.schedules), bus, clock));
     writeRuntimeFile(dataDir, { pid: process.pid, startedAt, version, surfaces: this.surfaces });
     this.#undo.push(() => removeRuntimeFile(dataDir));
   }

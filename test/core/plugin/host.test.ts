@@ -335,6 +335,27 @@ test('[C11] health facts come from running plugins only, and one that throws har
   t.deepEqual(host.health(), {});
 });
 
+test('[C12] surfaces and schedules of a plugin that failed to start are told apart from those to serve', async (t) => {
+  const surface = (name: string, fails: boolean) =>
+    plugin(
+      name,
+      (ctx) => {
+        ctx.http({ name } as never, () => {});
+        if (fails) ctx.onStart(() => Promise.reject(new Error('no')));
+      },
+      optional,
+    );
+  const host = new PluginHost([surface('a', false), surface('b', true)]);
+  const { surfaces } = host.register();
+  t.deepEqual(host.started(surfaces), []);
+  await host.start(services().given);
+  t.deepEqual(
+    host.started(surfaces).map(({ owner }) => owner),
+    ['a'],
+  );
+  await host.stop('test');
+});
+
 test('[C12] the boot report hangs each plugin under the last one it waited for', async (t) => {
   const Other = defineToken<number>('test.other');
   const { given, clock } = services();
