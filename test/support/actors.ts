@@ -5,14 +5,15 @@ import {
   type EffectEnd,
   type EffectRegistration,
 } from '../../src/core/actors/index.ts';
+import type { Clock } from '../../src/core/clock.ts';
 import type { LogRecord } from '../../src/core/log/index.ts';
 import { recover, SqliteLog, SqliteReader } from '../../src/core/log/index.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
 /** A log, its actors and their effects as the runtime wires them, on a real data folder and virtual time. */
-export interface Bench {
+export interface Bench<C extends Clock = VirtualClock> {
   readonly log: SqliteLog;
-  readonly clock: VirtualClock;
+  readonly clock: C;
   readonly actors: ActorSystem;
   readonly ends: EffectEnd[];
   /** Every record that the folder holds. */
@@ -22,12 +23,12 @@ export interface Bench {
   close(): Promise<void>;
 }
 
-export function openBench(
+export function openBench<C extends Clock = VirtualClock>(
   dataDir: string,
   definitions: readonly ActorDefinition[],
   effects: readonly EffectRegistration[] = [],
-  clock: VirtualClock = new VirtualClock(1_000),
-): Bench {
+  clock: C = new VirtualClock(1_000) as Clock as C,
+): Bench<C> {
   const log = new SqliteLog({ dataDir });
   const reader = new SqliteReader(dataDir);
   const { states, newest } = recover(reader);

@@ -1,0 +1,100 @@
+import test from 'ava';
+import fc from 'fast-check';
+import { recover, SqliteReader } from '../../../src/core/log/index.ts';
+import { verifyLog } from '../../../src/core/replay/index.ts';
+import { openBench } from '../../support/actors.ts';
+import { door, doorMachine } from '../../support/door.ts';
+import { tempDir } from '../../support/temp.ts';
+
+const effects = ['bell.ring', 'lamp.on'].map((type) => ({
+  type,
+  handler: () => undefined,
+  onRecovery: 'retry' as const,
+}));
+
+async function story(dir: string): Promise<void> {
+  const bench = openBench(dir, [door], effects);
+  bench.actors.send('test.door/front', { type: 'KNOCK' });
+  bench.actors.send('test.door/front', { type: 'OPEN', by: 'ann' });
+  await bench.settled();
+  await bench.clock.advance(1_000);
+  bench.actors.send('test.door/front', { type: 'OPEN', by: 'stranger' });
+  await bench.settled();
+  await bench.close();
+}
+
+test('[C4] a log replays to the same states and effects, record by record', async (t) => {
+  const dir = tempDir(t);
+  await story(dir);
+  const reader = new SqliteReader(dir);
+  t.teardown(() => reader.close());
+  const report = verifyLog(reader, new Map([[door.type, door]]));
+  t.like(report, { records: reader.lastSeq(), actors: 1, unchecked: 0, divergence: undefined });
+});
+
+const edits = {
+  'a guard': doorMachine.provide({ guards: { known: () => true } }),
+  'an effect left out': doorMachine.provide({ delays: { closing: 2_000 } }),
+};
+for (const [name, machine] of Object.entries(edits)) {
+  test(`[C4] a machine edited in ${name} diverges at the first record it decides otherwise, with expected and got`, async (t) => {
+    const dir = tempDir(t);
+    await story(dir);
+    const reader = new SqliteReader(dir);
+    t.teardown(() => reader.close());
+    const { divergence } = verifyLog(reader, new Map([[door.type, { ...door, machine }]]));
+    t.truthy(divergence);
+    t.is(divergence?.record.event.by, name === 'a guard' ? 'stranger' : 'ann');
+    t.notDeepEqual(divergence?.expected, divergence?.got);
+    t.regex(
+      divergence?.hint ?? '',
+      name === 'a guard' ? /decides differently|no longer reacts|guard/ : /other effects/,
+    );
+  });
+}
+
+test('[C4] records of an actor type that nobody registers are carried along and counted', async (t) => {
+  const dir = tempDir(t);
+  await story(dir);
+  const reader = new SqliteReader(dir);
+  t.teardown(() => reader.close());
+  t.like(verifyLog(reader, new Map()), { unchecked: reader.lastSeq(), divergence: undefined });
+});
+
+const events = fc.oneof(
+  fc.record({ type: fc.constant('OPEN'), by: fc.constantFrom('ann', 'bob', 'stranger') }),
+  fc.record({
+    type: fc.constantFrom('CLOSE', 'KNOCK', 'BREAK', 'NEVER_HEARD_OF', 'xstate.after.closing.door.open'),
+  }),
+  fc.record({ type: fc.constant('WAIT'), ms: fc.integer({ min: 0, max: 2_000 }) }),
+);
+
+test('[C4] whatever happens to some actors, the log folds to their live states and replays clean', async (t) => {
+  t.timeout(60_000);
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c'), events), { maxLength: 40 }),
+      async (steps) => {
+        const dir = tempDir(t);
+        const bench = openBench(dir, [door], effects);
+        for (const [key, event] of steps) {
+          if (event.type === 'WAIT') {
+            await bench.settled();
+            await bench.clock.advance((event as unknown as { ms: number }).ms);
+          } else bench.actors.send(`test.door/${key}`, event);
+        }
+        await bench.settled();
+        const live = structuredClone(bench.actors.list());
+        await bench.close();
+        const reader = new SqliteReader(dir);
+        try {
+          t.deepEqual([...recover(reader).states.values()], live as never);
+          t.is(verifyLog(reader, new Map([[door.type, door]])).divergence, undefined);
+        } finally {
+          reader.close();
+        }
+      },
+    ),
+    { numRuns: 25 },
+  );
+});
