@@ -7,9 +7,19 @@ import { isObject } from '../json.ts';
  * @throws TypeError the value is not JSON (a cycle, a bigint, a bare `undefined`)
  */
 export function canonicalJson(value: unknown): string {
-  const text = JSON.stringify(value, (_key, part: unknown) => (isObject(part) ? sorted(part) : part));
+  const text = stringify(value);
   if (text === undefined) throw new TypeError('not a JSON value');
   return text;
+}
+
+function stringify(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value, (_key, part: unknown) => (isObject(part) ? sorted(part) : part));
+  } catch (error) {
+    // Every level is a copy, so JSON.stringify does not meet the same object again on a cycle.
+    if (error instanceof RangeError) throw new TypeError('not a JSON value: nested without end');
+    throw error;
+  }
 }
 
 /** `fromEntries` defines properties, so that a key named `__proto__` stays a key. */
