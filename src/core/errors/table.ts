@@ -126,7 +126,7 @@ export const errorTable = {
   HF_PLUGIN_FAILED: entry(
     500,
     'Plugin {plugin} failed in its {phase}: {reason}.',
-    "Mend the cause; with onFailure 'continue' the rest would run without it.",
+    "Mend the cause; a plugin with onFailure 'continue' lets the rest run without it.",
   ),
   HF_PLUGIN_CONTRACT: entry(
     500,
