@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { config, type Observable, Subject, takeUntil } from 'rxjs';
 import { z } from 'zod';
 import { defineTopic, type Topic } from './topic.ts';
@@ -49,6 +50,17 @@ export const subscriberFailed: Topic<SubscriberFailure> = defineTopic(
 const MAX_DEPTH = 64;
 
 /**
+ * RxJS throws what an observer threw on a later turn, which would end the process. Its hook for that is one for the
+ * whole process; the delivery that the throw belongs to is known by its asynchronous context.
+ */
+const delivering = new AsyncLocalStorage<(error: unknown) => void>();
+config.onUnhandledError = (error) => {
+  const failed = delivering.getStore();
+  if (!failed) throw error;
+  failed(error);
+};
+
+/**
  * The process's one message bus (C1). Delivery is synchronous and in order; a throw of one subscriber reaches
  * neither the publisher nor the other subscribers, but the topic `bus.subscriber_failed`.
  */
@@ -61,8 +73,6 @@ export class Bus {
   /** @param newCorrelation makes the id of a story that starts here; ids must be time-ordered */
   constructor(newCorrelation: () => string) {
     this.#newCorrelation = newCorrelation;
-    // RxJS throws what an observer threw on a later turn, which would end the process; this is its hook for that.
-    config.onUnhandledError = (error) => this.#failed('stream', 'unknown', error);
   }
 
   /**
@@ -83,14 +93,19 @@ export class Bus {
       });
       return correlation;
     }
-    if (this.#depth >= MAX_DEPTH) {
+    if (this.#depth >= MAX_DEPTH && topic.name !== subscriberFailed.name) {
       const message = `nested deeper than ${MAX_DEPTH} publishes: subscribers answer each other in a loop`;
       this.#report({ owner: 'publisher', topic: topic.name, fault: 'payload', message });
       return correlation;
     }
+    const subject = this.#subjects.get(topic.name);
+    if (!subject) return correlation;
+    const failed = (error: unknown) => this.#failed('stream', topic.name, error);
     this.#depth += 1;
     try {
-      this.#subjects.get(topic.name)?.next({ ...meta, topic: topic.name, payload: parsed.data, correlation });
+      delivering.run(failed, () =>
+        subject.next({ ...meta, topic: topic.name, payload: parsed.data, correlation }),
+      );
     } finally {
       this.#depth -= 1;
     }
