@@ -1,0 +1,51 @@
+import type { EpochMs } from '../ids.ts';
+
+/** A whole config as it is stored: secret-bearing JSON text, never logged or recorded. */
+export interface StoredConfig {
+  readonly ncid: string;
+  /** The JSON text that `/v1/config/active` serves; its `ncid` field is the one above. */
+  readonly body: string;
+}
+
+/** A config to be stored, and what the history says of it. */
+export interface ConfigWrite extends StoredConfig {
+  /** The ncid that the store must hold now; undefined for the first config of an empty store. */
+  readonly expected: string | undefined;
+  readonly at: EpochMs;
+  /** `seed` writes no history. */
+  readonly op: 'seed' | 'save' | 'append' | 'revert';
+  readonly who: string;
+  /** Paths that differ from the config before. */
+  readonly changed: readonly string[];
+}
+
+/** One accepted write (R13). */
+export interface HistoryEntry {
+  /** Epoch seconds. */
+  readonly score: number;
+  readonly ncid: string;
+  readonly op: string;
+  readonly who: string;
+  readonly changed: readonly string[];
+  /** The whole config as it was posted, with the ncid it got. */
+  readonly body: string;
+}
+
+/**
+ * Where the router's config lives (`router-config.md` §Where it lives): one active config, replaced whole and only
+ * by who knows its ncid, and the history of accepted writes.
+ */
+export interface ConfigStore {
+  /** What is persisted now; undefined while the store is empty. */
+  active(): Promise<StoredConfig | undefined>;
+  /**
+   * Replaces the active config and appends to the history, both or neither, durable when it resolves.
+   *
+   * @returns false when the store holds another ncid than the expected one; nothing is written then
+   * @throws HF_ROUTER_STORE the outcome is unknown: read `active` again
+   */
+  save(write: ConfigWrite): Promise<boolean>;
+  /** The newest entries, newest first. */
+  history(limit: number): Promise<readonly HistoryEntry[]>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,51 @@
+import type { NetworkConfig, RouterApi, SetAnswer } from '../../core/adapters/router.ts';
+import { type HoldfastError, isCoded } from '../../core/errors/index.ts';
+import type { Reply } from '../../core/http/index.ts';
+import { newCorrelation } from '../../core/ids.ts';
+import type { Services } from '../../core/plugin/index.ts';
+import { withoutControlFields } from './request.ts';
+import type { RouterParts } from './routes/http.ts';
+
+/** Who writes in process, as records and the history name it. */
+const WHO = 'holdfast';
+
+/**
+ * The router's API for plugins of the same process: the same path as over HTTP. Control fields are dropped, so that
+ * nobody here can bypass the ncid check or join somebody's transaction.
+ */
+export function inProcessApi(parts: () => RouterParts, actors: Services['actors']): RouterApi {
+  return {
+    async active() {
+      return JSON.parse((await parts().router.active()).body) as NetworkConfig;
+    },
+    async set(config, correlation, signal) {
+      if (signal?.aborted) return unknown('it was given up before it was posted');
+      if (!actors.accepting()) return unknown('the event log cannot take the decision now');
+      const writer = { request: newCorrelation(), correlation, who: WHO };
+      try {
+        return answerOf(await parts().writes.set(withoutControlFields(config), writer));
+      } catch (error) {
+        if (!isCoded(error)) throw error;
+        return isRefusal(error) ? { kind: 'refused', errors: [error.what] } : unknown(error.what);
+      }
+    },
+  };
+}
+
+function answerOf({ status, body }: Reply): SetAnswer {
+  const { errors = [], ncid = '', code } = body as { errors?: string[]; ncid?: string; code?: string };
+  if (status === 200) return { kind: 'applied', ncid };
+  if (code === 'HF_ROUTER_NCID_MISMATCH') return { kind: 'conflict' };
+  if (code === 'HF_ROUTER_TRANSACTION_PENDING') return { kind: 'pending' };
+  // Nothing was applied, but reading again and posting anew is exactly what a busy router needs.
+  if (code === 'HF_ROUTER_BUSY') return unknown(errors.join('; '));
+  return { kind: 'refused', errors };
+}
+
+function isRefusal({ code }: HoldfastError): boolean {
+  return code === 'HF_ROUTER_REQUEST_INVALID' || code === 'HF_ROUTER_CONFIG_INVALID';
+}
+
+function unknown(reason: string): SetAnswer {
+  return { kind: 'unknown', reason };
+}

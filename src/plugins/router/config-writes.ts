@@ -1,0 +1,70 @@
+import type { Exchanges, Reply } from '../../core/http/index.ts';
+import type { Services } from '../../core/plugin/index.ts';
+import { changedPaths } from './changed-paths.ts';
+import type { EmbeddedRouter } from './embedded-router.ts';
+import { parseRequest } from './request.ts';
+import type { SealedConfigs } from './sealed-configs.ts';
+import { applyRequested, setRequested } from './topics.ts';
+
+/** Where a write comes from. */
+export interface Writer {
+  /** The id that the answer is addressed to; unique among the requests under way. */
+  readonly request: string;
+  /** The story the records join; mostly the request's own. */
+  readonly correlation: string;
+  /** For people. */
+  readonly who: string;
+}
+
+/** The way of every write, over HTTP or in process: understood, sealed, published, decided, answered. */
+export class ConfigWrites {
+  readonly #bus: Services['bus'];
+  readonly #exchanges: Exchanges;
+  readonly #router: EmbeddedRouter;
+  readonly #configs: SealedConfigs;
+  readonly #replyTimeoutMs: number;
+
+  constructor(
+    { bus, exchanges }: Pick<Services, 'bus' | 'exchanges'>,
+    router: EmbeddedRouter,
+    configs: SealedConfigs,
+    replyTimeoutMs: number,
+  ) {
+    this.#bus = bus;
+    this.#exchanges = exchanges;
+    this.#router = router;
+    this.#configs = configs;
+    this.#replyTimeoutMs = replyTimeoutMs;
+  }
+
+  /**
+   * `POST /v1/config/set`.
+   *
+   * @param body as parsed from JSON
+   * @throws HF_ROUTER_REQUEST_INVALID, HF_ROUTER_CONFIG_INVALID nothing was published
+   * @throws HF_LOG_WRITE the decision cannot be recorded now; HF_HTTP_TIMEOUT it was not made in time
+   */
+  async set(body: unknown, { request, correlation, who }: Writer): Promise<Reply> {
+    const { config, ...control } = parseRequest(body);
+    const sealed = config && this.#configs.seal(config);
+    const before = config && JSON.parse((await this.#router.active()).body);
+    const changed = config && changedPaths(before, config);
+    const reply = this.#exchanges.open(request, this.#replyTimeoutMs);
+    const payload = {
+      request,
+      who,
+      ...control,
+      ...(sealed && { fingerprint: sealed.fingerprint }),
+      ...(changed && { changed }),
+    };
+    this.#bus.publish(setRequested, payload, { correlation, ...(sealed && { blobs: sealed.blobs }) });
+    return reply;
+  }
+
+  /** `POST /v1/config/apply_current_config`. @throws as `set` does */
+  applyCurrent({ request, correlation, who }: Writer): Promise<Reply> {
+    const reply = this.#exchanges.open(request, this.#replyTimeoutMs);
+    this.#bus.publish(applyRequested, { request, who }, { correlation });
+    return reply;
+  }
+}

@@ -1,0 +1,40 @@
+import type { ConfigStore } from '../../core/adapters/config-store.ts';
+import type { NetworkConfig } from '../../core/adapters/router.ts';
+import { HoldfastError } from '../../core/errors/index.ts';
+import { actorRef } from '../../core/ids.ts';
+import type { Services } from '../../core/plugin/index.ts';
+import type { TransactionContext } from '../../machines/config-transaction/shapes.ts';
+import example from './example-network-config.json' with { type: 'json' };
+import type { SealedConfigs } from './sealed-configs.ts';
+import { CONFIG_ACTOR, CONFIG_KEY } from './topics.ts';
+
+/** Where the config that is served came from. */
+export type ConfigOrigin = 'store' | 'log' | 'example';
+
+/**
+ * Gives an empty store its first config: what the log last knew to be active, when the store's file was lost, else
+ * the example.
+ */
+export async function ensureConfig(
+  store: ConfigStore,
+  configs: SealedConfigs,
+  { actors, clock }: Pick<Services, 'actors' | 'clock'>,
+): Promise<ConfigOrigin> {
+  if (await store.active()) return 'store';
+  const context = actors.snapshot(actorRef(CONFIG_ACTOR, CONFIG_KEY))?.context;
+  const known = (context as Partial<TransactionContext> | undefined)?.active;
+  const kept = known?.fingerprint ? configs.open(known.fingerprint) : undefined;
+  const config: NetworkConfig = kept && known ? { ...kept, ncid: known.ncid } : example;
+  const saved = await store.save({
+    expected: undefined,
+    ncid: String(config.ncid),
+    body: JSON.stringify(config),
+    at: clock.now(),
+    op: 'seed',
+    who: 'holdfast',
+    changed: [],
+  });
+  if (!saved)
+    throw new HoldfastError('HF_ROUTER_STORE', { file: 'of the router', reason: 'somebody else filled it' });
+  return kept ? 'log' : 'example';
+}

@@ -1,0 +1,137 @@
+/**
+ * The embedded router: the config API of `router-config.md` on port 8837, the store that holds the config, and the
+ * kernel it is applied to. Decisions are the machine's (`machines/config-transaction.ts`); the path of a write is
+ * `routes/http.ts` → `config-writes.ts` → the machine → `embedded-router.ts` → `store/` and `kernel/`.
+ *
+ * Imports core, bus and its machine; no other plugin. Others reach it through `core/adapters/router.ts`.
+ */
+import { z } from 'zod';
+import { defineActor } from '../../core/actors/index.ts';
+import { alertRaised } from '../../core/adapters/alerts.ts';
+import { RouterApiToken } from '../../core/adapters/router.ts';
+import { actorRef } from '../../core/ids.ts';
+import { definePlugin, type Services } from '../../core/plugin/index.ts';
+import { readTokenFile } from '../../core/secrets/index.ts';
+import { configTransaction } from '../../machines/config-transaction.ts';
+import { inProcessApi } from './api.ts';
+import { registerCommands } from './commands.ts';
+import { ConfigWrites } from './config-writes.ts';
+import { describeConfigRecord } from './describe.ts';
+import { registerEffects } from './effects.ts';
+import { EmbeddedRouter } from './embedded-router.ts';
+import { ensureConfig } from './first-config.ts';
+import { MemoryKernel } from './kernel/memory.ts';
+import { type RouterParts, routerErrorBody, routerRoutes } from './routes/http.ts';
+import { SealedConfigs } from './sealed-configs.ts';
+import { SqliteConfigStore } from './store/sqlite-config-store.ts';
+import { CONFIG_ACTOR, CONFIG_KEY, configRoutes, storeLoaded } from './topics.ts';
+import { transactionStatus } from './transaction-status.ts';
+
+const options = z.strictObject({
+  port: z.int().min(0).max(65_535).default(8837),
+  host: z.string().min(1).default('127.0.0.1'),
+  /** Names beside loopback under which the API is called, e.g. behind a proxy. */
+  allowedHosts: z.array(z.string()).default([]),
+  /** File (mode 0600) with the bearer token; needed as soon as `host` is not loopback. */
+  tokenFile: z.string().min(1).optional(),
+  /** Largest posted config, bytes. */
+  bodyLimit: z
+    .int()
+    .min(1_024)
+    .default(1024 * 1024),
+  /** Until an uncommitted transaction reverts. */
+  windowMs: z.int().min(100).default(120_000),
+  /** Between two tries of a revert that must come about and fails. */
+  retryMs: z.int().min(10).default(10_000),
+  /** Writes that may wait behind the one being applied. */
+  queueLimit: z.int().min(1).max(10_000).default(64),
+  /** How long a request waits for its decision before it is answered that the result is unknown. */
+  replyTimeoutMs: z.int().min(100).default(180_000),
+  /** Accepted writes that the history keeps. */
+  historyLimit: z.int().min(1).default(500),
+});
+
+export const router = definePlugin({
+  name: 'router',
+  options,
+  env: { HOLDFAST_ROUTER_PORT: 'port' },
+  provides: [RouterApiToken],
+  register(context, settings) {
+    const { port, host, allowedHosts, tokenFile, bodyLimit, windowMs, retryMs, queueLimit } = settings;
+    let store: SqliteConfigStore | undefined;
+    let started: RouterParts | undefined;
+    const parts = (): RouterParts => {
+      if (!started) throw new Error('the router plugin has not started');
+      return started;
+    };
+
+    const token = () => (tokenFile === undefined ? undefined : readTokenFile(tokenFile));
+
+    context.actor(
+      defineActor({
+        type: CONFIG_ACTOR,
+        machine: configTransaction,
+        version: 1,
+        input: () => ({ windowMs, retryMs, queueLimit }),
+        describe: describeConfigRecord,
+      }),
+    );
+    for (const route of configRoutes) context.route(route);
+    registerEffects(context, parts);
+    registerCommands(context, token);
+    context.provide(RouterApiToken, () => inProcessApi(parts, context.services.actors));
+    context.health('transaction', () => {
+      const { actors, clock } = context.services;
+      return transactionStatus(actors.snapshot(actorRef(CONFIG_ACTOR, CONFIG_KEY)), clock.now());
+    });
+    context.http(
+      {
+        name: 'router',
+        port,
+        host,
+        allowedHosts,
+        portVariable: 'HOLDFAST_ROUTER_PORT',
+        bodyLimit,
+        errorBody: routerErrorBody,
+        token,
+      },
+      (surface) => routerRoutes(surface, parts),
+    );
+
+    context.onStart(async (signal) => {
+      const { services } = context;
+      const { dataDir, vault, log, logger, bus } = services;
+      const configs = new SealedConfigs(log, vault);
+      store = await SqliteConfigStore.open({ dataDir, vault, historyLimit: settings.historyLimit });
+      const origin = await ensureConfig(store, configs, services);
+      const box = new EmbeddedRouter({ store, configs, vault, kernel: new MemoryKernel() });
+      started = { router: box, writes: new ConfigWrites(services, box, configs, settings.replyTimeoutMs) };
+      await setUpKernel(box, services, signal);
+      const { event, blobs } = await box.load();
+      logger.info({ ncid: event.ncid, origin }, 'router.config_loaded');
+      const { ncid, fingerprint } = event;
+      bus.publish(storeLoaded, { ncid, fingerprint, origin }, { blobs });
+    });
+    context.onStop(() => store?.close());
+  },
+});
+
+/** A config that the kernel refuses must not keep the API down: it is the way to mend it. */
+async function setUpKernel(
+  box: EmbeddedRouter,
+  { bus, logger }: Services,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await box.setUp(signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    logger.error({ err: error }, 'router.set_up_failed');
+    bus.publish(alertRaised, {
+      name: 'router.set_up_failed',
+      severity: 'critical',
+      text: 'The stored router config could not be applied at start. Post one that can be.',
+      labels: { reason: error instanceof Error ? error.message : String(error) },
+    });
+  }
+}

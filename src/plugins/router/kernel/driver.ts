@@ -1,0 +1,72 @@
+/** A route as the kernel holds it. */
+export interface Route {
+  readonly family: 4 | 6;
+  /** CIDR, or `default`. */
+  readonly destination: string;
+  readonly via?: string;
+  /** `kernel`: follows from an address; `router`: set by us; anything else came from outside. */
+  readonly origin: string;
+  /** More than one: a multipath route, which the kernel does not delete when one device goes down. */
+  readonly devices: readonly string[];
+}
+
+/** One step of an apply. Steps are data, so that a driver may run them one by one or as one batch. */
+export type KernelStep =
+  | { readonly step: 'removeLink'; readonly intf: string }
+  | {
+      readonly step: 'setLink';
+      readonly intf: string;
+      readonly kind: string;
+      /** The device of a VLAN, the members of a bridge or bond. */
+      readonly lower: readonly string[];
+      readonly up: boolean;
+    }
+  | { readonly step: 'applyIpv4Settings'; readonly intf: string; readonly addresses: readonly string[] }
+  /** Flushes the family's addresses; for 6 also toggles `disable_ipv6`, and the device goes down and up (R15). */
+  | { readonly step: 'flushIP'; readonly intf: string; readonly family: 4 | 6 }
+  | {
+      readonly step: 'applyIpv6Settings';
+      readonly intf: string;
+      readonly enabled: boolean;
+      readonly addresses: readonly string[];
+      /** The WAN whose delegated prefix gives one more, global address. */
+      readonly delegateFrom?: string;
+      /** A WAN that asks for a prefix itself. */
+      readonly client?: true;
+    }
+  /** Puts back our own routes of the device, and no others. */
+  | {
+      readonly step: 'changeRoutingTables';
+      readonly intf: string;
+      /** The device carries the default routes. */
+      readonly defaultRoute: boolean;
+    };
+
+/** What the kernel says of one interface. */
+export interface InterfaceState {
+  readonly up: boolean;
+  readonly ip4: readonly string[];
+  /** Link-local addresses included. */
+  readonly ip6: readonly string[];
+  readonly routes: readonly Omit<Route, 'devices'>[];
+}
+
+/** Takes back what an apply did, as far as the kernel can. */
+export type Undo = () => Promise<void>;
+
+/** How the router changes the box's network. */
+export interface KernelDriver {
+  /**
+   * Runs the steps in order, all or none.
+   *
+   * @throws KernelRefusal a step failed; the kernel is as it was before
+   */
+  apply(steps: readonly KernelStep[], signal: AbortSignal): Promise<Undo>;
+  /** @returns undefined for a device that the kernel does not know */
+  state(intf: string): Promise<InterfaceState | undefined>;
+}
+
+/** A step that the kernel did not take; the message is for the operator. */
+export class KernelRefusal extends Error {
+  override readonly name = 'KernelRefusal';
+}

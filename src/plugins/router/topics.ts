@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { defineRoute, defineTopic, type Route, type Topic } from '../../bus/index.ts';
+
+/** The one actor that decides about the box's config. */
+export const CONFIG_ACTOR = 'router.config';
+export const CONFIG_KEY = 'box';
+
+const origin = {
+  /** Where the answer goes. */
+  request: z.string(),
+  /** For people: which client asked. */
+  who: z.string(),
+};
+
+const setRequest = z.object({
+  ...origin,
+  op: z.enum(['append', 'commit', 'revert']).optional(),
+  transID: z.string().optional(),
+  ncid: z.string().optional(),
+  ignoreNcid: z.literal(true).optional(),
+  fingerprint: z.string().optional(),
+  changed: z.array(z.string()).optional(),
+});
+
+/** A posted config as a projection; its body travels sealed, beside the message. */
+export type SetRequested = z.infer<typeof setRequest>;
+
+export const setRequested: Topic<SetRequested> = defineTopic(
+  'router.set_requested',
+  setRequest,
+  'A whole config was posted, or a transaction is to end.',
+);
+
+export const applyRequested: Topic<{ request: string; who: string }> = defineTopic(
+  'router.apply_requested',
+  z.object(origin),
+  'The current config is to be applied again.',
+);
+
+const loaded = z.object({ ncid: z.string(), fingerprint: z.string(), origin: z.string() });
+
+export const storeLoaded: Topic<z.infer<typeof loaded>> = defineTopic(
+  'router.store_loaded',
+  loaded,
+  'The config store was read at start.',
+);
+
+/** Which messages the config actor hears. */
+export const configRoutes: readonly Route<never>[] = [
+  defineRoute(setRequested, CONFIG_ACTOR, ({ payload, correlation }) => [
+    { key: CONFIG_KEY, event: { type: 'SET', story: correlation, ...payload } },
+  ]),
+  defineRoute(applyRequested, CONFIG_ACTOR, ({ payload, correlation }) => [
+    { key: CONFIG_KEY, event: { type: 'APPLY_CURRENT', story: correlation, ...payload } },
+  ]),
+  defineRoute(storeLoaded, CONFIG_ACTOR, ({ payload }) => [
+    { key: CONFIG_KEY, event: { type: 'LOADED', ...payload } },
+  ]),
+] as unknown as readonly Route<never>[];

@@ -1,0 +1,97 @@
+import ipaddr from 'ipaddr.js';
+import { z } from 'zod';
+import type { NetworkConfig } from '../../core/adapters/router.ts';
+import { HoldfastError } from '../../core/errors/index.ts';
+
+/** Deeper than any config; a document that is nested without end must not end in a stack overflow. */
+const DEEPEST = 64;
+
+type Context = z.core.$RefinementCtx;
+
+/** An address or a list of them, as `ipv6` may be; the issue names the item. */
+function addresses(valid: (text: string) => boolean, wanted: string): z.ZodType {
+  return z.unknown().superRefine((value: unknown, context: Context) => {
+    const many = Array.isArray(value);
+    for (const [index, item] of (many ? value : [value]).entries()) {
+      if (typeof item === 'string' && valid(item)) continue;
+      context.addIssue({ code: 'custom', message: `${wanted} is wanted`, path: many ? [index] : [] });
+    }
+  });
+}
+
+const isIpv4 = (text: string): boolean => ipaddr.IPv4.isValidFourPartDecimal(text);
+const isIpv6 = (text: string): boolean => ipaddr.IPv6.isValid(text) && !text.includes('%');
+const isCidr = (text: string, valid: (address: string) => boolean, longest: number): boolean => {
+  const [address = '', bits = '', ...rest] = text.split('/');
+  return rest.length === 0 && valid(address) && /^\d{1,3}$/.test(bits) && Number(bits) <= longest;
+};
+const cidr4 = addresses((text) => isCidr(text, isIpv4, 32), 'an IPv4 address with prefix length').optional();
+const cidr6 = addresses((text) => isCidr(text, isIpv6, 128), 'an IPv6 address with prefix length').optional();
+const ipv4 = z.string().refine(isIpv4, 'an IPv4 address is wanted').optional();
+const ipv6List = addresses(isIpv6, 'an IPv6 address').optional();
+const ipList = addresses((text) => isIpv4(text) || isIpv6(text), 'an IP address').optional();
+const lease = z.number().positive().optional();
+const map = <T extends z.ZodType>(value: T) => z.record(z.string(), value).optional();
+const anyObject = z.looseObject({});
+
+const networkInterface = z
+  .looseObject({
+    enabled: z.boolean().optional(),
+    intf: z
+      .union([z.string().min(1), z.array(z.string().min(1))], 'an interface name, or several')
+      .optional(),
+    vid: z.int().min(1).max(4094).optional(),
+    ipv4: cidr4,
+    ipv4s: cidr4,
+    ipv6: cidr6,
+    ipv6DelegateFrom: z.string().min(1).optional(),
+    ipv6PassthroughFrom: z.string().min(1).optional(),
+    dhcp6: anyObject.optional(),
+    meta: z.looseObject({ name: z.string().optional(), type: z.string().optional() }).optional(),
+  })
+  .refine((value) => value.ipv6DelegateFrom === undefined || value.ipv6PassthroughFrom === undefined, {
+    message: 'ipv6DelegateFrom and ipv6PassthroughFrom exclude each other',
+    path: ['ipv6PassthroughFrom'],
+  });
+
+const interfaceName = z.string().regex(/^[^\s/]+$/, 'an interface name has no spaces and no slash');
+
+const networkConfig = z.looseObject({
+  interface: z.record(z.string(), z.record(interfaceName, networkInterface)),
+  routing: map(anyObject),
+  dns: map(z.looseObject({ nameservers: ipList, dns6Servers: ipv6List })),
+  dhcp: map(
+    z.looseObject({
+      gateway: ipv4,
+      subnetMask: ipv4,
+      nameservers: ipList,
+      range: z.looseObject({ from: ipv4, to: ipv4 }).optional(),
+      lease,
+    }),
+  ),
+  dhcp6: map(z.looseObject({ nameservers: ipv6List, lease })),
+  nat: map(z.looseObject({ in: z.string().optional(), out: z.string().optional() })),
+});
+
+/**
+ * Checks a whole config before it is applied (R36). Fields that nobody here knows pass as they are.
+ *
+ * @throws HF_ROUTER_CONFIG_INVALID names the path of the first bad field and how many more there are; never its value
+ */
+export function validateConfig(config: NetworkConfig): void {
+  if (nestedDeeper(config, DEEPEST)) refuse('', `it is nested deeper than ${DEEPEST} levels`);
+  const result = networkConfig.safeParse(config);
+  if (result.success) return;
+  const [first, ...more] = result.error.issues;
+  const also = more.length > 0 ? ` (and ${more.length} more)` : '';
+  refuse(first?.path.join('.') ?? '', `${first?.message ?? 'it is not a network config'}${also}`);
+}
+
+function nestedDeeper(value: unknown, left: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return left === 0 || Object.values(value).some((item) => nestedDeeper(item, left - 1));
+}
+
+function refuse(path: string, reason: string): never {
+  throw new HoldfastError('HF_ROUTER_CONFIG_INVALID', { path: path || 'the top', reason });
+}
