@@ -6,10 +6,12 @@
  */
 import type { AnyStateMachine } from 'xstate';
 import { configTransaction } from './config-transaction.ts';
+import { lifecycle } from './lifecycle.ts';
 import { reconciler } from './reconciler.ts';
 
 /** Every machine of this folder, by the name of its file. */
 export const allMachines: Readonly<Record<string, AnyStateMachine>> = {
   'config-transaction': configTransaction,
+  lifecycle,
   reconciler,
 };

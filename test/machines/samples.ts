@@ -1,4 +1,4 @@
-import { legDefaults } from '../../src/machines/reconciler.ts';
+import { legDefaults } from '../../src/machines/reconciler/shapes.ts';
 import type { Samples } from '../support/drive.ts';
 
 const leg = {

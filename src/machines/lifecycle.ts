@@ -1,0 +1,83 @@
+import { assign, setup } from 'xstate';
+
+/** One life of the process. */
+export interface Run {
+  readonly pid: number;
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
+  readonly version: string;
+}
+
+/** A run that is over. One that was killed could not say when. */
+export interface EndedRun extends Run {
+  /** `killed`, or what it was stopped by, e.g. `SIGTERM`. */
+  readonly reason: string;
+  /** Epoch milliseconds. */
+  readonly stoppedAt?: number;
+}
+
+/** The newest saved states of the actors: the digest chains them to the log. */
+export interface Checkpoint {
+  readonly seq: number;
+  readonly digest: string;
+  readonly count: number;
+}
+
+export interface LifecycleContext {
+  /** How often it was started on this data folder. */
+  readonly runs: number;
+  readonly current?: Run;
+  /** How the run before ended; known once the next has begun. */
+  readonly last?: EndedRun;
+  /** How the current run ends, once it says so. */
+  readonly ending?: { readonly reason: string; readonly stoppedAt?: number };
+  readonly checkpoint?: Checkpoint;
+}
+
+export type LifecycleEvent =
+  | ({ type: 'BOOTED' } & Run)
+  | { type: 'STOPPING'; reason: string; stoppedAt?: number }
+  | ({ type: 'CHECKPOINT' } & Checkpoint);
+
+/**
+ * What becomes of the runtime itself (R29): an actor that still says `running` when the next run begins did not
+ * get to say how it ended, so its process was killed.
+ */
+export const lifecycle = setup({
+  types: {} as { context: LifecycleContext; events: LifecycleEvent },
+  actions: {
+    begin: assign(({ context, event }) => {
+      if (event.type !== 'BOOTED') return {};
+      const { current, ending } = context;
+      const { pid, startedAt, version } = event;
+      return {
+        runs: context.runs + 1,
+        current: { pid, startedAt, version },
+        ending: undefined,
+        ...(current && { last: { ...current, ...(ending ?? { reason: 'killed' }) } }),
+      };
+    }),
+    end: assign(({ event }) => {
+      if (event.type !== 'STOPPING') return {};
+      const { reason, stoppedAt } = event;
+      return { ending: { reason, ...(stoppedAt !== undefined && { stoppedAt }) } };
+    }),
+    remember: assign(({ event }) => {
+      if (event.type !== 'CHECKPOINT') return {};
+      return { checkpoint: { seq: event.seq, digest: event.digest, count: event.count } };
+    }),
+  },
+}).createMachine({
+  id: 'lifecycle',
+  context: { runs: 0 },
+  initial: 'new',
+  on: {
+    BOOTED: { target: '.running', actions: 'begin' },
+    CHECKPOINT: { actions: 'remember' },
+  },
+  states: {
+    new: {},
+    running: { on: { STOPPING: { target: 'stopped', actions: 'end' } } },
+    stopped: {},
+  },
+});
