@@ -1,0 +1,28 @@
+import type { LogStatus } from '../../core/log/index.ts';
+import type { PluginStatus } from '../../core/plugin/index.ts';
+
+/**
+ * - `ok`: everything works.
+ * - `degraded`: decisions are made and recorded, but a plugin has failed, so part of the product is missing.
+ * - `failing`: the log takes no records, so nothing can be decided and no effect runs.
+ */
+export type HealthStatus = 'ok' | 'degraded' | 'failing';
+
+/** What health is judged by. */
+export interface Vitals {
+  readonly log: LogStatus;
+  /** False while the log is frozen or full, so that new events have to wait. */
+  readonly accepting: boolean;
+  readonly plugins: readonly PluginStatus[];
+}
+
+/** Why requests should go elsewhere for now; empty when this runtime can serve them. */
+export function notReady({ log, accepting }: Vitals): string[] {
+  if (log.state !== 'open') return [`the log is ${log.state}${log.reason ? `: ${log.reason}` : ''}`];
+  return accepting ? [] : ['more waits for the log than it can take'];
+}
+
+export function healthStatus(vitals: Vitals): HealthStatus {
+  if (notReady(vitals).length > 0) return 'failing';
+  return vitals.plugins.some(({ state }) => state === 'failed') ? 'degraded' : 'ok';
+}

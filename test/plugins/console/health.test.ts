@@ -1,0 +1,23 @@
+import test from 'ava';
+import { healthStatus, notReady, type Vitals } from '../../../src/plugins/console/health.ts';
+
+const log = { state: 'open', seq: 9, durableSeq: 9, queued: 0, queuedBytes: 0 } as const;
+const well: Vitals = { log, accepting: true, plugins: [{ name: 'a', state: 'started' }] };
+
+test('[C14] the status is the worst of what is seen', (t) => {
+  t.is(healthStatus(well), 'ok');
+  const degraded: Vitals = { ...well, plugins: [...well.plugins, { name: 'b', state: 'failed' }] };
+  t.is(healthStatus(degraded), 'degraded');
+  t.is(healthStatus({ ...degraded, accepting: false }), 'failing');
+  t.is(healthStatus({ ...degraded, log: { ...log, state: 'frozen', reason: 'disk full' } }), 'failing');
+  t.is(healthStatus({ ...well, log: { ...log, state: 'closed' } }), 'failing');
+});
+
+test('[C14] readiness asks only whether requests can be decided, and says why not', (t) => {
+  t.deepEqual(notReady(well), []);
+  t.deepEqual(notReady({ ...well, plugins: [{ name: 'b', state: 'failed' }] }), []);
+  t.deepEqual(notReady({ ...well, log: { ...log, state: 'frozen', reason: 'disk full' } }), [
+    'the log is frozen: disk full',
+  ]);
+  t.deepEqual(notReady({ ...well, accepting: false }), ['more waits for the log than it can take']);
+});
