@@ -17,7 +17,6 @@ export interface Batch {
 }
 
 interface QueuedRow {
-  readonly seq: number;
   readonly actor: string;
   readonly correlation: string;
   readonly body: string;

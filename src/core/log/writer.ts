@@ -29,11 +29,17 @@ function commit(request: CommitRequest): void {
     let previous = hash;
     if (seq > head + 1) throw new Error(`record ${seq} does not follow record ${head}`);
     for (let column = 0; column < request.rows.length; column += 3) {
-      const [actor, correlation, body] = request.rows.slice(column, column + 3) as [string, string, string];
+      const body = request.rows[column + 2] as string;
       // A batch is sent again when its answer got lost: what is there already is not written twice.
       if (seq > head) {
         previous = chainHash(previous, body);
-        insertRecord.run(seq, actor, correlation, body, previous);
+        insertRecord.run(
+          seq,
+          request.rows[column] as string,
+          request.rows[column + 1] as string,
+          body,
+          previous,
+        );
       }
       seq += 1;
     }

@@ -1,0 +1,31 @@
+/**
+ * `npm run bench [-- name …]`: runs the benchmarks one after another and prints each figure beside the baseline that
+ * was measured in the same run.
+ */
+import { cpus } from 'node:os';
+import { appendBenchmark } from './append.ts';
+import type { Benchmark, Result } from './measure.ts';
+import { replayBenchmark } from './replay.ts';
+
+const all: readonly Benchmark[] = [appendBenchmark, replayBenchmark];
+
+const names = process.argv.slice(2);
+const unknown = names.filter((name) => !all.some((benchmark) => benchmark.name === name));
+if (unknown.length > 0) {
+  console.error(
+    `There is no benchmark ${unknown.join(', ')}; choose from: ${all.map(({ name }) => name).join(', ')}`,
+  );
+  process.exit(2);
+}
+
+console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}`);
+for (const benchmark of all) {
+  if (names.length > 0 && !names.includes(benchmark.name)) continue;
+  console.log(`\n${benchmark.name}: ${benchmark.summary}`);
+  for (const result of await benchmark.run()) console.log(line(result));
+}
+
+function line({ what, ours, baseline, ratio, target, met }: Result): string {
+  const verdict = target === undefined ? '' : `  target ${target}: ${met ? 'met' : 'MISSED'}`;
+  return `  ${what.padEnd(44)} ${ours.padStart(14)}   ${baseline.padStart(26)}   ratio ${ratio.toFixed(2)}${verdict}`;
+}
