@@ -1,0 +1,136 @@
+import type { ExecutionContext } from 'ava';
+import { request } from 'undici';
+import { resolveConfig } from '../../../src/core/config/index.ts';
+import { type LogRecord, SqliteReader } from '../../../src/core/log/index.ts';
+import { createLogger } from '../../../src/core/logging/index.ts';
+import type { PluginEntry } from '../../../src/core/plugin/index.ts';
+import { type Divergence, verifyLog } from '../../../src/core/replay/index.ts';
+import { createRuntime, type Runtime } from '../../../src/core/runtime/index.ts';
+import example from '../../../src/plugins/router/example-network-config.json' with { type: 'json' };
+import { router } from '../../../src/plugins/router/index.ts';
+import { tempDir } from '../../support/temp.ts';
+import type { VirtualClock } from '../../support/virtual-clock.ts';
+
+/** A config that a test may change. */
+export type Config = any;
+
+export interface Answer {
+  readonly status: number;
+  readonly body: any;
+}
+
+export const exampleConfig = (): Config => structuredClone(example);
+
+export interface RigOptions {
+  readonly dataDir?: string;
+  readonly clock?: VirtualClock;
+  readonly options?: Parameters<typeof router>[0];
+  readonly plugins?: readonly PluginEntry[];
+  /** Collects log lines instead of dropping them. */
+  readonly lines?: string[];
+}
+
+/** A runtime with the embedded router on a free port, spoken to over HTTP. */
+export class Rig {
+  readonly runtime: Runtime;
+  readonly dataDir: string;
+  readonly #clock: VirtualClock | undefined;
+
+  private constructor(runtime: Runtime, dataDir: string, clock: VirtualClock | undefined) {
+    this.runtime = runtime;
+    this.dataDir = dataDir;
+    this.#clock = clock;
+  }
+
+  static async start(t: ExecutionContext<any>, rig: RigOptions = {}): Promise<Rig> {
+    const { clock, options, plugins = [], lines } = rig;
+    const dataDir = rig.dataDir ?? tempDir(t);
+    const resolved = resolveConfig({ plugins: [router({ port: 0, ...options }), ...plugins] }, { env: {} });
+    const logger = createLogger(
+      lines
+        ? { level: 'trace', destination: { write: (line) => void lines.push(line) } }
+        : { level: 'silent' },
+    );
+    const runtime = createRuntime({ plugins: resolved.plugins, dataDir, logger, ...(clock && { clock }) });
+    t.teardown(() => runtime.stop('test over'));
+    await runtime.start();
+    return new Rig(runtime, dataDir, clock);
+  }
+
+  get url(): string {
+    return this.runtime.surfaces.router!.url;
+  }
+
+  async call(
+    method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE',
+    path: string,
+    body?: unknown,
+  ): Promise<Answer> {
+    const raw = typeof body === 'string' || Buffer.isBuffer(body);
+    const response = await request(`${this.url}${path}`, {
+      method,
+      ...(body !== undefined && {
+        body: raw ? body : JSON.stringify(body),
+        headers: { 'content-type': 'application/json' },
+      }),
+    });
+    const text = await response.body.text();
+    return { status: response.statusCode, body: text && JSON.parse(text) };
+  }
+
+  async active(): Promise<Config> {
+    return (await this.call('GET', '/v1/config/active')).body;
+  }
+
+  set(config: Config, control: Config = {}): Promise<Answer> {
+    return this.call('POST', '/v1/config/set', { ...config, ...control });
+  }
+
+  async history(): Promise<any[]> {
+    return (await this.call('GET', '/v1/config/history')).body.entries;
+  }
+
+  async state(intf: string): Promise<any> {
+    return (await this.call('GET', `/v1/config/interfaces/${intf}`)).body.state;
+  }
+
+  actor(): any {
+    return this.runtime.services.actors.snapshot('router.config/box');
+  }
+
+  async records(): Promise<LogRecord[]> {
+    const reader = new SqliteReader(this.dataDir);
+    try {
+      return await Array.fromAsync(reader.read());
+    } finally {
+      reader.close();
+    }
+  }
+
+  /** Replays the log. @returns the first divergence */
+  divergence(): Divergence | undefined {
+    const reader = new SqliteReader(this.dataDir);
+    const actors = new Map(this.runtime.registrations.actors.map((actor) => [actor.type, actor]));
+    try {
+      return verifyLog(reader, actors).divergence;
+    } finally {
+      reader.close();
+    }
+  }
+
+  /** Waits, in real time, until nothing is under way. */
+  async settled(): Promise<void> {
+    const { log, actors } = this.runtime.services;
+    const open = () => actors.list().some(({ effects }) => Object.keys(effects).length > 0);
+    do {
+      await log.whenDurable(log.lastSeq());
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    } while (open() || log.status().queued > 0);
+  }
+
+  /** Moves virtual time and lets what it set off come to its end. */
+  async pass(ms: number): Promise<void> {
+    await this.#clock?.advance(ms);
+    await this.settled();
+  }
+}
