@@ -1,7 +1,7 @@
 import { type AnyMachineSnapshot, initialTransition, transition } from 'xstate';
-import { ActorSystem, defineActor } from '../src/core/actors/index.ts';
+import { ActorSystem, defineActor, recover } from '../src/core/actors/index.ts';
 import { systemClock } from '../src/core/clock.ts';
-import { recover, SqliteLog, SqliteReader } from '../src/core/log/index.ts';
+import { SqliteLog, SqliteReader } from '../src/core/log/index.ts';
 import { verifyLog } from '../src/core/replay/index.ts';
 import { reconciler } from '../src/machines/reconciler.ts';
 import { type Benchmark, interleaved, perSecond, withFolder } from './measure.ts';

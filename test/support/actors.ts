@@ -4,10 +4,11 @@ import {
   EffectDispatcher,
   type EffectEnd,
   type EffectRegistration,
+  recover,
 } from '../../src/core/actors/index.ts';
 import type { Clock } from '../../src/core/clock.ts';
 import type { LogRecord } from '../../src/core/log/index.ts';
-import { recover, SqliteLog, SqliteReader } from '../../src/core/log/index.ts';
+import { SqliteLog, SqliteReader } from '../../src/core/log/index.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
 /** A log, its actors and their effects as the runtime wires them, on a real data folder and virtual time. */

@@ -43,6 +43,8 @@ export function fakeDisk(dir: string, delayMs = 0): Disk {
 export interface Child {
   readonly process: ChildProcess;
   readonly lines: readonly string[];
+  /** What it wrote on standard error. */
+  readonly errors: readonly string[];
   /** Resolves with the first line that fits, past or future; rejects when the child ends without one. */
   line(pattern: RegExp): Promise<string>;
   say(line: string): void;
@@ -80,6 +82,7 @@ export function startChild(
   return {
     process: child,
     lines,
+    errors,
     line: (pattern) =>
       new Promise((resolve, reject) => {
         const check = () => {

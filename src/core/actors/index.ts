@@ -15,5 +15,6 @@ export {
 } from './effect.ts';
 export { EffectDispatcher, type EffectEnd } from './effects.ts';
 export { MachineStepper, type Step } from './machine-step.ts';
+export { type Recovered, recover, savedStates } from './recover.ts';
 export { type ActorState, applyRecord, type OpenEffect, type OpenTimer } from './state.ts';
 export { ActorSystem, type EffectRunner, type SendMeta, type Sent } from './system.ts';

@@ -12,6 +12,5 @@ export {
   logRecordSchema,
   type StateValue,
 } from './record.ts';
-export { type Recovered, recover } from './recover.ts';
 export { SqliteLog, type SqliteLogOptions } from './sqlite-log.ts';
 export { SqliteReader } from './sqlite-reader.ts';

@@ -1,7 +1,10 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { HoldfastError } from '../errors/index.ts';
+
+/** Somebody who only looks whether the folder is taken holds it for an instant; so long a start waits. */
+const PATIENCE_MS = 200;
 
 /** Where a running instance says who it is and where it listens. */
 export function runtimeFile(dataDir: string): string {
@@ -17,7 +20,7 @@ export function runtimeFile(dataDir: string): string {
  */
 export function lockDataDir(dataDir: string): () => void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const db = new DatabaseSync(join(dataDir, 'lock.db'));
+  const db = new DatabaseSync(lockFile(dataDir), { timeout: PATIENCE_MS });
   try {
     db.exec('BEGIN EXCLUSIVE');
   } catch (error) {
@@ -27,16 +30,29 @@ export function lockDataDir(dataDir: string): () => void {
   return () => db.close();
 }
 
-/** @returns the pid of the process that holds the folder, or undefined when it is free */
+/**
+ * Looks, without changing anything in the folder.
+ *
+ * @returns the pid of the process that holds the folder (0 while it has not said), or undefined when it is free
+ */
 export function lockedBy(dataDir: string): number | undefined {
+  if (!existsSync(lockFile(dataDir))) return undefined;
+  const db = new DatabaseSync(lockFile(dataDir), { readOnly: true });
   try {
-    lockDataDir(dataDir)();
+    db.prepare('SELECT count(*) FROM sqlite_master').get();
     return undefined;
   } catch (error) {
-    if (error instanceof HoldfastError && error.code === 'HF_LOG_LOCKED')
-      return Number(error.details.pid) || 0;
+    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return Number(holder(dataDir)) || 0;
     throw error;
+  } finally {
+    db.close();
   }
+}
+
+const SQLITE_BUSY = 5;
+
+function lockFile(dataDir: string): string {
+  return join(dataDir, 'lock.db');
 }
 
 function holder(dataDir: string): number | string {

@@ -1,5 +1,4 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import type { ActorState } from '../actors/state.ts';
 import { HoldfastError } from '../errors/index.ts';
 import type { LogReader, ReadRange } from './event-log.ts';
 import { type LogRecord, logRecordSchema } from './record.ts';
@@ -94,16 +93,19 @@ export class SqliteReader implements LogReader {
     return this.#db.prepare('SELECT body FROM blobs WHERE key = ?').get(key)?.body as Uint8Array | undefined;
   }
 
-  /** The newest snapshot of each actor not after a seq, and the seq up to which they are complete. */
-  snapshots(upTo = Number.MAX_SAFE_INTEGER): { seq: number; states: ActorState[] } {
-    const seq =
-      (this.#db.prepare('SELECT max(seq) AS seq FROM snapshots WHERE seq <= ?').get(upTo)?.seq as
-        | number
-        | null) ?? 0;
-    const rows = this.#db
-      .prepare('SELECT actor, max(seq) AS seq, body FROM snapshots WHERE seq <= ? GROUP BY actor')
-      .all(seq);
-    return { seq, states: rows.map((row) => JSON.parse(row.body as string) as ActorState) };
+  /** The newest seq, not after `upTo`, at which actors were saved; 0 when they never were. */
+  snapshotSeq(upTo = Number.MAX_SAFE_INTEGER): number {
+    const row = this.#db.prepare('SELECT max(seq) AS seq FROM snapshots WHERE seq <= ?').get(upTo);
+    return (row?.seq as number | null) ?? 0;
+  }
+
+  /** The newest snapshot of each actor that is not after `upTo`, as saved. */
+  snapshots(upTo: number): string[] {
+    const newest = 'SELECT max(seq) AS seq, body FROM snapshots WHERE seq <= ? GROUP BY actor';
+    return this.#db
+      .prepare(newest)
+      .all(upTo)
+      .map((row) => row.body as string);
   }
 
   close(): void {

@@ -4,4 +4,4 @@
  */
 
 export { type Divergence, decisionOf, Replay, type ReplayReport } from './verify.ts';
-export { verifyLog } from './verify-log.ts';
+export { verifyLog, verifySteps } from './verify-log.ts';

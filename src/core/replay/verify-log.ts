@@ -1,7 +1,11 @@
 import type { ActorDefinition } from '../actors/definition.ts';
+import { savedStates } from '../actors/recover.ts';
 import { readChained } from '../log/chained.ts';
 import type { SqliteReader } from '../log/sqlite-reader.ts';
 import { Replay, type ReplayReport } from './verify.ts';
+
+/** Records between two steps of `verifySteps`. */
+const STEP = 2_000;
 
 /**
  * Verifies a log: its chain, and every decision in it, up to the first divergence (C4). A log whose oldest records
@@ -14,9 +18,28 @@ export function verifyLog(
   reader: SqliteReader,
   definitions: ReadonlyMap<string, ActorDefinition>,
 ): ReplayReport {
+  const steps = verifySteps(reader, definitions);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
+}
+
+/**
+ * The same step by step: yields the seq reached, so that a caller may show how far it is, or hear a signal.
+ *
+ * @throws HF_LOG_CORRUPT a record is not what was written
+ */
+export function* verifySteps(
+  reader: SqliteReader,
+  definitions: ReadonlyMap<string, ActorDefinition>,
+): Generator<number, ReplayReport> {
   const first = Math.max(reader.firstSeq(), 1);
-  const base = first > 1 ? reader.snapshots(first - 1).states : [];
+  const base = first > 1 ? savedStates(reader, first - 1) : [];
   const replay = new Replay(definitions, base);
-  for (const record of readChained(reader, first)) if (!replay.check(record)) break;
+  for (const record of readChained(reader, first)) {
+    if (!replay.check(record)) break;
+    if (record.seq % STEP === 0) yield record.seq;
+  }
   return replay.report();
 }

@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
 import { Bus } from '../../bus/index.ts';
-import { ActorSystem, EffectDispatcher, type EffectRegistration } from '../actors/index.ts';
+import { ActorSystem, EffectDispatcher, type EffectRegistration, recover } from '../actors/index.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import type { HoldfastError } from '../errors/index.ts';
 import { Exchanges, HTTP_REPLY, type Reply } from '../http/exchanges.ts';
 import { newCorrelation } from '../ids.ts';
-import { lockDataDir, recover, SqliteLog, SqliteReader } from '../log/index.ts';
+import { lockDataDir, SqliteLog, SqliteReader } from '../log/index.ts';
 import { createLogger, type Logger } from '../logging/index.ts';
 import { Metrics } from '../metrics.ts';
 import {

@@ -1,8 +1,9 @@
 import { DatabaseSync } from 'node:sqlite';
 import test from 'ava';
+import { recover } from '../../../src/core/actors/index.ts';
 import { readChained } from '../../../src/core/log/chained.ts';
 import type { LogRecord } from '../../../src/core/log/index.ts';
-import { lockDataDir, lockedBy, recover, SqliteLog, SqliteReader } from '../../../src/core/log/index.ts';
+import { lockDataDir, lockedBy, SqliteLog, SqliteReader } from '../../../src/core/log/index.ts';
 import { openBench } from '../../support/actors.ts';
 import { door } from '../../support/door.ts';
 import { tempDir } from '../../support/temp.ts';

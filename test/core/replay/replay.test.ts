@@ -1,6 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { recover, SqliteReader } from '../../../src/core/log/index.ts';
+import { recover } from '../../../src/core/actors/index.ts';
+import { SqliteReader } from '../../../src/core/log/index.ts';
 import { verifyLog } from '../../../src/core/replay/index.ts';
 import { openBench } from '../../support/actors.ts';
 import { door, doorMachine } from '../../support/door.ts';

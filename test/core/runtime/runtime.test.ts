@@ -103,7 +103,7 @@ test('[C5] a stop saves the actors, and the next start goes on from there', asyn
   first.services.actors.send('test.door/front', { type: 'OPEN', by: 'ann' });
   await first.stop('test');
   const reader = new SqliteReader(dir);
-  t.is(reader.snapshots().states.length, 1);
+  t.is(reader.snapshots(reader.lastSeq()).length, 1);
   reader.close();
   const second = build(t, dir);
   await second.start();

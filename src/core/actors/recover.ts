@@ -1,6 +1,6 @@
-import { type ActorState, applyRecord } from '../actors/state.ts';
-import { readChained } from './chained.ts';
-import type { SqliteReader } from './sqlite-reader.ts';
+import { readChained } from '../log/chained.ts';
+import type { SqliteReader } from '../log/sqlite-reader.ts';
+import { type ActorState, applyRecord } from './state.ts';
 
 /** What a log says of its actors. */
 export interface Recovered {
@@ -16,7 +16,8 @@ export interface Recovered {
  * @throws HF_LOG_CORRUPT a record is not what was written
  */
 export function recover(reader: SqliteReader, upTo = reader.lastSeq()): Recovered {
-  const { seq: base, states: saved } = reader.snapshots(upTo);
+  const base = reader.snapshotSeq(upTo);
+  const saved = savedStates(reader, base);
   const states = new Map(saved.map((state) => [state.ref, state]));
   let at = saved.reduce((newest, state) => Math.max(newest, state.at), 0);
   for (const record of readChained(reader, base + 1, upTo)) {
@@ -24,4 +25,9 @@ export function recover(reader: SqliteReader, upTo = reader.lastSeq()): Recovere
     at = record.at;
   }
   return { states, newest: { seq: upTo, at } };
+}
+
+/** The states of actors as they were saved at or before a seq. */
+export function savedStates(reader: SqliteReader, upTo: number): ActorState[] {
+  return reader.snapshots(upTo).map((body) => JSON.parse(body) as ActorState);
 }

@@ -1,0 +1,98 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ExecutionContext } from 'ava';
+import { recover } from '../../src/core/actors/index.ts';
+import { SqliteReader } from '../../src/core/log/index.ts';
+import { type Answer, active, type Instance, post, startInstance } from './instance.ts';
+
+/** What came of killing an instance again and again under load. */
+export interface KillReport {
+  readonly kills: number;
+  /** Writes whose answer the clients have seen. */
+  readonly acknowledged: number;
+  /** Acknowledged writes that the log does not hold. */
+  readonly lost: readonly Answer[];
+}
+
+const LEGS = ['eth1.10', 'eth1.20', 'eth1.40', 'eth1.50', 'eth1.70'];
+const WRITERS = 4;
+
+/**
+ * Starts an instance, lets racing writers save, rename, append and commit, and kills it with signal 9 at a random
+ * instant; again and again on the same folder. After each start every write that was acknowledged must be in the log.
+ */
+export async function killRounds(
+  t: ExecutionContext<unknown>,
+  dataDir: string,
+  config: string,
+  rounds: number,
+): Promise<KillReport> {
+  const lost: Answer[] = [];
+  let acknowledged = 0;
+  for (let round = 0; round < rounds; round += 1) {
+    const instance = await startInstance(t, dataDir, config);
+    const seen: Answer[] = [];
+    const writers = Array.from({ length: WRITERS }, (_, writer) => write(instance, writer, round, seen));
+    await sleep(20 + Math.random() * 250);
+    await instance.child.kill('SIGKILL');
+    await Promise.all(writers);
+    acknowledged += seen.length;
+    lost.push(...(await missing(dataDir, seen)));
+  }
+  return { kills: rounds, acknowledged, lost };
+}
+
+async function write({ router }: Instance, writer: number, round: number, seen: Answer[]): Promise<void> {
+  try {
+    for (let turn = 0; ; turn += 1) {
+      const config = await active(router);
+      const leg = config.interface.vlan[LEGS[(writer + turn) % LEGS.length] as string];
+      if (!leg) throw new Error('a listed leg is gone');
+      leg.meta.name = `writer ${writer}, round ${round}, turn ${turn}`;
+      if (turn % 2 === 0) delete leg.ipv6;
+      const transID = `${round}-${writer}-${turn}`;
+      if (turn % 5 === 4) {
+        seen.push(await post(router, { ...config, transactionOp: 'append', transID }));
+        if (turn % 2 === 0) seen.push(await post(router, { transactionOp: 'commit', transID }));
+      } else {
+        seen.push(await post(router, config));
+      }
+    }
+  } catch {
+    // The instance is dead: whatever was not answered by now is unknown to the client.
+  }
+}
+
+/** Those of the answers that the log does not hold as answered. */
+async function missing(dataDir: string, answers: readonly Answer[]): Promise<Answer[]> {
+  const reader = new SqliteReader(dataDir);
+  try {
+    const gone: Answer[] = [];
+    for (const answer of answers) {
+      const records = await Array.fromAsync(reader.read({ correlation: answer.correlation }));
+      const held = records.some(({ effects }) =>
+        effects.some(
+          ({ type, params }) =>
+            type === 'http.reply' && JSON.stringify(params).includes(answer.body.ncid ?? ''),
+        ),
+      );
+      if (!held) gone.push(answer);
+    }
+    return gone;
+  } finally {
+    reader.close();
+  }
+}
+
+/** Timers that should have fired long ago: `lateMs` and more before now. */
+export function stuckTimers(dataDir: string, lateMs: number): string[] {
+  const reader = new SqliteReader(dataDir);
+  try {
+    return [...recover(reader).states.values()].flatMap(({ ref, timers }) =>
+      Object.entries(timers)
+        .filter(([, { at }]) => at < Date.now() - lateMs)
+        .map(([name]) => `${ref} ${name}`),
+    );
+  } finally {
+    reader.close();
+  }
+}
