@@ -32,10 +32,10 @@ export function openBench<C extends Clock = VirtualClock>(
 ): Bench<C> {
   const log = new SqliteLog({ dataDir });
   const reader = new SqliteReader(dataDir);
-  const { states, newest } = recover(reader);
-  const actors = new ActorSystem(log, clock, newest, () => {});
+  const recovered = recover(reader);
+  const actors = new ActorSystem(log, clock, recovered.newest, () => {});
   for (const definition of definitions) actors.register(definition);
-  actors.restore(states.values());
+  actors.restore(recovered);
   const ends: EffectEnd[] = [];
   const handlers = new Map(effects.map((registration) => [registration.type, registration]));
   const dispatcher = new EffectDispatcher(actors, clock, handlers, (end) => ends.push(end));

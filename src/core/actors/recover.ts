@@ -7,6 +7,8 @@ export interface Recovered {
   readonly states: Map<string, ActorState>;
   /** Seq and time (epoch milliseconds) of the newest record; zeros for an empty log. */
   readonly newest: { readonly seq: number; readonly at: number };
+  /** Up to which seq the actors have been saved. */
+  readonly savedSeq: number;
 }
 
 /**
@@ -24,7 +26,7 @@ export function recover(reader: SqliteReader, upTo = reader.lastSeq()): Recovere
     states.set(record.actor, applyRecord(states.get(record.actor), record));
     at = record.at;
   }
-  return { states, newest: { seq: upTo, at } };
+  return { states, newest: { seq: upTo, at }, savedSeq: base };
 }
 
 /** The states of actors as they were saved at or before a seq. */

@@ -7,6 +7,7 @@ import { INIT, type LogEvent, type LogRecord, type StateValue } from '../log/rec
 import { type Decision, decide, decideInit } from './decide.ts';
 import type { ActorDefinition } from './definition.ts';
 import { MachineStepper } from './machine-step.ts';
+import type { Recovered } from './recover.ts';
 import { type ActorState, applyRecord } from './state.ts';
 
 /** Where an event comes from. */
@@ -109,8 +110,8 @@ export class ActorSystem {
    *
    * @throws HF_MACHINE_VERSION an actor was recorded by another version and its definition has no upcaster
    */
-  restore(states: Iterable<ActorState>): void {
-    for (const state of states) {
+  restore({ states, savedSeq }: Recovered): void {
+    for (const state of states.values()) {
       const type = this.#types.get(parseActorRef(state.ref).type);
       if (!type) continue;
       const { version, upcast } = type.definition;
@@ -122,6 +123,7 @@ export class ActorSystem {
         });
       }
       this.#actors.set(state.ref, { ...type, state });
+      if (state.seq > savedSeq) this.#dirty.add(state.ref);
       if (JSON.stringify(state).includes('"fp_')) this.#blobHolders.add(state.ref);
     }
   }

@@ -88,6 +88,11 @@ export class Runtime {
     return this.#surfaces?.urls ?? {};
   }
 
+  /** What plugins contribute to health pages, by name. */
+  health(): ReturnType<PluginHost['health']> {
+    return this.#host.health();
+  }
+
   /** The plugins in the order of their start, with milliseconds. */
   bootReport(): string[] {
     return this.#host.report();
@@ -127,14 +132,14 @@ export class Runtime {
     const vault = openVault(dataDir);
     const log = new SqliteLog({ dataDir, lingerMs, clock });
     this.#undo.push(() => log.close());
-    const { states, newest } = readStates(dataDir);
+    const recovered = readStates(dataDir);
 
     const bus = new Bus(newCorrelation);
     const metrics = new Metrics();
     const exchanges = new Exchanges();
-    const actors = new ActorSystem(log, clock, newest, observeFailures(bus, logger));
+    const actors = new ActorSystem(log, clock, recovered.newest, observeFailures(bus, logger));
     for (const definition of this.registrations.actors) actors.register(definition);
-    actors.restore(states.values());
+    actors.restore(recovered);
     const dispatcher = new EffectDispatcher(
       actors,
       clock,
