@@ -368,10 +368,16 @@ export const errorTable = {
 
   // Command line
   HF_CLI_USAGE: entry(400, '{reason}', 'See `holdfast {command} --help`.'),
+  HF_CLI_COMMAND: entry(400, '{reason}', 'See `holdfast --help` for the commands.'),
   HF_CLI_NOT_RUNNING: entry(
     503,
     'No Holdfast runs on data folder {dir}.',
     'Start it with `npm run up`, or name the folder with --data-dir.',
+  ),
+  HF_REPLAY_MACHINES: entry(
+    500,
+    'A replay needs the machines that made the log, and there is no configuration at {file} that names their plugins.',
+    'Run it where plugins.config.ts lies, or name the file with --config FILE.',
   ),
   HF_REPLAY_DIVERGED: entry(
     500,

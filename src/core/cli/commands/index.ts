@@ -1,0 +1,23 @@
+/**
+ * The commands of core, one a file. A file declares its command and imports what it works with only when it runs, so
+ * that `holdfast --help` loads none of it. Plugins add theirs with `ctx.command`.
+ */
+import type { CommandDefinition } from '../command.ts';
+import { graph } from './graph.ts';
+import { logList } from './log-list.ts';
+import { logShow } from './log-show.ts';
+import { logTail } from './log-tail.ts';
+import { replayVerify } from './replay-verify.ts';
+import { start } from './start.ts';
+import { status } from './status.ts';
+
+/** In the order of the help. */
+export const coreCommands: readonly CommandDefinition[] = [
+  start,
+  status,
+  graph,
+  logList,
+  logShow,
+  logTail,
+  replayVerify,
+];

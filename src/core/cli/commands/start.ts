@@ -1,0 +1,107 @@
+import { resolve } from 'node:path';
+import { isCoded } from '../../errors/index.ts';
+import type { Runtime } from '../../runtime/index.ts';
+import type { CommandContext, CommandDefinition } from '../command.ts';
+import { FAILED, OK } from '../failure.ts';
+
+/** A stop that hangs after a fault of ours is cut off: what it would save is in the log already. */
+const LAST_PATIENCE_MS = 20_000;
+
+/** Why a run ends: a signal, or a fault of ours. */
+interface End {
+  readonly reason: string;
+  readonly fault?: unknown;
+}
+
+/** `holdfast start`: the one long-lived process (R29). It starts no other. */
+export const start: CommandDefinition = {
+  name: 'start',
+  summary: 'start everything that plugins.config.ts names, and run until a signal',
+  example: 'HOLDFAST_ROUTER_PORT=0 holdfast start --data-dir /var/lib/holdfast',
+  async run(_args, _flags, context) {
+    const { plugins, lingerMs } = await context.config();
+    const [{ createRuntime }, { createLogger }] = await Promise.all([
+      import('../../runtime/index.ts'),
+      import('../../logging/index.ts'),
+    ]);
+    const began = performance.now();
+    const logger = createLogger();
+    const { dataDir, signal } = context;
+    const runtime = createRuntime({ plugins, dataDir, logger, ...(lingerMs !== undefined && { lingerMs }) });
+    const ended = endOf(signal);
+    // The runtime's own timers keep no process alive, and a plugin need not listen.
+    const alive = setInterval(() => {}, 2 ** 31 - 1);
+    try {
+      // A signal need not wait until everything has started.
+      void ended.then(({ reason }) => runtime.stop(reason));
+      await runtime.start();
+      announce(runtime, performance.now() - began, context);
+    } catch (error) {
+      if (!isCoded(error, 'HF_PLUGIN_INTERRUPTED')) throw error;
+    } finally {
+      clearInterval(alive);
+    }
+    const { reason, fault } = await ended;
+    if (fault !== undefined) {
+      logger.fatal({ err: fault, reason }, 'process.fault');
+      setTimeout(() => process.exit(FAILED), LAST_PATIENCE_MS).unref();
+    }
+    const errors = await runtime.stop(reason);
+    logger.info({ reason, errors: errors.map(({ code }) => code) }, 'process.stopped');
+    return fault === undefined && errors.length === 0 ? OK : FAILED;
+  },
+};
+
+/** Resolves when the process should end, with the reason that the log will keep. */
+function endOf(signal: AbortSignal): Promise<End> {
+  const { promise, resolve: end } = Promise.withResolvers<End>();
+  const stop = () => end({ reason: String(signal.reason) });
+  if (signal.aborted) stop();
+  signal.addEventListener('abort', stop, { once: true });
+  for (const event of ['uncaughtException', 'unhandledRejection']) {
+    process.on(event, (fault) => end({ reason: `${event}: ${messageOf(fault)}`, fault }));
+  }
+  return promise;
+}
+
+function messageOf(fault: unknown): string {
+  return fault instanceof Error ? fault.message : String(fault);
+}
+
+/** The boot report, where to reach what has started, and what to try. */
+function announce(runtime: Runtime, ms: number, { dataDir, json, terminal }: CommandContext): void {
+  const { surfaces } = runtime;
+  const { out, paint } = terminal; // not `print`: that nobody reads the ready block is no reason to stop
+  if (json) {
+    out(`${JSON.stringify({ ready: true, pid: process.pid, ms: Math.round(ms), dataDir, surfaces })}\n`);
+    return;
+  }
+  const width = Math.max(8, ...Object.keys(surfaces).map((name) => name.length));
+  const row = (name: string, text: string) => `  ${name.padEnd(width)}  ${text}`;
+  const lines = [
+    ...runtime.bootReport(),
+    '',
+    `${paint(['bold', 'green'], 'Holdfast is ready')} (pid ${process.pid}, after ${Math.round(ms)} ms)`,
+    ...Object.entries(surfaces).map(([name, { url }]) => row(name, url)),
+    row('data', dataDir),
+    '',
+    'Try next:',
+    ...tryNext(surfaces, dataDir).map((command) => `  ${command}`),
+    '',
+  ];
+  out(`${lines.join('\n')}\n`);
+}
+
+function tryNext({ router }: Runtime['surfaces'], dataDir: string): string[] {
+  const where = dataDir === resolve('.holdfast') ? '' : ` --data-dir ${quoted(dataDir)}`;
+  return [
+    ...(router ? [`curl -s ${router.url}/v1/config/active`] : []),
+    `npx holdfast status${where}`,
+    `npx holdfast log tail${where}`,
+  ];
+}
+
+/** As a shell takes it for one word. */
+function quoted(path: string): string {
+  return /^[\w./@:+-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
+}

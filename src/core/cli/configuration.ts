@@ -1,0 +1,74 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { LoadedConfig } from '../config/index.ts';
+import type { Registrations } from '../plugin/index.ts';
+
+/** What the command line says of the configuration, and where the command was called. */
+export interface ConfigurationSource {
+  /** `--config`. */
+  readonly file?: string | undefined;
+  /** `--data-dir`. */
+  readonly dataDir?: string | undefined;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * The configuration of one call of the command line. It is read when something of it is needed, and once: most
+ * commands look at a data folder and need no plugin.
+ */
+export class Configuration {
+  readonly #source: ConfigurationSource;
+  #config: Promise<LoadedConfig> | undefined;
+  #registrations: Promise<Registrations> | undefined;
+
+  constructor(source: ConfigurationSource) {
+    this.#source = source;
+  }
+
+  /** @throws HF_CONFIG_* */
+  load(): Promise<LoadedConfig> {
+    this.#config ??= (async () => {
+      const { loadConfig } = await import('../config/index.ts');
+      return loadConfig(this.#source);
+    })();
+    return this.#config;
+  }
+
+  /** What the plugins declare. Nothing is started. @throws HF_CONFIG_*, HF_PLUGIN_* */
+  registrations(): Promise<Registrations> {
+    this.#registrations ??= (async () => {
+      const [{ PluginHost }, { plugins }] = await Promise.all([import('../plugin/index.ts'), this.load()]);
+      return new PluginHost(plugins).register();
+    })();
+    return this.#registrations;
+  }
+
+  /** Whether there is a file to load: the one of `--config`, or the usual one in the working directory. */
+  async exists(): Promise<boolean> {
+    const { file, cwd } = this.#source;
+    if (file !== undefined) return true; // a name that is wrong should be told
+    const { CONFIG_FILE } = await import('../config/load.ts');
+    return existsSync(resolve(cwd, CONFIG_FILE));
+  }
+
+  /**
+   * The data folder as an absolute path. The configuration is loaded only where it is the one that says: a folder
+   * can be looked at without it, and when it is broken most of all.
+   *
+   * @param note told when the configuration could not be asked
+   */
+  async dataDir(note: (line: string) => void): Promise<string> {
+    const { resolveDataDir } = await import('../config/resolve.ts');
+    const fallback = resolveDataDir(this.#source);
+    const { dataDir, env } = this.#source;
+    if (dataDir || env.HOLDFAST_DATA_DIR || !(await this.exists())) return fallback;
+    try {
+      return (await this.load()).dataDir;
+    } catch (error) {
+      if (!existsSync(fallback)) throw error;
+      note(`The configuration cannot be loaded (${String(error)}); taking the data folder ${fallback}.`);
+      return fallback;
+    }
+  }
+}

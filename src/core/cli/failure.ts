@@ -1,0 +1,42 @@
+import { isCoded, toErrorBody } from '../errors/index.ts';
+import { maskText } from '../logging/mask-text.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Done, and well. */
+export const OK = 0;
+/** What was checked is not so, or the work failed: a divergence, nothing running, a port that is taken. */
+export const FAILED = 1;
+/** The command line or the configuration has to be corrected first. */
+export const USAGE = 2;
+
+export const EXIT_CODES =
+  'Exit codes: 0 well; 1 the check failed or the work did; 2 wrong usage or configuration.';
+
+const TO_CORRECT =
+  /^HF_(CLI_USAGE|CONFIG_|PLUGIN_(MISSING|CYCLE|CONFLICT|CONTRACT)|EFFECT_UNHANDLED|ROUTE_TARGET|LOG_(MISSING|RANGE))/;
+
+/** The exit code that an error ends a command with. */
+export function exitCodeOf(error: unknown): number {
+  return isCoded(error) && TO_CORRECT.test(error.code) ? USAGE : FAILED;
+}
+
+/**
+ * Prints an error on standard error: its code, what happened and what mends it, a line each; with `json` one JSON
+ * object. An error without a code is a fault of ours, so its stack is shown.
+ */
+export function printError(error: unknown, json: boolean, terminal: Terminal): void {
+  const { code, what, mend } = toErrorBody(error);
+  if (json) {
+    terminal.err(`${JSON.stringify({ error: { code, what: maskText(what), mend: maskText(mend) } })}\n`);
+    return;
+  }
+  const lines = [terminal.paintError(['bold', 'red'], code), `  ${what}`, `  ${mend}`];
+  if (!isCoded(error)) lines.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  terminal.err(`${maskText(lines.join('\n'))}\n`);
+}
+
+/** Whether an error only says that the command was asked to end. */
+export function isInterruption(error: unknown, signal: AbortSignal): boolean {
+  if (!signal.aborted || isCoded(error)) return false;
+  return error === signal.reason || (error instanceof Error && error.name === 'AbortError');
+}

@@ -1,0 +1,6 @@
+/**
+ * What can be known of the instance on a data folder, running or not: asked of its health page, or read from the log
+ * that it left. Used by `holdfast status`; starts nothing and changes nothing.
+ */
+export { instanceLines } from './lines.ts';
+export { type Instance, lookAt, type Transaction } from './look.ts';

@@ -1,0 +1,80 @@
+import { recover } from '../../actors/recover.ts';
+import type { ActorState } from '../../actors/state.ts';
+import { isCoded } from '../../errors/index.ts';
+import { isObject } from '../../json.ts';
+import { SqliteReader } from '../../log/sqlite-reader.ts';
+import type { Instance, Transaction } from './look.ts';
+
+/** The actors that remember runs and hold the router's transaction. */
+const LIFECYCLE = 'runtime.lifecycle/host';
+const CONFIG = 'router.config/box';
+
+/** A run that is over. */
+export interface LastRun {
+  readonly pid: number;
+  /** ISO 8601. */
+  readonly startedAt: string;
+  readonly version: string;
+  /** The name of a signal, another reason, or `killed` when the process did not get to say one. */
+  readonly reason: string;
+  /** ISO 8601; absent when it was killed. */
+  readonly stoppedAt?: string;
+}
+
+/** What the log that was left behind says: how the last run ended, and what the next one will take up. */
+export async function readLastRun(
+  dataDir: string,
+  now: number,
+): Promise<Pick<Instance, 'lastStop' | 'transaction' | 'log' | 'reason'>> {
+  let log: SqliteReader | undefined;
+  try {
+    log = new SqliteReader(dataDir);
+    const { states, newest } = recover(log);
+    const lastStop = lastStopOf(states.get(LIFECYCLE));
+    const transaction = transactionOf(states.get(CONFIG), now);
+    return {
+      log: { seq: newest.seq, durableSeq: newest.seq },
+      ...(lastStop && { lastStop }),
+      ...(transaction && { transaction }),
+    };
+  } catch (error) {
+    if (!isCoded(error)) throw error;
+    return error.code === 'HF_LOG_MISSING' ? {} : { reason: `${error.message} ${error.mend}` };
+  } finally {
+    log?.close();
+  }
+}
+
+function lastStopOf(state: ActorState | undefined): LastRun | undefined {
+  const { current, ending } = fields(state?.context);
+  const { pid, startedAt, version } = fields(current);
+  if (typeof pid !== 'number' || typeof startedAt !== 'number') return undefined;
+  const { reason = 'killed', stoppedAt } = fields(ending);
+  return {
+    pid,
+    startedAt: iso(startedAt),
+    version: String(version),
+    reason: String(reason),
+    ...(typeof stoppedAt === 'number' && { stoppedAt: iso(stoppedAt) }),
+  };
+}
+
+function transactionOf(state: ActorState | undefined, now: number): Transaction | undefined {
+  const { pending } = fields(state?.context);
+  if (!state || !isObject(pending)) return undefined;
+  const window = Object.entries(state.timers).find(([timer]) => timer.includes('.window.'))?.[1];
+  return {
+    transID: String(pending.transID),
+    who: String(pending.who),
+    ...(window && { deadline: iso(window.at) }),
+    secondsLeft: window ? Math.max(0, Math.ceil((window.at - now) / 1_000)) : 0,
+  };
+}
+
+function fields(value: unknown): Record<string, unknown> {
+  return isObject(value) ? value : {};
+}
+
+function iso(at: number): string {
+  return new Date(at).toISOString();
+}

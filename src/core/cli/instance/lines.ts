@@ -1,0 +1,73 @@
+import { duration, plainText, shortValue, timestamp } from '../log-view/values.ts';
+import type { Colour, Terminal } from '../terminal.ts';
+import type { Instance, Transaction } from './look.ts';
+
+const HEADLINES: Readonly<Record<Instance['state'], readonly [text: string, colour: Colour]>> = {
+  ok: ['Holdfast runs and is healthy.', 'green'],
+  degraded: ['Holdfast runs, degraded: a part of it has failed.', 'yellow'],
+  failing: ['Holdfast runs, but can decide nothing: its log takes no records.', 'red'],
+  starting: ['Holdfast is starting, or has just been asked to stop.', 'yellow'],
+  unreachable: ['Holdfast runs, but cannot be asked how it is.', 'red'],
+  stopped: ['Holdfast does not run here.', 'red'],
+};
+
+/** What is known of an instance, for a person. @param now epoch milliseconds */
+export function instanceLines(instance: Instance, now: number, { paint }: Terminal): string[] {
+  const { state, dataDir, pid, startedAt, version, surfaces, plugins, log, transaction, facts, reason } =
+    instance;
+  const [headline, colour] = HEADLINES[state];
+  const row = (name: string, text: string) => `  ${paint('dim', name.padEnd(12))}${plainText(text)}`;
+  const rows = (name: string, texts: readonly string[]) =>
+    texts.map((text, index) => row(index === 0 ? name : '', text));
+  const width = Math.max(0, ...Object.keys(surfaces ?? {}).map((name) => name.length));
+  return [
+    paint(['bold', colour], headline),
+    ...(reason === undefined ? [] : [row('why', reason)]),
+    ...(pid === undefined ? [] : [row('pid', `${pid}${version ? `, version ${version}` : ''}`)]),
+    ...(startedAt === undefined ? [] : [row('since', since(startedAt, now))]),
+    row('data', dataDir),
+    ...rows(
+      'surfaces',
+      Object.entries(surfaces ?? {}).map(([name, { url }]) => `${name.padEnd(width)}  ${url}`),
+    ),
+    ...rows(
+      'plugins',
+      (plugins ?? []).map(({ name, state, reason }) => `${name} ${state}${reason ? `: ${reason}` : ''}`),
+    ),
+    ...(log ? [row('log', logText(log))] : []),
+    ...(transaction ? [row('transaction', transactionText(transaction, instance.running))] : []),
+    ...Object.entries(facts ?? {}).map(([name, fact]) => row(name, shortValue(fact))),
+    ...lastStopLines(instance, now).map((text) => row('last stop', text)),
+  ];
+}
+
+function logText({ seq, durableSeq, state, reason }: NonNullable<Instance['log']>): string {
+  const waiting = seq - durableSeq;
+  const frozen = state === undefined || state === 'open' ? '' : `, ${state}${reason ? `: ${reason}` : ''}`;
+  return `${seq} records, ${waiting === 0 ? 'all durable' : `${waiting} not durable yet`}${frozen}`;
+}
+
+function transactionText({ transID, who, deadline, secondsLeft }: Transaction, running: boolean): string {
+  const opened = `${transID} by ${who} is pending`;
+  if (deadline === undefined) return `${opened}; its window is over, the revert is under way`;
+  const at = timestamp(Date.parse(deadline));
+  if (running) return `${opened}; reverts at ${at}, ${secondsLeft} s left`;
+  return secondsLeft > 0
+    ? `${opened}; the next start reverts it at ${at}, ${secondsLeft} s left`
+    : `${opened}; its deadline was ${at}: the next start reverts it at once`;
+}
+
+function lastStopLines({ lastStop, running, log }: Instance, now: number): string[] {
+  if (!lastStop) return running || log ? [] : ['it has never run on this folder'];
+  const { pid, startedAt, stoppedAt, reason } = lastStop;
+  const began = `pid ${pid}, started ${timestamp(Date.parse(startedAt))}`;
+  if (stoppedAt === undefined) return [`${reason}, without a word (${began})`];
+  return [
+    `${reason} at ${timestamp(Date.parse(stoppedAt))}, ${duration(now - Date.parse(stoppedAt))} ago (${began})`,
+  ];
+}
+
+function since(startedAt: string, now: number): string {
+  const at = Date.parse(startedAt);
+  return `${timestamp(at)}, for ${duration(now - at)}`;
+}

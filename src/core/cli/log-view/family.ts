@@ -1,0 +1,68 @@
+import { effectId } from '../../ids.ts';
+import {
+  type EffectRequest,
+  type LogRecord,
+  TIMER_CANCEL,
+  TIMER_START,
+  type TimerStart,
+} from '../../log/record.ts';
+import type { SqliteReader } from '../../log/sqlite-reader.ts';
+
+/** How an effect or timer that a record asked for ended. */
+export type Fate =
+  | { readonly kind: 'outcome'; readonly record: LogRecord }
+  | { readonly kind: 'cancelled'; readonly record: LogRecord }
+  | { readonly kind: 'open' }
+  /** It takes effect by itself and has no outcome: a timer's cancel. */
+  | { readonly kind: 'done' };
+
+export interface Asked {
+  readonly id: string;
+  readonly effect: EffectRequest;
+  readonly fate: Fate;
+}
+
+/** A record, what led to it, and what it led to. */
+export interface Family {
+  readonly record: LogRecord;
+  readonly cause: LogRecord | undefined;
+  readonly asked: readonly Asked[];
+  /** Records of its story that name it as their cause, outcomes among them. */
+  readonly children: readonly LogRecord[];
+}
+
+/** @throws HF_LOG_RANGE there is no such record; HF_LOG_CORRUPT */
+export async function familyOf(log: SqliteReader, seq: number): Promise<Family> {
+  const record = log.record(seq);
+  const cause =
+    record.cause !== undefined && record.cause >= log.firstSeq() ? log.record(record.cause) : undefined;
+  const children: LogRecord[] = [];
+  for await (const later of log.read({ from: seq + 1, correlation: record.correlation })) {
+    if (later.cause === seq) children.push(later);
+  }
+  const asked: Asked[] = [];
+  for (const [index, effect] of record.effects.entries()) {
+    const id = effectId(seq, index);
+    asked.push({ id, effect, fate: await fateOf(log, record, id, effect) });
+  }
+  return { record, cause, asked, children };
+}
+
+async function fateOf(
+  log: SqliteReader,
+  { seq, actor }: LogRecord,
+  id: string,
+  effect: EffectRequest,
+): Promise<Fate> {
+  if (effect.type === TIMER_CANCEL) return { kind: 'done' };
+  const timer = effect.type === TIMER_START ? (effect.params as unknown as TimerStart).timer : undefined;
+  for await (const record of log.read({ from: seq + 1, actor })) {
+    if (record.outcome === id && !record.stale) return { kind: 'outcome', record };
+    const replaced = record.effects.some(
+      ({ type, params }) =>
+        (type === TIMER_CANCEL || type === TIMER_START) && (params as { timer: string }).timer === timer,
+    );
+    if (timer !== undefined && replaced) return { kind: 'cancelled', record };
+  }
+  return { kind: 'open' };
+}

@@ -1,0 +1,62 @@
+import { HoldfastError } from '../../errors/index.ts';
+import type { CommandContext, CommandFlag } from '../command.ts';
+import { parsePlace } from './instant.ts';
+import type { Selection } from './select.ts';
+import type { Describe } from './story.ts';
+
+/** Flags that say which records are wanted; `log list` and `log tail` share them. */
+export const selectionFlags: readonly CommandFlag[] = [
+  { flags: '--actor <actor>', summary: 'an address, an actor type or its last word; * stands for anything' },
+  { flags: '--correlation <id>', summary: 'a story: its id, or the last characters as lines show them' },
+  { flags: '--type <event>', summary: 'an event type; * stands for anything' },
+];
+
+/**
+ * @param now epoch milliseconds
+ * @throws HF_CLI_USAGE
+ */
+export function selectionOf(flags: Readonly<Record<string, unknown>>, now = Date.now()): Selection {
+  const place = (flag: 'from' | 'to') => {
+    const text = flags[flag];
+    return typeof text === 'string' ? parsePlace(text, `--${flag}`, now) : undefined;
+  };
+  const text = (flag: string) => (typeof flags[flag] === 'string' ? (flags[flag] as string) : undefined);
+  return {
+    from: place('from'),
+    to: place('to'),
+    actor: text('actor'),
+    correlation: text('correlation'),
+    type: text('type'),
+  };
+}
+
+/** @throws HF_CLI_USAGE it is not a number from `least` */
+export function wholeNumber(text: unknown, what: string, least: number, command: string): number {
+  const number = typeof text === 'string' && /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
+  if (number >= least) return number;
+  throw new HoldfastError('HF_CLI_USAGE', { reason: `${what} takes a number from ${least}.`, command });
+}
+
+/** The plugins' own words for records. Without a configuration, lines are made of the events' fields. */
+export async function wordsOfPlugins({
+  registrations,
+  note,
+}: Pick<CommandContext, 'registrations' | 'note'>): Promise<Describe> {
+  const { parseActorRef } = await import('../../ids.ts');
+  try {
+    const { actors } = await registrations();
+    const words = new Map(actors.map(({ type, describe }) => [type, describe]));
+    return (record) => {
+      try {
+        return words.get(parseActorRef(record.actor).type)?.(record);
+      } catch {
+        return undefined; // a record of another release, say; its fields speak for it
+      }
+    };
+  } catch (error) {
+    if (!(error instanceof HoldfastError && error.code === 'HF_CONFIG_NOT_FOUND')) {
+      note(`Lines are without the plugins' own words. ${error instanceof Error ? error.message : error}`);
+    }
+    return () => undefined;
+  }
+}

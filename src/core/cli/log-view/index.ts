@@ -1,0 +1,15 @@
+/**
+ * Records as an operator reads them: which ones (`select`, `instant`), in which words (`record-text`, `values`), what
+ * is folded or taken together (`story`), and in which columns (`layout`); one record with all that belongs to it
+ * (`family`, `record-page`). Commands load this folder when they run, `flags` before that; it knows records alone, no
+ * machine and no plugin.
+ */
+export { familyOf } from './family.ts';
+export { jsonLines } from './json-lines.ts';
+export { Layout } from './layout.ts';
+export { recordPage } from './record-page.ts';
+export { timerName } from './record-text.ts';
+export { inBatches, newest } from './select.ts';
+export { shown, withLog } from './source.ts';
+export { type Describe, newestLines, Story } from './story.ts';
+export { duration, plainText, timestamp } from './values.ts';

@@ -1,0 +1,144 @@
+import { HoldfastError } from '../errors/index.ts';
+import type { CommandContext, CommandDefinition } from './command.ts';
+import { coreCommands } from './commands/index.ts';
+import { Configuration } from './configuration.ts';
+import { exitCodeOf, isInterruption, OK, printError } from './failure.ts';
+import {
+  asUsageError,
+  buildProgram,
+  commandWords,
+  type GlobalFlags,
+  glance,
+  isAnswered,
+  type ListedCommand,
+} from './program.ts';
+import { processTerminal, type Terminal } from './terminal.ts';
+
+/** Where a command line runs: this process, or a test. */
+export interface Host {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly terminal: Terminal;
+  /** Aborted with the name of a signal that asks the command to end. */
+  readonly interrupted: AbortSignal;
+}
+
+/**
+ * Runs one command line (DESIGN: commands). The commands of plugins are asked for only when the words are none of
+ * core's own, or when help is wanted.
+ *
+ * @param argv the arguments after the program's name
+ * @returns the exit code: 0 well, 1 the check or the work failed, 2 usage or configuration
+ */
+export async function runCommandLine(argv: readonly string[], host: Host): Promise<number> {
+  const { terminal } = host;
+  const { words, flags } = glance(argv);
+  const listed: ListedCommand[] = coreCommands.map((command) => ({ heading: 'Commands:', command }));
+  const configuration = new Configuration({ ...host, file: flags.config, dataDir: flags.dataDir });
+  let remark: string | undefined;
+  let code = OK;
+  try {
+    if (!isOfCore(words)) {
+      const plugins = await commandsOfPlugins(configuration);
+      listed.push(...plugins.listed);
+      remark = plugins.remark;
+    }
+    const run = async (command: CommandDefinition, args: readonly string[], own: object): Promise<void> => {
+      const context = await contextOf(host, configuration, flags);
+      code = (await command.run(args, own as Record<string, unknown>, context)) ?? OK;
+    };
+    await buildProgram(listed, terminal, run, remark).parseAsync([...argv], { from: 'user' });
+    return code;
+  } catch (error) {
+    if (isAnswered(error)) return OK;
+    if (isInterruption(error, host.interrupted) || isInterruption(error, terminal.closed)) return OK;
+    const told = asUsageError(error, knownWords(words, listed), remark);
+    printError(told, flags.json === true, terminal);
+    return exitCodeOf(told);
+  } finally {
+    terminal.progress('');
+  }
+}
+
+/** Runs a command line in this process: its terminal, its signals. */
+export async function runHere(argv: readonly string[]): Promise<number> {
+  const interrupted = new AbortController();
+  const interrupt = (signal: NodeJS.Signals): void => {
+    // The first asks; whoever sends a second does not want to wait any longer.
+    if (interrupted.signal.aborted) process.exit(128 + (signal === 'SIGINT' ? 2 : 15));
+    interrupted.abort(signal);
+  };
+  process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
+  // Only with a terminal to lose: a process under nohup ignores it, and must go on to.
+  if (process.stderr.isTTY) process.on('SIGHUP', interrupt);
+  const code = await runCommandLine(argv, {
+    cwd: process.cwd(),
+    env: process.env,
+    terminal: processTerminal(),
+    interrupted: interrupted.signal,
+  });
+  // What is still open (a socket that is kept alive) must not keep a command that is done from ending.
+  setTimeout(() => process.exit(code), LINGER_MS).unref();
+  return code;
+}
+
+const LINGER_MS = 1_000;
+
+async function contextOf(
+  { terminal, interrupted }: Host,
+  configuration: Configuration,
+  { json = false }: GlobalFlags,
+): Promise<CommandContext> {
+  const note = (line: string) => terminal.err(`${line}\n`);
+  return {
+    dataDir: await configuration.dataDir(note),
+    json,
+    print: (line) => {
+      terminal.closed.throwIfAborted(); // nobody reads any more: that ends the command
+      terminal.out(`${line}\n`);
+    },
+    note,
+    terminal,
+    signal: interrupted,
+    config: () => configuration.load(),
+    registrations: () => configuration.registrations(),
+  };
+}
+
+/** Whether the words choose one of core's commands, so that no plugin need be asked. */
+function isOfCore(words: readonly string[]): boolean {
+  return coreCommands.some(({ name }) => commandWords(name).every((word, index) => words[index] === word));
+}
+
+/** The part of the words that names a command, or a folder of commands, to be asked for help. */
+function knownWords(words: readonly string[], listed: readonly ListedCommand[]): string {
+  const names = listed.map(({ command }) => commandWords(command.name));
+  let length = words.length;
+  const isKnown = () => names.some((name) => words.slice(0, length).every((word, at) => word === name[at]));
+  while (!isKnown()) length -= 1;
+  return words.slice(0, length).join(' ');
+}
+
+/** Help is given, and a slip of the pen is answered, also where the configuration cannot be loaded. */
+async function commandsOfPlugins(
+  configuration: Configuration,
+): Promise<{ listed: ListedCommand[]; remark?: string }> {
+  try {
+    if (!(await configuration.exists())) {
+      return {
+        listed: [],
+        remark: 'There is no plugins.config.ts here, so no command of a plugin is known.',
+      };
+    }
+    const { commands } = await configuration.registrations();
+    for (const { name, owner } of commands) {
+      if (!isOfCore(commandWords(name))) continue;
+      const details = { what: `Command ${commandWords(name).join(' ')}`, first: 'core', second: owner };
+      throw new HoldfastError('HF_PLUGIN_CONFLICT', details);
+    }
+    return { listed: commands.map((command) => ({ heading: `Plugin ${command.owner}:`, command })) };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { listed: [], remark: `The commands of plugins are not known. ${reason}` };
+  }
+}
