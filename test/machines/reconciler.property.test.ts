@@ -174,7 +174,7 @@ class World {
   #read(): void {
     const mood = this.#moodOnce();
     if (mood === 'unreachable') {
-      this.send({ type: 'UNREACHABLE', reason: 'refused', jitter: this.#random() });
+      this.send({ type: 'UNREACHABLE', reason: 'refused' });
       return;
     }
     const seen = mood === 'readsStale' ? this.#before : { ncid: this.#ncid, whole: this.#whole };

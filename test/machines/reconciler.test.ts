@@ -285,7 +285,7 @@ test('[R24] an event that comes while the router is asked gets a reading of its 
 });
 
 test('[R24] a router that cannot be read is tried every 5 s, told once, and told to be back', (t) => {
-  const gone: LegEvent = { type: 'UNREACHABLE', reason: 'connection refused', jitter: 0.1 };
+  const gone: LegEvent = { type: 'UNREACHABLE', reason: 'connection refused' };
   const four = Array.from({ length: 4 }, () => [gone, elapsed('backOff')] as const).flat();
   const late = {
     type: 'effect.failed',

@@ -51,7 +51,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'LEG_READ', ncid: 'n2', addresses: [] },
       { type: 'LEG_READ', ncid: 'n3', addresses: ['fd00::1/64'] },
       { type: 'LEG_ABSENT', ncid: 'n1' },
-      { type: 'UNREACHABLE', reason: 'connection refused', jitter: 0.5 },
+      { type: 'UNREACHABLE', reason: 'connection refused' },
       { type: 'ADDED', ncid: 'n4', posted: ['eth1.10 fd5e:21aa:90c4:10::1/64'] },
       { type: 'CONFLICT', jitter: 0.25 },
       { type: 'PENDING' },

@@ -80,7 +80,7 @@ export type LegEvent =
   | { type: 'RELEASE' }
   | { type: 'LEG_READ'; ncid: string; addresses: readonly string[] }
   | { type: 'LEG_ABSENT'; ncid: string }
-  | { type: 'UNREACHABLE'; reason: string; jitter: number }
+  | { type: 'UNREACHABLE'; reason: string }
   | { type: 'ADDED'; ncid: string; posted: readonly string[] }
   | { type: 'CONFLICT'; jitter: number }
   | { type: 'PENDING' }

@@ -1,0 +1,52 @@
+import type { LogRecord } from '../../core/log/index.ts';
+import type { LegEvent } from '../../machines/reconciler/shapes.ts';
+
+/** A record of a leg in an operator's words, for `holdfast log`. */
+export function describeLegRecord({ event: recorded, to, effects }: LogRecord): string | undefined {
+  const event = recorded as unknown as LegEvent | { type: 'init' | 'effect.done' };
+  const asks = (type: string) => effects.some((effect) => effect.type === type);
+  switch (event.type) {
+    case 'init':
+    case 'effect.done':
+      return '';
+    case 'CHANGED':
+      return `hears that ${event.intf ?? 'an interface'} was reapplied`;
+    case 'RESYNC':
+      return `is checked: ${event.reason}`;
+    case 'CONFIGURE':
+      return `is to have ${event.leg.address}`;
+    case 'RELEASE':
+      return 'is no longer listed';
+    case 'LEG_READ': {
+      if (asks('router.leg_recovered')) return `is whole again, seen in ${short(event.ncid)}`;
+      if (asks('router.add_address')) return `lacks its address in ${short(event.ncid)}, adds it`;
+      return to.context?.tries === undefined || to.context.tries === 0
+        ? ''
+        : `still lacks its address in ${short(event.ncid)}`;
+    }
+    case 'LEG_ABSENT':
+      return `has no interface in ${short(event.ncid)}`;
+    case 'UNREACHABLE':
+      return `cannot be read: ${event.reason}`;
+    case 'ADDED':
+      return `posted ${event.posted.join(', ')}: ${short(event.ncid)}`;
+    case 'CONFLICT':
+      return 'lost the race for the ncid';
+    case 'PENDING':
+      return 'waits for a pending transaction';
+    case 'REFUSED':
+      return `was refused: ${event.errors.join('; ')}`;
+    case 'UNKNOWN':
+      return `does not know whether it was applied: ${event.reason}`;
+    case 'effect.failed':
+    case 'effect.lost':
+      return undefined;
+  }
+  event satisfies never;
+  // A time that elapsed, or an event of a version to come.
+  return recorded.type.startsWith('xstate.after.') ? '' : undefined;
+}
+
+function short(ncid: string): string {
+  return `ncid ${ncid.slice(0, 8)}…`;
+}

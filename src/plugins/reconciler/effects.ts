@@ -1,0 +1,123 @@
+import { type AlertRaised, alertRaised } from '../../core/adapters/alerts.ts';
+import { RouterApiToken } from '../../core/adapters/router.ts';
+import { isCoded } from '../../core/errors/index.ts';
+import type { LogEvent } from '../../core/log/index.ts';
+import { maskText } from '../../core/logging/index.ts';
+import type { PluginContext } from '../../core/plugin/index.ts';
+import type { LegEvent, LegRecovered } from '../../machines/reconciler/shapes.ts';
+import { Turns } from './gathering.ts';
+import { type LegAddress, readLeg } from './legs.ts';
+import { LegMetrics } from './metrics.ts';
+import { LegPoster, type Posted } from './post-legs.ts';
+import { ActiveReader } from './read-active.ts';
+
+/** A router applies for eight seconds and more, and its own time-out must come before ours. */
+const POST_DEADLINE_MS = 90_000;
+/** A read may have to wait for a post. */
+const READ_DEADLINE_MS = POST_DEADLINE_MS + 30_000;
+/** A router's complaints are cut: they are told to a person, not parsed. */
+const COMPLAINTS = 5;
+const COMPLAINT_LENGTH = 300;
+
+/** What a leg's machine asks for, carried out through the router's API. */
+export function registerEffects(context: PluginContext, gatherMs: number, random: () => number): void {
+  const parts = once(() => {
+    const { services } = context;
+    const api = () => services.get(RouterApiToken);
+    const writes = new Turns();
+    const reader = new ActiveReader(api, services.clock, gatherMs, writes);
+    const poster = new LegPoster(api, reader, services.clock, gatherMs, writes, random);
+    return { reader, poster, metrics: new LegMetrics(services.metrics) };
+  });
+
+  context.effect<{ intf: string }>(
+    'router.read_leg',
+    async ({ intf }, { signal }) => {
+      try {
+        const { ncid, addresses } = readLeg(await parts().reader.read(signal), intf);
+        if (ncid === '') return outcome({ type: 'UNREACHABLE', reason: 'the active config has no ncid' });
+        if (!addresses) return outcome({ type: 'LEG_ABSENT', ncid });
+        return outcome({ type: 'LEG_READ', ncid, addresses });
+      } catch (error) {
+        if (signal.aborted || !isCoded(error)) throw error;
+        return outcome({ type: 'UNREACHABLE', reason: maskText(error.what, COMPLAINT_LENGTH) });
+      }
+    },
+    { onRecovery: 'retry', deadlineMs: READ_DEADLINE_MS, adapter: RouterApiToken.name },
+  );
+
+  context.effect<LegAddress & { ncid: string }>(
+    'router.add_address',
+    async ({ ncid, ...leg }, { correlation, signal }) => {
+      const { poster, metrics } = parts();
+      const posted = await poster.add({ leg, ncid, correlation, signal });
+      metrics.tried(leg.intf, posted.answer.kind);
+      return outcome(answerOf(posted));
+    },
+    // After a crash nobody knows what was applied: the machine is told so, and reads.
+    { onRecovery: 'fail', deadlineMs: POST_DEADLINE_MS, adapter: RouterApiToken.name },
+  );
+
+  context.effect<LegRecovered>(
+    'router.leg_recovered',
+    (leg, { at, cause, correlation }) => {
+      const { bus, logger } = context.services;
+      const latencyMs = leg.heardAt === undefined ? undefined : Math.max(0, at - leg.heardAt);
+      if (leg.missing) {
+        parts().metrics.healed(leg.intf, latencyMs);
+        logger.info({ ...leg, ...(latencyMs !== undefined && { ms: latencyMs }) }, 'leg.healed');
+      }
+      if (leg.alerted) bus.publish(alertRaised, recoveredAlert(leg), { correlation, cause });
+    },
+    { onRecovery: 'retry' },
+  );
+
+  context.effect<AlertRaised>(
+    'alert.raise',
+    (alert, { cause, correlation }) => {
+      context.services.bus.publish(alertRaised, alert, { correlation, cause });
+    },
+    { onRecovery: 'retry' },
+  );
+}
+
+function answerOf({ answer, posted, jitter }: Posted): LegEvent {
+  switch (answer.kind) {
+    case 'applied':
+      return { type: 'ADDED', ncid: answer.ncid, posted };
+    case 'conflict':
+      return { type: 'CONFLICT', jitter };
+    case 'pending':
+      return { type: 'PENDING' };
+    case 'refused': {
+      const errors = answer.errors.slice(0, COMPLAINTS).map((text) => maskText(text, COMPLAINT_LENGTH));
+      return { type: 'REFUSED', errors, jitter };
+    }
+    case 'unknown':
+      return { type: 'UNKNOWN', reason: maskText(answer.reason, COMPLAINT_LENGTH), jitter };
+  }
+}
+
+function recoveredAlert({ intf, label, address, missing }: LegRecovered): AlertRaised {
+  return {
+    name: 'router.reconciler.recovered',
+    severity: 'info',
+    text: missing
+      ? `${label} (${intf}) has ${address} again.`
+      : `${label} (${intf}) can be checked again, and is whole.`,
+    labels: { intf, label, address },
+  };
+}
+
+/** An event of the machine as the log keeps it. */
+function outcome(event: LegEvent): LogEvent {
+  return event as unknown as LogEvent;
+}
+
+function once<T extends object>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}

@@ -1,0 +1,57 @@
+import type { Clock } from '../../core/clock.ts';
+
+interface GatheringParts<Question, Answer> {
+  readonly clock: Clock;
+  /** How long others may join the first who asks, milliseconds. */
+  readonly momentMs: number;
+  /** What must be over before the work begins; until then others may join, too. */
+  readonly after: Turns;
+  readonly work: (asked: readonly Question[]) => Promise<Answer>;
+}
+
+/**
+ * Does one piece of work for all who ask within a moment. The work begins after the last of them asked; whoever
+ * asks later is answered by a later piece.
+ */
+export class Gathering<Question, Answer> {
+  readonly #parts: GatheringParts<Question, Answer>;
+  #open: { readonly asked: Question[]; readonly answer: Promise<Answer> } | undefined;
+
+  constructor(parts: GatheringParts<Question, Answer>) {
+    this.#parts = parts;
+  }
+
+  ask(question: Question): Promise<Answer> {
+    if (this.#open) {
+      this.#open.asked.push(question);
+      return this.#open.answer;
+    }
+    const asked = [question];
+    const answer = this.#closed().then(() => this.#parts.work(asked));
+    this.#open = { asked, answer };
+    return answer;
+  }
+
+  async #closed(): Promise<void> {
+    const { clock, momentMs, after } = this.#parts;
+    await new Promise<void>((resolve) => clock.after(momentMs, resolve));
+    await after.free();
+    this.#open = undefined;
+  }
+}
+
+/** One at a time, in order. */
+export class Turns {
+  #last: Promise<unknown> = Promise.resolve();
+
+  take<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(work);
+    this.#last = result.catch(() => {});
+    return result;
+  }
+
+  /** Resolves when whatever has been taken so far is over. */
+  async free(): Promise<void> {
+    await this.#last;
+  }
+}

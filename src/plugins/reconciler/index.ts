@@ -1,0 +1,87 @@
+/**
+ * The reconciler: holds listed legs of the router to a static IPv6 address, which every save of the phone app drops
+ * (`router-config.md` §Reconciler; R24–R26). The machine `machines/reconciler.ts` decides, one actor a leg; `read-active.ts`
+ * and `post-legs.ts` gather what the legs ask for into one read and one post.
+ *
+ * Imports core, bus and its machine; no other plugin. Works with whatever provides the router's API.
+ */
+import { defineRoute } from '../../bus/index.ts';
+import { type ActorState, defineActor } from '../../core/actors/index.ts';
+import {
+  RouterApiToken,
+  type RouterChange,
+  routerChannels,
+  routerConnected,
+} from '../../core/adapters/router.ts';
+import { actorRef, newCorrelation } from '../../core/ids.ts';
+import type { Json } from '../../core/json.ts';
+import { definePlugin, type Services } from '../../core/plugin/index.ts';
+import type { LegSettings } from '../../machines/reconciler/shapes.ts';
+import { reconciler as machine } from '../../machines/reconciler.ts';
+import { describeLegRecord } from './describe.ts';
+import { registerEffects } from './effects.ts';
+import { legSettings, reconcilerOptions } from './options.ts';
+import { legsStatus } from './status.ts';
+
+/** The type of a leg's actor; its key is the interface's name. */
+export const LEG_ACTOR = 'router.reconciler';
+
+export const reconciler = definePlugin({
+  name: 'reconciler',
+  options: reconcilerOptions,
+  requires: [RouterApiToken],
+  register(context, options) {
+    const legs = legSettings(options);
+    const toEveryLeg = (event: { type: string; [field: string]: unknown }) =>
+      legs.map(({ intf }) => ({ key: intf, event }));
+
+    context.actor(
+      defineActor({
+        type: LEG_ACTOR,
+        machine,
+        version: 1,
+        input: (key) => ({ ...legs.find(({ intf }) => intf === key) }) as Json,
+        describe: describeLegRecord,
+      }),
+    );
+    // An event names one interface or none, and may be the only one of a save that changed several: every leg looks.
+    context.route(
+      defineRoute(routerChannels.ifaceChangeApplied, LEG_ACTOR, ({ topic, payload }) =>
+        toEveryLeg({ type: 'CHANGED', channel: topic, ...said(payload) }),
+      ),
+    );
+    context.route(
+      defineRoute(routerConnected, LEG_ACTOR, () => toEveryLeg({ type: 'RESYNC', reason: 'connected' })),
+    );
+    registerEffects(context, options.gatherMs, Math.random);
+    context.health('reconciler', () => legsStatus(context.services.actors.list(LEG_ACTOR)));
+    context.onStart(() => takeUp(legs, context.services));
+  },
+});
+
+/** Brings the actors that the log knows to today's list, and has every leg checked. */
+function takeUp(legs: readonly LegSettings[], { actors }: Services): void {
+  const story = { correlation: newCorrelation() };
+  for (const { ref, value } of actors.list(LEG_ACTOR)) {
+    const isListed = legs.some(({ intf }) => actorRef(LEG_ACTOR, intf) === ref);
+    if (!isListed && value !== 'released') actors.send(ref, { type: 'RELEASE' }, story);
+  }
+  for (const leg of legs) {
+    const ref = actorRef(LEG_ACTOR, leg.intf);
+    const known = actors.snapshot(ref);
+    const event =
+      known && isOther(known, leg) ? { type: 'CONFIGURE', leg } : { type: 'RESYNC', reason: 'start' };
+    actors.send(ref, event, story);
+  }
+}
+
+/** Whether an actor that the log knows is held to something else than is listed today. */
+function isOther({ value, context }: Readonly<ActorState>, leg: LegSettings): boolean {
+  const held = context as unknown as Record<string, unknown>;
+  return value === 'released' || Object.entries(leg).some(([name, setting]) => held[name] !== setting);
+}
+
+/** What a channel's message says; a real daemon may say nothing. */
+function said(change: RouterChange): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
+}

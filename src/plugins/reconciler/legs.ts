@@ -1,0 +1,81 @@
+import ipaddr from 'ipaddr.js';
+import type { NetworkConfig } from '../../core/adapters/router.ts';
+import { isObject } from '../../core/json.ts';
+
+/** A static address that an interface should have. */
+export interface LegAddress {
+  readonly intf: string;
+  /** With prefix length, normalised. */
+  readonly address: string;
+}
+
+/** What a config says of one leg. */
+export interface LegReading {
+  readonly ncid: string;
+  /** Its static IPv6 addresses, normalised and in their order; undefined when there is no such interface. */
+  readonly addresses: readonly string[] | undefined;
+}
+
+/** Fields of a request, which an active config may bear all the same; `reqId` would switch off the ncid check. */
+const CONTROL_FIELDS: ReadonlySet<string> = new Set(['reqId', 'transactionOp', 'transID', 'ignoreNcid']);
+
+/**
+ * The one form of an IPv6 address with prefix length (RFC 5952), so that two spellings compare equal. A bare
+ * address is a /128. What is no address stays as it is, in lower case.
+ */
+export function normaliseCidr(text: string): string {
+  const [address = '', prefix = '128', ...rest] = text.trim().split('/');
+  if (rest.length > 0 || !ipaddr.IPv6.isValid(address) || !/^\d{1,3}$/.test(prefix))
+    return text.toLowerCase();
+  return `${ipaddr.IPv6.parse(address).toRFC5952String()}/${Number(prefix)}`;
+}
+
+/** What an active config says of a leg. The `ipv6` field may be absent, a string or a list. */
+export function readLeg(config: NetworkConfig, intf: string): LegReading {
+  const ncid = typeof config.ncid === 'string' ? config.ncid : '';
+  const entry = find(config, intf)?.entry;
+  return { ncid, addresses: entry && addressesOf(entry).map(normaliseCidr) };
+}
+
+/**
+ * The config to post: what was read, with each leg's address added behind those it has. Nothing else differs, but
+ * for control fields, which are dropped. Legs that the config has no interface for are left out.
+ *
+ * @param config is not changed
+ * @returns the body, and the legs that were added to it
+ */
+export function withAddresses(
+  config: NetworkConfig,
+  legs: readonly LegAddress[],
+): { body: NetworkConfig; added: readonly LegAddress[] } {
+  let body = Object.fromEntries(Object.entries(config).filter(([key]) => !CONTROL_FIELDS.has(key)));
+  const added: LegAddress[] = [];
+  for (const leg of legs) {
+    const found = find(body, leg.intf);
+    if (!found) continue;
+    const addresses = addressesOf(found.entry);
+    if (addresses.map(normaliseCidr).includes(leg.address)) continue;
+    const { interfaces, kind, kinds, entry } = found;
+    const changed = { ...entry, ipv6: [...addresses, leg.address] };
+    body = { ...body, interface: { ...interfaces, [kind]: { ...kinds, [leg.intf]: changed } } };
+    added.push(leg);
+  }
+  return { body, added };
+}
+
+/** An interface name is unique over all kinds (`phy`, `vlan`, `bridge`, …). */
+function find(config: NetworkConfig, intf: string) {
+  const interfaces = config.interface;
+  if (!isObject(interfaces)) return undefined;
+  for (const [kind, kinds] of Object.entries(interfaces)) {
+    if (!isObject(kinds) || !Object.hasOwn(kinds, intf)) continue;
+    const entry = kinds[intf];
+    if (isObject(entry)) return { interfaces, kind, kinds, entry };
+  }
+  return undefined;
+}
+
+function addressesOf({ ipv6 }: Record<string, unknown>): string[] {
+  if (typeof ipv6 === 'string') return ipv6 === '' ? [] : [ipv6];
+  return Array.isArray(ipv6) ? ipv6.filter((address) => typeof address === 'string') : [];
+}

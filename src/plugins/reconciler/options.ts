@@ -1,0 +1,104 @@
+import ipaddr from 'ipaddr.js';
+import { z } from 'zod';
+import { type LegSettings, legDefaults } from '../../machines/reconciler/shapes.ts';
+import { normaliseCidr } from './legs.ts';
+
+/** Networks of people who are not ours: they are never touched, by whatever interface they go (R24). */
+const NEVER_LABELS = ['guest', 'telework'];
+
+/** Where a host may have a static address; loopback, link-local and multicast are not for a leg. */
+const STATIC_RANGES = ['uniqueLocal', 'unicast'];
+
+const address = z.string().transform((text, context) => {
+  if (!ipaddr.IPv6.isValidCIDR(text)) {
+    context.addIssue({
+      code: 'custom',
+      message: 'it must be an IPv6 address with its prefix length, e.g. fd00::1/64',
+    });
+    return z.NEVER;
+  }
+  const range = ipaddr.IPv6.parseCIDR(text)[0].range();
+  if (!STATIC_RANGES.includes(range)) {
+    context.addIssue({
+      code: 'custom',
+      message: `it must be a unique local or global address, this one is ${range}`,
+    });
+    return z.NEVER;
+  }
+  return normaliseCidr(text);
+});
+
+const leg = z.strictObject({
+  /** The interface's name in the router's config; the app cannot change it. */
+  intf: z.string().regex(/^[A-Za-z][\w.-]{0,14}$/, 'it must be the name of an interface, e.g. eth1.20'),
+  /** For people; the interface's name unless set. */
+  label: z.string().min(1).optional(),
+  address,
+});
+
+const legs = z.array(leg).min(1);
+
+/** The legs of `example-network-config.json`. */
+const defaultLegs: z.output<typeof legs> = [
+  { intf: 'eth1.10', label: 'Main', address: 'fd5e:21aa:90c4:10::1/64' },
+  { intf: 'eth1.20', label: 'IoT', address: 'fd5e:21aa:90c4:20::1/64' },
+  { intf: 'eth1.40', label: 'Lab', address: 'fd5e:21aa:90c4:40::1/64' },
+  { intf: 'eth1.50', label: 'Core', address: 'fd5e:21aa:90c4:50::1/64' },
+  { intf: 'eth1.70', label: 'MainWireless', address: 'fd5e:21aa:90c4:70::1/64' },
+];
+
+const ms = (least: number, unless: number) => z.int().min(least).max(86_400_000).default(unless);
+
+export const reconcilerOptions = z
+  .strictObject({
+    /** The legs that are held to a static address; those of the example config unless set. */
+    legs: legs.optional(),
+    /** The same, under the name of the role's setting (`router-config.md` §Reconciler). */
+    router_ula_reconciler_addresses: legs.optional(),
+    /** Interfaces that are refused in the list, beside whatever is called Guest or Telework. */
+    never: z.array(z.string()).default(['eth1.30', 'eth1.60']),
+    /** Quiet time after an event before the config is read. */
+    settleMs: ms(0, legDefaults.settleMs),
+    /** From a first reading that found nothing missing to the second. */
+    secondLookMs: ms(1, legDefaults.secondLookMs),
+    /** Base of the back-off after a lost race; doubled with each one, and jittered. */
+    retryMs: ms(1, legDefaults.retryMs),
+    /** Failed tries after which a person is told. */
+    maxTries: z.int().min(1).max(100).default(legDefaults.maxTries),
+    /** Between two tries while a transaction is pending, or the router cannot be read. */
+    waitMs: ms(1, legDefaults.waitMs),
+    /** Between two readings when nothing happens. */
+    resyncMs: ms(100, legDefaults.resyncMs),
+    /** What legs ask for within this time shares one read, or one post. */
+    gatherMs: z.int().min(0).max(1_000).default(10),
+  })
+  .superRefine((options, context) => {
+    const names = ['legs', 'router_ula_reconciler_addresses'] as const;
+    const given = names.filter((name) => options[name] !== undefined);
+    const refuse = (path: PropertyKey[], message: string) =>
+      context.addIssue({ code: 'custom', path, message });
+    if (given.length > 1) refuse([names[1]], 'it says the same as legs: keep one of the two');
+    for (const name of given) {
+      const seen = { intf: new Set<string>(), address: new Set<string>() };
+      for (const [index, { intf, label, address }] of (options[name] ?? []).entries()) {
+        if (options.never.includes(intf)) {
+          refuse([name, index, 'intf'], `${intf} is never given an address (option never)`);
+        }
+        if (NEVER_LABELS.includes((label ?? intf).toLowerCase())) {
+          refuse([name, index, 'label'], `${label ?? intf} is never given an address`);
+        }
+        if (seen.intf.has(intf)) refuse([name, index, 'intf'], `${intf} is listed twice`);
+        if (seen.address.has(address)) refuse([name, index, 'address'], `${address} is listed twice`);
+        seen.intf.add(intf);
+        seen.address.add(address);
+      }
+    }
+  });
+
+/** What each listed leg is held to, from the plugin's options. */
+export function legSettings(options: z.output<typeof reconcilerOptions>): LegSettings[] {
+  const { settleMs, secondLookMs, retryMs, maxTries, waitMs, resyncMs } = options;
+  const patience = { settleMs, secondLookMs, retryMs, maxTries, waitMs, resyncMs };
+  const listed = options.legs ?? options.router_ula_reconciler_addresses ?? defaultLegs;
+  return listed.map(({ intf, label = intf, address }) => ({ intf, label, address, ...patience }));
+}

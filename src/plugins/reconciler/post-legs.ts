@@ -1,0 +1,90 @@
+import type { RouterApi, SetAnswer } from '../../core/adapters/router.ts';
+import type { Clock } from '../../core/clock.ts';
+import { Gathering, type Turns } from './gathering.ts';
+import { type LegAddress, withAddresses } from './legs.ts';
+import type { ActiveReader } from './read-active.ts';
+
+/** One leg's wish to have its address in the config that bears this ncid. */
+export interface Wish {
+  readonly leg: LegAddress;
+  readonly ncid: string;
+  readonly correlation: string;
+  readonly signal: AbortSignal;
+}
+
+/** How the router answered the post that a wish went into. */
+export interface Posted {
+  readonly answer: SetAnswer;
+  /** Every leg of that post, as `<interface> <address>`. */
+  readonly posted: readonly string[];
+  /** 0 to 1, the same for all legs of one post: they back off together, and so stay one post. */
+  readonly jitter: number;
+}
+
+/**
+ * Posts what legs lack: all wishes of a moment for the config of one ncid go into one post of that very config.
+ * Posts follow one another; the ncid decides the race with other writers.
+ */
+export class LegPoster {
+  readonly #api: () => RouterApi;
+  readonly #reader: ActiveReader;
+  readonly #random: () => number;
+  readonly #gathering: Gathering<Wish, ReadonlyMap<string, Promise<Posted>>>;
+
+  /** @param random 0 to 1 */
+  constructor(
+    api: () => RouterApi,
+    reader: ActiveReader,
+    clock: Clock,
+    gatherMs: number,
+    writes: Turns,
+    random: () => number,
+  ) {
+    this.#api = api;
+    this.#reader = reader;
+    this.#random = random;
+    this.#gathering = new Gathering({
+      clock,
+      momentMs: gatherMs,
+      after: writes,
+      work: async (wishes) => {
+        const groups = [...Map.groupBy(wishes, ({ ncid }) => ncid)];
+        return new Map(groups.map(([ncid, group]) => [ncid, writes.take(() => this.#post(ncid, group))]));
+      },
+    });
+  }
+
+  /** @throws HF_ROUTER_UNREACHABLE the config had to be read anew, and could not be */
+  async add(wish: Wish): Promise<Posted> {
+    const posts = await this.#gathering.ask(wish);
+    return (await posts.get(wish.ncid)) as Posted;
+  }
+
+  async #post(ncid: string, wishes: readonly Wish[]): Promise<Posted> {
+    const jitter = Math.round(this.#random() * 1_000) / 1_000;
+    const [first] = wishes;
+    const config = await this.#reader.withNcid(ncid, first?.signal);
+    if (!config || !first) return { answer: { kind: 'conflict' }, posted: [], jitter };
+    const { body, added } = withAddresses(
+      config,
+      wishes.map(({ leg }) => leg),
+    );
+    const posted = added.map(({ intf, address }) => `${intf} ${address}`);
+    // The legs are there already: the reading that follows will see them.
+    if (added.length === 0) return { answer: { kind: 'applied', ncid }, posted, jitter };
+    const answer = await Promise.race([
+      this.#api().set(body, first.correlation, first.signal),
+      givenUp(first.signal),
+    ]);
+    return { answer, posted, jitter };
+  }
+}
+
+/** A router that never answers must not keep the other writes waiting. */
+function givenUp(signal: AbortSignal): Promise<SetAnswer> {
+  return new Promise((resolve) => {
+    const unknown = { kind: 'unknown', reason: 'no answer within the deadline' } as const;
+    if (signal.aborted) resolve(unknown);
+    signal.addEventListener('abort', () => resolve(unknown), { once: true });
+  });
+}

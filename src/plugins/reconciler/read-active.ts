@@ -1,0 +1,55 @@
+import type { NetworkConfig, RouterApi } from '../../core/adapters/router.ts';
+import type { Clock } from '../../core/clock.ts';
+import { Gathering, type Turns } from './gathering.ts';
+
+/** How long a config that was read is kept for a write; it bears secrets. */
+const KEEP_MS = 30_000;
+
+/**
+ * Reads the active config for the legs: all that ask within a moment share one read, which begins after the last
+ * of them asked, and not while a write of ours is under way (it would show the config of before it).
+ */
+export class ActiveReader {
+  readonly #api: () => RouterApi;
+  readonly #clock: Clock;
+  readonly #gathering: Gathering<AbortSignal, NetworkConfig>;
+  #kept: NetworkConfig | undefined;
+  #forget = () => {};
+
+  constructor(api: () => RouterApi, clock: Clock, gatherMs: number, writes: Turns) {
+    this.#api = api;
+    this.#clock = clock;
+    this.#gathering = new Gathering({
+      clock,
+      momentMs: gatherMs,
+      after: writes,
+      work: ([signal]) => this.#read(signal),
+    });
+  }
+
+  /** @throws HF_ROUTER_UNREACHABLE */
+  read(signal: AbortSignal): Promise<NetworkConfig> {
+    return this.#gathering.ask(signal);
+  }
+
+  /**
+   * The very config that bears this ncid, read before or now.
+   *
+   * @returns undefined when the active config bears another one by now
+   * @throws HF_ROUTER_UNREACHABLE
+   */
+  async withNcid(ncid: string, signal?: AbortSignal): Promise<NetworkConfig | undefined> {
+    const config = this.#kept?.ncid === ncid ? this.#kept : await this.#read(signal);
+    return config.ncid === ncid ? config : undefined;
+  }
+
+  async #read(signal?: AbortSignal): Promise<NetworkConfig> {
+    const config = await this.#api().active(signal);
+    this.#forget();
+    this.#kept = config;
+    this.#forget = this.#clock.after(KEEP_MS, () => {
+      this.#kept = undefined;
+    });
+    return config;
+  }
+}

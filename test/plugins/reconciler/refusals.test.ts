@@ -1,0 +1,145 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import test from 'ava';
+import { FieldRouter, type Mishap } from './field-router.ts';
+import { rig, until } from './rig.ts';
+
+const MAIN = 'fd5e:21aa:90c4:10::1/64';
+const lacksMain = (config: any) => {
+  delete config.interface.vlan['eth1.10'].ipv6;
+};
+
+test('[R25] a lost race is run again on a config read anew', async (t) => {
+  const router = new FieldRouter();
+  const { quiet, leg, records, divergence } = await rig(t, { gatherMs: 0 }, router);
+  await quiet();
+  await router.appSaves(lacksMain);
+  await until('Main is read', () => leg('eth1.10').state === 'adding');
+  await router.appSaves((config) => {
+    config.dns.default.useNameserversFromWAN = false;
+  });
+  await until('Main has its address', () => router.leg('eth1.10').ipv6);
+  await quiet();
+  t.false(router.config.dns.default.useNameserversFromWAN, 'the other save stands');
+  t.true(leg('eth1.10').context.conflicts >= 1);
+  const types = (await records('eth1.10')).map(({ event }) => event.type);
+  t.true(types.includes('CONFLICT'));
+  t.is(divergence(), undefined);
+});
+
+const answers: [mishap: Mishap, event: string, posts: number][] = [
+  ['refuses', 'REFUSED', 2],
+  ['applyFails', 'REFUSED', 2],
+  ['refusesButApplies', 'REFUSED', 1],
+  ['isSilent', 'UNKNOWN', 2],
+  ['isSilentButApplies', 'UNKNOWN', 1],
+];
+for (const [mishap, event, posts] of answers) {
+  test(`[R24] after a router that ${mishap} the leg is read, and posted ${posts === 1 ? 'no more' : 'again'}`, async (t) => {
+    const router = new FieldRouter();
+    const { quiet, records, alerts } = await rig(t, {}, router);
+    await quiet();
+    router.mishaps.push(mishap);
+    await router.appSaves(lacksMain);
+    await until('Main has its address', () => router.leg('eth1.10').ipv6);
+    await quiet();
+    t.is(router.posts.length, posts);
+    t.is(alerts.length, 0);
+    const types = (await records('eth1.10')).map((record) => record.event.type);
+    t.is(types[types.indexOf(event) + 1], 'LEG_READ');
+  });
+}
+
+test('[R25] while a transaction is pending legs wait; nothing says when it ends, and they are healed after', async (t) => {
+  const router = new FieldRouter();
+  const { quiet, leg, health, alerts } = await rig(t, {}, router);
+  await quiet();
+  await router.appSaves(lacksMain);
+  router.transaction = true;
+  await until('Main waits', () => leg('eth1.10').state === 'waiting');
+  t.like(health(), { whole: 4, of: 5 });
+  t.like(
+    health().legs.find(({ intf }: any) => intf === 'eth1.10'),
+    { state: 'waiting', tries: 0 },
+  );
+  await until('it tries again', () => router.posts.length >= 4);
+  t.deepEqual(alerts, []);
+  router.transaction = false;
+  await until('Main has its address', () => router.leg('eth1.10').ipv6);
+  await quiet();
+  t.like(health(), { whole: 5, of: 5 });
+});
+
+test('[R25] after five refusals a person is told, and the next event tries again', async (t) => {
+  const router = new FieldRouter();
+  const { quiet, leg, alerts, health, divergence } = await rig(t, {}, router);
+  await quiet();
+  router.mishaps.push('refuses', 'refuses', 'refuses', 'refuses', 'refuses');
+  await router.appSaves(lacksMain);
+  await until('it gave up', () => leg('eth1.10').state === 'gaveUp');
+  await until('told', () => alerts.length === 1);
+  t.is(router.posts.length, 5);
+  t.like(alerts[0], {
+    name: 'router.reconciler.gave_up',
+    severity: 'critical',
+    text: `Main (eth1.10) lacks ${MAIN} after 5 tries: not now. Holdfast tries again at the next event or resync.`,
+    labels: { intf: 'eth1.10', label: 'Main', address: MAIN },
+  });
+  t.like(
+    health().legs.find(({ intf }: any) => intf === 'eth1.10'),
+    { state: 'gave up', tries: 5, lastError: 'not now' },
+  );
+  await delay(50);
+  t.is(router.posts.length, 5, 'it rests');
+  await router.appSaves(() => {});
+  await until('Main has its address', () => router.leg('eth1.10').ipv6);
+  await until('told that it is over', () => alerts.length === 2);
+  t.like(alerts[1], { name: 'router.reconciler.recovered', text: `Main (eth1.10) has ${MAIN} again.` });
+  t.is(divergence(), undefined);
+});
+
+test('[R24] a router that is down is waited for, told, and told to be back', async (t) => {
+  const router = new FieldRouter();
+  router.down = true;
+  const { leg, alerts, quiet, health } = await rig(t, { waitMs: 5, maxTries: 2 }, router);
+  await until('it gave up', () => leg('eth1.10').state === 'gaveUp');
+  await until('told', () => alerts.length > 0);
+  t.like(alerts[0], { name: 'router.reconciler.gave_up', severity: 'critical' });
+  t.regex(alerts[0]!.text, /cannot be checked after 2 tries: The router API did not answer/);
+  t.is(health().whole, 0);
+  router.down = false;
+  await router.appSaves(lacksMain);
+  await quiet();
+  await until('all are told', () => alerts.filter(({ severity }) => severity === 'info').length === 5);
+  t.deepEqual(router.leg('eth1.10').ipv6, [MAIN]);
+});
+
+test('[R25] four writers race for 50 saves each; the legs are whole at the end, and every save that won stands', async (t) => {
+  const router = new FieldRouter();
+  router.saveLagMs = 0;
+  const { quiet, leg, divergence } = await rig(t, {}, router);
+  await quiet();
+  const guests = [router.leg('eth1.30'), router.leg('eth1.60')];
+  let won = 0;
+  const writer = async (name: number) => {
+    for (let round = 0; round < 50; round += 1) {
+      const answer = await router.raceSave((config) => {
+        config.dns[`writer${name}`] = { round };
+        if (round % 5 === name) delete config.interface.vlan['eth1.10'].ipv6;
+      });
+      if (answer.kind === 'applied') won += 1;
+      await delay(3);
+    }
+  };
+  await Promise.all([0, 1, 2, 3].map(writer));
+  await until('Main has its address', () => router.leg('eth1.10').ipv6);
+  await quiet();
+  t.true(won > 20, `${won} saves won`);
+  t.deepEqual(router.leg('eth1.10').ipv6, [MAIN]);
+  t.deepEqual([router.leg('eth1.30'), router.leg('eth1.60')], guests);
+  t.is(router.bypassed, 0);
+  t.true(
+    router.posts.every((body) => !('reqId' in body) && !('ignoreNcid' in body) && body.ncid !== undefined),
+  );
+  t.log(`${won} saves won, Main healed ${leg('eth1.10').context.healed} times, ${router.posts.length} posts`);
+  t.is(divergence(), undefined);
+});

@@ -1,0 +1,107 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ExecutionContext } from 'ava';
+import { z } from 'zod';
+import { type AlertRaised, alertRaised } from '../../../src/core/adapters/alerts.ts';
+import { resolveConfig } from '../../../src/core/config/index.ts';
+import { type LogRecord, SqliteReader } from '../../../src/core/log/index.ts';
+import { createLogger } from '../../../src/core/logging/index.ts';
+import { definePlugin, type PluginEntry, type Services } from '../../../src/core/plugin/index.ts';
+import { verifyLog } from '../../../src/core/replay/index.ts';
+import { createRuntime, type Runtime } from '../../../src/core/runtime/index.ts';
+import type { LegContext } from '../../../src/machines/reconciler/shapes.ts';
+import { reconciler } from '../../../src/plugins/reconciler/index.ts';
+import { tempDir } from '../../support/temp.ts';
+import { FieldRouter, fieldRouterPlugin } from './field-router.ts';
+
+type Options = NonNullable<Parameters<typeof reconciler>[0]>;
+
+/** Patience that fits a test; the proportions are those of the defaults. */
+export const quick = {
+  settleMs: 10,
+  secondLookMs: 80,
+  retryMs: 5,
+  waitMs: 60,
+  resyncMs: 60_000,
+  gatherMs: 5,
+} as const satisfies Options;
+
+export interface Rig {
+  readonly runtime: Runtime;
+  readonly dir: string;
+  readonly alerts: AlertRaised[];
+  /** State and context of a leg's actor. */
+  leg(intf: string): { state: string; context: LegContext };
+  health(): any;
+  records(intf?: string): Promise<LogRecord[]>;
+  /** The log is run through the machines again. @returns the first divergence */
+  divergence(): unknown;
+  /** Every leg rests: whole, or told to a person. */
+  quiet(): Promise<void>;
+}
+
+/** A started runtime with the reconciler and some router. */
+export async function rig(
+  t: ExecutionContext<unknown>,
+  options: Options = {},
+  router: PluginEntry | FieldRouter = new FieldRouter(),
+  dir: string = tempDir(t),
+): Promise<Rig> {
+  const routerPlugin = router instanceof FieldRouter ? fieldRouterPlugin(router) : router;
+  let services: Services | undefined;
+  const probe = definePlugin({
+    name: 'probe',
+    options: z.strictObject({}),
+    register(context) {
+      context.onStart(() => {
+        services = context.services;
+      });
+    },
+  });
+  const entries = [routerPlugin, reconciler({ ...quick, ...options }), probe()];
+  const { plugins } = resolveConfig({ plugins: entries }, { env: {} });
+  const runtime = createRuntime({ plugins, dataDir: dir, logger: createLogger({ level: 'silent' }) });
+  t.teardown(() => runtime.stop('test over'));
+  await runtime.start();
+  const { actors, bus, log } = runtime.services;
+  const alerts: AlertRaised[] = [];
+  bus.subscribe(alertRaised, 'test', ({ payload }) => alerts.push(payload));
+  const legs = () => actors.list('router.reconciler');
+  return {
+    runtime,
+    dir,
+    alerts,
+    leg(intf) {
+      const state = actors.snapshot(`router.reconciler/${intf}`);
+      if (!state) throw new Error(`there is no actor for ${intf}`);
+      return { state: String(state.value), context: state.context as unknown as LegContext };
+    },
+    health: () => services?.health().reconciler,
+    async records(intf) {
+      await log.whenDurable(log.lastSeq());
+      const ref = intf === undefined ? {} : { actor: `router.reconciler/${intf}` };
+      return Array.fromAsync(log.read(ref));
+    },
+    divergence() {
+      const reader = new SqliteReader(dir);
+      const definitions = new Map(runtime.registrations.actors.map((actor) => [actor.type, actor]));
+      try {
+        return verifyLog(reader, definitions).divergence;
+      } finally {
+        reader.close();
+      }
+    },
+    quiet: () =>
+      until('every leg rests', () =>
+        legs().every(({ value }) => ['whole', 'gaveUp', 'absent', 'released'].includes(String(value))),
+      ),
+  };
+}
+
+/** Waits for something to become true, and says what did not. */
+export async function until(what: string, holds: () => unknown, withinMs = 10_000): Promise<void> {
+  const end = performance.now() + withinMs;
+  while (!holds()) {
+    if (performance.now() > end) throw new Error(`it did not come about within ${withinMs} ms: ${what}`);
+    await delay(2);
+  }
+}
