@@ -1,5 +1,5 @@
 import type { Divergence } from '../replay/index.ts';
-import { jsonLines, plainText, timestamp } from './log-view/index.ts';
+import { jsonLines, plainText, stateName, timestamp } from './log-view/index.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Longer decisions are compared by their differing lines alone. */
@@ -10,7 +10,6 @@ export function divergenceLines({ record, expected, got, hint }: Divergence, ter
   const { paint } = terminal;
   const { type, ...fields } = record.event;
   const row = (name: string, text: string) => `  ${name.padEnd(8)}${plainText(text)}`;
-  const value = (state: unknown) => (typeof state === 'string' ? state : JSON.stringify(state));
   return [
     paint(['bold', 'red'], `Record ${record.seq} is decided otherwise now.`),
     '',
@@ -18,7 +17,7 @@ export function divergenceLines({ record, expected, got, hint }: Divergence, ter
     row('actor', `${record.actor} (${record.machine}, version ${record.version})`),
     row('event', type),
     ...(Object.keys(fields).length > 0 ? jsonLines(fields, ' '.repeat(10)) : []),
-    ...(record.from === undefined ? [] : [row('state', value(record.from))]),
+    ...(record.from === undefined ? [] : [row('state', stateName(record.from))]),
     '',
     `  ${paint('green', '- expected, as the log has it')}   ${paint('red', '+ got, as the machine decides now')}`,
     '',

@@ -134,7 +134,7 @@ export function asUsageError(error: unknown, command: string, remark?: string): 
   const text =
     error.code === 'commander.help'
       ? `A command is needed${command && ` after ${command}`}`
-      : error.message.replace(/^error: /, '').replace(/\n\((.+)\)$/, '; $1');
+      : error.message.replace(/^error: /, '').replace(/\n\((.+)\)$/, '. $1');
   const sentence = /[.?!]$/.test(text) ? text : `${text}.`;
   const unknown = error.code === 'commander.unknownCommand' && remark !== undefined;
   const reason = capital(unknown ? `${sentence} ${remark}` : sentence);

@@ -37,10 +37,7 @@ function drawn(node: GraphNode): string {
   return `${idOf(node)}${open}"${node.name.replaceAll('"', '#quot;')}${owner}"${close}`;
 }
 
-/** Mermaid's ids hold no dots and stars; two names never share one. */
+/** Mermaid's ids hold letters, digits and underscores. */
 function idOf({ kind, name }: GraphNode): string {
-  return `${kind}_${name.replace(/[^a-z0-9]/gi, (character) => `_${character.charCodeAt(0).toString(16)}_`)}`.replace(
-    /_2e_/g,
-    '_',
-  );
+  return `${kind}_${name.replace(/[^a-z0-9]+/gi, '_')}`;
 }

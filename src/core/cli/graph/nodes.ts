@@ -40,7 +40,10 @@ export function graphOf(registrations: Registrations): Graph {
       const handler = handlers.get(name);
       const effect = add({ kind: 'effect', name, plugin: handler?.owner ?? 'core' });
       connect(actor, effect);
-      if (handler?.adapter !== undefined) connect(effect, add({ kind: 'adapter', name: handler.adapter }));
+      // An effect that calls several names them all.
+      for (const adapter of handler?.adapter?.split(/,\s*/) ?? []) {
+        connect(effect, add({ kind: 'adapter', name: adapter }));
+      }
     }
   }
   for (const { topic, to } of routes) {

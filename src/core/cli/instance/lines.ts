@@ -1,4 +1,5 @@
-import { duration, plainText, shortValue, timestamp } from '../log-view/values.ts';
+import { isObject } from '../../json.ts';
+import { duration, plainText, shortFields, shortValue, timestamp } from '../log-view/values.ts';
 import type { Colour, Terminal } from '../terminal.ts';
 import type { Instance, Transaction } from './look.ts';
 
@@ -36,7 +37,7 @@ export function instanceLines(instance: Instance, now: number, { paint }: Termin
     ),
     ...(log ? [row('log', logText(log))] : []),
     ...(transaction ? [row('transaction', transactionText(transaction, instance.running))] : []),
-    ...Object.entries(facts ?? {}).map(([name, fact]) => row(name, shortValue(fact))),
+    ...Object.entries(facts ?? {}).map(([name, fact]) => row(name, factText(fact))),
     ...lastStopLines(instance, now).map((text) => row('last stop', text)),
   ];
 }
@@ -44,7 +45,7 @@ export function instanceLines(instance: Instance, now: number, { paint }: Termin
 function logText({ seq, durableSeq, state, reason }: NonNullable<Instance['log']>): string {
   const waiting = seq - durableSeq;
   const frozen = state === undefined || state === 'open' ? '' : `, ${state}${reason ? `: ${reason}` : ''}`;
-  return `${seq} records, ${waiting === 0 ? 'all durable' : `${waiting} not durable yet`}${frozen}`;
+  return `newest record ${seq}, ${waiting === 0 ? 'all durable' : `${waiting} not durable yet`}${frozen}`;
 }
 
 function transactionText({ transID, who, deadline, secondsLeft }: Transaction, running: boolean): string {
@@ -55,6 +56,13 @@ function transactionText({ transID, who, deadline, secondsLeft }: Transaction, r
   return secondsLeft > 0
     ? `${opened}; the next start reverts it at ${at}, ${secondsLeft} s left`
     : `${opened}; its deadline was ${at}: the next start reverts it at once`;
+}
+
+/** A plugin's fact in one line; lists inside are for `--json`. */
+function factText(fact: unknown): string {
+  if (!isObject(fact)) return shortValue(fact);
+  const fields = Object.entries(fact).filter(([, value]) => !Array.isArray(value));
+  return shortFields(Object.fromEntries(fields)).join(' ');
 }
 
 function lastStopLines({ lastStop, running, log }: Instance, now: number): string[] {

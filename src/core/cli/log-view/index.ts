@@ -8,7 +8,7 @@ export { familyOf } from './family.ts';
 export { jsonLines } from './json-lines.ts';
 export { Layout } from './layout.ts';
 export { recordPage } from './record-page.ts';
-export { timerName } from './record-text.ts';
+export { stateName, timerName } from './record-text.ts';
 export { inBatches, newest } from './select.ts';
 export { shown, withLog } from './source.ts';
 export { type Describe, newestLines, Story } from './story.ts';

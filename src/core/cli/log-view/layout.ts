@@ -5,11 +5,13 @@ import type { StoryLine } from './story.ts';
 import { cut, cutMiddle } from './values.ts';
 
 const TIME_WIDTH = 12;
+const SEQ_WIDTH = 3;
 const CORRELATION_WIDTH = 4;
 const ACTOR_WIDTHS = { least: 14, most: 25 };
 /** A record that would take more lines is cut; `log show` has all of it. */
 const MOST_LINES = 4;
-const KEYS_SHOWN = 4;
+/** More actors than these on one line are only counted. */
+const KEYS_SHOWN = 3;
 
 const TONES: Readonly<Record<Tone, Format | undefined>> = {
   plain: undefined,
@@ -39,7 +41,7 @@ export class Layout {
   /** @param newestSeq the largest number expected, for the width of its column */
   constructor(terminal: Pick<Terminal, 'columns' | 'paint'>, newestSeq: number) {
     this.#terminal = terminal;
-    this.#seqWidth = Math.max(4, String(newestSeq).length);
+    this.#seqWidth = Math.max(SEQ_WIDTH, String(newestSeq).length);
   }
 
   /** @returns the lines to print, with a heading wherever a new day begins (UTC) */
@@ -103,14 +105,16 @@ function actorName(actors: readonly string[]): string {
 
 function words({ what, tone, state, effects }: RecordText, actors: readonly string[]): Word[] {
   const format = TONES[tone];
-  const keys = actors.length > 1 ? actors.map((actor) => parseActorRef(actor).key) : [];
-  const more = keys.length > KEYS_SHOWN ? ` +${keys.length - KEYS_SHOWN}` : '';
-  const list = keys.length > 0 ? `(${keys.slice(0, KEYS_SHOWN).join(' ')}${more})` : '';
+  const named = actors.length > 1 && actors.length <= KEYS_SHOWN;
+  const list = named ? `(${actors.map((actor) => parseActorRef(actor).key).join(' ')})` : '';
   return [
     ...split(what, format, ' '),
     ...split(list, 'dim', ' '),
     ...(state ? [{ text: state, format: 'bold' as const, gap: '  ' }] : []),
-    ...effects.map((effect) => ({ text: `⇒ ${effect}`, format, gap: '  ' })),
+    ...effects.map((effect, index) => {
+      const text = index < effects.length - 1 ? `${effect},` : effect;
+      return { text: index === 0 ? `⇒ ${text}` : text, format, gap: index === 0 ? '  ' : ' ' };
+    }),
   ];
 }
 

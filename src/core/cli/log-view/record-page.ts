@@ -3,6 +3,7 @@ import type { Terminal } from '../terminal.ts';
 import type { Asked, Family } from './family.ts';
 import { jsonLines } from './json-lines.ts';
 import { Layout } from './layout.ts';
+import { stateName } from './record-text.ts';
 import { shown } from './source.ts';
 import { type Describe, Story } from './story.ts';
 import { duration, plainText, timestamp } from './values.ts';
@@ -48,9 +49,8 @@ function eventLines({ event, outcome }: LogRecord, title: string, { paint }: Ter
 }
 
 function states({ from, to }: LogRecord): string {
-  const name = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
-  const before = from === undefined ? '' : `${name(from)} → `;
-  return plainText(`${before}${name(to.value)}${to.done ? ' (final)' : ''}`);
+  const before = from === undefined ? '' : `${stateName(from)} → `;
+  return plainText(`${before}${stateName(to.value)}${to.done ? ' (final)' : ''}`);
 }
 
 function marksOf({ ignored, stale, failed }: LogRecord): string[] {

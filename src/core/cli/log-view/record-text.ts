@@ -15,6 +15,8 @@ import { duration, plainText, shortFields, shortValue } from './values.ts';
 
 /** A timer shorter than this only spaces things out; longer ones are worth a word. */
 export const LONG_TIMER_MS = 5_000;
+/** A time in an event that is the record's own. */
+const SAME_TIME_MS = 1_000;
 const TIMER_EVENT = /^xstate\.after\.([^.]+)/;
 
 export type Tone = 'plain' | 'quiet' | 'warning' | 'failure';
@@ -42,7 +44,9 @@ export function recordText(record: LogRecord, described: string | undefined, all
     what: [words, ...marks.map((mark) => `(${mark})`)].join(' '),
     tone: toneOf(record),
     state: stateText(record.from, record.to.value),
-    effects: record.effects.flatMap((effect) => effectText(effect, record, all)),
+    effects: record.effects.flatMap((effect) =>
+      effectText(effect, record, all, described === undefined || all),
+    ),
   };
 }
 
@@ -51,7 +55,7 @@ export function timerName(event: string): string | undefined {
   return TIMER_EVENT.exec(event)?.[1];
 }
 
-function eventText({ event, actor, correlation, effects: _ }: LogRecord): string {
+function eventText({ event, actor, correlation, at }: LogRecord): string {
   const { type, ...fields } = event;
   const timer = timerName(type);
   if (timer !== undefined) return `after ${timer}`;
@@ -63,8 +67,17 @@ function eventText({ event, actor, correlation, effects: _ }: LogRecord): string
   }
   // What the line says anyway is no news.
   const { key } = parseActorRef(actor);
-  const news = Object.entries(fields).filter(([, value]) => value !== key && value !== correlation);
+  const news = Object.entries(fields).flatMap(([name, value]): [string, unknown][] => {
+    if (value === key || value === correlation) return [];
+    if (!isTime(value)) return [[name, value]];
+    return Math.abs(value - at) < SAME_TIME_MS ? [] : [[name, new Date(value).toISOString().slice(0, 19)]];
+  });
   return [plainText(type), ...shortFields(Object.fromEntries(news))].join(' ');
+}
+
+/** Epoch milliseconds of this age of the world. */
+function isTime(value: unknown): value is number {
+  return typeof value === 'number' && value > 1e12 && value < 4e12;
 }
 
 function toneOf({ failed, event, ignored }: LogRecord): Tone {
@@ -73,11 +86,11 @@ function toneOf({ failed, event, ignored }: LogRecord): Tone {
   return ignored || timerName(event.type) !== undefined ? 'quiet' : 'plain';
 }
 
-/** What changed: `closed → open`; of a parallel machine only the regions that moved. */
+/** What changed: `closed→open`; of a parallel machine only the regions that moved. */
 function stateText(from: StateValue | undefined, to: StateValue): string {
-  if (from === undefined) return `→ ${stateName(to)}`;
+  if (from === undefined) return `→${stateName(to)}`;
   if (typeof from === 'string' || typeof to === 'string') {
-    return stateName(from) === stateName(to) ? '' : `${stateName(from)} → ${stateName(to)}`;
+    return stateName(from) === stateName(to) ? '' : `${stateName(from)}→${stateName(to)}`;
   }
   return Object.keys(to)
     .flatMap((region) => {
@@ -87,13 +100,20 @@ function stateText(from: StateValue | undefined, to: StateValue): string {
     .join(', ');
 }
 
-function stateName(value: StateValue): string {
+/** `open`; `transaction.none + work.idle` of a parallel machine. */
+export function stateName(value: StateValue): string {
   if (typeof value === 'string') return value;
   const parts = Object.entries(value).map(([name, inner]) => `${name}.${stateName(inner)}`);
   return parts.length > 1 ? parts.join(' + ') : (parts[0] ?? '');
 }
 
-function effectText({ type, params }: EffectRequest, record: LogRecord, all: boolean): string[] {
+/** @param whole with its parameters; where a plugin has words for the record, they say what matters */
+function effectText(
+  { type, params }: EffectRequest,
+  record: LogRecord,
+  all: boolean,
+  whole: boolean,
+): string[] {
   if (type === TIMER_START) {
     const { timer, at } = params as unknown as TimerStart;
     const ms = at - record.at;
@@ -105,6 +125,7 @@ function effectText({ type, params }: EffectRequest, record: LogRecord, all: boo
   }
   const fields: Record<string, unknown> = isObject(params) ? params : {};
   if (type === HTTP_REPLY) return [`${type} ${shortValue(fields.status)}`];
+  if (!whole) return [type];
   const told = new Set([...Object.values(record.event), parseActorRef(record.actor).key, record.correlation]);
   const news = Object.entries(fields).filter(([, value]) => !told.has(value as never) && !isObject(value));
   return [[type, ...news.slice(0, 2).flatMap(([name, value]) => shortFields({ [name]: value }))].join(' ')];
