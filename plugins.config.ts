@@ -1,0 +1,26 @@
+// What runs here. The runtime, `holdfast graph` and the commands of plugins read this file; it may also lie elsewhere
+// (`--config FILE`), and then imports `defineConfig` from 'holdfast' and these plugins from 'holdfast/plugins/<name>'.
+//
+// To add a plugin: write one file with `definePlugin` (its contract: src/core/plugin/definition.ts), import it here,
+// and call it in the list with its options. Nothing else has to know of it.
+//   - The order of the list does not matter: a plugin starts after those that provide what it requires.
+//   - To replace an adapter, take out the plugin that provides its token and put in another that provides the same.
+//   - A misspelt or missing option ends the start with its name. A variable that the plugin's `env` names overrides its
+//     option: HOLDFAST_ROUTER_PORT=0 npm run up.
+//   - Secrets do not belong here: give the path of a file of mode 0600 instead.
+import { defineConfig } from './src/core/config/index.ts';
+import { consolePlugin } from './src/plugins/console/index.ts';
+import { reconciler } from './src/plugins/reconciler/index.ts';
+import { router } from './src/plugins/router/index.ts';
+
+export default defineConfig({
+  plugins: [
+    // The router's config API on port 8837: every write is applied, persisted, and reverted unless committed in time.
+    router(),
+    // Holds legs of the router to a static address, which a save of the phone app drops. The legs are those of the
+    // example config; your own: reconciler({ legs: [{ intf: 'eth1.10', label: 'Main', address: 'fd00:10::1/64' }] })
+    reconciler(),
+    // Health, readiness and metrics of the process on port 7800.
+    consolePlugin(),
+  ],
+});
