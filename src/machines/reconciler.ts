@@ -8,6 +8,7 @@ import {
   publishedAt,
   reasonOf,
   recovery,
+  restAfter,
   vanished,
 } from './reconciler/reading.ts';
 import {
@@ -61,7 +62,7 @@ export const reconciler = setup({
     wait: ({ context }) => context.waitMs,
     resync: ({ context }) => context.resyncMs,
     // An event that came during the last try is not lost, but it may have been the try's own.
-    coolDown: ({ context }) => (context.owes === 'read' ? context.waitMs : context.resyncMs),
+    coolDown: ({ context }) => (context.owes === 'read' ? context.waitMs : context.restMs),
   },
   guards: {
     patient: ({ context }) => context.heard < PATIENCE,
@@ -133,6 +134,7 @@ export const reconciler = setup({
       lastError: (event.type === 'LEG_READ' ? context.lastError : undefined) ?? reasonOf(event),
       jitter: jitterOf(event) ?? context.jitter,
       pauseMs: pauseAfter(event, context),
+      restMs: restAfter(event, context),
     })),
     tell: assign({ alerted: true as const }),
   },
@@ -148,6 +150,7 @@ export const reconciler = setup({
     tries: 0,
     jitter: 0,
     pauseMs: 0,
+    restMs: 0,
     healed: 0,
     conflicts: 0,
   }),

@@ -31,6 +31,14 @@ export function pauseAfter(event: LegEvent, { retryMs, waitMs, tries, jitter }: 
   return Math.round(retryMs * 2 ** tries * (0.5 + (jitterOf(event) ?? jitter)));
 }
 
+/**
+ * After giving up, the next event is waited for. But a lost race proves that somebody saves, and a save that touches
+ * no interface publishes nothing.
+ */
+export function restAfter(event: LegEvent, { waitMs, resyncMs }: LegContext): number {
+  return event.type === 'CONFLICT' ? waitMs : resyncMs;
+}
+
 export const ncidOf = (event: LegEvent) => ('ncid' in event ? event.ncid : undefined);
 
 export const publishedAt = (event: LegEvent) => (event.type === 'CHANGED' ? event.at : undefined);

@@ -64,8 +64,9 @@ export interface LegContext extends LegSettings {
   readonly lastError?: string | undefined;
   /** 0 to 1, brought by the newest outcome that failed: a machine has no dice. */
   readonly jitter: number;
-  /** How long the next back-off takes. */
+  /** How long the next back-off takes, and the rest after giving up. */
   readonly pauseMs: number;
+  readonly restMs: number;
   /** A person has been told, and not yet that it is over. */
   readonly alerted?: true | undefined;
   /** How often a missing address came back, and how often a race for the ncid was lost; ever. */
