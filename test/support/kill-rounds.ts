@@ -62,22 +62,22 @@ async function write({ router }: Instance, writer: number, round: number, seen: 
   }
 }
 
-/** Those of the answers that the log does not hold as answered. */
+/** Those of the answers that no record gave: each is a `http.reply` to the request, with status and ncid. */
 async function missing(dataDir: string, answers: readonly Answer[]): Promise<Answer[]> {
   const reader = new SqliteReader(dataDir);
   try {
-    const gone: Answer[] = [];
-    for (const answer of answers) {
-      const records = await Array.fromAsync(reader.read({ correlation: answer.correlation }));
-      const held = records.some(({ effects }) =>
-        effects.some(
-          ({ type, params }) =>
-            type === 'http.reply' && JSON.stringify(params).includes(answer.body.ncid ?? ''),
-        ),
-      );
-      if (!held) gone.push(answer);
+    const given = new Map<string, { status: number; body: { ncid?: string } }>();
+    for await (const { effects, correlation } of reader.read()) {
+      for (const { type, params } of effects) {
+        if (type !== 'http.reply') continue;
+        const reply = params as unknown as { to?: string; status: number; body: { ncid?: string } };
+        given.set(reply.to ?? correlation, reply);
+      }
     }
-    return gone;
+    return answers.filter(({ correlation, status, body }) => {
+      const reply = given.get(correlation);
+      return reply?.status !== status || reply.body.ncid !== body.ncid;
+    });
   } finally {
     reader.close();
   }

@@ -1,0 +1,128 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { styleText } from 'node:util';
+import type { ExecutionContext } from 'ava';
+import { runCommandLine } from '../../src/core/cli/index.ts';
+
+export const root = fileURLToPath(new URL('../../', import.meta.url));
+
+/** What a command line left behind. */
+export interface Finished {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface CallOptions {
+  /** The working directory; it must have no `plugins.config.ts` unless the test wants it. */
+  readonly cwd: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly columns?: number;
+  /** As on a terminal that shows colours. */
+  readonly colour?: boolean;
+  readonly interrupted?: AbortSignal;
+  /** Sees the output while it comes. */
+  readonly onOut?: (text: string) => void;
+}
+
+/** Runs a command line in this process, on a terminal that keeps what is written. */
+export async function call(argv: readonly string[], options: CallOptions): Promise<Finished> {
+  const { cwd, env = {}, columns = 100, colour = false, interrupted, onOut } = options;
+  let out = '';
+  let err = '';
+  const paint: typeof styleText = (format, text) =>
+    colour ? styleText(format, text, { validateStream: false }) : text;
+  const code = await runCommandLine(argv, {
+    cwd,
+    env,
+    interrupted: interrupted ?? new AbortController().signal,
+    terminal: {
+      out: (text) => {
+        out += text;
+        onOut?.(text);
+      },
+      err: (text) => {
+        err += text;
+      },
+      interactive: false,
+      columns,
+      paint,
+      paintError: paint,
+      progress: () => {},
+      closed: new AbortController().signal,
+    },
+  });
+  return { code, out, err };
+}
+
+/** A process of `bin/holdfast.js`, ended with the test at the latest. */
+export interface Spawned {
+  readonly child: ChildProcess;
+  /** What it has written so far. */
+  readonly out: () => string;
+  readonly err: () => string;
+  /** Waits until standard output matches. */
+  see(pattern: RegExp): Promise<RegExpMatchArray>;
+  /** Resolves when it has ended. */
+  readonly ended: Promise<Finished & { readonly signal: NodeJS.Signals | null }>;
+}
+
+export function spawnHoldfast(
+  t: ExecutionContext<unknown>,
+  argv: readonly string[],
+  { cwd, env }: { readonly cwd: string; readonly env?: Readonly<Record<string, string>> },
+): Spawned {
+  const child = spawn(process.execPath, [join(root, 'bin/holdfast.js'), ...argv], {
+    cwd,
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let out = '';
+  let err = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    err += text;
+  });
+  const ended = once(child, 'close').then(([code, signal]) => ({ code: code ?? -1, signal, out, err }));
+  t.teardown(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  return {
+    child,
+    out: () => out,
+    err: () => err,
+    ended,
+    async see(pattern) {
+      const gone = ended.then(() => true);
+      for (;;) {
+        const match = out.match(pattern);
+        if (match) return match;
+        const arrived = once(child.stdout, 'data').then(() => false);
+        if (await Promise.race([gone, arrived])) {
+          const last = out.match(pattern);
+          if (last) return last;
+          throw new Error(`it ended without ${pattern}:\n${out}\n${err}`);
+        }
+      }
+    },
+  };
+}
+
+/** Writes a `plugins.config.ts` that imports from this checkout. @param body its statements after the imports */
+export function writeConfig(dir: string, body: string, imports: readonly string[] = []): string {
+  const file = join(dir, 'plugins.config.ts');
+  const lines = [
+    `import { defineActor, defineConfig, definePlugin } from 'holdfast';`,
+    `import { z } from 'zod';`,
+    ...imports,
+    body,
+  ];
+  writeFileSync(file, `${lines.join('\n')}\n`);
+  return file;
+}
