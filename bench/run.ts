@@ -4,10 +4,12 @@
  */
 import { cpus } from 'node:os';
 import { appendBenchmark } from './append.ts';
+import { idleBenchmark } from './idle.ts';
 import type { Benchmark, Result } from './measure.ts';
+import { reconcileBenchmark } from './reconcile.ts';
 import { replayBenchmark } from './replay.ts';
 
-const all: readonly Benchmark[] = [appendBenchmark, replayBenchmark];
+const all: readonly Benchmark[] = [appendBenchmark, replayBenchmark, reconcileBenchmark, idleBenchmark];
 
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !all.some((benchmark) => benchmark.name === name));
@@ -27,5 +29,5 @@ for (const benchmark of all) {
 
 function line({ what, ours, baseline, ratio, target, met }: Result): string {
   const verdict = target === undefined ? '' : `  target ${target}: ${met ? 'met' : 'MISSED'}`;
-  return `  ${what.padEnd(44)} ${ours.padStart(14)}   ${baseline.padStart(26)}   ratio ${ratio.toFixed(2)}${verdict}`;
+  return `  ${what.padEnd(44)} ${ours.padStart(16)}   ${baseline.padStart(38)}   ratio ${ratio.toFixed(2)}${verdict}`;
 }
