@@ -112,7 +112,7 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
 
   const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const coded = codedError(error, request, limits);
-    if (coded.status >= 500) {
+    if (coded.status >= 500 && coded.code !== 'HF_HTTP_STOPPING') {
       const level = coded.code === 'HF_INTERNAL' ? 'error' : 'warn';
       log[level]({ err: coded, route: routeOf(request), correlation: request.id }, 'http.failed');
     }

@@ -69,6 +69,8 @@ const hidingPlaces: readonly ((secret: string) => unknown)[] = [
   (secret) => `${secret}${'A'.repeat(43 - secret.length)}=`,
   (secret) => `AGE-SECRET-KEY-1${secret}`,
   (secret) => JSON.stringify({ psk: secret, apc: { key: secret } }),
+  (secret) => JSON.stringify({ pppoe: { ppp0: { username: secret } } }),
+  (secret) => ({ body: ` [${JSON.stringify({ wpaSupplicant: { ssid: secret } })}]` }),
   (secret) => JSON.stringify({ body: JSON.stringify({ password: `"${secret}` }) }),
   (secret) => `body was ${JSON.stringify({ privateKey: `"${secret}` })}`,
   (secret) => `twice ${JSON.stringify(JSON.stringify({ privateKey: `\\"${secret}` }))}`,
@@ -216,6 +218,14 @@ test('[R32] a cut never leaves part of a secret behind', (t) => {
     const shown = redact(`${'x '.repeat(lead / 2)} ${key} tail`) as string;
     t.false(shown.includes('KKKK'), `lead ${lead}`);
     t.true(shown.length < 8_300);
+  }
+});
+
+test('[R32] a cut behind many masked secrets leaves no part of one behind either', (t) => {
+  const key = `${'K'.repeat(43)}=`;
+  for (let lead = 4_100; lead < 4_260; lead += 2) {
+    const shown = redact(`${`${key} `.repeat(100)}${'x '.repeat(lead / 2)}${key} tail`) as string;
+    t.false(shown.includes('KKKK'), `lead ${lead}`);
   }
 });
 
