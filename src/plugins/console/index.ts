@@ -43,10 +43,10 @@ export const consolePlugin = definePlugin({
 
     context.onStart(() => {
       const { actors, clock, logger } = context.services;
-      const run = { pid: process.pid, startedAt: clock.now(), version };
-      actors.send(HOST, { type: 'BOOTED', ...run });
+      const startedAt = clock.now();
+      actors.send(HOST, { type: 'BOOTED', pid: process.pid, startedAt, version });
       const { last } = (actors.snapshot(HOST)?.context ?? {}) as Partial<LifecycleContext>;
-      logger.info({ ...run, lastStop: last }, 'runtime.booted');
+      logger.info({ startedAt, version, lastStop: last }, 'runtime.booted'); // every line bears the pid
     });
 
     context.onStop((reason) => {

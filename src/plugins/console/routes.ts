@@ -26,15 +26,15 @@ export function healthRoutes(http: HttpSurface, services: () => Services): void 
     const seen = vitals(services());
     const { current, last } = (actors.snapshot(HOST)?.context ?? {}) as Partial<LifecycleContext>;
     const status = healthStatus(seen);
-    const body = {
-      ...health(),
+    const own = {
       status,
       ...(current && shown(current)),
       plugins: seen.plugins.map(({ name, state, reason }) => ({ name, state, reason })),
       log: logFacts(seen),
       lastStop: last && shown(last),
     };
-    return reply.code(status === 'ok' ? 200 : 503).send(redact(body));
+    // What we say of ourselves comes first, and no plugin can say it in our place.
+    return reply.code(status === 'ok' ? 200 : 503).send(redact({ ...own, ...health(), ...own }));
   });
 
   http.get('/metrics', async (_request, reply) => {
