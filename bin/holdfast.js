@@ -26,7 +26,9 @@ async function run() {
     process.channel.unref();
   }
   // Not the default folder below the system's temporary one: others could write there what we would execute.
-  module.enableCompileCache(join(packages, '.cache', 'holdfast'));
+  const cache = join(packages, '.cache', 'holdfast');
+  module.enableCompileCache(cache);
+  process.env.NODE_COMPILE_CACHE = cache; // worker threads look here
   const source = join(root, 'src', 'main.ts'); // in a checkout; the published package has only dist
   const entry = existsSync(source) ? source : join(root, 'dist', 'main.js');
   if (!existsSync(entry)) fail('HF_LAUNCH_NOT_BUILT', `${entry} is missing.`, 'Mend: npm run build');

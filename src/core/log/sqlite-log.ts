@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { type Clock, systemClock } from '../clock.ts';
 import { HoldfastError } from '../errors/index.ts';
+import { startWorker } from '../worker.ts';
 import { type Batch, CommitQueue } from './commit-queue.ts';
 import type {
   AppendOptions,
@@ -239,11 +240,9 @@ export class SqliteLog implements EventLog {
   }
 
   #spawn(): Worker {
-    const file = new URL(import.meta.url.endsWith('.ts') ? './writer.ts' : './writer.js', import.meta.url);
-    const worker = new Worker(file, { workerData: { dataDir: this.#dataDir }, name: 'log-writer' });
+    const worker = startWorker('./writer', import.meta.url, 'log-writer', { dataDir: this.#dataDir });
     worker.on('message', (reply: CommitReply) => this.#replied(reply));
     worker.on('error', (error) => this.#respawn(error.message));
-    worker.unref();
     return worker;
   }
 
