@@ -7,7 +7,7 @@ export type Colour = Extract<Format, string>;
 /** Lines are made for this width where no terminal says its own. */
 const COLUMNS = 100;
 /** Below this, lines wrap by themselves rather than become unreadable. */
-const NARROWEST = 60;
+const NARROWEST = 80;
 
 /** Where output goes, and what it may look like. */
 export interface Terminal {

@@ -36,14 +36,14 @@ async function listJson(
   limit: number,
   { print, signal }: CommandContext,
 ): Promise<void> {
-  const { inBatches, newest, shown } = await import('../log-view/index.ts');
+  const { inBatches, jsonText, newest, shown } = await import('../log-view/index.ts');
   const batches = Number.isFinite(limit)
     ? [(await newest(log, selection, limit, signal)).records]
     : inBatches(log, selection, signal);
   let before = '[';
   for await (const batch of batches) {
     for (const record of batch) {
-      print(`${before}${JSON.stringify(shown(record))}`);
+      print(`${before}${jsonText(shown(record))}`);
       before = ',';
     }
   }

@@ -8,7 +8,7 @@ export const logShow: CommandDefinition = {
   example: 'holdfast log show 41',
   async run([text], _flags, context) {
     const seq = wholeNumber(text, 'The record', 1, 'log show');
-    const { familyOf, recordPage, shown, withLog } = await import('../log-view/index.ts');
+    const { familyOf, jsonText, recordPage, shown, withLog } = await import('../log-view/index.ts');
     const family = await withLog(context.dataDir, (log) => familyOf(log, seq));
     if (!context.json) {
       const page = recordPage(family, await wordsOfPlugins(context), context.terminal);
@@ -26,6 +26,6 @@ export const logShow: CommandDefinition = {
     });
     const ledTo = children.map((child) => child.seq);
     const document = { record: shown(record), cause: cause && shown(cause), effects, ledTo };
-    context.print(JSON.stringify(document, null, 2));
+    context.print(jsonText(document, 2));
   },
 };

@@ -24,7 +24,7 @@ export const logTail: CommandDefinition = {
     const count = wholeNumber(flags.lines, '--lines', 0, 'log tail');
     const follow = typeof flags.follow === 'boolean' ? flags.follow : terminal.interactive;
     const all = flags.all === true || selection.type !== undefined;
-    const { inBatches, Layout, newest, newestLines, shown, Story, withLog } = await import(
+    const { inBatches, jsonText, Layout, newest, newestLines, shown, Story, withLog } = await import(
       '../log-view/index.ts'
     );
     const options = { all, describe: json ? () => undefined : await wordsOfPlugins(context) };
@@ -35,7 +35,7 @@ export const logTail: CommandDefinition = {
       let story = new Story(options);
       if (json) {
         const { records } = await newest(log, past, count, signal);
-        for (const record of records) print(JSON.stringify(shown(record)));
+        for (const record of records) print(jsonText(shown(record)));
       } else if (count > 0) {
         const begun = await newestLines(log, past, count, { ...options, signal });
         for (const line of layout.lines(begun.lines)) print(line);
@@ -48,7 +48,7 @@ export const logTail: CommandDefinition = {
         const fresh = { ...selection, from: { seq: seq + 1 }, to: { seq: last } };
         for await (const batch of inBatches(log, fresh, signal)) {
           const records = batch.map(shown);
-          const lines = json ? records.map((one) => JSON.stringify(one)) : layout.lines(story.add(records));
+          const lines = json ? records.map((one) => jsonText(one)) : layout.lines(story.add(records));
           for (const line of lines) print(line);
         }
         seq = last;

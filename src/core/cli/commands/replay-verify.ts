@@ -11,14 +11,14 @@ export const replayVerify: CommandDefinition = {
   example: 'holdfast replay verify --data-dir .holdfast',
   async run(_args, _flags, context) {
     const { dataDir, json, print, terminal } = context;
-    const { withLog, duration } = await import('../log-view/index.ts');
+    const { duration, jsonText, withLog } = await import('../log-view/index.ts');
     const began = performance.now();
     const report = await withLog(dataDir, (log) => verify(log, context));
     const { records, actors, unchecked, divergence } = report;
     const ms = Math.round(performance.now() - began);
     if (json) {
       const document = { ok: !divergence, records, actors, unchecked, chain: 'ok', ms, divergence };
-      print(JSON.stringify(document, null, 2));
+      print(jsonText(document, 2));
       return divergence ? FAILED : OK;
     }
     if (divergence) {

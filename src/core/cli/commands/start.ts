@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { isCoded } from '../../errors/index.ts';
 import type { Runtime } from '../../runtime/index.ts';
 import type { CommandContext, CommandDefinition } from '../command.ts';
@@ -6,6 +7,9 @@ import { FAILED, OK } from '../failure.ts';
 
 /** A stop that hangs after a fault of ours is cut off: what it would save is in the log already. */
 const LAST_PATIENCE_MS = 20_000;
+
+/** A disk that is only slow has taken the first records by then. */
+const DISK_PATIENCE_MS = 3_000;
 
 /** Why a run ends: a signal, or a fault of ours. */
 interface End {
@@ -35,6 +39,7 @@ export const start: CommandDefinition = {
       // A signal need not wait until everything has started.
       void ended.then(({ reason }) => runtime.stop(reason));
       await runtime.start();
+      await settled(runtime);
       announce(runtime, performance.now() - began, context);
     } catch (error) {
       if (!isCoded(error, 'HF_PLUGIN_INTERRUPTED')) throw error;
@@ -51,6 +56,17 @@ export const start: CommandDefinition = {
     return fault === undefined && errors.length === 0 ? OK : FAILED;
   },
 };
+
+/**
+ * Waits until what the start decided is on the disk: who sees the ready block may kill the process, and the log will
+ * tell of this run. A disk that takes nothing is told on the health page, not by silence here.
+ */
+async function settled({ services: { log } }: Runtime): Promise<void> {
+  const late = new AbortController();
+  const waited = delay(DISK_PATIENCE_MS, undefined, { ref: false, signal: late.signal }).catch(() => {});
+  await Promise.race([log.whenDurable(log.lastSeq()), waited]);
+  late.abort();
+}
 
 /** Resolves when the process should end, with the reason that the log will keep. */
 function endOf(signal: AbortSignal): Promise<End> {

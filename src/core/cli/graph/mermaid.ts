@@ -39,5 +39,6 @@ function drawn(node: GraphNode): string {
 
 /** Mermaid's ids hold letters, digits and underscores. */
 function idOf({ kind, name }: GraphNode): string {
-  return `${kind}_${name.replace(/[^a-z0-9]+/gi, '_')}`;
+  const word = name.replace(/[. ]/g, '_').replace(/\W/g, (character) => character.charCodeAt(0).toString(16));
+  return `${kind}_${word}`;
 }

@@ -12,4 +12,4 @@ export { stateName, timerName } from './record-text.ts';
 export { inBatches, newest } from './select.ts';
 export { shown, withLog } from './source.ts';
 export { type Describe, newestLines, Story } from './story.ts';
-export { duration, plainText, timestamp } from './values.ts';
+export { duration, jsonText, plainText, timestamp } from './values.ts';

@@ -2,11 +2,14 @@ import { parseActorRef } from '../../ids.ts';
 import type { Format, Terminal } from '../terminal.ts';
 import type { RecordText, Tone } from './record-text.ts';
 import type { StoryLine } from './story.ts';
-import { cut, cutMiddle } from './values.ts';
+import { cut, cutMiddle, plainText } from './values.ts';
 
 const TIME_WIDTH = 12;
 const SEQ_WIDTH = 3;
 const CORRELATION_WIDTH = 4;
+/** Words beside the actor need so much room; otherwise they stand below, so far in. */
+const LEAST_ROOM = 32;
+const BELOW = 4;
 const ACTOR_WIDTHS = { least: 14, most: 25 };
 /** A record that would take more lines is cut; `log show` has all of it. */
 const MOST_LINES = 4;
@@ -63,10 +66,14 @@ export class Layout {
     const iso = new Date(first.at).toISOString();
     const actors = records.map(({ actor }) => actor);
     const actor = cutMiddle(actorName(actors), this.#actorWidth);
-    const indent = TIME_WIDTH + 1 + this.#seqWidth + 2 + this.#actorWidth + 2;
+    const column = TIME_WIDTH + 1 + this.#seqWidth + 2 + this.#actorWidth + 2;
     const end = this.#end(cause, first.correlation);
-    const endWidth = 2 + this.#seqWidth + 1 + CORRELATION_WIDTH;
-    const [head = [], ...rest] = fill(words(text, actors), columns - indent - endWidth - 2, columns - indent);
+    const room = columns - column - end.length - 2;
+    // On a narrow terminal the words stand below, where there is room for them.
+    const below = room < LEAST_ROOM;
+    const indent = below ? BELOW : column;
+    const all = fill(words(text, actors), below ? columns - indent : room, columns - indent);
+    const [head = [], ...rest] = below ? [[], ...all] : all;
     const shown = (line: readonly Word[]) =>
       line.map(({ gap, ...word }) => gap + painted(word, paint)).join('');
     const width = head.reduce((sum, { gap, text: word }) => sum + gap.length + word.length, 0);
@@ -76,7 +83,7 @@ export class Layout {
         paint('dim', iso.slice(11, 23)),
         ` ${paint('bold', String(first.seq).padStart(this.#seqWidth))}`,
         `  ${paint(colourOf(first.actor), actor)}${' '.repeat(this.#actorWidth - actor.length)}`,
-        `  ${shown(head)}${' '.repeat(Math.max(0, columns - indent - endWidth - width))}`,
+        `  ${shown(head)}${' '.repeat(Math.max(0, columns - column - end.length - width))}`,
         paint('dim', end),
       ].join(''),
       ...rest.map((line) => ' '.repeat(indent) + shown(line)),
@@ -94,13 +101,13 @@ export class Layout {
   #end(cause: StoryLine['cause'], correlation: string): string {
     const arrow = cause === undefined ? ' ' : cause.direct ? '←' : '⇠';
     const seq = String(cause?.seq ?? '').padStart(this.#seqWidth);
-    return `${arrow} ${seq} ${correlation.slice(-CORRELATION_WIDTH)}`;
+    return `${arrow} ${seq} ${plainText(correlation.slice(-CORRELATION_WIDTH))}`;
   }
 }
 
 function actorName(actors: readonly string[]): string {
   const [first = ''] = actors;
-  return actors.length > 1 ? `${parseActorRef(first).type} ×${actors.length}` : first;
+  return plainText(actors.length > 1 ? `${parseActorRef(first).type} ×${actors.length}` : first);
 }
 
 function words({ what, tone, state, effects }: RecordText, actors: readonly string[]): Word[] {
@@ -131,7 +138,8 @@ function fill(all: readonly Word[], firstWidth: number, width: number): Word[][]
     const line = lines.at(-1) ?? [];
     if (line.length > 0 && used + word.gap.length + word.text.length > room) {
       if (lines.length === MOST_LINES) {
-        line.push({ text: '…', format: 'dim', gap: ' ' });
+        const last = line.pop();
+        if (last) line.push({ ...last, text: cut(`${last.text} …`, last.text.length + room - used) });
         break;
       }
       lines.push([{ ...word, gap: '', text: cut(word.text, width) }]);

@@ -12,6 +12,13 @@ export function plainText(text: string): string {
   return stripVTControlCharacters(text).replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, ' ');
 }
 
+/** JSON that may stand on a terminal: the same data, what would act on a terminal escaped. */
+export function jsonText(value: unknown, indent?: number): string {
+  return JSON.stringify(value, null, indent).replace(/[\u007f-\u009f\u2028\u2029\p{Cf}]/gu, (character) =>
+    Array.from({ length: character.length }, (_, unit) => escaped(character.charCodeAt(unit))).join(''),
+  );
+}
+
 /** A value in few characters. */
 export function shortValue(value: unknown): string {
   if (typeof value === 'string') return shortText(value);
@@ -58,6 +65,10 @@ export function duration(ms: number): string {
 export function timestamp(at: number, precision: 's' | 'ms' = 's'): string {
   const length = precision === 's' ? '2026-01-31T03:05:07'.length : '2026-01-31T03:05:07.123'.length;
   return `${new Date(at).toISOString().slice(0, length).replace('T', ' ')} UTC`;
+}
+
+function escaped(unit: number): string {
+  return `\\u${unit.toString(16).padStart(4, '0')}`;
 }
 
 function shortText(text: string): string {
