@@ -14,28 +14,25 @@ export function describeLegRecord({ event: recorded, to, effects }: LogRecord): 
     case 'RESYNC':
       return `is checked: ${event.reason}`;
     case 'CONFIGURE':
-      return `is to have ${event.leg.address}`;
+      return `is to have ${event.leg?.address}`;
     case 'RELEASE':
       return 'is no longer listed';
-    case 'LEG_READ': {
-      if (asks('router.leg_recovered')) return `is whole again, seen in ${short(event.ncid)}`;
-      if (asks('router.add_address')) return `lacks its address in ${short(event.ncid)}, adds it`;
-      return to.context?.tries === undefined || to.context.tries === 0
-        ? ''
-        : `still lacks its address in ${short(event.ncid)}`;
-    }
+    case 'LEG_READ':
+      if (asks('router.leg_recovered')) return `is whole again, seen in ${ncid(event)}`;
+      if (asks('router.add_address')) return `lacks its address in ${ncid(event)}, adds it`;
+      return to.context?.tries ? `still lacks its address in ${ncid(event)}` : '';
     case 'LEG_ABSENT':
-      return `has no interface in ${short(event.ncid)}`;
+      return `has no interface in ${ncid(event)}`;
     case 'UNREACHABLE':
       return `cannot be read: ${event.reason}`;
     case 'ADDED':
-      return `posted ${event.posted.join(', ')}: ${short(event.ncid)}`;
+      return `posted ${listed(event.posted, ', ')}: ${ncid(event)}`;
     case 'CONFLICT':
       return 'lost the race for the ncid';
     case 'PENDING':
       return 'waits for a pending transaction';
     case 'REFUSED':
-      return `was refused: ${event.errors.join('; ')}`;
+      return `was refused: ${listed(event.errors, '; ')}`;
     case 'UNKNOWN':
       return `does not know whether it was applied: ${event.reason}`;
     case 'effect.failed':
@@ -47,6 +44,12 @@ export function describeLegRecord({ event: recorded, to, effects }: LogRecord): 
   return recorded.type.startsWith('xstate.after.') ? '' : undefined;
 }
 
-function short(ncid: string): string {
-  return `ncid ${ncid.slice(0, 8)}…`;
+// An imported record may hold anything.
+
+function ncid(event: { readonly ncid: string }): string {
+  return `ncid ${String(event.ncid).slice(0, 8)}…`;
+}
+
+function listed(items: readonly string[], separator: string): string {
+  return Array.isArray(items) ? items.join(separator) : '?';
 }

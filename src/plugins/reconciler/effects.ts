@@ -5,11 +5,9 @@ import type { LogEvent } from '../../core/log/index.ts';
 import { maskText } from '../../core/logging/index.ts';
 import type { PluginContext } from '../../core/plugin/index.ts';
 import type { LegEvent, LegRecovered } from '../../machines/reconciler/shapes.ts';
-import { Turns } from './gathering.ts';
 import { type LegAddress, readLeg } from './legs.ts';
 import { LegMetrics } from './metrics.ts';
 import { LegPoster, type Posted } from './post-legs.ts';
-import { ActiveReader } from './read-active.ts';
 
 /** A router applies for eight seconds and more, and its own time-out must come before ours. */
 const POST_DEADLINE_MS = 90_000;
@@ -23,18 +21,23 @@ const COMPLAINT_LENGTH = 300;
 export function registerEffects(context: PluginContext, gatherMs: number, random: () => number): void {
   const parts = once(() => {
     const { services } = context;
-    const api = () => services.get(RouterApiToken);
-    const writes = new Turns();
-    const reader = new ActiveReader(api, services.clock, gatherMs, writes);
-    const poster = new LegPoster(api, reader, services.clock, gatherMs, writes, random);
-    return { reader, poster, metrics: new LegMetrics(services.metrics) };
+    const { clock, log, metrics } = services;
+    const poster = new LegPoster({
+      api: () => services.get(RouterApiToken),
+      clock,
+      gatherMs,
+      // The legs' records may need several commits; a leg's wish is heard of when its record is durable.
+      decided: () => log.whenDurable(log.lastSeq()),
+      random,
+    });
+    return { poster, metrics: new LegMetrics(metrics) };
   });
 
   context.effect<{ intf: string }>(
     'router.read_leg',
     async ({ intf }, { signal }) => {
       try {
-        const { ncid, addresses } = readLeg(await parts().reader.read(signal), intf);
+        const { ncid, addresses } = readLeg(await parts().poster.reader.read(signal), intf);
         if (ncid === '') return outcome({ type: 'UNREACHABLE', reason: 'the active config has no ncid' });
         if (!addresses) return outcome({ type: 'LEG_ABSENT', ncid });
         return outcome({ type: 'LEG_READ', ncid, addresses });

@@ -4,8 +4,8 @@ interface GatheringParts<Question, Answer> {
   readonly clock: Clock;
   /** How long others may join the first who asks, milliseconds. */
   readonly momentMs: number;
-  /** What must be over before the work begins; until then others may join, too. */
-  readonly after: Turns;
+  /** Resolves when the work may begin; until then others may join, too. */
+  readonly ready: () => Promise<void>;
   readonly work: (asked: readonly Question[]) => Promise<Answer>;
 }
 
@@ -33,9 +33,9 @@ export class Gathering<Question, Answer> {
   }
 
   async #closed(): Promise<void> {
-    const { clock, momentMs, after } = this.#parts;
+    const { clock, momentMs, ready } = this.#parts;
     await new Promise<void>((resolve) => clock.after(momentMs, resolve));
-    await after.free();
+    await ready();
     this.#open = undefined;
   }
 }

@@ -70,7 +70,7 @@ export const reconcilerOptions = z
     /** Between two readings when nothing happens. */
     resyncMs: ms(100, legDefaults.resyncMs),
     /** What legs ask for within this time shares one read, or one post. */
-    gatherMs: z.int().min(0).max(1_000).default(10),
+    gatherMs: z.int().min(0).max(1_000).default(5),
   })
   .superRefine((options, context) => {
     const names = ['legs', 'router_ula_reconciler_addresses'] as const;
@@ -82,10 +82,13 @@ export const reconcilerOptions = z
       const seen = { intf: new Set<string>(), address: new Set<string>() };
       for (const [index, { intf, label, address }] of (options[name] ?? []).entries()) {
         if (options.never.includes(intf)) {
-          refuse([name, index, 'intf'], `${intf} is never given an address (option never)`);
+          refuse(
+            [name, index, 'intf'],
+            `it must not be ${intf}: that interface is never touched (option never)`,
+          );
         }
         if (NEVER_LABELS.includes((label ?? intf).toLowerCase())) {
-          refuse([name, index, 'label'], `${label ?? intf} is never given an address`);
+          refuse([name, index, 'label'], `it must not be ${label ?? intf}: that network is never touched`);
         }
         if (seen.intf.has(intf)) refuse([name, index, 'intf'], `${intf} is listed twice`);
         if (seen.address.has(address)) refuse([name, index, 'address'], `${address} is listed twice`);

@@ -1,8 +1,7 @@
-import type { RouterApi, SetAnswer } from '../../core/adapters/router.ts';
-import type { Clock } from '../../core/clock.ts';
-import { Gathering, type Turns } from './gathering.ts';
+import type { SetAnswer } from '../../core/adapters/router.ts';
+import { Gathering, Turns } from './gathering.ts';
 import { type LegAddress, withAddresses } from './legs.ts';
-import type { ActiveReader } from './read-active.ts';
+import { ActiveReader, type LegParts } from './read-active.ts';
 
 /** One leg's wish to have its address in the config that bears this ncid. */
 export interface Wish {
@@ -26,30 +25,27 @@ export interface Posted {
  * Posts follow one another; the ncid decides the race with other writers.
  */
 export class LegPoster {
-  readonly #api: () => RouterApi;
-  readonly #reader: ActiveReader;
-  readonly #random: () => number;
+  readonly reader: ActiveReader;
+  readonly #parts: LegParts;
+  readonly #turns = new Turns();
   readonly #gathering: Gathering<Wish, ReadonlyMap<string, Promise<Posted>>>;
 
-  /** @param random 0 to 1 */
-  constructor(
-    api: () => RouterApi,
-    reader: ActiveReader,
-    clock: Clock,
-    gatherMs: number,
-    writes: Turns,
-    random: () => number,
-  ) {
-    this.#api = api;
-    this.#reader = reader;
-    this.#random = random;
+  constructor(parts: LegParts) {
+    this.#parts = parts;
+    const written = () => this.#turns.free();
+    this.reader = new ActiveReader(parts, written);
     this.#gathering = new Gathering({
-      clock,
-      momentMs: gatherMs,
-      after: writes,
+      clock: parts.clock,
+      momentMs: parts.gatherMs,
+      ready: async () => {
+        await parts.decided();
+        await written();
+      },
       work: async (wishes) => {
         const groups = [...Map.groupBy(wishes, ({ ncid }) => ncid)];
-        return new Map(groups.map(([ncid, group]) => [ncid, writes.take(() => this.#post(ncid, group))]));
+        return new Map(
+          groups.map(([ncid, group]) => [ncid, this.#turns.take(() => this.#post(ncid, group))]),
+        );
       },
     });
   }
@@ -61,21 +57,17 @@ export class LegPoster {
   }
 
   async #post(ncid: string, wishes: readonly Wish[]): Promise<Posted> {
-    const jitter = Math.round(this.#random() * 1_000) / 1_000;
-    const [first] = wishes;
-    const config = await this.#reader.withNcid(ncid, first?.signal);
-    if (!config || !first) return { answer: { kind: 'conflict' }, posted: [], jitter };
-    const { body, added } = withAddresses(
-      config,
-      wishes.map(({ leg }) => leg),
-    );
+    const [{ correlation, signal }] = wishes as [Wish];
+    const { api, random } = this.#parts;
+    const jitter = Math.round(random() * 1_000) / 1_000;
+    const config = await this.reader.withNcid(ncid, signal);
+    if (!config) return { answer: { kind: 'conflict' }, posted: [], jitter };
+    const legs = wishes.map(({ leg }) => leg);
+    const { body, added } = withAddresses(config, legs);
     const posted = added.map(({ intf, address }) => `${intf} ${address}`);
     // The legs are there already: the reading that follows will see them.
     if (added.length === 0) return { answer: { kind: 'applied', ncid }, posted, jitter };
-    const answer = await Promise.race([
-      this.#api().set(body, first.correlation, first.signal),
-      givenUp(first.signal),
-    ]);
+    const answer = await Promise.race([api().set(body, correlation, signal), givenUp(signal)]);
     return { answer, posted, jitter };
   }
 }
