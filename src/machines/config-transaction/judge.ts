@@ -47,8 +47,8 @@ function judgeNcid(context: TransactionContext, ask: Ask): Refusal | undefined {
 /** The request that an event brings, in a list to be appended to the queue. */
 export function askOf(event: TransactionEvent): Ask[] {
   if (event.type === 'APPLY_CURRENT') {
-    const { request, story, who } = event;
-    return [{ op: 'reapply', request, story, who }];
+    const { type: _, ...rest } = event;
+    return [{ op: 'reapply', ...rest }];
   }
   if (event.type !== 'SET') return [];
   const { type: _, op, changed: __, ...rest } = event;

@@ -88,7 +88,7 @@ export const publish = ({ context, event }: Args): PublishParams => ({
   ncid: versionOf(event).ncid,
   reapplied: event.type === 'APPLIED' ? event.reapplied : [],
   ...(context.job?.transID !== undefined && { transID: context.job.transID }),
-  ...(context.job?.ask && { story: context.job.ask.story }),
+  ...(context.job?.ask && { story: context.job.ask.story ?? context.job.ask.request }),
 });
 
 export const bypassed = ({ context }: Args): AlertParams => {

@@ -9,11 +9,11 @@ export interface ConfigVersion {
   readonly fingerprint: string;
 }
 
-/** A request that waits for its decision. `request` addresses the answer, `story` is its correlation. */
+/** A request that waits for its decision. `request` addresses the answer; `story` is its correlation where that is another. */
 export interface Ask {
   readonly op: 'save' | 'append' | 'commit' | 'revert' | 'reapply';
   readonly request: string;
-  readonly story: string;
+  readonly story?: string;
   readonly who: string;
   readonly transID?: string;
   readonly ncid?: string;
@@ -72,7 +72,7 @@ export interface TransactionInput {
 export interface SetEvent {
   readonly type: 'SET';
   readonly request: string;
-  readonly story: string;
+  readonly story?: string;
   readonly who: string;
   readonly op?: 'append' | 'commit' | 'revert';
   readonly transID?: string;
@@ -89,7 +89,7 @@ export type TransactionEvent =
   | {
       readonly type: 'APPLY_CURRENT';
       readonly request: string;
-      readonly story: string;
+      readonly story?: string;
       readonly who: string;
     }
   /** What the store holds: told at start, and asked for when an apply ended without an answer. */

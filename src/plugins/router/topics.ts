@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineRoute, defineTopic, type Route, type Topic } from '../../bus/index.ts';
+import { defineRoute, defineTopic, type Envelope, type Route, type Topic } from '../../bus/index.ts';
 
 /** The one actor that decides about the box's config. */
 export const CONFIG_ACTOR = 'router.config';
@@ -45,13 +45,18 @@ export const storeLoaded: Topic<z.infer<typeof loaded>> = defineTopic(
   'The config store was read at start.',
 );
 
+/** The story, where the request is not its beginning. */
+function storyOf({ correlation, payload }: Envelope<{ request: string }>): { story?: string } {
+  return correlation === payload.request ? {} : { story: correlation };
+}
+
 /** Which messages the config actor hears. */
 export const configRoutes: readonly Route<never>[] = [
-  defineRoute(setRequested, CONFIG_ACTOR, ({ payload, correlation }) => [
-    { key: CONFIG_KEY, event: { type: 'SET', story: correlation, ...payload } },
+  defineRoute(setRequested, CONFIG_ACTOR, (envelope) => [
+    { key: CONFIG_KEY, event: { type: 'SET', ...storyOf(envelope), ...envelope.payload } },
   ]),
-  defineRoute(applyRequested, CONFIG_ACTOR, ({ payload, correlation }) => [
-    { key: CONFIG_KEY, event: { type: 'APPLY_CURRENT', story: correlation, ...payload } },
+  defineRoute(applyRequested, CONFIG_ACTOR, (envelope) => [
+    { key: CONFIG_KEY, event: { type: 'APPLY_CURRENT', ...storyOf(envelope), ...envelope.payload } },
   ]),
   defineRoute(storeLoaded, CONFIG_ACTOR, ({ payload }) => [
     { key: CONFIG_KEY, event: { type: 'LOADED', ...payload } },

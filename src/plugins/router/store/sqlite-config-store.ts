@@ -86,7 +86,6 @@ export class SqliteConfigStore implements ConfigStore {
         workerData: { file: storeFile(dataDir), historyLimit },
         name: 'router-store-writer',
       });
-      worker.unref();
       worker.on('message', (reply: SaveReply) => this.#replied(reply));
       worker.on('error', (error) => this.#ended(worker, error.message));
       worker.on('exit', () => this.#ended(worker, 'the writer ended'));
@@ -98,12 +97,15 @@ export class SqliteConfigStore implements ConfigStore {
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
       post();
+      this.#worker?.ref();
     });
   }
 
   #replied(reply: SaveReply): void {
     const waiting = this.#waiting.get(reply.id);
     this.#waiting.delete(reply.id);
+    // An idle writer keeps no process alive; one that is writing does.
+    if (this.#waiting.size === 0) this.#worker?.unref();
     if (reply.ok) waiting?.resolve(reply.saved);
     else waiting?.reject(this.#error(reply.reason));
   }
