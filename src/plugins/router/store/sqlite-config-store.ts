@@ -1,5 +1,5 @@
 import { mkdirSync } from 'node:fs';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import type {
   ConfigStore,
   ConfigWrite,
@@ -8,6 +8,7 @@ import type {
 } from '../../../core/adapters/config-store.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import type { Vault } from '../../../core/secrets/index.ts';
+import { startWorker } from '../../../core/worker.ts';
 import { CONFIG_PURPOSE, StoreReader } from './reader.ts';
 import { type SaveReply, type SaveRequest, storeFile } from './schema.ts';
 
@@ -80,7 +81,6 @@ export class SqliteConfigStore implements ConfigStore {
   #start(): Promise<boolean> {
     if (this.#closed) return Promise.reject(this.#error('it is closed'));
     const { dataDir, historyLimit } = this.#options;
-    const name = import.meta.url.endsWith('.ts') ? './writer.ts' : './writer.js';
     return this.#ask(0, () => {
       const worker = new Worker(new URL(name, import.meta.url), {
         workerData: { file: storeFile(dataDir), historyLimit },
