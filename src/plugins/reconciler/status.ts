@@ -20,7 +20,7 @@ function legStatus({ value, context, at }: Readonly<ActorState>) {
     label,
     address,
     state,
-    since: new Date(at).toISOString(),
+    checkedAt: new Date(at).toISOString(),
     healed,
     conflicts,
     ...(state !== 'whole' && { tries, ...(lastError !== undefined && { lastError }) }),

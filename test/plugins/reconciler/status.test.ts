@@ -21,14 +21,14 @@ const actor = (value: string, context: object) =>
     at: 1_767_225_600_000,
   }) as unknown as ActorState;
 
-test('[R24] health says of each leg how it is, and since when', (t) => {
+test('[R24] health says of each leg how it is, and when it was last looked at', (t) => {
   const one = (value: string, context: object) => (legsStatus([actor(value, context)]).legs as any)[0];
   t.deepEqual(one('whole', { lastNcid: 'n' }), {
     intf: 'eth1.10',
     label: 'Main',
     address: 'fd00::1/64',
     state: 'whole',
-    since: '2026-01-01T00:00:00.000Z',
+    checkedAt: '2026-01-01T00:00:00.000Z',
     healed: 2,
     conflicts: 1,
   });
