@@ -1,4 +1,3 @@
-import { request } from 'undici';
 import { HoldfastError } from '../../core/errors/index.ts';
 import { lockedBy } from '../../core/log/index.ts';
 import { countSecrets, PAGE, redact } from '../../core/logging/index.ts';
@@ -75,11 +74,12 @@ function urlOf(dataDir: string): string | undefined {
 async function get(url: string, token: string | undefined, signal: AbortSignal): Promise<unknown> {
   try {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    const { statusCode, body } = await request(url, { headers, signal });
-    if (statusCode === 200) return await body.json();
-    await body.dump();
-    throw new HoldfastError('HF_ROUTER_UNREACHABLE', { reason: `it answered ${statusCode}` });
+    // Node's own fetch is undici, and loads in a tenth of the package's time.
+    const answer = await fetch(url, { headers, signal });
+    if (answer.status === 200) return await answer.json();
+    throw new HoldfastError('HF_ROUTER_UNREACHABLE', { reason: `it answered ${answer.status}` });
   } catch (error) {
+    signal.throwIfAborted();
     if (error instanceof HoldfastError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
     throw new HoldfastError('HF_ROUTER_UNREACHABLE', { reason }, { cause: error });

@@ -82,10 +82,8 @@ export class SqliteConfigStore implements ConfigStore {
     if (this.#closed) return Promise.reject(this.#error('it is closed'));
     const { dataDir, historyLimit } = this.#options;
     return this.#ask(0, () => {
-      const worker = new Worker(new URL(name, import.meta.url), {
-        workerData: { file: storeFile(dataDir), historyLimit },
-        name: 'router-store-writer',
-      });
+      const data = { file: storeFile(dataDir), historyLimit };
+      const worker = startWorker('./writer', import.meta.url, 'router-store-writer', data);
       worker.on('message', (reply: SaveReply) => this.#replied(reply));
       worker.on('error', (error) => this.#ended(worker, error.message));
       worker.on('exit', () => this.#ended(worker, 'the writer ended'));
