@@ -181,13 +181,13 @@ export const reconciler = setup({
     reading: {
       entry: { type: 'router.read_leg', params: ({ context }) => ({ intf: context.intf }) },
       on: {
-        ...busy,
-        ...unread,
         LEG_READ: [
           recovered,
           { guard: 'present', target: 'present', actions: 'found' },
           { target: 'adding', actions: 'lose' },
         ],
+        ...unread,
+        ...busy,
       },
     },
 
@@ -197,7 +197,6 @@ export const reconciler = setup({
         params: ({ context: { intf, address, lastNcid = '' } }) => ({ intf, address, ncid: lastNcid }),
       },
       on: {
-        ...busy,
         ADDED: { target: 'verifying', actions: 'trust' },
         CONFLICT: { target: 'failed', actions: 'fail' },
         PENDING: 'waiting',
@@ -206,15 +205,16 @@ export const reconciler = setup({
         UNKNOWN: { target: 'verifying', actions: 'doubt' },
         'effect.failed': { guard: 'ofAdd', target: 'verifying', actions: 'doubt' },
         'effect.lost': { guard: 'ofAdd', target: 'verifying', actions: 'doubt' },
+        ...busy,
       },
     },
 
     verifying: {
       entry: { type: 'router.read_leg', params: ({ context }) => ({ intf: context.intf }) },
       on: {
-        ...busy,
-        ...unread,
         LEG_READ: [recovered, { target: 'failed', actions: ['lose', 'fail'] }],
+        ...unread,
+        ...busy,
       },
     },
 

@@ -132,7 +132,7 @@ class Drive {
     const understood = getNextTransitions(snapshot as AnyMachineSnapshot).map(({ eventType }) => eventType);
     const candidates = handled && understood.some(Boolean) ? understood : this.#machine.events;
     const types = candidates.filter((type) => type && !type.includes('*'));
-    const type = types[Math.floor(types.length * (pick / PICKS) ** 2)];
+    const type = types[Math.floor(types.length * (pick / PICKS) ** 3)];
     if (!type) return undefined;
     if (this.#nonsense && !type.startsWith('xstate.')) return { ...fields, type } as LogEvent;
     const fitting = this.#samples.events?.filter((event) => event.type === type) ?? [];
