@@ -1,5 +1,5 @@
 import type { NetworkConfig, RouterApi, SetAnswer } from '../../core/adapters/router.ts';
-import { type HoldfastError, isCoded } from '../../core/errors/index.ts';
+import { HoldfastError, isCoded } from '../../core/errors/index.ts';
 import type { Reply } from '../../core/http/index.ts';
 import { newCorrelation } from '../../core/ids.ts';
 import type { Services } from '../../core/plugin/index.ts';
@@ -13,7 +13,10 @@ const WHO = 'holdfast';
  * The router's API for plugins of the same process: the same path as over HTTP. Control fields are dropped, so that
  * nobody here can bypass the ncid check or join somebody's transaction.
  */
-export function inProcessApi(parts: () => RouterParts, actors: Services['actors']): RouterApi {
+export function inProcessApi(
+  parts: () => RouterParts,
+  { actors, exchanges }: Pick<Services, 'actors' | 'exchanges'>,
+): RouterApi {
   return {
     async active() {
       return JSON.parse((await parts().router.active()).body) as NetworkConfig;
@@ -22,11 +25,15 @@ export function inProcessApi(parts: () => RouterParts, actors: Services['actors'
       if (signal?.aborted) return unknown('it was given up before it was posted');
       if (!actors.accepting()) return unknown('the event log cannot take the decision now');
       const writer = { request: newCorrelation(), correlation, who: WHO };
+      const giveUp = () => exchanges.fail(writer.request, new HoldfastError('HF_HTTP_STOPPING'));
+      signal?.addEventListener('abort', giveUp, { once: true });
       try {
         return answerOf(await parts().writes.set(withoutControlFields(config), writer));
       } catch (error) {
         if (!isCoded(error)) throw error;
         return isRefusal(error) ? { kind: 'refused', errors: [error.what] } : unknown(error.what);
+      } finally {
+        signal?.removeEventListener('abort', giveUp);
       }
     },
   };

@@ -20,17 +20,15 @@ export function registerCommands(context: PluginContext, token: () => string | u
     name: 'router get',
     summary: 'Shows the active network config, secrets redacted',
     example: 'holdfast router get --json | jq .interface.vlan',
-    async run(_args, _flags, { dataDir, json, print, signal }) {
+    async run(_args, _flags, { dataDir, json, print, note, signal }) {
       const running = urlOf(dataDir);
       const config = running
         ? await get(`${running}/v1/config/active`, token(), signal)
         : offline(dataDir, (reader) => JSON.parse(reader.active()?.body ?? '{}'));
       const shown = redact(config, PAGE);
-      if (json) return print(JSON.stringify(shown));
-      print(JSON.stringify(shown, null, 2));
-      print(
-        `${countSecrets(config).count} secrets redacted, read from ${running ?? 'the store (nothing runs)'}`,
-      );
+      print(json ? JSON.stringify(shown) : JSON.stringify(shown, null, 2));
+      const from = running ?? 'the store, for nothing runs here';
+      if (!json) note(`${countSecrets(config).count} secrets redacted; read from ${from}`);
     },
   });
 

@@ -79,7 +79,7 @@ export const router = definePlugin({
     for (const route of configRoutes) context.route(route);
     registerEffects(context, parts);
     registerCommands(context, token);
-    context.provide(RouterApiToken, () => inProcessApi(parts, context.services.actors));
+    context.provide(RouterApiToken, () => inProcessApi(parts, context.services));
     context.health('transaction', () => {
       const { actors, clock } = context.services;
       return transactionStatus(actors.snapshot(actorRef(CONFIG_ACTOR, CONFIG_KEY)), clock.now());
