@@ -3,7 +3,6 @@ import { askOf, ended, jobOf, judge, revertOf, settled } from './config-transact
 import * as params from './config-transaction/params.ts';
 import { type Args, UNKNOWN, versionOf } from './config-transaction/params.ts';
 import type {
-  AlertParams,
   ApplyParams,
   PublishParams,
   ReplyParams,
@@ -11,7 +10,7 @@ import type {
   TransactionEvent,
   TransactionInput,
 } from './config-transaction/shapes.ts';
-import { effect } from './effect.ts';
+import { type Alert, effect } from './effect.ts';
 
 const WINDOW_MS = 120_000;
 const RETRY_MS = 10_000;
@@ -46,7 +45,7 @@ const decide = [
   {
     guard: 'bypasses',
     target: 'applying',
-    actions: [{ type: 'router.alert', params: params.bypassed }, 'begin'],
+    actions: [{ type: 'alert.raise', params: params.bypassed }, 'begin'],
   },
   { guard: 'waits', target: 'applying', actions: 'begin' },
 ] as const;
@@ -70,14 +69,14 @@ const onFailure = [
     target: 'waiting',
     actions: [
       { type: 'http.reply', params: params.failure },
-      { type: 'router.alert', params: params.revertFailed },
+      { type: 'alert.raise', params: params.revertFailed },
       'drop',
     ],
   },
   {
     guard: isOwed,
     target: 'waiting',
-    actions: [{ type: 'router.alert', params: params.revertFailed }, 'drop'],
+    actions: [{ type: 'alert.raise', params: params.revertFailed }, 'drop'],
   },
   { guard: isAsked, target: 'idle', actions: [{ type: 'http.reply', params: params.failure }, 'drop'] },
   { target: 'idle', actions: 'drop' },
@@ -88,19 +87,19 @@ const onOvertaken = [
     guard: isAsked,
     target: 'idle',
     actions: [
-      { type: 'router.alert', params: params.storeChanged },
+      { type: 'alert.raise', params: params.storeChanged },
       { type: 'http.reply', params: params.failure },
       'adopt',
       'drop',
     ],
   },
-  { target: 'idle', actions: [{ type: 'router.alert', params: params.storeChanged }, 'adopt', 'drop'] },
+  { target: 'idle', actions: [{ type: 'alert.raise', params: params.storeChanged }, 'adopt', 'drop'] },
 ] as const;
 
 /** The store was changed behind the API's back: what it holds is what counts (R36). */
 const onLoaded = {
   guard: moved,
-  actions: [{ type: 'router.alert', params: params.storeChanged }, 'adopt'],
+  actions: [{ type: 'alert.raise', params: params.storeChanged }, 'adopt'],
 } as const;
 
 /**
@@ -122,7 +121,7 @@ export const configTransaction = setup({
     'router.apply': effect<ApplyParams>(),
     'router.load': effect(),
     'router.publish': effect<PublishParams>(),
-    'router.alert': effect<AlertParams>(),
+    'alert.raise': effect<Alert>(),
     enqueue: assign({ queue: ({ context, event }) => [...context.queue, ...askOf(event)] }),
     next: assign({ queue: ({ context }) => context.queue.slice(1) }),
     commit: assign(({ context }) => ({ queue: context.queue.slice(1), ...ended(context, 'committed') })),

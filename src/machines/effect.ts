@@ -10,3 +10,13 @@
 export function effect<P = undefined>(): (_: unknown, params: P) => void {
   return () => {};
 }
+
+/** Parameters of `alert.raise`, the effect by which any machine tells a person; core carries it out. */
+export interface Alert {
+  /** Stable id of the condition, e.g. `router.ncid_bypassed`. */
+  readonly name: string;
+  readonly severity: 'info' | 'warning' | 'critical';
+  /** One sentence for the operator, without secrets. */
+  readonly text: string;
+  readonly labels: Readonly<Record<string, string>>;
+}

@@ -1,5 +1,5 @@
 import { assign, setup } from 'xstate';
-import { effect } from './effect.ts';
+import { type Alert, effect } from './effect.ts';
 import {
   gaveUp,
   jitterOf,
@@ -12,7 +12,6 @@ import {
   vanished,
 } from './reconciler/reading.ts';
 import {
-  type Alert,
   type LegContext,
   type LegEvent,
   type LegRecovered,

@@ -3,7 +3,7 @@ import { HoldfastError } from '../errors/index.ts';
 import type { Owned, Registrations } from './registrations.ts';
 
 /** Effect types that core carries out itself; a trailing `*` stands for any rest. */
-export const BUILTIN_EFFECTS: readonly string[] = ['timer.*', 'http.reply'];
+export const BUILTIN_EFFECTS: readonly string[] = ['timer.*', 'http.reply', 'alert.raise'];
 
 /** A plugin that cannot work as declared, and why. */
 export interface Gap {

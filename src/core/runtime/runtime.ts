@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import { Bus } from '../../bus/index.ts';
-import { ActorSystem, EffectDispatcher, type EffectRegistration, recover } from '../actors/index.ts';
+import { ActorSystem, EffectDispatcher, recover } from '../actors/index.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import type { HoldfastError } from '../errors/index.ts';
-import { Exchanges, HTTP_REPLY, type Reply } from '../http/exchanges.ts';
+import { Exchanges } from '../http/exchanges.ts';
 import { newCorrelation } from '../ids.ts';
 import { lockDataDir, SqliteLog, SqliteReader } from '../log/index.ts';
 import { createLogger, type Logger } from '../logging/index.ts';
@@ -16,6 +16,7 @@ import {
 } from '../plugin/index.ts';
 import { openVault } from '../secrets/index.ts';
 import { version } from '../version.ts';
+import { builtinEffects } from './builtin-effects.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { observeActors, observeBus, observeEffects, observeFailures, observeLog } from './observe.ts';
 import { connectRoutes } from './routes.ts';
@@ -140,10 +141,11 @@ export class Runtime {
     const actors = new ActorSystem(log, clock, recovered.newest, observeFailures(bus, logger));
     for (const definition of this.registrations.actors) actors.register(definition);
     actors.restore(recovered);
+    const effects = [...builtinEffects(exchanges, bus, logger), ...this.registrations.effects];
     const dispatcher = new EffectDispatcher(
       actors,
       clock,
-      this.#handlers(exchanges),
+      new Map(effects.map((effect) => [effect.type, effect])),
       observeEffects(metrics, logger),
     );
     actors.runEffectsWith(dispatcher);
@@ -185,20 +187,6 @@ export class Runtime {
       }
     }
     return this.#stopErrors;
-  }
-
-  #handlers(exchanges: Exchanges): Map<string, EffectRegistration> {
-    const reply: EffectRegistration = {
-      type: HTTP_REPLY,
-      onRecovery: 'retry',
-      handler: ({ to, ...answer }: Reply & { to?: string }, { correlation }) => {
-        const heard = exchanges.settle(to ?? correlation, answer);
-        return { type: 'effect.done', effect: HTTP_REPLY, ...(!heard && { gone: true }) };
-      },
-    };
-    return new Map(
-      [reply, ...this.registrations.effects].map((registration) => [registration.type, registration]),
-    );
   }
 }
 

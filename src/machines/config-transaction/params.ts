@@ -1,6 +1,6 @@
+import type { Alert } from '../effect.ts';
 import { askOf, judge, type Refusal, refuse } from './judge.ts';
 import type {
-  AlertParams,
   ApplyParams,
   ConfigVersion,
   PublishParams,
@@ -91,18 +91,29 @@ export const publish = ({ context, event }: Args): PublishParams => ({
   ...(context.job?.ask && { story: context.job.ask.story ?? context.job.ask.request }),
 });
 
-export const bypassed = ({ context }: Args): AlertParams => {
+export const bypassed = ({ context }: Args): Alert => {
   const [ask] = context.queue;
-  const labels = { who: ask?.who ?? '', posted: ask?.ncid ?? 'none', current: context.active.ncid };
-  return { name: 'ncid_bypassed', labels };
+  return {
+    name: 'router.ncid_bypassed',
+    severity: 'warning',
+    text: 'A client wrote the router config with ignoreNcid: what was saved in between is overwritten.',
+    labels: { who: ask?.who ?? '', posted: ask?.ncid ?? 'none', current: context.active.ncid },
+  };
 };
 
-export const storeChanged = ({ context, event }: Args): AlertParams => ({
-  name: 'store_changed',
+export const storeChanged = ({ context, event }: Args): Alert => ({
+  name: 'router.store_changed',
+  severity: 'warning',
+  text: 'The router config was changed in its store, not through the API. What the store holds is taken.',
   labels: { expected: context.active.ncid, found: versionOf(event).ncid },
 });
 
-export const revertFailed = ({ context, event }: Args): AlertParams => {
+export const revertFailed = ({ context, event }: Args): Alert => {
   const reason = event.type === 'APPLY_FAILED' ? event.errors.join('; ') : (context.failure ?? 'unknown');
-  return { name: 'revert_failed', labels: { transID: context.pending?.transID ?? '', reason } };
+  return {
+    name: 'router.revert_failed',
+    severity: 'critical',
+    text: 'An uncommitted change of the router config could not be reverted; it is tried again.',
+    labels: { transID: context.pending?.transID ?? '', reason },
+  };
 };

@@ -126,12 +126,6 @@ export interface PublishParams {
   readonly story?: string;
 }
 
-/** Effect `router.alert`. */
-export interface AlertParams {
-  readonly name: 'ncid_bypassed' | 'store_changed' | 'revert_failed';
-  readonly labels: Readonly<Record<string, string>>;
-}
-
 /** Effect `http.reply` for one request; a queued one is answered in a later story than its own. */
 export interface ReplyParams {
   readonly to: string;

@@ -1,4 +1,5 @@
-import type { Alert, Args, LegContext, LegEvent, LegRecovered, LegSettings } from './shapes.ts';
+import type { Alert } from '../effect.ts';
+import type { Args, LegContext, LegEvent, LegRecovered, LegSettings } from './shapes.ts';
 
 /** What the reconciler reads out of events and context: pure functions, without the statechart. */
 

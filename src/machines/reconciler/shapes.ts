@@ -38,14 +38,6 @@ export interface LegRecovered {
   readonly heardAt?: number;
 }
 
-/** Effect `alert.raise`. */
-export interface Alert {
-  readonly name: string;
-  readonly severity: 'info' | 'warning' | 'critical';
-  readonly text: string;
-  readonly labels: Readonly<Record<string, string>>;
-}
-
 export interface LegContext extends LegSettings {
   /** What the leg still owes to an event: a reading of its own, or the second look after one. */
   readonly owes?: 'read' | 'look' | undefined;

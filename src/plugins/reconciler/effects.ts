@@ -51,9 +51,9 @@ export function registerEffects(context: PluginContext, gatherMs: number, random
 
   context.effect<LegAddress & { ncid: string }>(
     'router.add_address',
-    async ({ ncid, ...leg }, { correlation, signal }) => {
+    async ({ ncid, ...leg }, { correlation, cause, signal }) => {
       const { poster, metrics } = parts();
-      const posted = await poster.add({ leg, ncid, correlation, signal });
+      const posted = await poster.add({ leg, ncid, correlation, cause, signal });
       metrics.tried(leg.intf, posted.answer.kind);
       return outcome(answerOf(posted));
     },
@@ -71,14 +71,6 @@ export function registerEffects(context: PluginContext, gatherMs: number, random
         logger.info({ ...leg, ...(latencyMs !== undefined && { ms: latencyMs }) }, 'leg.healed');
       }
       if (leg.alerted) bus.publish(alertRaised, recoveredAlert(leg), { correlation, cause });
-    },
-    { onRecovery: 'retry' },
-  );
-
-  context.effect<AlertRaised>(
-    'alert.raise',
-    (alert, { cause, correlation }) => {
-      context.services.bus.publish(alertRaised, alert, { correlation, cause });
     },
     { onRecovery: 'retry' },
   );

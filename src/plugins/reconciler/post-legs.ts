@@ -8,6 +8,8 @@ export interface Wish {
   readonly leg: LegAddress;
   readonly ncid: string;
   readonly correlation: string;
+  /** The record that asked. */
+  readonly cause?: number;
   readonly signal: AbortSignal;
 }
 
@@ -57,7 +59,7 @@ export class LegPoster {
   }
 
   async #post(ncid: string, wishes: readonly Wish[]): Promise<Posted> {
-    const [{ correlation, signal }] = wishes as [Wish];
+    const [{ correlation, cause, signal }] = wishes as [Wish];
     const { api, random } = this.#parts;
     const jitter = Math.round(random() * 1_000) / 1_000;
     const config = await this.reader.withNcid(ncid, signal);
@@ -67,7 +69,7 @@ export class LegPoster {
     const posted = added.map(({ intf, address }) => `${intf} ${address}`);
     // The legs are there already: the reading that follows will see them.
     if (added.length === 0) return { answer: { kind: 'applied', ncid }, posted, jitter };
-    const answer = await Promise.race([api().set(body, correlation, signal), givenUp(signal)]);
+    const answer = await Promise.race([api().set(body, correlation, signal, cause), givenUp(signal)]);
     return { answer, posted, jitter };
   }
 }

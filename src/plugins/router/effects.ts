@@ -1,26 +1,10 @@
-import { type AlertRaised, alertRaised } from '../../core/adapters/alerts.ts';
 import { routerChannels } from '../../core/adapters/router.ts';
 import type { PluginContext } from '../../core/plugin/index.ts';
-import type { AlertParams, ApplyParams, PublishParams } from '../../machines/config-transaction/shapes.ts';
+import type { ApplyParams, PublishParams } from '../../machines/config-transaction/shapes.ts';
 import type { RouterParts } from './routes/http.ts';
 
 /** An apply of a real daemon takes up to 8 s and more; beyond this the machine reads the store to learn what stands. */
 const APPLY_DEADLINE_MS = 300_000;
-
-const ALERTS: Readonly<Record<AlertParams['name'], Pick<AlertRaised, 'severity' | 'text'>>> = {
-  ncid_bypassed: {
-    severity: 'warning',
-    text: 'A client wrote the router config with ignoreNcid: what was saved in between is overwritten.',
-  },
-  store_changed: {
-    severity: 'warning',
-    text: 'The router config was changed in its store, not through the API. What the store holds is taken.',
-  },
-  revert_failed: {
-    severity: 'critical',
-    text: 'An uncommitted change of the router config could not be reverted; it is tried again.',
-  },
-};
 
 /** The effects that the machine `config-transaction` asks for. */
 export function registerEffects(context: PluginContext, parts: () => RouterParts): void {
@@ -46,16 +30,5 @@ export function registerEffects(context: PluginContext, parts: () => RouterParts
       bus.publish(routerChannels.changeApplied, change, meta);
     },
     { onRecovery: 'retry', adapter: 'bus' },
-  );
-
-  context.effect<AlertParams>(
-    'router.alert',
-    ({ name, labels }, { cause, correlation }) => {
-      const { bus, logger } = context.services;
-      logger.warn({ correlation, ...labels }, `router.${name}`);
-      const alert = { name: `router.${name}`, ...ALERTS[name], labels: { ...labels } };
-      bus.publish(alertRaised, alert, { correlation, cause });
-    },
-    { onRecovery: 'retry', adapter: 'alerts' },
   );
 }
