@@ -22,8 +22,9 @@ export interface RouterApi {
    * check.
    *
    * @param correlation the story this write belongs to, so that the embedded router's records join it
+   * @param cause the seq of the record that asked for the write, when one did
    */
-  set(config: NetworkConfig, correlation: string, signal?: AbortSignal): Promise<SetAnswer>;
+  set(config: NetworkConfig, correlation: string, signal?: AbortSignal, cause?: number): Promise<SetAnswer>;
 }
 
 /** Provided by the router plugin that is enabled. */

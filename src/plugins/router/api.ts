@@ -21,10 +21,10 @@ export function inProcessApi(
     async active() {
       return JSON.parse((await parts().router.active()).body) as NetworkConfig;
     },
-    async set(config, correlation, signal) {
+    async set(config, correlation, signal, cause) {
       if (signal?.aborted) return unknown('it was given up before it was posted');
       if (!actors.accepting()) return unknown('the event log cannot take the decision now');
-      const writer = { request: newCorrelation(), correlation, who: WHO };
+      const writer = { request: newCorrelation(), correlation, cause, who: WHO };
       const giveUp = () => exchanges.fail(writer.request, new HoldfastError('HF_HTTP_STOPPING'));
       signal?.addEventListener('abort', giveUp, { once: true });
       try {

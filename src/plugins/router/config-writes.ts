@@ -12,6 +12,8 @@ export interface Writer {
   readonly request: string;
   /** The story the records join; mostly the request's own. */
   readonly correlation: string;
+  /** The record that asked for it, when one did. */
+  readonly cause?: number | undefined;
   /** For people. */
   readonly who: string;
 }
@@ -44,7 +46,7 @@ export class ConfigWrites {
    * @throws HF_ROUTER_REQUEST_INVALID, HF_ROUTER_CONFIG_INVALID nothing was published
    * @throws HF_LOG_WRITE the decision cannot be recorded now; HF_HTTP_TIMEOUT it was not made in time
    */
-  async set(body: unknown, { request, correlation, who }: Writer): Promise<Reply> {
+  async set(body: unknown, { request, correlation, cause, who }: Writer): Promise<Reply> {
     const { config, ...control } = parseRequest(body);
     const sealed = config && this.#configs.seal(config);
     const before = config && JSON.parse((await this.#router.active()).body);
@@ -57,7 +59,11 @@ export class ConfigWrites {
       ...(sealed && { fingerprint: sealed.fingerprint }),
       ...(changed && { changed }),
     };
-    this.#bus.publish(setRequested, payload, { correlation, ...(sealed && { blobs: sealed.blobs }) });
+    this.#bus.publish(setRequested, payload, {
+      correlation,
+      ...(cause !== undefined && { cause }),
+      ...(sealed && { blobs: sealed.blobs }),
+    });
     return reply;
   }
 

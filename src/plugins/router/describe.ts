@@ -1,20 +1,23 @@
-import type { LogRecord } from '../../core/log/index.ts';
-import type { TransactionEvent } from '../../machines/config-transaction/shapes.ts';
+import type { LogEvent, LogRecord } from '../../core/log/index.ts';
+import type { ReplyParams, TransactionEvent } from '../../machines/config-transaction/shapes.ts';
 
 const OPS = { append: 'appends', commit: 'commits', revert: 'reverts' } as const;
 
 /** A record of the config actor in an operator's words, for `holdfast log`. */
 export function describeConfigRecord(record: LogRecord): string | undefined {
-  const event = record.event as unknown as TransactionEvent | { type: string; effect?: string };
-  if (!isKnown(event)) return event.type === 'effect.done' ? '' : undefined;
+  if (record.event.type === 'effect.done')
+    return record.event.gone ? 'nobody waits for the answer any more' : '';
+  const event = known(record.event);
+  if (!event) return undefined;
   switch (event.type) {
     case 'SET': {
       const { who, op, transID, changed = [] } = event;
       const what = op ? `${OPS[op]} ${transID}` : 'saves';
-      return `${who} ${what}${op && op !== 'append' ? '' : `: ${listed(changed) || 'nothing changed'}`}`;
+      const paths = op === 'commit' || op === 'revert' ? '' : `: ${listed(changed) || 'nothing changed'}`;
+      return `${who} ${what}${paths}${refusalOf(record, event.request)}`;
     }
     case 'APPLY_CURRENT':
-      return `${event.who} reapplies the current config`;
+      return `${event.who} reapplies the current config${refusalOf(record, event.request)}`;
     case 'LOADED':
       return record.ignored ? '' : `store holds ${short(event.ncid)}`;
     case 'APPLIED':
@@ -40,8 +43,18 @@ const KNOWN: ReadonlySet<string> = new Set<TransactionEvent['type']>([
   'effect.lost',
 ]);
 
-function isKnown(event: { type: string }): event is TransactionEvent {
-  return KNOWN.has(event.type);
+function known(event: LogEvent): TransactionEvent | undefined {
+  return KNOWN.has(event.type) ? (event as unknown as TransactionEvent) : undefined;
+}
+
+/** Why the request was turned away at once, when it was. */
+function refusalOf({ effects }: LogRecord, request: string): string {
+  for (const { type, params } of effects) {
+    if (type !== 'http.reply') continue;
+    const { to, status, body } = params as unknown as ReplyParams;
+    if (to === request && status !== 200) return ` (refused: ${body.errors.join('; ')})`;
+  }
+  return '';
 }
 
 function listed(items: readonly string[]): string {

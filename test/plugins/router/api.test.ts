@@ -51,13 +51,18 @@ test('[R3] a write joins the story it belongs to, and two at once in one story g
   const { rig, api } = await start(t);
   const story = newCorrelation();
   const config = await api.active();
-  const answers = await Promise.all([api.set(config, story), api.set(config, story)]);
+  const answers = await Promise.all([api.set(config, story, undefined, 1), api.set(config, story)]);
   t.deepEqual(answers.map(({ kind }) => kind).toSorted(), ['applied', 'conflict']);
   await rig.settled();
   const records = (await rig.records()).filter(({ correlation }) => correlation === story);
   t.deepEqual(
     records.filter(({ event }) => event.type !== 'effect.done').map(({ event }) => event.type),
     ['SET', 'SET', 'APPLIED'],
+  );
+  t.deepEqual(
+    records.slice(0, 2).map(({ cause }) => cause),
+    [1, undefined],
+    'the record that asked for the write is its cause',
   );
 });
 
