@@ -59,10 +59,8 @@ test('[R3] of two stores on one file that race, one wins each ncid', async (t) =
   const [a, b] = [await open(t, dataDir), await open(t, dataDir)];
   await a.save(write('n0', undefined));
   for (let i = 1; i <= 20; i += 1) {
-    const saved = await Promise.all([
-      a.save(write(`a${i}`, (await a.active())?.ncid)),
-      b.save(write(`b${i}`, (await b.active())?.ncid)),
-    ]);
+    const expected = (await a.active())?.ncid;
+    const saved = await Promise.all([a.save(write(`a${i}`, expected)), b.save(write(`b${i}`, expected))]);
     t.deepEqual(saved.toSorted(), [false, true]);
     t.is((await a.active())?.ncid, saved[0] ? `a${i}` : `b${i}`);
     t.deepEqual(await a.active(), await b.active());
