@@ -250,17 +250,17 @@ export class ActorSystem {
     };
   }
 
-  #append({ definition }: Type, record: LogRecord, blobs?: Blobs): LogRecord {
+  #append({ definition }: Type, decided: LogRecord, blobs?: Blobs): LogRecord {
     const { durability = 'sync' } = definition;
-    const how = typeof durability === 'function' ? durability(record) : durability;
+    const how = typeof durability === 'function' ? durability(decided) : durability;
+    const record: LogRecord = how === 'batched' ? { ...decided, batched: true } : decided;
     this.#log.append(record, { durability: how, blobs });
     this.#dirty.add(record.actor);
     if (blobs) this.#blobHolders.add(record.actor);
-    if (record.failed) this.#onFailure(record);
-    if (record.effects.length > 0) {
-      if (how === 'batched') this.#runner?.run(record);
-      else this.#undurable.push(record);
-    }
+    if (record.failed !== undefined) this.#onFailure(record);
+    if (record.effects.length === 0) return record;
+    if (record.batched) this.#runner?.run(record);
+    else this.#undurable.push(record);
     return record;
   }
 

@@ -46,6 +46,8 @@ export interface LogRecord {
   readonly stale?: true;
   /** The machine threw; the state is as before. */
   readonly failed?: string;
+  /** Its effects ran as soon as it was queued: a crash could have lost it after them. */
+  readonly batched?: true;
   readonly effects: readonly EffectRequest[];
   readonly correlation: string;
   /** The seq of the record that led to this one. */
@@ -76,6 +78,7 @@ export const logRecordSchema = z.strictObject({
   ignored: z.literal(true).optional(),
   stale: z.literal(true).optional(),
   failed: z.string().optional(),
+  batched: z.literal(true).optional(),
   effects: z.array(z.strictObject({ type: z.string(), params: json.optional() })),
   correlation: z.string().min(1).max(128),
   cause: z.int().positive().optional(),

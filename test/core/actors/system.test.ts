@@ -1,6 +1,7 @@
 import test from 'ava';
 import type { EffectRegistration } from '../../../src/core/actors/index.ts';
 import { HoldfastError } from '../../../src/core/errors/index.ts';
+import type { LogRecord } from '../../../src/core/log/index.ts';
 import { openBench } from '../../support/actors.ts';
 import { door } from '../../support/door.ts';
 import { tempDir } from '../../support/temp.ts';
@@ -214,4 +215,31 @@ test('[C5] a log written by another version of a machine is refused unless the d
   await first.settled();
   await first.close();
   t.throws(() => openBench(dir, [{ ...door, version: 2 }]), { code: 'HF_MACHINE_VERSION' });
+});
+
+test("[C2] a batched actor's effects run as soon as the record is queued, and the record says so", async (t) => {
+  const batched = {
+    ...door,
+    durability: (record: LogRecord) => (record.event.type === 'KNOCK' ? 'batched' : 'sync'),
+  } as const;
+  const seen: (readonly [string, boolean])[] = [];
+  const bench = openBench(
+    tempDir(t),
+    [batched],
+    effects({
+      'bell.ring': (_, { cause }) => void seen.push(['bell', bench.log.status().durableSeq >= cause]),
+      'lamp.on': (_, { cause }) => void seen.push(['lamp', bench.log.status().durableSeq >= cause]),
+    }),
+  );
+  bench.actors.send('test.door/front', { type: 'KNOCK' });
+  t.deepEqual(seen, [['bell', false]]);
+  bench.actors.send('test.door/front', { type: 'OPEN', by: 'ann' });
+  await bench.settled();
+  t.deepEqual(seen.at(-1), ['lamp', true], 'refusals and key changes of the same actor may still be sync');
+  const marked = (await bench.records()).filter((record) => record.batched);
+  t.deepEqual(
+    marked.map((record) => record.event.type),
+    ['KNOCK'],
+  );
+  await bench.close();
 });
