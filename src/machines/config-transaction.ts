@@ -12,9 +12,17 @@ import type {
 } from './config-transaction/shapes.ts';
 import { type Alert, effect } from './effect.ts';
 
-const WINDOW_MS = 120_000;
-const RETRY_MS = 10_000;
-const QUEUE_LIMIT = 64;
+type Settings = Required<TransactionInput>;
+const DEFAULTS: Settings = { windowMs: 120_000, retryMs: 10_000, queueLimit: 64 };
+
+/** The given settings, and the known ones where one is left out or makes no sense. */
+const settings = ({ windowMs, retryMs, queueLimit }: TransactionInput, known: Settings): Settings => ({
+  windowMs: isPositive(windowMs) ? windowMs : known.windowMs,
+  retryMs: isPositive(retryMs) ? retryMs : known.retryMs,
+  queueLimit: isPositive(queueLimit) ? queueLimit : known.queueLimit,
+});
+const isPositive = (value: number | undefined): value is number =>
+  Number.isFinite(value) && Number(value) > 0;
 
 const isApply = ({ event }: Args): boolean => 'effect' in event && event.effect === 'router.apply';
 const isAsked = ({ context }: Args): boolean => context.job?.ask !== undefined;
@@ -122,6 +130,7 @@ export const configTransaction = setup({
     'router.load': effect(),
     'router.publish': effect<PublishParams>(),
     'alert.raise': effect<Alert>(),
+    configure: assign(({ context, event }) => (event.type === 'CONFIGURE' ? settings(event, context) : {})),
     enqueue: assign({ queue: ({ context, event }) => [...context.queue, ...askOf(event)] }),
     next: assign({ queue: ({ context }) => context.queue.slice(1) }),
     commit: assign(({ context }) => ({ queue: context.queue.slice(1), ...ended(context, 'committed') })),
@@ -169,9 +178,7 @@ export const configTransaction = setup({
 }).createMachine({
   id: 'config-transaction',
   context: ({ input }) => ({
-    windowMs: input?.windowMs ?? WINDOW_MS,
-    retryMs: input?.retryMs ?? RETRY_MS,
-    queueLimit: input?.queueLimit ?? QUEUE_LIMIT,
+    ...settings(input ?? {}, DEFAULTS),
     active: UNKNOWN,
     queue: [],
     used: [],
@@ -183,6 +190,7 @@ export const configTransaction = setup({
       { guard: 'full', actions: { type: 'http.reply', params: params.busy } },
       { actions: 'enqueue' },
     ],
+    CONFIGURE: { actions: 'configure' },
   },
   states: {
     transaction: {

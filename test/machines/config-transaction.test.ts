@@ -482,3 +482,12 @@ test('[R10] the memory of used transIDs is bounded', (t) => {
 test('[C3] the context factory works without input', (t) => {
   t.notThrows(() => new MachineStepper(configTransaction).initial());
 });
+
+test('[R6] settings may change at a start; an open window stays as long as it was, nonsense changes nothing', (t) => {
+  const configure = { type: 'CONFIGURE', windowMs: 30_000, retryMs: 1_000, queueLimit: 8 };
+  const open = after([...pending, configure]);
+  t.deepEqual(open.effects, []);
+  t.like(open.context, { windowMs: 30_000, retryMs: 1_000, queueLimit: 8 });
+  const nonsense = after([...ready, { type: 'CONFIGURE', windowMs: -1 }]);
+  t.like(nonsense.context, { windowMs: 120_000, retryMs: 10_000, queueLimit: 64 });
+});

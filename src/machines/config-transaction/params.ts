@@ -68,19 +68,19 @@ export const failure = ({ context, event }: Args): ReplyParams => {
 // The other effects' parameters.
 
 export const apply = ({ context }: Args): ApplyParams => {
-  const { op, before, fingerprint, transID, ask } = context.job ?? {
+  const { op, before, fingerprint, transID, ask, late } = context.job ?? {
     op: 'reapply' as const,
     before: context.active,
     fingerprint: context.active.fingerprint,
   };
-  const who = ask?.who ?? context.pending?.who ?? '';
   return {
     op,
     expected: before.ncid,
     before: before.fingerprint,
     fingerprint,
     ...(transID !== undefined && { transID }),
-    who,
+    // Nobody asks for the revert of a window that ran out.
+    who: ask && !late ? ask.who : 'holdfast',
   };
 };
 

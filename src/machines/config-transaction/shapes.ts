@@ -92,6 +92,8 @@ export type TransactionEvent =
       readonly story?: string;
       readonly who: string;
     }
+  /** The operator's settings are other ones than the actor was started with. */
+  | ({ readonly type: 'CONFIGURE' } & Required<TransactionInput>)
   /** What the store holds: told at start, and asked for when an apply ended without an answer. */
   | ({ readonly type: 'LOADED'; readonly origin?: string } & ConfigVersion)
   | ({ readonly type: 'APPLIED'; readonly reapplied: readonly string[] } & ConfigVersion)

@@ -18,6 +18,8 @@ export function describeConfigRecord(record: LogRecord): string | undefined {
     }
     case 'APPLY_CURRENT':
       return `${event.who} reapplies the current config${refusalOf(record, event.request)}`;
+    case 'CONFIGURE':
+      return undefined;
     case 'LOADED':
       return record.ignored ? '' : `store holds ${short(event.ncid)}`;
     case 'APPLIED':
@@ -35,6 +37,7 @@ export function describeConfigRecord(record: LogRecord): string | undefined {
 const KNOWN: ReadonlySet<string> = new Set<TransactionEvent['type']>([
   'SET',
   'APPLY_CURRENT',
+  'CONFIGURE',
   'LOADED',
   'APPLIED',
   'APPLY_FAILED',

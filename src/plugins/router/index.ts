@@ -10,6 +10,7 @@ import { defineActor } from '../../core/actors/index.ts';
 import { alertRaised } from '../../core/adapters/alerts.ts';
 import { RouterApiToken } from '../../core/adapters/router.ts';
 import { actorRef } from '../../core/ids.ts';
+import { isObject, jsonEqual } from '../../core/json.ts';
 import { definePlugin, type Services } from '../../core/plugin/index.ts';
 import { readTokenFile } from '../../core/secrets/index.ts';
 import { configTransaction } from '../../machines/config-transaction.ts';
@@ -24,7 +25,14 @@ import { MemoryKernel } from './kernel/memory.ts';
 import { type RouterParts, routerErrorBody, routerRoutes } from './routes/http.ts';
 import { SealedConfigs } from './sealed-configs.ts';
 import { SqliteConfigStore } from './store/sqlite-config-store.ts';
-import { CONFIG_ACTOR, CONFIG_KEY, configRoutes, storeLoaded } from './topics.ts';
+import {
+  CONFIG_ACTOR,
+  CONFIG_KEY,
+  configRoutes,
+  settingsChanged,
+  storeLoaded,
+  type TransactionSettings,
+} from './topics.ts';
 import { transactionStatus } from './transaction-status.ts';
 
 const options = z.strictObject({
@@ -58,6 +66,7 @@ export const router = definePlugin({
   provides: [RouterApiToken],
   register(context, settings) {
     const { port, host, allowedHosts, tokenFile, bodyLimit, windowMs, retryMs, queueLimit } = settings;
+    const transactions: TransactionSettings = { windowMs, retryMs, queueLimit };
     let store: SqliteConfigStore | undefined;
     let started: RouterParts | undefined;
     const parts = (): RouterParts => {
@@ -72,7 +81,7 @@ export const router = definePlugin({
         type: CONFIG_ACTOR,
         machine: configTransaction,
         version: 1,
-        input: () => ({ windowMs, retryMs, queueLimit }),
+        input: () => transactions,
         describe: describeConfigRecord,
       }),
     );
@@ -107,6 +116,9 @@ export const router = definePlugin({
       const box = new EmbeddedRouter({ store, configs, vault, kernel: new MemoryKernel() });
       started = { router: box, writes: new ConfigWrites(services, box, configs, settings.replyTimeoutMs) };
       await setUpKernel(box, services, signal);
+      const known = services.actors.snapshot(actorRef(CONFIG_ACTOR, CONFIG_KEY))?.context;
+      if (isObject(known) && !jsonEqual({ ...known, ...transactions }, known))
+        bus.publish(settingsChanged, transactions);
       const { event, blobs } = await box.load();
       logger.info({ ncid: event.ncid, origin }, 'router.config_loaded');
       const { ncid, fingerprint } = event;

@@ -45,6 +45,17 @@ export const storeLoaded: Topic<z.infer<typeof loaded>> = defineTopic(
   'The config store was read at start.',
 );
 
+const settings = z.object({ windowMs: z.number(), retryMs: z.number(), queueLimit: z.number() });
+
+/** What an operator may set of the config actor; times are milliseconds. */
+export type TransactionSettings = z.infer<typeof settings>;
+
+export const settingsChanged: Topic<TransactionSettings> = defineTopic(
+  'router.settings_changed',
+  settings,
+  'The configured times and limits of config transactions are other ones than at the last start.',
+);
+
 /** The story, where the request is not its beginning. */
 function storyOf({ correlation, payload }: Envelope<{ request: string }>): { story?: string } {
   return correlation === payload.request ? {} : { story: correlation };
@@ -57,6 +68,9 @@ export const configRoutes: readonly Route<never>[] = [
   ]),
   defineRoute(applyRequested, CONFIG_ACTOR, (envelope) => [
     { key: CONFIG_KEY, event: { type: 'APPLY_CURRENT', ...storyOf(envelope), ...envelope.payload } },
+  ]),
+  defineRoute(settingsChanged, CONFIG_ACTOR, ({ payload }) => [
+    { key: CONFIG_KEY, event: { type: 'CONFIGURE', ...payload } },
   ]),
   defineRoute(storeLoaded, CONFIG_ACTOR, ({ payload }) => [
     { key: CONFIG_KEY, event: { type: 'LOADED', ...payload } },

@@ -147,6 +147,26 @@ for (const [when, down] of [
   });
 }
 
+test('[R6] a window that is configured anew counts from the next start, for the next transaction', async (t) => {
+  const clock = new VirtualClock();
+  const first = await Rig.start(t, { clock });
+  await first.set(changed(await first.active()), append('t1'));
+  await first.settled();
+  await first.runtime.stop('test');
+
+  const second = await Rig.start(t, { clock, dataDir: first.dataDir, options: { windowMs: 30_000 } });
+  await second.pass(119_000);
+  t.is(second.actor().context.pending?.transID, 't1', 'an open window stays as long as it was');
+  await second.pass(1_000);
+  const before = await second.active();
+  await second.set(changed(before), append('t2'));
+  await second.settled();
+  await second.pass(30_000);
+  t.deepEqual(withoutNcid(await second.active()), withoutNcid(before));
+  t.is((await second.history())[0].who, 'holdfast', 'nobody asked for the revert');
+  t.is(second.divergence(), undefined);
+});
+
 test('[R9] a lost store is filled again with what the log last knew to be active', async (t) => {
   const first = await Rig.start(t);
   const next = changed(await first.active());
