@@ -1,5 +1,5 @@
 import type { LogEvent, LogRecord } from '../../core/log/index.ts';
-import type { ReplyParams, TransactionEvent } from '../../machines/config-transaction/shapes.ts';
+import type { ApplyParams, ReplyParams, TransactionEvent } from '../../machines/config-transaction/shapes.ts';
 
 const OPS = { append: 'appends', commit: 'commits', revert: 'reverts' } as const;
 
@@ -7,6 +7,7 @@ const OPS = { append: 'appends', commit: 'commits', revert: 'reverts' } as const
 export function describeConfigRecord(record: LogRecord): string | undefined {
   if (record.event.type === 'effect.done')
     return record.event.gone ? 'nobody waits for the answer any more' : '';
+  if (record.event.type.startsWith('xstate.after.window.')) return windowOver(record);
   const event = known(record.event);
   if (!event) return undefined;
   switch (event.type) {
@@ -48,6 +49,14 @@ const KNOWN: ReadonlySet<string> = new Set<TransactionEvent['type']>([
 
 function known(event: LogEvent): TransactionEvent | undefined {
   return KNOWN.has(event.type) ? (event as unknown as TransactionEvent) : undefined;
+}
+
+/** The timer that ends an uncommitted transaction. It reverts at once, unless another apply is still running. */
+function windowOver({ effects }: LogRecord): string {
+  const apply = effects.find(({ type }) => type === 'router.apply')?.params as ApplyParams | undefined;
+  return apply
+    ? `window of ${apply.transID} ran out, reverts`
+    : 'window ran out, reverts after the running apply';
 }
 
 /** Why the request was turned away at once, when it was. */
