@@ -63,6 +63,10 @@ export function buildProgram(
     })
     .addHelpText('afterAll', `\n${EXIT_CODES}`);
   for (const { heading, command } of listed) add(program, heading, command, run);
+  for (const group of program.commands.filter(({ commands }) => commands.length > 0)) {
+    const inside = group.commands.map((command) => command.name()).join(', ');
+    group.description(group.description() || (GROUPS[group.name()] ?? inside));
+  }
   if (remark !== undefined) program.addHelpText('after', `\n${remark}`);
   program.addHelpText('after', '\nExample:\n  $ holdfast log tail --data-dir .holdfast');
   return program;
@@ -77,7 +81,6 @@ function add(program: Command, heading: string, definition: CommandDefinition, r
     command = existing ?? command.command(word);
     if (existing) continue;
     if (depth === 0) command.helpGroup(heading);
-    if (depth < words.length - 1) command.description(GROUPS[word] ?? `commands of ${word}`);
   }
   command.description(definition.summary).addHelpText('after', `\nExample:\n  $ ${definition.example}`);
   for (const parameter of parameters) command.argument(parameter);

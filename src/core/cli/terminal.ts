@@ -33,6 +33,7 @@ export interface Terminal {
 export function processTerminal(): Terminal {
   const { stdout, stderr } = process;
   const closed = new AbortController();
+  let passing = '';
   for (const stream of [stdout, stderr]) {
     // Without a listener, a reader that went away would end the process with a stack trace.
     stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -47,12 +48,13 @@ export function processTerminal(): Terminal {
     err: (text) => void stderr.write(text),
     interactive: stdout.isTTY === true,
     get columns() {
-      return Math.max(stdout.columns ?? COLUMNS, NARROWEST);
+      return Math.max(stdout.columns || COLUMNS, NARROWEST); // a pseudo-terminal may say 0
     },
     paint: (format, text) => styleText(format, text, { stream: stdout }),
     paintError: (format, text) => styleText(format, text, { stream: stderr }),
     progress: (text) => {
-      if (stderr.isTTY) stderr.write(`\r\u001b[K${text}`);
+      if (stderr.isTTY && text !== passing) stderr.write(`\r\u001b[K${text}`);
+      passing = text;
     },
     closed: closed.signal,
   };

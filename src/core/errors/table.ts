@@ -369,6 +369,11 @@ export const errorTable = {
   // Command line
   HF_CLI_USAGE: entry(400, '{reason}', 'See `holdfast {command} --help`.'),
   HF_CLI_COMMAND: entry(400, '{reason}', 'See `holdfast --help` for the commands.'),
+  HF_CLI_DATA_DIR: entry(
+    500,
+    'The data folder {dir} cannot be made: {reason}.',
+    'Name a folder that can be made with --data-dir, or mend the rights of the one above it.',
+  ),
   HF_CLI_NOT_RUNNING: entry(
     503,
     'No Holdfast runs on data folder {dir}.',

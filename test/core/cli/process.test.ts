@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import test from 'ava';
@@ -126,6 +126,17 @@ test.serial(
     t.is(new Set(stories).size, 1, 'one story');
   },
 );
+
+test.serial('[C14] a data folder that cannot be made is a coded error that names it, at once', async (t) => {
+  const file = join(tempDir(t), 'file');
+  writeFileSync(file, '');
+  for (const dir of [file, join(file, 'below'), '/proc/none/below']) {
+    const { code, err } = await holdfast(t, dir, 'start').ended;
+    t.is(code, 2);
+    t.true(err.startsWith(`HF_CLI_DATA_DIR\n  The data folder ${dir} cannot be made: `), err);
+    t.notRegex(err, /\n\s+at /);
+  }
+});
 
 /** A folder with a configuration of its own: the console, and a plugin that makes trouble. */
 function troubled(t: ExecutionContext, trouble: string): { cwd: string; runtime: Spawned } {

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isCoded } from '../../errors/index.ts';
 import type { Runtime } from '../../runtime/index.ts';
 import type { CommandContext, CommandDefinition } from '../command.ts';
+import { makeDataFolder } from '../data-folder.ts';
 import { FAILED, OK } from '../failure.ts';
 
 /** A stop that hangs after a fault of ours is cut off: what it would save is in the log already. */
@@ -31,6 +32,7 @@ export const start: CommandDefinition = {
     const began = performance.now();
     const logger = createLogger();
     const { dataDir, signal } = context;
+    makeDataFolder(dataDir);
     const runtime = createRuntime({ plugins, dataDir, logger, ...(lingerMs !== undefined && { lingerMs }) });
     const ended = endOf(signal);
     // The runtime's own timers keep no process alive, and a plugin need not listen.

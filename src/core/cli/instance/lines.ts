@@ -8,7 +8,7 @@ const HEADLINES: Readonly<Record<Instance['state'], readonly [text: string, colo
   degraded: ['Holdfast runs, degraded: a part of it has failed.', 'yellow'],
   failing: ['Holdfast runs, but can decide nothing: its log takes no records.', 'red'],
   starting: ['Holdfast is starting, or has just been asked to stop.', 'yellow'],
-  unreachable: ['Holdfast runs, but cannot be asked how it is.', 'red'],
+  unreachable: ['Holdfast cannot be asked how it is.', 'red'],
   stopped: ['Holdfast does not run here.', 'red'],
 };
 

@@ -18,7 +18,7 @@ export interface Instance {
   /**
    * - `ok`, `degraded`, `failing`: it runs, in its own words.
    * - `starting`: the folder is taken, and nobody has said yet where to ask.
-   * - `unreachable`: the folder is taken, and the health page does not answer.
+   * - `unreachable`: the folder is taken, and the health page does not answer; or it cannot be looked into.
    * - `stopped`: nothing runs.
    */
   readonly state: 'ok' | 'degraded' | 'failing' | 'starting' | 'unreachable' | 'stopped';
@@ -42,7 +42,13 @@ export interface Instance {
 
 /** Looks at a data folder. Never throws for what it finds there: that is the answer. */
 export async function lookAt(dataDir: string, now: number, signal: AbortSignal): Promise<Instance> {
-  const pid = lockedBy(dataDir);
+  let pid: number | undefined;
+  try {
+    pid = lockedBy(dataDir);
+  } catch (error) {
+    const reason = `the folder cannot be looked into (${error instanceof Error ? error.message : error})`;
+    return { state: 'unreachable', running: false, dataDir, reason };
+  }
   if (pid === undefined)
     return { state: 'stopped', running: false, dataDir, ...(await readLastRun(dataDir, now)) };
   const file = readRuntimeFile(dataDir);

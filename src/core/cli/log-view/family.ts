@@ -43,26 +43,31 @@ export async function familyOf(log: SqliteReader, seq: number): Promise<Family> 
   const asked: Asked[] = [];
   for (const [index, effect] of record.effects.entries()) {
     const id = effectId(seq, index);
-    asked.push({ id, effect, fate: await fateOf(log, record, id, effect) });
+    const outcome = children.find((child) => child.outcome === id && !child.stale);
+    const fate: Fate = outcome
+      ? { kind: 'outcome', record: outcome }
+      : await fateWithout(log, record, effect);
+    asked.push({ id, effect, fate });
   }
   return { record, cause, asked, children };
 }
 
-async function fateOf(
+/** What became of an effect that has no outcome. */
+async function fateWithout(
   log: SqliteReader,
   { seq, actor }: LogRecord,
-  id: string,
-  effect: EffectRequest,
+  { type, params }: EffectRequest,
 ): Promise<Fate> {
-  if (effect.type === TIMER_CANCEL) return { kind: 'done' };
-  const timer = effect.type === TIMER_START ? (effect.params as unknown as TimerStart).timer : undefined;
+  if (type === TIMER_CANCEL) return { kind: 'done' };
+  if (type !== TIMER_START) return { kind: 'open' };
+  const { timer } = params as unknown as TimerStart;
   for await (const record of log.read({ from: seq + 1, actor })) {
-    if (record.outcome === id && !record.stale) return { kind: 'outcome', record };
-    const replaced = record.effects.some(
-      ({ type, params }) =>
-        (type === TIMER_CANCEL || type === TIMER_START) && (params as { timer: string }).timer === timer,
+    const ends = record.effects.some(
+      (effect) =>
+        (effect.type === TIMER_CANCEL || effect.type === TIMER_START) &&
+        (effect.params as { timer: string }).timer === timer,
     );
-    if (timer !== undefined && replaced) return { kind: 'cancelled', record };
+    if (ends) return { kind: 'cancelled', record };
   }
   return { kind: 'open' };
 }
