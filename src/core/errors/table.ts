@@ -374,11 +374,6 @@ export const errorTable = {
     'The data folder {dir} cannot be made: {reason}.',
     'Name a folder that can be made with --data-dir, or mend the rights of the one above it.',
   ),
-  HF_CLI_NOT_RUNNING: entry(
-    503,
-    'No Holdfast runs on data folder {dir}.',
-    'Start it with `npm run up`, or name the folder with --data-dir.',
-  ),
   HF_REPLAY_MACHINES: entry(
     500,
     'A replay needs the machines that made the log, and there is no configuration at {file} that names their plugins.',
