@@ -43,6 +43,8 @@ export interface EmbeddedRouterParts {
 export class EmbeddedRouter {
   readonly #parts: EmbeddedRouterParts;
   readonly #section = new Section();
+  /** False until the kernel stands as the store says: the next apply is then a whole one. */
+  #isSetUp = false;
 
   constructor(parts: EmbeddedRouterParts) {
     this.#parts = parts;
@@ -71,6 +73,7 @@ export class EmbeddedRouter {
     return this.#section.run(async () => {
       const config = await this.#config();
       await this.#parts.kernel.apply(kernelSteps(planReapply(undefined, config), config), signal);
+      this.#isSetUp = true;
     });
   }
 
@@ -99,7 +102,7 @@ export class EmbeddedRouter {
     const posted = this.#parts.configs.open(params.fingerprint);
     if (!posted) return failed('the config to apply is no longer stored');
     const next: NetworkConfig = { ...posted, ncid };
-    const plan = planReapply(before, next);
+    const plan = planReapply(this.#isSetUp ? before : undefined, next);
     let undo: Undo;
     try {
       undo = await this.#parts.kernel.apply(kernelSteps(plan, next), signal);
@@ -128,6 +131,7 @@ export class EmbeddedRouter {
       await undo();
       throw error;
     }
+    this.#isSetUp = true;
     return { type: 'APPLIED', ncid, fingerprint: params.fingerprint, reapplied: plan.interfaces };
   }
 
@@ -156,6 +160,7 @@ export class EmbeddedRouter {
       if (error instanceof KernelRefusal) return failed(error.message);
       throw error;
     }
+    this.#isSetUp = true;
     return { type: 'APPLIED', ncid: expected, fingerprint, reapplied: plan.interfaces };
   }
 
@@ -167,7 +172,9 @@ export class EmbeddedRouter {
     return { type: 'APPLIED', ncid: String(saved.ncid), fingerprint, reapplied: interfaces };
   }
 
+  /** Somebody else wrote the store: it counts, and the kernel follows with the next apply. */
   #overtaken(active: StoredConfig): EffectOutcome {
+    this.#isSetUp = false;
     const { fingerprint, blobs } = this.#parts.configs.seal(JSON.parse(active.body));
     return { event: { type: 'OVERTAKEN', ncid: active.ncid, fingerprint }, blobs };
   }

@@ -9,7 +9,7 @@ import { MemoryKernel } from '../../../src/plugins/router/kernel/memory.ts';
 import { SealedConfigs } from '../../../src/plugins/router/sealed-configs.ts';
 import { SqliteConfigStore } from '../../../src/plugins/router/store/sqlite-config-store.ts';
 import { tempDir } from '../../support/temp.ts';
-import { exampleConfig } from './rig.ts';
+import { type Config, exampleConfig } from './rig.ts';
 
 const LEG = 'eth1.30';
 
@@ -17,12 +17,11 @@ const LEG = 'eth1.30';
 type Fault = (write: ConfigWrite, save: (write: ConfigWrite) => Promise<boolean>) => Promise<boolean>;
 
 /** A box on the example config, an apply that changes one leg, and a fault in its save. */
-async function box(t: ExecutionContext, fault?: Fault) {
+async function box(t: ExecutionContext, fault?: Fault, first: Config = exampleConfig()) {
   const dataDir = tempDir(t);
   const vault = openVault(dataDir);
   const real = await SqliteConfigStore.open({ dataDir, vault, historyLimit: 10 });
   t.teardown(() => real.close());
-  const first = exampleConfig();
   const at = asEpochMs(1_800_000_000_000);
   const body = JSON.stringify(first);
   const seed = { ncid: first.ncid, body, at, op: 'seed', who: 'test', changed: [] } as const;
@@ -37,10 +36,10 @@ async function box(t: ExecutionContext, fault?: Fault) {
   const blobs = new Map<string, Uint8Array>();
   const configs = new SealedConfigs({ blob: (key) => blobs.get(key) }, vault);
   const router = new EmbeddedRouter({ store, configs, vault, kernel: new MemoryKernel() });
-  await router.setUp(new AbortController().signal);
+  const setUp = await router.setUp(new AbortController().signal).catch((error) => error);
 
   const next = structuredClone(first);
-  next.interface.vlan[LEG].ipv4 = '10.77.31.1/24';
+  next.interface.vlan[LEG] = { ...exampleConfig().interface.vlan[LEG], ipv4: '10.77.31.1/24' };
   const sealed = configs.seal(next);
   const before = configs.seal(first);
   for (const [key, blob] of [...sealed.blobs, ...before.blobs]) blobs.set(key, blob);
@@ -62,7 +61,7 @@ async function box(t: ExecutionContext, fault?: Fault) {
     ...more,
   });
   const address = async () => (await router.interface(LEG)).state?.ip4;
-  return { router, real, params, effect, address, blobs, first, next };
+  return { router, real, params, effect, address, blobs, first, next, setUp };
 }
 
 test('[R5] the ncid of an apply follows from its effect: a repeated one gets the same and changes nothing', async (t) => {
@@ -103,6 +102,8 @@ test('[R3] whoever saves in between wins; ours applies nothing and is told what 
   t.like(event, { type: 'OVERTAKEN', ncid: 'theirs' });
   t.true(blobs.has(event.fingerprint));
   t.deepEqual(await address(), ['10.77.30.1/24']);
+  const mended = (await router.apply({ ...params, op: 'reapply', expected: 'theirs' }, effect())) as any;
+  t.is(mended.reapplied.length, 16);
 });
 
 test('[R3] a store that moved before the apply began is not touched', async (t) => {
@@ -143,4 +144,15 @@ test('[R7] reading the store waits for the apply that is running', async (t) => 
   const load = router.load();
   release();
   t.is((await load).event.ncid, ((await apply) as any).ncid);
+});
+
+test('[R7] a stored config that the kernel refuses at start is applied whole by the write that mends it', async (t) => {
+  const broken = exampleConfig();
+  broken.interface.vlan[LEG].intf = 'eth9';
+  const { router, params, effect, setUp } = await box(t, undefined, broken);
+  t.regex(setUp.message, /eth9/);
+  t.is((await router.interface('eth1.10')).state, undefined);
+  const outcome = (await router.apply(params, effect())) as any;
+  t.is(outcome.reapplied.length, 16);
+  t.deepEqual((await router.interface('eth1.10')).state?.ip4, ['10.77.10.1/24']);
 });
