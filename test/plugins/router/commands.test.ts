@@ -19,22 +19,25 @@ async function setUp(t: Parameters<typeof tempDir>[0]) {
   return { rig, holdfast, cwd };
 }
 
-test('[R32] router get shows the config of the running instance, and of the store when nothing runs, redacted', async (t) => {
-  const { rig, holdfast } = await setUp(t);
-  const { wireguard: _, ...interfaces } = exampleConfig().interface;
-  const running = await holdfast('router', 'get');
-  t.is(running.code, 0, running.err);
-  t.like(JSON.parse(running.out), { ncid: exampleConfig().ncid, interface: { vlan: interfaces.vlan } });
-  t.regex(running.err, new RegExp(`^\\d+ secrets redacted; read from ${rig.url}\\n$`));
-  t.notRegex(running.out, SECRET);
+test.serial(
+  '[R32] router get shows the config of the running instance, and of the store when nothing runs, redacted',
+  async (t) => {
+    const { rig, holdfast } = await setUp(t);
+    const { wireguard: _, ...interfaces } = exampleConfig().interface;
+    const running = await holdfast('router', 'get');
+    t.is(running.code, 0, running.err);
+    t.like(JSON.parse(running.out), { ncid: exampleConfig().ncid, interface: { vlan: interfaces.vlan } });
+    t.regex(running.err, new RegExp(`^\\d+ secrets redacted; read from ${rig.url}\\n$`));
+    t.notRegex(running.out, SECRET);
 
-  await rig.runtime.stop('test');
-  const stopped = await holdfast('router', 'get', '--json');
-  t.deepEqual(JSON.parse(stopped.out), JSON.parse(running.out));
-  t.is(stopped.err, '');
-});
+    await rig.runtime.stop('test');
+    const stopped = await holdfast('router', 'get', '--json');
+    t.deepEqual(JSON.parse(stopped.out), JSON.parse(running.out));
+    t.is(stopped.err, '');
+  },
+);
 
-test('[R13] router history lists who changed what, running or not', async (t) => {
+test.serial('[R13] router history lists who changed what, running or not', async (t) => {
   const { rig, holdfast } = await setUp(t);
   t.regex((await holdfast('router', 'history')).out, /no writes yet/);
   const config = exampleConfig();
@@ -48,7 +51,7 @@ test('[R13] router history lists who changed what, running or not', async (t) =>
   t.is((await holdfast('router', 'history', '--limit', 'all')).code, 2);
 });
 
-test('[R32] where there is no store, router get says so and makes none', async (t) => {
+test.serial('[R32] where there is no store, router get says so and makes none', async (t) => {
   const { holdfast, cwd } = await setUp(t);
   const empty = join(cwd, 'empty');
   const { code, err } = await call(['router', 'get', '--data-dir', empty], { cwd });

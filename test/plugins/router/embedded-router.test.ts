@@ -64,15 +64,18 @@ async function box(t: ExecutionContext, fault?: Fault, first: Config = exampleCo
   return { router, real, params, effect, address, blobs, first, next, setUp };
 }
 
-test('[R5] the ncid of an apply follows from its effect: a repeated one gets the same and changes nothing', async (t) => {
-  const { router, params, effect } = await box(t);
-  const first = (await router.apply(params, effect())) as any;
-  t.regex(first.ncid, /^[0-9a-f]{19}1800000000000$/);
-  t.deepEqual(await router.apply(params, effect({ recovered: true })), first);
-  t.is((await router.history(10)).length, 1);
-});
+test.serial(
+  '[R5] the ncid of an apply follows from its effect: a repeated one gets the same and changes nothing',
+  async (t) => {
+    const { router, params, effect } = await box(t);
+    const first = (await router.apply(params, effect())) as any;
+    t.regex(first.ncid, /^[0-9a-f]{19}1800000000000$/);
+    t.deepEqual(await router.apply(params, effect({ recovered: true })), first);
+    t.is((await router.history(10)).length, 1);
+  },
+);
 
-test('[R7] a save that fails takes the kernel back', async (t) => {
+test.serial('[R7] a save that fails takes the kernel back', async (t) => {
   const { router, params, effect, address, first } = await box(t, () =>
     Promise.reject(new Error('disk full')),
   );
@@ -81,7 +84,7 @@ test('[R7] a save that fails takes the kernel back', async (t) => {
   t.is((await router.active()).ncid, first.ncid);
 });
 
-test('[R7] a save that failed after it was written counts as what it is: saved', async (t) => {
+test.serial('[R7] a save that failed after it was written counts as what it is: saved', async (t) => {
   const { router, params, effect, address } = await box(t, async (write, save) => {
     await save(write);
     throw new Error('the answer was lost');
@@ -92,28 +95,31 @@ test('[R7] a save that failed after it was written counts as what it is: saved',
   t.deepEqual(await address(), ['10.77.31.1/24']);
 });
 
-test('[R3] whoever saves in between wins; ours applies nothing and is told what the store holds', async (t) => {
-  const { router, params, effect, address } = await box(t, async (write, save) => {
-    const theirs = JSON.stringify({ ...exampleConfig(), ncid: 'theirs' });
-    await save({ ...write, ncid: 'theirs', body: theirs });
-    return save(write);
-  });
-  const { event, blobs } = (await router.apply(params, effect())) as any;
-  t.like(event, { type: 'OVERTAKEN', ncid: 'theirs' });
-  t.true(blobs.has(event.fingerprint));
-  t.deepEqual(await address(), ['10.77.30.1/24']);
-  const mended = (await router.apply({ ...params, op: 'reapply', expected: 'theirs' }, effect())) as any;
-  t.is(mended.reapplied.length, 16);
-});
+test.serial(
+  '[R3] whoever saves in between wins; ours applies nothing and is told what the store holds',
+  async (t) => {
+    const { router, params, effect, address } = await box(t, async (write, save) => {
+      const theirs = JSON.stringify({ ...exampleConfig(), ncid: 'theirs' });
+      await save({ ...write, ncid: 'theirs', body: theirs });
+      return save(write);
+    });
+    const { event, blobs } = (await router.apply(params, effect())) as any;
+    t.like(event, { type: 'OVERTAKEN', ncid: 'theirs' });
+    t.true(blobs.has(event.fingerprint));
+    t.deepEqual(await address(), ['10.77.30.1/24']);
+    const mended = (await router.apply({ ...params, op: 'reapply', expected: 'theirs' }, effect())) as any;
+    t.is(mended.reapplied.length, 16);
+  },
+);
 
-test('[R3] a store that moved before the apply began is not touched', async (t) => {
+test.serial('[R3] a store that moved before the apply began is not touched', async (t) => {
   const { router, params, effect, first } = await box(t);
   const { event } = (await router.apply({ ...params, expected: 'another' }, effect())) as any;
   t.like(event, { type: 'OVERTAKEN', ncid: first.ncid });
   t.is((await router.history(10)).length, 0);
 });
 
-test('[R7] an apply that is interrupted before its save leaves everything as it was', async (t) => {
+test.serial('[R7] an apply that is interrupted before its save leaves everything as it was', async (t) => {
   const stop = new AbortController();
   const { router, params, effect, address, first } = await box(t);
   stop.abort(new Error('stopping'));
@@ -122,7 +128,7 @@ test('[R7] an apply that is interrupted before its save leaves everything as it 
   t.is((await router.active()).ncid, first.ncid);
 });
 
-test('[R6] a config that nothing keeps any more fails by name', async (t) => {
+test.serial('[R6] a config that nothing keeps any more fails by name', async (t) => {
   const { router, params, effect } = await box(t);
   t.like(await router.apply({ ...params, fingerprint: 'fp_gone' }, effect()), {
     type: 'APPLY_FAILED',
@@ -131,7 +137,7 @@ test('[R6] a config that nothing keeps any more fails by name', async (t) => {
   });
 });
 
-test('[R7] reading the store waits for the apply that is running', async (t) => {
+test.serial('[R7] reading the store waits for the apply that is running', async (t) => {
   let release: (() => void) | undefined;
   const { router, params, effect } = await box(t, async (write, save) => {
     await new Promise<void>((resolve) => {
@@ -146,13 +152,16 @@ test('[R7] reading the store waits for the apply that is running', async (t) => 
   t.is((await load).event.ncid, ((await apply) as any).ncid);
 });
 
-test('[R7] a stored config that the kernel refuses at start is applied whole by the write that mends it', async (t) => {
-  const broken = exampleConfig();
-  broken.interface.vlan[LEG].intf = 'eth9';
-  const { router, params, effect, setUp } = await box(t, undefined, broken);
-  t.regex(setUp.message, /eth9/);
-  t.is((await router.interface('eth1.10')).state, undefined);
-  const outcome = (await router.apply(params, effect())) as any;
-  t.is(outcome.reapplied.length, 16);
-  t.deepEqual((await router.interface('eth1.10')).state?.ip4, ['10.77.10.1/24']);
-});
+test.serial(
+  '[R7] a stored config that the kernel refuses at start is applied whole by the write that mends it',
+  async (t) => {
+    const broken = exampleConfig();
+    broken.interface.vlan[LEG].intf = 'eth9';
+    const { router, params, effect, setUp } = await box(t, undefined, broken);
+    t.regex(setUp.message, /eth9/);
+    t.is((await router.interface('eth1.10')).state, undefined);
+    const outcome = (await router.apply(params, effect())) as any;
+    t.is(outcome.reapplied.length, 16);
+    t.deepEqual((await router.interface('eth1.10')).state?.ip4, ['10.77.10.1/24']);
+  },
+);

@@ -3,32 +3,35 @@ import { routerChannels } from '../../../src/core/adapters/router.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { exampleConfig, Rig } from './rig.ts';
 
-test('[R2] an empty store is seeded with the example config, which is served as it is', async (t) => {
+test.serial('[R2] an empty store is seeded with the example config, which is served as it is', async (t) => {
   const rig = await Rig.start(t);
   t.deepEqual(await rig.active(), exampleConfig());
   t.deepEqual(await rig.history(), []);
 });
 
-test('[R8] [R5] a plain set is applied and persisted at once, whole, under a fresh ncid', async (t) => {
-  const rig = await Rig.start(t);
-  const config = await rig.active();
-  config.interface.vlan['eth1.30'].ipv4 = '10.77.31.1/24';
-  const { status, body } = await rig.set(config);
-  t.is(status, 200);
-  t.deepEqual(body.errors, []);
-  t.regex(body.ncid, /^[0-9a-f]{19}\d{13}$/);
-  t.not(body.ncid, config.ncid);
-  t.deepEqual(await rig.active(), { ...config, ncid: body.ncid });
-});
+test.serial(
+  '[R8] [R5] a plain set is applied and persisted at once, whole, under a fresh ncid',
+  async (t) => {
+    const rig = await Rig.start(t);
+    const config = await rig.active();
+    config.interface.vlan['eth1.30'].ipv4 = '10.77.31.1/24';
+    const { status, body } = await rig.set(config);
+    t.is(status, 200);
+    t.deepEqual(body.errors, []);
+    t.regex(body.ncid, /^[0-9a-f]{19}\d{13}$/);
+    t.not(body.ncid, config.ncid);
+    t.deepEqual(await rig.active(), { ...config, ncid: body.ncid });
+  },
+);
 
-test('[R1] a key that is absent from the posted config is gone, and nobody complains', async (t) => {
+test.serial('[R1] a key that is absent from the posted config is gone, and nobody complains', async (t) => {
   const rig = await Rig.start(t);
   const { mdns_reflector: _, ...config } = await rig.active();
   t.is((await rig.set(config)).status, 200);
   t.false('mdns_reflector' in (await rig.active()));
 });
 
-test('[R3] a stale ncid is refused with the documents text, and nothing changes', async (t) => {
+test.serial('[R3] a stale ncid is refused with the documents text, and nothing changes', async (t) => {
   const rig = await Rig.start(t);
   const first = await rig.active();
   await rig.set(first);
@@ -40,7 +43,7 @@ test('[R3] a stale ncid is refused with the documents text, and nothing changes'
   t.deepEqual(await rig.active(), before);
 });
 
-test('[R4] control fields are never persisted nor served', async (t) => {
+test.serial('[R4] control fields are never persisted nor served', async (t) => {
   const rig = await Rig.start(t);
   const config = await rig.active();
   const { status } = await rig.set(config, {
@@ -55,7 +58,7 @@ test('[R4] control fields are never persisted nor served', async (t) => {
   t.deepEqual(served, posted);
 });
 
-test('[R4] ignoreNcid writes over a stale ncid and raises an alert', async (t) => {
+test.serial('[R4] ignoreNcid writes over a stale ncid and raises an alert', async (t) => {
   const lines: string[] = [];
   const rig = await Rig.start(t, { lines });
   const config = exampleConfig();
@@ -65,44 +68,50 @@ test('[R4] ignoreNcid writes over a stale ncid and raises an alert', async (t) =
   t.true(lines.some((line) => line.includes('router.ncid_bypassed')));
 });
 
-test('[R12] one interface is read with its config and state; there is no other way to touch it', async (t) => {
-  const rig = await Rig.start(t);
-  for (const path of ['/v1/config/interfaces/eth1.10', '/v1/interface/eth1.10']) {
-    const { status, body } = await rig.call('GET', path);
-    t.is(status, 200);
-    t.deepEqual(body.config, exampleConfig().interface.vlan['eth1.10']);
-    t.true(body.state.ip6.includes('fd5e:21aa:90c4:10::1/64'));
-    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'] as const)
-      t.is((await rig.call(method, path, {})).body.code, 'HF_HTTP_METHOD');
-  }
-  t.deepEqual(await rig.call('GET', '/v1/config/interfaces/eth9'), {
-    status: 404,
-    body: { errors: ['There is no interface eth9.'], code: 'HF_ROUTER_INTERFACE_UNKNOWN' },
-  });
-  t.is((await rig.call('PATCH', '/v1/config/set', {})).status, 405);
-});
+test.serial(
+  '[R12] one interface is read with its config and state; there is no other way to touch it',
+  async (t) => {
+    const rig = await Rig.start(t);
+    for (const path of ['/v1/config/interfaces/eth1.10', '/v1/interface/eth1.10']) {
+      const { status, body } = await rig.call('GET', path);
+      t.is(status, 200);
+      t.deepEqual(body.config, exampleConfig().interface.vlan['eth1.10']);
+      t.true(body.state.ip6.includes('fd5e:21aa:90c4:10::1/64'));
+      for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'] as const)
+        t.is((await rig.call(method, path, {})).body.code, 'HF_HTTP_METHOD');
+    }
+    t.deepEqual(await rig.call('GET', '/v1/config/interfaces/eth9'), {
+      status: 404,
+      body: { errors: ['There is no interface eth9.'], code: 'HF_ROUTER_INTERFACE_UNKNOWN' },
+    });
+    t.is((await rig.call('PATCH', '/v1/config/set', {})).status, 405);
+  },
+);
 
-test('[R13] history lists accepted writes only, newest first, with changed paths and no values', async (t) => {
-  const clock = new VirtualClock();
-  const rig = await Rig.start(t, { clock });
-  const config = await rig.active();
-  config.wireguard = undefined;
-  config.interface.wireguard.wg0.privateKey = 'CANARY-private-key';
-  config.dns['eth1.10'].nameservers = ['10.77.50.54'];
-  const { body } = await rig.set(config);
-  await rig.set({ ...config, ncid: 'stale' });
-  const history = await rig.history();
-  t.like(history, [
-    {
-      score: Math.floor(clock.now() / 1000),
-      ncid: body.ncid,
-      op: 'save',
-      changed: ['interface.wireguard.wg0.privateKey', 'dns.eth1.10.nameservers'],
-    },
-  ]);
-  t.is(history.length, 1);
-  t.false(JSON.stringify(history).includes('CANARY'));
-});
+test.serial(
+  '[R13] history lists accepted writes only, newest first, with changed paths and no values',
+  async (t) => {
+    const clock = new VirtualClock();
+    const rig = await Rig.start(t, { clock });
+    const config = await rig.active();
+    config.wireguard = undefined;
+    config.interface.wireguard.wg0.privateKey = 'CANARY-private-key';
+    config.dns['eth1.10'].nameservers = ['10.77.50.54'];
+    const { body } = await rig.set(config);
+    await rig.set({ ...config, ncid: 'stale' });
+    const history = await rig.history();
+    t.like(history, [
+      {
+        score: Math.floor(clock.now() / 1000),
+        ncid: body.ncid,
+        op: 'save',
+        changed: ['interface.wireguard.wg0.privateKey', 'dns.eth1.10.nameservers'],
+      },
+    ]);
+    t.is(history.length, 1);
+    t.false(JSON.stringify(history).includes('CANARY'));
+  },
+);
 
 const badRequests: [string, unknown, number, string][] = [
   ['invalid JSON', '{"ncid":', 400, 'HF_HTTP_BODY_INVALID'],
@@ -117,7 +126,7 @@ const badRequests: [string, unknown, number, string][] = [
   ['no ncid', { ncid: undefined }, 400, 'HF_ROUTER_NCID_REQUIRED'],
   ['20 MB', { padding: 'x'.repeat(20_000_000) }, 413, 'HF_HTTP_BODY_TOO_LARGE'],
 ];
-test('[R36] bad input gets a clear coded answer and changes nothing', async (t) => {
+test.serial('[R36] bad input gets a clear coded answer and changes nothing', async (t) => {
   const rig = await Rig.start(t);
   const before = await rig.active();
   for (const [what, change, status, code] of badRequests) {
@@ -133,7 +142,7 @@ test('[R36] bad input gets a clear coded answer and changes nothing', async (t) 
   }
 });
 
-test('[R36] a bad address is refused with the path of its field', async (t) => {
+test.serial('[R36] a bad address is refused with the path of its field', async (t) => {
   const rig = await Rig.start(t);
   const config = await rig.active();
   config.interface.vlan['eth1.10'].ipv6 = ['fd5e:21aa:90c4:10::1/64', 'fd5e::xyz/64'];
@@ -148,80 +157,92 @@ test('[R36] a bad address is refused with the path of its field', async (t) => {
   });
 });
 
-test('[R7] an apply that the kernel refuses leaves config, history and kernel as they were', async (t) => {
-  const rig = await Rig.start(t);
-  const before = await rig.active();
-  const leg = await rig.state('eth1.10');
-  const config = structuredClone(before);
-  config.interface.vlan['eth1.10'].ipv6 = [];
-  config.interface.vlan['eth9.5'] = { enabled: true, vid: 5, intf: 'eth9', ipv4: '10.77.5.1/24' };
-  t.deepEqual(await rig.set(config), {
-    status: 500,
-    body: { errors: ['Cannot find device "eth9"'], code: 'HF_ROUTER_APPLY_FAILED' },
-  });
-  t.deepEqual(await rig.active(), before);
-  t.deepEqual(await rig.history(), []);
-  t.deepEqual(await rig.state('eth1.10'), leg);
-});
-
-test('[R14] a rename reapplies nothing, is persisted and in the history, and publishes change_applied only', async (t) => {
-  const rig = await Rig.start(t);
-  const heard: string[] = [];
-  for (const topic of Object.values(routerChannels))
-    rig.runtime.services.bus.subscribe(topic, 'test', ({ payload }) => {
-      heard.push(`${topic.name} ${payload.intf ?? ''}`);
+test.serial(
+  '[R7] an apply that the kernel refuses leaves config, history and kernel as they were',
+  async (t) => {
+    const rig = await Rig.start(t);
+    const before = await rig.active();
+    const leg = await rig.state('eth1.10');
+    const config = structuredClone(before);
+    config.interface.vlan['eth1.10'].ipv6 = [];
+    config.interface.vlan['eth9.5'] = { enabled: true, vid: 5, intf: 'eth9', ipv4: '10.77.5.1/24' };
+    t.deepEqual(await rig.set(config), {
+      status: 500,
+      body: { errors: ['Cannot find device "eth9"'], code: 'HF_ROUTER_APPLY_FAILED' },
     });
-  const config = await rig.active();
-  config.interface.vlan['eth1.10'].meta.name = 'Main renamed';
-  const { body } = await rig.set(config);
-  await rig.settled();
-  t.deepEqual(heard, ['router.change_applied ']);
-  t.is((await rig.active()).interface.vlan['eth1.10'].meta.name, 'Main renamed');
-  t.deepEqual(
-    (await rig.history()).map(({ ncid }) => ncid),
-    [body.ncid],
-  );
-});
+    t.deepEqual(await rig.active(), before);
+    t.deepEqual(await rig.history(), []);
+    t.deepEqual(await rig.state('eth1.10'), leg);
+  },
+);
 
-test('[R18] every reapplied interface is published with the ncid that is served by then, then the change', async (t) => {
-  const rig = await Rig.start(t);
-  const heard: Promise<unknown>[] = [];
-  for (const topic of [routerChannels.ifaceChangeApplied, routerChannels.changeApplied])
-    rig.runtime.services.bus.subscribe(topic, 'test', ({ payload: { at: _, ...payload } }) => {
-      heard.push(rig.active().then(({ ncid }) => ({ topic: topic.name, ...payload, served: ncid })));
-    });
-  const config = await rig.active();
-  config.interface.vlan['eth1.10'].ipv6 = [];
-  config.interface.vlan['eth1.20'].ipv6 = [];
-  const { ncid } = (await rig.set(config)).body;
-  await rig.settled();
-  t.deepEqual(await Promise.all(heard), [
-    { topic: 'router.iface_change_applied', ncid, intf: 'eth1.10', served: ncid },
-    { topic: 'router.iface_change_applied', ncid, intf: 'eth1.20', served: ncid },
-    { topic: 'router.change_applied', ncid, served: ncid },
-  ]);
-});
-
-test('[R11] apply_current_config reapplies every interface and keeps the ncid, whatever body it gets', async (t) => {
-  const rig = await Rig.start(t);
-  const heard: (string | undefined)[] = [];
-  rig.runtime.services.bus.subscribe(routerChannels.ifaceChangeApplied, 'test', ({ payload }) => {
-    heard.push(payload.intf);
-  });
-  const before = await rig.active();
-  for (const body of [undefined, {}, 'not even JSON']) {
-    heard.length = 0;
-    const answer = await rig.call('POST', '/v1/config/apply_current_config', body);
-    t.deepEqual(answer, { status: 200, body: { errors: [], ncid: before.ncid } });
+test.serial(
+  '[R14] a rename reapplies nothing, is persisted and in the history, and publishes change_applied only',
+  async (t) => {
+    const rig = await Rig.start(t);
+    const heard: string[] = [];
+    for (const topic of Object.values(routerChannels))
+      rig.runtime.services.bus.subscribe(topic, 'test', ({ payload }) => {
+        heard.push(`${topic.name} ${payload.intf ?? ''}`);
+      });
+    const config = await rig.active();
+    config.interface.vlan['eth1.10'].meta.name = 'Main renamed';
+    const { body } = await rig.set(config);
     await rig.settled();
-    const names = Object.values(exampleConfig().interface).flatMap((map: any) => Object.keys(map));
-    t.deepEqual(heard.toSorted(), names.toSorted());
-  }
-  t.deepEqual(await rig.active(), before);
-  t.deepEqual(await rig.history(), []);
-});
+    t.deepEqual(heard, ['router.change_applied ']);
+    t.is((await rig.active()).interface.vlan['eth1.10'].meta.name, 'Main renamed');
+    t.deepEqual(
+      (await rig.history()).map(({ ncid }) => ncid),
+      [body.ncid],
+    );
+  },
+);
 
-test('[R36] a config of 1 MB is within the limits', async (t) => {
+test.serial(
+  '[R18] every reapplied interface is published with the ncid that is served by then, then the change',
+  async (t) => {
+    const rig = await Rig.start(t);
+    const heard: Promise<unknown>[] = [];
+    for (const topic of [routerChannels.ifaceChangeApplied, routerChannels.changeApplied])
+      rig.runtime.services.bus.subscribe(topic, 'test', ({ payload: { at: _, ...payload } }) => {
+        heard.push(rig.active().then(({ ncid }) => ({ topic: topic.name, ...payload, served: ncid })));
+      });
+    const config = await rig.active();
+    config.interface.vlan['eth1.10'].ipv6 = [];
+    config.interface.vlan['eth1.20'].ipv6 = [];
+    const { ncid } = (await rig.set(config)).body;
+    await rig.settled();
+    t.deepEqual(await Promise.all(heard), [
+      { topic: 'router.iface_change_applied', ncid, intf: 'eth1.10', served: ncid },
+      { topic: 'router.iface_change_applied', ncid, intf: 'eth1.20', served: ncid },
+      { topic: 'router.change_applied', ncid, served: ncid },
+    ]);
+  },
+);
+
+test.serial(
+  '[R11] apply_current_config reapplies every interface and keeps the ncid, whatever body it gets',
+  async (t) => {
+    const rig = await Rig.start(t);
+    const heard: (string | undefined)[] = [];
+    rig.runtime.services.bus.subscribe(routerChannels.ifaceChangeApplied, 'test', ({ payload }) => {
+      heard.push(payload.intf);
+    });
+    const before = await rig.active();
+    for (const body of [undefined, {}, 'not even JSON']) {
+      heard.length = 0;
+      const answer = await rig.call('POST', '/v1/config/apply_current_config', body);
+      t.deepEqual(answer, { status: 200, body: { errors: [], ncid: before.ncid } });
+      await rig.settled();
+      const names = Object.values(exampleConfig().interface).flatMap((map: any) => Object.keys(map));
+      t.deepEqual(heard.toSorted(), names.toSorted());
+    }
+    t.deepEqual(await rig.active(), before);
+    t.deepEqual(await rig.history(), []);
+  },
+);
+
+test.serial('[R36] a config of 1 MB is within the limits', async (t) => {
   const rig = await Rig.start(t);
   const config = await rig.active();
   let size = JSON.stringify(config).length;

@@ -34,7 +34,7 @@ function write(ncid: string, expected: string | undefined, more: Partial<ConfigW
   };
 }
 
-test('[R2] what was saved is read back as it was, also after reopening', async (t) => {
+test.serial('[R2] what was saved is read back as it was, also after reopening', async (t) => {
   const dataDir = tempDir(t);
   const store = await open(t, dataDir);
   t.is(await store.active(), undefined);
@@ -45,7 +45,7 @@ test('[R2] what was saved is read back as it was, also after reopening', async (
   t.like(await again.active(), { ncid: 'n1', body: write('n1', undefined).body });
 });
 
-test('[R3] a save that expects another ncid writes nothing', async (t) => {
+test.serial('[R3] a save that expects another ncid writes nothing', async (t) => {
   const store = await open(t);
   await store.save(write('n1', undefined));
   t.false(await store.save(write('n2', 'n0')));
@@ -54,7 +54,7 @@ test('[R3] a save that expects another ncid writes nothing', async (t) => {
   t.is((await store.history(10)).length, 1);
 });
 
-test('[R3] of two stores on one file that race, one wins each ncid', async (t) => {
+test.serial('[R3] of two stores on one file that race, one wins each ncid', async (t) => {
   const dataDir = tempDir(t);
   const [a, b] = [await open(t, dataDir), await open(t, dataDir)];
   await a.save(write('n0', undefined));
@@ -67,20 +67,23 @@ test('[R3] of two stores on one file that race, one wins each ncid', async (t) =
   }
 });
 
-test('[R13] history is newest first, scored in epoch seconds, without the seed, and trimmed', async (t) => {
-  const store = await open(t, tempDir(t), 3);
-  await store.save(write('n0', undefined, { op: 'seed' }));
-  for (let i = 1; i <= 5; i += 1) await store.save(write(`n${i}`, `n${i - 1}`, { op: 'append' }));
-  const history = await store.history(10);
-  t.deepEqual(
-    history.map(({ ncid, score, op }) => [ncid, score, op]),
-    ['n5', 'n4', 'n3'].map((ncid) => [ncid, 1_800_000_000, 'append']),
-  );
-  t.is(history[0]?.body, write('n5', 'n4').body);
-  t.is((await store.history(1)).length, 1);
-});
+test.serial(
+  '[R13] history is newest first, scored in epoch seconds, without the seed, and trimmed',
+  async (t) => {
+    const store = await open(t, tempDir(t), 3);
+    await store.save(write('n0', undefined, { op: 'seed' }));
+    for (let i = 1; i <= 5; i += 1) await store.save(write(`n${i}`, `n${i - 1}`, { op: 'append' }));
+    const history = await store.history(10);
+    t.deepEqual(
+      history.map(({ ncid, score, op }) => [ncid, score, op]),
+      ['n5', 'n4', 'n3'].map((ncid) => [ncid, 1_800_000_000, 'append']),
+    );
+    t.is(history[0]?.body, write('n5', 'n4').body);
+    t.is((await store.history(1)).length, 1);
+  },
+);
 
-test('[R32] a stored config is sealed: no file of the store holds a secret of it', async (t) => {
+test.serial('[R32] a stored config is sealed: no file of the store holds a secret of it', async (t) => {
   const dataDir = tempDir(t);
   const store = await open(t, dataDir);
   await store.save(write('n1', undefined));
@@ -90,21 +93,24 @@ test('[R32] a stored config is sealed: no file of the store holds a secret of it
   t.false(readFileSync(join(dataDir, 'router.db')).includes(CANARY));
 });
 
-test('[R32] a body that was changed in the file, or sealed with another key, is refused', async (t) => {
-  const dataDir = tempDir(t);
-  const store = await open(t, dataDir);
-  await store.save(write('n1', undefined));
-  await store.close();
-  const db = new DatabaseSync(join(dataDir, 'router.db'));
-  const body = db.prepare('SELECT body FROM configs').get()?.body as Uint8Array;
-  body[40]! ^= 1;
-  db.prepare('UPDATE configs SET body = ?').run(body);
-  db.close();
-  const again = await open(t, dataDir);
-  await t.throwsAsync(again.active(), { message: /HF_SECRET_SEALED/ });
-});
+test.serial(
+  '[R32] a body that was changed in the file, or sealed with another key, is refused',
+  async (t) => {
+    const dataDir = tempDir(t);
+    const store = await open(t, dataDir);
+    await store.save(write('n1', undefined));
+    await store.close();
+    const db = new DatabaseSync(join(dataDir, 'router.db'));
+    const body = db.prepare('SELECT body FROM configs').get()?.body as Uint8Array;
+    body[40]! ^= 1;
+    db.prepare('UPDATE configs SET body = ?').run(body);
+    db.close();
+    const again = await open(t, dataDir);
+    await t.throwsAsync(again.active(), { message: /HF_SECRET_SEALED/ });
+  },
+);
 
-test('[R2] a store that another release wrote is refused by name', async (t) => {
+test.serial('[R2] a store that another release wrote is refused by name', async (t) => {
   const dataDir = tempDir(t);
   const db = new DatabaseSync(join(dataDir, 'router.db'));
   db.exec('PRAGMA user_version = 9');
@@ -114,7 +120,7 @@ test('[R2] a store that another release wrote is refused by name', async (t) => 
   });
 });
 
-test('[R2] a closed store answers with an error, not with silence', async (t) => {
+test.serial('[R2] a closed store answers with an error, not with silence', async (t) => {
   const store = await open(t);
   await store.close();
   await t.throwsAsync(store.active(), { message: /HF_ROUTER_STORE/ });
