@@ -10,7 +10,7 @@ test.serial('[R2] an empty store is seeded with the example config, which is ser
 });
 
 test.serial(
-  '[R8] [R5] a plain set is applied and persisted at once, whole, under a fresh ncid',
+  '[R8, R5] a plain set is applied and persisted at once, whole, under a fresh ncid',
   async (t) => {
     const rig = await Rig.start(t);
     const config = await rig.active();
