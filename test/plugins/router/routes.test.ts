@@ -9,20 +9,17 @@ test.serial('[R2] an empty store is seeded with the example config, which is ser
   t.deepEqual(await rig.history(), []);
 });
 
-test.serial(
-  '[R8, R5] a plain set is applied and persisted at once, whole, under a fresh ncid',
-  async (t) => {
-    const rig = await Rig.start(t);
-    const config = await rig.active();
-    config.interface.vlan['eth1.30'].ipv4 = '10.77.31.1/24';
-    const { status, body } = await rig.set(config);
-    t.is(status, 200);
-    t.deepEqual(body.errors, []);
-    t.regex(body.ncid, /^[0-9a-f]{19}\d{13}$/);
-    t.not(body.ncid, config.ncid);
-    t.deepEqual(await rig.active(), { ...config, ncid: body.ncid });
-  },
-);
+test.serial('[R8, R5] a plain set is applied and persisted at once, whole, under a fresh ncid', async (t) => {
+  const rig = await Rig.start(t);
+  const config = await rig.active();
+  config.interface.vlan['eth1.30'].ipv4 = '10.77.31.1/24';
+  const { status, body } = await rig.set(config);
+  t.is(status, 200);
+  t.deepEqual(body.errors, []);
+  t.regex(body.ncid, /^[0-9a-f]{19}\d{13}$/);
+  t.not(body.ncid, config.ncid);
+  t.deepEqual(await rig.active(), { ...config, ncid: body.ncid });
+});
 
 test.serial('[R1] a key that is absent from the posted config is gone, and nobody complains', async (t) => {
   const rig = await Rig.start(t);
