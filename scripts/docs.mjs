@@ -1,7 +1,18 @@
-// `npm run docs`: writes the generated pages of docs/. A test fails while one of them is not what this would write.
-import { writeFileSync } from 'node:fs';
+// `npm run docs`: writes the generated parts of docs/. Tests fail while one of them is not what this would write.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { graphSection } from '../src/core/cli/graph/section.ts';
+import { loadConfig } from '../src/core/config/index.ts';
 import { errorsPage } from '../src/core/errors/page.ts';
 import { errorTable } from '../src/core/errors/table.ts';
+import { PluginHost } from '../src/core/plugin/index.ts';
 
 writeFileSync(new URL('../docs/errors.md', import.meta.url), errorsPage(errorTable));
-console.log('docs/errors.md is fresh');
+
+const architecture = new URL('../docs/architecture.md', import.meta.url);
+const { plugins } = await loadConfig({
+  file: new URL('../plugins.config.ts', import.meta.url).pathname,
+  env: {},
+});
+const registrations = new PluginHost(plugins).register();
+writeFileSync(architecture, graphSection(readFileSync(architecture, 'utf8'), registrations));
+console.log('docs/errors.md and the graph of docs/architecture.md are fresh');
