@@ -12,6 +12,7 @@ import { BootstrapError, bootstrap, productNode, root } from './bootstrap.mjs';
 /** Programs that tests start, and the Debian packages that bring them. */
 const SYSTEM_PACKAGES = [
   { command: 'cc', packages: ['gcc', 'libc6-dev'] }, // builds the LD_PRELOAD shim that delays fsync
+  { command: 'redis-server', packages: ['redis-server'] }, // the store of the router's config, on ports of the tests' own
 ];
 
 const onPath = (command) =>
