@@ -12,11 +12,13 @@ import { defineConfig } from './src/core/config/index.ts';
 import { consolePlugin } from './src/plugins/console/index.ts';
 import { reconciler } from './src/plugins/reconciler/index.ts';
 import { router } from './src/plugins/router/index.ts';
+import { routerRemote } from './src/plugins/router-remote/index.ts';
 
 export default defineConfig({
   plugins: [
-    // The router's config API on port 8837: every write is applied, persisted, and reverted unless committed in time.
-    router(),
+    // The router: a real one elsewhere when HOLDFAST_ROUTER_URL names its config API (with HOLDFAST_REDIS_URL for its
+    // events), else our own on port 8837: every write is applied, persisted, and reverted unless committed in time.
+    process.env.HOLDFAST_ROUTER_URL ? routerRemote() : router(),
     // Holds legs of the router to a static address, which a save of the phone app drops. The legs are those of the
     // example config; your own: reconciler({ legs: [{ intf: 'eth1.10', label: 'Main', address: 'fd00:10::1/64' }] })
     reconciler(),

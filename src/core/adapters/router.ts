@@ -5,6 +5,17 @@ import { defineToken, type Token } from '../plugin/token.ts';
 /** A router's whole network config: only ever read and written whole. Secret-bearing: never log or record it. */
 export type NetworkConfig = { readonly [key: string]: unknown };
 
+/**
+ * Fields of a posted body that steer the write and are no part of the config (R4). A real daemon serves `reqId`, and
+ * skips the ncid check for a body that bears the stored one.
+ */
+export const CONTROL_FIELDS: readonly string[] = ['transactionOp', 'transID', 'ignoreNcid', 'reqId'];
+
+/** A copy that holds the config alone. */
+export function withoutControlFields(config: NetworkConfig): NetworkConfig {
+  return Object.fromEntries(Object.entries(config).filter(([key]) => !CONTROL_FIELDS.includes(key)));
+}
+
 /** How the router answered a write. `unknown`: it may or may not have been applied; read again. */
 export type SetAnswer =
   | { readonly kind: 'applied'; readonly ncid: string }
