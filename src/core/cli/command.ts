@@ -30,6 +30,8 @@ export interface CommandFlag {
   readonly flags: string;
   readonly summary: string;
   readonly default?: string | boolean;
+  /** It may be given several times: its values come as an array, in order; absent when it was not given. */
+  readonly repeatable?: boolean;
 }
 
 /** A command of the command line, declared by core or by a plugin. */

@@ -84,8 +84,9 @@ function add(program: Command, heading: string, definition: CommandDefinition, r
   }
   command.description(definition.summary).addHelpText('after', `\nExample:\n  $ ${definition.example}`);
   for (const parameter of parameters) command.argument(parameter);
-  for (const { flags, summary, default: value } of definition.flags ?? []) {
+  for (const { flags, summary, default: value, repeatable } of definition.flags ?? []) {
     const option = new Option(flags, summary);
+    if (repeatable) option.argParser((given: string, before: string[] = []) => [...before, given]);
     command.addOption(value === undefined ? option : option.default(value));
   }
   command.action(() => run(definition, command.args, command.opts()));

@@ -37,7 +37,8 @@ export function processTerminal(): Terminal {
   for (const stream of [stdout, stderr]) {
     // Without a listener, a reader that went away would end the process with a stack trace.
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
+      // A terminal that was closed answers EIO; what must be undone then has to run on.
+      if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
       if (stream === stdout) closed.abort('EPIPE');
     });
   }
