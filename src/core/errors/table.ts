@@ -355,6 +355,36 @@ export const errorTable = {
     'The config store {file} failed: {reason}.',
     'Check the disk and the rights of the data folder; what the router serves is what the store holds.',
   ),
+  HF_ROUTER_STORE_UNAVAILABLE: entry(
+    503,
+    'The config store at {store} is not available: {reason}. Nothing was changed.',
+    'Bring that Redis back, or correct HOLDFAST_REDIS_URL; it is tried again by itself, and /healthz says when it is back.',
+  ),
+  HF_ROUTER_STORE_DATABASE: entry(
+    500,
+    'The Redis URL names database {database}, and the router keeps its config in database 1: {found}.',
+    'Leave the index out of HOLDFAST_REDIS_URL.',
+  ),
+  HF_REDIS_URL: entry(
+    400,
+    'This is not the URL of a Redis.',
+    'Write it as redis://[user:password@]host[:port], rediss:// for TLS, or unix:///path/of/the/socket.',
+  ),
+  HF_ROUTER_GENERATE: entry(
+    500,
+    'The files of the DHCP and DNS daemons could not be made from {what}: {reason}.',
+    'The previous config is in force again; correct that part, or make room on the disk, and post the change anew.',
+  ),
+  HF_ROUTER_KERNEL: entry(
+    500,
+    'The kernel of this machine cannot be asked: {reason}.',
+    "Install iproute2 and run Holdfast with the rights to change the network, or set the router's `kernel` to 'memory'.",
+  ),
+  HF_ROUTER_SIMULATION: entry(
+    409,
+    'Nothing is simulated: {reason}.',
+    'Simulate on an embedded router with the memory kernel, and name a WAN of its config.',
+  ),
   HF_ROUTER_INTERFACE_UNKNOWN: entry(
     404,
     'There is no interface {intf}.',
@@ -364,6 +394,13 @@ export const errorTable = {
     502,
     'The router API did not answer: {reason}.',
     'Check that the router runs and that HOLDFAST_ROUTER_URL points at it.',
+  ),
+
+  // The control socket
+  HF_CONTROL_UNREACHABLE: entry(
+    500,
+    'The instance on {dir} cannot be told: {reason}.',
+    'Check with `holdfast status` that it runs, and that this is the user it runs as.',
   ),
 
   // Command line

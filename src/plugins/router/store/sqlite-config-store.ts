@@ -83,10 +83,14 @@ export class SqliteConfigStore implements ConfigStore {
     const { dataDir, historyLimit } = this.#options;
     return this.#ask(0, () => {
       const data = { file: storeFile(dataDir), historyLimit };
-      const worker = startWorker('./writer', import.meta.url, 'router-store-writer', data);
-      worker.on('message', (reply: SaveReply) => this.#replied(reply));
-      worker.on('error', (error) => this.#ended(worker, error.message));
-      worker.on('exit', () => this.#ended(worker, 'the writer ended'));
+      const worker: Worker = startWorker({
+        module: './writer',
+        base: import.meta.url,
+        name: 'router-store-writer',
+        data,
+        onMessage: (reply: SaveReply) => this.#replied(reply),
+        onEnd: (reason) => this.#ended(worker, reason),
+      });
       this.#worker = worker;
     });
   }

@@ -1,0 +1,87 @@
+/**
+ * What is asked of Redis, as scripts: each runs as one step that nobody gets between, across both databases, and
+ * chooses its database itself, so that nothing depends on what a connection had selected before.
+ */
+
+/** Beside the history, whose members are nothing but configs: what each accepted write was, newest first. */
+export const WRITES_KEY = 'holdfast:networkConfig:writes';
+
+/** ARGV: database of the config. KEYS: config. */
+export const READ = `
+  redis.call('SELECT', ARGV[1])
+  return redis.call('GET', KEYS[1])
+`;
+
+/**
+ * The optimistic lock (R3): the config is replaced only if it still has the expected ncid, and is still the text that
+ * was read with it, which a hand that edits the key does not change the ncid for. Types are looked at first, so that
+ * nothing can fail between the first change and the last. The history is trimmed by score, and among the writes of one
+ * second by their order.
+ *
+ * ARGV: database of the config, of the history · expected ncid, '' for an empty store · SHA-1 of the expected text, ''
+ * when it is not known · config · op · epoch seconds · facts of the write as JSON · entries to keep.
+ * KEYS: config, history, writes. Answers 1 when saved, 0 when the store holds something else.
+ */
+export const SAVE = `
+  local function is(key, wanted)
+    local found = redis.call('TYPE', key).ok
+    if found == 'none' or found == wanted then return nil end
+    return redis.error_reply('ERR key ' .. key .. ' holds a ' .. found .. ', not a ' .. wanted)
+  end
+  redis.call('SELECT', ARGV[2])
+  local wrong = is(KEYS[2], 'zset') or is(KEYS[3], 'list')
+  if wrong then return wrong end
+  redis.call('SELECT', ARGV[1])
+  wrong = is(KEYS[1], 'string')
+  if wrong then return wrong end
+
+  local current = redis.call('GET', KEYS[1])
+  if ARGV[3] == '' then
+    if current then return 0 end
+  else
+    if not current then return 0 end
+    if ARGV[4] ~= '' then
+      if redis.sha1hex(current) ~= ARGV[4] then return 0 end
+    else
+      local parsed, config = pcall(cjson.decode, current)
+      if not parsed or type(config) ~= 'table' or config.ncid ~= ARGV[3] then return 0 end
+    end
+  end
+  redis.call('SET', KEYS[1], ARGV[5])
+  if ARGV[6] == 'seed' then return 1 end
+
+  redis.call('SELECT', ARGV[2])
+  local keep = tonumber(ARGV[9])
+  redis.call('ZADD', KEYS[2], ARGV[7], ARGV[5])
+  redis.call('LPUSH', KEYS[3], redis.sha1hex(ARGV[5]) .. ARGV[8])
+  local over = redis.call('ZCARD', KEYS[2]) - keep
+  if over > 0 then
+    local last = redis.call('ZRANGE', KEYS[2], over - 1, over - 1, 'WITHSCORES')[2]
+    over = over - redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', '(' .. last)
+    local age, shas = {}, {}
+    for i, write in ipairs(redis.call('LRANGE', KEYS[3], 0, -1)) do age[string.sub(write, 1, 40)] = i end
+    local tied = redis.call('ZRANGEBYSCORE', KEYS[2], last, last)
+    for _, member in ipairs(tied) do shas[member] = redis.sha1hex(member) end
+    table.sort(tied, function(a, b) return (age[shas[a]] or 1e9) > (age[shas[b]] or 1e9) end)
+    for i = 1, over do redis.call('ZREM', KEYS[2], tied[i]) end
+  end
+  redis.call('LTRIM', KEYS[3], 0, keep - 1)
+  return 1
+`;
+
+/**
+ * The newest entries and, whole, the second they end in, so that the reader can order those of one second.
+ *
+ * ARGV: database of the history · how many. KEYS: history, writes. Answers members with scores, and the writes.
+ */
+export const HISTORY = `
+  redis.call('SELECT', ARGV[1])
+  local found = redis.call('ZREVRANGE', KEYS[1], 0, ARGV[2] - 1, 'WITHSCORES')
+  if #found == 0 then return { found, {} } end
+  local last = found[#found]
+  local newer = redis.call('ZREVRANGEBYSCORE', KEYS[1], '+inf', '(' .. last, 'WITHSCORES')
+  for _, item in ipairs(redis.call('ZREVRANGEBYSCORE', KEYS[1], last, last, 'WITHSCORES')) do
+    newer[#newer + 1] = item
+  end
+  return { newer, redis.call('LRANGE', KEYS[2], 0, -1) }
+`;
