@@ -3,16 +3,32 @@ import { Worker } from 'node:worker_threads';
 /** Small young generation: a writer holds little, and each thread's heap counts fully toward an idle footprint. */
 const LIMITS = { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 128 } as const;
 
-/**
- * Starts a module of ours as a worker thread, from source or compiled, whichever runs. It does not keep the process
- * alive.
- *
- * @param module without its ending, relative to `base`, e.g. `./writer`
- * @param base `import.meta.url` of the caller
- */
-export function startWorker(module: string, base: string, name: string, workerData: unknown): Worker {
+export interface WorkerOptions<M> {
+  /** Without its ending, relative to `base`, e.g. `./writer`: from source or compiled, whichever runs. */
+  readonly module: string;
+  /** `import.meta.url` of the caller. */
+  readonly base: string;
+  readonly name: string;
+  readonly data: unknown;
+  readonly onMessage: (message: M) => void;
+  /** Called once, with why, when the thread has ended. */
+  readonly onEnd: (reason: string) => void;
+}
+
+/** Starts a module of ours as a worker thread. It does not keep the process alive until somebody calls `ref`. */
+export function startWorker<M>({ module, base, name, data, onMessage, onEnd }: WorkerOptions<M>): Worker {
   const ending = base.endsWith('.ts') ? '.ts' : '.js';
-  const worker = new Worker(new URL(module + ending, base), { name, workerData, resourceLimits: LIMITS });
-  worker.unref();
+  const worker = new Worker(new URL(module + ending, base), {
+    name,
+    workerData: data,
+    resourceLimits: LIMITS,
+  });
+  let failure: string | undefined;
+  worker.on('message', (message: unknown) => onMessage(message as M));
+  worker.once('error', (error) => {
+    failure = error instanceof Error ? error.message : String(error);
+  });
+  worker.once('exit', (code) => onEnd(failure ?? `it ended with code ${code}`));
+  worker.unref(); // last: a listener for messages refs it again
   return worker;
 }

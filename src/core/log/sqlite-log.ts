@@ -44,7 +44,8 @@ export class SqliteLog implements EventLog {
   readonly #roomListeners: (() => void)[] = [];
   readonly #frozenListeners: ((reason: string | undefined) => void)[] = [];
   #waiters: { seq: number; resolve: () => void; reject: (error: unknown) => void }[] = [];
-  #worker: Worker;
+  #worker: Worker | undefined;
+  #cancelRetry: (() => void) | undefined;
   /** On their way to the disk, oldest first. */
   readonly #inFlight: (Batch & { postedAt: number })[] = [];
   #cancelLinger: (() => void) | undefined;
@@ -177,6 +178,7 @@ export class SqliteLog implements EventLog {
 
   #post(batch: Batch & { postedAt: number }): void {
     batch.postedAt = performance.now();
+    this.#worker ??= this.#spawn();
     this.#worker.ref(); // what is being written keeps the process alive until it is durable
     this.#worker.postMessage(batch.request);
   }
@@ -190,7 +192,7 @@ export class SqliteLog implements EventLog {
       return;
     }
     this.#inFlight.shift();
-    if (this.#inFlight.length === 0) this.#worker.unref();
+    if (this.#inFlight.length === 0) this.#worker?.unref();
     this.#durableSeq = batch.lastSeq;
     this.#queue.bytes -= batch.bytes;
     this.#thaw();
@@ -226,7 +228,8 @@ export class SqliteLog implements EventLog {
     }
     if (this.#frozen === undefined) for (const listener of this.#frozenListeners) listener(reason);
     this.#frozen = reason;
-    this.#clock.after(this.#retryMs, () => {
+    this.#cancelRetry?.();
+    this.#cancelRetry = this.#clock.after(this.#retryMs, () => {
       for (const batch of this.#inFlight) this.#post(batch);
     });
     this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_RETRY_MS);
@@ -240,26 +243,36 @@ export class SqliteLog implements EventLog {
   }
 
   #spawn(): Worker {
-    const worker = startWorker('./writer', import.meta.url, 'log-writer', { dataDir: this.#dataDir });
-    worker.on('message', (reply: CommitReply) => this.#replied(reply));
-    worker.on('error', (error) => this.#respawn(error.message));
+    const worker: Worker = startWorker({
+      module: './writer',
+      base: import.meta.url,
+      name: 'log-writer',
+      data: { dataDir: this.#dataDir },
+      onMessage: (reply: CommitReply) => this.#replied(reply),
+      onEnd: (reason) => this.#ended(worker, reason),
+    });
     return worker;
   }
 
-  /** A writer that died (out of memory, a file taken away) is replaced; its batch is tried again. */
-  #respawn(reason: string): void {
-    if (this.#closed) return;
-    this.#worker = this.#spawn();
-    this.#freeze(`the writer ended: ${reason}`);
+  /** A writer that died (out of memory, a file taken away) is replaced when there is something to write. */
+  #ended(worker: Worker, reason: string): void {
+    if (this.#worker !== worker) return;
+    this.#worker = undefined;
+    if (this.#closed) this.#closing?.resolve();
+    else if (this.#inFlight.length > 0) this.#freeze(`the writer ended: ${reason}`);
   }
 
   #shut(error?: unknown): void {
     this.#closed = true;
-    this.#worker.ref();
-    this.#worker.postMessage('close');
+    this.#cancelRetry?.();
     this.#reader.close();
     for (const { reject } of this.#waiters.splice(0)) reject(new HoldfastError('HF_LOG_CLOSED'));
-    const settle = () => (error ? this.#closing?.reject(error) : this.#closing?.resolve());
-    this.#worker.once('exit', settle);
+    if (error) this.#closing?.reject(error);
+    if (!this.#worker) {
+      this.#closing?.resolve();
+      return;
+    }
+    this.#worker.ref();
+    this.#worker.postMessage('close');
   }
 }

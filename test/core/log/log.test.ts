@@ -225,3 +225,22 @@ test('[C2] a closed log takes nothing more, and says so to whoever waits', async
   t.throws(() => log.append(record(2), { durability: 'sync' }), { code: 'HF_LOG_CLOSED' });
   await t.throwsAsync(log.whenDurable(2), { code: 'HF_LOG_CLOSED' });
 });
+
+test('[C5] a writer thread that dies is replaced, again and again, until what waits is written', async (t) => {
+  const { log, dir, clock } = open(t);
+  const setFormat = (format: string) => {
+    const db = new DatabaseSync(`${dir}/log.db`);
+    db.prepare("UPDATE meta SET value = ? WHERE key = 'format'").run(format);
+    db.close();
+  };
+  setFormat('999'); // the thread has not opened the file yet: it will refuse it and end
+  const frozen = new Promise<string | undefined>((resolve) => log.onFrozen(resolve));
+  log.append(record(1), { durability: 'sync' });
+  t.regex((await frozen) ?? '', /the writer ended/);
+  t.false(log.hasRoom());
+  setFormat('1');
+  const thawed = log.whenDurable(1);
+  await clock.advance(5_000);
+  await thawed;
+  t.true(log.hasRoom());
+});
