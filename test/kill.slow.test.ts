@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
-import { SqliteReader } from '../../src/core/log/index.ts';
-import { verifyLog } from '../../src/core/replay/index.ts';
-import { configTransaction } from '../../src/machines/config-transaction.ts';
-import { lifecycle } from '../../src/machines/lifecycle.ts';
-import { reconciler } from '../../src/machines/reconciler.ts';
-import { active, startInstance, writeConfig } from '../support/instance.ts';
-import { killRounds, stuckTimers } from '../support/kill-rounds.ts';
-import { tempDir } from '../support/temp.ts';
+import { SqliteReader } from '../src/core/log/index.ts';
+import { verifyLog } from '../src/core/replay/index.ts';
+import { configTransaction } from '../src/machines/config-transaction.ts';
+import { lifecycle } from '../src/machines/lifecycle.ts';
+import { reconciler } from '../src/machines/reconciler.ts';
+import { active, startInstance, writeConfig } from './support/instance.ts';
+import { killRounds, stuckTimers } from './support/kill-rounds.ts';
+import { tempDir } from './support/temp.ts';
 
 const ROUNDS = 50;
 
