@@ -40,9 +40,9 @@ const landed = ({ context: { job }, event }: Args): boolean =>
   event.fingerprint === job.fingerprint &&
   event.ncid !== job.before.ncid;
 
-/** The store holds another config than the decisions were made on. */
-const moved = ({ context, event }: Args): boolean =>
-  event.type === 'LOADED' && event.ncid !== context.active.ncid;
+/** The store holds another config than the decisions were made on; a hand that edits it may leave its ncid. */
+const moved = ({ context: { active }, event }: Args): boolean =>
+  event.type === 'LOADED' && (event.ncid !== active.ncid || event.fingerprint !== active.fingerprint);
 
 // Transitions shared by several states.
 

@@ -5,13 +5,21 @@
  * `core` none. `test/machines/purity.test.ts` walks `allMachines` and fails on a file that is missing from it.
  */
 import type { AnyStateMachine } from 'xstate';
+import { accessPoints } from './access-points.ts';
+import { addressSets } from './address-sets.ts';
 import { configTransaction } from './config-transaction.ts';
+import { dhcpService } from './dhcp-service.ts';
 import { lifecycle } from './lifecycle.ts';
 import { reconciler } from './reconciler.ts';
+import { wan } from './wan.ts';
 
 /** Every machine of this folder, by the name of its file. */
 export const allMachines: Readonly<Record<string, AnyStateMachine>> = {
+  'access-points': accessPoints,
+  'address-sets': addressSets,
   'config-transaction': configTransaction,
+  'dhcp-service': dhcpService,
   lifecycle,
   reconciler,
+  wan,
 };

@@ -38,6 +38,45 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'effect.lost', effect: 'router.apply' },
     ],
   },
+  'access-points': { events: [{ type: 'CHANGED', request: 'r1' }] },
+  'address-sets': {
+    events: [
+      { type: 'ADDRESSES', sets: { c_net_a_set6: ['fd00::/64'] } },
+      { type: 'ADDRESSES', sets: { c_net_a_set6: ['fd00::/64', 'fd01::/64'], c_net_b_set6: [] } },
+      { type: 'ADDRESSES', sets: {} },
+      { type: 'POPULATED', at: 1_767_225_600_000, sets: { c_net_a_set6: ['fd00::/64'] } },
+      { type: 'POPULATED', at: 1_767_225_660_000, sets: {} },
+      { type: 'effect.failed', effect: 'router.populate_sets' },
+      { type: 'effect.lost', effect: 'router.populate_sets' },
+    ],
+  },
+  'dhcp-service': {
+    events: [
+      { type: 'REWRITTEN', legs: ['eth1.10'], ncid: 'n1' },
+      { type: 'REWRITTEN', legs: ['eth1.20', 'eth1.10'] },
+      {
+        type: 'RESTARTED',
+        at: 1_767_225_600_000,
+        files: ['eth1.10_v6.conf', 'own.conf'],
+        adopted: ['own.conf'],
+      },
+      { type: 'effect.failed', effect: 'router.restart_dhcp', message: 'no' },
+      { type: 'effect.lost', effect: 'router.restart_dhcp' },
+    ],
+  },
+  wan: {
+    input: { wan: 'eth0' },
+    events: [
+      { type: 'ASKED', kind: 'pd-change', prefix: '2001:db8:7::/56', request: 'r1' },
+      { type: 'ASKED', kind: 'pd-change', prefix: '2001:db8:8::/56' },
+      { type: 'ASKED', kind: 'down', request: 'r2' },
+      { type: 'ASKED', kind: 'up' },
+      { type: 'WAN_APPLIED', ncid: 'n1', reapplied: ['eth1.10'] },
+      { type: 'WAN_REFUSED', reason: 'no such interface' },
+      { type: 'effect.failed', effect: 'router.change_wan', message: 'late' },
+      { type: 'effect.lost', effect: 'router.change_wan' },
+    ],
+  },
   reconciler: {
     input: leg,
     events: [

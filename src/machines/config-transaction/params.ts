@@ -87,6 +87,8 @@ export const apply = ({ context }: Args): ApplyParams => {
 export const publish = ({ context, event }: Args): PublishParams => ({
   ncid: versionOf(event).ncid,
   reapplied: event.type === 'APPLIED' ? event.reapplied : [],
+  ...(event.type === 'APPLIED' && event.rewritten && { rewritten: event.rewritten }),
+  ...(event.type === 'APPLIED' && event.apc && { apc: event.apc }),
   ...(context.job?.transID !== undefined && { transID: context.job.transID }),
   ...(context.job?.ask && { story: context.job.ask.story ?? context.job.ask.request }),
 });

@@ -96,7 +96,14 @@ export type TransactionEvent =
   | ({ readonly type: 'CONFIGURE' } & Required<TransactionInput>)
   /** What the store holds: told at start, and asked for when an apply ended without an answer. */
   | ({ readonly type: 'LOADED'; readonly origin?: string } & ConfigVersion)
-  | ({ readonly type: 'APPLIED'; readonly reapplied: readonly string[] } & ConfigVersion)
+  | ({
+      readonly type: 'APPLIED';
+      readonly reapplied: readonly string[];
+      /** The legs whose file for the DHCP daemon was rewritten. */
+      readonly rewritten?: readonly string[];
+      /** The access-point controller took a change. */
+      readonly apc?: true;
+    } & ConfigVersion)
   | {
       readonly type: 'APPLY_FAILED';
       readonly errors: readonly string[];
@@ -123,6 +130,8 @@ export interface ApplyParams {
 export interface PublishParams {
   readonly ncid: string;
   readonly reapplied: readonly string[];
+  readonly rewritten?: readonly string[];
+  readonly apc?: true;
   readonly transID?: string;
   /** The correlation of the request that caused it, when one did. */
   readonly story?: string;

@@ -1,27 +1,47 @@
 import type { EffectContext, EffectOutcome } from '../../core/actors/index.ts';
 import type { ConfigStore, HistoryEntry, StoredConfig } from '../../core/adapters/config-store.ts';
 import type { NetworkConfig } from '../../core/adapters/router.ts';
-import { HoldfastError } from '../../core/errors/index.ts';
+import { type ErrorCode, HoldfastError, isCoded } from '../../core/errors/index.ts';
 import type { Blobs, LogEvent } from '../../core/log/index.ts';
 import type { Vault } from '../../core/secrets/index.ts';
 import type { ApplyParams } from '../../machines/config-transaction/shapes.ts';
+import type { WanParams } from '../../machines/wan.ts';
 import { changedPaths } from './changed-paths.ts';
-import { type InterfaceState, type KernelDriver, KernelRefusal, type Undo } from './kernel/driver.ts';
+import type { GeneratedFolder } from './generated/folder.ts';
+import { generateFiles, legsOfFiles, rewrittenLegs } from './generated/generate.ts';
+import {
+  type InterfaceState,
+  type KernelDriver,
+  KernelRefusal,
+  type KernelStep,
+  type Undo,
+} from './kernel/driver.ts';
 import { kernelSteps } from './kernel/steps.ts';
-import { interfaceOf } from './network-config.ts';
-import { planReapply } from './reapply.ts';
+import type { Wan } from './kernel/wans.ts';
+import { delegatingLegs, interfaceOf, interfacesOf, stringsOf } from './network-config.ts';
+import { planInterfaces, planReapply, type ReapplyPlan } from './reapply.ts';
 import type { SealedConfigs } from './sealed-configs.ts';
 import { Section } from './section.ts';
 
 export interface EmbeddedRouterParts {
   readonly store: ConfigStore;
   readonly kernel: KernelDriver;
+  /** Where the files of the DHCP and DNS daemons go; none are made without it. */
+  readonly files?: GeneratedFolder | undefined;
   readonly configs: SealedConfigs;
   readonly vault: Vault;
 }
 
+/** A change of the box that can still be taken back. */
+interface BoxChange {
+  /** Paths of generated files that changed. */
+  readonly files: readonly string[];
+  undo(): Promise<void>;
+  keep(): Promise<void>;
+}
+
 /**
- * The box: its kernel and its config store, which change together and in one critical section. It carries out what
+ * The box: its kernel, its generated files and its config store, which change together and in one critical section. It carries out what
  * the machine `config-transaction` decided and decides nothing itself.
  *
  * What a crash leaves, and what heals it (R9): the record that asks for an apply is durable before the apply begins,
@@ -43,8 +63,10 @@ export interface EmbeddedRouterParts {
 export class EmbeddedRouter {
   readonly #parts: EmbeddedRouterParts;
   readonly #section = new Section();
-  /** False until the kernel stands as the store says: the next apply is then a whole one. */
-  #isSetUp = false;
+  /** Fingerprint of the config that the kernel stands at; while it is not the store's, an apply is a whole one. */
+  #standing: string | undefined;
+  /** By interface; what the config does not say of them. */
+  readonly #wans = new Map<string, Wan>();
 
   constructor(parts: EmbeddedRouterParts) {
     this.#parts = parts;
@@ -68,12 +90,62 @@ export class EmbeddedRouter {
     return { config: entry.config, state: await this.#parts.kernel.state(intf) };
   }
 
-  /** Brings the kernel, of which nothing is known after a start, to the persisted config. */
-  setUp(signal: AbortSignal): Promise<void> {
+  /**
+   * Brings kernel and files, of which nothing is known after a start, to the persisted config.
+   *
+   * @param wans what was last known of the WANs
+   * @returns the legs whose advertisement a kill, or somebody's editor, had left other than it is now
+   */
+  setUp(signal: AbortSignal, wans: ReadonlyMap<string, Wan> = new Map()): Promise<string[]> {
     return this.#section.run(async () => {
+      for (const [intf, wan] of wans) this.#wans.set(intf, wan);
       const config = await this.#config();
-      await this.#parts.kernel.apply(kernelSteps(planReapply(undefined, config), config), signal);
-      this.#isSetUp = true;
+      const fingerprint = this.#parts.configs.fingerprint(config);
+      if (fingerprint === this.#standing) return [];
+      const change = await this.#change(planReapply(undefined, config), config, signal);
+      await change.keep();
+      this.#standing = fingerprint;
+      return legsOfFiles(change.files);
+    });
+  }
+
+  /** Global addresses by interface that follow from delegated prefixes, as the kernel has them. */
+  async delegatedAddresses(): Promise<ReadonlyMap<string, readonly string[]>> {
+    const config = await this.#config();
+    const found = new Map<string, readonly string[]>();
+    for (const { name, config: leg } of interfacesOf(config)) {
+      if (leg.ipv6DelegateFrom === undefined) continue;
+      const own = new Set(stringsOf(leg.ipv6));
+      const held = (await this.#parts.kernel.state(name))?.ip6 ?? [];
+      found.set(
+        name,
+        held.filter((address) => !own.has(address)),
+      );
+    }
+    return found;
+  }
+
+  /** Effect `router.change_wan`: a WAN's new prefix, or that it went down or came up (R17, R39). Idempotent. */
+  changeWan({ wan, up, prefix }: WanParams, { signal }: EffectContext): Promise<LogEvent> {
+    return this.#section.run(async () => {
+      const { ncid } = await this.active();
+      const config = await this.#config();
+      if (!interfaceOf(config, wan)) return refusedWan(`the config has no interface ${wan}`);
+      const before = this.#wans.get(wan);
+      this.#wans.set(wan, { up, prefix });
+      const moved = prefix !== undefined && prefix !== before?.prefix;
+      const legs = moved ? delegatingLegs(config, wan) : [];
+      const touched = (before?.up ?? true) === up ? legs : [wan, ...legs];
+      try {
+        const plan = planInterfaces(config, new Set(touched));
+        await this.#parts.kernel.apply(kernelSteps(plan, config, this.#wans), signal);
+      } catch (error) {
+        if (before) this.#wans.set(wan, before);
+        else this.#wans.delete(wan);
+        if (error instanceof KernelRefusal) return refusedWan(error.message);
+        throw error;
+      }
+      return { type: 'WAN_APPLIED', ncid, reapplied: legs };
     });
   }
 
@@ -91,24 +163,32 @@ export class EmbeddedRouter {
     return this.#section.run(() => this.#apply(params, context));
   }
 
-  async #apply(params: ApplyParams, { id, at, signal }: EffectContext): Promise<EffectOutcome> {
-    const active = await this.active();
+  async #apply(params: ApplyParams, { id, at, signal, recovered }: EffectContext): Promise<EffectOutcome> {
+    let active: StoredConfig;
+    try {
+      active = await this.active();
+    } catch (error) {
+      // A first run has changed nothing yet; what became of an earlier one is for the store to say.
+      if (!recovered && isCoded(error, 'HF_ROUTER_STORE_UNAVAILABLE')) return unavailable(error);
+      throw error;
+    }
     const before = JSON.parse(active.body) as NetworkConfig;
-    if (params.op === 'reapply') return this.#reapply(params, active, before, signal);
     const ncid = this.#newNcid(id, at);
-    if (active.ncid === ncid) return this.#savedBefore(params, before);
-    if (active.ncid !== params.expected) return this.#overtaken(active);
+    if (params.op !== 'reapply' && active.ncid === ncid) return this.#savedBefore(params, before);
+    // A hand that edits the store leaves the ncid as it was.
+    const untouched = this.#parts.configs.fingerprint(before) === params.before;
+    if (active.ncid !== params.expected || !untouched) return this.#overtaken(active);
+    if (params.op === 'reapply') return this.#reapply(params, before, signal);
 
     const posted = this.#parts.configs.open(params.fingerprint);
     if (!posted) return failed('the config to apply is no longer stored');
     const next: NetworkConfig = { ...posted, ncid };
-    const plan = planReapply(this.#isSetUp ? before : undefined, next);
-    let undo: Undo;
+    const plan = planReapply(this.#standing === params.before ? before : undefined, next);
+    let change: BoxChange;
     try {
-      undo = await this.#parts.kernel.apply(kernelSteps(plan, next), signal);
+      change = await this.#change(plan, next, signal);
     } catch (error) {
-      if (error instanceof KernelRefusal) return failed(error.message);
-      throw error;
+      return refusal(error);
     }
     try {
       signal.throwIfAborted();
@@ -124,23 +204,46 @@ export class EmbeddedRouter {
         changed: changedPaths(before, next),
       });
       if (!saved) {
-        await undo();
+        await change.undo();
         return this.#overtaken(await this.active());
       }
+    } catch (error) {
+      await change.undo();
+      if (isCoded(error, 'HF_ROUTER_STORE_UNAVAILABLE')) return unavailable(error);
+      throw error;
+    }
+    await change.keep();
+    this.#standing = params.fingerprint;
+    return applied(ncid, params.fingerprint, plan, before, next);
+  }
+
+  /** Kernel first, then the daemons' files (`router-config.md` §Interface reapply); whatever fails, both stay as they were (R7). */
+  async #change(plan: ReapplyPlan, config: NetworkConfig, signal: AbortSignal): Promise<BoxChange> {
+    const files = await this.#parts.files?.stage(generateFiles(config));
+    let undoKernel: Undo | undefined;
+    const undo = async (): Promise<void> => {
+      await files?.undo();
+      await undoKernel?.();
+    };
+    try {
+      const steps: KernelStep[] = kernelSteps(plan, config, this.#wans);
+      undoKernel = await this.#parts.kernel.apply(steps, signal);
+      await files?.commit();
     } catch (error) {
       await undo();
       throw error;
     }
-    this.#isSetUp = true;
-    return { type: 'APPLIED', ncid, fingerprint: params.fingerprint, reapplied: plan.interfaces };
+    return { files: files?.changed ?? [], undo, keep: async () => files?.keep() };
   }
 
-  /** A save that failed may have come about: the store knows. */
+  /** A save without an answer may have come about: the store knows. */
   async #save(write: Parameters<ConfigStore['save']>[0]): Promise<boolean> {
     try {
       return await this.#parts.store.save(write);
     } catch (error) {
-      if ((await this.active()).ncid === write.ncid) return true;
+      if (isCoded(error, 'HF_ROUTER_STORE_UNAVAILABLE')) throw error;
+      const active = await this.active().catch(() => undefined);
+      if (active?.ncid === write.ncid) return true;
       throw error;
     }
   }
@@ -148,33 +251,29 @@ export class EmbeddedRouter {
   /** `apply_current_config`: every instance again, nothing saved (R11). */
   async #reapply(
     { expected, fingerprint }: ApplyParams,
-    active: StoredConfig,
     config: NetworkConfig,
     signal: AbortSignal,
   ): Promise<EffectOutcome> {
-    if (active.ncid !== expected) return this.#overtaken(active);
     const plan = planReapply(config, config, true);
     try {
-      await this.#parts.kernel.apply(kernelSteps(plan, config), signal);
+      const change = await this.#change(plan, config, signal);
+      await change.keep();
     } catch (error) {
-      if (error instanceof KernelRefusal) return failed(error.message);
-      throw error;
+      return refusal(error);
     }
-    this.#isSetUp = true;
-    return { type: 'APPLIED', ncid: expected, fingerprint, reapplied: plan.interfaces };
+    this.#standing = fingerprint;
+    return applied(expected, fingerprint, plan, config, config);
   }
 
   /** An earlier run of this effect saved and was killed before it could say so. */
   #savedBefore(params: ApplyParams, saved: NetworkConfig): LogEvent {
     const { fingerprint } = params;
     const before = this.#parts.configs.open(params.before);
-    const { interfaces } = planReapply(before, saved);
-    return { type: 'APPLIED', ncid: String(saved.ncid), fingerprint, reapplied: interfaces };
+    return applied(String(saved.ncid), fingerprint, planReapply(before, saved), before ?? {}, saved);
   }
 
   /** Somebody else wrote the store: it counts, and the kernel follows with the next apply. */
   #overtaken(active: StoredConfig): EffectOutcome {
-    this.#isSetUp = false;
     const { fingerprint, blobs } = this.#parts.configs.seal(JSON.parse(active.body));
     return { event: { type: 'OVERTAKEN', ncid: active.ncid, fingerprint }, blobs };
   }
@@ -190,6 +289,41 @@ export class EmbeddedRouter {
   }
 }
 
-function failed(reason: string): LogEvent {
-  return { type: 'APPLY_FAILED', errors: [reason], code: 'HF_ROUTER_APPLY_FAILED', status: 500 };
+function applied(
+  ncid: string,
+  fingerprint: string,
+  plan: ReapplyPlan,
+  before: NetworkConfig,
+  after: NetworkConfig,
+): LogEvent {
+  const rewritten = rewrittenLegs(plan, before, after);
+  const apc = [...plan.removed, ...plan.applied].some(({ plugin }) => plugin === 'apc');
+  return {
+    type: 'APPLIED',
+    ncid,
+    fingerprint,
+    reapplied: plan.interfaces,
+    ...(rewritten.length > 0 && { rewritten }),
+    ...(apc && { apc }),
+  };
+}
+
+/** What the kernel or the daemons' files could not take, in words for the client. @throws anything else, as it is */
+function refusal(error: unknown): LogEvent {
+  if (error instanceof KernelRefusal) return failed(error.message);
+  if (isCoded(error, 'HF_ROUTER_GENERATE')) return failed(error.what, error.code);
+  throw error;
+}
+
+/** Nothing was written. */
+function unavailable({ what, code, status }: HoldfastError): LogEvent {
+  return { type: 'APPLY_FAILED', errors: [what], code, status };
+}
+
+function failed(reason: string, code: ErrorCode = 'HF_ROUTER_APPLY_FAILED'): LogEvent {
+  return { type: 'APPLY_FAILED', errors: [reason], code, status: 500 };
+}
+
+function refusedWan(reason: string): LogEvent {
+  return { type: 'WAN_REFUSED', reason };
 }

@@ -32,6 +32,13 @@ export function isWan({ meta }: Fields): boolean {
   return isObject(meta) && meta.type === 'wan';
 }
 
+/** The legs that get a prefix from a WAN, in the order of the config. */
+export function delegatingLegs(config: NetworkConfig, wan: string): string[] {
+  return interfacesOf(config)
+    .filter(({ config: leg }) => stringsOf(leg.ipv6DelegateFrom).includes(wan))
+    .map(({ name }) => name);
+}
+
 /** A field that may be absent, a string, or an array of strings. */
 export function stringsOf(value: unknown): string[] {
   const list = Array.isArray(value) ? value : [value];

@@ -94,6 +94,14 @@ export function planReapply(
   return { removed, applied, replaced, interfaces: [...new Set(names.map(({ name }) => name))] };
 }
 
+/** The plan that reapplies interfaces of a config, and nothing else: for what changed without the config (R17). */
+export function planInterfaces(config: NetworkConfig, names: ReadonlySet<string>): ReapplyPlan {
+  const applied = [...instancesOf(config).values()].filter(
+    ({ plugin, name }) => plugin === 'interface' && names.has(name),
+  );
+  return { removed: [], applied, replaced: applied, interfaces: applied.map(({ name }) => name) };
+}
+
 /** The instances of a config by path, in the order in which they are applied. */
 export function instancesOf(config: NetworkConfig): ReadonlyMap<string, Instance> {
   const instances = PLUGINS.flatMap((plugin): Instance[] => {

@@ -20,6 +20,8 @@ export type KernelStep =
       /** The device of a VLAN, the members of a bridge or bond. */
       readonly lower: readonly string[];
       readonly up: boolean;
+      /** Of a VLAN. */
+      readonly vid?: number;
     }
   | { readonly step: 'applyIpv4Settings'; readonly intf: string; readonly addresses: readonly string[] }
   /** Flushes the family's addresses; for 6 also toggles `disable_ipv6`, and the device goes down and up (R15). */
@@ -31,6 +33,8 @@ export type KernelStep =
       readonly addresses: readonly string[];
       /** The WAN whose delegated prefix gives one more, global address. */
       readonly delegateFrom?: string;
+      /** That address, when the prefix is known. */
+      readonly delegated?: string;
       /** A WAN that asks for a prefix itself. */
       readonly client?: true;
     }
@@ -40,6 +44,9 @@ export type KernelStep =
       readonly intf: string;
       /** The device carries the default routes. */
       readonly defaultRoute: boolean;
+      /** Those that the config names. */
+      readonly gateway?: string;
+      readonly gateway6?: string;
     };
 
 /** What the kernel says of one interface. */

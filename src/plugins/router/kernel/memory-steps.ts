@@ -77,14 +77,14 @@ function flushIP(draft: Draft, { intf, family }: Step<'flushIP'>): void {
 
 function applyIpv6Settings(
   draft: Draft,
-  { intf, enabled, addresses, delegateFrom, client }: Step<'applyIpv6Settings'>,
+  { intf, enabled, addresses, delegateFrom, delegated: address6, client }: Step<'applyIpv6Settings'>,
 ): void {
   for (const address of addresses)
     if (!ipaddr.IPv6.isValidCIDR(address)) throw new KernelRefusal(`Invalid ipv6 address for ${intf}`);
   const device = known(draft, intf);
   const global = [
     ...addresses,
-    ...(delegateFrom === undefined ? [] : delegated(draft, intf, delegateFrom)),
+    ...(delegateFrom === undefined ? [] : delegated(draft, intf, delegateFrom, address6)),
     ...(client ? [`${WAN_NETWORK}${interfaceId(intf)}/64`] : []),
   ];
   const ip6 = enabled && device.up ? [...new Set([...global, `fe80::${interfaceId(intf)}/64`])] : [];
@@ -120,11 +120,12 @@ function networkOf(address: string, family: 4 | 6): string {
   return `${network}${bits}`;
 }
 
-/** One /64 of the prefix that the WAN's client was delegated; it follows from the names, so it stays the same. */
-function delegated(draft: Draft, intf: string, wan: string): string[] {
+/** One /64 of the prefix that the WAN's client was delegated: the given one, else one that follows from the names. */
+function delegated(draft: Draft, intf: string, wan: string, given: string | undefined): string[] {
   const device = draft.get(wan);
   const hasPrefix = device?.up && device.ip6.some((address) => address.startsWith(WAN_NETWORK));
   if (!hasPrefix) return [];
+  if (given !== undefined) return [given];
   const [prefix, subnet] = [wan, intf].map((name) => (hash(name) & 0xffff).toString(16));
   return [`2001:db8:${prefix}:${subnet}::1/64`];
 }
