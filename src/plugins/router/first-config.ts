@@ -1,6 +1,5 @@
 import type { ConfigStore } from '../../core/adapters/config-store.ts';
 import type { NetworkConfig } from '../../core/adapters/router.ts';
-import { HoldfastError } from '../../core/errors/index.ts';
 import { actorRef } from '../../core/ids.ts';
 import type { Services } from '../../core/plugin/index.ts';
 import type { TransactionContext } from '../../machines/config-transaction/shapes.ts';
@@ -34,7 +33,7 @@ export async function ensureConfig(
     who: 'holdfast',
     changed: [],
   });
-  if (!saved)
-    throw new HoldfastError('HF_ROUTER_STORE', { file: 'of the router', reason: 'somebody else filled it' });
+  // Somebody else filled it in between: theirs is the config then.
+  if (!saved) return 'store';
   return kept ? 'log' : 'example';
 }

@@ -4,7 +4,6 @@ import type { Vault } from '../../core/secrets/index.ts';
 import { CONFIG_PURPOSE } from './store/reader.ts';
 
 export interface SealedConfig {
-  /** Of the config without its ncid: posting what is active keeps the fingerprint. */
   readonly fingerprint: string;
   /** The sealed body, to travel beside the event that names the fingerprint. */
   readonly blobs: Blobs;
@@ -20,9 +19,13 @@ export class SealedConfigs {
     this.#vault = vault;
   }
 
+  /** Of the config without its ncid: posting what is active keeps it. */
+  fingerprint({ ncid: _, ...rest }: NetworkConfig): string {
+    return this.#vault.fingerprint(rest);
+  }
+
   seal(config: NetworkConfig): SealedConfig {
-    const { ncid: _, ...rest } = config;
-    const fingerprint = this.#vault.fingerprint(rest);
+    const fingerprint = this.fingerprint(config);
     return {
       fingerprint,
       blobs: new Map([[fingerprint, this.#vault.seal(JSON.stringify(config), CONFIG_PURPOSE)]]),
