@@ -340,6 +340,32 @@ export const errorTable = {
     'The config is not valid at {path}: {reason}.',
     'Correct that field; nothing was applied.',
   ),
+  HF_ROUTER_STATIC_ROUTE: entry(
+    400,
+    'The config holds a static route at {path}: routing carries the WAN default policy only, and a route added beside it is gone with the next reapply; addressing is the durable lever.',
+    'Take the route out, and give the leg an address in the wanted prefix (`interface.<kind>.<name>.ipv6`); nothing was applied.',
+  ),
+  HF_ROUTER_PLACEHOLDER: entry(
+    400,
+    'The config cannot be posted, for at {path} {reason}.',
+    'Take a copy with `holdfast router get --out FILE`: its placeholders are understood. Or write the secret itself there.',
+  ),
+  HF_ROUTER_CONTROL_FIELDS: entry(
+    400,
+    '{file} holds {fields}: such fields steer a write and are no part of a config.',
+    'Take them out of the file; the command itself adds what its transaction needs.',
+  ),
+  HF_ROUTER_FILE: entry(400, '{file} cannot be used: {reason}.', 'Correct it, or name another.'),
+  HF_ROUTER_COPY: entry(
+    400,
+    'No copy is written to {file}: {reason}.',
+    'Name a new file outside of every git work tree, in a folder that you may write to.',
+  ),
+  HF_ROUTER_ENTRY: entry(
+    404,
+    'There is no one entry {entry}: {reason}.',
+    'Name `active`, a place in `holdfast router history` (1 is the newest), or the beginning of one ncid.',
+  ),
   HF_ROUTER_BUSY: entry(
     503,
     'More than {limit} config writes wait for their turn.',

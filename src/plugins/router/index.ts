@@ -8,14 +8,16 @@
 import { z } from 'zod';
 import { defineActor } from '../../core/actors/index.ts';
 import { alertRaised } from '../../core/adapters/alerts.ts';
+import type { ConfigStore } from '../../core/adapters/config-store.ts';
 import { RouterApiToken } from '../../core/adapters/router.ts';
+import { isCoded } from '../../core/errors/index.ts';
 import { actorRef } from '../../core/ids.ts';
 import { isObject, jsonEqual } from '../../core/json.ts';
 import { definePlugin, type Services } from '../../core/plugin/index.ts';
 import { readTokenFile } from '../../core/secrets/index.ts';
 import { configTransaction } from '../../machines/config-transaction.ts';
 import { inProcessApi } from './api.ts';
-import { registerCommands } from './commands.ts';
+import { registerCommands } from './commands/index.ts';
 import { ConfigWrites } from './config-writes.ts';
 import { describeConfigRecord } from './describe.ts';
 import { registerEffects } from './effects.ts';
@@ -24,6 +26,8 @@ import { ensureConfig } from './first-config.ts';
 import { MemoryKernel } from './kernel/memory.ts';
 import { type RouterParts, routerErrorBody, routerRoutes } from './routes/http.ts';
 import { SealedConfigs } from './sealed-configs.ts';
+import { RedisBackend } from './store/redis-backend.ts';
+import { redisOptions } from './store/redis-options.ts';
 import { SqliteConfigStore } from './store/sqlite-config-store.ts';
 import {
   CONFIG_ACTOR,
@@ -57,22 +61,41 @@ const options = z.strictObject({
   replyTimeoutMs: z.int().min(100).default(180_000),
   /** Accepted writes that the history keeps. */
   historyLimit: z.int().min(1).default(500),
+  ...kernelOptions,
+  ...redisOptions,
+  /**
+   * Others that announce prefixes on the legs, for `holdfast router ra`: a prefix that lies inside one of theirs has
+   * two sources. The resolver pair announces ULAs; an empty list where there is none.
+   */
+  raSources: z
+    .array(
+      z.strictObject({
+        name: z.string().min(1),
+        prefixes: z.array(z.cidrv6()).min(1),
+        /** Seconds. */
+        lifetime: z.int().min(1),
+      }),
+    )
+    .default([{ name: 'the resolver pair', prefixes: ['fc00::/7'], lifetime: 7200 }]),
 });
 
 export const router = definePlugin({
   name: 'router',
   options,
-  env: { HOLDFAST_ROUTER_PORT: 'port' },
+  env: { HOLDFAST_ROUTER_PORT: 'port', HOLDFAST_REDIS_URL: 'redisUrl' },
   provides: [RouterApiToken],
   register(context, settings) {
     const { port, host, allowedHosts, tokenFile, bodyLimit, windowMs, retryMs, queueLimit } = settings;
     const transactions: TransactionSettings = { windowMs, retryMs, queueLimit };
-    let store: SqliteConfigStore | undefined;
+    let store: ConfigStore | undefined;
+    let redis: RedisBackend | undefined;
     let started: RouterParts | undefined;
     const parts = (): RouterParts => {
       if (!started) throw new Error('the router plugin has not started');
       return started;
     };
+
+    const box = (): BoxParts => boxParts(settings, context.services.dataDir);
 
     const token = () => (tokenFile === undefined ? undefined : readTokenFile(tokenFile));
 
@@ -87,12 +110,14 @@ export const router = definePlugin({
     );
     for (const route of configRoutes) context.route(route);
     registerEffects(context, parts);
-    registerCommands(context, token);
+    registerBox(context, parts, box, settings);
+    registerCommands(context, { token, windowMs, raSources: settings.raSources });
     context.provide(RouterApiToken, () => inProcessApi(parts, context.services));
     context.health('transaction', () => {
       const { actors, clock } = context.services;
       return transactionStatus(actors.snapshot(actorRef(CONFIG_ACTOR, CONFIG_KEY)), clock.now());
     });
+    context.health('store', () => redis?.health());
     context.http(
       {
         name: 'router',
@@ -111,20 +136,31 @@ export const router = definePlugin({
       const { services } = context;
       const { dataDir, vault, log, logger, bus } = services;
       const configs = new SealedConfigs(log, vault);
-      store = await SqliteConfigStore.open({ dataDir, vault, historyLimit: settings.historyLimit });
-      const origin = await ensureConfig(store, configs, services);
-      const box = new EmbeddedRouter({ store, configs, vault, kernel: new MemoryKernel() });
-      started = { router: box, writes: new ConfigWrites(services, box, configs, settings.replyTimeoutMs) };
-      await setUpKernel(box, services, signal);
+      const { redisUrl, historyLimit, channelPrefix, storeCheckMs, redisTimeoutMs } = settings;
+      if (redisUrl !== undefined) {
+        const times = { checkMs: storeCheckMs, commandTimeoutMs: redisTimeoutMs };
+        redis = await RedisBackend.open({ url: redisUrl, historyLimit, channelPrefix, ...times }, services);
+      }
+      const configStore = redis?.store ?? (await SqliteConfigStore.open({ dataDir, vault, historyLimit }));
+      store = configStore;
+      const box = new EmbeddedRouter({ store: configStore, configs, vault, kernel: new MemoryKernel() });
+      const writes = new ConfigWrites(services, box, configs, settings.replyTimeoutMs);
+      started = { router: box, writes, published: async () => redis?.published() };
       const known = services.actors.snapshot(actorRef(CONFIG_ACTOR, CONFIG_KEY))?.context;
       if (isObject(known) && !jsonEqual({ ...known, ...transactions }, known))
         bus.publish(settingsChanged, transactions);
-      const { event, blobs } = await box.load();
-      logger.info({ ncid: event.ncid, origin }, 'router.config_loaded');
-      const { ncid, fingerprint } = event;
-      bus.publish(storeLoaded, { ncid, fingerprint, origin }, { blobs });
+
+      const takeUp = async (taking: AbortSignal): Promise<void> => {
+        const origin = await ensureConfig(configStore, configs, services);
+        await setUpKernel(box, services, taking);
+        const { event, blobs } = await box.load();
+        logger.info({ ncid: event.ncid, origin }, 'router.config_loaded');
+        const { ncid, fingerprint } = event;
+        bus.publish(storeLoaded, { ncid, fingerprint, origin }, { blobs });
+      };
+      await (redis ? redis.start(takeUp, signal) : takeUp(signal));
     });
-    context.onStop(() => store?.close());
+    context.onStop(() => (redis ?? store)?.close());
   },
 });
 
@@ -138,6 +174,7 @@ async function setUpKernel(
     await box.setUp(signal);
   } catch (error) {
     signal.throwIfAborted();
+    if (isCoded(error, 'HF_ROUTER_STORE_UNAVAILABLE')) throw error;
     logger.error({ err: error }, 'router.set_up_failed');
     bus.publish(alertRaised, {
       name: 'router.set_up_failed',

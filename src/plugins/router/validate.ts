@@ -2,6 +2,8 @@ import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import type { NetworkConfig } from '../../core/adapters/router.ts';
 import { HoldfastError } from '../../core/errors/index.ts';
+import { maskText } from '../../core/logging/index.ts';
+import { staticRouteIn } from './static-routes.ts';
 
 /** Deeper than any config; a document that is nested without end must not end in a stack overflow. */
 const DEEPEST = 64;
@@ -76,10 +78,13 @@ const networkConfig = z.looseObject({
 /**
  * Checks a whole config before it is applied (R36). Fields that nobody here knows pass as they are.
  *
+ * @throws HF_ROUTER_STATIC_ROUTE names the path of a static route, which no config can hold (R37)
  * @throws HF_ROUTER_CONFIG_INVALID names the path of the first bad field and how many more there are; never its value
  */
 export function validateConfig(config: NetworkConfig): void {
   if (nestedDeeper(config, DEEPEST)) refuse('', `it is nested deeper than ${DEEPEST} levels`);
+  const route = staticRouteIn(config);
+  if (route) throw new HoldfastError('HF_ROUTER_STATIC_ROUTE', { path: maskText(route.join('.')) });
   const result = networkConfig.safeParse(config);
   if (result.success) return;
   const [first, ...more] = result.error.issues;

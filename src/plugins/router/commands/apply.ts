@@ -1,0 +1,84 @@
+import type { NetworkConfig } from '../../../core/adapters/router.ts';
+import type { CommandContext, CommandDefinition } from '../../../core/cli/index.ts';
+import { HoldfastError } from '../../../core/errors/index.ts';
+import { changeFlags, EXIT_TEXT } from './change/flags.ts';
+import { type CommandSettings, runningClientOf, targetFlags } from './target.ts';
+
+type Flags = Readonly<Record<string, unknown>>;
+const COMMAND = 'router apply';
+/** What the document says of every router that is not ours. */
+const WINDOW_MS = 120_000;
+
+/** `holdfast router apply`: the safe change procedure as one command (R31). */
+export function applyCommand(settings: CommandSettings): CommandDefinition {
+  return {
+    name: `${COMMAND} [file]`,
+    summary: `Changes the config by the safe procedure: diff, append, checks, commit or revert (${EXIT_TEXT})`,
+    example: `holdfast router apply --set interface.vlan.eth1.40.ipv4=10.77.41.1/24 --check 'ping -c1 10.77.41.1'`,
+    flags: [
+      {
+        flags: '--set <path=value>',
+        summary: 'change one field; may be given several times',
+        repeatable: true,
+      },
+      { flags: '--unset <path>', summary: 'remove one field; may be given several times', repeatable: true },
+      { flags: '--edit', summary: 'change the config in $VISUAL, $EDITOR or vi; secrets are placeholders' },
+      { flags: '--identity-file <file>', summary: 'key of an age file (mode 0600)' },
+      { flags: '--passphrase-file <file>', summary: 'passphrase of an age file (mode 0600)' },
+      ...changeFlags,
+      ...targetFlags,
+    ],
+    async run([file], flags, context) {
+      const fields = flags.set !== undefined || flags.unset !== undefined;
+      if ([file !== undefined, flags.edit === true, fields].filter(Boolean).length !== 1)
+        usage('Give one of a file, --edit, or --set and --unset.');
+      const client = runningClientOf(flags, context, settings);
+      const before = await client.active(context.signal);
+      const after = await wanted(before, file, flags, context);
+      const { carryOut } = await import('./change/carry-out.ts');
+      const windowMs = flags.url === undefined ? settings.windowMs : WINDOW_MS;
+      return carryOut({ client, before, after, windowMs, command: COMMAND }, flags, context);
+    },
+  };
+}
+
+async function wanted(
+  active: NetworkConfig,
+  file: string | undefined,
+  flags: Flags,
+  context: CommandContext,
+): Promise<NetworkConfig> {
+  if (file !== undefined) {
+    const { readConfigFile } = await import('./config/read-config.ts');
+    return madeFrom(active, await readConfigFile(file, flags, active));
+  }
+  if (flags.edit === true) {
+    const { editConfig } = await import('./change/edit-config.ts');
+    return madeFrom(active, await editConfig(active, context));
+  }
+  const { setPath, unsetPath } = await import('./config/set-path.ts');
+  let config = active;
+  for (const assignment of listOf(flags.set)) config = setPath(config, assignment, COMMAND);
+  for (const path of listOf(flags.unset)) config = unsetPath(config, path, COMMAND);
+  return madeFrom(active, config);
+}
+
+/**
+ * A config that was made from an older one would undo what has changed since. One without an ncid is applied to what
+ * is active: the difference shown says what that means.
+ *
+ * @throws HF_ROUTER_NCID_MISMATCH
+ */
+function madeFrom(active: NetworkConfig, config: NetworkConfig): NetworkConfig {
+  if (config.ncid !== undefined && config.ncid !== active.ncid)
+    throw new HoldfastError('HF_ROUTER_NCID_MISMATCH');
+  return { ...config, ncid: active.ncid };
+}
+
+function listOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function usage(reason: string): never {
+  throw new HoldfastError('HF_CLI_USAGE', { reason, command: COMMAND });
+}

@@ -1,0 +1,143 @@
+import type { NetworkConfig } from '../../../../core/adapters/router.ts';
+import type { CommandContext } from '../../../../core/cli/index.ts';
+import { HoldfastError } from '../../../../core/errors/index.ts';
+import { maskText } from '../../../../core/logging/index.ts';
+import { collisionText, setCollisions } from '../../policy/address-sets.ts';
+import { validateConfig } from '../../validate.ts';
+import { newTransId, type RouterClient } from '../client.ts';
+import { type Change, changeLines, differenceOf } from '../config/difference.ts';
+import { fingerprintOf } from '../target.ts';
+import { type CheckResult, runCheck } from './checks.ts';
+import { type ChangeEnd, changeSafely, type Verdict } from './confirmed-change.ts';
+import { EXIT } from './flags.ts';
+import { askToKeep } from './question.ts';
+import { Window } from './window.ts';
+
+export interface WantedChange {
+  readonly client: RouterClient;
+  readonly before: NetworkConfig;
+  readonly after: NetworkConfig;
+  /** Of our own instance; `--window` overrides it for another router. */
+  readonly windowMs: number;
+  /** For usage errors. */
+  readonly command: string;
+}
+
+/**
+ * Shows a change and carries it out by the safe procedure (R31), on a terminal or without one.
+ *
+ * @throws HF_ROUTER_CONFIG_INVALID, HF_ROUTER_STATIC_ROUTE the config would be refused; nothing is posted then
+ * @throws HF_CLI_USAGE nobody could confirm
+ */
+export async function carryOut(
+  wanted: WantedChange,
+  flags: Readonly<Record<string, unknown>>,
+  context: CommandContext,
+): Promise<number> {
+  const { client, before, after, command } = wanted;
+  const { json, note, terminal, dataDir } = context;
+  const say = json ? note : context.print;
+  const changes = differenceOf(before, after, fingerprintOf(dataDir));
+  const finished = (end: Record<string, unknown>, code: number): number => {
+    if (json) context.print(JSON.stringify({ ...end, changes }));
+    return code;
+  };
+  if (changes.length === 0) {
+    say('Nothing would change.');
+    return finished({ outcome: 'unchanged' }, EXIT.committed);
+  }
+  showChanges(changes, say, terminal.paint);
+  validateConfig(after);
+  for (const collision of setCollisions(after)) note(`Warning: ${collisionText(collision)}.`);
+  if (flags.dryRun === true) {
+    say(`${changes.length} changes; nothing was posted (--dry-run).`);
+    return finished({ outcome: 'dry run' }, EXIT.committed);
+  }
+  const checks = Array.isArray(flags.check) ? (flags.check as string[]) : [];
+  const ask = flags.yes !== true && checks.length === 0;
+  if (ask && !(terminal.interactive && process.stdin.isTTY === true && !json)) {
+    const reason = 'Nobody could confirm here, for this is no terminal: give --check, --yes or --dry-run.';
+    throw new HoldfastError('HF_CLI_USAGE', { reason, command });
+  }
+  const transID = newTransId();
+  const results: CheckResult[] = [];
+  const quietly = quiet(say);
+  const windowMs = windowOf(flags, wanted);
+  const window = new Window({ context, transID, windowMs });
+  let end: ChangeEnd;
+  try {
+    end = await changeSafely({
+      client,
+      config: after,
+      transID,
+      judge: async (askedAt): Promise<Verdict> => {
+        await window.open(askedAt);
+        quietly(`In force, and reverted at ${window.deadlineText} unless it is kept.`);
+        for (const [index, check] of checks.entries()) {
+          if (window.over.aborted) break;
+          window.says(`check ${index + 1} of ${checks.length}: ${maskText(check).slice(0, 50)}`);
+          const environment = { HOLDFAST_TRANSACTION: transID, HOLDFAST_DEADLINE: window.deadlineText };
+          const result = await runCheck(check, environment, window.over, (line) => quietly(`  | ${line}`));
+          results.push(result);
+          quietly(checkText(result));
+          if (result.outcome !== 'passed') break;
+        }
+        if (window.over.aborted) return { keep: false, reason: window.why };
+        const bad = results.find(({ outcome }) => outcome !== 'passed');
+        if (bad)
+          return { keep: false, reason: `a check ${bad.outcome} (${bad.exit}): ${maskText(bad.command)}` };
+        if (!ask) return { keep: true };
+        window.says('keep this change? [y/N]');
+        const kept = await askToKeep(window.over);
+        if (kept === true) return { keep: true };
+        return { keep: false, reason: kept === false ? 'it was not confirmed' : window.why };
+      },
+    });
+  } finally {
+    window.close();
+  }
+  quietly(endText(end, terminal.paint));
+  return finished({ ...end, transID, checks: results }, EXIT[end.outcome]);
+}
+
+export function showChanges(
+  changes: readonly Change[],
+  say: (line: string) => void,
+  paint: CommandContext['terminal']['paint'],
+): void {
+  const colours = { '+': 'green', '-': 'red', '~': 'yellow' } as const;
+  for (const { mark, text } of changeLines(changes)) say(`${paint(colours[mark], mark)} ${text}`);
+}
+
+/** Lines inside the window must not end it: that nobody reads is seen elsewhere, and reverts. */
+function quiet(say: (line: string) => void): (line: string) => void {
+  return (line) => {
+    try {
+      say(line);
+    } catch {}
+  };
+}
+
+function windowOf(flags: Readonly<Record<string, unknown>>, { windowMs, command }: WantedChange): number {
+  if (flags.window === undefined) return windowMs;
+  const seconds = Number(flags.window);
+  if (Number.isFinite(seconds) && seconds > 0) return seconds * 1000;
+  throw new HoldfastError('HF_CLI_USAGE', { reason: '--window takes seconds, more than 0.', command });
+}
+
+function checkText({ command, outcome, exit, ms }: CheckResult): string {
+  return `check ${outcome}${outcome === 'passed' ? '' : ` (${exit})`} after ${ms} ms: ${maskText(command)}`;
+}
+
+function endText(end: ChangeEnd, paint: CommandContext['terminal']['paint']): string {
+  switch (end.outcome) {
+    case 'committed':
+      return `${paint(['bold', 'green'], 'Kept.')} The config is ncid ${end.ncid}.`;
+    case 'refused':
+      return `${paint(['bold', 'red'], 'Refused, nothing was applied:')} ${end.reason}`;
+    case 'reverted':
+      return `${paint(['bold', 'yellow'], 'Reverted:')} ${end.reason}`;
+    case 'unknown':
+      return `${paint(['bold', 'red'], 'Unknown:')} ${end.reason}. Unless a commit got through, the router reverts by itself; see \`holdfast router history\`.`;
+  }
+}

@@ -1,0 +1,71 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+
+/** What became of one `--check`. */
+export interface CheckResult {
+  readonly command: string;
+  readonly outcome: 'passed' | 'failed' | 'cut off';
+  /** Exit code, or the name of the signal that ended it. */
+  readonly exit: number | string;
+  readonly ms: number;
+}
+
+/** From the request to end to the end that is not asked for. */
+const GRACE_MS = 500;
+
+/**
+ * Runs one check as the operator wrote it, by `sh -c`. It gets a session of its own, so that Ctrl-C reaches only us
+ * and what it started can be ended with it.
+ *
+ * @param cutOff ends it, and everything it started
+ * @param show gets each line of its output
+ */
+export async function runCheck(
+  command: string,
+  env: Readonly<Record<string, string>>,
+  cutOff: AbortSignal,
+  show: (line: string) => void,
+): Promise<CheckResult> {
+  const began = performance.now();
+  const result = (outcome: CheckResult['outcome'], exit: number | string): CheckResult => {
+    return { command, outcome, exit, ms: Math.round(performance.now() - began) };
+  };
+  if (cutOff.aborted) return result('cut off', 'not started');
+  const child = spawn('sh', ['-c', command], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  for (const input of [child.stdout, child.stderr]) createInterface({ input }).on('line', show);
+  let force: NodeJS.Timeout | undefined;
+  const end = () => {
+    killGroup(child.pid, 'SIGTERM');
+    force = setTimeout(() => {
+      killGroup(child.pid, 'SIGKILL');
+      // What left the group may hold the pipes open for ever.
+      child.stdout.destroy();
+      child.stderr.destroy();
+    }, GRACE_MS);
+  };
+  cutOff.addEventListener('abort', end, { once: true });
+  try {
+    const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+    if (cutOff.aborted) return result('cut off', code ?? signal ?? 'ended');
+    return result(code === 0 ? 'passed' : 'failed', code ?? signal ?? 'ended');
+  } catch (error) {
+    return result('failed', error instanceof Error ? error.message : String(error));
+  } finally {
+    clearTimeout(force);
+    cutOff.removeEventListener('abort', end);
+  }
+}
+
+function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // It has ended by itself.
+  }
+}

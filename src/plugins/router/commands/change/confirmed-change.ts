@@ -1,0 +1,96 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { NetworkConfig } from '../../../../core/adapters/router.ts';
+import type { RouterClient, WriteAnswer } from '../client.ts';
+
+/** How a safe change ended. */
+export type ChangeEnd =
+  | { readonly outcome: 'committed'; readonly ncid: string }
+  /** Nothing was applied. */
+  | { readonly outcome: 'refused'; readonly reason: string }
+  /** It was applied, and the config before it is in force again. */
+  | { readonly outcome: 'reverted'; readonly reason: string }
+  /** The router did not say; unless the commit reached it, it reverts at its deadline. */
+  | { readonly outcome: 'unknown'; readonly reason: string };
+
+/** Whether to keep the change. */
+export type Verdict = { readonly keep: true } | { readonly keep: false; readonly reason: string };
+
+export interface ConfirmedChange {
+  readonly client: RouterClient;
+  /** The whole config, with the ncid it was made from. */
+  readonly config: NetworkConfig;
+  readonly transID: string;
+  /**
+   * Decides while the change is in force. A throw reverts and is passed on.
+   *
+   * @param askedAt epoch milliseconds before the append was sent: the window cannot have begun earlier
+   */
+  readonly judge: (askedAt: number) => Promise<Verdict>;
+}
+
+const TRIES = 5;
+const RETRY_MS = 400;
+
+/**
+ * The safe change procedure (`router-config.md` §Endpoints, rule 4; R31): append, judge, commit or revert. Whatever
+ * happens here, also the death of this process, the router reverts by itself at the end of its window.
+ */
+export async function changeSafely({ client, config, transID, judge }: ConfirmedChange): Promise<ChangeEnd> {
+  const askedAt = Date.now();
+  const answer = await client.append(config, transID);
+  if (answer.kind !== 'done') return notAppended(client, transID, answer);
+  let verdict: Verdict;
+  try {
+    verdict = await judge(askedAt);
+  } catch (error) {
+    await revert(client, transID, 'the command failed');
+    throw error;
+  }
+  return verdict.keep ? commit(client, transID, answer.ncid) : await revert(client, transID, verdict.reason);
+}
+
+/** A refusal does not prove that nothing was applied, unless it is our own router's; a silence proves nothing. */
+async function notAppended(
+  client: RouterClient,
+  transID: string,
+  answer: Exclude<WriteAnswer, { kind: 'done' }>,
+): Promise<ChangeEnd> {
+  if (answer.kind === 'refused' && answer.code !== undefined)
+    return { outcome: 'refused', reason: answer.reason };
+  const undone = await finish(client, 'revert', transID);
+  if (undone.kind === 'done') return { outcome: 'reverted', reason: answer.reason };
+  // No transaction of ours is there: nothing came about, or it is over.
+  if (undone.kind === 'refused') return { outcome: 'refused', reason: answer.reason };
+  return { outcome: 'unknown', reason: `the append: ${answer.reason}; the revert: ${undone.reason}` };
+}
+
+async function commit(client: RouterClient, transID: string, ncid: string): Promise<ChangeEnd> {
+  const answer = await finish(client, 'commit', transID);
+  if (answer.kind === 'done') return { outcome: 'committed', ncid };
+  if (answer.kind === 'unknown') return { outcome: 'unknown', reason: `the commit: ${answer.reason}` };
+  // Only we know this id, and we asked for nothing but the commit: an earlier try has reached the router.
+  if (answer.code === 'HF_ROUTER_TRANSACTION_USED') return { outcome: 'committed', ncid };
+  if (answer.tries > 1) return { outcome: 'unknown', reason: `the commit: ${answer.reason}` };
+  return { outcome: 'reverted', reason: `the commit came too late: ${answer.reason}` };
+}
+
+async function revert(client: RouterClient, transID: string, reason: string): Promise<ChangeEnd> {
+  const answer = await finish(client, 'revert', transID);
+  if (answer.kind === 'unknown')
+    return { outcome: 'unknown', reason: `${reason}; the revert: ${answer.reason}` };
+  // Refused: the router has reverted by itself, or an earlier try of ours got through.
+  return { outcome: 'reverted', reason };
+}
+
+/** Tries again what may not have reached the router; it is the same request under the same id. */
+async function finish(
+  client: RouterClient,
+  op: 'commit' | 'revert',
+  transID: string,
+): Promise<WriteAnswer & { readonly tries: number }> {
+  for (let tries = 1; ; tries += 1) {
+    const answer = await client.finish(op, transID);
+    if (answer.kind !== 'unknown' || tries === TRIES) return { ...answer, tries };
+    await delay(RETRY_MS);
+  }
+}

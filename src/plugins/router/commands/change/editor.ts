@@ -1,0 +1,94 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { accessSync, constants, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readBytes, unusable } from '../config/config-file.ts';
+
+const FOLDER = /^holdfast-edit-(\d+)-/;
+/** Memory where the system has such a folder, so that a copy reaches no disk. */
+const BASES = ['/dev/shm', tmpdir()];
+const GUARD = 'trap "" HUP INT TERM; read -r _; rm -rf -- "$1"';
+
+/**
+ * Has a text edited by `$VISUAL`, `$EDITOR` or vi, in a folder of its own that only this user may enter.
+ *
+ * Nothing of it stays, however this ends (R35). Beside us waits a small shell in a session of its own, at the other
+ * end of a pipe: when this process is gone, by Ctrl-C or by kill -9, the pipe closes and the shell removes the folder,
+ * with whatever the editor left beside the file. Should both be killed, the next edit sweeps; and in memory
+ * (`/dev/shm`) nothing outlives the machine.
+ *
+ * @param stop ends the editor
+ * @throws HF_ROUTER_FILE the editor failed, or left something that is no regular file
+ */
+export async function editText(text: string, stop: AbortSignal): Promise<string> {
+  const base = BASES.find(isWritable) ?? tmpdir();
+  sweep(base);
+  const folder = mkdtempSync(join(base, `holdfast-edit-${process.pid}-`));
+  const guard = spawn('sh', ['-c', GUARD, 'holdfast-edit-guard', folder], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
+  try {
+    await once(guard, 'spawn'); // before there is anything to lose
+    guard.unref();
+    const file = join(folder, 'network-config.json');
+    writeFileSync(file, text, { mode: 0o600, flag: 'wx' });
+    await runEditor(file, stop);
+    return readBytes(file, false).toString('utf8');
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+    guard.stdin.destroy();
+  }
+}
+
+async function runEditor(file: string, stop: AbortSignal): Promise<void> {
+  const command = process.env.VISUAL || process.env.EDITOR || 'vi';
+  // Ctrl-C in an editor is a key like others; it reaches the whole foreground, and must not end us twice over.
+  const listeners = process.listeners('SIGINT');
+  const ignore = () => {};
+  process.on('SIGINT', ignore);
+  for (const listener of listeners) process.off('SIGINT', listener);
+  try {
+    const editor: ChildProcess = spawn('sh', ['-c', `${command} "$1"`, 'sh', file], { stdio: 'inherit' });
+    const end = () => editor.kill('SIGTERM');
+    stop.addEventListener('abort', end, { once: true });
+    const [code, signal] = (await once(editor, 'close')) as [number | null, string | null];
+    stop.removeEventListener('abort', end);
+    stop.throwIfAborted();
+    if (code !== 0) throw unusable('the edited copy', `the editor ended with ${code ?? signal}`);
+  } finally {
+    for (const listener of listeners) process.on('SIGINT', listener);
+    process.off('SIGINT', ignore);
+  }
+}
+
+/** Removes what an edit left whose process and guard were both killed. */
+function sweep(base: string): void {
+  for (const name of readdirSync(base)) {
+    const [, pid] = FOLDER.exec(name) ?? [];
+    if (pid === undefined || isAlive(Number(pid))) continue;
+    const folder = join(base, name);
+    const stat = statSync(folder, { throwIfNoEntry: false });
+    if (stat?.isDirectory() && stat.uid === process.getuid?.())
+      rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,97 @@
+import type { CommandContext } from '../../../../core/cli/index.ts';
+
+/** The most time that is left for the commit or the revert to arrive; a quarter of a short window. */
+const MARGIN_MS = 5_000;
+const TICK_MS = 1_000;
+
+export interface WindowOptions {
+  readonly context: CommandContext;
+  readonly transID: string;
+  /** Until the router reverts, as far as we know. */
+  readonly windowMs: number;
+}
+
+/**
+ * The time in which a change may be judged (R40): it is over some seconds before the router's own deadline, and at
+ * once when the operator, or the terminal, goes. Counts down on a terminal.
+ */
+export class Window {
+  readonly #options: WindowOptions;
+  readonly #ended = new AbortController();
+  #deadline = 0;
+  #says = 'in force';
+  #cut: NodeJS.Timeout | undefined;
+  #tick: NodeJS.Timeout | undefined;
+  readonly #hungUp = () => this.#end('the terminal is gone (SIGHUP)');
+
+  constructor(options: WindowOptions) {
+    this.#options = options;
+    const { signal, terminal } = options.context;
+    // The command line takes a hang-up for itself only where standard error is a terminal. From here on there is
+    // something to undo, so it counts everywhere; also while the append is under way.
+    process.on('SIGHUP', this.#hungUp);
+    const interrupted = () => this.#end(`interrupted (${String(signal.reason)})`);
+    const unread = () => this.#end('nobody reads the output any more');
+    if (signal.aborted) interrupted();
+    signal.addEventListener('abort', interrupted, { once: true });
+    terminal.closed.addEventListener('abort', unread, { once: true });
+  }
+
+  /** Aborted when time is up, or the operator wants out. */
+  get over(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  /** Why it is over. */
+  get why(): string {
+    return String(this.#ended.signal.reason);
+  }
+
+  get deadlineText(): string {
+    return new Date(this.#deadline).toISOString();
+  }
+
+  /** @param askedAt epoch milliseconds, before the append was sent */
+  async open(askedAt: number): Promise<void> {
+    const { windowMs, context } = this.#options;
+    this.#deadline = (await this.#deadlineOfInstance()) ?? askedAt + windowMs;
+    const margin = Math.min(MARGIN_MS, (this.#deadline - askedAt) / 4);
+    const left = this.#deadline - margin - Date.now();
+    this.#cut = setTimeout(() => this.#end("the router's window is nearly over"), Math.max(0, left));
+    const show = () => {
+      const seconds = Math.max(0, Math.ceil((this.#deadline - margin - Date.now()) / 1000));
+      context.terminal.progress(`${seconds} s left  ${this.#says} `);
+    };
+    this.#tick = setInterval(show, TICK_MS);
+    show();
+  }
+
+  /** What the countdown line tells beside the seconds. */
+  says(text: string): void {
+    this.#says = text;
+  }
+
+  close(): void {
+    clearTimeout(this.#cut);
+    clearInterval(this.#tick);
+    process.off('SIGHUP', this.#hungUp);
+    this.#options.context.terminal.progress('');
+  }
+
+  #end(why: string): void {
+    clearInterval(this.#tick);
+    this.#ended.abort(why);
+  }
+
+  /** The instance here says to the millisecond when it will revert; another router does not. */
+  async #deadlineOfInstance(): Promise<number | undefined> {
+    const { context, transID } = this.#options;
+    const { lookAt } = await import('../../../../core/cli/instance/index.ts');
+    const instance = await lookAt(context.dataDir, Date.now(), AbortSignal.timeout(2_000)).catch(
+      () => undefined,
+    );
+    const pending = instance?.transaction;
+    if (pending?.transID !== transID || pending.deadline === undefined) return undefined;
+    return Date.parse(pending.deadline);
+  }
+}

@@ -1,0 +1,59 @@
+import type { NetworkConfig } from '../../../core/adapters/router.ts';
+import { HoldfastError } from '../../../core/errors/index.ts';
+import type { StoreReader } from '../store/reader.ts';
+import { parseConfig } from './config/config-file.ts';
+import { readStore } from './target.ts';
+
+/** More than any history keeps. */
+const ALL = 100_000;
+/** Shorter ones are places in the list. */
+const SHORTEST_PREFIX = 4;
+
+/** A config of the history, whole: read from the store here with the vault's keys, for the HTTP API tells no values. */
+export interface Found {
+  readonly label: string;
+  readonly config: NetworkConfig;
+}
+
+/**
+ * @param wanted `active`, a place in `router history` (1 is the newest), or the beginning of an ncid
+ * @throws HF_ROUTER_ENTRY there is no such entry, or several
+ * @throws HF_ROUTER_STORE the history is not kept on this data folder
+ */
+export function findEntry(dataDir: string, wanted: string): Found {
+  return readStore(dataDir, (reader) => (wanted === 'active' ? activeOf(reader) : entryOf(reader, wanted)));
+}
+
+function activeOf(reader: StoreReader): Found {
+  const active = reader.active();
+  if (!active) return none('active', 'the store is empty');
+  return { label: `active (${active.ncid})`, config: JSON.parse(active.body) };
+}
+
+function entryOf(reader: StoreReader, wanted: string): Found {
+  const entries = reader.history(ALL);
+  const isPlace = /^\d+$/.test(wanted) && wanted.length < SHORTEST_PREFIX;
+  const place = Number(wanted);
+  if (isPlace) {
+    const entry = entries[place - 1];
+    if (!entry) return none(wanted, `the history has ${entries.length} entries`);
+    return found(entry);
+  }
+  if (wanted.length < SHORTEST_PREFIX)
+    return none(wanted, `an ncid is named by ${SHORTEST_PREFIX} characters or more`);
+  const matching = entries.filter(({ ncid }) => ncid.startsWith(wanted));
+  const [first] = matching;
+  if (!first) return none(wanted, `no ncid of the ${entries.length} entries begins so`);
+  if (matching.some(({ ncid }) => ncid !== first.ncid)) return none(wanted, `${matching.length} begin so`);
+  return found(first);
+}
+
+/** A history that another daemon wrote may hold what is no config. */
+function found({ ncid, body, score }: { ncid: string; body: string; score: number }): Found {
+  const label = `${ncid} of ${new Date(score * 1000).toISOString().slice(0, 19)}Z`;
+  return { label, config: parseConfig(body, `history entry ${ncid}`) };
+}
+
+function none(entry: string, reason: string): never {
+  throw new HoldfastError('HF_ROUTER_ENTRY', { entry, reason });
+}

@@ -1,0 +1,84 @@
+import { resolve } from 'node:path';
+import type { NetworkConfig } from '../../../core/adapters/router.ts';
+import type { CommandContext, CommandDefinition } from '../../../core/cli/index.ts';
+import { HoldfastError } from '../../../core/errors/index.ts';
+import { countSecrets, PAGE, redact } from '../../../core/logging/index.ts';
+import { type CommandSettings, clientOf, readStore, targetFlags } from './target.ts';
+
+type Flags = Readonly<Record<string, unknown>>;
+
+/** The active config and where it came from: the router that the flags name, else the store of the data folder. */
+export async function readActive(
+  flags: Flags,
+  context: CommandContext,
+  settings: CommandSettings,
+): Promise<{ config: NetworkConfig; from: string }> {
+  const client = clientOf(flags, context, settings);
+  if (client) return { config: await client.active(context.signal), from: client.url };
+  const config = readStore(context.dataDir, (reader) => JSON.parse(reader.active()?.body ?? '{}'));
+  return { config, from: 'the store, for nothing runs here' };
+}
+
+/** `holdfast router get`: the active config redacted, or a copy of it for an editor or for keeping (R32, R35). */
+export function getCommand(settings: CommandSettings): CommandDefinition {
+  return {
+    name: 'router get',
+    summary: 'Shows the active network config, secrets redacted; or writes a copy to edit or keep',
+    example: 'holdfast router get --json | jq .interface.vlan',
+    flags: [
+      { flags: '--out <file>', summary: 'write a copy for `router apply`, with placeholders for secrets' },
+      { flags: '--with-secrets', summary: 'with --out: the secrets themselves, encrypted for age' },
+      { flags: '--recipient-file <file>', summary: 'with --with-secrets: encrypt for these (age1…)' },
+      {
+        flags: '--passphrase-file <file>',
+        summary: 'with --with-secrets: encrypt with this one (mode 0600)',
+      },
+      { flags: '--plaintext', summary: 'with --with-secrets: do not encrypt' },
+      ...targetFlags,
+    ],
+    async run(_args, flags, context) {
+      const { json, print, note } = context;
+      if (flags.out === undefined) {
+        for (const only of ['withSecrets', 'plaintext', 'recipientFile', 'passphraseFile'])
+          if (flags[only] !== undefined) usage('Secrets are written to a file alone: give --out FILE.');
+      } else if (flags.plaintext === true && flags.withSecrets !== true) {
+        usage('--plaintext is about the secrets: it needs --with-secrets.');
+      }
+      const { config, from } = await readActive(flags, context, settings);
+      const { count } = countSecrets(config);
+      if (typeof flags.out === 'string') {
+        const kind = await write(config, resolve(flags.out), flags);
+        if (json) print(JSON.stringify({ file: resolve(flags.out), secrets: count, kind }));
+        else
+          note(
+            `${resolve(flags.out)} written, mode 0600; its ${count} secrets are ${kind}; read from ${from}`,
+          );
+        return;
+      }
+      const shown = redact(config, PAGE);
+      print(json ? JSON.stringify(shown) : JSON.stringify(shown, null, 2));
+      if (!json) note(`${count} secrets redacted; read from ${from}`);
+    },
+  };
+}
+
+async function write(config: NetworkConfig, file: string, flags: Flags): Promise<string> {
+  const { writeCopy } = await import('./copy/write-copy.ts');
+  const text = (value: NetworkConfig) => `${JSON.stringify(value, null, 2)}\n`;
+  if (flags.withSecrets !== true) {
+    const { hideSecrets } = await import('./config/placeholders.ts');
+    writeCopy(file, Buffer.from(text(hideSecrets(config))));
+    return 'placeholders';
+  }
+  if (flags.plaintext === true) {
+    writeCopy(file, Buffer.from(text(config)));
+    return 'plaintext';
+  }
+  const { encrypt } = await import('./copy/age.ts');
+  writeCopy(file, await encrypt(text(config), flags));
+  return 'encrypted';
+}
+
+function usage(reason: string): never {
+  throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'router get' });
+}

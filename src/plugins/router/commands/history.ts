@@ -1,0 +1,42 @@
+import type { CommandDefinition } from '../../../core/cli/index.ts';
+import { HoldfastError } from '../../../core/errors/index.ts';
+import { type CommandSettings, clientOf, readStore, targetFlags } from './target.ts';
+
+interface Entry {
+  readonly score: number;
+  readonly ncid: string;
+  readonly op: string;
+  readonly who: string;
+  readonly changed: readonly string[];
+}
+
+/** `holdfast router history`: the accepted config writes, newest first (R13). */
+export function historyCommand(settings: CommandSettings): CommandDefinition {
+  return {
+    name: 'router history',
+    summary: 'Lists the accepted config writes, newest first',
+    example: 'holdfast router history --limit 5',
+    flags: [{ flags: '--limit <n>', summary: 'how many entries', default: '20' }, ...targetFlags],
+    async run(_args, flags, context) {
+      const { json, print, signal, dataDir } = context;
+      const limit = Number(flags.limit);
+      if (!Number.isInteger(limit) || limit < 1) {
+        throw new HoldfastError('HF_CLI_USAGE', {
+          reason: '--limit takes a number from 1.',
+          command: 'router history',
+        });
+      }
+      const client = clientOf(flags, context, settings);
+      const entries = client
+        ? ((await client.get(`/v1/config/history?limit=${limit}`, signal)) as { entries: Entry[] }).entries
+        : readStore(dataDir, (reader) => reader.history(limit).map(({ body: _, ...entry }): Entry => entry));
+      if (json) return print(JSON.stringify({ entries }));
+      for (const [index, { score, ncid, op, who, changed }] of entries.entries()) {
+        const at = new Date(score * 1000).toISOString().slice(0, 19);
+        const what = changed.join(', ') || '(nothing changed)';
+        print(`${String(index + 1).padStart(3)}  ${at}  ${ncid}  ${op.padEnd(6)}  ${who}  ${what}`);
+      }
+      if (entries.length === 0) print('no writes yet');
+    },
+  };
+}

@@ -1,0 +1,22 @@
+/**
+ * The commands of the router plugin, one a file: what an operator asks of the config, and how it is changed safely.
+ * `change/` carries a change out, `config/` reads, compares and edits configs, `copy/` writes copies to files.
+ *
+ * They speak to the HTTP API of a running instance, or read its store; nothing of the runtime is started. A file
+ * imports what it works with when its command runs, so that `holdfast --help` loads none of it.
+ */
+import type { PluginContext } from '../../../core/plugin/index.ts';
+import { applyCommand } from './apply.ts';
+import { diffCommand } from './diff.ts';
+import { getCommand } from './get.ts';
+import { historyCommand } from './history.ts';
+import { restoreCommand } from './restore.ts';
+import { secretsCommand } from './secrets.ts';
+import type { CommandSettings } from './target.ts';
+
+export type { CommandSettings, RaSource } from './target.ts';
+
+export function registerCommands(context: PluginContext, settings: CommandSettings): void {
+  const commands = [getCommand, historyCommand, secretsCommand, applyCommand, diffCommand, restoreCommand];
+  for (const command of commands) context.command(command(settings));
+}

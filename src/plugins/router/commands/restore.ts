@@ -1,0 +1,34 @@
+import { existsSync } from 'node:fs';
+import type { CommandDefinition } from '../../../core/cli/index.ts';
+import { changeFlags, EXIT_TEXT } from './change/flags.ts';
+import { type CommandSettings, runningClientOf, targetFlags } from './target.ts';
+
+const COMMAND = 'router restore';
+const WINDOW_MS = 120_000;
+
+/** `holdfast router restore`: an older config in force again, by the safe procedure (R31). */
+export function restoreCommand(settings: CommandSettings): CommandDefinition {
+  return {
+    name: `${COMMAND} <entry>`,
+    summary: `Puts a config of the history, or of a file, in force again by the safe procedure (${EXIT_TEXT})`,
+    example: `holdfast router restore 2 --check 'ping -c1 10.77.10.1'`,
+    flags: [
+      { flags: '--identity-file <file>', summary: 'key of an age file (mode 0600)' },
+      { flags: '--passphrase-file <file>', summary: 'passphrase of an age file (mode 0600)' },
+      ...changeFlags,
+      ...targetFlags,
+    ],
+    async run([entry = ''], flags, context) {
+      const client = runningClientOf(flags, context, settings);
+      const before = await client.active(context.signal);
+      const isFile = /[/.]/.test(entry) && existsSync(entry);
+      const config = isFile
+        ? await (await import('./config/read-config.ts')).readConfigFile(entry, flags, before)
+        : (await import('./entries.ts')).findEntry(context.dataDir, entry).config;
+      const { carryOut } = await import('./change/carry-out.ts');
+      const windowMs = flags.url === undefined ? settings.windowMs : WINDOW_MS;
+      const after = { ...config, ncid: before.ncid };
+      return carryOut({ client, before, after, windowMs, command: COMMAND }, flags, context);
+    },
+  };
+}
