@@ -1,7 +1,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import { HoldfastError } from '../errors/index.ts';
+import type { CommandDefinition } from '../plugin/command.ts';
 import { version } from '../version.ts';
-import type { CommandDefinition } from './command.ts';
 import { EXIT_CODES } from './failure.ts';
 import type { Terminal } from './terminal.ts';
 

@@ -1,5 +1,5 @@
 import { HoldfastError } from '../errors/index.ts';
-import type { CommandContext, CommandDefinition } from './command.ts';
+import type { CommandContext, CommandDefinition } from '../plugin/command.ts';
 import { coreCommands } from './commands/index.ts';
 import { Configuration } from './configuration.ts';
 import { exitCodeOf, isInterruption, OK, printError } from './failure.ts';

@@ -4,7 +4,6 @@ import type { Bus, Route, Topic } from '../../bus/index.ts';
 import type { ActorDefinition } from '../actors/definition.ts';
 import type { EffectHandler, EffectOptions } from '../actors/effect.ts';
 import type { ActorSystem } from '../actors/system.ts';
-import type { CommandDefinition } from '../cli/command.ts';
 import type { Clock } from '../clock.ts';
 import type { Exchanges } from '../http/exchanges.ts';
 import type { HttpSurface, SurfaceOptions } from '../http/surface.ts';
@@ -12,6 +11,7 @@ import type { Json } from '../json.ts';
 import type { EventLog } from '../log/event-log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Vault } from '../secrets/vault.ts';
+import type { CommandDefinition } from './command.ts';
 import type { Token } from './token.ts';
 
 /** What a plugin may use once the runtime starts; nothing of it works before. */
@@ -65,6 +65,11 @@ export interface PluginContext {
   effect<P>(type: string, handler: EffectHandler<P>, options: EffectOptions): void;
   /** A listener of its own; it starts after every `onStart` and drains before any `onStop`. */
   http(options: SurfaceOptions, build: (surface: HttpSurface) => void): void;
+  /**
+   * Routes on the data folder's control socket, by which commands write through the running instance. Only the user
+   * that runs it can connect. Paths begin with the plugin's name, e.g. `/router/simulate`.
+   */
+  control(build: (surface: HttpSurface) => void): void;
   command(command: CommandDefinition): void;
   /** Publishes an empty message on `topic` at each time of a cron pattern (croner's syntax, UTC). */
   schedule(cron: string, topic: Topic<Record<string, never>>): void;

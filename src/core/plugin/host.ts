@@ -249,6 +249,7 @@ export class PluginHost {
       routes: all('routes'),
       effects: all('effects'),
       surfaces: all('surfaces'),
+      controls: all('controls'),
       commands: all('commands'),
       health: all('health'),
       schedules: all('schedules'),

@@ -3,6 +3,7 @@
  * adapters, and the host that registers, starts and stops them. `core` and the plugins themselves import from here.
  */
 export { BUILTIN_EFFECTS } from './check.ts';
+export type { CommandContext, CommandDefinition, CommandFlag, Terminal } from './command.ts';
 export {
   type ConfiguredPlugin,
   definePlugin,
@@ -17,6 +18,7 @@ export {
 } from './definition.ts';
 export { PluginHost, type PluginHostOptions, type RuntimeServices } from './host.ts';
 export type {
+  ControlRegistration,
   HealthRegistration,
   Owned,
   PluginSummary,

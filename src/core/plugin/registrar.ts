@@ -61,6 +61,7 @@ export function createRegistrar(
       add(declared.effects, { ...options, type, handler: guarded }, `effect ${type}`);
     },
     http: (options, build) => add(declared.surfaces, { options, build }, `surface ${options.name}`),
+    control: (build) => add(declared.controls, { build }, 'routes on the control socket'),
     command: (command) => add(declared.commands, command, `command ${command.name}`),
     health: (name, report) => add(declared.health, { name, report }, `health fact ${name}`),
     schedule(cron, topic) {
@@ -90,6 +91,7 @@ function emptyDeclared(): Declared {
     routes: [],
     effects: [],
     surfaces: [],
+    controls: [],
     commands: [],
     health: [],
     schedules: [],

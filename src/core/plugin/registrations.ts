@@ -1,8 +1,8 @@
 import type { Route, Topic } from '../../bus/index.ts';
 import type { ActorDefinition } from '../actors/definition.ts';
 import type { EffectRegistration } from '../actors/effect.ts';
-import type { CommandDefinition } from '../cli/command.ts';
 import type { HttpSurface, SurfaceOptions } from '../http/surface.ts';
+import type { CommandDefinition } from './command.ts';
 import type { HealthReport, OnFailure } from './definition.ts';
 
 /** Something a plugin declared, with the name of that plugin. */
@@ -11,6 +11,11 @@ export type Owned<T> = T & { readonly owner: string };
 /** An HTTP listener that a plugin wants to have; the runtime makes the surface and hands it to `build`. */
 export interface SurfaceRegistration {
   readonly options: SurfaceOptions;
+  readonly build: (surface: HttpSurface) => void;
+}
+
+/** Routes that a plugin adds to the control socket. */
+export interface ControlRegistration {
   readonly build: (surface: HttpSurface) => void;
 }
 
@@ -61,6 +66,8 @@ export interface Registrations {
   readonly effects: readonly Owned<EffectRegistration>[];
   /** HTTP listeners; no two of one `options.name`. They start after every plugin and drain before any stops. */
   readonly surfaces: readonly Owned<SurfaceRegistration>[];
+  /** Routes on the control socket, which listens when there are any. */
+  readonly controls: readonly Owned<ControlRegistration>[];
   /** Commands of the command line; no two of the same words. */
   readonly commands: readonly Owned<CommandDefinition>[];
   /** Facts for health pages; no two of one `name`. */

@@ -1,4 +1,4 @@
-import type { CommandDefinition } from '../command.ts';
+import type { CommandDefinition } from '../../plugin/command.ts';
 
 /** `holdfast graph`: what the plugins declare, as a flowchart. Nothing is started. */
 export const graph: CommandDefinition = {

@@ -2,7 +2,7 @@
  * The commands of core, one a file. A file declares its command and imports what it works with only when it runs, so
  * that `holdfast --help` loads none of it. Plugins add theirs with `ctx.command`.
  */
-import type { CommandDefinition } from '../command.ts';
+import type { CommandDefinition } from '../../plugin/command.ts';
 import { graph } from './graph.ts';
 import { logList } from './log-list.ts';
 import { logShow } from './log-show.ts';

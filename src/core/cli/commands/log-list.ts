@@ -1,5 +1,5 @@
 import type { SqliteReader } from '../../log/sqlite-reader.ts';
-import type { CommandContext, CommandDefinition } from '../command.ts';
+import type { CommandContext, CommandDefinition } from '../../plugin/command.ts';
 import { selectionFlags, selectionOf, wholeNumber, wordsOfPlugins } from '../log-view/flags.ts';
 import type { Selection } from '../log-view/select.ts';
 

@@ -1,4 +1,4 @@
-import type { CommandDefinition } from '../command.ts';
+import type { CommandDefinition } from '../../plugin/command.ts';
 import { wholeNumber, wordsOfPlugins } from '../log-view/flags.ts';
 
 /** `holdfast log show`: everything of one record, what led to it, and what came of it. */

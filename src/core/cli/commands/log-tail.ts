@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CommandDefinition } from '../command.ts';
+import type { CommandDefinition } from '../../plugin/command.ts';
 import { selectionFlags, selectionOf, wholeNumber, wordsOfPlugins } from '../log-view/flags.ts';
 
 const LINES = '20';

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { HoldfastError, isCoded } from '../../errors/index.ts';
+import type { CommandContext, CommandDefinition } from '../../plugin/command.ts';
 import type { ReplayReport } from '../../replay/index.ts';
-import type { CommandContext, CommandDefinition } from '../command.ts';
 import { FAILED, OK } from '../failure.ts';
 
 /** `holdfast replay verify`: the whole log through its machines again, and its chain checked (C4). */

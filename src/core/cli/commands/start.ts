@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isCoded } from '../../errors/index.ts';
+import type { CommandContext, CommandDefinition } from '../../plugin/command.ts';
 import type { Runtime } from '../../runtime/index.ts';
-import type { CommandContext, CommandDefinition } from '../command.ts';
 import { makeDataFolder } from '../data-folder.ts';
 import { FAILED, OK } from '../failure.ts';
 

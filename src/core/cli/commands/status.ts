@@ -1,4 +1,4 @@
-import type { CommandDefinition } from '../command.ts';
+import type { CommandDefinition } from '../../plugin/command.ts';
 import { FAILED, OK } from '../failure.ts';
 
 /** `holdfast status`: what runs on a data folder, and how; else how the last run ended (R29, R40). */

@@ -1,5 +1,5 @@
 import { HoldfastError } from '../../errors/index.ts';
-import type { CommandContext, CommandFlag } from '../command.ts';
+import type { CommandContext, CommandFlag } from '../../plugin/command.ts';
 import { parsePlace } from './instant.ts';
 import type { Selection } from './select.ts';
 import type { Describe } from './story.ts';

@@ -1,6 +1,36 @@
-import type { LoadedConfig } from '../config/index.ts';
-import type { Registrations } from '../plugin/index.ts';
-import type { Terminal } from './terminal.ts';
+import type { styleText } from 'node:util';
+import type { ConfiguredPlugin } from './definition.ts';
+import type { Registrations } from './registrations.ts';
+
+/** A colour or face of `util.styleText`, or several. */
+export type Format = Parameters<typeof styleText>[0];
+export type Colour = Extract<Format, string>;
+
+/** Where output goes, and what it may look like. */
+export interface Terminal {
+  /** Writes to standard output, as it is. */
+  readonly out: (text: string) => void;
+  /** Writes to standard error, as it is. */
+  readonly err: (text: string) => void;
+  /** Whether a person watches standard output. */
+  readonly interactive: boolean;
+  /** Characters in a line. */
+  readonly columns: number;
+  /** Colours a text for standard output, where a terminal can show colours and NO_COLOR is not set. */
+  readonly paint: (format: Format, text: string) => string;
+  /** The same for standard error. */
+  readonly paintError: (format: Format, text: string) => string;
+  /** Shows a passing line on a terminal's standard error; an empty one takes it away. */
+  readonly progress: (text: string) => void;
+  /** Aborted when nobody reads standard output any more: `holdfast log list | head`. */
+  readonly closed: AbortSignal;
+}
+
+/** What `plugins.config.ts` says, as a command sees it. */
+export interface CommandConfig {
+  readonly plugins: readonly ConfiguredPlugin[];
+  readonly lingerMs?: number | undefined;
+}
 
 /** What a command is run with. */
 export interface CommandContext {
@@ -20,7 +50,7 @@ export interface CommandContext {
    */
   readonly signal: AbortSignal;
   /** `plugins.config.ts`, loaded when first asked for. @throws HF_CONFIG_* */
-  readonly config: () => Promise<LoadedConfig>;
+  readonly config: () => Promise<CommandConfig>;
   /** What its plugins declare; nothing is started. @throws HF_CONFIG_*, HF_PLUGIN_* */
   readonly registrations: () => Promise<Registrations>;
 }
