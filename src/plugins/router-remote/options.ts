@@ -1,18 +1,22 @@
 import { z } from 'zod';
+import { parseRedisUrl } from '../../core/redis/index.ts';
 
-const isUrl = (protocols: readonly string[]) => (text: string) => {
+function isHttp(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  return url !== undefined && protocols.includes(url.protocol) && url.hostname !== '';
-};
+  return (url?.protocol === 'http:' || url?.protocol === 'https:') && url.hostname !== '';
+}
 
 const routerUrl = z
   .string()
-  .refine(isUrl(['http:', 'https:']), 'it must be the base of the router API, e.g. http://192.168.1.1:8837')
+  .refine(isHttp, 'it must be the base of the router API, e.g. http://192.168.1.1:8837')
   .refine((text) => !URL.canParse(text) || !/[@?#]/.test(text), 'it must hold no user, query or fragment');
 
 const redisUrl = z
   .string()
-  .refine(isUrl(['redis:', 'rediss:']), 'it must be a Redis URL, e.g. redis://192.168.1.1:6379');
+  .refine(
+    (text) => parseRedisUrl(text) !== undefined,
+    'it must be the URL of a Redis, e.g. redis://192.168.1.1:6379',
+  );
 
 /** Times are milliseconds, sizes bytes. */
 export const routerRemoteOptions = z.strictObject({

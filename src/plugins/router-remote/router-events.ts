@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis';
 import type { Bus, Topic } from '../../bus/index.ts';
 import { alertRaised } from '../../core/adapters/alerts.ts';
 import { type RouterChange, routerChannels, routerConnected } from '../../core/adapters/router.ts';
@@ -6,8 +5,8 @@ import type { Clock } from '../../core/clock.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { Logger } from '../../core/logging/index.ts';
 import type { Counter, Metrics } from '../../core/metrics.ts';
+import { RedisClient } from '../../core/redis/index.ts';
 import { understand } from './payload.ts';
-import { faultOf, openRedis } from './redis.ts';
 
 /** Every channel is named `router.…` in `router-config.md`; a daemon may have another prefix. */
 const DOCUMENTED_PREFIX = 'router.';
@@ -34,7 +33,7 @@ export class RouterEvents {
   readonly #topics: ReadonlyMap<string, Topic<RouterChange>>;
   readonly #received: Counter;
   readonly #reported = new Set<string>();
-  #client: Redis | undefined;
+  #client: RedisClient | undefined;
   #stopped = false;
   #subscribedAt: number | undefined;
   #connects = 0;
@@ -65,25 +64,20 @@ export class RouterEvents {
 
   /** Begins to connect, and goes on trying until it is stopped; a Redis that is down keeps nobody from starting. */
   async start(): Promise<void> {
-    const client = await openRedis(this.#parts.redisUrl, { name: 'holdfast-router-events', retry: true });
-    if (this.#stopped) return client.disconnect();
+    const { redisUrl: url, pingMs } = this.#parts;
+    const client = await RedisClient.open({ url, name: 'holdfast-router-events', commandTimeoutMs: pingMs });
+    if (this.#stopped) return client.close();
     this.#client = client;
-    client.on('ready', () => void this.#subscribe(client));
-    client.on('message', (channel: string, payload: string) => this.#hear(channel, payload));
-    client.on('error', (error: unknown) => {
-      this.#fault = faultOf(error);
-    });
-    client.on('close', () => this.#lost());
     this.#watch();
-    // What fails here is told by the events above.
-    client.connect().catch(() => {});
+    client.onReady(() => void this.#subscribe(client));
+    client.onLost((reason) => this.#lost(reason));
   }
 
   stop(): void {
     this.#stopped = true;
     this.#cancelAlert();
     this.#cancelPing();
-    this.#client?.disconnect();
+    this.#client?.close();
     this.#subscribedAt = undefined;
   }
 
@@ -96,18 +90,21 @@ export class RouterEvents {
       received: this.#count,
       ...(this.#subscribedAt !== undefined && { since: iso(this.#subscribedAt) }),
       ...(this.#lastAt !== undefined && { lastAt: iso(this.#lastAt) }),
-      ...(this.#subscribedAt === undefined && this.#fault !== undefined && { fault: this.#fault }),
+      ...(this.#subscribedAt === undefined && {
+        fault: this.#fault ?? this.#client?.state().reason ?? 'not yet',
+      }),
     };
   }
 
-  async #subscribe(client: Redis): Promise<void> {
+  async #subscribe(client: RedisClient): Promise<void> {
     const { bus, clock, logger } = this.#parts;
     try {
-      await client.subscribe(...this.#topics.keys());
+      await client.run(async (redis) => {
+        redis.removeAllListeners('message').on('message', (channel, payload) => this.#hear(channel, payload));
+        await redis.subscribe(...this.#topics.keys());
+      });
     } catch (error) {
-      this.#fault = faultOf(error);
-      if (!this.#stopped) client.disconnect(true);
-      return;
+      return this.#reconnect(client, error instanceof Error ? error.message : 'it cannot be subscribed to');
     }
     if (this.#stopped) return;
     this.#subscribedAt = clock.now();
@@ -119,7 +116,7 @@ export class RouterEvents {
       this.#alerted = false;
       this.#alert('info', "The router's events are heard again; every leg is checked now.");
     }
-    this.#ping(client);
+    this.#pingLater(client);
     bus.publish(routerConnected, {});
   }
 
@@ -140,11 +137,12 @@ export class RouterEvents {
     bus.publish(topic, change);
   }
 
-  #lost(): void {
+  #lost(reason: string): void {
     this.#cancelPing();
     if (this.#subscribedAt === undefined || this.#stopped) return;
     this.#subscribedAt = undefined;
-    this.#parts.logger.warn({ reason: this.#fault ?? 'the connection ended' }, 'router.events_lost');
+    this.#fault ??= reason;
+    this.#parts.logger.warn({ reason: this.#fault }, 'router.events_lost');
     this.#watch();
   }
 
@@ -153,7 +151,7 @@ export class RouterEvents {
     const { clock, alertAfterMs } = this.#parts;
     this.#cancelAlert = clock.after(alertAfterMs, () => {
       this.#alerted = true;
-      const reason = this.#fault ?? 'the connection ended';
+      const reason = this.#fault ?? this.#client?.state().reason ?? 'no reason is known';
       this.#alert(
         'warning',
         `The router's events have not been heard for ${Math.round(alertAfterMs / 1_000)} s (${reason}); saves are found by the resync only.`,
@@ -166,22 +164,27 @@ export class RouterEvents {
     this.#parts.bus.publish(alertRaised, { name, severity, text, labels: {} });
   }
 
-  /** A cut cable says nothing by itself: who does not answer within one more period is taken as gone. */
-  #ping(client: Redis): void {
+  /** A cut cable says nothing by itself: who does not answer is taken as gone. */
+  #pingLater(client: RedisClient): void {
     const { clock, pingMs } = this.#parts;
     this.#cancelPing = clock.after(pingMs, () => {
-      this.#cancelPing = clock.after(pingMs, () => {
-        this.#fault = `Redis did not answer a PING within ${pingMs} ms`;
-        client.disconnect(true);
-      });
-      client.ping().then(
-        () => {
-          this.#cancelPing();
-          if (this.#subscribedAt !== undefined && !this.#stopped) this.#ping(client);
-        },
-        () => {}, // the connection ended, which `close` tells
-      );
+      client
+        .run((redis) => redis.ping())
+        .then(
+          () => {
+            if (this.#subscribedAt !== undefined && !this.#stopped) this.#pingLater(client);
+          },
+          () => this.#reconnect(client, `Redis did not answer within ${pingMs} ms`),
+        );
     });
+  }
+
+  /** Gives a connection up that is of no use; the next one is made by itself. */
+  #reconnect(client: RedisClient, fault: string): void {
+    if (this.#stopped) return;
+    this.#fault = fault;
+    // Where there is no connection any more, the next one is being made already.
+    client.run(async (redis) => redis.disconnect(true)).catch(() => {});
   }
 }
 
