@@ -68,7 +68,8 @@ export class ConfigWrites {
   }
 
   /** `POST /v1/config/apply_current_config`. @throws as `set` does */
-  applyCurrent({ request, correlation, who }: Writer): Promise<Reply> {
+  async applyCurrent({ request, correlation, who }: Writer): Promise<Reply> {
+    await this.#router.active(); // a store that is away is said at once, and nothing is set going
     const reply = this.#exchanges.open(request, this.#replyTimeoutMs);
     this.#bus.publish(applyRequested, { request, who }, { correlation });
     return reply;

@@ -21,7 +21,7 @@ export interface RedisBackendOptions {
 export type TakeUp = (signal: AbortSignal) => Promise<void>;
 
 /** How long a start waits for Redis before it goes on without. */
-const START_WAIT_MS = 4_000;
+const START_WAIT_MS = 2_000;
 const OWNER = 'router';
 
 /**
