@@ -8,6 +8,7 @@ import { type Divergence, verifyLog } from '../../../src/core/replay/index.ts';
 import { createRuntime, type Runtime } from '../../../src/core/runtime/index.ts';
 import example from '../../../src/plugins/router/example-network-config.json' with { type: 'json' };
 import { router } from '../../../src/plugins/router/index.ts';
+import { RedisServer } from '../../support/redis.ts';
 import { tempDir } from '../../support/temp.ts';
 import type { VirtualClock } from '../../support/virtual-clock.ts';
 
@@ -30,6 +31,17 @@ export interface RigOptions {
   readonly lines?: string[];
 }
 
+/** One by data folder, so that a restart finds what was stored. */
+const servers = new Map<string, Promise<RedisServer>>();
+
+/** Where the config is kept: a file `<name>.redis.test.ts` runs the tests of `<name>.test.ts` with a Redis for each. */
+async function storeOptions(t: ExecutionContext<any>, dataDir: string): Promise<RigOptions['options']> {
+  if (process.env.HOLDFAST_TEST_STORE !== 'redis') return {};
+  const server = servers.get(dataDir) ?? RedisServer.start(t);
+  servers.set(dataDir, server);
+  return { redisUrl: (await server).url, storeCheckMs: 3_600_000 };
+}
+
 /** A runtime with the embedded router on a free port, spoken to over HTTP. */
 export class Rig {
   readonly runtime: Runtime;
@@ -45,7 +57,9 @@ export class Rig {
   static async start(t: ExecutionContext<any>, rig: RigOptions = {}): Promise<Rig> {
     const { clock, options, plugins = [], lines } = rig;
     const dataDir = rig.dataDir ?? tempDir(t);
-    const resolved = resolveConfig({ plugins: [router({ port: 0, ...options }), ...plugins] }, { env: {} });
+    const store = await storeOptions(t, dataDir);
+    const entries = [router({ port: 0, ...store, ...options }), ...plugins];
+    const resolved = resolveConfig({ plugins: entries }, { env: {} });
     const logger = createLogger(
       lines
         ? { level: 'trace', destination: { write: (line) => void lines.push(line) } }
