@@ -61,7 +61,7 @@ export async function carryOut(
   }
   const transID = newTransId();
   const results: CheckResult[] = [];
-  const quietly = quiet(say);
+  const quietly = quiet(say, terminal);
   const windowMs = windowOf(flags, wanted);
   const window = new Window({ context, transID, windowMs });
   let end: ChangeEnd;
@@ -110,9 +110,13 @@ export function showChanges(
 }
 
 /** Lines inside the window must not end it: that nobody reads is seen elsewhere, and reverts. */
-function quiet(say: (line: string) => void): (line: string) => void {
+function quiet(
+  say: (line: string) => void,
+  { progress }: CommandContext['terminal'],
+): (line: string) => void {
   return (line) => {
     try {
+      progress(''); // the countdown comes back with its next second
       say(line);
     } catch {}
   };

@@ -11,10 +11,10 @@ export function askToKeep(over: AbortSignal): Promise<boolean | undefined> {
     // The terminal echoes and edits the line by itself, and its Ctrl-C stays a signal.
     const lines = createInterface({ input: process.stdin, terminal: false });
     const settle = (answer: boolean | undefined) => {
+      resolve(answer); // first, for closing tells of an end of input
       over.removeEventListener('abort', abandon);
       lines.close();
       process.stdin.pause();
-      resolve(answer);
     };
     const abandon = () => settle(undefined);
     if (over.aborted) return abandon();

@@ -19,7 +19,8 @@ export class Window {
   readonly #options: WindowOptions;
   readonly #ended = new AbortController();
   #deadline = 0;
-  #says = 'in force';
+  #says = '';
+  #show = () => {};
   #cut: NodeJS.Timeout | undefined;
   #tick: NodeJS.Timeout | undefined;
   readonly #hungUp = () => this.#end('the terminal is gone (SIGHUP)');
@@ -58,17 +59,17 @@ export class Window {
     const margin = Math.min(MARGIN_MS, (this.#deadline - askedAt) / 4);
     const left = this.#deadline - margin - Date.now();
     this.#cut = setTimeout(() => this.#end("the router's window is nearly over"), Math.max(0, left));
-    const show = () => {
+    this.#show = () => {
       const seconds = Math.max(0, Math.ceil((this.#deadline - margin - Date.now()) / 1000));
       context.terminal.progress(`${seconds} s left  ${this.#says} `);
     };
-    this.#tick = setInterval(show, TICK_MS);
-    show();
+    this.#tick = setInterval(this.#show, TICK_MS);
   }
 
   /** What the countdown line tells beside the seconds. */
   says(text: string): void {
     this.#says = text;
+    this.#show();
   }
 
   close(): void {

@@ -1,0 +1,98 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { ExecutionContext } from 'ava';
+import { type CallOptions, call, type Finished, root, writeConfig } from '../../../support/cli.ts';
+import { tempDir } from '../../../support/temp.ts';
+import { type Config, Rig } from '../rig.ts';
+
+const PLUGIN = new URL('../../../../src/plugins/router/index.ts', import.meta.url).pathname;
+
+export interface Desk {
+  readonly rig: Rig;
+  /** The working directory, with a `plugins.config.ts`. */
+  readonly cwd: string;
+  readonly holdfast: (argv: readonly string[], options?: Partial<CallOptions>) => Promise<Finished>;
+  /** The active config without its ncid. */
+  readonly standing: () => Promise<Config>;
+  /** The words of a command line on a terminal, quoted for a shell. */
+  readonly line: (argv: readonly string[]) => string;
+}
+
+/** A running router, and command lines on its data folder. @param windowMs of its transactions, real time */
+export async function setUpDesk(t: ExecutionContext<any>, windowMs = 120_000): Promise<Desk> {
+  const cwd = tempDir(t);
+  const options = { windowMs };
+  writeConfig(cwd, `export default defineConfig({ plugins: [router(${JSON.stringify(options)})] });`, [
+    `import { router } from ${JSON.stringify(PLUGIN)};`,
+  ]);
+  const rig = await Rig.start(t, { options });
+  const whole = (argv: readonly string[]) => [...argv, '--data-dir', rig.dataDir];
+  return {
+    rig,
+    cwd,
+    holdfast: (argv, more) => call(whole(argv), { cwd, ...more }),
+    standing: async () => {
+      const { ncid: _, ...config } = await rig.active();
+      return config;
+    },
+    line: (argv) => {
+      const words = [process.execPath, join(root, 'bin/holdfast.js'), ...whole(argv)];
+      return words.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
+    },
+  };
+}
+
+/** A command on a pseudo-terminal of `script` (Debian: bsdutils). */
+export interface OnTerminal {
+  readonly script: ChildProcess;
+  readonly screen: () => string;
+  see(pattern: RegExp): Promise<RegExpMatchArray>;
+  type(keys: string): void;
+  /** The process of the command itself. */
+  pid(): Promise<number>;
+  readonly ended: Promise<number>;
+}
+
+export function onTerminal(
+  t: ExecutionContext<any>,
+  line: string,
+  { cwd, env = {} }: { readonly cwd: string; readonly env?: Readonly<Record<string, string>> },
+): OnTerminal {
+  const script = spawn('script', ['-qefc', `echo "pid=$$."; exec ${line}`, '/dev/null'], {
+    cwd,
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, TERM: 'dumb', NO_COLOR: '1', ...env },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  let screen = '';
+  script.stdout.setEncoding('utf8').on('data', (text: string) => {
+    screen += text;
+  });
+  script.stdin.on('error', () => {});
+  const ended = once(script, 'close').then(([code, signal]) => (code as number | null) ?? (signal ? -1 : 0));
+  const see = async (pattern: RegExp): Promise<RegExpMatchArray> => {
+    for (;;) {
+      const match = screen.match(pattern);
+      if (match) return match;
+      if (script.exitCode !== null) throw new Error(`it ended without ${pattern}:\n${screen}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  t.teardown(async () => {
+    script.kill('SIGKILL');
+    await ended;
+  });
+  return {
+    script,
+    screen: () => screen,
+    see,
+    type: (keys) => void script.stdin.write(keys),
+    pid: async () => Number((await see(/pid=(\d+)\./))[1]),
+    ended,
+  };
+}
+
+/** Waits, as long as the test may, until something is so. */
+export async function until(isSo: () => Promise<boolean> | boolean): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20));
+}
