@@ -1,8 +1,8 @@
 import type { NetworkConfig } from '../../../core/adapters/router.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
-import type { StoreReader } from '../store/reader.ts';
+import type { ReadableStore } from '../store/read-store.ts';
 import { parseConfig } from './config/config-file.ts';
-import { readStore } from './target.ts';
+import { type CommandSettings, withStore } from './target.ts';
 
 /** More than any history keeps. */
 const ALL = 100_000;
@@ -20,18 +20,24 @@ export interface Found {
  * @throws HF_ROUTER_ENTRY there is no such entry, or several
  * @throws HF_ROUTER_STORE the history is not kept on this data folder
  */
-export function findEntry(dataDir: string, wanted: string): Found {
-  return readStore(dataDir, (reader) => (wanted === 'active' ? activeOf(reader) : entryOf(reader, wanted)));
+export function findEntry(
+  where: { readonly dataDir: string },
+  settings: CommandSettings,
+  wanted: string,
+): Promise<Found> {
+  return withStore(where, settings, (store) =>
+    wanted === 'active' ? activeOf(store) : entryOf(store, wanted),
+  );
 }
 
-function activeOf(reader: StoreReader): Found {
-  const active = reader.active();
+async function activeOf(store: ReadableStore): Promise<Found> {
+  const active = await store.active();
   if (!active) return none('active', 'the store is empty');
   return { label: `active (${active.ncid})`, config: JSON.parse(active.body) };
 }
 
-function entryOf(reader: StoreReader, wanted: string): Found {
-  const entries = reader.history(ALL);
+async function entryOf(store: ReadableStore, wanted: string): Promise<Found> {
+  const entries = await store.history(ALL);
   const isPlace = /^\d+$/.test(wanted) && wanted.length < SHORTEST_PREFIX;
   const place = Number(wanted);
   if (isPlace) {

@@ -3,7 +3,7 @@ import type { NetworkConfig } from '../../../core/adapters/router.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/cli/index.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import { countSecrets, PAGE, redact } from '../../../core/logging/index.ts';
-import { type CommandSettings, clientOf, readStore, targetFlags } from './target.ts';
+import { type CommandSettings, clientOf, targetFlags, withStore } from './target.ts';
 
 type Flags = Readonly<Record<string, unknown>>;
 
@@ -15,7 +15,8 @@ export async function readActive(
 ): Promise<{ config: NetworkConfig; from: string }> {
   const client = clientOf(flags, context, settings);
   if (client) return { config: await client.active(context.signal), from: client.url };
-  const config = readStore(context.dataDir, (reader) => JSON.parse(reader.active()?.body ?? '{}'));
+  const active = await withStore(context, settings, (store) => store.active());
+  const config = JSON.parse(active?.body ?? '{}');
   return { config, from: 'the store, for nothing runs here' };
 }
 

@@ -1,6 +1,6 @@
 import type { CommandDefinition } from '../../../core/cli/index.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
-import { type CommandSettings, clientOf, readStore, targetFlags } from './target.ts';
+import { type CommandSettings, clientOf, targetFlags, withStore } from './target.ts';
 
 interface Entry {
   readonly score: number;
@@ -18,7 +18,7 @@ export function historyCommand(settings: CommandSettings): CommandDefinition {
     example: 'holdfast router history --limit 5',
     flags: [{ flags: '--limit <n>', summary: 'how many entries', default: '20' }, ...targetFlags],
     async run(_args, flags, context) {
-      const { json, print, signal, dataDir } = context;
+      const { json, print, signal } = context;
       const limit = Number(flags.limit);
       if (!Number.isInteger(limit) || limit < 1) {
         throw new HoldfastError('HF_CLI_USAGE', {
@@ -29,7 +29,9 @@ export function historyCommand(settings: CommandSettings): CommandDefinition {
       const client = clientOf(flags, context, settings);
       const entries = client
         ? ((await client.get(`/v1/config/history?limit=${limit}`, signal)) as { entries: Entry[] }).entries
-        : readStore(dataDir, (reader) => reader.history(limit).map(({ body: _, ...entry }): Entry => entry));
+        : (await withStore(context, settings, (store) => store.history(limit))).map(
+            ({ body: _, ...entry }): Entry => entry,
+          );
       if (json) return print(JSON.stringify({ entries }));
       for (const [index, { score, ncid, op, who, changed }] of entries.entries()) {
         const at = new Date(score * 1000).toISOString().slice(0, 19);

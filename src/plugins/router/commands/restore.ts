@@ -24,7 +24,7 @@ export function restoreCommand(settings: CommandSettings): CommandDefinition {
       const isFile = /[/.]/.test(entry) && existsSync(entry);
       const config = isFile
         ? await (await import('./config/read-config.ts')).readConfigFile(entry, flags, before)
-        : (await import('./entries.ts')).findEntry(context.dataDir, entry).config;
+        : (await (await import('./entries.ts')).findEntry(context, settings, entry)).config;
       const { carryOut } = await import('./change/carry-out.ts');
       const windowMs = flags.url === undefined ? settings.windowMs : WINDOW_MS;
       const after = { ...config, ncid: before.ncid };

@@ -6,7 +6,7 @@ import { HoldfastError } from '../../../core/errors/index.ts';
 import { lockedBy } from '../../../core/log/index.ts';
 import { readRuntimeFile } from '../../../core/runtime/index.ts';
 import { openVault, readTokenFile, Vault } from '../../../core/secrets/index.ts';
-import { StoreReader } from '../store/reader.ts';
+import { type ReadableStore, readStore } from '../store/read-store.ts';
 import { RouterClient } from './client.ts';
 import type { Fingerprint } from './config/difference.ts';
 
@@ -17,6 +17,8 @@ export interface CommandSettings {
   /** Until an uncommitted transaction of our own instance reverts. */
   readonly windowMs: number;
   readonly raSources: readonly RaSource[];
+  /** The config is kept there when it is set, else on the data folder. */
+  readonly redisUrl?: string | undefined;
 }
 
 /** Another sender of router advertisements. */
@@ -78,14 +80,17 @@ function urlOf(dataDir: string): string | undefined {
   return readRuntimeFile(dataDir)?.surfaces.router?.url;
 }
 
-/** Reads the store of the data folder, whether an instance runs there or not. @throws HF_ROUTER_STORE */
-export function readStore<T>(dataDir: string, read: (reader: StoreReader) => T): T {
-  const reader = new StoreReader(dataDir, () => openVault(dataDir));
-  try {
-    return read(reader);
-  } finally {
-    reader.close();
-  }
+/**
+ * Reads the store, whether an instance runs or not.
+ *
+ * @throws HF_ROUTER_STORE, HF_ROUTER_STORE_DATABASE, HF_ROUTER_STORE_UNAVAILABLE
+ */
+export function withStore<T>(
+  { dataDir }: Where,
+  { redisUrl }: CommandSettings,
+  read: (store: ReadableStore) => Promise<T>,
+): Promise<T> {
+  return readStore({ dataDir, redisUrl }, read);
 }
 
 /**
