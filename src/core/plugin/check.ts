@@ -14,7 +14,7 @@ export interface Gap {
 /**
  * Names that two plugins (or a plugin and core) both claim.
  *
- * @throws HF_PLUGIN_CONFLICT an actor type, effect, surface, command or health fact is declared twice
+ * @throws HF_PLUGIN_CONFLICT an actor type, effect, surface, command, health fact or check is declared twice
  */
 export function refuseConflicts(registrations: Registrations, builtin: readonly string[]): void {
   const { actors, effects, surfaces, commands, health } = registrations;
@@ -26,6 +26,7 @@ export function refuseConflicts(registrations: Registrations, builtin: readonly 
   refuseTwice('Surface', surfaces, ({ options }) => options.name);
   refuseTwice('Command', commands, ({ name }) => words(name));
   refuseTwice('Health fact', health, ({ name }) => name);
+  refuseTwice('Check', registrations.checks, ({ name }) => name);
 }
 
 /**

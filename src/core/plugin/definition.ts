@@ -12,6 +12,7 @@ import type { EventLog } from '../log/event-log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { CommandDefinition } from './command.ts';
+import type { CheckDefinition } from './diagnosis.ts';
 import type { Token } from './token.ts';
 
 /** What a plugin may use once the runtime starts; nothing of it works before. */
@@ -88,6 +89,8 @@ export interface PluginContext {
    * redacted; `undefined` leaves the name out.
    */
   health(name: string, report: HealthReport): void;
+  /** Something for `holdfast doctor` to look at, from outside, whether the runtime runs or not. */
+  check(check: CheckDefinition): void;
 }
 
 /** What happens to the rest when this plugin fails to start. */

@@ -252,6 +252,7 @@ export class PluginHost {
       controls: all('controls'),
       commands: all('commands'),
       health: all('health'),
+      checks: all('checks'),
       schedules: all('schedules'),
       startWork: all('startWork'),
       stopWork: all('stopWork'),

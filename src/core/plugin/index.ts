@@ -16,6 +16,7 @@ export {
   type PluginStatus,
   type Services,
 } from './definition.ts';
+export type { CheckContext, CheckDefinition, CheckResult } from './diagnosis.ts';
 export { PluginHost, type PluginHostOptions, type RuntimeServices } from './host.ts';
 export type {
   ControlRegistration,

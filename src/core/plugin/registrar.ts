@@ -63,6 +63,7 @@ export function createRegistrar(
     http: (options, build) => add(declared.surfaces, { options, build }, `surface ${options.name}`),
     control: (build) => add(declared.controls, { build }, 'routes on the control socket'),
     command: (command) => add(declared.commands, command, `command ${command.name}`),
+    check: (check) => add(declared.checks, check, `check ${check.name}`),
     health: (name, report) => add(declared.health, { name, report }, `health fact ${name}`),
     schedule(cron, topic) {
       refuseLate(`a schedule of ${topic.name}`);
@@ -94,6 +95,7 @@ function emptyDeclared(): Declared {
     controls: [],
     commands: [],
     health: [],
+    checks: [],
     schedules: [],
     startWork: [],
     stopWork: [],

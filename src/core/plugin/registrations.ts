@@ -4,6 +4,7 @@ import type { EffectRegistration } from '../actors/effect.ts';
 import type { HttpSurface, SurfaceOptions } from '../http/surface.ts';
 import type { CommandDefinition } from './command.ts';
 import type { HealthReport, OnFailure } from './definition.ts';
+import type { CheckDefinition } from './diagnosis.ts';
 
 /** Something a plugin declared, with the name of that plugin. */
 export type Owned<T> = T & { readonly owner: string };
@@ -72,6 +73,8 @@ export interface Registrations {
   readonly commands: readonly Owned<CommandDefinition>[];
   /** Facts for health pages; no two of one `name`. */
   readonly health: readonly Owned<HealthRegistration>[];
+  /** What `holdfast doctor` looks at; no two of one `name`. */
+  readonly checks: readonly Owned<CheckDefinition>[];
   readonly schedules: readonly Owned<ScheduleRegistration>[];
   /** Carried out by the plugin host, in this order. */
   readonly startWork: readonly Owned<StartWork>[];

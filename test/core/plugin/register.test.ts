@@ -23,8 +23,10 @@ test('[C11] all declarations are one frozen value with their owners, usable with
       ctx.effect('clock.strike', run, { onRecovery: 'retry', adapter: 'bell' });
       ctx.route(defineRoute(tick, 'clock.hand', () => [{ key: '1', event: { type: 'go' } }]));
       ctx.http({ name: 'clock' } as never, run);
+      ctx.control(run);
       ctx.command({ name: 'clock show', summary: 'Shows it.', example: 'holdfast clock show', run: () => 0 });
       ctx.health('clock', () => ({ hands: 2 }));
+      ctx.check({ name: 'clock.hands', run: () => ({ state: 'ok', lookedAt: 'the hands', found: 'two' }) });
       ctx.schedule('*/5 * * * *', tick);
       ctx.onStart(run);
       ctx.onStop(run);
@@ -73,6 +75,8 @@ const twice: Record<string, (ctx: PluginContext) => void> = {
   'Effect shared': (ctx) => effect(ctx, 'shared'),
   'Surface shared': (ctx) => ctx.http({ name: 'shared' } as never, () => {}),
   'Health fact shared': (ctx) => ctx.health('shared', () => 1),
+  'Check shared': (ctx) =>
+    ctx.check({ name: 'shared', run: () => ({ state: 'ok', lookedAt: '', found: '' }) }),
 };
 for (const [what, register] of Object.entries(twice)) {
   test(`[C11] two plugins cannot both declare: ${what}`, (t) => {

@@ -3,6 +3,7 @@
  * that `holdfast --help` loads none of it. Plugins add theirs with `ctx.command`.
  */
 import type { CommandDefinition } from '../../plugin/command.ts';
+import { doctor } from './doctor.ts';
 import { graph } from './graph.ts';
 import { logList } from './log-list.ts';
 import { logShow } from './log-show.ts';
@@ -15,6 +16,7 @@ import { status } from './status.ts';
 export const coreCommands: readonly CommandDefinition[] = [
   start,
   status,
+  doctor,
   graph,
   logList,
   logShow,

@@ -1,0 +1,61 @@
+import { HoldfastError } from '../../errors/index.ts';
+import type { CheckContext, CheckDefinition, CommandContext, CommandDefinition } from '../../plugin/index.ts';
+import { FAILED, OK } from '../failure.ts';
+
+/** `holdfast doctor`: looks at everything from outside and says what to mend (R30). */
+export const doctor: CommandDefinition = {
+  name: 'doctor [area]',
+  summary: 'look at everything from outside and say what to do; exit 1 when something must be mended',
+  example: 'holdfast doctor router --json',
+  async run([area], _flags, context) {
+    const { examine, findingLines, hostChecks } = await import('../doctor/index.ts');
+    const all = [...hostChecks, configurationCheck(context), ...(await checksOfPlugins(context))];
+    const checks = area === undefined ? all : all.filter(({ name }) => areaOf(name) === area);
+    if (area !== undefined && checks.length === 0) {
+      const areas = [...new Set(all.map(({ name }) => areaOf(name)))].join(', ');
+      const reason = `There is nothing to look at under ${area}; there is ${areas}.`;
+      throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'doctor' });
+    }
+    const { json, print, terminal } = context;
+    const findings = await examine(checks, await contextOf(context));
+    const ok = findings.every(({ state }) => state !== 'fail');
+    if (json) print(JSON.stringify({ ok, checks: findings }, null, 2));
+    else for (const line of findingLines(findings, terminal)) print(line);
+    return ok ? OK : FAILED;
+  },
+};
+
+function areaOf(name: string): string {
+  return name.split('.')[0] ?? name;
+}
+
+/** A configuration that cannot be loaded is a finding, too: the machine is looked at all the same. */
+function configurationCheck({ registrations }: CommandContext): CheckDefinition {
+  return {
+    name: 'host.config',
+    async run() {
+      const { plugins } = await registrations();
+      const names = plugins.map(({ name }) => name).join(', ');
+      return { state: 'ok', lookedAt: 'plugins.config.ts', found: `it loads: ${names}` };
+    },
+  };
+}
+
+async function checksOfPlugins({ registrations }: CommandContext): Promise<readonly CheckDefinition[]> {
+  try {
+    return (await registrations()).checks;
+  } catch {
+    return []; // `host.config` says why
+  }
+}
+
+async function contextOf({ dataDir, signal }: CommandContext): Promise<CheckContext> {
+  const { lookAt } = await import('../instance/index.ts');
+  const { running, surfaces, facts, transaction } = await lookAt(dataDir, Date.now(), signal);
+  if (!running || facts === undefined) return { dataDir, signal };
+  return {
+    dataDir,
+    signal,
+    running: { surfaces: surfaces ?? {}, facts: { ...facts, ...(transaction && { transaction }) } },
+  };
+}

@@ -1,0 +1,54 @@
+import { isCoded } from '../../errors/index.ts';
+import { maskText } from '../../logging/mask-text.ts';
+import type { CheckContext, CheckDefinition, CheckResult } from '../../plugin/index.ts';
+
+/** A check with what it found. */
+export interface Finding extends CheckResult {
+  readonly name: string;
+}
+
+/** So long may one check take, milliseconds; a router that is far away answers within it, or is unwell. */
+const PATIENCE_MS = 20_000;
+
+/** Makes all checks at once and gives what they found in their order. Never throws for what a check does. */
+export function examine(
+  checks: readonly CheckDefinition[],
+  context: CheckContext,
+  patienceMs = PATIENCE_MS,
+): Promise<Finding[]> {
+  return Promise.all(checks.map((check) => examineOne(check, context, patienceMs)));
+}
+
+async function examineOne(
+  { name, run }: CheckDefinition,
+  context: CheckContext,
+  patienceMs: number,
+): Promise<Finding> {
+  const signal = AbortSignal.any([context.signal, AbortSignal.timeout(patienceMs)]);
+  try {
+    const late = new Promise<never>((_, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    });
+    const { state, lookedAt, found, mend } = await Promise.race([run({ ...context, signal }), late]);
+    return {
+      name,
+      state,
+      lookedAt: maskText(lookedAt),
+      found: maskText(found),
+      ...(mend !== undefined && { mend: maskText(mend) }),
+    };
+  } catch (error) {
+    context.signal.throwIfAborted();
+    return { name, state: 'fail', lookedAt: name, ...reasonOf(error, patienceMs) };
+  }
+}
+
+function reasonOf(error: unknown, patienceMs: number): Pick<Finding, 'found' | 'mend'> {
+  if (isCoded(error)) return { found: maskText(error.what), mend: maskText(error.mend) };
+  if (error instanceof Error && error.name === 'TimeoutError') {
+    const found = `no result within ${patienceMs / 1_000} s`;
+    return { found, mend: 'Look whether what it asks answers at all, and try again.' };
+  }
+  const found = maskText(error instanceof Error ? error.message : String(error));
+  return { found, mend: 'This is a fault of the check itself: report it.' };
+}

@@ -1,0 +1,21 @@
+import type { CheckResult, Terminal } from '../../plugin/index.ts';
+import type { Finding } from './examine.ts';
+
+const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const;
+
+/** Findings for a person: what is well in one line, the rest with what was looked at and what to do. */
+export function findingLines(findings: readonly Finding[], { paint }: Terminal): string[] {
+  const width = Math.max(0, ...findings.map(({ name }) => name.length));
+  const lines = findings.flatMap(({ name, state, lookedAt, found, mend }) => {
+    const row = (label: string, text: string) => `      ${paint('dim', label.padEnd(10))}${text}`;
+    const head = `${paint(['bold', COLOURS[state]], state.padEnd(4))}  ${name.padEnd(width)}  ${found}`;
+    if (state === 'ok') return [head];
+    return [head, row('looked at', lookedAt), ...(mend === undefined ? [] : [row('do', mend)])];
+  });
+  return [...lines, '', summary(findings)];
+}
+
+function summary(findings: readonly Finding[]): string {
+  const count = (state: CheckResult['state']) => findings.filter((finding) => finding.state === state).length;
+  return `${findings.length} checks: ${count('ok')} ok, ${count('warn')} to know, ${count('fail')} to mend`;
+}
