@@ -48,6 +48,8 @@ export interface RouterChange {
   intf?: string | undefined;
   /** Epoch milliseconds. */
   at?: number | undefined;
+  /** Of a WAN: whether it is connected now. */
+  up?: boolean | undefined;
 }
 
 const routerChange = z.object({
@@ -55,6 +57,7 @@ const routerChange = z.object({
   transID: z.string().optional(),
   intf: z.string().optional(),
   at: z.number().optional(),
+  up: z.boolean().optional(),
 });
 
 const channel = (name: string, summary: string): Topic<RouterChange> =>

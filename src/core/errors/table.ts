@@ -223,7 +223,47 @@ export const errorTable = {
     'Free space on, or remount, the disk of the data folder; Holdfast goes on by itself.',
   ),
   HF_LOG_CLOSED: entry(503, 'The log is closed.', 'The runtime is stopping; try again when it is back.'),
+  HF_LOG_EXISTS: entry(
+    409,
+    'The folder {dir} holds an event log already.',
+    'Name a folder without one with --data-dir; a log is never written over.',
+  ),
   HF_LOG_RANGE: entry(400, 'There is no record {seq}.', 'The log holds records {first} to {last}.'),
+  HF_PORTABLE_DAMAGED: entry(
+    400,
+    'The exported log {file} is damaged at line {line}: {reason}.',
+    'Export it anew, or carry the file over again: compare its size and checksum at both ends.',
+  ),
+  HF_PORTABLE_EMPTY: entry(
+    400,
+    'No record is wanted: none of those from {from} to {to} fits the selection.',
+    'Look with `holdfast log list` and the same flags which records there are.',
+  ),
+  HF_PORTABLE_FILTERED: entry(
+    400,
+    'The exported log {file} holds the records of some actors only, so no runtime can go on from it.',
+    'Read and replay it as a file, or import an export that was made without --actor and --correlation.',
+  ),
+  HF_PORTABLE_FOREIGN: entry(
+    400,
+    '{file} is not an exported log: {reason}.',
+    'Name a file that `holdfast log export` wrote, or a data folder.',
+  ),
+  HF_PORTABLE_FORMAT: entry(
+    400,
+    'The exported log {file} has format {found}, this release reads {known}.',
+    'Read it with the release that wrote it, or a later one.',
+  ),
+  HF_PORTABLE_READ: entry(
+    500,
+    'The exported log {file} cannot be read: {reason}.',
+    'Mend the rights of the file, or copy it to a disk that can be read.',
+  ),
+  HF_PORTABLE_WRITE: entry(
+    500,
+    'The log cannot be exported to {file}: {reason}.',
+    'Name a file in a folder that can be written, on a disk with room, with --out.',
+  ),
 
   // HTTP surfaces
   HF_HTTP_REQUEST_INVALID: entry(

@@ -1,3 +1,4 @@
+import { chmodSync, rmSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { type CodedError, HoldfastError } from '../errors/index.ts';
@@ -8,6 +9,7 @@ import { Admission, isLoopback } from './admission.ts';
 import { InFlight } from './drain.ts';
 import { parseJsonBody } from './json-body.ts';
 import { RouteTable } from './route-table.ts';
+import { nearPath } from './socket-path.ts';
 import { codedError, connectionError, errorBody, rawAnswer, shownPath } from './surface-errors.ts';
 
 /** A listener as a plugin asks for it. */
@@ -18,6 +20,11 @@ export interface SurfaceOptions {
   readonly port: number;
   /** 127.0.0.1 unless set. Anything beyond loopback needs `token`, or `admission: 'own'`. */
   readonly host?: string;
+  /**
+   * Path of a unix socket to listen on instead, readable and writable by this user alone (mode 0600); what is left there
+   * of a killed process is replaced.
+   */
+  readonly socket?: string;
   /** The environment variable that sets the port, named when the port cannot be had. */
   readonly portVariable: string;
   /** Largest body, bytes; 1 MiB unless set. */
@@ -175,6 +182,7 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
     async listen() {
       if (token && !token()) throw new HoldfastError('HF_HTTP_TOKEN_REQUIRED', { surface: name, host });
       try {
+        if (options.socket !== undefined) return await listenOnSocket(app, options.socket, log);
         await app.listen({ port, host });
       } catch (error) {
         throw listenError(error, { surface: name, host, port, variable: portVariable });
@@ -192,6 +200,16 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
       return closing;
     },
   };
+}
+
+/** With the usual mask nobody else may write to it, and so connect, even before its mode is set. */
+async function listenOnSocket(app: FastifyInstance, file: string, log: Logger): Promise<{ url: string }> {
+  rmSync(file, { force: true });
+  await app.listen({ path: nearPath(file) });
+  chmodSync(file, 0o600);
+  const url = `unix:${file}`;
+  log.info({ url }, 'http.listening');
+  return { url };
 }
 
 function routeOf(request: FastifyRequest): string {

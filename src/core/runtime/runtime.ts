@@ -169,7 +169,11 @@ export class Runtime {
     await this.#host.start(services);
     this.#undo.push(() => dispatcher.stop(DRAIN_MS));
     resume();
-    this.#surfaces = new Surfaces(this.#host.started(this.registrations.surfaces), services);
+    this.#surfaces = new Surfaces(
+      this.#host.started(this.registrations.surfaces),
+      this.#host.started(this.registrations.controls),
+      services,
+    );
     this.#undo.push(() => this.#surfaces?.close(DRAIN_MS));
     await this.#surfaces.listen();
     this.#undo.push(startSchedules(this.#host.started(this.registrations.schedules), bus, clock));

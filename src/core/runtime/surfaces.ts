@@ -1,12 +1,21 @@
-import { createSurface, type Surface } from '../http/index.ts';
-import type { Owned, RuntimeServices, SurfaceRegistration } from '../plugin/index.ts';
+import { controlSocket, createSurface, type Surface, type SurfaceDependencies } from '../http/index.ts';
+import type { Logger } from '../logging/index.ts';
+import type { ControlRegistration, Owned, RuntimeServices, SurfaceRegistration } from '../plugin/index.ts';
 
 /** The HTTP listeners of one runtime. */
 export class Surfaces {
   readonly #surfaces: readonly Surface[];
+  readonly #control: Surface | undefined;
+  readonly #logger: Logger;
   readonly #urls: Record<string, { url: string }> = {};
 
-  constructor(registrations: readonly Owned<SurfaceRegistration>[], { logger, metrics }: RuntimeServices) {
+  constructor(
+    registrations: readonly Owned<SurfaceRegistration>[],
+    controls: readonly Owned<ControlRegistration>[],
+    { logger, metrics, dataDir }: RuntimeServices,
+  ) {
+    this.#logger = logger;
+    this.#control = controlOf(controls, dataDir, { logger, metrics });
     this.#surfaces = registrations.map(({ options, build }) => {
       const surface = createSurface(options, { logger, metrics });
       build(surface.http);
@@ -22,10 +31,30 @@ export class Surfaces {
   /** @throws HF_HTTP_LISTEN, HF_HTTP_TOKEN_REQUIRED */
   async listen(): Promise<void> {
     for (const surface of this.#surfaces) this.#urls[surface.name] = await surface.listen();
+    try {
+      await this.#control?.listen();
+    } catch (error) {
+      // A folder whose socket's name is too long, or on a disk without sockets: everything but such commands works.
+      this.#logger.warn({ err: error }, 'control.unavailable');
+    }
   }
 
   /** Answers what is under way, takes nothing new. @param deadlineMs after which connections are cut, milliseconds */
   async close(deadlineMs: number): Promise<void> {
-    await Promise.all(this.#surfaces.map((surface) => surface.close(deadlineMs)));
+    const all = this.#control ? [...this.#surfaces, this.#control] : this.#surfaces;
+    await Promise.all(all.map((surface) => surface.close(deadlineMs)));
   }
+}
+
+/** The surface that commands of this machine write through; none when no plugin wants it. */
+function controlOf(
+  controls: readonly Owned<ControlRegistration>[],
+  dataDir: string,
+  parts: SurfaceDependencies,
+): Surface | undefined {
+  if (controls.length === 0) return undefined;
+  const options = { name: 'control', port: 0, portVariable: '', socket: controlSocket(dataDir) };
+  const surface = createSurface(options, parts);
+  for (const { build } of controls) build(surface.http);
+  return surface;
 }

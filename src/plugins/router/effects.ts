@@ -1,6 +1,8 @@
 import { routerChannels } from '../../core/adapters/router.ts';
 import type { PluginContext } from '../../core/plugin/index.ts';
 import type { ApplyParams, PublishParams } from '../../machines/config-transaction/shapes.ts';
+import { dhcpRewritten } from './generated/dhcp-service.ts';
+import { tellAddresses } from './kernel/address-sets.ts';
 import type { RouterParts } from './routes/http.ts';
 
 /** An apply of a real daemon takes up to 8 s and more; beyond this the machine reads the store to learn what stands. */
@@ -22,13 +24,17 @@ export function registerEffects(context: PluginContext, parts: () => RouterParts
   // After the save, and surviving a crash in between: listeners may hear of one change twice, never of none.
   context.effect<PublishParams>(
     'router.publish',
-    ({ ncid, reapplied, transID, story }, { at, cause, correlation }) => {
+    async ({ ncid, reapplied, rewritten, apc, transID, story }, { at, cause, correlation }) => {
       const { bus } = context.services;
       const meta = { correlation: story ?? correlation, cause };
       const change = { ncid, at, ...(transID !== undefined && { transID }) };
       for (const intf of reapplied) bus.publish(routerChannels.ifaceChangeApplied, { ...change, intf }, meta);
       bus.publish(routerChannels.changeApplied, change, meta);
+      if (apc) bus.publish(routerChannels.apcChangeApplied, change, meta);
+      if (rewritten) bus.publish(dhcpRewritten, { legs: [...rewritten], ncid }, meta);
+      if (reapplied.length > 0) await tellAddresses(parts().router, context.services, meta);
+      await parts().published();
     },
-    { onRecovery: 'retry', adapter: 'bus' },
+    { onRecovery: 'retry', adapter: 'bus, pub/sub' },
   );
 }

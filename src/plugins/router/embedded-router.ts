@@ -18,7 +18,7 @@ import {
 } from './kernel/driver.ts';
 import { kernelSteps } from './kernel/steps.ts';
 import type { Wan } from './kernel/wans.ts';
-import { delegatingLegs, interfaceOf, interfacesOf, stringsOf } from './network-config.ts';
+import { delegatingLegs, interfaceOf, interfacesOf } from './network-config.ts';
 import { planInterfaces, planReapply, type ReapplyPlan } from './reapply.ts';
 import type { SealedConfigs } from './sealed-configs.ts';
 import { Section } from './section.ts';
@@ -31,6 +31,8 @@ export interface EmbeddedRouterParts {
   readonly configs: SealedConfigs;
   readonly vault: Vault;
 }
+
+const FOLLOW_DEADLINE_MS = 60_000;
 
 /** A change of the box that can still be taken back. */
 interface BoxChange {
@@ -65,6 +67,8 @@ export class EmbeddedRouter {
   readonly #section = new Section();
   /** Fingerprint of the config that the kernel stands at; while it is not the store's, an apply is a whole one. */
   #standing: string | undefined;
+  /** The config that the box stands at when a save ended without an answer. */
+  #left: NetworkConfig | undefined;
   /** By interface; what the config does not say of them. */
   readonly #wans = new Map<string, Wan>();
 
@@ -109,20 +113,16 @@ export class EmbeddedRouter {
     });
   }
 
-  /** Global addresses by interface that follow from delegated prefixes, as the kernel has them. */
-  async delegatedAddresses(): Promise<ReadonlyMap<string, readonly string[]>> {
+  /** The config, and every IPv6 address that the kernel has now, by interface; none of an interface it does not know. */
+  async addresses(): Promise<{ config: NetworkConfig; held: ReadonlyMap<string, readonly string[]> }> {
     const config = await this.#config();
-    const found = new Map<string, readonly string[]>();
-    for (const { name, config: leg } of interfacesOf(config)) {
-      if (leg.ipv6DelegateFrom === undefined) continue;
-      const own = new Set(stringsOf(leg.ipv6));
-      const held = (await this.#parts.kernel.state(name))?.ip6 ?? [];
-      found.set(
-        name,
-        held.filter((address) => !own.has(address)),
-      );
-    }
-    return found;
+    const names = interfacesOf(config).map(({ name }) => name);
+    return { config, held: await this.#parts.kernel.addresses(names) };
+  }
+
+  /** Names of the files that the DHCP service reads, whoever put them there. */
+  async dhcpFiles(): Promise<readonly string[]> {
+    return (await this.#parts.files?.dhcpFiles()) ?? [];
   }
 
   /** Effect `router.change_wan`: a WAN's new prefix, or that it went down or came up (R17, R39). Idempotent. */
@@ -153,7 +153,9 @@ export class EmbeddedRouter {
   load(): Promise<{ event: { type: 'LOADED'; ncid: string; fingerprint: string }; blobs: Blobs }> {
     return this.#section.run(async () => {
       const active = await this.active();
-      const { fingerprint, blobs } = this.#parts.configs.seal(JSON.parse(active.body));
+      const config = JSON.parse(active.body) as NetworkConfig;
+      await this.#follow(config);
+      const { fingerprint, blobs } = this.#parts.configs.seal(config);
       return { event: { type: 'LOADED', ncid: active.ncid, fingerprint }, blobs };
     });
   }
@@ -209,12 +211,30 @@ export class EmbeddedRouter {
       }
     } catch (error) {
       await change.undo();
+      // The save may come about yet: whoever reads the store next brings the box to what it holds.
+      this.#left = before;
       if (isCoded(error, 'HF_ROUTER_STORE_UNAVAILABLE')) return unavailable(error);
       throw error;
     }
     await change.keep();
     this.#standing = params.fingerprint;
     return applied(ncid, params.fingerprint, plan, before, next);
+  }
+
+  /** A save that ended without an answer came about after all: the box goes where it had gone before it was taken back. */
+  async #follow(config: NetworkConfig): Promise<void> {
+    const left = this.#left;
+    this.#left = undefined;
+    if (left === undefined || left.ncid === config.ncid) return;
+    try {
+      const stands = this.#standing === this.#parts.configs.fingerprint(left);
+      const plan = planReapply(stands ? left : undefined, config);
+      const change = await this.#change(plan, config, AbortSignal.timeout(FOLLOW_DEADLINE_MS));
+      await change.keep();
+      this.#standing = this.#parts.configs.fingerprint(config);
+    } catch {
+      this.#standing = undefined; // the next apply is a whole one
+    }
   }
 
   /** Kernel first, then the daemons' files (`router-config.md` §Interface reapply); whatever fails, both stay as they were (R7). */
@@ -311,7 +331,8 @@ function applied(
 /** What the kernel or the daemons' files could not take, in words for the client. @throws anything else, as it is */
 function refusal(error: unknown): LogEvent {
   if (error instanceof KernelRefusal) return failed(error.message);
-  if (isCoded(error, 'HF_ROUTER_GENERATE')) return failed(error.what, error.code);
+  if (isCoded(error, 'HF_ROUTER_GENERATE') || isCoded(error, 'HF_ROUTER_KERNEL'))
+    return failed(error.what, error.code);
   throw error;
 }
 

@@ -23,7 +23,7 @@ import { describeConfigRecord } from './describe.ts';
 import { registerEffects } from './effects.ts';
 import { EmbeddedRouter } from './embedded-router.ts';
 import { ensureConfig } from './first-config.ts';
-import { MemoryKernel } from './kernel/memory.ts';
+import { boxParts, kernelOptions, registerBox, setUpBox } from './kernel/box.ts';
 import { type RouterParts, routerErrorBody, routerRoutes } from './routes/http.ts';
 import { SealedConfigs } from './sealed-configs.ts';
 import { RedisBackend } from './store/redis-backend.ts';
@@ -95,8 +95,6 @@ export const router = definePlugin({
       return started;
     };
 
-    const box = (): BoxParts => boxParts(settings, context.services.dataDir);
-
     const token = () => (tokenFile === undefined ? undefined : readTokenFile(tokenFile));
 
     context.actor(
@@ -110,8 +108,9 @@ export const router = definePlugin({
     );
     for (const route of configRoutes) context.route(route);
     registerEffects(context, parts);
-    registerBox(context, parts, box, settings);
-    registerCommands(context, { token, windowMs, raSources: settings.raSources });
+    registerBox(context, parts, settings);
+    const { raSources, redisUrl } = settings;
+    registerCommands(context, { token, windowMs, raSources, redisUrl });
     context.provide(RouterApiToken, () => inProcessApi(parts, context.services));
     context.health('transaction', () => {
       const { actors, clock } = context.services;
@@ -143,7 +142,7 @@ export const router = definePlugin({
       }
       const configStore = redis?.store ?? (await SqliteConfigStore.open({ dataDir, vault, historyLimit }));
       store = configStore;
-      const box = new EmbeddedRouter({ store: configStore, configs, vault, kernel: new MemoryKernel() });
+      const box = new EmbeddedRouter({ store: configStore, configs, vault, ...boxParts(settings, dataDir) });
       const writes = new ConfigWrites(services, box, configs, settings.replyTimeoutMs);
       started = { router: box, writes, published: async () => redis?.published() };
       const known = services.actors.snapshot(actorRef(CONFIG_ACTOR, CONFIG_KEY))?.context;
@@ -165,13 +164,10 @@ export const router = definePlugin({
 });
 
 /** A config that the kernel refuses must not keep the API down: it is the way to mend it. */
-async function setUpKernel(
-  box: EmbeddedRouter,
-  { bus, logger }: Services,
-  signal: AbortSignal,
-): Promise<void> {
+async function setUpKernel(box: EmbeddedRouter, services: Services, signal: AbortSignal): Promise<void> {
+  const { bus, logger } = services;
   try {
-    await box.setUp(signal);
+    await setUpBox(box, services, signal);
   } catch (error) {
     signal.throwIfAborted();
     if (isCoded(error, 'HF_ROUTER_STORE_UNAVAILABLE')) throw error;

@@ -294,7 +294,7 @@ test.serial('[R2] a router that starts before its Redis serves as soon as Redis 
   t.is((await rig.set(exampleConfig())).status, 503);
   await server.up();
   await until('it serves', async () => (await rig.call('GET', '/v1/config/active')).status === 200);
-  await until('it decides', () => rig.actor().value.work === 'idle');
+  await until('it decides', () => rig.actor()?.value.work === 'idle');
   t.is((await rig.set(await rig.active())).status, 200);
 });
 

@@ -71,6 +71,8 @@ export interface KernelDriver {
   apply(steps: readonly KernelStep[], signal: AbortSignal): Promise<Undo>;
   /** @returns undefined for a device that the kernel does not know */
   state(intf: string): Promise<InterfaceState | undefined>;
+  /** @returns the IPv6 addresses of those of the interfaces that the kernel knows */
+  addresses(interfaces: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>>;
 }
 
 /** A step that the kernel did not take; the message is for the operator. */

@@ -43,6 +43,14 @@ export class MemoryKernel implements KernelDriver {
     return { up, ip4, ip6, routes: [...routes, ...shared].map(({ devices: _, ...route }) => route) };
   }
 
+  async addresses(interfaces: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
+    const known = interfaces.flatMap((intf): [string, readonly string[]][] => {
+      const device = this.#devices.get(intf);
+      return device ? [[intf, device.ip6]] : [];
+    });
+    return new Map(known);
+  }
+
   /** Adds a route out of band, as `ip route add` would. @throws KernelRefusal a device is not known */
   addRoute(route: Route): void {
     const [first] = route.devices.map((name) => ({ name, device: this.#known(name) }));

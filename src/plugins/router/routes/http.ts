@@ -8,6 +8,8 @@ import type { EmbeddedRouter } from '../embedded-router.ts';
 export interface RouterParts {
   readonly router: EmbeddedRouter;
   readonly writes: ConfigWrites;
+  /** Resolves once what was published on the channels has left the process. */
+  readonly published: () => Promise<void>;
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8';

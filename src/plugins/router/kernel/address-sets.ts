@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import { defineRoute, defineTopic, type Topic } from '../../../bus/index.ts';
+import { defineActor } from '../../../core/actors/index.ts';
+import { actorRef } from '../../../core/ids.ts';
+import { jsonEqual } from '../../../core/json.ts';
+import type { LogRecord } from '../../../core/log/index.ts';
+import type { PluginContext, Services } from '../../../core/plugin/index.ts';
+import {
+  type AddressSetsContext,
+  type AddressSetsEvent,
+  addressSets as machine,
+  type PopulateParams,
+} from '../../../machines/address-sets.ts';
+import type { EmbeddedRouter } from '../embedded-router.ts';
+import { addressSets } from '../policy/address-sets.ts';
+
+/** The packet filter's address sets; its one key is `box`. */
+export const SETS_ACTOR = 'router.address_sets';
+export const SETS_KEY = 'box';
+
+const changed = z.object({ sets: z.record(z.string(), z.array(z.string())) });
+
+export const addressesChanged: Topic<z.infer<typeof changed>> = defineTopic(
+  'router.addresses_changed',
+  changed,
+  "The networks' addresses ask for other address sets than before.",
+);
+
+/** Registers the address sets (R21): their actor, their topic, and filling them as an effect. */
+export function registerAddressSets(context: PluginContext, delayMs: number): void {
+  context.actor(
+    defineActor({
+      type: SETS_ACTOR,
+      machine,
+      version: 1,
+      input: () => ({ delayMs }),
+      describe: describeSetsRecord,
+    }),
+  );
+  context.route(
+    defineRoute(addressesChanged, SETS_ACTOR, ({ payload }) => [
+      { key: SETS_KEY, event: { type: 'ADDRESSES', ...payload } },
+    ]),
+  );
+  context.effect<PopulateParams>(
+    'router.populate_sets',
+    ({ sets }) => {
+      // The embedded box has no packet filter: the actor's own state is what `router explain` asks.
+      const { clock, logger } = context.services;
+      logger.info({ sets: Object.keys(sets).length }, 'router.sets_populated');
+      return { type: 'POPULATED', at: clock.now(), sets };
+    },
+    { onRecovery: 'retry', adapter: 'packet filter' },
+  );
+}
+
+/**
+ * Tells the sets' actor what the networks' addresses are now, delegated ones included, when that is news to it. Two
+ * networks of one set name share the set.
+ */
+export async function tellAddresses(
+  router: EmbeddedRouter,
+  { bus, actors }: Services,
+  story?: { readonly correlation: string; readonly cause: number },
+): Promise<void> {
+  const { config, held } = await router.addresses();
+  const sets: Record<string, string[]> = {};
+  for (const { name, prefixes } of addressSets(config, (intf) => held.get(intf))) {
+    sets[name] = [...new Set([...(sets[name] ?? []), ...prefixes])].sort();
+  }
+  const known = actors.snapshot(actorRef(SETS_ACTOR, SETS_KEY))?.context as AddressSetsContext | undefined;
+  if (jsonEqual(known?.wanted ?? {}, sets)) return;
+  bus.publish(addressesChanged, { sets }, story);
+}
+
+function describeSetsRecord(record: LogRecord): string | undefined {
+  const event = record.event as unknown as AddressSetsEvent;
+  if (record.event.type.startsWith('xstate.after.')) return 'fills the sets';
+  if (event.type === 'ADDRESSES')
+    return `addresses changed, ${Object.keys(event.sets).length} sets are to follow`;
+  return event.type === 'POPULATED' ? `${Object.keys(event.sets).length} sets are filled` : undefined;
+}
