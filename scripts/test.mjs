@@ -13,6 +13,8 @@ import { BootstrapError, bootstrap, productNode, root } from './bootstrap.mjs';
 const SYSTEM_PACKAGES = [
   { command: 'cc', packages: ['gcc', 'libc6-dev'] }, // builds the LD_PRELOAD shim that delays fsync
   { command: 'redis-server', packages: ['redis-server'] }, // the store of the router's config, on ports of the tests' own
+  { command: 'ip', packages: ['iproute2', 'procps'] }, // the router's kernel driver, in network namespaces
+  { command: 'dnsmasq', packages: ['dnsmasq-base'] }, // says whether the generated files are right
 ];
 
 const onPath = (command) =>

@@ -15,9 +15,9 @@ export type GeneratedFiles = ReadonlyMap<string, string>;
 
 /** Seconds; field notes and decisions: 86400 unless set. */
 const LEASE = 86_400;
-/** What the DHCP daemon takes: two minutes, and the last number before "for ever". */
-const SHORTEST_LEASE = 120;
-const LONGEST_LEASE = 0xffff_fffe;
+/** What dnsmasq takes: a number up to 128 would be a prefix length to it, and so would one that wraps below zero. */
+const SHORTEST_LEASE = 129;
+const LONGEST_LEASE = 0x7fff_ffff;
 const RA_INTERVAL = 200;
 const RA_LIFETIME = 3_600;
 /** The DHCP daemon's word for its own address on the leg. */

@@ -1,6 +1,6 @@
 import { isDeviceName } from '../generated/names.ts';
 import { IpBatch, type IpOptions } from './linux-batch.ts';
-import { cidrWord, routeLine } from './linux-lines.ts';
+import { cidrWord, nameWord, routeLine } from './linux-lines.ts';
 import { type LinuxLink, readSnapshot, type Snapshot } from './linux-snapshot.ts';
 
 /** Long enough for any network; a kernel that hangs must not keep an apply from its answer. */
@@ -25,6 +25,8 @@ export async function restore(
     if (!now.links.has(link.name) || isOther(link, now.links.get(link.name))) make(batch, link, now);
     const master = link.master;
     batch.run(`link set dev ${link.name} ${master === undefined ? 'nomaster' : `master ${master}`}`);
+    for (const member of before.links.values())
+      if (member.master === link.name) batch.run(`link set dev ${nameWord(member.name)} master ${link.name}`);
     await restoreAddresses(batch, link, now);
   }
   for (const route of before.routes) {

@@ -1,0 +1,36 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import type { ExecutionContext } from 'ava';
+
+/** A network namespace of a test's own; gone with the test. */
+export interface Namespace {
+  readonly name: string;
+  /** Whether its kernel has VLANs; a test puts another device in a VLAN's place where it has none. */
+  readonly hasVlans: boolean;
+  /** Runs `ip` in it. @returns what it printed */
+  ip(line: string): string;
+}
+
+/** @returns undefined where this machine lets nobody make one, after saying so in the test's log */
+export function namespace(t: ExecutionContext<any>): Namespace | undefined {
+  const name = `hf${process.pid}x${randomInt(1_000_000)}`;
+  const made = spawnSync('ip', ['netns', 'add', name], { encoding: 'utf8' });
+  if (made.status !== 0) {
+    const reason = made.error?.message ?? made.stderr.trim();
+    t.log(`no network namespaces on this machine (${reason}): what needs a kernel was not tried here`);
+    return undefined;
+  }
+  t.teardown(() => spawnSync('ip', ['netns', 'del', name]));
+  const ip = (line: string) => execFileSync('ip', ['-n', name, ...line.split(' ')], { encoding: 'utf8' });
+  ip('link set lo up');
+  ip('link add probe0 type veth peer name probe1');
+  const vlan = spawnSync('ip', [
+    '-n',
+    name,
+    ...'link add link probe0 name probe0.9 type vlan id 9'.split(' '),
+  ]);
+  ip('link del probe0');
+  const hasVlans = vlan.status === 0;
+  if (!hasVlans) t.log('this kernel has no VLANs: a veth pair stands in for one');
+  return { name, hasVlans, ip };
+}
