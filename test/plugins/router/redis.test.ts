@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { Redis } from 'ioredis';
+import { reconciler } from '../../../src/plugins/reconciler/index.ts';
 import { RedisServer, until } from '../../support/redis.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { type Config, exampleConfig, Rig, type RigOptions } from './rig.ts';
@@ -215,6 +216,34 @@ test.serial(
     t.is((await rig.set(await rig.active())).status, 200, 'who has read it may write');
     t.is((await stored(redis)).interface.vlan[LEG].mtu, 1280);
     t.is(rig.divergence(), undefined);
+  },
+);
+
+test.serial('[R4] control fields that another daemon left in the key are not served', async (t) => {
+  const server = await RedisServer.start(t);
+  const redis = server.client(t);
+  await redis.set(KEY, JSON.stringify({ reqId: 'r1', ...exampleConfig() }));
+  const rig = await startOn(t, server);
+  t.deepEqual(await rig.active(), exampleConfig());
+  t.is((await rig.set(await rig.active())).status, 200, 'what was read can be written');
+  t.is((await stored(redis)).reqId, undefined);
+});
+
+test.serial(
+  '[R24,R36] a leg that a hand edit of the store took an address from is healed at once',
+  async (t) => {
+    const server = await RedisServer.start(t);
+    const redis = server.client(t);
+    const rig = await startOn(t, server, { plugins: [reconciler()] });
+    const address = (await rig.active()).interface.vlan['eth1.10'].ipv6[0];
+    const edited = await stored(redis);
+    delete edited.interface.vlan['eth1.10'].ipv6;
+    edited.ncid = 'edited-by-hand';
+    await redis.set(KEY, JSON.stringify(edited));
+    await until('it is healed', async () => {
+      const { ncid, interface: interfaces } = await stored(redis);
+      return ncid !== 'edited-by-hand' && interfaces.vlan['eth1.10'].ipv6?.includes(address);
+    });
   },
 );
 

@@ -167,8 +167,8 @@ export class RedisBackend {
     try {
       await this.#takeUp(signal);
       this.#fault = undefined;
-      // What was published while nobody could hear it is made up for by reading.
-      if (hasReconnected) this.#services.bus.publish(routerConnected, {});
+      // Of what others did nothing was heard here, on the bus: whoever holds the config to something reads it anew.
+      this.#services.bus.publish(routerConnected, {});
     } catch (error) {
       this.#isDue = true;
       if (!signal.aborted) this.#failed(error);

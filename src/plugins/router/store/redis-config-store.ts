@@ -5,6 +5,7 @@ import type {
   HistoryEntry,
   StoredConfig,
 } from '../../../core/adapters/config-store.ts';
+import { CONTROL_FIELDS, withoutControlFields } from '../../../core/adapters/router.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import { isObject } from '../../../core/json.ts';
 import {
@@ -27,6 +28,8 @@ export interface RedisConfigStoreOptions {
 }
 
 interface Seen extends StoredConfig {
+  /** What the key holds; the body is without the control fields that another daemon may have left there (R4). */
+  readonly text: string;
   readonly sha: string;
 }
 
@@ -54,7 +57,7 @@ export class RedisConfigStore implements ConfigStore {
   async active(): Promise<StoredConfig | undefined> {
     const known = this.#seen;
     const text = await this.#ask(READ, [CONFIG_KEY], [CONFIG_DATABASE]);
-    if (typeof text === 'string' && text === this.#seen?.body) return this.#seen;
+    if (typeof text === 'string' && text === this.#seen?.text) return this.#seen;
     const isForeign = known !== undefined && known === this.#seen;
     this.#seen = typeof text === 'string' ? this.#understood(text) : undefined;
     if (isForeign) this.#onForeign();
@@ -68,7 +71,7 @@ export class RedisConfigStore implements ConfigStore {
     const texts = [expected ?? '', sha, body, op, score, JSON.stringify(facts), this.#historyLimit];
     const keys = [CONFIG_KEY, HISTORY_KEY, WRITES_KEY];
     const saved = await this.#ask(SAVE, keys, [CONFIG_DATABASE, HISTORY_DATABASE, ...texts], true);
-    if (saved === 1) this.#seen = { ncid, body, sha: sha1(body) };
+    if (saved === 1) this.#seen = { ncid, body, text: body, sha: sha1(body) };
     return saved === 1;
   }
 
@@ -109,13 +112,15 @@ export class RedisConfigStore implements ConfigStore {
     }
   }
 
-  #understood(body: string): Seen {
-    const config = parsed(body);
+  #understood(text: string): Seen {
+    const config = parsed(text);
     if (!isObject(config) || typeof config.ncid !== 'string' || config.ncid === '') {
       this.#seen = undefined;
       throw this.#error(`key ${CONFIG_KEY} in database ${CONFIG_DATABASE} holds no JSON object with an ncid`);
     }
-    return { ncid: config.ncid, body, sha: sha1(body) };
+    const isPlain = CONTROL_FIELDS.every((field) => config[field] === undefined);
+    const body = isPlain ? text : JSON.stringify(withoutControlFields(config));
+    return { ncid: config.ncid, body, text, sha: sha1(text) };
   }
 
   #error(reason: string): HoldfastError {
