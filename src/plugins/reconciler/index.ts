@@ -18,6 +18,7 @@ import type { Json } from '../../core/json.ts';
 import { definePlugin, type Services } from '../../core/plugin/index.ts';
 import type { LegSettings } from '../../machines/reconciler/shapes.ts';
 import { reconciler as machine } from '../../machines/reconciler.ts';
+import { legsCheck } from './checks.ts';
 import { describeLegRecord } from './describe.ts';
 import { registerEffects } from './effects.ts';
 import { legSettings, reconcilerOptions } from './options.ts';
@@ -54,6 +55,7 @@ export const reconciler = definePlugin({
       defineRoute(routerConnected, LEG_ACTOR, () => toEveryLeg({ type: 'RESYNC', reason: 'connected' })),
     );
     registerEffects(context, options.gatherMs, Math.random);
+    context.check({ name: 'router.legs', run: legsCheck });
     context.health('reconciler', () => legsStatus(context.services.actors.list(LEG_ACTOR)));
     context.onStart(() => takeUp(legs, context.services));
   },

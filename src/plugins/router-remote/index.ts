@@ -10,6 +10,7 @@ import { RouterApiToken } from '../../core/adapters/router.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { definePlugin } from '../../core/plugin/index.ts';
 import { readTokenFile } from '../../core/secrets/index.ts';
+import { remoteChecks } from './checks.ts';
 import { Exchange } from './exchange.ts';
 import { routerRemoteOptions } from './options.ts';
 import { RemoteRouter } from './remote-router.ts';
@@ -29,6 +30,7 @@ export const routerRemote = definePlugin({
     const { url, redisUrl, tokenFile, channelPrefix, pingMs, alertAfterMs, answerLimit } = options;
     let exchange: Exchange | undefined;
     let events: RouterEvents | undefined;
+    const token = () => (tokenFile === undefined ? undefined : readTokenFile(tokenFile));
     const last: { read?: JsonObject; write?: JsonObject } = {};
 
     context.provide(RouterApiToken, () => {
@@ -37,7 +39,6 @@ export const routerRemote = definePlugin({
         help: "Calls of a router's config API, by whether a usable answer came.",
         labels: ['call', 'outcome'],
       });
-      const token = () => (tokenFile === undefined ? undefined : readTokenFile(tokenFile));
       exchange = new Exchange({ url, clock, token, answerLimit });
       return new RemoteRouter({
         exchange,
@@ -51,6 +52,7 @@ export const routerRemote = definePlugin({
       });
     });
 
+    for (const check of remoteChecks(options, token)) context.check(check);
     context.health('routerRemote', () => ({
       url,
       ...last,

@@ -23,6 +23,15 @@ interface RouterEventsParts {
   readonly metrics: Metrics;
 }
 
+function channelOf({ name }: Topic<RouterChange>, prefix: string): string {
+  return prefix + name.slice(DOCUMENTED_PREFIX.length);
+}
+
+/** As the router publishes on them. */
+export function channelNames(prefix: string): string[] {
+  return Object.values(routerChannels).map((topic) => channelOf(topic, prefix));
+}
+
 /**
  * The router's channels, from Redis pub/sub to the bus (`router-config.md` §Events). Pub/sub keeps nothing for who is
  * away, so every acknowledged subscription, the first and each after a reconnect, is published as `routerConnected`:
@@ -47,10 +56,7 @@ export class RouterEvents {
   constructor(parts: RouterEventsParts) {
     this.#parts = parts;
     this.#topics = new Map(
-      Object.values(routerChannels).map((topic) => [
-        parts.channelPrefix + topic.name.slice(DOCUMENTED_PREFIX.length),
-        topic,
-      ]),
+      Object.values(routerChannels).map((topic) => [channelOf(topic, parts.channelPrefix), topic]),
     );
     this.#received = parts.metrics.counter('router_events_total', {
       help: "Messages on the router's channels, by whether the payload was understood.",

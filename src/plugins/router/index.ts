@@ -17,6 +17,7 @@ import { definePlugin, type Services } from '../../core/plugin/index.ts';
 import { readTokenFile } from '../../core/secrets/index.ts';
 import { configTransaction } from '../../machines/config-transaction.ts';
 import { inProcessApi } from './api.ts';
+import { routerChecks } from './checks.ts';
 import { registerCommands } from './commands/index.ts';
 import { ConfigWrites } from './config-writes.ts';
 import { describeConfigRecord } from './describe.ts';
@@ -24,6 +25,7 @@ import { registerEffects } from './effects.ts';
 import { EmbeddedRouter } from './embedded-router.ts';
 import { ensureConfig } from './first-config.ts';
 import { boxParts, kernelOptions, registerBox, setUpBox } from './kernel/box.ts';
+import { watchCollisions } from './policy/collision-watch.ts';
 import { type RouterParts, routerErrorBody, routerRoutes } from './routes/http.ts';
 import { SealedConfigs } from './sealed-configs.ts';
 import { RedisBackend } from './store/redis-backend.ts';
@@ -117,6 +119,7 @@ export const router = definePlugin({
       return transactionStatus(actors.snapshot(actorRef(CONFIG_ACTOR, CONFIG_KEY)), clock.now());
     });
     context.health('store', () => redis?.health());
+    for (const check of routerChecks({ redisUrl, token })) context.check(check);
     context.http(
       {
         name: 'router',
@@ -159,6 +162,7 @@ export const router = definePlugin({
       };
       await (redis ? redis.start(takeUp, signal) : takeUp(signal));
     });
+    watchCollisions(context, async () => JSON.parse((await parts().router.active()).body));
     context.onStop(() => (redis ?? store)?.close());
   },
 });

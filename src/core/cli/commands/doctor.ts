@@ -9,9 +9,13 @@ export const doctor: CommandDefinition = {
   example: 'holdfast doctor router --json',
   async run([area], _flags, context) {
     const { examine, findingLines, hostChecks } = await import('../doctor/index.ts');
-    const all = [...hostChecks, configurationCheck(context), ...(await checksOfPlugins(context))];
-    const checks = area === undefined ? all : all.filter(({ name }) => areaOf(name) === area);
-    if (area !== undefined && checks.length === 0) {
+    const configuration = configurationCheck(context);
+    const plugins = await checksOfPlugins(context);
+    const all = [...hostChecks, configuration, ...(plugins ?? [])];
+    let checks = area === undefined ? all : all.filter(({ name }) => areaOf(name) === area);
+    // Whatever was asked for: without its configuration nobody knows what there is to look at.
+    if (plugins === undefined && !checks.includes(configuration)) checks = [configuration, ...checks];
+    if (checks.length === 0) {
       const areas = [...new Set(all.map(({ name }) => areaOf(name)))].join(', ');
       const reason = `There is nothing to look at under ${area}; there is ${areas}.`;
       throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'doctor' });
@@ -41,11 +45,11 @@ function configurationCheck({ registrations }: CommandContext): CheckDefinition 
   };
 }
 
-async function checksOfPlugins({ registrations }: CommandContext): Promise<readonly CheckDefinition[]> {
+async function checksOfPlugins(context: CommandContext): Promise<readonly CheckDefinition[] | undefined> {
   try {
-    return (await registrations()).checks;
+    return (await context.registrations()).checks;
   } catch {
-    return []; // `host.config` says why
+    return undefined; // the check of the configuration says why
   }
 }
 

@@ -10,6 +10,8 @@ export interface Finding extends CheckResult {
 /** So long may one check take, milliseconds; a router that is far away answers within it, or is unwell. */
 const PATIENCE_MS = 20_000;
 
+class TooLate extends Error {}
+
 /** Makes all checks at once and gives what they found in their order. Never throws for what a check does. */
 export function examine(
   checks: readonly CheckDefinition[],
@@ -24,7 +26,10 @@ async function examineOne(
   context: CheckContext,
   patienceMs: number,
 ): Promise<Finding> {
-  const signal = AbortSignal.any([context.signal, AbortSignal.timeout(patienceMs)]);
+  const over = new AbortController();
+  // A timer that keeps the process alive, unlike that of AbortSignal.timeout: the check may hold nothing that does.
+  const timer = setTimeout(() => over.abort(new TooLate()), patienceMs);
+  const signal = AbortSignal.any([context.signal, over.signal]);
   try {
     const late = new Promise<never>((_, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason), { once: true });
@@ -40,12 +45,14 @@ async function examineOne(
   } catch (error) {
     context.signal.throwIfAborted();
     return { name, state: 'fail', lookedAt: name, ...reasonOf(error, patienceMs) };
+  } finally {
+    clearTimeout(timer);
   }
 }
 
 function reasonOf(error: unknown, patienceMs: number): Pick<Finding, 'found' | 'mend'> {
   if (isCoded(error)) return { found: maskText(error.what), mend: maskText(error.mend) };
-  if (error instanceof Error && error.name === 'TimeoutError') {
+  if (error instanceof TooLate) {
     const found = `no result within ${patienceMs / 1_000} s`;
     return { found, mend: 'Look whether what it asks answers at all, and try again.' };
   }

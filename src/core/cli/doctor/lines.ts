@@ -7,7 +7,7 @@ const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const;
 export function findingLines(findings: readonly Finding[], { paint }: Terminal): string[] {
   const width = Math.max(0, ...findings.map(({ name }) => name.length));
   const lines = findings.flatMap(({ name, state, lookedAt, found, mend }) => {
-    const row = (label: string, text: string) => `      ${paint('dim', label.padEnd(10))}${text}`;
+    const row = (label: string, text: string) => `      ${paint('dim', label.padEnd(11))}${text}`;
     const head = `${paint(['bold', COLOURS[state]], state.padEnd(4))}  ${name.padEnd(width)}  ${found}`;
     if (state === 'ok') return [head];
     return [head, row('looked at', lookedAt), ...(mend === undefined ? [] : [row('do', mend)])];

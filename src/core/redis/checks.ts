@@ -1,0 +1,91 @@
+import type { CheckDefinition, CheckResult } from '../plugin/index.ts';
+import { RedisClient, RedisFault } from './client.ts';
+import { CONFIG_KEY, diagnoseRedis, HISTORY_KEY } from './diagnose.ts';
+import { CONFIG_DATABASE, maskRedisUrl, parseRedisUrl } from './url.ts';
+
+/** Where a daemon keeps the config of a transaction that is neither committed nor reverted. */
+const TRANSACTION_KEY = 'sysdb:transaction:networkConfig';
+const PATIENCE_MS = 5_000;
+
+/**
+ * What `holdfast doctor router` looks at in the Redis of a router: where the config is (R30), and who may read it.
+ *
+ * @param url as `HOLDFAST_REDIS_URL` gives it; its user and password are never shown
+ */
+export function redisChecks(url: string): readonly CheckDefinition[] {
+  return [
+    { name: 'router.store', run: () => storeCheck(url) },
+    { name: 'router.keys', run: () => plaintextCheck(url) },
+  ];
+}
+
+async function storeCheck(url: string): Promise<CheckResult> {
+  const diagnosis = await diagnoseRedis(url, PATIENCE_MS);
+  const { reachable, ok, configIn, database, lines } = diagnosis;
+  const facts = { lookedAt: diagnosis.url, found: lines.join('; ') };
+  if (ok) return { state: 'ok', ...facts };
+  if (!reachable) {
+    return {
+      state: 'fail',
+      ...facts,
+      mend: 'Check that Redis runs and that HOLDFAST_REDIS_URL points at it.',
+    };
+  }
+  if (configIn.length > 0 || database !== CONFIG_DATABASE) {
+    const mend = `Read database ${CONFIG_DATABASE}: leave the index out of HOLDFAST_REDIS_URL, and give redis-cli \`-n ${CONFIG_DATABASE}\`.`;
+    return { state: 'fail', ...facts, mend };
+  }
+  return {
+    state: 'warn',
+    ...facts,
+    mend: 'Check that this is the Redis of the router, and not another one.',
+  };
+}
+
+/** The two keys hold whole configs as plain text, by contract: what protects them is who may connect. */
+async function plaintextCheck(url: string): Promise<CheckResult> {
+  const lookedAt = maskRedisUrl(url);
+  const what = `${CONFIG_KEY} and ${HISTORY_KEY} hold whole configs as plain text, secrets included, by contract`;
+  if (parseRedisUrl(url)?.password !== undefined)
+    return { state: 'ok', lookedAt, found: `${what}; a password is asked for` };
+  const mend =
+    'Set a password (requirepass, or an ACL user) or keep Redis on loopback, and treat its dumps as secrets.';
+  return { state: 'warn', lookedAt, found: `${what}; no password is in the URL`, mend };
+}
+
+/** A pending transaction of a daemon, which its API does not tell: every plain write is refused meanwhile. */
+export async function transactionCheck(url: string): Promise<CheckResult> {
+  const lookedAt = `${maskRedisUrl(url)}, key ${TRANSACTION_KEY}`;
+  const exists = await askRedis(url, async (redis) => {
+    await redis.select(CONFIG_DATABASE);
+    return redis.exists(TRANSACTION_KEY);
+  });
+  if (typeof exists === 'string') {
+    return { state: 'warn', lookedAt, found: `it cannot be seen: ${exists}`, mend: 'See router.store.' };
+  }
+  if (exists === 0) return { state: 'ok', lookedAt, found: 'no transaction is pending' };
+  const mend =
+    'Commit or revert it, or wait: an uncommitted one reverts after 120 s, and legs wait until then.';
+  return { state: 'warn', lookedAt, found: 'a transaction is pending, so plain writes are refused', mend };
+}
+
+/**
+ * One question to a Redis.
+ *
+ * @returns the answer, or why there is none
+ */
+export async function askRedis<T extends number>(
+  url: string,
+  question: Parameters<typeof RedisClient.prototype.run<T>>[0],
+): Promise<T | string> {
+  const client = await RedisClient.open({ url, name: 'holdfast-doctor', commandTimeoutMs: PATIENCE_MS });
+  try {
+    if (!(await client.ready(PATIENCE_MS))) return client.state().reason ?? 'no answer';
+    return await client.run(question);
+  } catch (error) {
+    if (error instanceof RedisFault) return error.message;
+    throw error;
+  } finally {
+    client.close();
+  }
+}
