@@ -7,16 +7,31 @@
  */
 import type { PluginContext } from '../../../core/plugin/index.ts';
 import { applyCommand } from './apply.ts';
+import { registerControl } from './control.ts';
 import { diffCommand } from './diff.ts';
+import { explainCommand } from './explain.ts';
 import { getCommand } from './get.ts';
 import { historyCommand } from './history.ts';
+import { legsCommand } from './legs.ts';
+import { raCommand } from './ra.ts';
 import { restoreCommand } from './restore.ts';
 import { secretsCommand } from './secrets.ts';
 import type { CommandSettings } from './target.ts';
 
-export type { CommandSettings, RaSource } from './target.ts';
+export type { CommandSettings } from './target.ts';
 
 export function registerCommands(context: PluginContext, settings: CommandSettings): void {
-  const commands = [getCommand, historyCommand, secretsCommand, applyCommand, diffCommand, restoreCommand];
+  registerControl(context);
+  const commands = [
+    getCommand,
+    secretsCommand,
+    historyCommand,
+    diffCommand,
+    applyCommand,
+    restoreCommand,
+    legsCommand,
+    explainCommand,
+    raCommand,
+  ];
   for (const command of commands) context.command(command(settings));
 }

@@ -6,6 +6,7 @@ import { HoldfastError } from '../../../core/errors/index.ts';
 import { lockedBy } from '../../../core/log/index.ts';
 import { readRuntimeFile } from '../../../core/runtime/index.ts';
 import { openVault, readTokenFile, Vault } from '../../../core/secrets/index.ts';
+import type { RaSource } from '../policy/advertisements.ts';
 import { type ReadableStore, readStore } from '../store/read-store.ts';
 import { RouterClient } from './client.ts';
 import type { Fingerprint } from './config/difference.ts';
@@ -19,15 +20,6 @@ export interface CommandSettings {
   readonly raSources: readonly RaSource[];
   /** The config is kept there when it is set, else on the data folder. */
   readonly redisUrl?: string | undefined;
-}
-
-/** Another sender of router advertisements. */
-export interface RaSource {
-  readonly name: string;
-  /** What lies inside one of these may be announced by it. */
-  readonly prefixes: readonly string[];
-  /** Seconds. */
-  readonly lifetime: number;
 }
 
 type Flags = Readonly<Record<string, unknown>>;

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
+import { consolePlugin } from '../../../../src/plugins/console/index.ts';
 import { type CallOptions, call, type Finished, root, writeConfig } from '../../../support/cli.ts';
 import { tempDir } from '../../../support/temp.ts';
 import { type Config, Rig } from '../rig.ts';
@@ -26,7 +27,7 @@ export async function setUpDesk(t: ExecutionContext<any>, windowMs = 120_000): P
   writeConfig(cwd, `export default defineConfig({ plugins: [router(${JSON.stringify(options)})] });`, [
     `import { router } from ${JSON.stringify(PLUGIN)};`,
   ]);
-  const rig = await Rig.start(t, { options });
+  const rig = await Rig.start(t, { options, plugins: [consolePlugin({ port: 0 })] });
   const whole = (argv: readonly string[]) => [...argv, '--data-dir', rig.dataDir];
   return {
     rig,
