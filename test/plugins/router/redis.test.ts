@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { Redis } from 'ioredis';
+import { routerChannels } from '../../../src/core/adapters/router.ts';
 import { reconciler } from '../../../src/plugins/reconciler/index.ts';
 import { RedisServer, until } from '../../support/redis.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -135,6 +136,26 @@ test.serial(
   },
 );
 
+test.serial('[R18] all five channels go out, in the order of the bus', async (t) => {
+  const server = await RedisServer.start(t);
+  const rig = await startOn(t, server);
+  const heard = await listen(t, server);
+  const { bus } = rig.runtime.services;
+  for (const topic of Object.values(routerChannels)) bus.publish(topic, { intf: 'eth0', at: 1 });
+  await until('all are heard', () => heard.length >= 5);
+  t.deepEqual(
+    heard.map(({ channel }) => channel),
+    [
+      'router.iface_change_applied',
+      'router.change_applied',
+      'router.wan_conn_changed',
+      'router.wan_state_changed',
+      'router.apc_change_applied',
+    ],
+  );
+  t.deepEqual(heard[0]?.payload, { intf: 'eth0', at: 1 });
+});
+
 test.serial('[R18] the channels bear the configured prefix', async (t) => {
   const server = await RedisServer.start(t);
   const heard = await listen(t, server, 'firerouter.');
@@ -244,6 +265,7 @@ test.serial(
       const { ncid, interface: interfaces } = await stored(redis);
       return ncid !== 'edited-by-hand' && interfaces.vlan['eth1.10'].ipv6?.includes(address);
     });
+    t.deepEqual((await rig.active()).interface.vlan['eth1.10'].ipv6, [address]);
   },
 );
 
