@@ -1,17 +1,20 @@
 /**
  * `npm run bench [-- name …]`: runs the benchmarks one after another and prints each figure beside the baseline that
- * was measured in the same run.
+ * was measured in the same run. With `--write` they become `docs/performance.md`.
  */
+import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { appendBenchmark } from './append.ts';
 import { idleBenchmark } from './idle.ts';
 import type { Benchmark, Result } from './measure.ts';
+import { performancePage } from './page.ts';
 import { reconcileBenchmark } from './reconcile.ts';
 import { replayBenchmark } from './replay.ts';
 
 const all: readonly Benchmark[] = [appendBenchmark, replayBenchmark, reconcileBenchmark, idleBenchmark];
 
-const names = process.argv.slice(2);
+const write = process.argv.includes('--write');
+const names = process.argv.slice(2).filter((argument) => argument !== '--write');
 const unknown = names.filter((name) => !all.some((benchmark) => benchmark.name === name));
 if (unknown.length > 0) {
   console.error(
@@ -21,11 +24,15 @@ if (unknown.length > 0) {
 }
 
 console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}`);
+const runs: { benchmark: Benchmark; results: readonly Result[] }[] = [];
 for (const benchmark of all) {
   if (names.length > 0 && !names.includes(benchmark.name)) continue;
   console.log(`\n${benchmark.name}: ${benchmark.summary}`);
-  for (const result of await benchmark.run()) console.log(line(result));
+  const results = await benchmark.run();
+  for (const result of results) console.log(line(result));
+  runs.push({ benchmark, results });
 }
+if (write) writeFileSync(new URL('../docs/performance.md', import.meta.url), performancePage(runs));
 
 function line({ what, ours, baseline, ratio, target, met }: Result): string {
   const verdict = target === undefined ? '' : `  target ${target}: ${met ? 'met' : 'MISSED'}`;
