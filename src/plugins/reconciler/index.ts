@@ -22,6 +22,7 @@ import { legsCheck } from './checks.ts';
 import { describeLegRecord } from './describe.ts';
 import { registerEffects } from './effects.ts';
 import { legSettings, reconcilerOptions } from './options.ts';
+import { registerResync, resyncAsked } from './resync.ts';
 import { legsStatus } from './status.ts';
 
 /** The type of a leg's actor; its key is the interface's name. */
@@ -53,6 +54,13 @@ export const reconciler = definePlugin({
     );
     context.route(
       defineRoute(routerConnected, LEG_ACTOR, () => toEveryLeg({ type: 'RESYNC', reason: 'connected' })),
+    );
+    context.route(
+      defineRoute(resyncAsked, LEG_ACTOR, () => toEveryLeg({ type: 'RESYNC', reason: 'asked for' })),
+    );
+    registerResync(
+      context,
+      legs.map(({ intf }) => intf),
     );
     registerEffects(context, options.gatherMs, Math.random);
     context.check({ name: 'router.legs', run: legsCheck });

@@ -1,15 +1,14 @@
 import { alertRaised } from '../../../core/adapters/alerts.ts';
 import { type NetworkConfig, routerChannels } from '../../../core/adapters/router.ts';
 import type { Json } from '../../../core/json.ts';
-import type { CheckContext, CheckResult, PluginContext } from '../../../core/plugin/index.ts';
+import type { PluginContext } from '../../../core/plugin/index.ts';
 import { collisionText, type SetCollision, setCollisions } from './address-sets.ts';
 
-const FACT = 'addressSets';
 const OWNER = 'router';
 
 /**
- * Reports networks whose address sets share a name (R34): on the health page, to `holdfast doctor`, and as an alert
- * when one comes up.
+ * Reports networks whose address sets share a name (R34): on the health page, and as an alert when one comes up.
+ * `holdfast doctor` and `router legs` read the config for themselves.
  *
  * @param active reads the config in force
  */
@@ -39,22 +38,7 @@ export function watchCollisions(context: PluginContext, active: () => Promise<Ne
     bus.subscribe(routerChannels.changeApplied, OWNER, () => void look());
     await look();
   });
-  context.health(FACT, () => (known.length > 0 ? ({ collisions: known } as unknown as Json) : undefined));
-  context.check({ name: 'router.address_sets', run: checkCollisions });
-}
-
-function checkCollisions({ running }: CheckContext): CheckResult {
-  const lookedAt = 'names of the address sets';
-  if (!running)
-    return {
-      state: 'warn',
-      lookedAt,
-      found: 'nothing runs here that could tell',
-      mend: 'Run `holdfast router legs`, which reads the store.',
-    };
-  const fact = running.facts[FACT] as { collisions?: readonly SetCollision[] } | undefined;
-  const collisions = fact?.collisions ?? [];
-  if (collisions.length === 0) return { state: 'ok', lookedAt, found: 'every network has a set of its own' };
-  const mend = 'Give one of the networks another uuid (`interface.<kind>.<name>.meta.uuid`).';
-  return { state: 'fail', lookedAt, found: collisions.map(collisionText).join('; '), mend };
+  context.health('addressSets', () =>
+    known.length > 0 ? ({ collisions: known } as unknown as Json) : undefined,
+  );
 }
