@@ -18,7 +18,7 @@ export default defineConfig({
   plugins: [
     // The router: a real one elsewhere when HOLDFAST_ROUTER_URL names its config API (with HOLDFAST_REDIS_URL for its
     // events), else our own on port 8837: every write is applied, persisted, and reverted unless committed in time.
-    // HOLDFAST_REDIS_URL makes it keep the config in a Redis: docs/guides/config-in-redis.md.
+    // HOLDFAST_REDIS_URL makes our own keep its config in a Redis: docs/guides/config-in-redis.md.
     process.env.HOLDFAST_ROUTER_URL ? routerRemote() : router(),
     // Holds legs of the router to a static address, which a save of the phone app drops. The legs are those of the
     // example config; your own: reconciler({ legs: [{ intf: 'eth1.10', label: 'Main', address: 'fd00:10::1/64' }] })
