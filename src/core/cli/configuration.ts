@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { ActorDefinition } from '../actors/index.ts';
 import type { LoadedConfig } from '../config/index.ts';
-import type { Registrations } from '../plugin/index.ts';
+import { HoldfastError, isCoded } from '../errors/index.ts';
+import type { ConfiguredPlugin, Registrations } from '../plugin/index.ts';
 
 /** What the command line says of the configuration, and where the command was called. */
 export interface ConfigurationSource {
@@ -11,6 +13,8 @@ export interface ConfigurationSource {
   readonly dataDir?: string | undefined;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** The plugins that the program brings. */
+  readonly builtinPlugins?: (() => Promise<readonly ConfiguredPlugin[]>) | undefined;
 }
 
 /**
@@ -42,6 +46,25 @@ export class Configuration {
       return new PluginHost(plugins).register();
     })();
     return this.#registrations;
+  }
+
+  /**
+   * The actors of the plugins; where no configuration names plugins, of those that the program brings.
+   *
+   * @throws HF_REPLAY_MACHINES there are neither; HF_CONFIG_*, HF_PLUGIN_*
+   */
+  async actors(): Promise<readonly ActorDefinition[]> {
+    try {
+      return (await this.registrations()).actors;
+    } catch (error) {
+      if (!isCoded(error, 'HF_CONFIG_NOT_FOUND')) throw error;
+      const { builtinPlugins } = this.#source;
+      if (!builtinPlugins || this.#source.file !== undefined) {
+        throw new HoldfastError('HF_REPLAY_MACHINES', { file: error.details.file }, { cause: error });
+      }
+      const { PluginHost } = await import('../plugin/index.ts');
+      return new PluginHost(await builtinPlugins()).register().actors;
+    }
   }
 
   /** Whether there is a file to load: the one of `--config`, or the usual one in the working directory. */

@@ -1,5 +1,6 @@
 import { HoldfastError } from '../errors/index.ts';
 import type { CommandContext, CommandDefinition } from '../plugin/command.ts';
+import type { ConfiguredPlugin } from '../plugin/index.ts';
 import { coreCommands } from './commands/index.ts';
 import { Configuration } from './configuration.ts';
 import { exitCodeOf, isInterruption, OK, printError } from './failure.ts';
@@ -21,6 +22,8 @@ export interface Host {
   readonly terminal: Terminal;
   /** Aborted with the name of a signal that asks the command to end. */
   readonly interrupted: AbortSignal;
+  /** The plugins that the program brings: a log is read with their machines where no configuration names others. */
+  readonly builtinPlugins?: (() => Promise<readonly ConfiguredPlugin[]>) | undefined;
 }
 
 /**
@@ -34,7 +37,11 @@ export async function runCommandLine(argv: readonly string[], host: Host): Promi
   const { terminal } = host;
   const { words, flags } = glance(argv);
   const listed: ListedCommand[] = coreCommands.map((command) => ({ heading: 'Commands:', command }));
-  const configuration = new Configuration({ ...host, file: flags.config, dataDir: flags.dataDir });
+  const configuration = new Configuration({
+    ...host,
+    file: flags.config,
+    dataDir: flags.dataDir,
+  });
   let remark: string | undefined;
   let code = OK;
   try {
@@ -60,8 +67,15 @@ export async function runCommandLine(argv: readonly string[], host: Host): Promi
   }
 }
 
-/** Runs a command line in this process: its terminal, its signals. */
-export async function runHere(argv: readonly string[]): Promise<number> {
+/**
+ * Runs a command line in this process: its terminal, its signals.
+ *
+ * @param builtinPlugins from the composition root, for core knows no plugin
+ */
+export async function runHere(
+  argv: readonly string[],
+  builtinPlugins?: Host['builtinPlugins'],
+): Promise<number> {
   const interrupted = new AbortController();
   const interrupt = (signal: NodeJS.Signals): void => {
     // The first asks; whoever sends a second does not want to wait any longer.
@@ -76,6 +90,7 @@ export async function runHere(argv: readonly string[]): Promise<number> {
     env: process.env,
     terminal: processTerminal(),
     interrupted: interrupted.signal,
+    builtinPlugins,
   });
   // What is still open (a socket that is kept alive) must not keep a command that is done from ending.
   setTimeout(() => process.exit(code), LINGER_MS).unref();
@@ -102,6 +117,7 @@ async function contextOf(
     signal: interrupted,
     config: () => configuration.load(),
     registrations: () => configuration.registrations(),
+    actors: () => configuration.actors(),
   };
 }
 

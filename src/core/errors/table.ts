@@ -223,6 +223,11 @@ export const errorTable = {
     'Free space on, or remount, the disk of the data folder; Holdfast goes on by itself.',
   ),
   HF_LOG_CLOSED: entry(503, 'The log is closed.', 'The runtime is stopping; try again when it is back.'),
+  HF_LOG_DAMAGED: entry(
+    500,
+    'The database of the log is damaged: {reason}.',
+    'Copy the folder, then save what can be read with `sqlite3 log.db .recover`; restore the folder from a copy.',
+  ),
   HF_LOG_EXISTS: entry(
     409,
     'The folder {dir} holds an event log already.',

@@ -14,12 +14,15 @@ export function* readChained(
   from: number,
   to = Number.MAX_SAFE_INTEGER,
 ): Iterable<LogRecord> {
-  let previous = from <= 1 ? CHAIN_START : reader.hashOf(from - 1);
+  let previous = from <= 1 ? CHAIN_START : reader.hashBefore(from);
   let expected = from;
   for (const page of reader.pages({ from, to })) {
     for (const raw of page) {
-      if (raw.seq !== expected)
-        throw new HoldfastError('HF_LOG_CORRUPT', { seq: expected, reason: 'it is missing' });
+      if (raw.seq !== expected) {
+        if (!reader.partial)
+          throw new HoldfastError('HF_LOG_CORRUPT', { seq: expected, reason: 'it is missing' });
+        previous = reader.hashBefore(raw.seq);
+      }
       if (previous !== undefined && chainHash(previous, raw.body) !== raw.hash) {
         throw new HoldfastError('HF_LOG_CORRUPT', {
           seq: raw.seq,
@@ -35,7 +38,7 @@ export function* readChained(
       }
       yield record;
       previous = raw.hash;
-      expected += 1;
+      expected = raw.seq + 1;
     }
   }
 }

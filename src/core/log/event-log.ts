@@ -52,7 +52,7 @@ export interface Snapshot {
   readonly body: string;
 }
 
-/** Tells that snapshots are durable; the digest covers their bodies in the order given. */
+/** Tells that snapshots are durable; the digest covers their bodies, by actor in order. */
 export interface SnapshotsSaved {
   readonly seq: number;
   readonly count: number;

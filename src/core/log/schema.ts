@@ -50,10 +50,15 @@ export function openForWriting(dataDir: string): DatabaseSync {
     PRAGMA journal_size_limit = 67108864;
     PRAGMA busy_timeout = 5000;
   `);
-  db.exec(TABLES);
-  db.prepare("INSERT OR IGNORE INTO meta (key, value) VALUES ('format', ?)").run(String(LOG_FORMAT));
+  logTables(db);
   checkFormat(db, dataDir);
   return db;
+}
+
+/** Makes the tables of a log where there are none. */
+export function logTables(db: DatabaseSync): void {
+  db.exec(TABLES);
+  db.prepare("INSERT OR IGNORE INTO meta (key, value) VALUES ('format', ?)").run(String(LOG_FORMAT));
 }
 
 /**
@@ -75,7 +80,13 @@ export function openForReading(dataDir: string): DatabaseSync {
 }
 
 function checkFormat(db: DatabaseSync, dataDir: string): void {
-  const found = db.prepare("SELECT value FROM meta WHERE key = 'format'").get()?.value;
+  let found: unknown;
+  try {
+    found = db.prepare("SELECT value FROM meta WHERE key = 'format'").get()?.value;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new HoldfastError('HF_LOG_DAMAGED', { reason }, { cause: error });
+  }
   if (found !== String(LOG_FORMAT)) {
     throw new HoldfastError('HF_LOG_FORMAT', { dir: dataDir, found: String(found), known: LOG_FORMAT });
   }

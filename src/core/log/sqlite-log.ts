@@ -117,8 +117,10 @@ export class SqliteLog implements EventLog {
     return this.#queue.blob(key) ?? onItsWay ?? this.#reader.blob(key);
   }
 
-  async saveSnapshots(snapshots: readonly Snapshot[], keep: ReadonlySet<string>): Promise<SnapshotsSaved> {
+  async saveSnapshots(unsorted: readonly Snapshot[], keep: ReadonlySet<string>): Promise<SnapshotsSaved> {
     const seq = this.#seq;
+    // In an order that whoever verifies the digest can find again.
+    const snapshots = unsorted.toSorted((a, b) => (a.actor < b.actor ? -1 : 1));
     const done = this.#queue.pushSnapshots(seq, snapshots, keep);
     this.#commitSoon();
     await done;

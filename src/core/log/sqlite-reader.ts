@@ -15,13 +15,21 @@ export interface RawRecord {
   readonly hash: string;
 }
 
-/** Reads the log of a data folder, also while a runtime writes it. */
+/** Reads the log of a data folder, also while a runtime writes it; or one that `openReader` made of a file. */
 export class SqliteReader implements LogReader {
   readonly #db: DatabaseSync;
+  /** Whether records of some actors only are here: then gaps are no fault. */
+  readonly partial: boolean;
+  readonly #hasLinks: boolean;
 
-  /** @throws HF_LOG_MISSING, HF_LOG_FORMAT */
-  constructor(dataDir: string) {
-    this.#db = openForReading(dataDir);
+  /**
+   * @param source a data folder, or a database with the tables of a log, which is closed with the reader
+   * @throws HF_LOG_MISSING, HF_LOG_FORMAT
+   */
+  constructor(source: string | DatabaseSync) {
+    this.#db = typeof source === 'string' ? openForReading(source) : source;
+    this.partial = this.#db.prepare("SELECT 1 FROM meta WHERE key = 'partial'").get() !== undefined;
+    this.#hasLinks = this.#db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'links'").get() !== undefined;
   }
 
   async *read(range: ReadRange = {}): AsyncIterable<LogRecord> {
@@ -58,7 +66,8 @@ export class SqliteReader implements LogReader {
     let low = from ?? 1;
     let high = to ?? Number.MAX_SAFE_INTEGER;
     while (low <= high) {
-      const page = query.all(low, high, ...filters) as unknown as RawRecord[];
+      const bounds = [low, high];
+      const page = sound(() => query.all(...bounds, ...filters)) as unknown as RawRecord[];
       const last = page.at(-1);
       if (!last) return;
       yield page;
@@ -69,24 +78,31 @@ export class SqliteReader implements LogReader {
   }
 
   lastSeq(): number {
-    return (this.#db.prepare('SELECT max(seq) AS seq FROM records').get()?.seq as number | null) ?? 0;
+    return (this.#get('SELECT max(seq) AS seq FROM records')?.seq as number | null) ?? 0;
   }
 
   /** The oldest seq kept, 0 when the log is empty. */
   firstSeq(): number {
-    return (this.#db.prepare('SELECT min(seq) AS seq FROM records').get()?.seq as number | null) ?? 0;
+    return (this.#get('SELECT min(seq) AS seq FROM records')?.seq as number | null) ?? 0;
   }
 
   /** @throws HF_LOG_RANGE there is no such record */
   record(seq: number): LogRecord {
-    const row = this.#db.prepare('SELECT body FROM records WHERE seq = ?').get(seq);
+    const row = this.#get('SELECT body FROM records WHERE seq = ?', seq);
     if (!row) throw new HoldfastError('HF_LOG_RANGE', { seq, first: this.firstSeq(), last: this.lastSeq() });
     return parseRecord(seq, row.body as string);
   }
 
   /** Hash of a record, to check the chain from there on. */
   hashOf(seq: number): string | undefined {
-    return this.#db.prepare('SELECT hash FROM records WHERE seq = ?').get(seq)?.hash as string | undefined;
+    return this.#get('SELECT hash FROM records WHERE seq = ?', seq)?.hash as string | undefined;
+  }
+
+  /** The hash that a record chains to: that of the one before, or the one an export kept of a record left out. */
+  hashBefore(seq: number): string | undefined {
+    const hash = this.hashOf(seq - 1);
+    if (hash !== undefined || !this.#hasLinks) return hash;
+    return this.#get('SELECT hash FROM links WHERE seq = ?', seq)?.hash as string | undefined;
   }
 
   blob(key: string): Uint8Array | undefined {
@@ -95,7 +111,7 @@ export class SqliteReader implements LogReader {
 
   /** The newest seq, not after `upTo`, at which actors were saved; 0 when they never were. */
   snapshotSeq(upTo = Number.MAX_SAFE_INTEGER): number {
-    const row = this.#db.prepare('SELECT max(seq) AS seq FROM snapshots WHERE seq <= ?').get(upTo);
+    const row = this.#get('SELECT max(seq) AS seq FROM snapshots WHERE seq <= ?', upTo);
     return (row?.seq as number | null) ?? 0;
   }
 
@@ -108,8 +124,40 @@ export class SqliteReader implements LogReader {
       .map((row) => row.body as string);
   }
 
+  /** The states saved at a seq, by actor in order, as saved. */
+  snapshotsAt(seq: number): string[] {
+    const rows = sound(() => this.#db.prepare('SELECT actor, body FROM snapshots WHERE seq = ?').all(seq));
+    return rows
+      .toSorted((a, b) => ((a.actor as string) < (b.actor as string) ? -1 : 1))
+      .map((row) => row.body as string);
+  }
+
+  /** What SQLite's own check finds wrong with the file, indices included; undefined when it is sound. */
+  damage(): string | undefined {
+    try {
+      const text = String(this.#db.prepare('PRAGMA integrity_check(1)').get()?.integrity_check);
+      return text === 'ok' ? undefined : text;
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+
   close(): void {
     this.#db.close();
+  }
+
+  #get(sql: string, ...values: SQLInputValue[]): Record<string, unknown> | undefined {
+    return sound(() => this.#db.prepare(sql).get(...values));
+  }
+}
+
+/** @throws HF_LOG_DAMAGED SQLite cannot make sense of the file */
+function sound<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new HoldfastError('HF_LOG_DAMAGED', { reason }, { cause: error });
   }
 }
 

@@ -1,4 +1,5 @@
 import type { styleText } from 'node:util';
+import type { ActorDefinition } from '../actors/definition.ts';
 import type { ConfiguredPlugin } from './definition.ts';
 import type { Registrations } from './registrations.ts';
 
@@ -53,6 +54,11 @@ export interface CommandContext {
   readonly config: () => Promise<CommandConfig>;
   /** What its plugins declare; nothing is started. @throws HF_CONFIG_*, HF_PLUGIN_* */
   readonly registrations: () => Promise<Registrations>;
+  /**
+   * The actors whose records a log holds: those that the configuration's plugins declare; where there is none, those
+   * of the plugins that the program brings. @throws HF_REPLAY_MACHINES neither is there; HF_CONFIG_*, HF_PLUGIN_*
+   */
+  readonly actors: () => Promise<readonly ActorDefinition[]>;
 }
 
 export interface CommandFlag {

@@ -5,9 +5,12 @@
 import type { CommandDefinition } from '../../plugin/command.ts';
 import { doctor } from './doctor.ts';
 import { graph } from './graph.ts';
+import { logExport } from './log-export.ts';
+import { logImport } from './log-import.ts';
 import { logList } from './log-list.ts';
 import { logShow } from './log-show.ts';
 import { logTail } from './log-tail.ts';
+import { logVerify } from './log-verify.ts';
 import { replayVerify } from './replay-verify.ts';
 import { start } from './start.ts';
 import { status } from './status.ts';
@@ -21,5 +24,8 @@ export const coreCommands: readonly CommandDefinition[] = [
   logList,
   logShow,
   logTail,
+  logExport,
+  logImport,
+  logVerify,
   replayVerify,
 ];

@@ -7,7 +7,7 @@ const LIMIT = '50';
 
 /** `holdfast log list`: records that a selection keeps, newest last. */
 export const logList: CommandDefinition = {
-  name: 'log list',
+  name: 'log list [source]',
   summary: 'list records, the newest last',
   example: 'holdfast log list --from 03:00 --actor reconciler',
   flags: [
@@ -17,11 +17,11 @@ export const logList: CommandDefinition = {
     { flags: '--limit <n>', summary: 'how many lines at most, the newest; 0 for all', default: LIMIT },
     { flags: '--all', summary: 'every record on a line of its own, housekeeping too' },
   ],
-  async run(_args, flags, context) {
+  async run([source], flags, context) {
     const selection = selectionOf(flags);
     const limit = wholeNumber(flags.limit, '--limit', 0, 'log list') || Number.POSITIVE_INFINITY;
-    const { withLog } = await import('../log-view/index.ts');
-    await withLog(context.dataDir, async (log) => {
+    const { sourceOf, withLog } = await import('../log-view/index.ts');
+    await withLog(sourceOf(source, context), async (log) => {
       if (context.json) return listJson(log, selection, limit, context);
       // Who asks for a type of event wants to see it.
       const all = flags.all === true || selection.type !== undefined;

@@ -3,13 +3,13 @@ import { wholeNumber, wordsOfPlugins } from '../log-view/flags.ts';
 
 /** `holdfast log show`: everything of one record, what led to it, and what came of it. */
 export const logShow: CommandDefinition = {
-  name: 'log show <seq>',
+  name: 'log show <seq> [source]',
   summary: 'show one record whole, its cause and what came of it',
   example: 'holdfast log show 41',
-  async run([text], _flags, context) {
+  async run([text, source], _flags, context) {
     const seq = wholeNumber(text, 'The record', 1, 'log show');
-    const { familyOf, jsonText, recordPage, shown, withLog } = await import('../log-view/index.ts');
-    const family = await withLog(context.dataDir, (log) => familyOf(log, seq));
+    const { familyOf, jsonText, recordPage, shown, sourceOf, withLog } = await import('../log-view/index.ts');
+    const family = await withLog(sourceOf(source, context), (log) => familyOf(log, seq));
     if (!context.json) {
       const page = recordPage(family, await wordsOfPlugins(context), context.terminal);
       for (const line of page) context.print(line);

@@ -8,7 +8,7 @@ const POLL_MS = 100;
 
 /** `holdfast log tail`: the newest lines, and those that come. */
 export const logTail: CommandDefinition = {
-  name: 'log tail',
+  name: 'log tail [source]',
   summary: 'show the newest records, and follow on a terminal',
   example: 'holdfast log tail -n 50 --actor router.config/box --follow',
   flags: [
@@ -18,17 +18,16 @@ export const logTail: CommandDefinition = {
     ...selectionFlags,
     { flags: '--all', summary: 'every record on a line of its own, housekeeping too' },
   ],
-  async run(_args, flags, context) {
-    const { dataDir, json, print, terminal, signal } = context;
+  async run([source], flags, context) {
+    const { json, print, terminal, signal } = context;
     const selection = selectionOf(flags);
     const count = wholeNumber(flags.lines, '--lines', 0, 'log tail');
     const follow = typeof flags.follow === 'boolean' ? flags.follow : terminal.interactive;
     const all = flags.all === true || selection.type !== undefined;
-    const { inBatches, jsonText, Layout, newest, newestLines, shown, Story, withLog } = await import(
-      '../log-view/index.ts'
-    );
+    const { inBatches, jsonText, Layout, newest, newestLines, shown, sourceOf, Story, withLog } =
+      await import('../log-view/index.ts');
     const options = { all, describe: json ? () => undefined : await wordsOfPlugins(context) };
-    await withLog(dataDir, async (log) => {
+    await withLog(sourceOf(source, context), async (log) => {
       let seq = log.lastSeq();
       const past = { ...selection, to: { seq } };
       const layout = new Layout(terminal, seq);

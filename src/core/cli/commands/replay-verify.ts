@@ -1,19 +1,19 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { HoldfastError, isCoded } from '../../errors/index.ts';
+import { HoldfastError } from '../../errors/index.ts';
 import type { CommandContext, CommandDefinition } from '../../plugin/command.ts';
 import type { ReplayReport } from '../../replay/index.ts';
 import { FAILED, OK } from '../failure.ts';
 
 /** `holdfast replay verify`: the whole log through its machines again, and its chain checked (C4). */
 export const replayVerify: CommandDefinition = {
-  name: 'replay verify',
+  name: 'replay verify [source]',
   summary: 'check the chain of the log, and that its machines decide every record again as it stands',
   example: 'holdfast replay verify --data-dir .holdfast',
-  async run(_args, _flags, context) {
-    const { dataDir, json, print, terminal } = context;
-    const { duration, jsonText, withLog } = await import('../log-view/index.ts');
+  async run([source], _flags, context) {
+    const { json, print, terminal } = context;
+    const { duration, jsonText, sourceOf, withLog } = await import('../log-view/index.ts');
     const began = performance.now();
-    const report = await withLog(dataDir, (log) => verify(log, context));
+    const report = await withLog(sourceOf(source, context), (log) => verify(log, context));
     const { records, actors, unchecked, divergence } = report;
     const ms = Math.round(performance.now() - began);
     if (json) {
@@ -46,7 +46,7 @@ async function verify(
 ): Promise<ReplayReport> {
   const { terminal, signal } = context;
   const { verifySteps } = await import('../../replay/index.ts');
-  const definitions = new Map((await machines(context)).map((definition) => [definition.type, definition]));
+  const definitions = new Map((await context.actors()).map((definition) => [definition.type, definition]));
   const newest = log.lastSeq();
   const steps = verifySteps(log, definitions);
   for (;;) {
@@ -55,15 +55,5 @@ async function verify(
     terminal.progress(`verified ${value} of ${newest} records`);
     await turn();
     signal.throwIfAborted();
-  }
-}
-
-/** The machines come from the plugins. @throws HF_REPLAY_MACHINES there is no configuration that names them */
-async function machines({ registrations }: CommandContext) {
-  try {
-    return (await registrations()).actors;
-  } catch (error) {
-    if (!isCoded(error, 'HF_CONFIG_NOT_FOUND')) throw error;
-    throw new HoldfastError('HF_REPLAY_MACHINES', { file: error.details.file }, { cause: error });
   }
 }

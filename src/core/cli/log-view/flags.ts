@@ -39,13 +39,12 @@ export function wholeNumber(text: unknown, what: string, least: number, command:
 
 /** The plugins' own words for records. Without a configuration, lines are made of the events' fields. */
 export async function wordsOfPlugins({
-  registrations,
+  actors,
   note,
-}: Pick<CommandContext, 'registrations' | 'note'>): Promise<Describe> {
+}: Pick<CommandContext, 'actors' | 'note'>): Promise<Describe> {
   const { parseActorRef } = await import('../../ids.ts');
   try {
-    const { actors } = await registrations();
-    const words = new Map(actors.map(({ type, describe }) => [type, describe]));
+    const words = new Map((await actors()).map(({ type, describe }) => [type, describe]));
     return (record) => {
       try {
         return words.get(parseActorRef(record.actor).type)?.(record);
@@ -54,7 +53,7 @@ export async function wordsOfPlugins({
       }
     };
   } catch (error) {
-    if (!(error instanceof HoldfastError && error.code === 'HF_CONFIG_NOT_FOUND')) {
+    if (!(error instanceof HoldfastError && error.code === 'HF_REPLAY_MACHINES')) {
       note(`Lines are without the plugins' own words. ${error instanceof Error ? error.message : error}`);
     }
     return () => undefined;

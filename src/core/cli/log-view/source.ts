@@ -1,14 +1,26 @@
+import { resolve } from 'node:path';
+import { openReader } from '../../log/portable/index.ts';
 import type { LogRecord } from '../../log/record.ts';
-import { SqliteReader } from '../../log/sqlite-reader.ts';
+import type { SqliteReader } from '../../log/sqlite-reader.ts';
 import { redact } from '../../logging/index.ts';
+
+/** What a command of the log reads: a portable file or folder that an argument names, else the data folder. */
+export function sourceOf(argument: string | undefined, { dataDir }: { readonly dataDir: string }): string {
+  return argument === undefined ? dataDir : resolve(argument);
+}
 
 /**
  * The log that a command reads, opened for as long as `work` takes. A running instance does not mind.
  *
- * @throws HF_LOG_MISSING, HF_LOG_FORMAT
+ * @param source a data folder, or a file that `log export` wrote
+ * @throws HF_LOG_MISSING, HF_LOG_FORMAT, HF_PORTABLE_*
  */
-export async function withLog<T>(dataDir: string, work: (log: SqliteReader) => Promise<T>): Promise<T> {
-  const log = new SqliteReader(dataDir);
+export async function withLog<T>(
+  source: string,
+  work: (log: SqliteReader) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  const log = await openReader(source, signal);
   try {
     return await work(log);
   } finally {

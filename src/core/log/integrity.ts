@@ -1,0 +1,89 @@
+import { hash } from 'node:crypto';
+import { HoldfastError } from '../errors/index.ts';
+import { readChained } from './chained.ts';
+import { type LogRecord, logRecordSchema } from './record.ts';
+import type { SqliteReader } from './sqlite-reader.ts';
+
+/** A record's number and hash that were noted elsewhere. */
+export interface Anchor {
+  readonly seq: number;
+  readonly hash: string;
+}
+
+export interface IntegrityReport {
+  readonly records: number;
+  /** Seqs of the first and the last record; zeros for an empty log. */
+  readonly first: number;
+  readonly last: number;
+  /** Records that chain saved states to the log, and whose states are what was saved. */
+  readonly checkpoints: number;
+  /** Records of some actors only are here. */
+  readonly partial: boolean;
+  /** `<seq>:<hash>` of the newest record; absent for an empty log. */
+  readonly head?: string;
+}
+
+const STEP = 2_000;
+
+/**
+ * Checks a log as far as it can tell by itself (C9): SQLite's own structure, the chain, the columns beside each body,
+ * the schema of each record, time that goes back, causes that are yet to come, saved states against the digests that
+ * the chain holds, and saved states of records that are gone. Yields the seq reached.
+ *
+ * A log whose end was cut off behind the last saved state, or written anew with new hashes, is sound in itself: only
+ * an anchor finds that.
+ *
+ * @throws HF_LOG_CORRUPT naming the first bad record; HF_LOG_DAMAGED SQLite finds the file damaged
+ */
+export function* integritySteps(reader: SqliteReader, anchor?: Anchor): Generator<number, IntegrityReport> {
+  const damage = reader.damage();
+  if (damage !== undefined) throw new HoldfastError('HF_LOG_DAMAGED', { reason: damage });
+  const first = reader.firstSeq();
+  const last = reader.lastSeq();
+  let at = 0;
+  let records = 0;
+  let checkpoints = 0;
+  for (const record of readChained(reader, Math.max(first, 1))) {
+    const { seq } = record;
+    const bad = (reason: string) => new HoldfastError('HF_LOG_CORRUPT', { seq, reason });
+    const issue = logRecordSchema.safeParse(record).error?.issues[0];
+    if (issue) throw bad(`${issue.path.join('.')}: ${issue.message}`);
+    if (record.at < at) throw bad(`its time lies ${at - record.at} ms before that of the record before`);
+    if (record.cause !== undefined && record.cause >= seq)
+      throw bad(`its cause, ${record.cause}, comes later`);
+    if (anchor?.seq === seq && reader.hashOf(seq) !== anchor.hash) {
+      throw bad('its hash is not that of the anchor: what stands up to it was written anew');
+    }
+    if (checksStates(reader, record, first)) checkpoints += 1;
+    at = record.at;
+    records += 1;
+    if (records % STEP === 0) yield seq;
+  }
+  const saved = reader.snapshotSeq();
+  const known = Math.max(saved, anchor?.seq ?? 0);
+  if (known > last) {
+    const by = known === saved ? 'states were saved after it' : 'the anchor names it';
+    throw new HoldfastError('HF_LOG_CORRUPT', { seq: last + 1, reason: `it is missing, and ${by}` });
+  }
+  const newest = reader.hashOf(last);
+  return {
+    records,
+    first,
+    last,
+    checkpoints,
+    partial: reader.partial,
+    ...(newest && { head: `${last}:${newest}` }),
+  };
+}
+
+/** A checkpoint's digest covers the states saved at its seq, in the order in which they were saved. */
+function checksStates(reader: SqliteReader, { seq, actor, event }: LogRecord, first: number): boolean {
+  if (event.type !== 'CHECKPOINT' || !actor.startsWith('runtime.lifecycle/')) return false;
+  if (typeof event.seq !== 'number' || typeof event.digest !== 'string') return false;
+  if (event.seq < first) return false; // an export begins with states of its own
+  const saved = reader.snapshotsAt(event.seq);
+  if (saved.length === 0) return false; // dropped, or not part of an export: they are derived
+  if (hash('sha256', saved.join('\n'), 'hex') === event.digest) return true;
+  const reason = `the states saved at record ${event.seq} are not what its digest says`;
+  throw new HoldfastError('HF_LOG_CORRUPT', { seq, reason });
+}

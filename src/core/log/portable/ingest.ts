@@ -1,0 +1,127 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { setImmediate as turn } from 'node:timers/promises';
+import { HoldfastError } from '../../errors/index.ts';
+import { chainHash } from '../chain.ts';
+import { INSERT_RECORD } from '../schema.ts';
+import { parseRecord } from '../sqlite-reader.ts';
+import { readLines } from './file.ts';
+import { type PortableHeader, parseHeader, parseLine } from './format.ts';
+
+/** Where the chain of a log begins that does not begin at record 1, or goes on behind records that are not there. */
+const LINKS = 'CREATE TABLE links (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL) STRICT';
+const TURN = 2_000;
+
+/** What came of reading a portable file. */
+export interface Ingested {
+  readonly header: PortableHeader;
+  readonly records: number;
+}
+
+/**
+ * Reads a portable file into the tables of a log, in one transaction, a line at a time.
+ *
+ * @param accept looks at the header first, and throws when it wants none of it
+ * @param options.chained whether every record is checked against the one before
+ * @throws HF_PORTABLE_* the file is not whole; HF_LOG_CORRUPT naming the first record that is not what was written
+ */
+export async function ingest(
+  db: DatabaseSync,
+  file: string,
+  accept: (header: PortableHeader) => void,
+  { chained, signal }: { readonly chained: boolean; readonly signal?: AbortSignal | undefined },
+): Promise<Ingested> {
+  db.exec('BEGIN');
+  try {
+    const ingested = await fill(db, file, accept, chained, signal);
+    db.exec('COMMIT');
+    return ingested;
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+async function fill(
+  db: DatabaseSync,
+  file: string,
+  accept: (header: PortableHeader) => void,
+  chained: boolean,
+  signal: AbortSignal | undefined,
+): Promise<Ingested> {
+  db.exec(LINKS);
+  const insertRecord = db.prepare(INSERT_RECORD);
+  const insertLink = db.prepare('INSERT INTO links (seq, hash) VALUES (?, ?)');
+  const insertState = db.prepare('INSERT OR REPLACE INTO snapshots (actor, seq, body) VALUES (?, ?, ?)');
+  let header: PortableHeader | undefined;
+  let newest = { seq: 0, hash: '' };
+  let records = 0;
+  let ended = false;
+  let lines = 0;
+  for await (const { text, line } of readLines(file)) {
+    lines = line;
+    if (line % TURN === 0) {
+      await turn();
+      signal?.throwIfAborted();
+    }
+    if (!header) {
+      header = parseHeader(text, file);
+      accept(header);
+      newest = { seq: header.range.from - 1, hash: header.chainStart };
+      insertLink.run(header.range.from, header.chainStart);
+      insertMeta(db, header);
+      continue;
+    }
+    const damaged = (reason: string) => new HoldfastError('HF_PORTABLE_DAMAGED', { file, line, reason });
+    if (ended) throw damaged('there is more behind the end');
+    const parsed = parseLine(text, file, line);
+    switch (parsed.kind) {
+      case 'state':
+        if (records > 0) throw damaged('a state stands behind records');
+        insertState.run(parsed.ref, header.range.from - 1, parsed.body);
+        break;
+      case 'record': {
+        const { body, hash, previous } = parsed;
+        const { seq, actor, correlation } = parseRecord(newest.seq + 1, body);
+        if (seq <= newest.seq) throw damaged(`record ${seq} stands behind record ${newest.seq}`);
+        if (seq > newest.seq + 1) {
+          if (previous === undefined || header.complete) {
+            throw new HoldfastError('HF_LOG_CORRUPT', { seq: newest.seq + 1, reason: 'it is missing' });
+          }
+          insertLink.run(seq, previous);
+        }
+        const link = seq === newest.seq + 1 ? newest.hash : previous;
+        if (chained && chainHash(link ?? '', body) !== hash) {
+          const reason = 'its hash does not fit what stands before it';
+          throw new HoldfastError('HF_LOG_CORRUPT', { seq, reason });
+        }
+        insertRecord.run(seq, actor, correlation, body, hash);
+        newest = { seq, hash };
+        records += 1;
+        break;
+      }
+      case 'end':
+        if (
+          parsed.end.records !== records ||
+          parsed.end.seq !== newest.seq ||
+          parsed.end.hash !== newest.hash
+        ) {
+          throw damaged(`it tells of ${parsed.end.records} records up to ${parsed.end.seq}, not of these`);
+        }
+        ended = true;
+        break;
+    }
+  }
+  if (!header) {
+    throw new HoldfastError('HF_PORTABLE_FOREIGN', { file, reason: 'it is empty' });
+  }
+  if (!ended) {
+    const reason = `the end is missing; the file is cut off behind record ${newest.seq}`;
+    throw new HoldfastError('HF_PORTABLE_DAMAGED', { file, line: lines + 1, reason });
+  }
+  return { header, records };
+}
+
+function insertMeta(db: DatabaseSync, { complete }: PortableHeader): void {
+  const insert = db.prepare('INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)');
+  if (!complete) insert.run('partial', 'true');
+}
