@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js';
-import type { NetworkConfig } from '../../core/adapters/router.ts';
+import { type NetworkConfig, withoutControlFields } from '../../core/adapters/router.ts';
 import { isObject } from '../../core/json.ts';
 
 /** A static address that an interface should have. */
@@ -15,9 +15,6 @@ export interface LegReading {
   /** Its static IPv6 addresses, normalised and in their order; undefined when there is no such interface. */
   readonly addresses: readonly string[] | undefined;
 }
-
-/** Fields of a request, which an active config may bear all the same; `reqId` would switch off the ncid check. */
-const CONTROL_FIELDS: ReadonlySet<string> = new Set(['reqId', 'transactionOp', 'transID', 'ignoreNcid']);
 
 /**
  * The one form of an IPv6 address with prefix length (RFC 5952), so that two spellings compare equal. A bare
@@ -48,7 +45,7 @@ export function withAddresses(
   config: NetworkConfig,
   legs: readonly LegAddress[],
 ): { body: NetworkConfig; added: readonly LegAddress[] } {
-  let body = Object.fromEntries(Object.entries(config).filter(([key]) => !CONTROL_FIELDS.has(key)));
+  let body = withoutControlFields(config);
   const added: LegAddress[] = [];
   for (const leg of legs) {
     const found = find(body, leg.intf);

@@ -31,6 +31,11 @@ export function understand(text: string, at: number): Understood {
   const given = body;
   const wrong = FIELDS.filter((field) => given[field] !== undefined && typeof given[field] !== 'string');
   const said = FIELDS.filter((field) => typeof given[field] === 'string');
-  const change = { ...Object.fromEntries(said.map((field) => [field, given[field]])), at };
+  const { up } = given;
+  const change = {
+    ...Object.fromEntries(said.map((field) => [field, given[field]])),
+    ...(typeof up === 'boolean' && { up }),
+    at,
+  };
   return wrong.length === 0 ? { change } : { change, fault: `${wrong.join(', ')} is no text` };
 }
