@@ -192,7 +192,7 @@ test.serial(
     const rig = await Rig.start(t);
     const heard: unknown[] = [];
     rig.runtime.services.bus
-      .stream(routerChannels.apcChangeApplied)
+      .stream(routerChannels.apcChangeApplied, 'test')
       .subscribe(({ payload }) => heard.push(payload));
     const config = exampleConfig();
     config.interface.vlan[MAIN].ipv6 = [];
