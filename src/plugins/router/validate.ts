@@ -49,7 +49,14 @@ const networkInterface = z
     ipv6DelegateFrom: z.string().min(1).optional(),
     ipv6PassthroughFrom: z.string().min(1).optional(),
     dhcp6: anyObject.optional(),
-    meta: z.looseObject({ name: z.string().optional(), type: z.string().optional() }).optional(),
+    meta: z
+      .looseObject({
+        name: z.string().optional(),
+        type: z.string().optional(),
+        uuid: z.string().min(1).optional(),
+      })
+      .optional(),
+    listenPort: z.int().min(1).max(65_535).optional(),
   })
   .refine((value) => value.ipv6DelegateFrom === undefined || value.ipv6PassthroughFrom === undefined, {
     message: 'ipv6DelegateFrom and ipv6PassthroughFrom exclude each other',
@@ -60,7 +67,7 @@ const interfaceName = z.string().regex(/^[^\s/]+$/, 'an interface name has no sp
 
 const networkConfig = z.looseObject({
   interface: z.record(z.string(), z.record(interfaceName, networkInterface)),
-  routing: map(anyObject),
+  routing: map(z.looseObject({ default: anyObject.optional() })),
   dns: map(z.looseObject({ nameservers: ipList, dns6Servers: ipv6List })),
   dhcp: map(
     z.looseObject({

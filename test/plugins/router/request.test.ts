@@ -52,6 +52,9 @@ const bad: [path: string, change: (config: Config) => void][] = [
   ['dhcp.eth1.10.range.from', (c) => (c.dhcp['eth1.10'].range.from = '10.77.10')],
   ['dhcp6.eth1.10.nameservers.0', (c) => (c.dhcp6['eth1.10'].nameservers = ['10.1.1.1'])],
   ['routing.global', (c) => (c.routing.global = 'eth0')],
+  ['routing.global.default', (c) => (c.routing.global.default = 'eth0')],
+  ['interface.vlan.eth1.10.meta.uuid', (c) => (c.interface.vlan['eth1.10'].meta.uuid = 7)],
+  ['interface.wireguard.wg0.listenPort', (c) => (c.interface.wireguard.wg0.listenPort = 0)],
 ];
 for (const [path, change] of bad) {
   test(`[R36] a bad field is refused by its path: ${path} (${change.toString().split('= ').at(-1)})`, (t) => {

@@ -33,11 +33,13 @@ export function applyCommand(settings: CommandSettings): CommandDefinition {
       if ([file !== undefined, flags.edit === true, fields].filter(Boolean).length !== 1)
         usage('Give one of a file, --edit, or --set and --unset.');
       const client = runningClientOf(flags, context, settings);
-      const before = await client.active(context.signal);
-      const after = await wanted(before, file, flags, context);
-      const { carryOut } = await import('./change/carry-out.ts');
-      const windowMs = flags.url === undefined ? settings.windowMs : WINDOW_MS;
-      return carryOut({ client, before, after, windowMs, command: COMMAND }, flags, context);
+      const { carryOut, unlessInterrupted } = await import('./change/carry-out.ts');
+      return unlessInterrupted(context, async () => {
+        const before = await client.active(context.signal);
+        const after = await wanted(before, file, flags, context);
+        const windowMs = flags.url === undefined ? settings.windowMs : WINDOW_MS;
+        return carryOut({ client, before, after, windowMs, command: COMMAND }, flags, context);
+      });
     },
   };
 }

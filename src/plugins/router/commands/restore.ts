@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { CommandDefinition } from '../../../core/cli/index.ts';
+import { HoldfastError } from '../../../core/errors/index.ts';
 import { changeFlags, EXIT_TEXT } from './change/flags.ts';
 import { type CommandSettings, runningClientOf, targetFlags } from './target.ts';
 
@@ -19,16 +20,22 @@ export function restoreCommand(settings: CommandSettings): CommandDefinition {
       ...targetFlags,
     ],
     async run([entry = ''], flags, context) {
-      const client = runningClientOf(flags, context, settings);
-      const before = await client.active(context.signal);
       const isFile = /[/.]/.test(entry) && existsSync(entry);
-      const config = isFile
-        ? await (await import('./config/read-config.ts')).readConfigFile(entry, flags, before)
-        : (await (await import('./entries.ts')).findEntry(context, settings, entry)).config;
-      const { carryOut } = await import('./change/carry-out.ts');
-      const windowMs = flags.url === undefined ? settings.windowMs : WINDOW_MS;
-      const after = { ...config, ncid: before.ncid };
-      return carryOut({ client, before, after, windowMs, command: COMMAND }, flags, context);
+      if (!isFile && flags.url !== undefined) {
+        const reason = 'The history here is that of the router here: for the one of --url, give a file.';
+        throw new HoldfastError('HF_CLI_USAGE', { reason, command: COMMAND });
+      }
+      const client = runningClientOf(flags, context, settings);
+      const { carryOut, unlessInterrupted } = await import('./change/carry-out.ts');
+      return unlessInterrupted(context, async () => {
+        const before = await client.active(context.signal);
+        const config = isFile
+          ? await (await import('./config/read-config.ts')).readConfigFile(entry, flags, before)
+          : (await (await import('./entries.ts')).findEntry(context, settings, entry)).config;
+        const windowMs = flags.url === undefined ? settings.windowMs : WINDOW_MS;
+        const after = { ...config, ncid: before.ncid };
+        return carryOut({ client, before, after, windowMs, command: COMMAND }, flags, context);
+      });
     },
   };
 }

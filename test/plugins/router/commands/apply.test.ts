@@ -47,11 +47,11 @@ test.serial(
   async (t) => {
     const { rig, holdfast, standing } = await setUpDesk(t, 4_000);
     const before = await standing();
-    const { code, out } = await holdfast(['router', 'apply', LAB, '--check', 'sleep 600 | cat', '--json']);
+    const { code, out } = await holdfast(['router', 'apply', LAB, '--check', 'sleep 60 | cat', '--json']);
     t.is(code, 3);
     t.like(JSON.parse(out), {
       outcome: 'reverted',
-      checks: [{ command: 'sleep 600 | cat', outcome: 'cut off' }],
+      checks: [{ command: 'sleep 60 | cat', outcome: 'cut off' }],
     });
     t.deepEqual(await standing(), before);
     const [entry] = await rig.history();
@@ -67,7 +67,7 @@ test.serial('[R31] an interrupt inside the window reverts, and ends the check', 
   const onOut = (text: string) => {
     if (/\| begun/.test(text)) interrupt.abort('SIGINT');
   };
-  const argv = ['router', 'apply', LAB, '--check', 'echo begun; sleep 600'];
+  const argv = ['router', 'apply', LAB, '--check', 'echo begun; sleep 60'];
   const { code, out } = await holdfast(argv, { interrupted: interrupt.signal, onOut });
   t.is(code, 3);
   t.regex(out, /Reverted: interrupted \(SIGINT\)/);
@@ -244,3 +244,21 @@ test.serial(
     t.regex(err, /HF_ROUTER_UNREACHABLE[\s\S]*no instance with a router runs on/);
   },
 );
+
+test.serial('[R31] an interrupt before anything was posted ends with 1, and nothing is posted', async (t) => {
+  const { rig, holdfast } = await setUpDesk(t);
+  const { code, err } = await holdfast(['router', 'apply', LAB, '--yes'], {
+    interrupted: AbortSignal.abort('SIGTERM'),
+  });
+  t.is(code, 1);
+  t.regex(err, /Interrupted \(SIGTERM\); nothing was posted/);
+  t.deepEqual(await rig.history(), []);
+});
+
+test.serial('[R31] the history here is not restored to a router elsewhere', async (t) => {
+  const { rig, holdfast } = await setUpDesk(t);
+  t.is((await holdfast(['router', 'apply', LAB, '--yes'])).code, 0);
+  const { code, err } = await holdfast(['router', 'restore', '1', '--yes', '--url', rig.url]);
+  t.is(code, 2);
+  t.regex(err, /for the one of --url, give a file/);
+});

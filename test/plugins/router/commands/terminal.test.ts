@@ -22,7 +22,7 @@ const folders = (pid: number) =>
 async function inWindow(t: ExecutionContext, windowMs?: number) {
   const desk = await setUpDesk(t, windowMs);
   const before = await desk.standing();
-  const argv = ['router', 'apply', LAB, '--check', 'echo begun; sleep 600'];
+  const argv = ['router', 'apply', LAB, '--check', 'echo begun; sleep 60'];
   const terminal = onTerminal(t, desk.line(argv), desk);
   await terminal.see(/\| begun/);
   t.notDeepEqual(await desk.standing(), before);
@@ -137,7 +137,7 @@ for (const [how, end] of [
 ] as const) {
   test.serial(`[R35] no copy survives ${how} while it is edited, and nothing is posted`, async (t) => {
     const desk = await setUpDesk(t);
-    const env = editorThat(desk.cwd, 'sleep 600');
+    const env = editorThat(desk.cwd, 'sleep 60');
     const terminal = onTerminal(t, desk.line(['router', 'apply', '--edit', '--yes']), { ...desk, env });
     await terminal.see(/editing/);
     const pid = await terminal.pid();

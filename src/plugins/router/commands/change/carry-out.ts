@@ -59,6 +59,7 @@ export async function carryOut(
     const reason = 'Nobody could confirm here, for this is no terminal: give --check, --yes or --dry-run.';
     throw new HoldfastError('HF_CLI_USAGE', { reason, command });
   }
+  context.signal.throwIfAborted(); // from here on there is something to undo
   const transID = newTransId();
   const results: CheckResult[] = [];
   const quietly = quiet(say, terminal);
@@ -98,6 +99,20 @@ export async function carryOut(
   }
   quietly(endText(end, terminal.paint));
   return finished({ ...end, transID, checks: results }, EXIT[end.outcome]);
+}
+
+/** An interrupt before anything was posted is no success, whatever a command that only reads makes of it. */
+export async function unlessInterrupted(
+  { signal, note }: Pick<CommandContext, 'signal' | 'note'>,
+  work: () => Promise<number>,
+): Promise<number> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!signal.aborted || error instanceof HoldfastError) throw error;
+    note(`Interrupted (${String(signal.reason)}); nothing was posted.`);
+    return EXIT.refused;
+  }
 }
 
 export function showChanges(
