@@ -1,8 +1,14 @@
 /** The promises of `RouterApi`, asked of two very different routers through the same adapter. */
 import test, { type ExecutionContext } from 'ava';
 import { request } from 'undici';
-import type { NetworkConfig, RouterApi } from '../../../src/core/adapters/router.ts';
+import {
+  type NetworkConfig,
+  type RouterApi,
+  routerChannels,
+  routerConnected,
+} from '../../../src/core/adapters/router.ts';
 import { newCorrelation } from '../../../src/core/ids.ts';
+import { RedisServer, until } from '../../support/redis.ts';
 import { Rig } from '../router/rig.ts';
 import { type Config, Daemon } from './daemon.ts';
 import { remote } from './rig.ts';
@@ -11,19 +17,39 @@ import { remote } from './rig.ts';
 interface Subject {
   readonly url: string;
   readonly api: RouterApi;
+  /** What was heard of it, in order. */
+  readonly heard: readonly string[];
+  /** Whether it can be heard. */
+  subscribed(): boolean;
   stop(): Promise<unknown>;
 }
 
-async function embedded(t: ExecutionContext<any>): Promise<Subject> {
-  const rig = await Rig.start(t);
-  const { api } = await remote(t, { url: rig.url });
-  return { url: rig.url, api, stop: () => rig.runtime.stop('stopped by the test') };
+/** The adapter to a router that publishes on this Redis. */
+async function beside(t: ExecutionContext<any>, options: Parameters<typeof remote>[1]) {
+  const heard: string[] = [];
+  const { api, health } = await remote(t, options, {
+    heard({ bus }) {
+      for (const topic of [...Object.values(routerChannels), routerConnected])
+        bus.subscribe<unknown>(topic, 'test', () => heard.push(topic.name));
+    },
+  });
+  return { api, heard, subscribed: () => health().events.subscribed };
 }
 
-async function standIn(t: ExecutionContext<any>): Promise<Subject> {
+async function embedded(t: ExecutionContext<any>, redis?: RedisServer): Promise<Subject> {
+  const redisUrl = redis && { redisUrl: redis.url };
+  const rig = await Rig.start(t, { options: { ...redisUrl } });
+  const adapter = await beside(t, { url: rig.url, ...redisUrl });
+  return { url: rig.url, ...adapter, stop: () => rig.runtime.stop('stopped by the test') };
+}
+
+async function standIn(t: ExecutionContext<any>, redis?: RedisServer): Promise<Subject> {
   const daemon = await Daemon.start(t);
-  const { api } = await remote(t, { url: daemon.url });
-  return { url: daemon.url, api, stop: () => daemon.stop() };
+  const publisher = redis?.client(t);
+  daemon.publish = (channel, payload) => publisher?.publish(channel, payload);
+  const { channelPrefix } = daemon;
+  const adapter = await beside(t, { url: daemon.url, channelPrefix, ...(redis && { redisUrl: redis.url }) });
+  return { url: daemon.url, ...adapter, stop: () => daemon.stop() };
 }
 
 const read = async (subject: Subject) => (await subject.api.active()) as Config;
@@ -171,6 +197,29 @@ for (const [name, start] of [
       await subject.stop();
       await t.throwsAsync(subject.api.active(), { code: 'HF_ROUTER_UNREACHABLE' });
       t.is((await set(subject, config)).kind, 'unknown');
+    },
+  );
+
+  test.serial(
+    `[R18] ${name}: it is heard, an applied write is told, and a lost connection ends in another`,
+    async (t) => {
+      const redis = await RedisServer.start(t);
+      const subject = await start(t, redis);
+      const { heard } = subject;
+      await until('subscribed', () => subject.subscribed());
+      t.is(heard[0], 'router.connected');
+      const config = await read(subject);
+      config.interface.vlan['eth1.20'].ipv6 = ['fd00:20::1/64'];
+      t.is((await set(subject, config)).kind, 'applied');
+      await until(
+        'both are heard',
+        () => heard.includes('router.iface_change_applied') && heard.includes('router.change_applied'),
+      );
+      await redis.down();
+      await until('lost', () => !subject.subscribed());
+      await redis.up();
+      await until('subscribed again', () => subject.subscribed());
+      t.is(heard.filter((topic) => topic === 'router.connected').length, 2);
     },
   );
 }
