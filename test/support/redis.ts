@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
+import { createInterface } from 'node:readline';
 import type { ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { tempDir } from './temp.ts';
@@ -20,6 +21,7 @@ export class RedisServer {
   readonly #dir: string;
   readonly #options: RedisServerOptions;
   #process: ChildProcess | undefined;
+  #isWatched = false;
 
   private constructor(port: number, dir: string, options: RedisServerOptions) {
     this.port = port;
@@ -54,6 +56,21 @@ export class RedisServer {
     client.on('error', () => {});
     t.teardown(() => client.disconnect());
     return client;
+  }
+
+  /** Calls back with each command that any client sends (MONITOR), from the moment `isWatched`. */
+  watch(t: ExecutionContext<any>, listener: (line: string) => void): void {
+    const socket = connect(this.port, '127.0.0.1', () => socket.write('MONITOR\r\n'));
+    t.teardown(() => socket.destroy());
+    socket.on('error', () => {});
+    createInterface({ input: socket }).on('line', (line) => {
+      if (line === '+OK') this.#isWatched = true;
+      else listener(line);
+    });
+  }
+
+  get isWatched(): boolean {
+    return this.#isWatched;
   }
 
   /** Starts it (again) and waits until it answers. */

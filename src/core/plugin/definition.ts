@@ -86,7 +86,7 @@ export interface PluginContext {
   onStop(work: (reason: string) => void | Promise<void>): void;
   /**
    * A fact for `GET /healthz`, under a name of its own, e.g. the pending transaction. Read at each request and
-   * redacted; `undefined` leaves the name out.
+   * redacted; `undefined` leaves the name out. One that says `ok: false` makes the whole `degraded`.
    */
   health(name: string, report: HealthReport): void;
   /** Something for `holdfast doctor` to look at, from outside, whether the runtime runs or not. */

@@ -1,9 +1,11 @@
+import { isObject, type Json } from '../../core/json.ts';
 import type { LogStatus } from '../../core/log/index.ts';
 import type { PluginStatus } from '../../core/plugin/index.ts';
 
 /**
  * - `ok`: everything works.
- * - `degraded`: decisions are made and recorded, but a plugin has failed, so part of the product is missing.
+ * - `degraded`: decisions are made and recorded, but a plugin has failed or lacks what it needs (its report says
+ *   `ok: false`), so part of the product is missing.
  * - `failing`: the log takes no records, so nothing can be decided and no effect runs.
  */
 export type HealthStatus = 'ok' | 'degraded' | 'failing';
@@ -14,6 +16,8 @@ export interface Vitals {
   /** False while the log is frozen or full, so that new events have to wait. */
   readonly accepting: boolean;
   readonly plugins: readonly PluginStatus[];
+  /** What plugins contribute to health pages, by name. */
+  readonly reports?: Readonly<Record<string, Json>>;
 }
 
 /** Why requests should go elsewhere for now; empty when this runtime can serve them. */
@@ -24,5 +28,6 @@ export function notReady({ log, accepting }: Vitals): string[] {
 
 export function healthStatus(vitals: Vitals): HealthStatus {
   if (notReady(vitals).length > 0) return 'failing';
-  return vitals.plugins.some(({ state }) => state === 'failed') ? 'degraded' : 'ok';
+  const lacks = Object.values(vitals.reports ?? {}).some((report) => isObject(report) && report.ok === false);
+  return lacks || vitals.plugins.some(({ state }) => state === 'failed') ? 'degraded' : 'ok';
 }

@@ -23,7 +23,8 @@ export function healthRoutes(http: HttpSurface, services: () => Services): void 
 
   http.get('/healthz', (_request, reply) => {
     const { actors, health } = services();
-    const seen = vitals(services());
+    const reports = health();
+    const seen = { ...vitals(services()), reports };
     const { current, last } = (actors.snapshot(HOST)?.context ?? {}) as Partial<LifecycleContext>;
     const status = healthStatus(seen);
     const own = {
@@ -34,7 +35,7 @@ export function healthRoutes(http: HttpSurface, services: () => Services): void 
       lastStop: last && shown(last),
     };
     // What we say of ourselves comes first, and no plugin can say it in our place.
-    return reply.code(status === 'ok' ? 200 : 503).send(redact({ ...own, ...health(), ...own }));
+    return reply.code(status === 'ok' ? 200 : 503).send(redact({ ...own, ...reports, ...own }));
   });
 
   http.get('/metrics', async (_request, reply) => {

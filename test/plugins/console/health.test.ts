@@ -9,6 +9,8 @@ test('[C14] the status is the worst of what is seen', (t) => {
   const degraded: Vitals = { ...well, plugins: [...well.plugins, { name: 'b', state: 'failed' }] };
   t.is(healthStatus(degraded), 'degraded');
   t.is(healthStatus({ ...degraded, accepting: false }), 'failing');
+  t.is(healthStatus({ ...well, reports: { store: { ok: false }, legs: [], note: 'x' } }), 'degraded');
+  t.is(healthStatus({ ...well, reports: { store: { ok: true }, transaction: { transID: 't' } } }), 'ok');
   t.is(healthStatus({ ...degraded, log: { ...log, state: 'frozen', reason: 'disk full' } }), 'failing');
   t.is(healthStatus({ ...well, log: { ...log, state: 'closed' } }), 'failing');
 });

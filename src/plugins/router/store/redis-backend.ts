@@ -118,6 +118,7 @@ export class RedisBackend {
     return {
       kind: 'redis',
       url: this.#client.shown,
+      ok: connected && this.#fault === undefined,
       connected,
       since: new Date(this.#since).toISOString(),
       ...(reason !== undefined && { reason }),
