@@ -87,7 +87,7 @@ async function eventsCheck(
       'Check that Redis runs, that HOLDFAST_REDIS_URL points at it, and that its user may subscribe.';
     return { state: 'fail', lookedAt, found: `no subscription: ${acknowledged}`, mend };
   }
-  const fact = isObject(running?.facts.routerRemote) ? running.facts.routerRemote.events : undefined;
+  const fact = isObject(running?.facts.router) ? running.facts.router.events : undefined;
   if (!isObject(fact)) return { state: 'ok', lookedAt, found: 'Redis acknowledges a subscription' };
   if (fact.subscribed !== true) {
     const found = `Redis acknowledges a subscription, and that of the running instance is lost: ${String(fact.fault)}`;

@@ -53,10 +53,11 @@ export const routerRemote = definePlugin({
     });
 
     for (const check of remoteChecks(options, token)) context.check(check);
-    context.health('routerRemote', () => ({
+    context.health('router', () => ({
+      ok: last.read?.fault === undefined && events?.isSubscribed !== false,
       url,
-      ...last,
       events: events?.status() ?? { subscribed: false, fault: 'no HOLDFAST_REDIS_URL is set' },
+      ...last,
     }));
 
     context.onStart(async () => {

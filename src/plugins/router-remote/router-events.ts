@@ -87,10 +87,14 @@ export class RouterEvents {
     this.#subscribedAt = undefined;
   }
 
+  get isSubscribed(): boolean {
+    return this.#subscribedAt !== undefined;
+  }
+
   /** For health pages. */
   status(): JsonObject {
     return {
-      subscribed: this.#subscribedAt !== undefined,
+      subscribed: this.isSubscribed,
       channels: [...this.#topics.keys()],
       connects: this.#connects,
       received: this.#count,

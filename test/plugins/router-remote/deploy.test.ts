@@ -56,8 +56,8 @@ test.serial(
     });
     const health = async (): Promise<any> => (await fetch(`${console}/healthz`)).json();
     await until('it hears the router', async () => {
-      const { routerRemote, reconciler } = await health();
-      return routerRemote.events.subscribed && reconciler.whole === 5;
+      const { router, reconciler } = await health();
+      return router.events.subscribed && reconciler.whole === 5;
     });
     await daemon.appSaves((saved) => {
       delete saved.interface.vlan['eth1.10'].ipv6;

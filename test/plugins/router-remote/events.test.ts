@@ -101,11 +101,13 @@ test.serial(
     t.regex(await runtime.services.metrics.text(), /router_events_subscribed 1/);
     await redis.down();
     await until('lost', () => !health().events.subscribed);
+    t.like(health(), { ok: false });
     t.truthy(health().events.fault);
     t.regex(await runtime.services.metrics.text(), /router_events_subscribed 0/);
     await until('told', () => alerts.some(({ name }) => name === 'router.events.lost'));
     await redis.up();
     await until('subscribed again', () => health().events.subscribed);
+    t.like(health(), { ok: true });
     t.is(connected(), 2, 'and everyone is told to read again');
     await until('told', () => alerts.some(({ name }) => name === 'router.events.heard_again'));
   },

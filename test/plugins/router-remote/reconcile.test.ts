@@ -32,7 +32,7 @@ async function beside(
     ...remote,
   });
   const rig = await reconcilerRig(t, options, router);
-  const subscribed = () => rig.runtime.health().routerRemote as any;
+  const subscribed = () => rig.runtime.health().router as any;
   await until('subscribed', () => subscribed().events.subscribed);
   await rig.quiet();
   return { daemon, redis, ...rig, events: () => subscribed().events };

@@ -49,6 +49,6 @@ export async function remote(
     services: started,
     runtime,
     lines,
-    health: () => started.health().routerRemote,
+    health: () => started.health().router,
   };
 }
