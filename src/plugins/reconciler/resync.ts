@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { defineTopic, type Topic } from '../../bus/index.ts';
-import { postControl } from '../../core/cli/index.ts';
 import { HoldfastError } from '../../core/errors/index.ts';
 import { isObject } from '../../core/json.ts';
 import type { PluginContext } from '../../core/plugin/index.ts';
@@ -27,6 +26,7 @@ export function registerResync(context: PluginContext, legs: readonly string[]):
     summary: 'Has the running reconciler look at every leg now, and put back what is missing',
     example: 'holdfast router resync',
     async run(_args, _flags, { dataDir, json, print, signal }) {
+      const { postControl } = await import('../../core/cli/index.ts');
       const { status, body } = await postControl(dataDir, RESYNC_PATH, {}, signal);
       if (status !== 200 || !isObject(body)) {
         const reason = status === 404 ? 'it runs no reconciler' : `it answered ${status}`;

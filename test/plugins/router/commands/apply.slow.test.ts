@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { setUpDesk } from './setup.ts';
+import { Rig } from '../rig.ts';
+import { setUpDesk, until } from './setup.ts';
 
 const LAB = '--set=interface.vlan.eth1.40.ipv4=10.77.41.1/24';
 const SECRET = /EXAMPLEx(PRIVATE|PRESHARED)|example-not-a-secret/;
@@ -262,3 +263,29 @@ test.serial('[R31] the history here is not restored to a router elsewhere', asyn
   t.is(code, 2);
   t.regex(err, /for the one of --url, give a file/);
 });
+
+test.serial(
+  '[R31] a router that is gone when the commit is due leaves exit 4, and reverts when it is back',
+  async (t) => {
+    const { rig, holdfast, standing, cwd } = await setUpDesk(t, 6_000);
+    const before = await standing();
+    const go = join(cwd, 'go');
+    const onOut = (text: string) => {
+      if (/\| begun/.test(text)) void rig.runtime.stop('test').then(() => writeFileSync(go, ''));
+    };
+    const argv = [
+      'router',
+      'apply',
+      LAB,
+      '--check',
+      `echo begun; while [ ! -e '${go}' ]; do sleep 0.1; done`,
+    ];
+    const { code, out } = await holdfast(argv, { onOut });
+    t.is(code, 4, out);
+    t.regex(out, /Unknown: the commit: .*reverts by itself/);
+    const again = await Rig.start(t, { dataDir: rig.dataDir, options: { windowMs: 6_000 } });
+    await until(() => again.actor().context.pending === undefined);
+    const { ncid: _, ...after } = await again.active();
+    t.deepEqual(after, before);
+  },
+);

@@ -172,3 +172,49 @@ test.serial('[R31] a slip of the pen opens the editor again with what was writte
   t.regex(terminal.screen(), /it is no JSON.*opens again/);
   t.is((await desk.rig.active()).interface.vlan['eth1.40'].ipv4, '10.77.41.1/24');
 });
+
+test.serial(
+  '[R3,R31] a save that lands while the copy is edited makes the append fail, and stays',
+  async (t) => {
+    const desk = await setUpDesk(t);
+    const go = join(desk.cwd, 'go');
+    const env = editorThat(
+      desk.cwd,
+      `while [ ! -e '${go}' ]; do sleep 0.1; done; sed -i 's|10.77.40.1/24|10.77.41.1/24|' "$1"`,
+    );
+    const terminal = onTerminal(t, desk.line(['router', 'apply', '--edit', '--yes']), { ...desk, env });
+    await terminal.see(/editing/);
+    const renamed = await desk.rig.active();
+    renamed.interface.vlan['eth1.20'].meta.name = 'Things';
+    t.is((await desk.rig.set(renamed)).status, 200);
+    writeFileSync(go, '');
+    t.is(await terminal.ended, 1, terminal.screen());
+    t.regex(terminal.screen(), /Refused, nothing was applied: ncid not match/);
+    const now = await desk.rig.active();
+    t.is(now.interface.vlan['eth1.20'].meta.name, 'Things');
+    t.is(now.interface.vlan['eth1.40'].ipv4, '10.77.40.1/24');
+  },
+);
+
+test.serial('[R35] a passphrase is asked for twice, is not shown, and opens the copy', async (t) => {
+  const desk = await setUpDesk(t);
+  const out = join(desk.cwd, 'copy.age');
+  const argv = ['router', 'get', '--with-secrets', '--out', out];
+  const terminal = onTerminal(t, desk.line(argv), desk);
+  await terminal.see(/Passphrase: /);
+  terminal.type('correct horse battery\r');
+  await terminal.see(/Once more: /);
+  terminal.type('correct horse battery\r');
+  t.is(await terminal.ended, 0, terminal.screen());
+  t.notRegex(terminal.screen(), /horse/);
+  writeFileSync(join(desk.cwd, 'phrase'), 'correct horse battery', { mode: 0o600 });
+  const opened = await desk.holdfast([
+    'router',
+    'apply',
+    out,
+    '--yes',
+    '--passphrase-file',
+    join(desk.cwd, 'phrase'),
+  ]);
+  t.regex(opened.out, /Nothing would change/, opened.err);
+});
