@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { loadConfig } from '../../../src/core/config/index.ts';
 import { PluginHost } from '../../../src/core/plugin/index.ts';
+import { root, spawnHoldfast } from '../../support/cli.ts';
 import { RedisServer, until } from '../../support/redis.ts';
 import { tempDir } from '../../support/temp.ts';
 import { Daemon } from './daemon.ts';
@@ -84,6 +85,22 @@ test.serial('[R38] the unit is hardened, and systemd understands it', (t) => {
   t.notRegex(settings.get('ExecStart') ?? '', /token|password|redis:/i, 'no secret is in the arguments');
   analyze(t, text);
 });
+
+test.serial(
+  '[R38] the shipped configuration takes the router that a variable names, else our own',
+  async (t) => {
+    for (const [url, router] of [
+      ['http://192.168.1.1:8837', 'router-remote'],
+      ['', 'router'],
+    ] as const) {
+      const argv = ['doctor', 'host', '--json', '--data-dir', tempDir(t)];
+      const { ended } = spawnHoldfast(t, argv, { cwd: root, env: { HOLDFAST_ROUTER_URL: url } });
+      const { checks } = JSON.parse((await ended).out);
+      const { found } = checks.find(({ name }: { name: string }) => name === 'host.config');
+      t.regex(found, new RegExp(`^it loads: ${router}, reconciler`));
+    }
+  },
+);
 
 /** The judgement of systemd itself, where the machine has it. */
 function analyze(t: ExecutionContext, text: string): void {
