@@ -4,6 +4,7 @@ import type {
   ApplyParams,
   ConfigVersion,
   PublishParams,
+  Reach,
   ReplyParams,
   TransactionContext,
   TransactionEvent,
@@ -84,11 +85,15 @@ export const apply = ({ context }: Args): ApplyParams => {
   };
 };
 
+const reachOf = (event: TransactionEvent): Reach => {
+  if (event.type !== 'APPLIED' && event.type !== 'LOADED') return { reapplied: [] };
+  const { reapplied = [], rewritten, apc } = event;
+  return { reapplied, ...(rewritten && { rewritten }), ...(apc && { apc }) };
+};
+
 export const publish = ({ context, event }: Args): PublishParams => ({
   ncid: versionOf(event).ncid,
-  reapplied: event.type === 'APPLIED' ? event.reapplied : [],
-  ...(event.type === 'APPLIED' && event.rewritten && { rewritten: event.rewritten }),
-  ...(event.type === 'APPLIED' && event.apc && { apc: event.apc }),
+  ...reachOf(event),
   ...(context.job?.transID !== undefined && { transID: context.job.transID }),
   ...(context.job?.ask && { story: context.job.ask.story ?? context.job.ask.request }),
 });

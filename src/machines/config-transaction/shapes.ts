@@ -9,6 +9,15 @@ export interface ConfigVersion {
   readonly fingerprint: string;
 }
 
+/** What an apply reached; told with LOADED when the store shows that a lost one came about. */
+export interface Reach {
+  readonly reapplied: readonly string[];
+  /** The legs whose file for the DHCP daemon was rewritten. */
+  readonly rewritten?: readonly string[];
+  /** The access-point controller took a change. */
+  readonly apc?: true;
+}
+
 /** A request that waits for its decision. `request` addresses the answer; `story` is its correlation where that is another. */
 export interface Ask {
   readonly op: 'save' | 'append' | 'commit' | 'revert' | 'reapply';
@@ -95,15 +104,8 @@ export type TransactionEvent =
   /** The operator's settings are other ones than the actor was started with. */
   | ({ readonly type: 'CONFIGURE' } & Required<TransactionInput>)
   /** What the store holds: told at start, and asked for when an apply ended without an answer. */
-  | ({ readonly type: 'LOADED'; readonly origin?: string } & ConfigVersion)
-  | ({
-      readonly type: 'APPLIED';
-      readonly reapplied: readonly string[];
-      /** The legs whose file for the DHCP daemon was rewritten. */
-      readonly rewritten?: readonly string[];
-      /** The access-point controller took a change. */
-      readonly apc?: true;
-    } & ConfigVersion)
+  | ({ readonly type: 'LOADED'; readonly origin?: string } & Partial<Reach> & ConfigVersion)
+  | ({ readonly type: 'APPLIED' } & Reach & ConfigVersion)
   | {
       readonly type: 'APPLY_FAILED';
       readonly errors: readonly string[];

@@ -32,6 +32,16 @@ export interface EmbeddedRouterParts {
   readonly vault: Vault;
 }
 
+/** What an apply reached, for those who listen to the channels. */
+interface Reapplied {
+  readonly reapplied: string[];
+  /** Legs whose file for the DHCP service was rewritten. */
+  readonly rewritten?: string[];
+  readonly apc?: true;
+}
+
+type LoadedEvent = { type: 'LOADED'; ncid: string; fingerprint: string } & Partial<Reapplied>;
+
 const FOLLOW_DEADLINE_MS = 60_000;
 
 /** A change of the box that can still be taken back. */
@@ -150,13 +160,13 @@ export class EmbeddedRouter {
   }
 
   /** Reads the store, after whatever apply may still be running, and hands its body to the log's keeping. */
-  load(): Promise<{ event: { type: 'LOADED'; ncid: string; fingerprint: string }; blobs: Blobs }> {
+  load(): Promise<{ event: LoadedEvent; blobs: Blobs }> {
     return this.#section.run(async () => {
       const active = await this.active();
       const config = JSON.parse(active.body) as NetworkConfig;
-      await this.#follow(config);
+      const followed = await this.#follow(config);
       const { fingerprint, blobs } = this.#parts.configs.seal(config);
-      return { event: { type: 'LOADED', ncid: active.ncid, fingerprint }, blobs };
+      return { event: { type: 'LOADED', ncid: active.ncid, fingerprint, ...followed }, blobs };
     });
   }
 
@@ -222,18 +232,20 @@ export class EmbeddedRouter {
   }
 
   /** A save that ended without an answer came about after all: the box goes where it had gone before it was taken back. */
-  async #follow(config: NetworkConfig): Promise<void> {
+  async #follow(config: NetworkConfig): Promise<Reapplied | undefined> {
     const left = this.#left;
     this.#left = undefined;
-    if (left === undefined || left.ncid === config.ncid) return;
+    if (left === undefined || left.ncid === config.ncid) return undefined;
     try {
       const stands = this.#standing === this.#parts.configs.fingerprint(left);
       const plan = planReapply(stands ? left : undefined, config);
       const change = await this.#change(plan, config, AbortSignal.timeout(FOLLOW_DEADLINE_MS));
       await change.keep();
       this.#standing = this.#parts.configs.fingerprint(config);
+      return reappliedBy(plan, left, config);
     } catch {
       this.#standing = undefined; // the next apply is a whole one
+      return undefined;
     }
   }
 
@@ -242,14 +254,18 @@ export class EmbeddedRouter {
     const files = await this.#parts.files?.stage(generateFiles(config));
     let undoKernel: Undo | undefined;
     const undo = async (): Promise<void> => {
+      const standing = this.#standing;
+      this.#standing = undefined; // unless all of it is taken back
       await files?.undo();
       await undoKernel?.();
+      this.#standing = standing;
     };
     try {
       const steps: KernelStep[] = kernelSteps(plan, config, this.#wans);
       undoKernel = await this.#parts.kernel.apply(steps, signal);
       await files?.commit();
     } catch (error) {
+      if (!(error instanceof KernelRefusal) && !isCoded(error)) this.#standing = undefined;
       await undo();
       throw error;
     }
@@ -316,15 +332,16 @@ function applied(
   before: NetworkConfig,
   after: NetworkConfig,
 ): LogEvent {
+  return { type: 'APPLIED', ncid, fingerprint, ...reappliedBy(plan, before, after) };
+}
+
+function reappliedBy(plan: ReapplyPlan, before: NetworkConfig, after: NetworkConfig): Reapplied {
   const rewritten = rewrittenLegs(plan, before, after);
   const apc = [...plan.removed, ...plan.applied].some(({ plugin }) => plugin === 'apc');
   return {
-    type: 'APPLIED',
-    ncid,
-    fingerprint,
-    reapplied: plan.interfaces,
+    reapplied: [...plan.interfaces],
     ...(rewritten.length > 0 && { rewritten }),
-    ...(apc && { apc }),
+    ...(apc && { apc: true }),
   };
 }
 

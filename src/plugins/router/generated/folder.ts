@@ -12,6 +12,8 @@ const OWN: Readonly<Record<string, RegExp>> = {
 /** Leading dot and suffix: the daemons pass over them. A kill leaves them behind, the next write takes them away. */
 const LEFT_BEHIND = /^\..*\.(new|old)$/;
 
+const AT_ONCE = 32;
+
 /** A write of generated files, prepared: all that can fail for want of room has been done. */
 export interface StagedFiles {
   /** Paths that get another text, come or go. */
@@ -46,11 +48,11 @@ export class GeneratedFolder {
     const written: string[] = [];
     try {
       const gone = await this.#prepare(wanted);
-      for (const [path, text] of wanted) {
-        if ((await this.#textOf(path)) === text) continue;
+      await inTurns([...wanted], async ([path, text]) => {
+        if ((await this.#textOf(path)) === text) return;
         written.push(path); // before it is there: half of it must go, too
         await writeDurably(beside(join(this.root, path), 'new'), text);
-      }
+      });
       return staged(this.root, written, gone);
     } catch (error) {
       for (const path of written) await rm(beside(join(this.root, path), 'new'), { force: true });
@@ -77,6 +79,14 @@ export class GeneratedFolder {
 
   async #names(dir: string): Promise<string[]> {
     return (await absentIsFine(readdir(join(this.root, dir)))) ?? [];
+  }
+}
+
+/** A few at a time, for each waits for the disk; a failure is told once nothing of its turn is under way. */
+async function inTurns<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  for (let first = 0; first < items.length; first += AT_ONCE) {
+    const turn = await Promise.allSettled(items.slice(first, first + AT_ONCE).map(work));
+    for (const one of turn) if (one.status === 'rejected') throw one.reason;
   }
 }
 

@@ -66,7 +66,7 @@ export interface KernelDriver {
   /**
    * Runs the steps in order, all or none.
    *
-   * @throws KernelRefusal a step failed; the kernel is as it was before
+   * @throws KernelRefusal a step failed; the kernel is as it was before. After any other error that is not known
    */
   apply(steps: readonly KernelStep[], signal: AbortSignal): Promise<Undo>;
   /** @returns undefined for a device that the kernel does not know */

@@ -35,11 +35,19 @@ export class LinuxKernel implements KernelDriver {
       await batch.end();
     } catch (error) {
       await batch.kill();
-      if (before) await restore(this.#options, before, touched);
+      if (before) await this.#restore(before, touched);
       throw error;
     }
     const stood = before;
-    return () => restore(this.#options, stood, touched);
+    return () => this.#restore(stood, touched);
+  }
+
+  async #restore(before: Snapshot, touched: ReadonlySet<string>): Promise<void> {
+    try {
+      await restore(this.#options, before, touched);
+    } catch (cause) {
+      throw new Error('the kernel could not be brought back to what it was', { cause });
+    }
   }
 
   async state(intf: string): Promise<InterfaceState | undefined> {
