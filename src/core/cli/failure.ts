@@ -13,7 +13,7 @@ export const EXIT_CODES =
   'Exit codes: 0 well; 1 the check failed or the work did; 2 wrong usage or configuration.';
 
 const TO_CORRECT =
-  /^HF_(CLI_(USAGE|COMMAND|DATA_DIR)|CONFIG_|PLUGIN_(MISSING|CYCLE|CONFLICT|CONTRACT)|EFFECT_UNHANDLED|ROUTE_TARGET|LOG_(MISSING|RANGE)|REPLAY_MACHINES)/;
+  /^HF_(CLI_(USAGE|COMMAND|DATA_DIR)|CONFIG_|PLUGIN_(MISSING|CYCLE|CONFLICT|CONTRACT)|EFFECT_UNHANDLED|ROUTE_TARGET|LOG_(MISSING|RANGE|EXISTS)|PORTABLE_(EMPTY|FILTERED|FOREIGN|FORMAT)|REPLAY_(MACHINES|CHANGE))/;
 
 /** The exit code that an error ends a command with. */
 export function exitCodeOf(error: unknown): number {

@@ -482,6 +482,11 @@ export const errorTable = {
     'The data folder {dir} cannot be made: {reason}.',
     'Name a folder that can be made with --data-dir, or mend the rights of the one above it.',
   ),
+  HF_REPLAY_CHANGE: entry(
+    400,
+    'The change cannot be tried: {reason}.',
+    'See `holdfast replay what-if --help`; `holdfast log show <seq>` has the event as it was recorded.',
+  ),
   HF_REPLAY_MACHINES: entry(
     500,
     'A replay needs the machines that made the log, and there is no configuration at {file} that names their plugins.',

@@ -11,7 +11,11 @@ import { logList } from './log-list.ts';
 import { logShow } from './log-show.ts';
 import { logTail } from './log-tail.ts';
 import { logVerify } from './log-verify.ts';
+import { replayAt } from './replay-at.ts';
+import { replayDiff } from './replay-diff.ts';
+import { replayExplain } from './replay-explain.ts';
 import { replayVerify } from './replay-verify.ts';
+import { replayWhatIf } from './replay-what-if.ts';
 import { start } from './start.ts';
 import { status } from './status.ts';
 
@@ -28,4 +32,8 @@ export const coreCommands: readonly CommandDefinition[] = [
   logImport,
   logVerify,
   replayVerify,
+  replayAt,
+  replayDiff,
+  replayExplain,
+  replayWhatIf,
 ];

@@ -7,9 +7,11 @@
 export { familyOf } from './family.ts';
 export { jsonLines } from './json-lines.ts';
 export { Layout } from './layout.ts';
+export { seqOfPlace } from './place.ts';
 export { recordPage } from './record-page.ts';
 export { stateName, timerName } from './record-text.ts';
 export { boundsOf, inBatches, newest } from './select.ts';
 export { shown, sourceOf, withLog } from './source.ts';
+export { differenceLines, momentLines, shownState } from './states.ts';
 export { type Describe, newestLines, Story } from './story.ts';
-export { duration, jsonText, plainText, timestamp } from './values.ts';
+export { cut, duration, jsonText, plainText, timestamp } from './values.ts';

@@ -1,0 +1,95 @@
+import type { Decision } from '../actors/decide.ts';
+import { TIMER_CANCEL, TIMER_START } from '../log/record.ts';
+import type { Difference, WhatIf } from '../replay/index.ts';
+import { difference } from './divergence.ts';
+import { cut, jsonLines, plainText, stateName, timerName, timestamp } from './log-view/index.ts';
+import type { Terminal } from './terminal.ts';
+
+/** The answer to a what-if (`-` as recorded, `+` as it would have been): what differs, the first at length; what cannot be believed any more; what stays open. */
+export function whatIfLines(answer: WhatIf, limit: number, { paint }: Terminal): string[] {
+  const { records, differences, untrusted, unanswered, more } = answer;
+  const [first, ...others] = differences;
+  if (!first) return [`${records} records were decided again, and every decision is the same.`];
+  const title = (text: string) => ['', paint('bold', text)];
+  const shown = others.slice(0, limit - 1);
+  const left = others.length - shown.length + more;
+  return [
+    `${records} records were decided again; ${differences.length + more} ${differences.length + more === 1 ? 'differs' : 'differ'}. The first:`,
+    '',
+    `  ${headOf(first)}`,
+    ...compared(first, paint),
+    ...(others.length > 0 ? title('And then:') : []),
+    ...shown.flatMap((one) => [`  ${headOf(one)}`, ...inShort(one, paint)]),
+    ...(left > 0 ? [`  (${left} more; --limit 0 shows them)`] : []),
+    ...(unanswered.length > 0 ? title('Open at the end, and nobody knows how it would have gone on:') : []),
+    ...unanswered.map(({ actor, type, at, timer }) =>
+      plainText(
+        timer
+          ? `  ${actor}: timer ${timerName(type) ?? type} goes off at ${timestamp(at)}`
+          : `  ${actor}: ${type}, asked for at ${timestamp(at)}, has no recorded outcome`,
+      ),
+    ),
+    ...title(
+      untrusted.length > 0
+        ? `No longer to be trusted, ${untrusted.length} recorded inputs:`
+        : 'Every recorded input after the change can still be trusted as far as its causes tell.',
+    ),
+    ...untrusted.slice(0, limit).map(({ seq, actor, event, reason }) => {
+      return plainText(`  record ${seq}  ${actor}  ${timerName(event) ?? event}: ${reason}`);
+    }),
+    ...(untrusted.length > limit ? [`  (${untrusted.length - limit} more; --limit 0 shows them)`] : []),
+    '',
+    'Inputs without a cause (people, other systems) came as they were recorded; they, too, might have come otherwise.',
+  ];
+}
+
+/** Two decisions line by line. */
+function compared(one: Difference, paint: Terminal['paint']): string[] {
+  const { expected, got } = one;
+  if (!expected || !got) return inShort(one, paint);
+  return difference(jsonLines(expected, ''), jsonLines(got, '')).map(({ mark, text }) => {
+    const line = `      ${mark} ${text}`;
+    return mark === '-' || mark === '+' ? paint(mark === '-' ? 'green' : 'red', line) : line;
+  });
+}
+
+function inShort({ expected, got }: Difference, paint: Terminal['paint']): string[] {
+  // Where only parameters or contexts tell the two apart, they are shown.
+  const whole = expected !== undefined && got !== undefined && short(expected) === short(got);
+  const text = (decision: Decision) =>
+    whole ? cut(plainText(JSON.stringify(decision)), 160) : short(decision);
+  return [
+    ...(expected ? [paint('green', `      - ${text(expected)}`)] : []),
+    ...(got ? [paint('red', `      + ${text(got)}`)] : []),
+  ];
+}
+
+function headOf({ seq, at, actor, event, kind }: Difference): string {
+  const time = timestamp(at, 'ms').slice('2026-01-31 '.length, -' UTC'.length);
+  const name = timerName(event.type);
+  const what = name === undefined ? event.type : `after ${name}`;
+  const where = {
+    decided: `record ${seq}`,
+    dropped: `record ${seq} (dropped)`,
+    inserted: `behind record ${seq} (inserted)`,
+    timer: `behind record ${seq} (a timer that did not go off)`,
+  }[kind];
+  return plainText(`${where}  ${time}  ${actor}  ${what}`);
+}
+
+function short({ to, effects, ignored, stale, failed }: Decision): string {
+  const marks = [
+    failed !== undefined && 'threw',
+    stale ? 'nobody waits for it' : ignored && 'ignored',
+  ].filter(Boolean);
+  const asks = effects.flatMap(({ type }) => (type === TIMER_START || type === TIMER_CANCEL ? [] : [type]));
+  const knows = Object.keys(to.context ?? {});
+  return plainText(
+    [
+      stateName(to.value),
+      ...marks.map((mark) => `(${mark})`),
+      ...(asks.length > 0 ? [`⇒ ${asks.join(', ')}`] : []),
+      ...(knows.length > 0 ? [`knows: ${knows.join(', ')}`] : []),
+    ].join('  '),
+  );
+}

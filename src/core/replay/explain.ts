@@ -1,0 +1,119 @@
+import { EFFECT_DONE, EFFECT_FAILED, EFFECT_LOST } from '../actors/effect.ts';
+import { seqOfEffect } from '../ids.ts';
+import { jsonEqual } from '../json.ts';
+import { INIT, type LogRecord, type StateValue, TIMER_CANCEL, TIMER_START } from '../log/record.ts';
+import type { SqliteReader } from '../log/sqlite-reader.ts';
+
+/** One step of a chain of causes. */
+export interface Link {
+  readonly record: LogRecord;
+  /** The record that led to it; absent at the source, and where it is not in this log any more. */
+  readonly cause?: LogRecord;
+  /** Its cause stands in records that are not here. */
+  readonly cut?: true;
+}
+
+/**
+ * The chain of causes of a record, from its source to the record itself.
+ *
+ * @throws HF_LOG_RANGE there is no such record; HF_LOG_CORRUPT
+ */
+export function causesOf(reader: SqliteReader, seq: number): Link[] {
+  const chain: Link[] = [];
+  let record = reader.record(seq);
+  for (;;) {
+    const before = causeOf(record);
+    // A cause comes first; one that does not would lead round in a circle.
+    const known = before !== undefined && before < record.seq && reader.hashOf(before) !== undefined;
+    if (!known) {
+      chain.unshift({ record, ...(before !== undefined && { cut: true }) });
+      return chain;
+    }
+    const cause = reader.record(before);
+    chain.unshift({ record, cause });
+    record = cause;
+  }
+}
+
+function causeOf({ cause, outcome }: LogRecord): number | undefined {
+  return cause ?? (outcome === undefined ? undefined : seqOfEffect(outcome));
+}
+
+/** How a reader of sentences calls things. */
+export interface Wording {
+  readonly describe: (record: LogRecord) => string | undefined;
+  readonly state: (value: StateValue) => string;
+  readonly timer: (event: string) => string | undefined;
+  readonly duration: (ms: number) => string;
+}
+
+/** One step in sentences: what reached the actor and why, what became of it, and what it asked for. */
+export function sentenceOf({ record, cause, cut }: Link, wording: Wording): string {
+  const words = wording.describe(record);
+  return [
+    `${record.actor} ${reached(record, cause, cut, wording)}${words ? `: ${words}` : ''}.`,
+    became(record, wording),
+    askedFor(record, wording),
+  ]
+    .filter((sentence) => sentence !== '')
+    .join(' ');
+}
+
+function reached(
+  { event, outcome, at }: LogRecord,
+  cause: LogRecord | undefined,
+  cut: true | undefined,
+  { timer, duration }: Wording,
+): string {
+  const name = timer(event.type);
+  const later = cause ? `${duration(at - cause.at)} after` : 'some time after';
+  if (outcome !== undefined) {
+    const by = seqOfEffect(outcome);
+    if (name !== undefined) return `was woken by its timer ${name}, ${later} record ${by} had set it`;
+    const effect = cause?.effects[Number(outcome.slice(outcome.indexOf('.') + 1))]?.type ?? 'what';
+    const how =
+      event.type === EFFECT_DONE
+        ? `that ${effect} is done`
+        : event.type === EFFECT_FAILED
+          ? `that ${effect} failed (${event.code}: ${event.message})`
+          : event.type === EFFECT_LOST
+            ? `that ${effect} was lost with the process`
+            : `${event.type}, the outcome of ${effect}`;
+    return `heard ${how}, ${later} record ${by} had asked for it`;
+  }
+  const what = event.type === INIT ? 'was started' : `got ${event.type}`;
+  if (cause)
+    return `${what} because of record ${cause.seq} of ${cause.actor}, ${duration(at - cause.at)} before`;
+  return `${what} ${cut ? 'because of a record that is not in this log' : 'from outside'}`;
+}
+
+function became({ from, to, ignored, stale, failed }: LogRecord, { state }: Wording): string {
+  if (failed !== undefined) return `Its machine threw (${failed}), so it stayed ${state(to.value)}.`;
+  if (stale) return 'Nothing waited for it any more, so nothing changed.';
+  if (ignored) return `In ${state(to.value)} that changes nothing.`;
+  const end = to.done ? ', which is final' : '';
+  const kept = Object.keys(to.context ?? {});
+  const memory = kept.length > 0 ? ` and changed what it knows of ${list(kept)}` : '';
+  if (from === undefined) return `It began ${state(to.value)}${end}.`;
+  if (jsonEqual(from, to.value)) return `It stayed ${state(to.value)}${memory}.`;
+  return `It went from ${state(from)} to ${state(to.value)}${end}${memory}.`;
+}
+
+function askedFor({ effects, at }: LogRecord, { timer, duration }: Wording): string {
+  const asks = effects.flatMap(({ type }) => (type === TIMER_START || type === TIMER_CANCEL ? [] : [type]));
+  const timers = effects.flatMap(({ type, params }) => {
+    const { timer: event, at: deadline } = params as { timer: string; at: number };
+    return type === TIMER_START ? [`${timer(event) ?? event} to go off in ${duration(deadline - at)}`] : [];
+  });
+  return [
+    asks.length > 0 ? `It asked for ${list(asks)}.` : '',
+    timers.length > 0 ? `It set its timer ${list(timers)}.` : '',
+  ]
+    .filter((sentence) => sentence !== '')
+    .join(' ');
+}
+
+function list(words: readonly string[]): string {
+  if (words.length < 2) return words.join('');
+  return `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
+}

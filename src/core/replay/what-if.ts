@@ -1,0 +1,339 @@
+import type { AnyMachineSnapshot } from 'xstate';
+import { type Decision, decide, decideInit } from '../actors/decide.ts';
+import type { ActorDefinition } from '../actors/definition.ts';
+import { MachineStepper } from '../actors/machine-step.ts';
+import { recover } from '../actors/recover.ts';
+import { type ActorState, applyRecord } from '../actors/state.ts';
+import { HoldfastError } from '../errors/index.ts';
+import { parseActorRef } from '../ids.ts';
+import { type Json, jsonEqual } from '../json.ts';
+import { readChained } from '../log/chained.ts';
+import { INIT, type LogEvent, type LogRecord, TIMER_CANCEL, TIMER_START } from '../log/record.ts';
+import type { SqliteReader } from '../log/sqlite-reader.ts';
+import type { Change, Inserted } from './changes.ts';
+import { decisionOf } from './verify.ts';
+
+/** A decision that comes out otherwise. */
+export interface Difference {
+  /** The recorded number; of what nobody recorded, that of the record before it. */
+  readonly seq: number;
+  readonly at: number;
+  readonly actor: string;
+  readonly event: LogEvent;
+  /** `timer` went off only now, `inserted` and `dropped` are the changes themselves. */
+  readonly kind: 'decided' | 'timer' | 'inserted' | 'dropped';
+  readonly expected?: Decision;
+  readonly got?: Decision;
+}
+
+/** A recorded input that would perhaps, or certainly, not have come as it did. */
+export interface Untrusted {
+  readonly seq: number;
+  readonly actor: string;
+  readonly event: string;
+  readonly reason: string;
+}
+
+/** What an actor waits for at the end, and did not in the log. */
+export interface Unanswered {
+  readonly actor: string;
+  /** An effect's type, or a timer's name. */
+  readonly type: string;
+  /** When it was asked for, or goes off; epoch milliseconds. */
+  readonly at: number;
+  readonly timer: boolean;
+}
+
+export interface WhatIf {
+  /** Records that were decided again. */
+  readonly records: number;
+  /** The first first. */
+  readonly differences: readonly Difference[];
+  readonly untrusted: readonly Untrusted[];
+  readonly unanswered: readonly Unanswered[];
+  /** How many differences and untrusted inputs there are beyond those listed. */
+  readonly more: number;
+}
+
+/** So many are listed; a log may be large and everything in it different. */
+const LISTED = 5_000;
+/** A timer that arms itself again and again goes off no more often than this. */
+const MOST_UNRECORDED = 10_000;
+const STEP = 2_000;
+
+interface Imagined {
+  readonly stepper: MachineStepper;
+  readonly definition: ActorDefinition;
+  state: ActorState;
+  snapshot: AnyMachineSnapshot;
+}
+
+/**
+ * Runs a log again with something changed, and lists every decision that comes out otherwise (C8). Timers that are
+ * armed only now go off at their deadlines; outcomes of effects that are asked for no more reach nobody. Yields the
+ * seq reached.
+ *
+ * @param definitions by type; those of other machines in the place of the log's own, when that is the question
+ * @param changes none when only the machines differ: then everything is decided again, from the first record
+ * @throws HF_LOG_RANGE, HF_REPLAY_CHANGE, HF_LOG_CORRUPT
+ */
+export function* whatIfSteps(
+  reader: SqliteReader,
+  definitions: ReadonlyMap<string, ActorDefinition>,
+  changes: readonly Change[],
+  otherMachines = false,
+): Generator<number, WhatIf> {
+  const first = Math.max(reader.firstSeq(), 1);
+  const places = changes.map((change) => (change.kind === 'insert' ? change.after + 1 : change.seq));
+  for (const change of changes) if (change.kind !== 'insert') reader.record(change.seq);
+  const from = otherMachines || places.length === 0 ? first : Math.max(first, Math.min(...places));
+  const base = [...(from > 1 ? recover(reader, from - 1).states.values() : [])];
+  const before = from > first ? reader.record(from - 1) : { seq: from - 1, at: 0 };
+  const world = new World(definitions, base, changes, before);
+  for (const record of readChained(reader, from)) {
+    world.take(record);
+    if (record.seq % STEP === 0) yield record.seq;
+  }
+  return world.end();
+}
+
+/** The log as it was, and as it would have been, side by side. */
+class World {
+  readonly #definitions: ReadonlyMap<string, ActorDefinition>;
+  readonly #steppers = new Map<unknown, MachineStepper>();
+  readonly #recorded = new Map<string, ActorState>();
+  readonly #imagined = new Map<string, Imagined>();
+  /** Actors that are not as recorded: only they can have timers of their own. */
+  readonly #strayed = new Set<string>();
+  /** Records whose effects are not as recorded, or whose very coming is in doubt. */
+  readonly #doubtful = new Set<number>();
+  readonly #changes: Map<number, Change>;
+  readonly #inserted: Inserted[];
+  readonly #differences: Difference[] = [];
+  readonly #untrusted: Untrusted[] = [];
+  #more = 0;
+  #records = 0;
+  #last: { readonly seq: number; readonly at: number };
+  /** What nobody recorded has numbers below zero, so that ids of effects never meet. */
+  #unrecorded = 0;
+
+  constructor(
+    definitions: ReadonlyMap<string, ActorDefinition>,
+    base: readonly ActorState[],
+    changes: readonly Change[],
+    before: { readonly seq: number; readonly at: number },
+  ) {
+    this.#last = before;
+    this.#definitions = definitions;
+    this.#changes = new Map(changes.flatMap((one) => (one.kind === 'insert' ? [] : [[one.seq, one]])));
+    this.#inserted = changes.filter((one) => one.kind === 'insert').sort((a, b) => a.after - b.after);
+    for (const state of base) {
+      this.#recorded.set(state.ref, structuredClone(state));
+      const definition = definitions.get(parseActorRef(state.ref).type);
+      if (!definition) continue;
+      const stepper = this.#stepper(definition);
+      const snapshot = stepper.restore(state.value, state.context, state.done);
+      this.#imagined.set(state.ref, { definition, stepper, state, snapshot });
+    }
+  }
+
+  take(record: LogRecord): void {
+    this.#insertBefore(record.seq);
+    this.#fireUntil(record.at);
+    this.#records += 1;
+    const change = this.#changes.get(record.seq);
+    if (change?.kind === 'drop') {
+      this.#strayed.add(record.actor);
+      this.#doubtful.add(record.seq);
+      const { seq, at, actor, event } = record;
+      this.#differs({ seq, at, actor, event, kind: 'dropped', expected: decisionOf(record) });
+    } else {
+      this.#decideAgain(record, change?.kind === 'set' ? change.event(record.event) : record.event);
+    }
+    this.#recorded.set(record.actor, applyRecord(this.#recorded.get(record.actor), record));
+    this.#last = record;
+  }
+
+  end(): WhatIf {
+    this.#insertBefore(Number.MAX_SAFE_INTEGER);
+    const unanswered = [...this.#strayed].flatMap((ref): Unanswered[] => {
+      const [now, then] = [this.#imagined.get(ref)?.state, this.#recorded.get(ref)];
+      const effects = Object.entries(now?.effects ?? {}).filter(([id]) => !then?.effects[id]);
+      const timers = Object.entries(now?.timers ?? {}).filter(
+        ([name, { at }]) => then?.timers[name]?.at !== at,
+      );
+      return [
+        ...effects.map(([, { type, at }]) => ({ actor: ref, type, at, timer: false })),
+        ...timers.map(([type, { at }]) => ({ actor: ref, type, at, timer: true })),
+      ];
+    });
+    return {
+      records: this.#records,
+      differences: this.#differences,
+      untrusted: this.#untrusted,
+      unanswered,
+      more: this.#more,
+    };
+  }
+
+  #decideAgain(record: LogRecord, altered: LogEvent): void {
+    const { seq, at, actor: ref } = record;
+    const definition = this.#definitions.get(parseActorRef(ref).type);
+    if (!definition) return;
+    const upcast = definition.upcast && record.version !== definition.version;
+    const event = upcast ? (definition.upcast?.(altered, record.version) ?? altered) : altered;
+    const reason = this.#doubt(record);
+    if (reason !== undefined) {
+      this.#doubtful.add(seq);
+      if (this.#untrusted.length < LISTED)
+        this.#untrusted.push({ seq, actor: ref, event: event.type, reason });
+      else this.#more += 1;
+    }
+    const expected = decisionOf(record);
+    const got = this.#apply(record, event, this.#isSameTimer(record) ? record.outcome : '0.0', definition);
+    if (sameDecision(expected, got)) return;
+    this.#strayed.add(ref);
+    if (!jsonEqual(asked(expected), asked(got))) this.#doubtful.add(seq);
+    if (expected.ignored && got.ignored) return; // in another state than recorded, and ignored there, too
+    this.#differs({ seq, at, actor: ref, event, kind: 'decided', expected, got });
+  }
+
+  /** Decides an event as the changed history would, and folds it into the imagined state. */
+  #apply(
+    record: LogRecord,
+    event: LogEvent,
+    outcome: string | undefined,
+    definition: ActorDefinition,
+  ): Decision {
+    const known = this.#imagined.get(record.actor);
+    const { ignored: _i, stale: _s, failed: _f, ...rest } = record;
+    if (!known) {
+      const stepper = this.#stepper(definition);
+      const isInit = event.type === INIT;
+      const input = definition.input?.(parseActorRef(record.actor).key);
+      const init: LogEvent = isInit ? event : { type: INIT, ...(input !== undefined && { input }) };
+      const { decision, snapshot } = decideInit(stepper, init, record.at);
+      const state = applyRecord(undefined, { ...rest, event: init, ...decision });
+      this.#imagined.set(record.actor, { definition, stepper, snapshot, state });
+      return isInit ? decision : this.#apply(record, event, outcome, definition);
+    }
+    const { decision, snapshot } = decide(
+      known.stepper,
+      known.state,
+      known.snapshot,
+      event,
+      record.at,
+      outcome,
+    );
+    applyRecord(known.state, { ...rest, event: event.type === INIT ? { type: 'INIT' } : event, ...decision });
+    known.snapshot = snapshot;
+    return decision;
+  }
+
+  /** Why a recorded input may not be believed any more. */
+  #doubt({ actor, outcome, cause, event, stale }: LogRecord): string | undefined {
+    if (outcome !== undefined) {
+      if (stale) return undefined;
+      const then = this.#recorded.get(actor);
+      const now = this.#imagined.get(actor)?.state;
+      const effect = then?.effects[outcome];
+      if (!effect) {
+        return this.#strayed.has(actor) && now?.timers[event.type]?.id !== outcome
+          ? 'its timer is not armed any more'
+          : undefined;
+      }
+      const asks = now?.effects[outcome];
+      if (!asks) return `it answers ${effect.type}, which is not asked for any more`;
+      if (asks.type !== effect.type) return `it answers ${effect.type}, and ${asks.type} is asked for now`;
+      if (!jsonEqual(asks.params, effect.params))
+        return `it answers ${effect.type}, which is asked for otherwise now`;
+    }
+    if (cause === undefined || !this.#doubtful.has(cause)) return undefined;
+    return `record ${cause}, which led to it, is not as it was`;
+  }
+
+  /** Whether a recorded timer would go off now, too; true for all that is no timer. */
+  #isSameTimer({ actor, outcome, event }: LogRecord): boolean {
+    const then = this.#recorded.get(actor)?.timers[event.type];
+    if (outcome === undefined || then?.id !== outcome) return true;
+    return this.#imagined.get(actor)?.state.timers[event.type]?.at === then.at;
+  }
+
+  #insertBefore(seq: number): void {
+    while (this.#inserted[0] && this.#inserted[0].after < seq) {
+      const { actor, event, at = this.#last.at } = this.#inserted.shift() as Inserted;
+      this.#fireUntil(at);
+      this.#unrecordedEvent(actor, event, at, 'inserted');
+    }
+  }
+
+  /** Timers that are armed only in the imagined history, in the order of their deadlines. */
+  #fireUntil(now: number): void {
+    for (;;) {
+      const due = [...this.#strayed]
+        .flatMap((ref) => {
+          const then = this.#recorded.get(ref)?.timers;
+          return Object.entries(this.#imagined.get(ref)?.state.timers ?? {}).flatMap(([type, { id, at }]) =>
+            then?.[type]?.id === id && then[type]?.at === at ? [] : [{ ref, type, id, at }],
+          );
+        })
+        .filter(({ at }) => at <= now)
+        .sort((a, b) => a.at - b.at)[0];
+      if (!due || this.#unrecorded < -MOST_UNRECORDED) return;
+      this.#unrecordedEvent(due.ref, { type: due.type }, due.at, 'timer', due.id);
+    }
+  }
+
+  #unrecordedEvent(
+    actor: string,
+    event: LogEvent,
+    at: number,
+    kind: Difference['kind'],
+    outcome?: string,
+  ): void {
+    const definition = this.#definitions.get(parseActorRef(actor).type);
+    if (!definition) throw new HoldfastError('HF_REPLAY_CHANGE', { reason: `no plugin registers ${actor}` });
+    this.#unrecorded -= 1;
+    const record: LogRecord = {
+      seq: this.#unrecorded,
+      at,
+      actor,
+      machine: definition.machine.id,
+      version: definition.version,
+      event,
+      to: { value: '' },
+      effects: [],
+      correlation: 'what-if',
+      ...(outcome !== undefined && { outcome }),
+    };
+    const got = this.#apply(record, event, outcome, definition);
+    this.#strayed.add(actor);
+    this.#differs({ seq: this.#last.seq, at, actor, event, kind, got });
+  }
+
+  #differs(difference: Difference): void {
+    if (this.#differences.length < LISTED) this.#differences.push(difference);
+    else this.#more += 1;
+  }
+
+  #stepper({ machine }: ActorDefinition): MachineStepper {
+    const stepper = this.#steppers.get(machine) ?? new MachineStepper(machine);
+    this.#steppers.set(machine, stepper);
+    return stepper;
+  }
+}
+
+function sameDecision(a: Decision, b: Decision): boolean {
+  return (
+    a.ignored === b.ignored &&
+    a.stale === b.stale &&
+    (a.failed === undefined) === (b.failed === undefined) &&
+    jsonEqual(a.to, b.to) &&
+    jsonEqual(a.effects, b.effects)
+  );
+}
+
+/** Effects that reach the world outside. */
+function asked({ effects }: Decision): Json {
+  return effects.filter(({ type }) => type !== TIMER_START && type !== TIMER_CANCEL) as unknown as Json;
+}
