@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
 import type { NetworkConfig } from '../../../core/adapters/router.ts';
+import { plainText } from '../../../core/cli/log-view/values.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import { isObject } from '../../../core/json.ts';
 import { maskText } from '../../../core/logging/index.ts';
@@ -69,7 +70,7 @@ export class RouterClient {
       const { ncid, errors, code } = isObject(said) ? said : {};
       if (answer.status === 200) return { kind: 'done', ncid: typeof ncid === 'string' ? ncid : '' };
       const texts = Array.isArray(errors) ? errors.filter((text) => typeof text === 'string') : [];
-      const reason = maskText(texts.join('; ')) || `it answered ${answer.status}`;
+      const reason = plainText(maskText(texts.join('; '))) || `it answered ${answer.status}`;
       // A proxy without the router, a router that is starting or overloaded, an answer that did not come in time.
       if ([502, 503, 504].includes(answer.status)) return { kind: 'unknown', reason };
       return { kind: 'refused', reason, ...(typeof code === 'string' && { code }) };

@@ -1,4 +1,5 @@
 import type { CommandDefinition } from '../../../core/cli/index.ts';
+import { plainText } from '../../../core/cli/log-view/values.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import { readActive } from './get.ts';
 import { type CommandSettings, clientOf, targetFlags } from './target.ts';
@@ -35,9 +36,10 @@ export function explainCommand(settings: CommandSettings): CommandDefinition {
       const answer = explainFlow(networksOf(config, held), filled.sets, from, to);
       const { json, print, note, terminal } = context;
       if (json) return print(JSON.stringify({ from, to, ...answer }));
-      for (const { chain, why } of answer.steps) print(`${terminal.paint('bold', chain.padEnd(17))}  ${why}`);
-      print(`${terminal.paint('bold', 'accepted by')}: ${answer.accepts}`);
-      for (const missing of answer.missing) print(`missing: ${missingText(missing)}`);
+      for (const { chain, why } of answer.steps)
+        print(`${terminal.paint('bold', chain.padEnd(17))}  ${plainText(why)}`);
+      print(`${terminal.paint('bold', 'accepted by')}: ${plainText(answer.accepts)}`);
+      for (const missing of answer.missing) print(`missing: ${plainText(missingText(missing))}`);
       note(`read from ${source}; the address sets ${filled.from}`);
     },
   };

@@ -1,4 +1,5 @@
 import type { CommandDefinition } from '../../../core/cli/index.ts';
+import { plainText } from '../../../core/cli/log-view/values.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import { type CommandSettings, clientOf, targetFlags, withStore } from './target.ts';
 
@@ -36,7 +37,9 @@ export function historyCommand(settings: CommandSettings): CommandDefinition {
       for (const [index, { score, ncid, op, who, changed }] of entries.entries()) {
         const at = new Date(score * 1000).toISOString().slice(0, 19);
         const what = changed.join(', ') || '(nothing changed)';
-        print(`${String(index + 1).padStart(3)}  ${at}  ${ncid}  ${op.padEnd(6)}  ${who}  ${what}`);
+        print(
+          `${String(index + 1).padStart(3)}  ${at}  ${ncid}  ${op.padEnd(6)}  ${plainText(`${who}  ${what}`)}`,
+        );
       }
       if (entries.length === 0) print('no writes yet');
     },

@@ -1,4 +1,5 @@
 import type { CommandDefinition } from '../../../core/cli/index.ts';
+import { plainText } from '../../../core/cli/log-view/values.ts';
 import { fieldsOf, interfacesOf, stringsOf } from '../network-config.ts';
 import { readActive } from './get.ts';
 import { type CommandSettings, clientOf, targetFlags } from './target.ts';
@@ -49,11 +50,11 @@ export function legsCommand(settings: CommandSettings): CommandDefinition {
           ];
           const addresses = [...ipv4, ...ipv6].join(' ');
           print(
-            `${intf.padEnd(10)} ${label.padEnd(14)} ${set}  ${addresses}${addresses && '  '}(${facts.join(', ')})`,
+            `${intf.padEnd(10)} ${plainText(label).padEnd(14)} ${set}  ${addresses}${addresses && '  '}(${facts.join(', ')})`,
           );
         }
         for (const collision of collisions)
-          print(`${terminal.paint(['bold', 'red'], 'collision')}: ${collisionText(collision)}`);
+          print(`${terminal.paint(['bold', 'red'], 'collision')}: ${plainText(collisionText(collision))}`);
         note(`read from ${from}`);
       }
       return collisions.length > 0 ? 1 : 0;

@@ -1,4 +1,5 @@
 import type { CommandDefinition } from '../../../core/cli/index.ts';
+import { plainText } from '../../../core/cli/log-view/values.ts';
 import { readActive } from './get.ts';
 import { type CommandSettings, clientOf, targetFlags } from './target.ts';
 
@@ -28,12 +29,12 @@ export function raCommand(settings: CommandSettings): CommandDefinition {
         const how = advertises
           ? `advertises every ${interval} s, default router for ${routerLifetime} s`
           : 'does not advertise';
-        print(`${terminal.paint('bold', label === intf ? intf : `${label} (${intf})`)}: ${how}`);
+        print(`${terminal.paint('bold', label === intf ? intf : plainText(`${label} (${intf})`))}: ${how}`);
         for (const { prefix, ula, sources } of prefixes) {
           const who = sources.map(({ name, lifetime }) => `${name} ${lifetime} s`).join(', ') || 'nobody';
           print(`  ${prefix.padEnd(28)} ${(ula ? 'ULA' : 'global').padEnd(6)}  announced by ${who}`);
         }
-        for (const text of advertisementNotes(leg)) print(`  ${text}`);
+        for (const text of advertisementNotes(leg)) print(`  ${plainText(text)}`);
       }
       note(`read from ${from}; other sources are the option raSources of the router plugin`);
     },

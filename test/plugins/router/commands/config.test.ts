@@ -153,3 +153,13 @@ test('[R31,R32] a secret is not taken from an argument list', (t) => {
   ])
     t.throws(() => set(`${path}=hunter2hunter2`), { code: 'HF_CLI_USAGE', message: /--edit/ }, path);
 });
+
+test('[R31] nothing in a config can act on the terminal that shows a difference', (t) => {
+  const before = exampleConfig();
+  const after = exampleConfig();
+  after.interface.vlan['eth1.10'].meta.name = '\u001b[2J\u009b2J\u202e';
+  after['\u001b[2Jkey'] = 1;
+  const text = differenceOf(before, after, plain).map(({ path, after: shown }) => `${path}${shown}`);
+  t.is(text.length, 2);
+  t.notRegex(text.join(''), /[\p{Cc}\p{Cf}]/u);
+});

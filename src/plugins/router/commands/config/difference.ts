@@ -1,4 +1,5 @@
 import type { NetworkConfig } from '../../../../core/adapters/router.ts';
+import { jsonText } from '../../../../core/cli/log-view/values.ts';
 import { jsonEqual } from '../../../../core/json.ts';
 import { dotted, type Leaf, leavesOf, pointer } from './leaves.ts';
 
@@ -31,7 +32,7 @@ export function differenceOf(
   // A secret stays one also where somebody put it in a field of another name.
   const secrets = new Set(leaves.flatMap(({ value, secret }) => (secret ? [value] : [])));
   const text = ({ value, secret }: Leaf) =>
-    secret || secrets.has(value) ? `secret ${fingerprint(value).slice(0, SHOWN)}` : JSON.stringify(value);
+    secret || secrets.has(value) ? `secret ${fingerprint(value).slice(0, SHOWN)}` : jsonText(value);
   const changes: Change[] = [];
   for (const [key, leaf] of old) {
     const other = now.get(key);

@@ -1,3 +1,4 @@
+import { plainText } from '../../../../core/cli/log-view/values.ts';
 import { isObject } from '../../../../core/json.ts';
 import { maskText, PAGE, redact } from '../../../../core/logging/index.ts';
 
@@ -44,7 +45,7 @@ export function mapLeaves(config: unknown, change: (leaf: Leaf) => unknown): unk
 
 /** A path as people read it: `interface.vlan.eth1.10.ipv6`. A key that looks like a secret is masked. */
 export function dotted(path: readonly string[]): string {
-  return maskText(path.join('.')) || '(the whole config)';
+  return plainText(maskText(path.join('.'))) || '(the whole config)';
 }
 
 /** A path without ambiguity (RFC 6901): `/interface/vlan/eth1.10/ipv6`. */
