@@ -463,7 +463,7 @@ export const errorTable = {
   ),
   HF_ROUTER_UNREACHABLE: entry(
     502,
-    'The router API did not answer: {reason}.',
+    'The router API gave no usable answer: {reason}.',
     'Check that the router runs and that HOLDFAST_ROUTER_URL points at it.',
   ),
 

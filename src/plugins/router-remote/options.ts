@@ -7,7 +7,12 @@ function isHttp(text: string): boolean {
 }
 
 const routerUrl = z
-  .string()
+  .string({
+    error: ({ input }) =>
+      input === undefined
+        ? 'it is required: set HOLDFAST_ROUTER_URL, e.g. http://192.168.1.1:8837'
+        : undefined,
+  })
   .refine(isHttp, 'it must be the base of the router API, e.g. http://192.168.1.1:8837')
   .refine((text) => !URL.canParse(text) || !/[@?#]/.test(text), 'it must hold no user, query or fragment');
 

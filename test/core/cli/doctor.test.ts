@@ -125,7 +125,7 @@ test('[C11] a check that throws, or never ends, harms no other and says so in it
       ['a.well', 'ok'],
     ],
   );
-  t.like(findings[0], { found: 'The router API did not answer: nothing listens there.' });
+  t.like(findings[0], { found: 'The router API gave no usable answer: nothing listens there.' });
   t.regex(findings[0]?.mend ?? '', /HOLDFAST_ROUTER_URL/);
   t.regex(findings[1]?.found ?? '', /within 0.05 s/);
   t.notRegex(findings[3]?.found ?? '', /abcdef0123/, 'a secret is masked');

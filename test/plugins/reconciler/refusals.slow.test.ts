@@ -104,7 +104,7 @@ test('[R24] a router that is down is waited for, told, and told to be back', asy
   await until('it gave up', () => leg('eth1.10').state === 'gaveUp');
   await until('told', () => alerts.length > 0);
   t.like(alerts[0], { name: 'router.reconciler.gave_up', severity: 'critical' });
-  t.regex(alerts[0]!.text, /cannot be checked after 2 tries: The router API did not answer/);
+  t.regex(alerts[0]!.text, /cannot be checked after 2 tries: The router API gave no usable answer/);
   t.is(health().whole, 0);
   router.down = false;
   await router.appSaves(lacksMain);

@@ -36,7 +36,7 @@ test.serial(
   '[R38] without the URL of a router it does not start, and says which option is missing',
   async (t) => {
     const error = await t.throwsAsync(loadConfig({ file, env: {} }), { code: 'HF_CONFIG_OPTION' });
-    t.regex(error!.message, /router-remote.*url/);
+    t.regex(error!.message, /router-remote, option url: it is required: set HOLDFAST_ROUTER_URL/);
   },
 );
 
