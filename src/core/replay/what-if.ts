@@ -190,7 +190,7 @@ class World {
       else this.#more += 1;
     }
     const expected = decisionOf(record);
-    const got = this.#apply(record, event, this.#isSameTimer(record) ? record.outcome : '0.0', definition);
+    const got = this.#apply(record, event, this.#reaches(record) ? record.outcome : '0.0', definition);
     if (sameDecision(expected, got)) return;
     this.#strayed.add(ref);
     if (!jsonEqual(asked(expected), asked(got))) this.#doubtful.add(seq);
@@ -206,7 +206,9 @@ class World {
     definition: ActorDefinition,
   ): Decision {
     const known = this.#imagined.get(record.actor);
-    const { ignored: _i, stale: _s, failed: _f, ...rest } = record;
+    // Only what the machine did not decide, and the outcome only where it reaches somebody.
+    const { ignored: _i, stale: _s, failed: _f, outcome: _o, ...kept } = record;
+    const rest = { ...kept, ...(outcome !== undefined && { outcome }) };
     if (!known) {
       const stepper = this.#stepper(definition);
       const isInit = event.type === INIT;
@@ -252,11 +254,15 @@ class World {
     return `record ${cause}, which led to it, is not as it was`;
   }
 
-  /** Whether a recorded timer would go off now, too; true for all that is no timer. */
-  #isSameTimer({ actor, outcome, event }: LogRecord): boolean {
-    const then = this.#recorded.get(actor)?.timers[event.type];
-    if (outcome === undefined || then?.id !== outcome) return true;
-    return this.#imagined.get(actor)?.state.timers[event.type]?.at === then.at;
+  /** Whether a recorded outcome answers what is asked now: the same timer, or an effect of the same type. */
+  #reaches({ actor, outcome, event }: LogRecord): boolean {
+    if (outcome === undefined) return true;
+    const then = this.#recorded.get(actor);
+    const now = this.#imagined.get(actor)?.state;
+    const effect = then?.effects[outcome];
+    if (effect) return now?.effects[outcome]?.type === effect.type;
+    const timer = then?.timers[event.type];
+    return timer?.id !== outcome || now?.timers[event.type]?.at === timer.at;
   }
 
   #insertBefore(seq: number): void {

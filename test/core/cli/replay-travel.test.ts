@@ -122,6 +122,14 @@ test('[C8] an event is altered by a merge patch or a JSON patch, and what it ask
   t.is(behind.code, 0, 'the source may stand behind the patch');
 });
 
+test('[C8] an outcome answers no effect of another type that stands in its place', async (t) => {
+  const dir = await folder(t);
+  const patch = '{"type":"OPEN","by":"ann"}';
+  const { unanswered, untrusted } = await run(t, dir, 'replay', 'what-if', '--set', '5', patch);
+  t.true(unanswered.some(({ type }: { type: string }) => type === 'lamp.on'));
+  t.like(untrusted[0], { seq: 6, reason: 'it answers bell.ring, and lamp.on is asked for now' });
+});
+
 test('[C8] events are inserted, and machines exchanged', async (t) => {
   const dir = await folder(t);
   const lines = join(dir, 'more.jsonl');
