@@ -46,7 +46,7 @@ test.serial('[R31] of several checks the first that fails reverts, and exit code
 test.serial(
   '[R40] a check is cut off before the window ends, with all that it started, and the command reverts',
   async (t) => {
-    const { rig, holdfast, standing } = await setUpDesk(t, 4_000);
+    const { rig, holdfast, standing } = await setUpDesk(t, 8_000);
     const before = await standing();
     const { code, out } = await holdfast(['router', 'apply', LAB, '--check', 'sleep 60 | cat', '--json']);
     t.is(code, 3);
@@ -267,7 +267,7 @@ test.serial('[R31] the history here is not restored to a router elsewhere', asyn
 test.serial(
   '[R31] a router that is gone when the commit is due leaves exit 4, and reverts when it is back',
   async (t) => {
-    const { rig, holdfast, standing, cwd } = await setUpDesk(t, 6_000);
+    const { rig, holdfast, standing, cwd } = await setUpDesk(t, 12_000);
     const before = await standing();
     const go = join(cwd, 'go');
     const onOut = (text: string) => {
@@ -283,7 +283,7 @@ test.serial(
     const { code, out } = await holdfast(argv, { onOut });
     t.is(code, 4, out);
     t.regex(out, /Unknown: the commit: .*reverts by itself/);
-    const again = await Rig.start(t, { dataDir: rig.dataDir, options: { windowMs: 6_000 } });
+    const again = await Rig.start(t, { dataDir: rig.dataDir, options: { windowMs: 12_000 } });
     await until(() => again.actor().context.pending === undefined);
     const { ncid: _, ...after } = await again.active();
     t.deepEqual(after, before);

@@ -43,6 +43,7 @@ test.serial(
 );
 
 test.serial('[R35] a passphrase comes from a file of mode 0600, and a wrong one opens nothing', async (t) => {
+  t.timeout(240_000); // deriving a key from a passphrase takes long on purpose
   const { holdfast, cwd } = await setUpDesk(t);
   const at = (name: string) => join(cwd, name);
   writeFileSync(at('phrase'), 'six words that nobody would guess\n', { mode: 0o600 });
