@@ -6,7 +6,8 @@ import { createRuntime } from '../../../src/core/runtime/index.ts';
 import { consolePlugin } from '../../../src/plugins/console/index.ts';
 import { HOST } from '../../../src/plugins/console/routes.ts';
 
-const [dataDir = '.'] = process.argv.slice(2);
+const [dataDir] = process.argv.slice(2);
+if (!dataDir) throw new Error('usage: runtime-child.ts DATA_DIR');
 const { plugins } = resolveConfig({ plugins: [consolePlugin({ port: 0 })] });
 const runtime = createRuntime({ plugins, dataDir, logger: createLogger({ level: 'warn' }) });
 await runtime.start();
