@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
@@ -190,3 +190,20 @@ test.serial(
     t.throws(() => statSync(socket), { code: 'ENOENT' });
   },
 );
+
+test.serial('[R39] a data folder too deep for a socket runs without one, and says so', async (t) => {
+  const dataDir = join(tempDir(t), 'd'.repeat(90), 'e'.repeat(90));
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const lines: string[] = [];
+  const { rig, simulate } = await setUp(t, { dataDir, lines });
+  t.is((await rig.active()).ncid.length, 32);
+  t.true(lines.some((line) => line.includes('control.unavailable')));
+  t.regex((await simulate('apc')).err, /HF_CONTROL_UNREACHABLE/);
+});
+
+test.serial('[R39] a socket that a killed process left is replaced', async (t) => {
+  const dataDir = tempDir(t);
+  writeFileSync(join(dataDir, 'control.sock'), '');
+  const { simulate } = await setUp(t, { dataDir });
+  t.is((await simulate('apc')).code, 0);
+});
