@@ -8,7 +8,7 @@ import { type Divergence, verifyLog } from '../../../src/core/replay/index.ts';
 import { createRuntime, type Runtime } from '../../../src/core/runtime/index.ts';
 import example from '../../../src/plugins/router/example-network-config.json' with { type: 'json' };
 import { router } from '../../../src/plugins/router/index.ts';
-import { RedisServer } from '../../support/redis.ts';
+import type { RedisServer } from '../../support/redis.ts';
 import { tempDir } from '../../support/temp.ts';
 import type { VirtualClock } from '../../support/virtual-clock.ts';
 
@@ -34,10 +34,11 @@ export interface RigOptions {
 /** One by data folder, so that a restart finds what was stored. */
 const servers = new Map<string, Promise<RedisServer>>();
 
-/** Where the config is kept: a file `<name>.redis.test.ts` runs the tests of `<name>.test.ts` with a Redis for each. */
+/** Where the config is kept: a file `<name>.redis.slow.test.ts` runs the tests of `<name>.test.ts` with a Redis for each. */
 async function storeOptions(t: ExecutionContext<any>, dataDir: string): Promise<RigOptions['options']> {
   if (process.env.HOLDFAST_TEST_STORE !== 'redis') return {};
-  const server = servers.get(dataDir) ?? RedisServer.start(t);
+  const start = async () => (await import('../../support/redis.ts')).RedisServer.start(t);
+  const server = servers.get(dataDir) ?? start();
   servers.set(dataDir, server);
   return { redisUrl: (await server).url, storeCheckMs: 3_600_000 };
 }
