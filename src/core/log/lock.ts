@@ -17,17 +17,24 @@ export function runtimeFile(dataDir: string): string {
  *
  * @returns lets go of the folder
  * @throws HF_LOG_LOCKED another process holds it; the error names its pid
+ * @throws HF_LOG_FOLDER the folder cannot be made or written
  */
 export function lockDataDir(dataDir: string): () => void {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const db = new DatabaseSync(lockFile(dataDir), { timeout: PATIENCE_MS });
+  let db: DatabaseSync | undefined;
   try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    db = new DatabaseSync(lockFile(dataDir), { timeout: PATIENCE_MS });
     db.exec('BEGIN EXCLUSIVE');
   } catch (error) {
-    db.close();
+    db?.close();
+    if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) {
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new HoldfastError('HF_LOG_FOLDER', { dir: dataDir, reason }, { cause: error });
+    }
     throw new HoldfastError('HF_LOG_LOCKED', { dir: dataDir, pid: holder(dataDir) }, { cause: error });
   }
-  return () => db.close();
+  const held = db;
+  return () => held.close();
 }
 
 /**

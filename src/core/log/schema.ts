@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { HoldfastError } from '../errors/index.ts';
@@ -39,18 +39,24 @@ export function logFile(dataDir: string): string {
 /**
  * Opens the log for writing and makes its tables. An acknowledged commit has been synced to disk.
  *
- * @throws HF_LOG_FORMAT another release wrote it
+ * @throws HF_LOG_FORMAT another release wrote it; HF_LOG_DAMAGED it is no database any more
+ * @throws HF_LOG_FOLDER the folder cannot be written
  */
 export function openForWriting(dataDir: string): DatabaseSync {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const db = new DatabaseSync(logFile(dataDir));
-  db.exec(`
-    PRAGMA journal_mode = WAL;
-    PRAGMA synchronous = FULL;
-    PRAGMA journal_size_limit = 67108864;
-    PRAGMA busy_timeout = 5000;
-  `);
-  logTables(db);
+  let db: DatabaseSync;
+  try {
+    db = new DatabaseSync(logFile(dataDir));
+    db.exec(`
+      PRAGMA journal_mode = WAL;
+      PRAGMA synchronous = FULL;
+      PRAGMA journal_size_limit = 67108864;
+      PRAGMA busy_timeout = 5000;
+    `);
+    logTables(db);
+  } catch (error) {
+    throw unusable(dataDir, error);
+  }
   checkFormat(db, dataDir);
   return db;
 }
@@ -64,7 +70,7 @@ export function logTables(db: DatabaseSync): void {
 /**
  * Opens the log for reading, also while a runtime writes it.
  *
- * @throws HF_LOG_MISSING, HF_LOG_FORMAT
+ * @throws HF_LOG_MISSING, HF_LOG_FORMAT, HF_LOG_DAMAGED, HF_LOG_FOLDER
  */
 export function openForReading(dataDir: string): DatabaseSync {
   let db: DatabaseSync;
@@ -73,7 +79,9 @@ export function openForReading(dataDir: string): DatabaseSync {
     db.exec('PRAGMA busy_timeout = 5000');
     db.prepare('SELECT 1 FROM records LIMIT 1').get();
   } catch (error) {
-    throw new HoldfastError('HF_LOG_MISSING', { dir: dataDir }, { cause: error });
+    if (!existsSync(logFile(dataDir)))
+      throw new HoldfastError('HF_LOG_MISSING', { dir: dataDir }, { cause: error });
+    throw unusable(dataDir, error);
   }
   checkFormat(db, dataDir);
   return db;
@@ -84,10 +92,19 @@ function checkFormat(db: DatabaseSync, dataDir: string): void {
   try {
     found = db.prepare("SELECT value FROM meta WHERE key = 'format'").get()?.value;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new HoldfastError('HF_LOG_DAMAGED', { reason }, { cause: error });
+    throw unusable(dataDir, error);
   }
   if (found !== String(LOG_FORMAT)) {
     throw new HoldfastError('HF_LOG_FORMAT', { dir: dataDir, found: String(found), known: LOG_FORMAT });
   }
+}
+
+/** SQLite's codes for a file that is none of its own, or torn. */
+const DAMAGED = new Set([11, 26]);
+
+function unusable(dataDir: string, error: unknown): HoldfastError {
+  const reason = error instanceof Error ? error.message : String(error);
+  const damaged = DAMAGED.has(((error as { errcode?: number }).errcode ?? 0) & 0xff);
+  if (damaged) return new HoldfastError('HF_LOG_DAMAGED', { reason }, { cause: error });
+  return new HoldfastError('HF_LOG_FOLDER', { dir: dataDir, reason }, { cause: error });
 }

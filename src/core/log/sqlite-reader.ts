@@ -181,8 +181,10 @@ export function parseRecord(seq: number, body: string): LogRecord {
 function isRecordShaped(value: unknown): value is LogRecord {
   const record = value as Partial<LogRecord> | null;
   return (
-    typeof record?.seq === 'number' &&
-    typeof record.actor === 'string' &&
+    Number.isSafeInteger(record?.seq) &&
+    Number.isSafeInteger(record?.at) &&
+    typeof record?.actor === 'string' &&
+    typeof record.correlation === 'string' &&
     typeof record.event?.type === 'string' &&
     record.to?.value !== undefined &&
     Array.isArray(record.effects)

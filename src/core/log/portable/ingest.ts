@@ -94,7 +94,12 @@ async function fill(
           const reason = 'its hash does not fit what stands before it';
           throw new HoldfastError('HF_LOG_CORRUPT', { seq, reason });
         }
-        insertRecord.run(seq, actor, correlation, body, hash);
+        try {
+          insertRecord.run(seq, actor, correlation, body, hash);
+        } catch (error) {
+          const reason = error instanceof Error ? error.message : String(error); // a full disk, say
+          throw new HoldfastError('HF_LOG_WRITE', { reason }, { cause: error });
+        }
         newest = { seq, hash };
         records += 1;
         break;
