@@ -27,4 +27,5 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   say(`${sent.record ? 'decided' : 'waits'} ${by}`);
   void sent.durable().then(() => say(`durable ${by}`));
 });
+process.stdin.on('close', () => process.exit()); // whoever drove it is gone
 say('ready');

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import type { Format, Terminal } from '../plugin/command.ts';
+import type { Terminal } from '../plugin/command.ts';
 
 export type { Colour, Format, Terminal } from '../plugin/command.ts';
 

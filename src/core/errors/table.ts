@@ -207,6 +207,11 @@ export const errorTable = {
     'There is no event log in {dir}.',
     'Name the right folder with --data-dir, or start Holdfast there once.',
   ),
+  HF_LOG_FOLDER: entry(
+    500,
+    'The data folder {dir} cannot be used: {reason}.',
+    'Make it writable for this user, mount its disk writable, or name another with --data-dir.',
+  ),
   HF_LOG_FORMAT: entry(
     500,
     'The log in {dir} has format {found}, this runtime reads {known}.',
@@ -221,6 +226,11 @@ export const errorTable = {
     503,
     'The log cannot be written: {reason}.',
     'Free space on, or remount, the disk of the data folder; Holdfast goes on by itself.',
+  ),
+  HF_LOG_WAITING: entry(
+    503,
+    'The log cannot be written ({reason}), so this request is not decided yet; it may be carried out later.',
+    'Read the state again before you repeat it; Holdfast goes on by itself when the log can be written.',
   ),
   HF_LOG_CLOSED: entry(503, 'The log is closed.', 'The runtime is stopping; try again when it is back.'),
   HF_LOG_DAMAGED: entry(

@@ -67,6 +67,11 @@ export class Exchanges {
     return open !== undefined;
   }
 
+  /** Ends every wait: none of the decisions can be known now. */
+  failAll(error: unknown): void {
+    for (const open of [...this.#open.values()]) open.fail(error);
+  }
+
   /** Ends a wait with an error: the decision will not be made. */
   fail(correlation: string, error: unknown): void {
     this.#open.get(correlation)?.fail(error);

@@ -53,6 +53,10 @@ export class PluginHost {
     this.#builtin = options.builtinEffects ?? BUILTIN_EFFECTS;
     const deadlineMs = options.deadlineMs ?? DEADLINE_MS;
     const configured = new Map(plugins.map((plugin) => [plugin.definition, plugin]));
+    const twice = plugins.find((plugin) => configured.get(plugin.definition) !== plugin)?.definition.name;
+    if (twice !== undefined) {
+      throw new HoldfastError('HF_PLUGIN_CONFLICT', { what: `Plugin ${twice}`, first: twice, second: twice });
+    }
     this.#runs = startOrder([...configured.keys()]).map((definition) => {
       const { options } = configured.get(definition) as ConfiguredPlugin;
       return new PluginRun({ definition, options }, this.#container, this.#clock, deadlineMs);

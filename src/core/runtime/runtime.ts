@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { Bus } from '../../bus/index.ts';
 import { ActorSystem, EffectDispatcher, recover } from '../actors/index.ts';
 import { type Clock, systemClock } from '../clock.ts';
-import type { HoldfastError } from '../errors/index.ts';
+import { HoldfastError } from '../errors/index.ts';
 import { Exchanges } from '../http/exchanges.ts';
 import { newCorrelation } from '../ids.ts';
 import { lockDataDir, SqliteLog, SqliteReader } from '../log/index.ts';
@@ -152,6 +152,9 @@ export class Runtime {
     const resume = dispatcher.leftOpen(actors.list());
     const checkpoints = new Checkpoints(log, actors, bus, checkpointEvery);
     observeLog(log, bus, metrics, logger);
+    log.onFrozen((reason) => {
+      if (reason !== undefined) exchanges.failAll(new HoldfastError('HF_LOG_WAITING', { reason }));
+    });
     observeActors(actors, metrics);
     observeBus(bus, metrics, logger);
     metrics.start();

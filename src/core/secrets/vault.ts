@@ -6,6 +6,7 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { HoldfastError } from '../errors/index.ts';
 import type { Fingerprint } from '../ids.ts';
@@ -89,6 +90,12 @@ export class Vault {
  */
 export function openVault(dataDir: string): Vault {
   const folder = join(dataDir, 'secrets');
+  const sealed = ['log.db', 'router.db'].find((file) => existsSync(join(dataDir, file)));
+  for (const key of ['fingerprint-key', 'sealing-key']) {
+    if (sealed === undefined || existsSync(join(folder, key))) continue;
+    const reason = `it is gone, and ${sealed} holds what was sealed with it`;
+    throw new HoldfastError('HF_CONFIG_SECRET_INVALID', { file: join(folder, key), reason });
+  }
   return new Vault({
     fingerprint: readOrCreateKey(join(folder, 'fingerprint-key')),
     sealing: readOrCreateKey(join(folder, 'sealing-key')),

@@ -11,6 +11,7 @@ import { checkpointSaved } from '../../core/runtime/checkpoints.ts';
 import { readTokenFile } from '../../core/secrets/index.ts';
 import { version } from '../../core/version.ts';
 import { type LifecycleContext, lifecycle } from '../../machines/lifecycle.ts';
+import { describeLifecycle } from './describe.ts';
 import { HOST, healthRoutes } from './routes.ts';
 
 const { type, key } = parseActorRef(HOST);
@@ -33,7 +34,7 @@ export const consolePlugin = definePlugin({
   env: { HOLDFAST_CONSOLE_PORT: 'port' },
 
   register(context, { port, host, allowedHosts, tokenFile }) {
-    context.actor(defineActor({ type, machine: lifecycle, version: 1 }));
+    context.actor(defineActor({ type, machine: lifecycle, version: 1, describe: describeLifecycle }));
 
     context.route(
       defineRoute(checkpointSaved, type, ({ payload }) => [

@@ -1,3 +1,4 @@
+import type { LogReader } from '../../log/event-log.ts';
 import type { SqliteReader } from '../../log/sqlite-reader.ts';
 import type { CommandContext, CommandDefinition } from '../../plugin/command.ts';
 import { selectionFlags, selectionOf, wholeNumber, wordsOfPlugins } from '../log-view/flags.ts';
@@ -69,6 +70,14 @@ async function listLines(
     return;
   }
   const { lines, more } = await newestLines(log, selection, limit, { all, describe, signal });
+  if (lines.length === 0) note(terminal.paintError('dim', nothingFits(log)));
   if (more) note(terminal.paintError('dim', `(older records are left out; --limit 0 shows all)`));
   for (const line of layout.lines(lines)) print(line);
+}
+
+/** Silence would read as "nothing happened". */
+function nothingFits(log: LogReader): string {
+  return log.lastSeq() === 0
+    ? '(the log is empty)'
+    : `(no record fits; the log holds ${log.lastSeq()}, \`holdfast log list --all\` shows which actors and types there are)`;
 }
