@@ -159,7 +159,10 @@ test('[R32] errors show code, what, mend and a stack, and their causes', (t) => 
     { cause: new Error('psk=abc') },
   );
   const shown = redact(error) as Record<string, any>;
-  t.like(shown, { code: 'HF_ROUTER_UNREACHABLE', what: 'The router API gave no usable answer: token=[redacted]' });
+  t.like(shown, {
+    code: 'HF_ROUTER_UNREACHABLE',
+    what: 'The router API gave no usable answer: token=[redacted]',
+  });
   t.true(shown.mend.includes('HOLDFAST_ROUTER_URL'));
   t.regex(shown.stack, /redact\.test\.ts/);
   t.is(shown.cause.message, 'psk=[redacted]');
