@@ -89,3 +89,28 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
   for (const key of Object.keys(b)) if (b[key] !== undefined && a[key] === undefined) return false;
   return true;
 }
+
+/**
+ * A copy of a value as JSON will keep it: what a machine decides on live is then what replay will read.
+ *
+ * @param path names the value in the error
+ * @throws HF_EVENT_INVALID it holds something that is not plain data: a Date, NaN, a bigint, a function
+ */
+export function toPlain(value: unknown, path: string): Json {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
+  if (typeof value === 'number' && Number.isFinite(value)) return Object.is(value, -0) ? 0 : value;
+  if (Array.isArray(value)) return value.map((item, index) => toPlain(item ?? null, `${path}[${index}]`));
+  if (isObject(value) && isPlain(value)) {
+    const copy: Record<string, Json> = {};
+    for (const [key, item] of Object.entries(value)) {
+      if (item !== undefined) copy[key] = toPlain(item, `${path}.${key}`);
+    }
+    return copy;
+  }
+  throw new HoldfastError('HF_EVENT_INVALID', { path, reason: `it holds a ${kindOf(value)}` });
+}
+
+function kindOf(value: unknown): string {
+  if (typeof value === 'number') return String(value);
+  return typeof value === 'object' ? (value?.constructor?.name ?? 'strange object') : typeof value;
+}

@@ -179,14 +179,16 @@ export class EffectDispatcher implements EffectRunner {
       signal: AbortSignal.any([deadline.signal, this.#stop.signal]),
       recovered: asked.recovered,
     };
+    const stopped = () => late.reject(context.signal.reason);
     try {
       const handler = registration.handler as EffectHandler;
-      context.signal.addEventListener('abort', () => late.reject(context.signal.reason), { once: true });
+      context.signal.addEventListener('abort', stopped, { once: true });
       context.signal.throwIfAborted();
       const result = await Promise.race([handler(asked.request.params, context), late.promise]);
       // `() => list.push(x)` returns a number by accident of syntax: that is no outcome.
       return isObject(result) ? (result as EffectOutcome) : undefined;
     } finally {
+      context.signal.removeEventListener('abort', stopped); // the stop signal outlives every effect
       cancel();
     }
   }

@@ -13,6 +13,8 @@ import {
 export interface OpenTimer {
   readonly id: string;
   readonly at: number;
+  /** When it was armed, epoch milliseconds. */
+  readonly armedAt: number;
   /** The story that armed it. */
   readonly correlation: string;
 }
@@ -52,7 +54,7 @@ export interface ActorState {
  */
 export function applyRecord(state: ActorState | undefined, record: LogRecord): ActorState {
   const next: ActorState =
-    state && record.event.type !== INIT
+    state && !(record.event.type === INIT && record.from === undefined)
       ? state
       : {
           ref: record.actor,
@@ -96,7 +98,7 @@ function closeOutcome(state: ActorState, outcome: string): void {
 function openEffect(state: ActorState, effect: EffectRequest, id: string, record: LogRecord): void {
   if (effect.type === TIMER_START) {
     const { timer, at } = effect.params as unknown as TimerStart;
-    state.timers[timer] = { id, at, correlation: record.correlation };
+    state.timers[timer] = { id, at, armedAt: record.at, correlation: record.correlation };
   } else if (effect.type === TIMER_CANCEL) {
     delete state.timers[(effect.params as { timer: string }).timer];
   } else {

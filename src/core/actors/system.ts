@@ -2,10 +2,11 @@ import type { AnyMachineSnapshot } from 'xstate';
 import type { Clock } from '../clock.ts';
 import { HoldfastError } from '../errors/index.ts';
 import { newCorrelation, parseActorRef } from '../ids.ts';
+import { toPlain } from '../json.ts';
 import type { Blobs, EventLog } from '../log/event-log.ts';
 import { INIT, type LogEvent, type LogRecord, type StateValue } from '../log/record.ts';
 import { type Decision, decide, decideInit } from './decide.ts';
-import type { ActorDefinition } from './definition.ts';
+import type { ActorDefinition, Durability } from './definition.ts';
 import { MachineStepper } from './machine-step.ts';
 import type { Recovered } from './recover.ts';
 import { type ActorState, applyRecord } from './state.ts';
@@ -66,6 +67,8 @@ export class ActorSystem {
   readonly #clock: Clock;
   readonly #types = new Map<string, Type>();
   readonly #actors = new Map<string, Live>();
+  /** Actors whose plugin is not there in this run. */
+  readonly #carried = new Map<string, ActorState>();
   readonly #dirty = new Set<string>();
   readonly #blobHolders = new Set<string>();
   readonly #mailbox: Waiting[] = [];
@@ -106,14 +109,20 @@ export class ActorSystem {
   }
 
   /**
-   * Takes over what the log says of the actors. Actors of types that nobody registers any more are left alone.
+   * Takes over what the log says of the actors. Actors of types that nobody registers just now
+   * are carried along: their states and bodies are saved with the others, for when their plugin is back.
    *
    * @throws HF_MACHINE_VERSION an actor was recorded by another version and its definition has no upcaster
    */
   restore({ states, savedSeq }: Recovered): void {
     for (const state of states.values()) {
       const type = this.#types.get(parseActorRef(state.ref).type);
-      if (!type) continue;
+      if (state.seq > savedSeq) this.#dirty.add(state.ref);
+      if (JSON.stringify(state).includes('"fp_')) this.#blobHolders.add(state.ref);
+      if (!type) {
+        this.#carried.set(state.ref, state);
+        continue;
+      }
       const { version, upcast } = type.definition;
       if (state.version !== version && !upcast) {
         throw new HoldfastError('HF_MACHINE_VERSION', {
@@ -123,8 +132,6 @@ export class ActorSystem {
         });
       }
       this.#actors.set(state.ref, { ...type, state });
-      if (state.seq > savedSeq) this.#dirty.add(state.ref);
-      if (JSON.stringify(state).includes('"fp_')) this.#blobHolders.add(state.ref);
     }
   }
 
@@ -133,6 +140,7 @@ export class ActorSystem {
    * started first.
    *
    * @throws HF_ACTOR_UNKNOWN nobody registers the type
+   * @throws HF_EVENT_INVALID the event is not plain data, or is called `init`
    * @throws HF_ACTOR_OVERLOADED too many events wait for the log already
    */
   send(
@@ -141,8 +149,9 @@ export class ActorSystem {
     meta: SendMeta = {},
   ): Sent {
     this.#type(ref);
+    const plain = recordable(event);
     if (this.accepting() && this.#mailbox.length === 0) {
-      const record = this.#deliver(ref, event as LogEvent, meta);
+      const record = this.#deliver(ref, plain, meta);
       return { record, durable: () => this.#whenDurable(record) };
     }
     // An outcome is never refused: its effect would stay open until the next start.
@@ -150,7 +159,7 @@ export class ActorSystem {
       throw new HoldfastError('HF_ACTOR_OVERLOADED', { limit: MAILBOX_LIMIT });
     }
     const decided = new Promise<LogRecord>((resolve, reject) => {
-      this.#mailbox.push({ ref, event: event as LogEvent, meta, decided: resolve, refused: reject });
+      this.#mailbox.push({ ref, event: plain, meta, decided: resolve, refused: reject });
     });
     decided.catch(() => {}); // whoever asks for durable() hears of it
     return { record: undefined, durable: () => decided.then((record) => this.#whenDurable(record)) };
@@ -178,7 +187,7 @@ export class ActorSystem {
 
   /** The states that changed since the last call, for a snapshot. */
   takeDirty(): ActorState[] {
-    const states = [...this.#dirty].flatMap((ref) => this.#actors.get(ref)?.state ?? []);
+    const states = [...this.#dirty].flatMap((ref) => this.#known(ref) ?? []);
     this.#dirty.clear();
     return states;
   }
@@ -190,7 +199,11 @@ export class ActorSystem {
 
   /** The actors that stored bodies belong to; their states name those that are still needed. */
   blobHolders(): Readonly<ActorState>[] {
-    return [...this.#blobHolders].flatMap((ref) => this.#actors.get(ref)?.state ?? []);
+    return [...this.#blobHolders].flatMap((ref) => this.#known(ref) ?? []);
+  }
+
+  #known(ref: string): ActorState | undefined {
+    return this.#actors.get(ref)?.state ?? this.#carried.get(ref);
   }
 
   #type(ref: string): Type {
@@ -252,7 +265,7 @@ export class ActorSystem {
 
   #append({ definition }: Type, decided: LogRecord, blobs?: Blobs): LogRecord {
     const { durability = 'sync' } = definition;
-    const how = typeof durability === 'function' ? durability(decided) : durability;
+    const how = typeof durability === 'function' ? careful(durability, decided) : durability;
     const record: LogRecord = how === 'batched' ? { ...decided, batched: true } : decided;
     this.#log.append(record, { durability: how, blobs });
     this.#dirty.add(record.actor);
@@ -288,5 +301,24 @@ export class ActorSystem {
   #now(): number {
     this.#lastAt = Math.max(this.#lastAt, this.#clock.now());
     return this.#lastAt;
+  }
+}
+
+/** The event as the log will keep it, refused before anything has changed. */
+function recordable(event: { readonly type: string }): LogEvent {
+  const plain = toPlain(event, 'event') as LogEvent;
+  if (typeof plain.type === 'string' && plain.type !== '' && plain.type !== INIT) return plain;
+  throw new HoldfastError('HF_EVENT_INVALID', {
+    path: 'event.type',
+    reason: `it is ${String(plain.type) || 'empty'}`,
+  });
+}
+
+/** A durability that cannot be told is the safe one: the record's seq is taken already. */
+function careful(durability: (record: LogRecord) => Durability, record: LogRecord): Durability {
+  try {
+    return durability(record);
+  } catch {
+    return 'sync';
   }
 }

@@ -20,10 +20,13 @@ export class Timers {
   /** Wakes the actor at `timer.at`, or at once when that has passed. */
   arm(actor: string, id: EffectId, { timer, at }: TimerStart, correlation: string): void {
     // Effects run after their record is durable: by now the machine may have left the state that wanted the timer.
-    if (this.#actors.snapshot(actor)?.timers[timer]?.id !== id) return;
+    const armed = this.#actors.snapshot(actor)?.timers[timer];
+    if (armed?.id !== id) return;
     const key = `${actor} ${timer}`;
     this.#armed.get(key)?.disarm();
-    const disarm = this.#clock.after(at - this.#clock.now(), () => {
+    // A clock that was set back must not stretch the wait beyond what was asked for.
+    const waitMs = Math.min(at - this.#clock.now(), at - armed.armedAt);
+    const disarm = this.#clock.after(waitMs, () => {
       this.#armed.delete(key);
       this.#actors.send(actor, { type: timer }, { correlation, cause: seqOfEffect(id), outcome: id });
     });

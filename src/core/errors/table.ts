@@ -170,6 +170,11 @@ export const errorTable = {
     'More than {limit} events wait for the log.',
     'Wait and try again; `holdfast status` says what the log waits for.',
   ),
+  HF_EVENT_INVALID: entry(
+    500,
+    '{path} cannot be recorded: {reason}.',
+    'Send plain data (strings, finite numbers, booleans, arrays, objects) under a type other than init.',
+  ),
   HF_MACHINE_CONTEXT: entry(
     500,
     'A machine put something into {path} that is not plain data (null, a function, a date).',

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { HoldfastError } from '../errors/index.ts';
@@ -33,6 +33,7 @@ export function lockDataDir(dataDir: string): () => void {
     }
     throw new HoldfastError('HF_LOG_LOCKED', { dir: dataDir, pid: holder(dataDir) }, { cause: error });
   }
+  writeFileSync(join(dataDir, 'lock.pid'), `${process.pid}\n`, { mode: 0o600 });
   const held = db;
   return () => held.close();
 }
@@ -64,7 +65,7 @@ function lockFile(dataDir: string): string {
 
 function holder(dataDir: string): number | string {
   try {
-    return Number(JSON.parse(readFileSync(runtimeFile(dataDir), 'utf8')).pid);
+    return Number(readFileSync(join(dataDir, 'lock.pid'), 'utf8'));
   } catch {
     return 'unknown';
   }

@@ -46,12 +46,11 @@ export function openForWriting(dataDir: string): DatabaseSync {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   let db: DatabaseSync;
   try {
-    db = new DatabaseSync(logFile(dataDir));
+    db = new DatabaseSync(logFile(dataDir), { timeout: 5_000 });
     db.exec(`
       PRAGMA journal_mode = WAL;
       PRAGMA synchronous = FULL;
       PRAGMA journal_size_limit = 67108864;
-      PRAGMA busy_timeout = 5000;
     `);
     logTables(db);
   } catch (error) {

@@ -106,6 +106,17 @@ export class PluginHost {
     return declared.filter(({ owner }) => names.has(owner));
   }
 
+  /**
+   * Marks a plugin whose surface cannot be built or opened; the rest run without it.
+   *
+   * @throws the error itself when the plugin must not fail
+   */
+  surfaceFailed(plugin: string, error: unknown): void {
+    const run = this.#runs.find(({ name }) => name === plugin);
+    if (!run || run.onFailure === 'abort') throw error;
+    this.#log(run, run.fail('start', error), 'plugin.failed');
+  }
+
   /** What every plugin is doing, in start order. */
   status(): readonly PluginStatus[] {
     return this.#runs.map(({ status }) => status);

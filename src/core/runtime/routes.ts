@@ -9,8 +9,12 @@ import type { Owned, RuntimeServices } from '../plugin/index.ts';
  */
 export function connectRoutes(
   routes: readonly Owned<Route>[],
-  { bus, actors, exchanges, log }: RuntimeServices,
+  { bus, actors, exchanges, log, logger, metrics }: RuntimeServices,
 ): void {
+  const dropped = metrics.counter('events_dropped_total', {
+    help: 'Events that found the mailbox full.',
+    labels: ['topic'],
+  });
   for (const { topic, to, map, owner } of routes) {
     bus.subscribe(topic, `route of ${owner}`, (envelope: Envelope) => {
       const { correlation, cause, blobs } = envelope;
@@ -25,6 +29,11 @@ export function connectRoutes(
         } catch (error) {
           exchanges.fail(correlation, error);
           if (!isCoded(error, 'HF_ACTOR_OVERLOADED')) throw error;
+          dropped.inc({ topic: topic.name });
+          logger.error(
+            { code: error.code, topic: topic.name, actor: actorRef(to, key), correlation },
+            'event.dropped',
+          );
         }
       }
     });

@@ -39,6 +39,8 @@ export interface RuntimeOptions {
 
 /** How long running requests and effects may take at a stop, milliseconds. */
 const DRAIN_MS = 5_000;
+/** Longer than any step of a stop takes when nothing is wrong, plugins' own deadlines included. */
+const STEP_MS = 30_000;
 
 /**
  * Builds a runtime from its plugins; nothing runs before `start` (DESIGN: one flow).
@@ -164,7 +166,8 @@ export class Runtime {
     this.#services = services;
     connectRoutes(this.registrations.routes, services);
     this.#undo.push(
-      () => checkpoints.save(),
+      // A log that cannot be written would keep the stop waiting; the next start folds the records instead.
+      () => (log.status().state === 'open' ? checkpoints.save() : undefined),
       async () => {
         this.#stopErrors = await this.#host.stop(this.#reason);
       },
@@ -176,6 +179,7 @@ export class Runtime {
       this.#host.started(this.registrations.surfaces),
       this.#host.started(this.registrations.controls),
       services,
+      (plugin, error) => this.#host.surfaceFailed(plugin, error),
     );
     this.#undo.push(() => this.#surfaces?.close(DRAIN_MS));
     await this.#surfaces.listen();
@@ -188,12 +192,26 @@ export class Runtime {
     this.#reason = reason;
     for (const undo of this.#undo.toReversed()) {
       try {
-        await undo();
+        await this.#inTime(undo);
       } catch (error) {
         this.#options.logger.error({ error }, 'runtime.stop_failed');
       }
     }
     return this.#stopErrors;
+  }
+
+  /** One step of a stop: what hangs is left behind, so that the others still happen. */
+  async #inTime(undo: () => unknown): Promise<void> {
+    const late = Promise.withResolvers<void>();
+    const timer = setTimeout(() => {
+      this.#options.logger.error({ ms: STEP_MS }, 'runtime.stop_step_hangs');
+      late.resolve();
+    }, STEP_MS);
+    try {
+      await Promise.race([undo(), late.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 }
 

@@ -4,23 +4,31 @@ import type { ControlRegistration, Owned, RuntimeServices, SurfaceRegistration }
 
 /** The HTTP listeners of one runtime. */
 export class Surfaces {
-  readonly #surfaces: readonly Surface[];
+  readonly #surfaces: { readonly owner: string; readonly surface: Surface }[] = [];
+  readonly #failed: (plugin: string, error: unknown) => void;
   readonly #control: Surface | undefined;
   readonly #logger: Logger;
   readonly #urls: Record<string, { url: string }> = {};
 
+  /** @param failed hears of a surface that cannot be had, and throws when its plugin must not fail */
   constructor(
     registrations: readonly Owned<SurfaceRegistration>[],
     controls: readonly Owned<ControlRegistration>[],
     { logger, metrics, dataDir }: RuntimeServices,
+    failed: (plugin: string, error: unknown) => void,
   ) {
+    this.#failed = failed;
     this.#logger = logger;
     this.#control = controlOf(controls, dataDir, { logger, metrics });
-    this.#surfaces = registrations.map(({ options, build }) => {
-      const surface = createSurface(options, { logger, metrics });
-      build(surface.http);
-      return surface;
-    });
+    for (const { options, build, owner } of registrations) {
+      try {
+        const surface = createSurface(options, { logger, metrics });
+        build(surface.http);
+        this.#surfaces.push({ owner, surface });
+      } catch (error) {
+        failed(owner, error);
+      }
+    }
   }
 
   /** Where each listens, by name. */
@@ -28,9 +36,15 @@ export class Surfaces {
     return this.#urls;
   }
 
-  /** @throws HF_HTTP_LISTEN, HF_HTTP_TOKEN_REQUIRED */
+  /** @throws HF_HTTP_LISTEN, HF_HTTP_TOKEN_REQUIRED of a plugin that must not fail */
   async listen(): Promise<void> {
-    for (const surface of this.#surfaces) this.#urls[surface.name] = await surface.listen();
+    for (const { owner, surface } of this.#surfaces) {
+      try {
+        this.#urls[surface.name] = await surface.listen();
+      } catch (error) {
+        this.#failed(owner, error);
+      }
+    }
     try {
       await this.#control?.listen();
     } catch (error) {
@@ -41,7 +55,8 @@ export class Surfaces {
 
   /** Answers what is under way, takes nothing new. @param deadlineMs after which connections are cut, milliseconds */
   async close(deadlineMs: number): Promise<void> {
-    const all = this.#control ? [...this.#surfaces, this.#control] : this.#surfaces;
+    const all = this.#surfaces.map(({ surface }) => surface);
+    if (this.#control) all.push(this.#control);
     await Promise.all(all.map((surface) => surface.close(deadlineMs)));
   }
 }

@@ -1,6 +1,7 @@
 import test from 'ava';
 import type { EffectRegistration } from '../../../src/core/actors/index.ts';
 import { HoldfastError } from '../../../src/core/errors/index.ts';
+import { asEpochMs } from '../../../src/core/ids.ts';
 import type { LogRecord } from '../../../src/core/log/index.ts';
 import { openBench } from '../../support/actors.ts';
 import { door } from '../../support/door.ts';
@@ -241,5 +242,77 @@ test("[C2] a batched actor's effects run as soon as the record is queued, and th
     marked.map((record) => record.event.type),
     ['KNOCK'],
   );
+  await bench.close();
+});
+
+for (const [name, event] of Object.entries({
+  'a bigint': { type: 'KNOCK', n: 1n },
+  'a Date': { type: 'KNOCK', at: new Date(0) },
+  'a number that is none': { type: 'KNOCK', n: Number.NaN },
+  'the reserved type init': { type: 'init' },
+})) {
+  test(`[C3] an event with ${name} is refused before anything changes`, async (t) => {
+    const bench = openBench(tempDir(t), [door]);
+    t.throws(() => bench.actors.send('test.door/front', event), { code: 'HF_EVENT_INVALID' });
+    t.is(bench.actors.send('test.door/front', { type: 'KNOCK' }).record?.seq, 2);
+    await bench.close();
+  });
+}
+
+test('[C2] an outcome that cannot be recorded is a failed effect, and the log goes on', async (t) => {
+  const bench = openBench(
+    tempDir(t),
+    [door],
+    effects({ 'bell.ring': () => ({ type: 'RANG', n: 1n }) as never }),
+  );
+  bench.actors.send('test.door/front', { type: 'KNOCK' });
+  await bench.settled();
+  t.like((await bench.records()).at(-1), { event: { type: 'effect.failed', code: 'HF_EVENT_INVALID' } });
+  await bench.close();
+});
+
+test('[C5] a plugin that is absent for one run finds its actors and their bodies again', async (t) => {
+  const dir = tempDir(t);
+  const key = `fp_${'a'.repeat(32)}`;
+  const first = openBench(dir, [door]);
+  first.actors.send(
+    'test.door/front',
+    { type: 'OPEN', by: key },
+    { blobs: new Map([[key, Buffer.from('body')]]) },
+  );
+  await first.settled();
+  await first.close(); // as after a crash: nothing was saved
+
+  const second = openBench(dir, [{ ...door, type: 'test.gate' }]);
+  second.actors.send('test.gate/only', { type: 'KNOCK' });
+  await second.settled();
+  const seq = second.log.lastSeq();
+  const keep = new Set(
+    second.actors.blobHolders().flatMap((state) => JSON.stringify(state).match(/fp_[0-9a-f]{32}/g) ?? []),
+  );
+  const states = second.actors
+    .takeDirty()
+    .map((state) => ({ actor: state.ref, seq, body: JSON.stringify(state) }));
+  await second.log.saveSnapshots(states, keep);
+  await second.close();
+
+  const third = openBench(dir, [door]);
+  t.like(third.actors.snapshot('test.door/front'), { context: { opened: 1, by: key } });
+  t.is(Buffer.from(third.log.blob(key) ?? '').toString(), 'body');
+  await third.close();
+});
+
+test('[C3] a clock that is set back does not stretch a timer', async (t) => {
+  const clock = new VirtualClock(10_000_000);
+  let backMs = 0;
+  const shifted = { now: () => asEpochMs(clock.now() - backMs), after: clock.after.bind(clock) };
+  const bench = openBench(tempDir(t), [door], [], shifted);
+  bench.actors.send('test.door/front', { type: 'KNOCK' });
+  await bench.settled();
+  backMs = 3_600_000;
+  bench.actors.send('test.door/front', { type: 'OPEN', by: 'ann' });
+  await bench.settled();
+  await clock.advance(1_000);
+  t.is(bench.actors.snapshot('test.door/front')?.value, 'closed');
   await bench.close();
 });

@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   unlinkSync,
@@ -202,4 +203,12 @@ test('[R32] of many processes that start at once, all use the same keys', async 
   t.is(new Set(fingerprints).size, 1);
   t.is(fingerprints[0], openVault(dir).fingerprint('x'));
   t.deepEqual(readdirSync(join(dir, 'secrets')).sort(), ['fingerprint-key', 'sealing-key']);
+});
+
+test('[R32] keys are not made anew beside what only the lost ones open', (t) => {
+  const dir = tempDir(t);
+  openVault(dir);
+  writeFileSync(join(dir, 'log.db'), '');
+  rmSync(join(dir, 'secrets', 'sealing-key'));
+  t.throws(() => openVault(dir), { code: 'HF_CONFIG_SECRET_INVALID', message: /sealing-key.*gone.*log\.db/ });
 });

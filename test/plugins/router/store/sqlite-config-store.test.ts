@@ -63,10 +63,11 @@ test.serial(
 
 test.serial('[R2] a store that another release wrote is refused by name', async (t) => {
   const dataDir = tempDir(t);
+  const vault = openVault(dataDir);
   const db = new DatabaseSync(join(dataDir, 'router.db'));
   db.exec('PRAGMA user_version = 9');
   db.close();
-  await t.throwsAsync(SqliteConfigStore.open({ dataDir, vault: openVault(dataDir), historyLimit: 5 }), {
+  await t.throwsAsync(SqliteConfigStore.open({ dataDir, vault, historyLimit: 5 }), {
     message: /HF_ROUTER_STORE.*format 9, this release knows 1/,
   });
 });
