@@ -1,5 +1,5 @@
 import type { AnyMachineSnapshot } from 'xstate';
-import { diffContext } from '../json.ts';
+import { diffContext, toPlain } from '../json.ts';
 import {
   type EffectRequest,
   INIT,
@@ -99,7 +99,9 @@ function recordedEffects(
     } else if (effect.type === TIMER_CANCEL) {
       if (open.delete(params.timer)) recorded.push(effect);
     } else {
-      recorded.push(effect);
+      recorded.push(
+        effect.params === undefined ? effect : { ...effect, params: toPlain(effect.params, effect.type) },
+      );
     }
   }
   return recorded;

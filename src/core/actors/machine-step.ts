@@ -1,6 +1,6 @@
 import { type AnyMachineSnapshot, type AnyStateMachine, createActor } from 'xstate';
 import { HoldfastError } from '../errors/index.ts';
-import { type Json, toPlain } from '../json.ts';
+import type { Json } from '../json.ts';
 import {
   type EffectRequest,
   type LogEvent,
@@ -103,9 +103,7 @@ export class MachineStepper {
       throw new HoldfastError('HF_MACHINE_IMPURE', { machine: this.machine.id, what: action.type });
     } else {
       this.#effects.push(
-        params === undefined
-          ? { type: action.type }
-          : { type: action.type, params: toPlain(params, action.type) },
+        params === undefined ? { type: action.type } : { type: action.type, params: params as Json },
       );
     }
   }
