@@ -163,3 +163,23 @@ test('[R31] nothing in a config can act on the terminal that shows a difference'
   t.is(text.length, 2);
   t.notRegex(text.join(''), /[\p{Cc}\p{Cf}]/u);
 });
+
+for (const [assignment, place] of [
+  ['interface.vlan.eth1.44.ipv4=10.77.41.1/24', /interface\.vlan has no eth1; it has eth1\.10, /],
+  ['interfaces.vlan.eth1.40.ipv4=10.77.41.1/24', /has no interfaces; it has .*interface/],
+  ['foo=1', /has no foo/],
+] as const) {
+  test(`[R31] --set ${assignment} is refused: a slip must not store what nobody reads, or a device that is not there`, (t) => {
+    t.throws(() => setPath(exampleConfig(), assignment, 'router apply'), {
+      code: 'HF_CLI_USAGE',
+      message: place,
+    });
+  });
+}
+
+test('[R31] --set may begin a section for an interface that is there', (t) => {
+  const changed = setPath(exampleConfig(), 'dhcp6.eth1.40.type=stateless', 'router apply') as Config;
+  t.deepEqual((changed as unknown as { dhcp6: Record<string, unknown> }).dhcp6['eth1.40'], {
+    type: 'stateless',
+  });
+});

@@ -16,6 +16,7 @@ export function setPath(config: NetworkConfig, assignment: string, command: stri
   const equals = assignment.indexOf('=');
   if (equals < 1) usage(`--set takes path=value, not ${assignment}.`, command);
   const path = pathIn(config, assignment.slice(0, equals), command);
+  if (!assignment.startsWith('/')) refuseInvented(config, path, command);
   const changed = put(config, path, parsed(assignment.slice(equals + 1)), command) as NetworkConfig;
   const before = new Set(leavesOf(config).map(({ path, value }) => JSON.stringify([path, value])));
   for (const leaf of leavesOf(changed)) {
@@ -23,6 +24,23 @@ export function setPath(config: NetworkConfig, assignment: string, command: stri
       usage(`${path.join('.')} is a secret: an argument list is no place for it, use --edit.`, command);
   }
   return changed;
+}
+
+/**
+ * A slip of the finger must not store a section that nobody reads, or a device that does not exist: what is above the
+ * last key is there already, or is a section for an interface that is. A JSON pointer means what it says.
+ */
+function refuseInvented(config: NetworkConfig, path: readonly string[], command: string): void {
+  const interfaces = new Set(interfacesOf(config).map(({ name }) => name));
+  path.forEach((key, depth) => {
+    const above = path.slice(0, depth);
+    const isLast = depth === path.length - 1 && depth > 0;
+    const isSection = depth > 0 && above[0] !== 'interface' && interfaces.has(key);
+    if (isLast || isSection || has(config, [...above, key])) return;
+    const place = above.length === 0 ? 'The active config' : above.join('.');
+    const there = Object.keys((above.reduce<unknown>(childOf, config) ?? {}) as object).slice(0, 12);
+    usage(`${place} has no ${key}; it has ${there.join(', ')}.`, command);
+  });
 }
 
 /** @throws HF_CLI_USAGE nothing is there */
