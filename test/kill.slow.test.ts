@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
+import { loadConfig } from '../src/core/config/index.ts';
 import { SqliteReader } from '../src/core/log/index.ts';
+import { PluginHost } from '../src/core/plugin/index.ts';
 import { verifyLog } from '../src/core/replay/index.ts';
-import { configTransaction } from '../src/machines/config-transaction.ts';
-import { lifecycle } from '../src/machines/lifecycle.ts';
-import { reconciler } from '../src/machines/reconciler.ts';
 import { active, startInstance, writeConfig } from './support/instance.ts';
 import { killRounds, stuckTimers } from './support/kill-rounds.ts';
 import { tempDir } from './support/temp.ts';
@@ -33,14 +32,8 @@ test('[C5,R9] killed at 50 random instants under load: no acknowledged write los
 
   const reader = new SqliteReader(dir);
   t.teardown(() => reader.close());
-  const machines = {
-    'router.config': configTransaction,
-    'router.reconciler': reconciler,
-    'runtime.lifecycle': lifecycle,
-  };
-  const definitions = new Map(
-    Object.entries(machines).map(([type, machine]) => [type, { type, machine, version: 1 }]),
-  );
+  const { plugins } = await loadConfig({ file: config, env: {} });
+  const definitions = new Map(new PluginHost(plugins).register().actors.map((actor) => [actor.type, actor]));
   const { divergence, unchecked } = verifyLog(reader, definitions);
   t.is(divergence, undefined);
   t.is(unchecked, 0);
