@@ -1,4 +1,4 @@
-import type { ErrorEntry } from './table.ts';
+import type { ErrorEntry } from './entry.ts';
 
 /**
  * The page `docs/errors.md`, generated from the table: one section for each area, one entry for each code, in the
@@ -15,7 +15,7 @@ export function errorsPage(table: Readonly<Record<string, ErrorEntry>>): string 
   const names = [...areas.keys()].sort();
   return [
     '# Errors\n',
-    'Generated from `src/core/errors/table.ts` by `npm run docs`. Words in {braces} are filled in when the error',
+    'Generated from `src/core/errors/table/` by `npm run docs`. Words in {braces} are filled in when the error',
     'is met; the status is that of an HTTP request which ends with it.\n',
     names.map((name) => `[${name}](#${name})`).join(' · '),
     ...names.flatMap((name) => [`\n## ${name}`, ...(areas.get(name) ?? [])]),

@@ -64,7 +64,10 @@ test.serial(
 
     const { runtime } = await started(t, dir);
     const list = await holdfast(t, dir, 'log', 'list', '--actor', 'lifecycle').ended;
-    t.regex(list.out, new RegExp(`process\\s+${first.runtime.child.pid}[\\s\\S]*process\\s+${runtime.child.pid}`));
+    t.regex(
+      list.out,
+      new RegExp(`process\\s+${first.runtime.child.pid}[\\s\\S]*process\\s+${runtime.child.pid}`),
+    );
     const now = await holdfast(t, dir, 'status').ended;
     t.is(now.code, 0);
     t.regex(now.out, new RegExp(`last stop +killed.*pid ${first.runtime.child.pid}`));

@@ -1,0 +1,28 @@
+import { type ErrorEntry, entry } from '../entry.ts';
+
+/** Of the command line. */
+export const cliErrors = {
+  // Command line
+  HF_CLI_USAGE: entry(400, '{reason}', 'See `holdfast {command} --help`.'),
+  HF_CLI_COMMAND: entry(400, '{reason}', 'See `holdfast --help` for the commands.'),
+  HF_CLI_DATA_DIR: entry(
+    500,
+    'The data folder {dir} cannot be made: {reason}.',
+    'Name a folder that can be made with --data-dir, or mend the rights of the one above it.',
+  ),
+  HF_REPLAY_CHANGE: entry(
+    400,
+    'The change cannot be tried: {reason}.',
+    'See `holdfast replay what-if --help`; `holdfast log show <seq>` has the event as it was recorded.',
+  ),
+  HF_REPLAY_MACHINES: entry(
+    500,
+    'A replay needs the machines that made the log, and there is no configuration at {file} that names their plugins.',
+    'Run it where plugins.config.ts lies, or name the file with --config FILE.',
+  ),
+  HF_REPLAY_DIVERGED: entry(
+    500,
+    'Replay diverged at record {seq} of {actor}.',
+    'Compare the machine with the one that wrote the log; the report above names expected and got.',
+  ),
+} as const satisfies Record<string, ErrorEntry>;
