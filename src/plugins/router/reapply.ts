@@ -79,7 +79,11 @@ export function planReapply(
     if (instance.plugin === 'interface') touched.add(instance.name);
   };
   for (const instance of removed) if (instance.plugin === 'interface') touched.add(instance.name);
-  for (const instance of to.values()) if (all || !same(from.get(instance.path), instance)) choose(instance);
+  // One that keeps the name of a removed one is made anew: they were one device to the kernel.
+  for (const instance of to.values()) {
+    const isTaken = instance.plugin === 'interface' && touched.has(instance.name);
+    if (all || isTaken || !same(from.get(instance.path), instance)) choose(instance);
+  }
   for (let grown = true; grown; ) {
     grown = false;
     for (const instance of to.values()) {

@@ -2,11 +2,14 @@ import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import type { NetworkConfig } from '../../core/adapters/router.ts';
 import { HoldfastError } from '../../core/errors/index.ts';
+import { isObject } from '../../core/json.ts';
 import { maskText } from '../../core/logging/index.ts';
+import { isConfigurable, isDeviceName } from './generated/names.ts';
 import { staticRouteIn } from './static-routes.ts';
 
 /** Deeper than any config; a document that is nested without end must not end in a stack overflow. */
 const DEEPEST = 64;
+const LONGEST_PATH = 200;
 
 type Context = z.core.$RefinementCtx;
 
@@ -63,12 +66,44 @@ const networkInterface = z
     path: ['ipv6PassthroughFrom'],
   });
 
-const interfaceName = z.string().regex(/^[^\s/]+$/, 'an interface name has no spaces and no slash');
+/** A VLAN is made of its parent and its number: without them there is nothing that the kernel could be told. */
+const vlan = networkInterface.safeExtend({
+  vid: z.int('a VLAN needs its number').min(1).max(4094),
+  intf: z.string('a VLAN needs the device that it stands on').min(1),
+});
+
+const DEVICE_NAME = 'a device has a name of at most 15 letters, digits, dots, dashes and underscores';
+
+/**
+ * Checked before all else: names that a generated file or the kernel could not take, and one name in two maps, which
+ * would be one device that two instances are made of and that goes with either.
+ */
+const interfaces = z
+  .unknown()
+  .superRefine((value: unknown, context: Context) => {
+    const kinds = new Map<string, string>();
+    for (const [kind, entries] of Object.entries(isObject(value) ? value : {})) {
+      for (const name of Object.keys(isObject(entries) ? entries : {})) {
+        const other = kinds.get(name);
+        const message = isConfigurable(name)
+          ? other !== undefined && `there is an interface of that name in ${other}, too`
+          : DEVICE_NAME;
+        if (message) context.addIssue({ code: 'custom', message, path: [kind, name] });
+        kinds.set(name, `interface.${kind}`);
+      }
+    }
+  })
+  .pipe(z.looseObject({ vlan: map(vlan) }).catchall(z.record(z.string(), networkInterface)));
 
 const networkConfig = z.looseObject({
-  interface: z.record(z.string(), z.record(interfaceName, networkInterface)),
+  interface: interfaces,
   routing: map(z.looseObject({ default: anyObject.optional() })),
-  dns: map(z.looseObject({ nameservers: ipList, dns6Servers: ipv6List })),
+  dns: z
+    .record(
+      z.string().refine(isDeviceName, DEVICE_NAME),
+      z.looseObject({ nameservers: ipList, dns6Servers: ipv6List }),
+    )
+    .optional(),
   dhcp: map(
     z.looseObject({
       gateway: ipv4,
@@ -104,6 +139,8 @@ function nestedDeeper(value: unknown, left: number): boolean {
   return left === 0 || Object.values(value).some((item) => nestedDeeper(item, left - 1));
 }
 
+/** The path holds keys as they were posted. */
 function refuse(path: string, reason: string): never {
-  throw new HoldfastError('HF_ROUTER_CONFIG_INVALID', { path: path || 'the top', reason });
+  const shown = maskText(path.slice(0, LONGEST_PATH)).replace(/[^\x20-\x7e]/g, '?');
+  throw new HoldfastError('HF_ROUTER_CONFIG_INVALID', { path: shown || 'the top', reason });
 }

@@ -5,3 +5,8 @@ const DEVICE_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$/;
 export function isDeviceName(name: string): boolean {
   return DEVICE_NAME.test(name);
 }
+
+/** Whether it names a device that may be configured: the loopback is nobody's. */
+export function isConfigurable(name: string): boolean {
+  return isDeviceName(name) && name !== 'lo';
+}

@@ -64,7 +64,7 @@ export type Undo = () => Promise<void>;
 /** How the router changes the box's network. */
 export interface KernelDriver {
   /**
-   * Runs the steps in order, all or none.
+   * Runs the steps in order, all or none. Removing what was never made is no failure: it is not there.
    *
    * @throws KernelRefusal a step failed; the kernel is as it was before. After any other error that is not known
    */

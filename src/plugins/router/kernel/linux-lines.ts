@@ -1,6 +1,6 @@
 /** Lines for `ip -batch`. Whatever comes from a config or the kernel is checked before it becomes a word of one. */
 import ipaddr from 'ipaddr.js';
-import { isDeviceName } from '../generated/names.ts';
+import { isConfigurable } from '../generated/names.ts';
 import { KernelRefusal, type KernelStep } from './driver.ts';
 import { type LinuxRoute, OWN_PROTOCOL } from './linux-snapshot.ts';
 
@@ -32,8 +32,7 @@ export function checkStep(step: KernelStep): void {
 
 /** @returns the name @throws KernelRefusal */
 export function nameWord(name: string): string {
-  if (!isDeviceName(name) || name === 'lo')
-    throw new KernelRefusal(`"${shown(name)}" is no device to configure`);
+  if (!isConfigurable(name)) throw new KernelRefusal(`"${shown(name)}" is no device to configure`);
   return name;
 }
 

@@ -1,4 +1,4 @@
-import { isDeviceName } from '../generated/names.ts';
+import { isConfigurable } from '../generated/names.ts';
 import { IpBatch, type IpOptions } from './linux-batch.ts';
 import { cidrWord, nameWord, routeLine } from './linux-lines.ts';
 import { type LinuxLink, readSnapshot, type Snapshot } from './linux-snapshot.ts';
@@ -16,7 +16,7 @@ export async function restore(
   touched: ReadonlySet<string>,
 ): Promise<void> {
   const batch = new IpBatch({ ...options, force: true }, AbortSignal.timeout(DEADLINE_MS));
-  const names = [...touched].filter((name) => isDeviceName(name) && name !== 'lo');
+  const names = [...touched].filter(isConfigurable);
   const now = await readSnapshot(batch);
   for (const name of names)
     if (!before.links.has(name) && now.links.has(name)) batch.run(`link del dev ${name}`);

@@ -1,3 +1,4 @@
+import { isConfigurable } from '../generated/names.ts';
 import type { InterfaceState, KernelDriver, KernelStep, Undo } from './driver.ts';
 import { IpBatch, type IpOptions } from './linux-batch.ts';
 import { checkStep } from './linux-lines.ts';
@@ -21,7 +22,9 @@ export class LinuxKernel implements KernelDriver {
     this.#options = options;
   }
 
-  async apply(steps: readonly KernelStep[], signal: AbortSignal): Promise<Undo> {
+  async apply(wanted: readonly KernelStep[], signal: AbortSignal): Promise<Undo> {
+    // A device with such a name was never made here: there is nothing to remove, and nothing to refuse.
+    const steps = wanted.filter(({ step, intf }) => step !== 'removeLink' || isConfigurable(intf));
     for (const step of steps) checkStep(step);
     if (steps.length === 0) return async () => {};
     const touched = new Set(steps.flatMap((step) => [step.intf, ...('lower' in step ? step.lower : [])]));

@@ -92,7 +92,8 @@ function applyIpv6Settings(
 }
 
 function changeRoutingTables(draft: Draft, { intf, defaultRoute }: Step<'changeRoutingTables'>): void {
-  const device = known(draft, intf);
+  const device = draft.get(intf);
+  if (!device) return; // nothing leads through a device that is not there
   const routes = device.routes.filter(({ origin }) => origin !== 'router');
   const own = { origin: 'router', devices: [intf], destination: 'default' };
   if (device.up && defaultRoute) {

@@ -155,3 +155,36 @@ test('[R7] an apply that is aborted leaves the kernel as it was', async (t) => {
   await t.throwsAsync(kernel.apply(steps, AbortSignal.abort(new Error('stopping'))), { message: 'stopping' });
   t.deepEqual(await kernel.state('eth1.10'), before);
 });
+
+test('[R7] a name in two maps, and a VLAN of nothing, which a store may hold, can be removed', async (t) => {
+  const { kernel, config } = await example();
+  const doubled = structuredClone(config);
+  doubled.interface.vlan.eth1 = {};
+  doubled.interface.vlan['no-parent-and-a-long-name'] = {};
+  doubled.interface.phy['a b'] = {};
+  await apply(kernel, doubled, config);
+  await apply(kernel, config, doubled);
+  t.true((await kernel.state('eth1'))?.up);
+  t.is((await kernel.state('eth1.10'))?.ip6[0], ULA);
+  const renamed = structuredClone(config);
+  renamed.interface.vlan['eth1.10'].meta.uuid = 'other';
+  await t.notThrowsAsync(apply(kernel, renamed, config), 'what comes after it applies');
+});
+
+test('[R7] a default policy through a device that is gone can be mended', async (t) => {
+  const { kernel, config } = await example();
+  const dangling = structuredClone(config);
+  dangling.interface.phy.eth3.meta.type = 'wan';
+  dangling.interface.bridge.br0.intf = ['eth2'];
+  dangling.routing.global.default.viaIntf = 'gone';
+  await apply(kernel, dangling, config);
+  await apply(kernel, config, dangling);
+  t.true((await kernel.state('eth0'))?.routes.some(({ destination }) => destination === 'default'));
+});
+
+test('[R7] nobody refuses to remove what was never made', async (t) => {
+  const { kernel } = await example();
+  const names = ['eth9.9', 'lo', 'no name at all', 'a-name-that-is-far-too-long'];
+  const steps = names.map((intf) => ({ step: 'removeLink', intf }) as const);
+  await t.notThrowsAsync(kernel.apply(steps, never));
+});
