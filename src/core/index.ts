@@ -11,6 +11,7 @@ export {
   type EffectHandler,
   type EffectOptions,
   type EffectOutcome,
+  type MachineState,
 } from './actors/index.ts';
 export { type AlertRaised, alertRaised } from './adapters/alerts.ts';
 export {

@@ -1,9 +1,15 @@
 import type { AnyStateMachine } from 'xstate';
-import type { Json } from '../json.ts';
-import type { LogEvent, LogRecord } from '../log/record.ts';
+import type { Json, JsonObject } from '../json.ts';
+import type { LogEvent, LogRecord, StateValue } from '../log/record.ts';
 
 /** How soon a transition's record must be durable before its effects run (C2). */
 export type Durability = 'sync' | 'batched';
+
+/** Where a machine stands and what it knows. */
+export interface MachineState {
+  readonly value: StateValue;
+  readonly context: JsonObject;
+}
 
 /** Everything the actor system needs to know of a type of actor. The whole contract. */
 export interface ActorDefinition {
@@ -17,7 +23,14 @@ export interface ActorDefinition {
   readonly durability?: Durability | ((record: LogRecord) => Durability);
   /** Input of an actor that is first met by its key; it is recorded with the `init` event. */
   readonly input?: (key: string) => Json;
-  /** Turns an event recorded under an older version into today's shape. */
+  /**
+   * Takes the state that an older version left when the log was last written; undefined refuses a version that is not
+   * known. Pure. The runtime calls it once an actor, at the start, and records what it gives.
+   */
+  readonly migrate?: (state: MachineState, fromVersion: number) => MachineState | undefined;
+  /** The machines of older versions, by version: replay compares what they recorded with what they decide. */
+  readonly earlier?: Readonly<Record<number, AnyStateMachine>>;
+  /** An event that an older version recorded in today's shape: `replay what-if` asks today's machine about it. */
   readonly upcast?: (event: LogEvent, fromVersion: number) => LogEvent;
   /**
    * One of its records in an operator's words, for `holdfast log`: some 40 characters, e.g. `lacks fd00::1/64, adds

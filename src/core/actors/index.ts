@@ -2,7 +2,13 @@
  * The actor system: pure machines as addressed actors, one record a transition, effects when the record is
  * durable. Imported by plugins for its contracts and by the runtime for the rest; knows no plugin.
  */
-export { type ActorDefinition, type Durability, defineActor, effectTypes } from './definition.ts';
+export {
+  type ActorDefinition,
+  type Durability,
+  defineActor,
+  effectTypes,
+  type MachineState,
+} from './definition.ts';
 export {
   EFFECT_DONE,
   EFFECT_FAILED,

@@ -4,12 +4,13 @@ import { HoldfastError } from '../errors/index.ts';
 import { newCorrelation, parseActorRef } from '../ids.ts';
 import { toPlain } from '../json.ts';
 import type { Blobs, EventLog } from '../log/event-log.ts';
-import { INIT, type LogEvent, type LogRecord, type StateValue } from '../log/record.ts';
+import { INIT, type LogEvent, type LogRecord, MIGRATE, type StateValue } from '../log/record.ts';
 import { type Decision, decide, decideInit } from './decide.ts';
-import type { ActorDefinition, Durability } from './definition.ts';
+import type { Durability } from './definition.ts';
 import { MachineStepper } from './machine-step.ts';
 import type { Recovered } from './recover.ts';
 import { type ActorState, applyRecord } from './state.ts';
+import { decideMigration, type Registered } from './versions.ts';
 
 /** Where an event comes from. */
 export interface SendMeta {
@@ -40,7 +41,7 @@ export interface EffectRunner {
 const MAILBOX_LIMIT = 10_000;
 
 interface Type {
-  readonly definition: ActorDefinition;
+  readonly definition: Registered;
   readonly stepper: MachineStepper;
 }
 
@@ -99,7 +100,7 @@ export class ActorSystem {
   }
 
   /** Makes a type of actor known, before any actor is restored or sent to. */
-  register(definition: ActorDefinition): void {
+  register(definition: Registered): void {
     this.#types.set(definition.type, { definition, stepper: new MachineStepper(definition.machine) });
   }
 
@@ -112,9 +113,12 @@ export class ActorSystem {
    * Takes over what the log says of the actors. Actors of types that nobody registers just now
    * are carried along: their states and bodies are saved with the others, for when their plugin is back.
    *
-   * @throws HF_MACHINE_VERSION an actor was recorded by another version and its definition has no upcaster
+   * Actors that an older version of their machine left are migrated, each by a record of its own.
+   *
+   * @throws HF_MACHINE_VERSION an actor was recorded by a version that its definition does not take
    */
   restore({ states, savedSeq }: Recovered): void {
+    const migrations: (() => void)[] = [];
     for (const state of states.values()) {
       const type = this.#types.get(parseActorRef(state.ref).type);
       if (state.seq > savedSeq) this.#dirty.add(state.ref);
@@ -123,16 +127,26 @@ export class ActorSystem {
         this.#carried.set(state.ref, state);
         continue;
       }
-      const { version, upcast } = type.definition;
-      if (state.version !== version && !upcast) {
-        throw new HoldfastError('HF_MACHINE_VERSION', {
-          actor: state.ref,
-          recorded: state.version,
-          current: version,
-        });
-      }
-      this.#actors.set(state.ref, { ...type, state });
+      const live: Live = { ...type, state };
+      this.#actors.set(state.ref, live);
+      if (state.version !== type.definition.version) migrations.push(this.#migration(live));
     }
+    // Only when all are possible: a start that is refused leaves the log as it was.
+    for (const migrate of migrations) migrate();
+  }
+
+  #migration(live: Live): () => void {
+    const { stepper, definition, state } = live;
+    const at = this.#now();
+    const { decision, snapshot } = decideMigration(stepper, definition, state, at);
+    return () => {
+      const event = { type: MIGRATE, fromVersion: state.version };
+      const story = { correlation: newCorrelation() };
+      const record = this.#record(live, state.ref, event, decision, at, story, state.value);
+      applyRecord(state, record);
+      live.snapshot = snapshot;
+      this.#append(live, record);
+    };
   }
 
   /**
@@ -140,7 +154,7 @@ export class ActorSystem {
    * started first.
    *
    * @throws HF_ACTOR_UNKNOWN nobody registers the type
-   * @throws HF_EVENT_INVALID the event is not plain data, or is called `init`
+   * @throws HF_EVENT_INVALID the event is not plain data, or is called `init` or `migrate`
    * @throws HF_ACTOR_OVERLOADED too many events wait for the log already
    */
   send(
@@ -307,7 +321,8 @@ export class ActorSystem {
 /** The event as the log will keep it, refused before anything has changed. */
 function recordable(event: { readonly type: string }): LogEvent {
   const plain = toPlain(event, 'event') as LogEvent;
-  if (typeof plain.type === 'string' && plain.type !== '' && plain.type !== INIT) return plain;
+  const { type } = plain;
+  if (typeof type === 'string' && type !== '' && type !== INIT && type !== MIGRATE) return plain;
   throw new HoldfastError('HF_EVENT_INVALID', {
     path: 'event.type',
     reason: `it is ${String(plain.type) || 'empty'}`,

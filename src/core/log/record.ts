@@ -91,6 +91,9 @@ export const logRecordSchema = z.strictObject({
 /** The event type of an actor's first record. */
 export const INIT = 'init';
 
+/** The event type by which an actor of an older machine version came into this one; its `fromVersion` says which. */
+export const MIGRATE = 'migrate';
+
 /** The effects that the actor system itself carries out: durable timers. */
 export const TIMER_START = 'timer.start';
 export const TIMER_CANCEL = 'timer.cancel';

@@ -3,9 +3,10 @@ import { type Decision, decide, decideInit } from '../actors/decide.ts';
 import type { ActorDefinition } from '../actors/definition.ts';
 import { MachineStepper } from '../actors/machine-step.ts';
 import { type ActorState, applyRecord } from '../actors/state.ts';
+import { decideMigration, machineOf } from '../actors/versions.ts';
 import { parseActorRef } from '../ids.ts';
 import { jsonEqual } from '../json.ts';
-import { INIT, type LogRecord } from '../log/record.ts';
+import { INIT, type LogRecord, MIGRATE } from '../log/record.ts';
 
 /** Where a replay first decided otherwise than the log says. */
 export interface Divergence {
@@ -17,31 +18,42 @@ export interface Divergence {
   readonly hint: string;
 }
 
+/** Records that nothing here can decide again; they are carried along. */
+export interface NotCompared {
+  readonly type: string;
+  /** Of the machine that made them. */
+  readonly version: number;
+  /** The version registered here; absent when nobody registers the type. */
+  readonly current?: number;
+  readonly records: number;
+}
+
 export interface ReplayReport {
   readonly records: number;
   readonly actors: number;
-  /** Records of actors whose type nobody registers; they are carried along unchecked. */
-  readonly unchecked: number;
+  /** Records of actor types that nobody registers, and of versions whose machine is not kept under `earlier`. */
+  readonly notCompared: readonly NotCompared[];
   readonly divergence?: Divergence;
 }
 
 interface Replayed {
-  readonly stepper: MachineStepper;
-  readonly definition: ActorDefinition;
-  state: ActorState;
-  snapshot: AnyMachineSnapshot;
+  readonly state: ActorState;
+  /** XState's snapshot after the newest record, where that was decided by `stepper`. */
+  stepper?: MachineStepper;
+  snapshot?: AnyMachineSnapshot;
 }
 
 /**
  * Runs recorded events through the machines again and compares every decision: states, contexts and effects, record
- * by record (C4). Feed it records in order, from an empty log or on top of the states of a snapshot.
+ * by record (C4), each by the machine of the version that made it. Feed it records in order, from an empty log or on
+ * top of the states of a snapshot.
  */
 export class Replay {
   readonly #definitions: ReadonlyMap<string, ActorDefinition>;
   readonly #steppers = new Map<AnyStateMachine, MachineStepper>();
   readonly #actors = new Map<string, Replayed>();
+  readonly #notCompared = new Map<string, NotCompared>();
   #records = 0;
-  #unchecked = 0;
   #divergence: Divergence | undefined;
 
   /**
@@ -50,13 +62,7 @@ export class Replay {
    */
   constructor(definitions: ReadonlyMap<string, ActorDefinition>, base: Iterable<ActorState> = []) {
     this.#definitions = definitions;
-    for (const state of base) {
-      const definition = definitions.get(parseActorRef(state.ref).type);
-      if (!definition) continue;
-      const stepper = this.#stepper(definition);
-      const snapshot = stepper.restore(state.value, state.context, state.done);
-      this.#actors.set(state.ref, { definition, stepper, state, snapshot });
-    }
+    for (const state of base) this.#actors.set(state.ref, { state });
   }
 
   /** @returns whether the record was decided as recorded; after the first divergence nothing more is compared */
@@ -64,15 +70,17 @@ export class Replay {
     if (this.#divergence) return false;
     this.#records += 1;
     const definition = this.#definitions.get(parseActorRef(record.actor).type);
-    if (!definition) {
-      this.#unchecked += 1;
+    const machine = definition && machineOf(definition, record.version);
+    // A migration is decided by the definition, and those of older ones are not kept.
+    const isOlder = record.event.type === MIGRATE && record.version !== definition?.version;
+    if (!machine || isOlder) {
+      this.#carry(record, definition);
       return true;
     }
-    const got = this.#decide(record, definition);
-    if (got && same(record, got)) return true;
+    const got = this.#decide(record, machine, definition);
+    if (sameDecision(record, got)) return true;
     const expected = decisionOf(record);
-    const decided = got ?? { to: { value: '(the actor does not exist)' }, effects: [] };
-    this.#divergence = { record, expected, got: decided, hint: hint(record, definition, expected, decided) };
+    this.#divergence = { record, expected, got, hint: hintOf(record, expected, got) };
     return false;
   }
 
@@ -80,49 +88,62 @@ export class Replay {
     return {
       records: this.#records,
       actors: this.#actors.size,
-      unchecked: this.#unchecked,
+      notCompared: [...this.#notCompared.values()],
       ...(this.#divergence && { divergence: this.#divergence }),
     };
   }
 
-  #decide(record: LogRecord, definition: ActorDefinition): Decision | undefined {
+  #carry(record: LogRecord, definition: ActorDefinition | undefined): void {
+    const { type } = parseActorRef(record.actor);
+    const { version } = record;
+    const key = `${type} ${version}`;
+    const records = (this.#notCompared.get(key)?.records ?? 0) + 1;
+    const current = definition && { current: definition.version };
+    this.#notCompared.set(key, { type, version, ...current, records });
     const actor = this.#actors.get(record.actor);
-    const event = this.#today(record, definition);
-    if (record.event.type === INIT && !actor) {
-      const stepper = this.#stepper(definition);
-      const { decision, snapshot } = decideInit(stepper, event, record.at);
-      this.#actors.set(record.actor, {
-        definition,
-        stepper,
-        snapshot,
-        state: applyRecord(undefined, record),
-      });
+    this.#actors.set(record.actor, { state: applyRecord(actor?.state, record) });
+  }
+
+  #decide(record: LogRecord, machine: AnyStateMachine, definition: ActorDefinition): Decision {
+    const { actor: ref, event, at, outcome } = record;
+    const stepper = this.#stepper(machine);
+    const actor = this.#actors.get(ref);
+    if (!actor) {
+      if (event.type !== INIT) return nowhere('the actor does not exist');
+      const { decision, snapshot } = decideInit(stepper, event, at);
+      this.#actors.set(ref, { stepper, snapshot, state: applyRecord(undefined, record) });
       return decision;
     }
-    if (!actor) return undefined;
-    const { decision, snapshot } = decide(
-      actor.stepper,
-      actor.state,
-      actor.snapshot,
-      event,
-      record.at,
-      record.outcome,
-    );
-    applyRecord(actor.state, record);
-    actor.snapshot = snapshot;
-    return decision;
+    const { state } = actor;
+    try {
+      const { decision, snapshot } =
+        event.type === MIGRATE
+          ? decideMigration(stepper, definition, state, at)
+          : decide(stepper, state, snapshotOf(actor, stepper), event, at, outcome);
+      applyRecord(state, record);
+      actor.stepper = stepper;
+      actor.snapshot = snapshot;
+      return decision;
+    } catch (error) {
+      return nowhere(error instanceof Error ? error.message : String(error));
+    }
   }
 
-  #today(record: LogRecord, definition: ActorDefinition): LogRecord['event'] {
-    if (record.version === definition.version || !definition.upcast) return record.event;
-    return definition.upcast(record.event, record.version);
-  }
-
-  #stepper({ machine }: ActorDefinition): MachineStepper {
+  #stepper(machine: AnyStateMachine): MachineStepper {
     const stepper = this.#steppers.get(machine) ?? new MachineStepper(machine);
     this.#steppers.set(machine, stepper);
     return stepper;
   }
+}
+
+/** What the actor's machine has in the place of its recorded state. @throws it has no such state */
+function snapshotOf({ stepper, snapshot, state }: Replayed, wanted: MachineStepper): AnyMachineSnapshot {
+  if (snapshot && stepper === wanted) return snapshot;
+  return wanted.restore(state.value, state.context, state.done);
+}
+
+function nowhere(failed: string): Decision {
+  return { to: { value: '(none)' }, failed, effects: [] };
 }
 
 /** The part of a record that its machine determined. */
@@ -137,24 +158,20 @@ export function decisionOf(record: LogRecord): Decision {
   };
 }
 
-function same(record: LogRecord, got: Decision): boolean {
+/** @returns whether two decisions are the same; of two that failed, whatever the machine threw */
+export function sameDecision(a: Decision, b: Decision): boolean {
   return (
-    record.ignored === got.ignored &&
-    record.stale === got.stale &&
-    (record.failed === undefined) === (got.failed === undefined) &&
-    jsonEqual(record.to, got.to) &&
-    jsonEqual(record.effects, got.effects)
+    a.ignored === b.ignored &&
+    a.stale === b.stale &&
+    (a.failed === undefined) === (b.failed === undefined) &&
+    jsonEqual(a.to, b.to) &&
+    jsonEqual(a.effects, b.effects)
   );
 }
 
-function hint(record: LogRecord, definition: ActorDefinition, expected: Decision, got: Decision): string {
-  if (record.version !== definition.version) {
-    return `the record was made by version ${record.version} of ${record.machine}, this is version ${definition.version}`;
-  }
+function hintOf({ event }: LogRecord, expected: Decision, got: Decision): string {
   if (got.failed) return `the machine throws now: ${got.failed}`;
-  if (got.ignored && !expected.ignored) {
-    return `the machine no longer reacts to ${record.event.type} in this state`;
-  }
+  if (got.ignored && !expected.ignored) return `the machine no longer reacts to ${event.type} in this state`;
   if (!jsonEqual(expected.to.value, got.to.value))
     return 'a guard or target of this transition decides differently';
   if (!jsonEqual(expected.effects, got.effects)) return 'the same transition asks for other effects';

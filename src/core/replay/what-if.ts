@@ -1,17 +1,18 @@
-import type { AnyMachineSnapshot } from 'xstate';
+import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 import { type Decision, decide, decideInit } from '../actors/decide.ts';
 import type { ActorDefinition } from '../actors/definition.ts';
 import { MachineStepper } from '../actors/machine-step.ts';
 import { recover } from '../actors/recover.ts';
 import { type ActorState, applyRecord } from '../actors/state.ts';
+import { decideMigration, eventOfToday, machineOf } from '../actors/versions.ts';
 import { HoldfastError } from '../errors/index.ts';
 import { parseActorRef } from '../ids.ts';
-import { type Json, jsonEqual } from '../json.ts';
+import { applyMergePatch, type Json, jsonEqual } from '../json.ts';
 import { readChained } from '../log/chained.ts';
-import { INIT, type LogEvent, type LogRecord, TIMER_CANCEL, TIMER_START } from '../log/record.ts';
+import { INIT, type LogEvent, type LogRecord, MIGRATE, TIMER_CANCEL, TIMER_START } from '../log/record.ts';
 import type { SqliteReader } from '../log/sqlite-reader.ts';
 import type { Change, Inserted } from './changes.ts';
-import { decisionOf } from './verify.ts';
+import { decisionOf, sameDecision } from './verify.ts';
 
 /** A decision that comes out otherwise. */
 export interface Difference {
@@ -62,9 +63,8 @@ const MOST_UNRECORDED = 10_000;
 const STEP = 2_000;
 
 interface Imagined {
-  readonly stepper: MachineStepper;
-  readonly definition: ActorDefinition;
-  state: ActorState;
+  stepper: MachineStepper;
+  readonly state: ActorState;
   snapshot: AnyMachineSnapshot;
 }
 
@@ -131,9 +131,11 @@ class World {
       this.#recorded.set(state.ref, structuredClone(state));
       const definition = definitions.get(parseActorRef(state.ref).type);
       if (!definition) continue;
-      const stepper = this.#stepper(definition);
+      const machine = machineOf(definition, state.version);
+      const stepper = this.#stepper(machine ?? definition.machine);
+      if (!machine) fold(state, decideMigration(stepper, definition, state, state.at).decision);
       const snapshot = stepper.restore(state.value, state.context, state.done);
-      this.#imagined.set(state.ref, { definition, stepper, state, snapshot });
+      this.#imagined.set(state.ref, { stepper, state, snapshot });
     }
   }
 
@@ -180,8 +182,10 @@ class World {
     const { seq, at, actor: ref } = record;
     const definition = this.#definitions.get(parseActorRef(ref).type);
     if (!definition) return;
-    const upcast = definition.upcast && record.version !== definition.version;
-    const event = upcast ? (definition.upcast?.(altered, record.version) ?? altered) : altered;
+    const machine = this.#imagined.get(ref)?.stepper.machine ?? machineOf(definition, record.version);
+    const isToday = machine === undefined || machine === definition.machine;
+    if (isToday && record.event.type === MIGRATE) return; // it is in today's machine already
+    const event = isToday ? eventOfToday(definition, altered, record.version) : altered;
     const reason = this.#doubt(record);
     if (reason !== undefined) {
       this.#doubtful.add(seq);
@@ -210,23 +214,21 @@ class World {
     const { ignored: _i, stale: _s, failed: _f, outcome: _o, ...kept } = record;
     const rest = { ...kept, ...(outcome !== undefined && { outcome }) };
     if (!known) {
-      const stepper = this.#stepper(definition);
+      const stepper = this.#stepper(machineOf(definition, record.version) ?? definition.machine);
       const isInit = event.type === INIT;
       const input = definition.input?.(parseActorRef(record.actor).key);
       const init: LogEvent = isInit ? event : { type: INIT, ...(input !== undefined && { input }) };
       const { decision, snapshot } = decideInit(stepper, init, record.at);
       const state = applyRecord(undefined, { ...rest, event: init, ...decision });
-      this.#imagined.set(record.actor, { definition, stepper, snapshot, state });
+      this.#imagined.set(record.actor, { stepper, snapshot, state });
       return isInit ? decision : this.#apply(record, event, outcome, definition);
     }
-    const { decision, snapshot } = decide(
-      known.stepper,
-      known.state,
-      known.snapshot,
-      event,
-      record.at,
-      outcome,
-    );
+    const isMigration = event.type === MIGRATE;
+    if (isMigration) known.stepper = this.#stepper(definition.machine);
+    const { stepper, state: before } = known;
+    const { decision, snapshot } = isMigration
+      ? decideMigration(stepper, definition, before, record.at)
+      : decide(stepper, before, known.snapshot, event, record.at, outcome);
     applyRecord(known.state, { ...rest, event: event.type === INIT ? { type: 'INIT' } : event, ...decision });
     known.snapshot = snapshot;
     return decision;
@@ -322,21 +324,17 @@ class World {
     else this.#more += 1;
   }
 
-  #stepper({ machine }: ActorDefinition): MachineStepper {
+  #stepper(machine: AnyStateMachine): MachineStepper {
     const stepper = this.#steppers.get(machine) ?? new MachineStepper(machine);
     this.#steppers.set(machine, stepper);
     return stepper;
   }
 }
 
-function sameDecision(a: Decision, b: Decision): boolean {
-  return (
-    a.ignored === b.ignored &&
-    a.stale === b.stale &&
-    (a.failed === undefined) === (b.failed === undefined) &&
-    jsonEqual(a.to, b.to) &&
-    jsonEqual(a.effects, b.effects)
-  );
+/** Takes a decision that no record holds into a state. */
+function fold(state: ActorState, { to }: Decision): void {
+  state.value = to.value;
+  if (to.context) state.context = applyMergePatch(state.context, to.context);
 }
 
 /** Effects that reach the world outside. */

@@ -20,6 +20,11 @@ export const cliErrors = {
     'A replay needs the machines that made the log, and there is no configuration at {file} that names their plugins.',
     'Run it where plugins.config.ts lies, or name the file with --config FILE.',
   ),
+  HF_REPLAY_NOT_COMPARED: entry(
+    500,
+    '{records} records were not compared, and --strict asks for all.',
+    'Keep the older machines under `earlier` in the actor definitions, name the plugins with --config, or verify with the release that wrote the log.',
+  ),
   HF_REPLAY_DIVERGED: entry(
     500,
     'Replay diverged at record {seq} of {actor}.',

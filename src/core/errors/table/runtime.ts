@@ -98,8 +98,8 @@ export const runtimeErrors = {
   ),
   HF_MACHINE_VERSION: entry(
     500,
-    'Actor {actor} was recorded with machine version {recorded}, this runtime has {current}.',
-    "Give the plugin's actor definition an upcaster for version {recorded}, or run the release that wrote the log.",
+    'Plugin {plugin} has version {current} of actor type {type}, and {actor} was left by version {recorded}: {reason}.',
+    'Give the actor definition a migrate that takes version {recorded}, or run the release that wrote the log.',
   ),
   HF_EFFECT_TIMEOUT: entry(
     504,
