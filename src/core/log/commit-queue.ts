@@ -1,5 +1,5 @@
-import type { Blobs, Snapshot } from './event-log.ts';
-import type { CommitRequest } from './protocol.ts';
+import type { Blobs } from './event-log.ts';
+import type { CommitRequest, Saved, SavingPart } from './protocol.ts';
 import type { LogRecord } from './record.ts';
 
 /** One transaction takes at most so many records: a commit stays short. */
@@ -12,8 +12,8 @@ export interface Batch {
   readonly request: CommitRequest;
   readonly lastSeq: number;
   readonly bytes: number;
-  /** Tells whoever waits for the snapshots in it. */
-  readonly saved: (() => void) | undefined;
+  /** Tells whoever waits for the saved states in it. */
+  readonly saving: QueuedPart | undefined;
 }
 
 interface QueuedRow {
@@ -23,18 +23,16 @@ interface QueuedRow {
   readonly blobs: Blobs | undefined;
 }
 
-interface QueuedSnapshots {
-  /** They go after this record. */
-  readonly seq: number;
-  readonly rows: readonly Snapshot[];
-  readonly keep: readonly string[];
-  readonly saved: () => void;
+interface QueuedPart extends PromiseWithResolvers<Saved | undefined> {
+  readonly part: SavingPart;
+  /** The newest record when it was queued: what is kept and what is dropped was told then. */
+  readonly after: number;
 }
 
 /** What waits for a commit, in order, with its size. Records are JSON from here on: they cannot change any more. */
 export class CommitQueue {
   #rows: QueuedRow[] = [];
-  #snapshots: QueuedSnapshots[] = [];
+  #saving: QueuedPart[] = [];
   #nextId = 1;
   #nextSeq: number;
   /** Bytes that are queued or on their way. */
@@ -45,7 +43,7 @@ export class CommitQueue {
   }
 
   get waiting(): boolean {
-    return this.#rows.length > 0 || this.#snapshots.length > 0;
+    return this.#rows.length > 0 || this.#saving.length > 0;
   }
 
   get full(): boolean {
@@ -64,42 +62,45 @@ export class CommitQueue {
     this.bytes += size(row);
   }
 
-  /** @returns resolves when they are durable */
-  pushSnapshots(seq: number, rows: readonly Snapshot[], keep: ReadonlySet<string>): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#snapshots.push({ seq, rows, keep: [...keep], saved: resolve });
-    return promise;
+  /**
+   * @param after the newest record queued
+   * @returns resolves when it is durable, the last part with what the checkpoint holds
+   */
+  pushSaving(part: SavingPart, after: number): Promise<Saved | undefined> {
+    const waiting = { part, after, ...Promise.withResolvers<Saved | undefined>() };
+    this.#saving.push(waiting);
+    return waiting.promise;
+  }
+
+  /** Gives up what waits to be saved; records are never given up. */
+  rejectSaving(error: unknown): void {
+    for (const { reject } of this.#saving.splice(0)) reject(error);
   }
 
   blob(key: string): Uint8Array | undefined {
     return this.#rows.findLast(({ blobs }) => blobs?.has(key))?.blobs?.get(key);
   }
 
-  /** The next transaction, or undefined when nothing waits. Snapshots end the transaction that they join. */
+  /** The next transaction, or undefined when nothing waits. A part of a checkpoint ends the transaction that it joins. */
   take(): Batch | undefined {
     if (!this.waiting) return undefined;
-    const due = this.#snapshots[0];
-    const room = due ? Math.min(due.seq - this.#nextSeq + 1, BATCH_RECORDS) : BATCH_RECORDS;
+    const due = this.#saving[0];
+    const room = due ? Math.min(due.after - this.#nextSeq + 1, BATCH_RECORDS) : BATCH_RECORDS;
     const rows = this.#rows.splice(0, room);
     const firstSeq = this.#nextSeq;
     this.#nextSeq += rows.length;
-    const snapshots = due && due.seq < this.#nextSeq ? this.#snapshots.shift() : undefined;
+    const saving = due && due.after < this.#nextSeq ? this.#saving.shift() : undefined;
     return {
       request: {
         id: this.#nextId++,
         firstSeq,
         rows: rows.flatMap(({ actor, correlation, body }) => [actor, correlation, body]),
         blobs: rows.flatMap(({ blobs }) => [...(blobs ?? [])]),
-        ...(snapshots && {
-          snapshots: {
-            rows: snapshots.rows.map(({ actor, seq, body }) => [actor, seq, body] as const),
-            keep: snapshots.keep,
-          },
-        }),
+        ...(saving && { saving: saving.part }),
       },
       lastSeq: this.#nextSeq - 1,
       bytes: rows.reduce((total, row) => total + size(row), 0),
-      saved: snapshots?.saved,
+      saving,
     };
   }
 }

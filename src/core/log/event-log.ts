@@ -44,15 +44,14 @@ export interface AppendOptions {
   readonly blobs?: Blobs | undefined;
 }
 
-/** A saved state of an actor: derived from the records up to `seq`, never needed to trust them. */
+/** A state of an actor to be saved: derived from the records, never needed to trust them. */
 export interface Snapshot {
   readonly actor: string;
-  readonly seq: number;
   /** The actor's state as JSON. */
   readonly body: string;
 }
 
-/** Tells that snapshots are durable; the digest covers their bodies, by actor in order. */
+/** Tells that states are durable; the digest covers them, by actor in order. */
 export interface SnapshotsSaved {
   readonly seq: number;
   readonly count: number;
@@ -89,12 +88,14 @@ export interface EventLog extends LogReader {
   /** A body stored beside a record, sealed as it was handed in. */
   blob(key: string): Uint8Array | undefined;
   /**
-   * Saves the states of actors as of the newest record, after the records queued before, and drops the blobs that
-   * nothing keeps.
+   * Saves the states of actors as of the newest record, in parts, so that neither this thread nor a commit is held
+   * up for long. Nothing counts as saved before all of it is durable. One at a time.
    *
-   * @param keep whether a stored blob is still needed
+   * @param states taken one after another while they are written: they must not change any more
+   * @param keep asked at the end which blobs are still needed; the others are dropped
+   * @throws HF_LOG_CLOSED
    */
-  saveSnapshots(snapshots: readonly Snapshot[], keep: ReadonlySet<string>): Promise<SnapshotsSaved>;
+  saveSnapshots(states: Iterable<Snapshot>, keep: () => Iterable<string>): Promise<SnapshotsSaved>;
   status(): LogStatus;
   /** Commits what is queued and lets go of the files. */
   close(): Promise<void>;

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { HoldfastError } from '../errors/index.ts';
 import { readChained } from './chained.ts';
 import { type LogRecord, logRecordSchema } from './record.ts';
@@ -81,9 +80,9 @@ function checksStates(reader: SqliteReader, { seq, actor, event }: LogRecord, fi
   if (event.type !== 'CHECKPOINT' || !actor.startsWith('runtime.lifecycle/')) return false;
   if (typeof event.seq !== 'number' || typeof event.digest !== 'string') return false;
   if (event.seq < first) return false; // an export begins with states of its own
-  const saved = reader.snapshotsAt(event.seq);
-  if (saved.length === 0) return false; // dropped, or not part of an export: they are derived
-  if (hash('sha256', saved.join('\n'), 'hex') === event.digest) return true;
+  const digest = reader.digestAt(event.seq);
+  if (digest === undefined) return false; // dropped, or not part of an export: they are derived
+  if (digest === event.digest) return true;
   const reason = `the states saved at record ${event.seq} are not what its digest says`;
   throw new HoldfastError('HF_LOG_CORRUPT', { seq, reason });
 }

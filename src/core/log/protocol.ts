@@ -5,12 +5,30 @@ export interface CommitRequest {
   /** Actor, correlation and body of each record, one after another: flat, because it is cloned between threads. */
   readonly rows: readonly string[];
   readonly blobs: readonly (readonly [key: string, body: Uint8Array])[];
-  readonly snapshots?: {
-    readonly rows: readonly (readonly [actor: string, seq: number, body: string])[];
-    readonly keep: readonly string[];
+  readonly saving?: SavingPart;
+}
+
+/** A part of a checkpoint: the saved states of some actors; with `finish` it becomes valid. */
+export interface SavingPart {
+  /** The record after which the actors were so. */
+  readonly seq: number;
+  /** Actor and state of each, one after another. */
+  readonly rows: readonly string[];
+  /** Stands in the last part alone. */
+  readonly finish?: {
+    /** The blobs that are still needed; absent: none is dropped. */
+    readonly keep?: readonly string[];
+    /** Save also the actors that have not changed, so that nothing older is needed. */
+    readonly full: boolean;
   };
 }
 
+/** What a finished checkpoint holds. */
+export interface Saved {
+  readonly count: number;
+  readonly digest: string;
+}
+
 export type CommitReply =
-  | { readonly id: number; readonly ok: true; readonly ms: number }
+  | { readonly id: number; readonly ok: true; readonly ms: number; readonly saved?: Saved }
   | { readonly id: number; readonly ok: false; readonly reason: string };

@@ -26,6 +26,15 @@ const TABLES = `
   CREATE TABLE IF NOT EXISTS snapshots (
     actor TEXT NOT NULL, seq INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (actor, seq)
   ) STRICT, WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS snapshots_seq ON snapshots (seq);
+`;
+
+/**
+ * Saved states count from the moment that their checkpoint stands here. A full one holds every actor; the others hold
+ * those that have changed since the one before.
+ */
+const CHECKPOINTS = `
+  CREATE TABLE checkpoints (seq INTEGER PRIMARY KEY, "full" INTEGER NOT NULL, digest TEXT NOT NULL) STRICT;
 `;
 
 /** The one statement that adds a record; the benchmark's baseline uses it too. */
@@ -60,9 +69,14 @@ export function openForWriting(dataDir: string): DatabaseSync {
   return db;
 }
 
-/** Makes the tables of a log where there are none. */
+export function hasTable(db: DatabaseSync, name: string): boolean {
+  return db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(name) !== undefined;
+}
+
+/** Makes the tables of a log where there are none. States saved without a checkpoint are derived: they are dropped. */
 export function logTables(db: DatabaseSync): void {
   db.exec(TABLES);
+  if (!hasTable(db, 'checkpoints')) db.exec(`DELETE FROM snapshots; ${CHECKPOINTS}`);
   db.prepare("INSERT OR IGNORE INTO meta (key, value) VALUES ('format', ?)").run(String(LOG_FORMAT));
 }
 

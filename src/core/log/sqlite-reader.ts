@@ -2,7 +2,8 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { HoldfastError } from '../errors/index.ts';
 import type { LogReader, ReadRange } from './event-log.ts';
 import { type LogRecord, logRecordSchema } from './record.ts';
-import { openForReading } from './schema.ts';
+import { digestOf, newestFull } from './saved-states.ts';
+import { hasTable, openForReading } from './schema.ts';
 
 const PAGE = 1_000;
 
@@ -21,6 +22,7 @@ export class SqliteReader implements LogReader {
   /** Whether records of some actors only are here: then gaps are no fault. */
   readonly partial: boolean;
   readonly #hasLinks: boolean;
+  readonly #hasCheckpoints: boolean;
 
   /**
    * @param source a data folder, or a database with the tables of a log, which is closed with the reader
@@ -29,7 +31,8 @@ export class SqliteReader implements LogReader {
   constructor(source: string | DatabaseSync) {
     this.#db = typeof source === 'string' ? openForReading(source) : source;
     this.partial = this.#db.prepare("SELECT 1 FROM meta WHERE key = 'partial'").get() !== undefined;
-    this.#hasLinks = this.#db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'links'").get() !== undefined;
+    this.#hasLinks = hasTable(this.#db, 'links');
+    this.#hasCheckpoints = hasTable(this.#db, 'checkpoints');
   }
 
   async *read(range: ReadRange = {}): AsyncIterable<LogRecord> {
@@ -111,25 +114,24 @@ export class SqliteReader implements LogReader {
 
   /** The newest seq, not after `upTo`, at which actors were saved; 0 when they never were. */
   snapshotSeq(upTo = Number.MAX_SAFE_INTEGER): number {
-    const row = this.#get('SELECT max(seq) AS seq FROM snapshots WHERE seq <= ?', upTo);
-    return (row?.seq as number | null) ?? 0;
+    if (!this.#hasCheckpoints) return 0;
+    return (this.#get('SELECT max(seq) AS seq FROM checkpoints WHERE seq <= ?', upTo)?.seq as number) ?? 0;
   }
 
-  /** The newest snapshot of each actor that is not after `upTo`, as saved. */
-  snapshots(upTo: number): string[] {
-    const newest = 'SELECT max(seq) AS seq, body FROM snapshots WHERE seq <= ? GROUP BY actor';
-    return this.#db
-      .prepare(newest)
-      .all(upTo)
-      .map((row) => row.body as string);
+  /** The state of every actor that was saved at a checkpoint, as saved. @param at from `snapshotSeq` */
+  snapshots(at: number): string[] {
+    if (!this.#hasCheckpoints) return [];
+    const newest = 'SELECT max(seq), body FROM snapshots WHERE seq BETWEEN ? AND ? GROUP BY actor';
+    return sound(() => this.#db.prepare(newest).all(newestFull(this.#db, at), at)).map(
+      (row) => row.body as string,
+    );
   }
 
-  /** The states saved at a seq, by actor in order, as saved. */
-  snapshotsAt(seq: number): string[] {
-    const rows = sound(() => this.#db.prepare('SELECT actor, body FROM snapshots WHERE seq = ?').all(seq));
-    return rows
-      .toSorted((a, b) => ((a.actor as string) < (b.actor as string) ? -1 : 1))
-      .map((row) => row.body as string);
+  /** The digest of the states that were saved at a seq, as they are now; undefined when they are not kept. */
+  digestAt(seq: number): string | undefined {
+    if (!this.#hasCheckpoints) return undefined;
+    const checkpoint = this.#get('SELECT "full" FROM checkpoints WHERE seq = ?', seq);
+    return checkpoint && sound(() => digestOf(this.#db, seq, checkpoint.full === 1).digest);
   }
 
   /** What SQLite's own check finds wrong with the file, indices included; undefined when it is sound. */

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { type Bus, defineTopic, type Topic } from '../../bus/index.ts';
-import type { ActorSystem } from '../actors/index.ts';
-import type { EventLog, SnapshotsSaved } from '../log/event-log.ts';
+import type { ActorState, ActorSystem } from '../actors/index.ts';
+import { isCoded } from '../errors/index.ts';
+import type { EventLog, Snapshot, SnapshotsSaved } from '../log/event-log.ts';
 
 /** Snapshots of actors were saved; the digest becomes a record, so that the chain covers them too. */
 export const checkpointSaved: Topic<SnapshotsSaved> = defineTopic(
@@ -32,7 +33,7 @@ export class Checkpoints {
     this.#everyRecords = everyRecords;
     this.#savedSeq = log.lastSeq();
     log.onDurable((seq) => {
-      if (seq - this.#savedSeq >= this.#everyRecords) void this.save();
+      if (seq - this.#savedSeq >= this.#everyRecords && !this.#saving) this.save().catch(unlessClosed);
     });
   }
 
@@ -45,15 +46,31 @@ export class Checkpoints {
   }
 
   async #save(): Promise<void> {
-    const snapshots = this.#actors.takeDirty().map((state) => {
-      return { actor: state.ref, seq: this.#log.lastSeq(), body: JSON.stringify(state) };
-    });
-    if (snapshots.length === 0) return;
-    const keep = new Set(
-      this.#actors.blobHolders().flatMap((state) => JSON.stringify(state).match(BLOB_KEY) ?? []),
-    );
-    const saved = await this.#log.saveSnapshots(snapshots, keep);
+    const changed = this.#actors.takeDirty().map(asItIsNow);
+    if (changed.length === 0) return;
+    const saved = await this.#log.saveSnapshots(asText(changed), () => this.#bodiesInUse());
     this.#savedSeq = saved.seq;
     this.#bus.publish(checkpointSaved, saved);
   }
+
+  #bodiesInUse(): Set<string> {
+    return new Set(
+      this.#actors.blobHolders().flatMap((state) => JSON.stringify(state).match(BLOB_KEY) ?? []),
+    );
+  }
+}
+
+/** A state is changed in place, what it holds is replaced: so much copying keeps it as it is. */
+function asItIsNow(state: Readonly<ActorState>): ActorState {
+  return { ...state, timers: { ...state.timers }, effects: { ...state.effects } };
+}
+
+/** Only when they are asked for: to make JSON of a hundred thousand at once would stall everything else. */
+function* asText(states: readonly ActorState[]): Generator<Snapshot> {
+  for (const state of states) yield { actor: state.ref, body: JSON.stringify(state) };
+}
+
+/** What was not saved at a stop is folded at the next start. */
+function unlessClosed(error: unknown): void {
+  if (!isCoded(error, 'HF_LOG_CLOSED')) throw error;
 }

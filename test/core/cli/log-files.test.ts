@@ -91,7 +91,7 @@ const tampering: Readonly<Record<string, [sql: string, seq: number]>> = {
   ],
   'a column': [`UPDATE records SET actor = 'test.door/side' WHERE seq = 3`, 3],
   'a tail behind saved states': [
-    `INSERT INTO snapshots VALUES ('test.door/front', 10, '{}'); DELETE FROM records WHERE seq > 8`,
+    `INSERT INTO checkpoints VALUES (10, 0, ''); DELETE FROM records WHERE seq > 8`,
     9,
   ],
 };

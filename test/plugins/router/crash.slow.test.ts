@@ -26,7 +26,7 @@ function killedAt(t: ExecutionContext, log: string, seq: number, store: string):
   execFileSync('sh', ['-c', `rm -f ${dir}/router.db* && cp ${store}/router.db* ${dir}/`]);
   const db = new DatabaseSync(join(dir, 'log.db'));
   db.prepare('DELETE FROM records WHERE seq > ?').run(seq);
-  db.prepare('DELETE FROM snapshots WHERE seq > ?').run(seq);
+  for (const table of ['snapshots', 'checkpoints']) db.prepare(`DELETE FROM ${table} WHERE seq > ?`).run(seq);
   db.close();
   return dir;
 }

@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { HoldfastError } from '../../errors/index.ts';
 import { chainHash } from '../chain.ts';
+import { digestOf } from '../saved-states.ts';
 import { INSERT_RECORD } from '../schema.ts';
 import { parseRecord } from '../sqlite-reader.ts';
 import { readLines } from './file.ts';
@@ -123,6 +124,9 @@ async function fill(
     const reason = `the end is missing; the file is cut off behind record ${newest.seq}`;
     throw new HoldfastError('HF_PORTABLE_DAMAGED', { file, line: lines + 1, reason });
   }
+  const before = header.range.from - 1;
+  const { digest } = digestOf(db, before, true);
+  db.prepare('INSERT INTO checkpoints (seq, "full", digest) VALUES (?, 1, ?)').run(before, digest);
   return { header, records };
 }
 

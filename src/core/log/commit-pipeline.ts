@@ -1,0 +1,155 @@
+import type { Worker } from 'node:worker_threads';
+import type { Clock } from '../clock.ts';
+import { startWorker } from '../worker.ts';
+import type { Batch, CommitQueue } from './commit-queue.ts';
+import type { CommitReply } from './protocol.ts';
+
+const FIRST_RETRY_MS = 100;
+const LONGEST_RETRY_MS = 5_000;
+/** While the writer syncs one batch it has the next at hand already. */
+const PIPELINE = 2;
+
+interface PipelineParts {
+  readonly dataDir: string;
+  readonly clock: Clock;
+  readonly queue: CommitQueue;
+  /** A batch is durable, so many milliseconds after it was posted. */
+  readonly onCommitted: (batch: Batch, ms: number) => void;
+  /** A commit fails; with no reason: it works again. */
+  readonly onFrozen: (reason: string | undefined) => void;
+}
+
+/**
+ * The way from the queue to the worker thread and back. A batch that fails is tried again, later and later, until it
+ * is durable: nothing is recomputed, and nothing that depends on it runs.
+ */
+export class CommitPipeline {
+  readonly #parts: PipelineParts;
+  /** On their way to the disk, oldest first. */
+  readonly #inFlight: (Batch & { postedAt: number })[] = [];
+  #worker: Worker | undefined;
+  #cancelRetry: (() => void) | undefined;
+  #retryMs = FIRST_RETRY_MS;
+  #frozen: string | undefined;
+  #closing: PromiseWithResolvers<void> | undefined;
+  #closed = false;
+
+  constructor(parts: PipelineParts) {
+    this.#parts = parts;
+    this.#worker = this.#spawn();
+  }
+
+  /** Why commits fail, while they do. */
+  get frozen(): string | undefined {
+    return this.#frozen;
+  }
+
+  blob(key: string): Uint8Array | undefined {
+    const blobs = this.#inFlight.flatMap(({ request }) => request.blobs);
+    return blobs.findLast(([name]) => name === key)?.[1];
+  }
+
+  /** Posts what is queued, as far as the writer takes it. */
+  run(): void {
+    if (this.#closed) return;
+    while (this.#inFlight.length < PIPELINE && this.#frozen === undefined) {
+      const batch = this.#parts.queue.take();
+      if (!batch) break;
+      const posted = { ...batch, postedAt: 0 };
+      this.#inFlight.push(posted);
+      this.#post(posted);
+    }
+    if (this.#closing && this.#inFlight.length === 0) this.#shut();
+  }
+
+  /**
+   * Commits what is queued and ends the thread.
+   *
+   * @returns why it was given up, when the disk takes nothing
+   */
+  async close(): Promise<string | undefined> {
+    this.#closing ??= Promise.withResolvers<void>();
+    if (this.#frozen === undefined) this.run();
+    else this.#postAgain(); // once more, at once
+    await this.#closing.promise;
+    return this.#frozen;
+  }
+
+  #post(batch: Batch & { postedAt: number }): void {
+    batch.postedAt = performance.now();
+    this.#worker ??= this.#spawn();
+    this.#worker.ref(); // what is being written keeps the process alive until it is durable
+    this.#worker.postMessage(batch.request);
+  }
+
+  #postAgain(): void {
+    this.#cancelRetry?.();
+    for (const batch of this.#inFlight) this.#post(batch);
+  }
+
+  #replied(reply: CommitReply): void {
+    const batch = this.#inFlight[0];
+    // A batch behind one that failed fails too, and is tried again with it.
+    if (this.#closed || batch?.request.id !== reply.id) return;
+    if (!reply.ok) {
+      this.#freeze(reply.reason);
+      return;
+    }
+    this.#inFlight.shift();
+    if (this.#inFlight.length === 0) this.#worker?.unref();
+    this.#thaw();
+    this.#parts.onCommitted(batch, performance.now() - batch.postedAt);
+    batch.saving?.resolve(reply.saved);
+    if (this.#parts.queue.waiting || this.#closing) this.run();
+  }
+
+  #freeze(reason: string): void {
+    if (this.#frozen === undefined) this.#parts.onFrozen(reason);
+    this.#frozen = reason;
+    if (this.#closing) {
+      this.#shut();
+      return;
+    }
+    this.#cancelRetry?.();
+    this.#cancelRetry = this.#parts.clock.after(this.#retryMs, () => this.#postAgain());
+    this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_RETRY_MS);
+  }
+
+  #thaw(): void {
+    this.#retryMs = FIRST_RETRY_MS;
+    if (this.#frozen === undefined) return;
+    this.#frozen = undefined;
+    this.#parts.onFrozen(undefined);
+  }
+
+  #spawn(): Worker {
+    const worker: Worker = startWorker({
+      module: './writer',
+      base: import.meta.url,
+      name: 'log-writer',
+      data: { dataDir: this.#parts.dataDir },
+      onMessage: (reply: CommitReply) => this.#replied(reply),
+      onEnd: (reason) => this.#ended(worker, reason),
+    });
+    return worker;
+  }
+
+  /** A writer that died (out of memory, a file taken away) is replaced when there is something to write. */
+  #ended(worker: Worker, reason: string): void {
+    if (this.#worker !== worker) return;
+    this.#worker = undefined;
+    if (this.#closed) this.#closing?.resolve();
+    else if (this.#inFlight.length > 0) this.#freeze(`the writer ended: ${reason}`);
+  }
+
+  #shut(): void {
+    this.#closed = true;
+    this.#cancelRetry?.();
+    if (!this.#worker) {
+      this.#closing?.resolve();
+      return;
+    }
+    this.#worker.ref();
+    this.#worker.postMessage('close');
+  }
+}

@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { Saved, SavingPart } from './protocol.ts';
+
+/** So many full checkpoints are kept; when there are more, every second one goes, the newest never. */
+const SERIES = 32;
+
+/**
+ * The writing side of saved states. What is kept is what `replay at` and a start need: the newest full checkpoint with
+ * those after it, and a spaced series of older full ones.
+ */
+export class SavedStates {
+  readonly #db: DatabaseSync;
+  readonly #insert: StatementSync;
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+    this.#insert = db.prepare('INSERT OR REPLACE INTO snapshots (actor, seq, body) VALUES (?, ?, ?)');
+  }
+
+  /** Within the caller's transaction. @returns what the checkpoint holds, with its last part */
+  add({ seq, rows, finish }: SavingPart): Saved | undefined {
+    for (let column = 0; column < rows.length; column += 2) {
+      this.#insert.run(rows[column] as string, seq, rows[column + 1] as string);
+    }
+    return finish && this.#finish(seq, finish.full);
+  }
+
+  #finish(seq: number, wanted: boolean): Saved {
+    const full = wanted || this.#isDue(seq);
+    if (full) this.#carryOver(seq);
+    const { count, digest } = digestOf(this.#db, seq, full);
+    this.#db
+      .prepare('INSERT OR REPLACE INTO checkpoints (seq, "full", digest) VALUES (?, ?, ?)')
+      .run(seq, Number(full), digest);
+    if (full) this.#thin(seq);
+    return { count, digest };
+  }
+
+  /** A full one when the parts since the last have grown as large: so it costs no more than they did. */
+  #isDue(seq: number): boolean {
+    const base = newestFull(this.#db, seq);
+    const rows = this.#count('SELECT count(*) AS n FROM snapshots WHERE seq > ?', base);
+    const actors = this.#count('SELECT count(*) AS n FROM snapshots WHERE seq = ?', base);
+    return rows >= actors;
+  }
+
+  /** Those that no part told of are as they were. */
+  #carryOver(seq: number): void {
+    const base = newestFull(this.#db, seq);
+    this.#db
+      .prepare(
+        `INSERT OR IGNORE INTO snapshots (actor, seq, body)
+         SELECT actor, ?, body FROM (
+           SELECT actor, max(seq), body FROM snapshots WHERE seq >= ? AND seq < ? GROUP BY actor
+         )`,
+      )
+      .run(seq, base, seq);
+  }
+
+  #thin(newest: number): void {
+    const series = this.#db
+      .prepare('SELECT seq FROM checkpoints WHERE "full" = 1 AND seq < ? ORDER BY seq')
+      .all(newest)
+      .map((row) => row.seq as number);
+    const kept = series.length < SERIES ? series : series.filter((_, place) => place % 2 === 0);
+    const list = JSON.stringify(kept);
+    for (const table of ['snapshots', 'checkpoints']) {
+      this.#db
+        .prepare(`DELETE FROM ${table} WHERE seq < ? AND seq NOT IN (SELECT value FROM json_each(?))`)
+        .run(newest, list);
+    }
+  }
+
+  #count(sql: string, seq: number): number {
+    return this.#db.prepare(sql).get(seq)?.n as number;
+  }
+}
+
+/** The newest full checkpoint not after a record; 0 when there is none. */
+export function newestFull(db: DatabaseSync, upTo: number): number {
+  const row = db.prepare('SELECT max(seq) AS seq FROM checkpoints WHERE "full" = 1 AND seq <= ?').get(upTo);
+  return (row?.seq as number | null) ?? 0;
+}
+
+/** The digest of a checkpoint: its states by actor in order, and whether they are all. */
+export function digestOf(db: DatabaseSync, seq: number, full: boolean): Saved {
+  const digest = createHash('sha256');
+  if (full) digest.update('all\n');
+  let count = 0;
+  const rows = db.prepare('SELECT actor, body FROM snapshots WHERE seq = ?').all(seq);
+  for (const { body } of rows.toSorted(byActor)) {
+    digest.update(count === 0 ? (body as string) : `\n${body}`);
+    count += 1;
+  }
+  return { count, digest: digest.digest('hex') };
+}
+
+function byActor(a: Record<string, unknown>, b: Record<string, unknown>): number {
+  return (a.actor as string) < (b.actor as string) ? -1 : 1;
+}
