@@ -12,14 +12,14 @@ export interface ConfigWrite extends StoredConfig {
   /** The ncid that the store must hold now; undefined for the first config of an empty store. */
   readonly expected: string | undefined;
   readonly at: EpochMs;
-  /** `seed` writes no history. */
+  /** `seed` is the first config of an empty store: an entry of the history as soon as there is a write after it. */
   readonly op: 'seed' | 'save' | 'append' | 'revert';
   readonly who: string;
   /** Paths that differ from the config before. */
   readonly changed: readonly string[];
 }
 
-/** One accepted write (R13). */
+/** One accepted write (R13), or the config that was there before the first; its body is the store's to open. */
 export interface HistoryEntry {
   /** Epoch seconds. */
   readonly score: number;
@@ -27,8 +27,6 @@ export interface HistoryEntry {
   readonly op: string;
   readonly who: string;
   readonly changed: readonly string[];
-  /** The whole config as it was posted, with the ncid it got. */
-  readonly body: string;
 }
 
 /**
@@ -45,7 +43,9 @@ export interface ConfigStore {
    * @throws HF_ROUTER_STORE the outcome is unknown: read `active` again
    */
   save(write: ConfigWrite): Promise<boolean>;
-  /** The newest entries, newest first. */
+  /** The newest entries, newest first; no body is opened for it. */
   history(limit: number): Promise<readonly HistoryEntry[]>;
+  /** @returns the whole config of the entry with that ncid, as it was posted but for the ncid it got */
+  entry(ncid: string): Promise<StoredConfig | undefined>;
   close(): Promise<void>;
 }

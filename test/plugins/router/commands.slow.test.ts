@@ -45,7 +45,9 @@ test.serial('[R13] router history lists who changed what, running or not', async
   const { ncid } = (await rig.set(config)).body;
   const running = await holdfast('router', 'history');
   t.regex(running.out, new RegExp(`${ncid} +save +127.0.0.1 .*interface.vlan.eth1.30.ipv4`));
+  t.regex(running.out, /2 .* seed +holdfast +what was there before/);
   await rig.runtime.stop('test');
+  t.regex((await holdfast('router', 'diff', '2', 'active')).out, /10\.77\.30\.1/);
   const { entries } = JSON.parse((await holdfast('router', 'history', '--json', '--limit', '1')).out);
   t.like(entries, [{ ncid, op: 'save', changed: ['interface.vlan.eth1.30.ipv4'] }]);
   t.is((await holdfast('router', 'history', '--limit', 'all')).code, 2);

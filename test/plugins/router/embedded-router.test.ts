@@ -30,6 +30,7 @@ async function box(t: ExecutionContext, fault?: Fault, first: Config = exampleCo
   const store: ConfigStore = {
     active: () => real.active(),
     history: (limit) => real.history(limit),
+    entry: (ncid) => real.entry(ncid),
     save: (write) => (fault ? fault(write, (given) => real.save(given)) : real.save(write)),
     close: () => real.close(),
   };
@@ -71,7 +72,10 @@ test.serial(
     const first = (await router.apply(params, effect())) as any;
     t.regex(first.ncid, /^[0-9a-f]{19}1800000000000$/);
     t.deepEqual(await router.apply(params, effect({ recovered: true })), first);
-    t.is((await router.history(10)).length, 1);
+    t.deepEqual(
+      (await router.history(10)).map(({ op }) => op),
+      ['save', 'seed'],
+    );
   },
 );
 

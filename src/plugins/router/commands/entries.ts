@@ -1,3 +1,4 @@
+import type { HistoryEntry } from '../../../core/adapters/config-store.ts';
 import type { NetworkConfig } from '../../../core/adapters/router.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import type { ReadableStore } from '../store/read-store.ts';
@@ -43,7 +44,7 @@ async function entryOf(store: ReadableStore, wanted: string): Promise<Found> {
   if (isPlace) {
     const entry = entries[place - 1];
     if (!entry) return none(wanted, `the history has ${entries.length} entries`);
-    return found(entry);
+    return found(store, entry);
   }
   if (wanted.length < SHORTEST_PREFIX)
     return none(wanted, `an ncid is named by ${SHORTEST_PREFIX} characters or more`);
@@ -51,13 +52,15 @@ async function entryOf(store: ReadableStore, wanted: string): Promise<Found> {
   const [first] = matching;
   if (!first) return none(wanted, `no ncid of the ${entries.length} entries begins so`);
   if (matching.some(({ ncid }) => ncid !== first.ncid)) return none(wanted, `${matching.length} begin so`);
-  return found(first);
+  return found(store, first);
 }
 
 /** A history that another daemon wrote may hold what is no config. */
-function found({ ncid, body, score }: { ncid: string; body: string; score: number }): Found {
+async function found(store: ReadableStore, { ncid, score }: HistoryEntry): Promise<Found> {
+  const entry = await store.entry(ncid);
+  if (!entry) return none(ncid, 'it has left the history just now');
   const label = `${ncid} of ${new Date(score * 1000).toISOString().slice(0, 19)}Z`;
-  return { label, config: parseConfig(body, `history entry ${ncid}`) };
+  return { label, config: parseConfig(entry.body, `history entry ${ncid}`) };
 }
 
 function none(entry: string, reason: string): never {

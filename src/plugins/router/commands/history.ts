@@ -15,7 +15,7 @@ interface Entry {
 export function historyCommand(settings: CommandSettings): CommandDefinition {
   return {
     name: 'router history',
-    summary: 'Lists the accepted config writes, newest first',
+    summary: 'Lists the accepted config writes, newest first, and what was there before them',
     example: 'holdfast router history --limit 5',
     flags: [{ flags: '--limit <n>', summary: 'how many entries', default: '20' }, ...targetFlags],
     async run(_args, flags, context) {
@@ -29,14 +29,13 @@ export function historyCommand(settings: CommandSettings): CommandDefinition {
       }
       const client = clientOf(flags, context, settings);
       const entries = client
-        ? ((await client.get(`/v1/config/history?limit=${limit}`, signal)) as { entries: Entry[] }).entries
-        : (await withStore(context, settings, (store) => store.history(limit))).map(
-            ({ body: _, ...entry }): Entry => entry,
-          );
+        ? ((await client.get(`/v1/config/history?limit=${limit}&first=true`, signal)) as { entries: Entry[] })
+            .entries
+        : await withStore(context, settings, (store) => store.history(limit));
       if (json) return print(JSON.stringify({ entries }));
       for (const [index, { score, ncid, op, who, changed }] of entries.entries()) {
         const at = new Date(score * 1000).toISOString().slice(0, 19);
-        const what = changed.join(', ') || '(nothing changed)';
+        const what = op === 'seed' ? 'what was there before' : changed.join(', ') || '(nothing changed)';
         print(
           `${String(index + 1).padStart(3)}  ${at}  ${ncid}  ${op.padEnd(6)}  ${plainText(`${who}  ${what}`)}`,
         );

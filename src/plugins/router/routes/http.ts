@@ -44,10 +44,11 @@ export function routerRoutes(surface: HttpSurface, parts: () => RouterParts): vo
   });
 
   surface.get('/v1/config/history', async (request) => {
-    const { limit } = request.query as { limit?: string };
+    const { limit, first } = request.query as { limit?: string; first?: string };
     const wanted = /^\d+$/.test(limit ?? '') ? Number(limit) : HISTORY_SHOWN;
     const entries = await parts().router.history(Math.min(wanted, HISTORY_MOST));
-    return { entries: entries.map(({ body: _, ...entry }) => entry) };
+    // What was there before the first write is nobody's write: it is listed for who asks.
+    return { entries: entries.filter(({ op }) => op !== 'seed' || first === 'true') };
   });
 
   for (const path of ['/v1/config/interfaces/:intf', '/v1/interface/:intf']) {

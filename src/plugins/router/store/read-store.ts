@@ -5,7 +5,7 @@ import { openVault } from '../../../core/secrets/index.ts';
 import { StoreReader } from './reader.ts';
 import { RedisConfigStore } from './redis-config-store.ts';
 
-export type ReadableStore = Pick<ConfigStore, 'active' | 'history'>;
+export type ReadableStore = Pick<ConfigStore, 'active' | 'history' | 'entry'>;
 
 export interface StorePlace {
   readonly dataDir: string;
@@ -26,21 +26,26 @@ export async function readStore<T>(
   { dataDir, redisUrl }: StorePlace,
   read: (store: ReadableStore) => Promise<T>,
 ): Promise<T> {
-  if (redisUrl !== undefined) return readRedis(redisUrl, read);
+  if (redisUrl !== undefined) return readRedis(redisUrl, dataDir, read);
   const reader = new StoreReader(dataDir, () => openVault(dataDir));
   try {
     return await read({
       active: async () => reader.active(),
       history: async (limit) => reader.history(limit),
+      entry: async (ncid) => reader.entry(ncid),
     });
   } finally {
     reader.close();
   }
 }
 
-async function readRedis<T>(url: string, read: (store: ReadableStore) => Promise<T>): Promise<T> {
+async function readRedis<T>(
+  url: string,
+  dataDir: string,
+  read: (store: ReadableStore) => Promise<T>,
+): Promise<T> {
   const client = await RedisClient.open({ url, name: 'holdfast-command', commandTimeoutMs: WAIT_MS });
-  const store = new RedisConfigStore({ client, historyLimit: 1 });
+  const store = new RedisConfigStore({ client, historyLimit: 1, vault: () => openVault(dataDir) });
   try {
     await client.ready(WAIT_MS);
     const database = parseRedisUrl(url)?.database ?? CONFIG_DATABASE;

@@ -3,7 +3,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { HistoryEntry, StoredConfig } from '../../../core/adapters/config-store.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import type { Vault } from '../../../core/secrets/index.ts';
-import { SELECT_ACTIVE, SELECT_HISTORY, storeFile } from './schema.ts';
+import { SELECT_ACTIVE, SELECT_ENTRY, SELECT_HISTORY, storeFile } from './schema.ts';
 
 /** What a sealed config was sealed for, in the store and in the log. */
 export const CONFIG_PURPOSE = 'router.config';
@@ -17,6 +17,7 @@ export class StoreReader {
   readonly #active: StatementSync;
   readonly #activeId: StatementSync;
   readonly #history: StatementSync;
+  readonly #entry: StatementSync;
   readonly #vault: () => Vault;
   #cached: (StoredConfig & { readonly id: number }) | undefined;
 
@@ -35,6 +36,7 @@ export class StoreReader {
       this.#active = this.#db.prepare(SELECT_ACTIVE);
       this.#activeId = this.#db.prepare('SELECT config AS id FROM active');
       this.#history = this.#db.prepare(SELECT_HISTORY);
+      this.#entry = this.#db.prepare(SELECT_ENTRY);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       throw new HoldfastError('HF_ROUTER_STORE', { file, reason }, { cause: error });
@@ -57,8 +59,12 @@ export class StoreReader {
       op: row.op as string,
       who: row.who as string,
       changed: JSON.parse(row.changed as string) as string[],
-      body: this.#vault().open(row.body as Uint8Array, CONFIG_PURPOSE),
     }));
+  }
+
+  entry(ncid: string): StoredConfig | undefined {
+    const row = this.#entry.get(ncid);
+    return row && { ncid, body: this.#vault().open(row.body as Uint8Array, CONFIG_PURPOSE) };
   }
 
   close(): void {

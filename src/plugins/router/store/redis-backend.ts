@@ -33,7 +33,7 @@ export class RedisBackend {
   readonly #client: RedisClient;
   readonly #channels: RedisChannels;
   readonly #options: RedisBackendOptions;
-  readonly #services: Pick<Services, 'bus' | 'clock' | 'logger'>;
+  readonly #services: Pick<Services, 'bus' | 'clock' | 'logger' | 'vault'>;
   readonly #stopped = new AbortController();
   #takeUp: TakeUp = async () => {};
   #since: EpochMs;
@@ -45,7 +45,7 @@ export class RedisBackend {
 
   private constructor(
     options: RedisBackendOptions,
-    services: Pick<Services, 'bus' | 'clock' | 'logger'>,
+    services: Pick<Services, 'bus' | 'clock' | 'logger' | 'vault'>,
     client: RedisClient,
   ) {
     const { bus, clock, logger } = services;
@@ -57,6 +57,7 @@ export class RedisBackend {
     this.store = new RedisConfigStore({
       client,
       historyLimit: options.historyLimit,
+      vault: () => services.vault,
       onForeign: () => void this.#due(),
     });
   }
@@ -64,7 +65,7 @@ export class RedisBackend {
   /** @throws HF_REDIS_URL */
   static async open(
     options: RedisBackendOptions,
-    services: Pick<Services, 'bus' | 'clock' | 'logger'>,
+    services: Pick<Services, 'bus' | 'clock' | 'logger' | 'vault'>,
   ): Promise<RedisBackend> {
     const { url, commandTimeoutMs } = options;
     const client = await RedisClient.open({ url, name: 'holdfast-router', commandTimeoutMs });

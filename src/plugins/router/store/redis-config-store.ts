@@ -16,13 +16,17 @@ import {
   type RedisClient,
   RedisFault,
 } from '../../../core/redis/index.ts';
-import { HISTORY, READ, SAVE, WRITES_KEY } from './redis-scripts.ts';
+import type { Vault } from '../../../core/secrets/index.ts';
+import { CONFIG_PURPOSE } from './reader.ts';
+import { ENTRY, FIRST_KEY, HISTORY, READ, SAVE, WRITES_KEY } from './redis-scripts.ts';
 
 export interface RedisConfigStoreOptions {
   /** Closed with the store. */
   readonly client: RedisClient;
   /** Entries of the history that are kept. */
   readonly historyLimit: number;
+  /** For the one copy beside the keys of the documents; asked for when there is something to seal or open. */
+  readonly vault: () => Vault;
   /** A reading differed from what was read or written last: somebody else writes this store. */
   readonly onForeign?: () => void;
 }
@@ -31,6 +35,14 @@ interface Seen extends StoredConfig {
   /** What the key holds; the body is without the control fields that another daemon may have left there (R4). */
   readonly text: string;
   readonly sha: string;
+}
+
+/** What was there before the first write; its score is that write's. */
+interface First {
+  readonly ncid: string;
+  readonly score: number;
+  /** Base64. */
+  readonly sealed: string;
 }
 
 /** What is known of a write beside its config. */
@@ -44,12 +56,16 @@ type WriteFacts = Pick<HistoryEntry, 'ncid' | 'op' | 'who' | 'changed'>;
 export class RedisConfigStore implements ConfigStore {
   readonly #client: RedisClient;
   readonly #historyLimit: number;
+  readonly #vault: () => Vault;
   readonly #onForeign: () => void;
   #seen: Seen | undefined;
+  /** There has been a write, and so what was there before the first one is kept or gone. */
+  #isWritten = false;
 
-  constructor({ client, historyLimit, onForeign = () => {} }: RedisConfigStoreOptions) {
+  constructor({ client, historyLimit, vault, onForeign = () => {} }: RedisConfigStoreOptions) {
     this.#client = client;
     this.#historyLimit = historyLimit;
+    this.#vault = vault;
     this.#onForeign = onForeign;
   }
 
@@ -65,31 +81,65 @@ export class RedisConfigStore implements ConfigStore {
   }
 
   async save({ expected, ncid, body, at, op, who, changed }: ConfigWrite): Promise<boolean> {
-    const sha = this.#seen?.ncid === expected ? (this.#seen?.sha ?? '') : '';
+    const replaced = this.#seen?.ncid === expected ? this.#seen : undefined;
+    const first = replaced && !this.#isWritten && op !== 'seed' ? this.#sealed(replaced, at) : '';
     const facts: WriteFacts = { ncid, op, who, changed };
     const score = Math.floor(at / 1000);
-    const texts = [expected ?? '', sha, body, op, score, JSON.stringify(facts), this.#historyLimit];
-    const keys = [CONFIG_KEY, HISTORY_KEY, WRITES_KEY];
+    const texts = [
+      expected ?? '',
+      replaced?.sha ?? '',
+      body,
+      op,
+      score,
+      JSON.stringify(facts),
+      this.#historyLimit,
+      first,
+    ];
+    const keys = [CONFIG_KEY, HISTORY_KEY, WRITES_KEY, FIRST_KEY];
     const saved = await this.#ask(SAVE, keys, [CONFIG_DATABASE, HISTORY_DATABASE, ...texts], true);
-    if (saved === 1) this.#seen = { ncid, body, text: body, sha: sha1(body) };
-    return saved === 1;
+    if (saved !== 1) return false;
+    this.#seen = { ncid, body, text: body, sha: sha1(body) };
+    this.#isWritten ||= op !== 'seed';
+    return true;
   }
 
   async history(limit: number): Promise<readonly HistoryEntry[]> {
-    const found = await this.#ask(HISTORY, [HISTORY_KEY, WRITES_KEY], [HISTORY_DATABASE, limit]);
-    const [flat, writes] = found as [flat: string[], writes: string[]];
-    const age = new Map<string, number>(writes.map((write, index) => [write.slice(0, SHA_LENGTH), index]));
+    const keys = [HISTORY_KEY, WRITES_KEY, FIRST_KEY];
+    const found = await this.#ask(HISTORY, keys, [HISTORY_DATABASE, limit]);
+    const [flat, writes, kept] = found as [flat: string[], writes: string[], first: string | null];
+    const known = writes.map((write) => JSON.parse(write.slice(SHA_LENGTH)) as WriteFacts);
+    const ages = new Map<string, number>(known.map(({ ncid }, index) => [ncid, index]));
     const entries: { age: number; entry: HistoryEntry }[] = [];
     for (let i = 0; i + 1 < flat.length; i += 2) {
-      const body = flat[i] ?? '';
-      const index = age.get(sha1(body));
-      const facts =
-        index === undefined ? factsOf(body) : JSON.parse(writes[index]?.slice(SHA_LENGTH) ?? '{}');
-      const entry = { score: Math.floor(Number(flat[i + 1])), ...(facts as WriteFacts), body };
-      entries.push({ age: index ?? writes.length, entry });
+      const ncid = flat[i] ?? '';
+      const age = ages.get(ncid) ?? known.length;
+      entries.push({
+        age,
+        entry: { score: Math.floor(Number(flat[i + 1])), ...(known[age] ?? foreign(ncid)) },
+      });
     }
     const newestFirst = entries.toSorted((a, b) => b.entry.score - a.entry.score || a.age - b.age);
-    return newestFirst.slice(0, limit).map(({ entry }) => entry);
+    const all = newestFirst.map(({ entry }) => entry);
+    const first = firstOf(kept);
+    if (first && !ages.has(first.ncid) && !all.some(({ ncid }) => ncid === first.ncid)) {
+      const { ncid, score } = first;
+      all.push({ score, ncid, op: 'seed', who: 'holdfast', changed: [] });
+    }
+    return all.slice(0, limit);
+  }
+
+  async entry(ncid: string): Promise<StoredConfig | undefined> {
+    const found = await this.#ask(ENTRY, [HISTORY_KEY, FIRST_KEY], [HISTORY_DATABASE, ncid]);
+    const [body, kept] = found as [member: string | null, first?: string | null];
+    if (body) return { ncid, body };
+    const first = firstOf(kept);
+    if (first?.ncid !== ncid) return undefined;
+    return { ncid, body: this.#vault().open(Buffer.from(first.sealed, 'base64'), CONFIG_PURPOSE) };
+  }
+
+  #sealed({ ncid, body }: StoredConfig, at: number): string {
+    const sealed = Buffer.from(this.#vault().seal(body, CONFIG_PURPOSE)).toString('base64');
+    return JSON.stringify({ ncid, score: Math.floor(at / 1000), sealed } satisfies First);
   }
 
   async close(): Promise<void> {
@@ -135,10 +185,12 @@ function sha1(text: string): string {
   return createHash('sha1').update(text).digest('hex');
 }
 
+function firstOf(text: string | null | undefined): First | undefined {
+  return text ? (JSON.parse(text) as First) : undefined;
+}
+
 /** An entry that another daemon wrote: only its config is known. */
-function factsOf(body: string): WriteFacts {
-  const config = parsed(body);
-  const ncid = isObject(config) && typeof config.ncid === 'string' ? config.ncid : '';
+function foreign(ncid: string): WriteFacts {
   return { ncid, op: 'save', who: 'not Holdfast', changed: [] };
 }
 

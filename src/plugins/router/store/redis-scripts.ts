@@ -6,6 +6,9 @@
 /** Beside the history, whose members are nothing but configs: what each accepted write was, newest first. */
 export const WRITES_KEY = 'holdfast:networkConfig:writes';
 
+/** What was there before the first of them, sealed: the history itself holds nothing but what was posted. */
+export const FIRST_KEY = 'holdfast:networkConfig:first';
+
 /** ARGV: database of the config. KEYS: config. */
 export const READ = `
   redis.call('SELECT', ARGV[1])
@@ -16,11 +19,11 @@ export const READ = `
  * The optimistic lock (R3): the config is replaced only if it still has the expected ncid, and is still the text that
  * was read with it, which a hand that edits the key does not change the ncid for. Types are looked at first, so that
  * nothing can fail between the first change and the last. The history is trimmed by score, and among the writes of one
- * second by their order.
+ * second by their order. The first write of all keeps what was there before it.
  *
  * ARGV: database of the config, of the history · expected ncid, '' for an empty store · SHA-1 of the expected text, ''
- * when it is not known · config · op · epoch seconds · facts of the write as JSON · entries to keep.
- * KEYS: config, history, writes. Answers 1 when saved, 0 when the store holds something else.
+ * when it is not known · config · op · epoch seconds · facts of the write as JSON · entries to keep · the
+ * config that is replaced, sealed, '' when it is not to be kept. KEYS: config, history, writes, first. Answers 1 when saved, 0 when the store holds something else.
  */
 export const SAVE = `
   local function is(key, wanted)
@@ -52,6 +55,7 @@ export const SAVE = `
 
   redis.call('SELECT', ARGV[2])
   local keep = tonumber(ARGV[9])
+  if ARGV[10] ~= '' and redis.call('EXISTS', KEYS[3]) == 0 then redis.call('SET', KEYS[4], ARGV[10]) end
   redis.call('ZADD', KEYS[2], ARGV[7], ARGV[5])
   redis.call('LPUSH', KEYS[3], redis.sha1hex(ARGV[5]) .. ARGV[8])
   local over = redis.call('ZCARD', KEYS[2]) - keep
@@ -66,22 +70,53 @@ export const SAVE = `
     for i = 1, over do redis.call('ZREM', KEYS[2], tied[i]) end
   end
   redis.call('LTRIM', KEYS[3], 0, keep - 1)
+  if redis.call('LLEN', KEYS[3]) >= keep then redis.call('DEL', KEYS[4]) end
   return 1
 `;
 
+/** The ncid of a config's text. Nearly every text holds one `"ncid"`; only one with several must be parsed. */
+const NCID_OF = `
+  local function ncid_of(text)
+    local found, several = nil, false
+    for ncid in string.gmatch(text, '"ncid"%s*:%s*"([^"\\\\]*)"') do
+      several = found ~= nil
+      found = ncid
+      if several then break end
+    end
+    if found and not several then return found end
+    local parsed, config = pcall(cjson.decode, text)
+    return parsed and type(config) == 'table' and type(config.ncid) == 'string' and config.ncid or ''
+  end
+`;
+
 /**
- * The newest entries and, whole, the second they end in, so that the reader can order those of one second.
+ * The newest entries and, whole, the second they end in, so that the reader can order those of one second. Bodies stay
+ * where they are: five hundred large ones would hold up Redis' client and the reader for seconds.
  *
- * ARGV: database of the history · how many. KEYS: history, writes. Answers members with scores, and the writes.
+ * ARGV: database of the history · how many. KEYS: history, writes, first. Answers ncids with scores, the writes, and what
+ * was there before the first of them.
  */
 export const HISTORY = `
+  ${NCID_OF}
   redis.call('SELECT', ARGV[1])
   local found = redis.call('ZREVRANGE', KEYS[1], 0, ARGV[2] - 1, 'WITHSCORES')
-  if #found == 0 then return { found, {} } end
+  if #found == 0 then return { found, {}, redis.call('GET', KEYS[3]) } end
   local last = found[#found]
   local newer = redis.call('ZREVRANGEBYSCORE', KEYS[1], '+inf', '(' .. last, 'WITHSCORES')
   for _, item in ipairs(redis.call('ZREVRANGEBYSCORE', KEYS[1], last, last, 'WITHSCORES')) do
     newer[#newer + 1] = item
   end
-  return { newer, redis.call('LRANGE', KEYS[2], 0, -1) }
+  for i = 1, #newer, 2 do newer[i] = ncid_of(newer[i]) end
+  return { newer, redis.call('LRANGE', KEYS[2], 0, -1), redis.call('GET', KEYS[3]) }
+`;
+
+/** ARGV: database of the history · ncid. KEYS: history, first. Answers the member, else what was there first. */
+export const ENTRY = `
+  ${NCID_OF}
+  redis.call('SELECT', ARGV[1])
+  for i = 0, redis.call('ZCARD', KEYS[1]) - 1 do
+    local member = redis.call('ZREVRANGE', KEYS[1], i, i)[1]
+    if string.find(member, ARGV[2], 1, true) and ncid_of(member) == ARGV[2] then return { member } end
+  end
+  return { false, redis.call('GET', KEYS[2]) }
 `;

@@ -25,9 +25,13 @@ export const TABLES = `
 
 export const SELECT_ACTIVE = 'SELECT id, ncid, body FROM configs WHERE id = (SELECT config FROM active)';
 
+/** The first config becomes an entry with the first write: until then there is nothing to go back to. */
 export const SELECT_HISTORY = `
-  SELECT ncid, at, op, who, changed, body FROM configs WHERE op <> 'seed' ORDER BY id DESC LIMIT ?
+  SELECT ncid, at, op, who, changed FROM configs
+  WHERE op <> 'seed' OR EXISTS (SELECT 1 FROM configs WHERE op <> 'seed') ORDER BY id DESC LIMIT ?
 `;
+
+export const SELECT_ENTRY = 'SELECT ncid, body FROM configs WHERE ncid = ? ORDER BY id DESC LIMIT 1';
 
 export function storeFile(dataDir: string): string {
   return join(dataDir, 'router.db');

@@ -55,6 +55,10 @@ export class SqliteConfigStore implements ConfigStore {
     return this.#reading().history(limit);
   }
 
+  async entry(ncid: string): Promise<StoredConfig | undefined> {
+    return this.#reading().entry(ncid);
+  }
+
   async save({ body, changed, ...write }: ConfigWrite): Promise<boolean> {
     if (!this.#worker) await this.#start();
     this.#requests += 1;

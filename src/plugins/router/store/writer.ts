@@ -32,7 +32,7 @@ const point = db.prepare(
 );
 const trim = db.prepare(`
   DELETE FROM configs WHERE id <> (SELECT config FROM active)
-    AND id <= (SELECT id FROM configs WHERE op <> 'seed' ORDER BY id DESC LIMIT 1 OFFSET ?)
+    AND id <= (SELECT id FROM configs ORDER BY id DESC LIMIT 1 OFFSET ?)
 `);
 
 /** The check and the change are one transaction, so that of two writers one is told no (R3). */

@@ -19,10 +19,11 @@ const places: Record<string, (t: ExecutionContext) => Promise<Place>> = {
   },
   async redis(t) {
     const { url } = await RedisServer.start(t);
+    const vault = openVault(tempDir(t));
     return async (historyLimit = 500) => {
       const client = await RedisClient.open({ url, name: 'test' });
       t.true(await client.ready(30_000));
-      return new RedisConfigStore({ client, historyLimit });
+      return new RedisConfigStore({ client, historyLimit, vault: () => vault });
     };
   },
 };
@@ -84,7 +85,7 @@ for (const [name, make] of Object.entries(places)) {
   });
 
   test.serial(
-    `[R13] ${name}: history is newest first, scored in epoch seconds, without the seed, and trimmed`,
+    `[R13] ${name}: history is newest first, scored in epoch seconds, from the first config on, and trimmed`,
     async (t) => {
       const store = await (await setUp(t))(3);
       await store.save(write('z0', undefined, { op: 'seed' }));
@@ -102,7 +103,8 @@ for (const [name, make] of Object.entries(places)) {
           ['a3', 1_800_000_000, 'append', 'test', 'field3'],
         ],
       );
-      t.is(history[0]?.body, write('c5', 'x4').body);
+      t.deepEqual(await store.entry('c5'), { ncid: 'c5', body: write('c5', 'x4').body });
+      t.is(await store.entry('z0'), undefined, 'it has been trimmed');
       t.deepEqual(
         (await store.history(2)).map(({ ncid }) => ncid),
         ['c5', 'x4'],
@@ -116,6 +118,28 @@ for (const [name, make] of Object.entries(places)) {
     },
   );
 
+  test.serial(`[R31] ${name}: the config from before the first write is the oldest entry`, async (t) => {
+    const open = await setUp(t);
+    const store = await open();
+    const first = write('z0', undefined, { op: 'seed' });
+    await store.save(first);
+    await store.save(write('a1', 'z0'));
+    await store.active();
+    await store.save(write('b2', 'a1'));
+    const entries = await store.history(10);
+    t.deepEqual(
+      entries.map(({ ncid, op }) => [ncid, op]),
+      [
+        ['b2', 'save'],
+        ['a1', 'save'],
+        ['z0', 'seed'],
+      ],
+    );
+    t.false(JSON.stringify(entries).includes('psk-4711'));
+    t.deepEqual(await (await open()).entry('z0'), { ncid: 'z0', body: first.body });
+    t.is(await store.entry('none'), undefined);
+  });
+
   test.serial(`[R2] ${name}: a closed store answers with an error, not with silence`, async (t) => {
     const store = await (await setUp(t))();
     await store.close();
@@ -128,6 +152,6 @@ for (const [name, make] of Object.entries(places)) {
     const body = JSON.stringify({ ncid: 'big', extra: 'é'.repeat(500_000) });
     t.true(await store.save(write('big', undefined, { body })));
     t.is((await store.active())?.body, body);
-    t.is((await store.history(1))[0]?.body, body);
+    t.is((await store.entry('big'))?.body, body);
   });
 }

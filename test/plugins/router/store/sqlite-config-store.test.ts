@@ -58,6 +58,8 @@ test.serial(
     db.close();
     const again = await open(t, dataDir);
     await t.throwsAsync(again.active(), { message: /HF_SECRET_SEALED/ });
+    t.is((await again.history(5)).length, 1, 'the list opens no body');
+    await t.throwsAsync(again.entry('n1'), { message: /HF_SECRET_SEALED/ });
   },
 );
 
