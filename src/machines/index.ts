@@ -3,6 +3,9 @@
  * next state and the effects it asks for from its context and one event, and from nothing else: no clock, no
  * randomness, no I/O. This folder imports nothing of ours; `plugins` imports single machines from their files,
  * `core` none. `test/machines/purity.test.ts` walks `allMachines` and fails on a file that is missing from it.
+ *
+ * As `holdfast/machines` it is also the door for machines outside of this repository: they are written with the very
+ * XState that runs them.
  */
 import type { AnyStateMachine } from 'xstate';
 import { accessPoints } from './access-points.ts';
@@ -12,6 +15,9 @@ import { dhcpService } from './dhcp-service.ts';
 import { lifecycle } from './lifecycle.ts';
 import { reconciler } from './reconciler.ts';
 import { wan } from './wan.ts';
+
+export { and, assign, not, or, setup } from 'xstate';
+export { type Alert, effect } from './effect.ts';
 
 /** Every machine of this folder, by the name of its file. */
 export const allMachines: Readonly<Record<string, AnyStateMachine>> = {

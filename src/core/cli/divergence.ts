@@ -6,7 +6,10 @@ import type { Terminal } from './terminal.ts';
 const CONTEXT_LINES = 3;
 
 /** A divergence as a failed test tells it: which record, what was expected, what came, and where to look. */
-export function divergenceLines({ record, expected, got, hint }: Divergence, terminal: Terminal): string[] {
+export function divergenceLines(
+  { record, expected, got, hint }: Divergence,
+  terminal: Pick<Terminal, 'paint'>,
+): string[] {
   const { paint } = terminal;
   const { type, ...fields } = record.event;
   const row = (name: string, text: string) => `  ${name.padEnd(8)}${plainText(text)}`;

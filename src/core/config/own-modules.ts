@@ -4,7 +4,7 @@ const CORE = new URL('../', import.meta.url);
 /** `src/` in a checkout, `dist/` in the published package. */
 const ROOT = new URL('..', CORE);
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
-const OWN = /^holdfast(?:\/(testing|plugins\/[a-z0-9-]+))?$/;
+const OWN = /^holdfast(?:\/(machines|testing|plugins\/[a-z0-9-]+))?$/;
 
 let registered = false;
 
@@ -34,8 +34,7 @@ export function serveOwnModules(): void {
 function ownModule(specifier: string): string | undefined {
   const [match, path] = OWN.exec(specifier) ?? [];
   if (match === undefined) return undefined;
-  const folder = path?.startsWith('plugins/')
-    ? new URL(`${path}/`, ROOT)
-    : new URL(path ? `${path}/` : '', CORE);
+  const inCore = path === undefined || path === 'testing';
+  const folder = new URL(path ? `${path}/` : '', inCore ? CORE : ROOT);
   return new URL(`index${EXTENSION}`, folder).href;
 }

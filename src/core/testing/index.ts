@@ -1,7 +1,7 @@
 /**
- * The test kit for machines, for us and for whoever writes a plugin: `given … when … then` tells a machine's
- * behaviour as sentences, `impurities` finds what replay could not repeat. Pure, needs no test runner. May be
- * imported by tests alone; it imports the rest of `core`.
+ * The test kit for us and for whoever writes a plugin: `given … when … then` tells a machine's behaviour as
+ * sentences, `impurities` finds what replay could not repeat, `replayFixture` holds machines to logs of the past. Needs
+ * no test runner. May be imported by tests alone; it imports the rest of `core`.
  */
 export {
   type Before,
@@ -14,3 +14,4 @@ export {
   type When,
 } from './given.ts';
 export { type Impurity, impurities } from './purity.ts';
+export { replayFixture } from './replay-fixture.ts';

@@ -6,18 +6,25 @@ import { tempDir } from '../../support/temp.ts';
 
 const root = new URL('../../../', import.meta.url);
 
-/** The guide's code, importing this checkout in place of the installed package. */
-function exampleOfGuide(): string {
-  const guide = readFileSync(new URL('docs/testing-machines.md', root), 'utf8');
-  const code = /^```ts\n(.*?)^```$/ms.exec(guide)?.[1] ?? '';
+const guide = readFileSync(new URL('docs/testing-machines.md', root), 'utf8');
+
+/** One of the guide's examples, importing this checkout in place of the installed package. */
+function exampleOfGuide(index = 0): string {
+  const code = [...guide.matchAll(/^```ts\n(.*?)^```$/gms)][index]?.[1] ?? '';
   return code
     .replace("'holdfast/testing'", `'${new URL('src/core/testing/index.ts', root).href}'`)
-    .replace("'xstate'", `'${import.meta.resolve('xstate')}'`);
+    .replace("'holdfast/machines'", `'${new URL('src/machines/index.ts', root).href}'`);
 }
 
 test('[C3] the example of docs/testing-machines.md runs', async (t) => {
   const file = join(tempDir(t), 'guide.ts');
   writeFileSync(file, exampleOfGuide());
+  await t.notThrowsAsync(import(pathToFileURL(file).href));
+});
+
+test('[C4] its example of a log of the past runs', async (t) => {
+  const file = join(tempDir(t), 'guide.ts');
+  writeFileSync(file, exampleOfGuide(1));
   await t.notThrowsAsync(import(pathToFileURL(file).href));
 });
 

@@ -1,0 +1,98 @@
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import test from 'ava';
+import { tempDir } from './support/temp.ts';
+
+const root = fileURLToPath(new URL('../', import.meta.url));
+const tsc = join(root, 'node_modules/typescript/bin/tsc');
+
+/** A plugin, its machine and its test, as somebody writes them who has the package alone. */
+const CONSUMER = `
+import { deepStrictEqual } from 'node:assert';
+import { defineActor, defineConfig, definePlugin, defineRoute, defineTopic } from 'holdfast';
+import { type Alert, assign, effect, setup } from 'holdfast/machines';
+import { elapsed, given, impurities, replayFixture } from 'holdfast/testing';
+import { z } from 'zod';
+
+const machine = setup({
+  types: { context: {} as { rings: number }, events: {} as { type: 'RUNG'; by: string } },
+  actions: { 'doorbell.chime': effect<{ times: number }>(), 'alert.raise': effect<Alert>() },
+  delays: { quiet: 500 },
+}).createMachine({
+  id: 'doorbell',
+  context: { rings: 0 },
+  initial: 'idle',
+  states: {
+    idle: {
+      on: {
+        RUNG: {
+          target: 'ringing',
+          actions: [
+            assign({ rings: ({ context }) => context.rings + 1 }),
+            { type: 'doorbell.chime', params: ({ context }) => ({ times: context.rings }) },
+          ],
+        },
+      },
+    },
+    ringing: { after: { quiet: 'idle' } },
+  },
+});
+
+given(machine)
+  .when({ type: 'RUNG', by: 'ann' })
+  .then({ state: 'ringing', effects: [{ type: 'doorbell.chime', params: { times: 1 } }] })
+  .when(elapsed('quiet'))
+  .then({ state: 'idle' });
+deepStrictEqual(impurities(machine), []);
+
+const bell = defineActor({
+  type: 'doorbell',
+  machine,
+  version: 2,
+  migrate: ({ value, context }, fromVersion) => (fromVersion === 1 ? { value, context } : undefined),
+});
+const rung = defineTopic('doorbell.rung', z.object({ by: z.string() }), 'Somebody rang.');
+const doorbell = definePlugin({
+  name: 'doorbell',
+  options: z.strictObject({ door: z.string().default('front') }),
+  register(context, { door }) {
+    context.actor(bell);
+    context.route(defineRoute(rung, 'doorbell', ({ payload }) => [{ key: door, event: { type: 'RUNG', by: payload.by } }]));
+    context.effect('doorbell.chime', ({ times }: { times: number }) => void times, { onRecovery: 'fail' });
+  },
+});
+export default defineConfig({ plugins: [doorbell({ door: 'back' })] });
+
+const [log = ''] = process.argv.slice(2);
+const caught = await replayFixture(log, [bell]).catch((error: Error) => error.message);
+console.log(String(caught).split('\\n')[0]);
+`;
+
+test('[C11] the packed package has all that a plugin outside of this repository needs, with types', (t) => {
+  t.timeout(240_000);
+  const dir = tempDir(t);
+  const installed = join(dir, 'node_modules/holdfast');
+  mkdirSync(installed, { recursive: true });
+  execFileSync(process.execPath, [
+    tsc,
+    '-p',
+    join(root, 'tsconfig.build.json'),
+    '--outDir',
+    join(installed, 'dist'),
+  ]);
+  cpSync(join(root, 'package.json'), join(installed, 'package.json'));
+  const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  for (const name of [...Object.keys(dependencies), '@types/node', 'undici-types']) {
+    mkdirSync(join(dir, 'node_modules', name, '..'), { recursive: true });
+    symlinkSync(join(root, 'node_modules', name), join(dir, 'node_modules', name));
+  }
+  writeFileSync(join(dir, 'package.json'), JSON.stringify({ type: 'module' }));
+  writeFileSync(join(dir, 'plugin.ts'), CONSUMER);
+  const strict = ['--strict', '--module', 'nodenext', '--target', 'es2024', '--lib', 'es2025,esnext.array'];
+  execFileSync(process.execPath, [tsc, ...strict, '--types', 'node', 'plugin.ts'], { cwd: dir });
+  const log = join(root, 'test/fixtures/logs/0.1.0/healed.jsonl.gz');
+  const said = execFileSync(process.execPath, ['plugin.js', log], { cwd: dir, encoding: 'utf8' });
+  t.regex(said, /^records could not be compared:/);
+});
