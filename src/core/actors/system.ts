@@ -236,7 +236,7 @@ export class ActorSystem {
     const record = this.#record(live, ref, event, decision, at, story, state.value);
     applyRecord(state, record);
     live.snapshot = snapshot;
-    return this.#append(live, record, meta.blobs);
+    return this.#append(live, record, meta.blobs && namedIn(state, meta.blobs));
   }
 
   #start(ref: string, story: SendMeta & { correlation: string }): Live {
@@ -336,4 +336,11 @@ function careful(durability: (record: LogRecord) => Durability, record: LogRecor
   } catch {
     return 'sync';
   }
+}
+
+/** The bodies that the state, its open effects among it, names by their keys: the others would be stored for nobody. */
+function namedIn(state: ActorState, blobs: Blobs): Blobs | undefined {
+  const text = JSON.stringify(state);
+  const named = [...blobs].filter(([key]) => text.includes(`"${key}"`));
+  return named.length > 0 ? new Map(named) : undefined;
 }

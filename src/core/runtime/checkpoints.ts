@@ -11,6 +11,8 @@ export const checkpointSaved: Topic<SnapshotsSaved> = defineTopic(
   'The states of the actors that changed were saved, so that a start need not read older records.',
 );
 
+/** Bodies that nobody names any more stay until a checkpoint: so many bytes of records and bodies call for one. */
+const EVERY_BYTES = 64 * 1024 * 1024;
 const BLOB_KEY = /fp_[0-9a-f]{32}/g;
 
 /**
@@ -23,6 +25,7 @@ export class Checkpoints {
   readonly #bus: Bus;
   readonly #everyRecords: number;
   #savedSeq: number;
+  #bytes = 0;
   #saving: Promise<void> | undefined;
 
   /** @param everyRecords how many records a start may have to read at most, roughly */
@@ -32,8 +35,10 @@ export class Checkpoints {
     this.#bus = bus;
     this.#everyRecords = everyRecords;
     this.#savedSeq = log.lastSeq();
-    log.onDurable((seq) => {
-      if (seq - this.#savedSeq >= this.#everyRecords && !this.#saving) this.save().catch(unlessClosed);
+    log.onDurable((seq, { bytes }) => {
+      this.#bytes += bytes;
+      const isDue = seq - this.#savedSeq >= this.#everyRecords || this.#bytes >= EVERY_BYTES;
+      if (isDue && !this.#saving) this.save().catch(unlessClosed);
     });
   }
 
@@ -46,6 +51,7 @@ export class Checkpoints {
   }
 
   async #save(): Promise<void> {
+    this.#bytes = 0;
     const changed = this.#actors.takeDirty().map(asItIsNow);
     if (changed.length === 0) return;
     const saved = await this.#log.saveSnapshots(asText(changed), () => this.#bodiesInUse());

@@ -301,6 +301,17 @@ test('[C5] a plugin that is absent for one run finds its actors and their bodies
   await third.close();
 });
 
+test('[C5,R32] a body that the state does not name after its event is not stored', async (t) => {
+  const bench = openBench(tempDir(t), [door]);
+  const [named, unnamed] = [`fp_${'a'.repeat(32)}`, `fp_${'b'.repeat(32)}`];
+  const blobs = new Map([named, unnamed].map((key) => [key, Buffer.from('body')]));
+  bench.actors.send('test.door/front', { type: 'OPEN', by: named }, { blobs });
+  await bench.settled();
+  t.is(Buffer.from(bench.log.blob(named) ?? '').toString(), 'body');
+  t.is(bench.log.blob(unnamed), undefined);
+  await bench.close();
+});
+
 test('[C3] a clock that is set back does not stretch a timer', async (t) => {
   const clock = new VirtualClock(10_000_000);
   let backMs = 0;

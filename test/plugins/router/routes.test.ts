@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import test from 'ava';
 import { routerChannels } from '../../../src/core/adapters/router.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -251,4 +253,17 @@ test.serial('[R36] a config of 1 MB is within the limits', async (t) => {
   const { status, body } = await rig.set(config);
   t.is(status, 200, JSON.stringify(body));
   t.deepEqual(await rig.active(), { ...config, ncid: body.ncid });
+});
+
+test.serial('[R3,R32] the bodies of refused posts are not stored', async (t) => {
+  const rig = await Rig.start(t);
+  const config = await rig.active();
+  const pad = (n: number) => ({ ...config, padding: `${n}`.repeat(500_000), ncid: 'stale' });
+  for (let n = 0; n < 8; n += 1) t.is((await rig.set(pad(n))).status, 400);
+  await rig.settled();
+  const db = new DatabaseSync(join(rig.dataDir, 'log.db'), { readOnly: true });
+  const { bytes } = db.prepare('SELECT sum(length(body)) AS bytes FROM blobs').get() as { bytes: number };
+  db.close();
+  t.true(bytes < 100_000, `${bytes} bytes: the active config alone`);
+  t.is(rig.divergence(), undefined);
 });
