@@ -28,6 +28,18 @@ export function notReady({ log, accepting }: Vitals): string[] {
 
 export function healthStatus(vitals: Vitals): HealthStatus {
   if (notReady(vitals).length > 0) return 'failing';
-  const lacks = Object.values(vitals.reports ?? {}).some((report) => isObject(report) && report.ok === false);
-  return lacks || vitals.plugins.some(({ state }) => state === 'failed') ? 'degraded' : 'ok';
+  return degradedBy(vitals).length > 0 ? 'degraded' : 'ok';
+}
+
+/** What is missing, by the name of its plugin or report; empty when nothing is. */
+export function degradedBy({ plugins, reports = {} }: Vitals): string[] {
+  const failed = plugins.filter(({ state }) => state === 'failed');
+  return [
+    ...failed.map(({ name, reason }) => `plugin ${name} failed${reason ? `: ${reason}` : ''}`),
+    ...Object.entries(reports).flatMap(([name, report]) => {
+      if (!isObject(report) || report.ok !== false) return [];
+      const reason = report.reason ?? report.fault;
+      return [typeof reason === 'string' ? `${name}: ${reason}` : `${name} is not as it should be`];
+    }),
+  ];
 }

@@ -3,7 +3,7 @@ import { actorRef } from '../../core/ids.ts';
 import { redact } from '../../core/logging/index.ts';
 import type { Services } from '../../core/plugin/index.ts';
 import type { EndedRun, LifecycleContext, Run } from '../../machines/lifecycle.ts';
-import { healthStatus, notReady, type Vitals } from './health.ts';
+import { degradedBy, healthStatus, notReady, type Vitals } from './health.ts';
 
 /** The one actor that remembers the runs of this data folder. */
 export const HOST = actorRef('runtime.lifecycle', 'host');
@@ -27,8 +27,10 @@ export function healthRoutes(http: HttpSurface, services: () => Services): void 
     const seen = { ...vitals(services()), reports };
     const { current, last } = (actors.snapshot(HOST)?.context ?? {}) as Partial<LifecycleContext>;
     const status = healthStatus(seen);
+    const reasons = [...notReady(seen), ...degradedBy(seen)];
     const own = {
       status,
+      ...(reasons.length > 0 && { reasons }),
       ...(current && shown(current)),
       plugins: seen.plugins.map(({ name, state, reason }) => ({ name, state, reason })),
       log: logFacts(seen),

@@ -5,10 +5,25 @@ import type { LegContext } from '../../machines/reconciler/shapes.ts';
 /** How a leg is, in the words of health pages. */
 export type LegState = 'whole' | 'missing' | 'waiting' | 'gave up' | 'absent' | 'unread';
 
+/** What does not mend itself within the next tries. */
+const TROUBLE: Partial<Record<LegState, string>> = {
+  absent: 'is not in the config',
+  'gave up': 'lacks its address and every try failed',
+};
+
 /** The legs by how they are; a leg that nothing is known of yet counts as `unread`. */
 export function legsStatus(states: readonly Readonly<ActorState>[]): JsonObject {
   const legs = states.filter(({ value }) => value !== 'released').map(legStatus);
-  return { whole: legs.filter(({ state }) => state === 'whole').length, of: legs.length, legs };
+  const bad = legs.filter(({ state }) => state === 'absent' || state === 'gave up');
+  return {
+    ...(bad.length > 0 && {
+      ok: false,
+      reason: bad.map(({ intf, label, state }) => `${intf} (${label}) ${TROUBLE[state] ?? state}`).join(', '),
+    }),
+    whole: legs.filter(({ state }) => state === 'whole').length,
+    of: legs.length,
+    legs,
+  };
 }
 
 function legStatus({ value, context, at }: Readonly<ActorState>) {

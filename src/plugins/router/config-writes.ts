@@ -1,8 +1,9 @@
+import { isCoded } from '../../core/errors/index.ts';
 import type { Exchanges, Reply } from '../../core/http/index.ts';
 import type { Services } from '../../core/plugin/index.ts';
 import { changedPaths } from './changed-paths.ts';
 import type { EmbeddedRouter } from './embedded-router.ts';
-import { parseRequest } from './request.ts';
+import { type ConfigRequest, parseRequest } from './request.ts';
 import type { SealedConfigs } from './sealed-configs.ts';
 import { applyRequested, setRequested } from './topics.ts';
 
@@ -21,18 +22,20 @@ export interface Writer {
 /** The way of every write, over HTTP or in process: understood, sealed, published, decided, answered. */
 export class ConfigWrites {
   readonly #bus: Services['bus'];
+  readonly #logger: Pick<Services['logger'], 'warn'>;
   readonly #exchanges: Exchanges;
   readonly #router: EmbeddedRouter;
   readonly #configs: SealedConfigs;
   readonly #replyTimeoutMs: number;
 
   constructor(
-    { bus, exchanges }: Pick<Services, 'bus' | 'exchanges'>,
+    { bus, exchanges, logger }: Pick<Services, 'bus' | 'exchanges' | 'logger'>,
     router: EmbeddedRouter,
     configs: SealedConfigs,
     replyTimeoutMs: number,
   ) {
     this.#bus = bus;
+    this.#logger = logger;
     this.#exchanges = exchanges;
     this.#router = router;
     this.#configs = configs;
@@ -47,7 +50,7 @@ export class ConfigWrites {
    * @throws HF_LOG_WRITE the decision cannot be recorded now; HF_HTTP_TIMEOUT it was not made in time
    */
   async set(body: unknown, { request, correlation, cause, who }: Writer): Promise<Reply> {
-    const { config, ...control } = parseRequest(body);
+    const { config, ...control } = this.#understood(body, { correlation, who });
     const sealed = config && this.#configs.seal(config);
     const before = config && JSON.parse((await this.#router.active()).body);
     const changed = config && changedPaths(before, config);
@@ -65,6 +68,17 @@ export class ConfigWrites {
       ...(sealed && { blobs: sealed.blobs }),
     });
     return reply;
+  }
+
+  /** What is turned away here reaches no machine, and so no record: the log line says who was told what. */
+  #understood(body: unknown, writer: Pick<Writer, 'correlation' | 'who'>): ConfigRequest {
+    try {
+      return parseRequest(body);
+    } catch (error) {
+      if (isCoded(error))
+        this.#logger.warn({ ...writer, code: error.code, reason: error.what }, 'router.post_refused');
+      throw error;
+    }
   }
 
   /** `POST /v1/config/apply_current_config`. @throws as `set` does */

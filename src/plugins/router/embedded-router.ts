@@ -79,11 +79,17 @@ export class EmbeddedRouter {
   #standing: string | undefined;
   /** The config that the box stands at when a save ended without an answer. */
   #left: NetworkConfig | undefined;
+  #fault: string | undefined;
   /** By interface; what the config does not say of them. */
   readonly #wans = new Map<string, Wan>();
 
   constructor(parts: EmbeddedRouterParts) {
     this.#parts = parts;
+  }
+
+  /** Why the box does not stand at the persisted config; undefined while it does. */
+  fault(): string | undefined {
+    return this.#standing === undefined ? this.#fault : undefined;
   }
 
   /** What is persisted now, and so what is served (R2). */
@@ -116,10 +122,16 @@ export class EmbeddedRouter {
       const config = await this.#config();
       const fingerprint = this.#parts.configs.fingerprint(config);
       if (fingerprint === this.#standing) return [];
-      const change = await this.#change(planReapply(undefined, config), config, signal);
-      await change.keep();
-      this.#standing = fingerprint;
-      return legsOfFiles(change.files);
+      try {
+        const change = await this.#change(planReapply(undefined, config), config, signal);
+        await change.keep();
+        this.#standing = fingerprint;
+        return legsOfFiles(change.files);
+      } catch (error) {
+        this.#standing = undefined;
+        this.#fault = error instanceof Error ? error.message : String(error);
+        throw error;
+      }
     });
   }
 

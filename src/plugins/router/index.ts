@@ -15,6 +15,7 @@ import { actorRef } from '../../core/ids.ts';
 import { isObject, jsonEqual } from '../../core/json.ts';
 import { definePlugin, type Services } from '../../core/plugin/index.ts';
 import { readTokenFile } from '../../core/secrets/index.ts';
+import type { TransactionContext } from '../../machines/config-transaction/shapes.ts';
 import { configTransaction } from '../../machines/config-transaction.ts';
 import { inProcessApi } from './api.ts';
 import { routerChecks } from './checks.ts';
@@ -119,6 +120,12 @@ export const router = definePlugin({
       return transactionStatus(actors.snapshot(actorRef(CONFIG_ACTOR, CONFIG_KEY)), clock.now());
     });
     context.health('store', () => redis?.health());
+    context.health('box', () => {
+      const fault = started?.router.fault();
+      return fault === undefined
+        ? undefined
+        : { ok: false, reason: `the stored config is not applied: ${fault}` };
+    });
     for (const check of routerChecks({ redisUrl, token })) context.check(check);
     context.http(
       {
@@ -147,8 +154,10 @@ export const router = definePlugin({
       store = configStore;
       const box = new EmbeddedRouter({ store: configStore, configs, vault, ...boxParts(settings, dataDir) });
       const writes = new ConfigWrites(services, box, configs, settings.replyTimeoutMs);
-      started = { router: box, writes, published: async () => redis?.published() };
-      const known = services.actors.snapshot(actorRef(CONFIG_ACTOR, CONFIG_KEY))?.context;
+      const actorContext = () => services.actors.snapshot(actorRef(CONFIG_ACTOR, CONFIG_KEY))?.context;
+      const pending = () => (actorContext() as Partial<TransactionContext> | undefined)?.pending;
+      started = { router: box, writes, pending, published: async () => redis?.published() };
+      const known = actorContext();
       if (isObject(known) && !jsonEqual({ ...known, ...transactions }, known))
         bus.publish(settingsChanged, transactions);
 

@@ -13,8 +13,11 @@ export function transactionStatus(state: Readonly<ActorState> | undefined, now: 
   if (!state || !pending) return undefined;
   const { transID, who } = pending;
   const window = Object.entries(state.timers).find(([name]) => name.includes('.window.'))?.[1];
-  // Without the timer the window has run out and the revert is under way, or tried again.
-  if (!window) return { transID, who, reverting: true, secondsLeft: 0 };
+  if (!window) {
+    const { work } = state.value as { work?: unknown };
+    const stuck = { ok: false, reason: 'its revert failed and is tried again; the log says why' };
+    return { transID, who, reverting: true, secondsLeft: 0, ...(work === 'waiting' && stuck) };
+  }
   const secondsLeft = Math.max(0, Math.ceil((window.at - now) / 1000));
   return { transID, who, deadline: new Date(window.at).toISOString(), secondsLeft };
 }

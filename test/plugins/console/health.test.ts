@@ -1,5 +1,5 @@
 import test from 'ava';
-import { healthStatus, notReady, type Vitals } from '../../../src/plugins/console/health.ts';
+import { degradedBy, healthStatus, notReady, type Vitals } from '../../../src/plugins/console/health.ts';
 
 const log = { state: 'open', seq: 9, durableSeq: 9, queued: 0, queuedBytes: 0 } as const;
 const well: Vitals = { log, accepting: true, plugins: [{ name: 'a', state: 'started' }] };
@@ -13,6 +13,23 @@ test('[C14] the status is the worst of what is seen', (t) => {
   t.is(healthStatus({ ...well, reports: { store: { ok: true }, transaction: { transID: 't' } } }), 'ok');
   t.is(healthStatus({ ...degraded, log: { ...log, state: 'frozen', reason: 'disk full' } }), 'failing');
   t.is(healthStatus({ ...well, log: { ...log, state: 'closed' } }), 'failing');
+});
+
+test('[C14] what degrades it is named, with its reason', (t) => {
+  t.deepEqual(degradedBy(well), []);
+  const failed = { name: 'b', state: 'failed', reason: 'no port' } as const;
+  const reports = {
+    reconciler: { ok: false, reason: 'eth1.40 (Lab) is not in the config' },
+    store: { ok: false, fault: 'no config' },
+    other: { ok: false },
+    well: { ok: true },
+  };
+  t.deepEqual(degradedBy({ ...well, plugins: [failed], reports }), [
+    'plugin b failed: no port',
+    'reconciler: eth1.40 (Lab) is not in the config',
+    'store: no config',
+    'other is not as it should be',
+  ]);
 });
 
 test('[C14] readiness asks only whether requests can be decided, and says why not', (t) => {

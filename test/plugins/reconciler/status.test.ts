@@ -49,6 +49,11 @@ test('[R24] health counts the listed legs, whole and all', (t) => {
     actor('released', { lastNcid: 'n' }),
   ];
   t.like(legsStatus(states), { whole: 1, of: 2 });
+  t.false('ok' in legsStatus(states), 'a leg that is being healed is no fault');
+  t.like(legsStatus([...states, actor('absent', {})]), {
+    ok: false,
+    reason: 'eth1.10 (Main) is not in the config',
+  });
 });
 
 test('[R24] every record of a leg has words, or is routine, or speaks for itself', (t) => {

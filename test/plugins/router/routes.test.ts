@@ -267,3 +267,26 @@ test.serial('[R3,R32] the bodies of refused posts are not stored', async (t) => 
   t.true(bytes < 100_000, `${bytes} bytes: the active config alone`);
   t.is(rig.divergence(), undefined);
 });
+
+test.serial('[R36] a refused config leaves a line that says who posted it and what was wrong', async (t) => {
+  const lines: string[] = [];
+  const rig = await Rig.start(t, { lines });
+  const config = await rig.active();
+  config.interface.wireguard.wg0.privateKey = 'CANARY-key';
+  config.interface.vlan['eth1.10'].ipv6 = ['CANARY-value'];
+  t.is((await rig.set(config)).status, 400);
+  const line = lines.find((text) => text.includes('router.post_refused')) ?? '';
+  t.regex(line, /HF_ROUTER_CONFIG_INVALID.*interface\.vlan\.eth1\.10\.ipv6\.0/);
+  t.notRegex(lines.join(''), /CANARY/);
+});
+
+test.serial('[R13,R40] history tells a pending entry from the kept ones', async (t) => {
+  const rig = await Rig.start(t);
+  const config = await rig.active();
+  const { body } = await rig.set(config);
+  const pending = async () => (await rig.history()).map(({ op, pending }) => `${op}${pending ? '?' : ''}`);
+  await rig.set({ ...config, ncid: body.ncid }, { transactionOp: 'append', transID: 't1' });
+  t.deepEqual(await pending(), ['append?', 'save']);
+  await rig.set({}, { transactionOp: 'commit', transID: 't1' });
+  t.deepEqual(await pending(), ['append', 'save']);
+});

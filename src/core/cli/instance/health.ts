@@ -8,6 +8,8 @@ const PATIENCE_MS = 3_000;
 /** What the health page says. */
 export interface Health {
   readonly state: 'ok' | 'degraded' | 'failing';
+  /** What keeps it from being `ok`, by name. */
+  readonly reasons?: readonly string[];
   readonly plugins: readonly { readonly name: string; readonly state: string; readonly reason?: string }[];
   readonly log: {
     readonly state?: string;
@@ -46,9 +48,21 @@ export async function askHealth(
   }
   if (!isHealth(body)) return { reason: `${url}/healthz answers something else` };
   if (body.pid !== pid) return { reason: `${url}/healthz is answered by another process` };
-  const { status, plugins, log, transaction, lastStop, pid: _, startedAt: __, version: ___, ...facts } = body;
+  const {
+    status,
+    reasons,
+    plugins,
+    log,
+    transaction,
+    lastStop,
+    pid: _,
+    startedAt: __,
+    version: ___,
+    ...facts
+  } = body;
   return {
     state: status,
+    ...(Array.isArray(reasons) && { reasons: reasons.filter((text) => typeof text === 'string') }),
     plugins,
     log,
     facts,

@@ -5,7 +5,7 @@ import type { Instance, Transaction } from './look.ts';
 
 const HEADLINES: Readonly<Record<Instance['state'], readonly [text: string, colour: Colour]>> = {
   ok: ['Holdfast runs and is healthy.', 'green'],
-  degraded: ['Holdfast runs, degraded: a part of it has failed.', 'yellow'],
+  degraded: ['Holdfast runs, degraded: a part of it is not as it should be.', 'yellow'],
   failing: ['Holdfast runs, but can decide nothing: its log takes no records.', 'red'],
   starting: ['Holdfast is starting, or has just been asked to stop.', 'yellow'],
   unreachable: ['Holdfast cannot be asked how it is.', 'red'],
@@ -14,8 +14,20 @@ const HEADLINES: Readonly<Record<Instance['state'], readonly [text: string, colo
 
 /** What is known of an instance, for a person. @param now epoch milliseconds */
 export function instanceLines(instance: Instance, now: number, { paint }: Terminal): string[] {
-  const { state, dataDir, pid, startedAt, version, surfaces, plugins, log, transaction, facts, reason } =
-    instance;
+  const {
+    state,
+    dataDir,
+    pid,
+    startedAt,
+    version,
+    surfaces,
+    plugins,
+    log,
+    transaction,
+    facts,
+    reason,
+    reasons,
+  } = instance;
   const [headline, colour] = HEADLINES[state];
   const row = (name: string, text: string) => `  ${paint('dim', name.padEnd(12))}${plainText(text)}`;
   const rows = (name: string, texts: readonly string[]) =>
@@ -23,7 +35,7 @@ export function instanceLines(instance: Instance, now: number, { paint }: Termin
   const width = Math.max(0, ...Object.keys(surfaces ?? {}).map((name) => name.length));
   return [
     paint(['bold', colour], headline),
-    ...(reason === undefined ? [] : [row('why', reason)]),
+    ...rows('why', reason === undefined ? (reasons ?? []) : [reason]),
     ...(pid === undefined ? [] : [row('pid', `${pid}${version ? `, version ${version}` : ''}`)]),
     ...(startedAt === undefined ? [] : [row('since', since(startedAt, now))]),
     row('data', dataDir),

@@ -38,6 +38,8 @@ export interface Instance {
   readonly lastStop?: LastRun;
   /** Why the health page, or the log, does not say. */
   readonly reason?: string;
+  /** What keeps a running one from being healthy, by name. */
+  readonly reasons?: readonly string[];
 }
 
 /** Looks at a data folder. Never throws for what it finds there: that is the answer. */

@@ -9,6 +9,8 @@ interface Entry {
   readonly op: string;
   readonly who: string;
   readonly changed: readonly string[];
+  /** Of a transaction that is neither committed nor reverted. */
+  readonly pending?: true;
 }
 
 /** `holdfast router history`: the accepted config writes, newest first (R13). */
@@ -28,16 +30,16 @@ export function historyCommand(settings: CommandSettings): CommandDefinition {
         });
       }
       const client = clientOf(flags, context, settings);
-      const entries = client
+      const entries: readonly Entry[] = client
         ? ((await client.get(`/v1/config/history?limit=${limit}&first=true`, signal)) as { entries: Entry[] })
             .entries
         : await withStore(context, settings, (store) => store.history(limit));
       if (json) return print(JSON.stringify({ entries }));
-      for (const [index, { score, ncid, op, who, changed }] of entries.entries()) {
+      for (const [index, { score, ncid, op, who, changed, pending }] of entries.entries()) {
         const at = new Date(score * 1000).toISOString().slice(0, 19);
         const what = op === 'seed' ? 'what was there before' : changed.join(', ') || '(nothing changed)';
         print(
-          `${String(index + 1).padStart(3)}  ${at}  ${ncid}  ${op.padEnd(6)}  ${plainText(`${who}  ${what}`)}`,
+          `${String(index + 1).padStart(3)}  ${at}  ${ncid}  ${(pending ? 'pending' : op).padEnd(7)}  ${plainText(`${who}  ${what}`)}`,
         );
       }
       if (entries.length === 0) print('no writes yet');

@@ -39,6 +39,8 @@ export function watchCollisions(context: PluginContext, active: () => Promise<Ne
     await look();
   });
   context.health('addressSets', () =>
-    known.length > 0 ? ({ collisions: known } as unknown as Json) : undefined,
+    known.length > 0
+      ? ({ ok: false, reason: known.map(collisionText).join('; '), collisions: known } as unknown as Json)
+      : undefined,
   );
 }

@@ -1,6 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { HistoryEntry } from '../../../core/adapters/config-store.ts';
 import type { HttpSurface, Reply, SurfaceError } from '../../../core/http/index.ts';
 import { PAGE, redact } from '../../../core/logging/index.ts';
+import type { Pending } from '../../../machines/config-transaction/shapes.ts';
 import type { ConfigWrites, Writer } from '../config-writes.ts';
 import type { EmbeddedRouter } from '../embedded-router.ts';
 
@@ -8,6 +10,8 @@ import type { EmbeddedRouter } from '../embedded-router.ts';
 export interface RouterParts {
   readonly router: EmbeddedRouter;
   readonly writes: ConfigWrites;
+  /** The transaction that is neither committed nor reverted. */
+  readonly pending: () => Pending | undefined;
   /** Resolves once what was published on the channels has left the process. */
   readonly published: () => Promise<void>;
 }
@@ -48,7 +52,8 @@ export function routerRoutes(surface: HttpSurface, parts: () => RouterParts): vo
     const wanted = /^\d+$/.test(limit ?? '') ? Number(limit) : HISTORY_SHOWN;
     const entries = await parts().router.history(Math.min(wanted, HISTORY_MOST));
     // What was there before the first write is nobody's write: it is listed for who asks.
-    return { entries: entries.filter(({ op }) => op !== 'seed' || first === 'true') };
+    const listed = markPending(entries, parts().pending()?.previous.ncid);
+    return { entries: listed.filter(({ op }) => op !== 'seed' || first === 'true') };
   });
 
   for (const path of ['/v1/config/interfaces/:intf', '/v1/interface/:intf']) {
@@ -58,6 +63,17 @@ export function routerRoutes(surface: HttpSurface, parts: () => RouterParts): vo
       return redact(await parts().router.interface(intf), PAGE);
     });
   }
+}
+
+/** Newest first: what is newer than the config that a revert restores is not kept yet. */
+function markPending(
+  entries: readonly HistoryEntry[],
+  previous: string | undefined,
+): readonly (HistoryEntry & { readonly pending?: true })[] {
+  const kept = previous === undefined ? 0 : entries.findIndex(({ ncid }) => ncid === previous);
+  const isPending = (index: number, op: string) =>
+    (kept === -1 ? index === 0 : index < kept) && op === 'append';
+  return entries.map((entry, index) => (isPending(index, entry.op) ? { ...entry, pending: true } : entry));
 }
 
 function writerOf(request: FastifyRequest): Writer {
