@@ -50,14 +50,9 @@ export class CommitQueue {
     return this.bytes >= QUEUE_BYTES;
   }
 
-  push({ seq, actor, correlation, ...rest }: LogRecord, blobs?: Blobs): void {
-    const row = {
-      seq,
-      actor,
-      correlation,
-      body: JSON.stringify({ seq, actor, correlation, ...rest }),
-      blobs,
-    };
+  push(record: LogRecord, blobs?: Blobs): void {
+    const { actor, correlation } = record;
+    const row = { actor, correlation, body: JSON.stringify(record), blobs };
     this.#rows.push(row);
     this.bytes += size(row);
   }
