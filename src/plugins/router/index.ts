@@ -25,13 +25,11 @@ import { describeConfigRecord } from './describe.ts';
 import { registerEffects } from './effects.ts';
 import { EmbeddedRouter } from './embedded-router.ts';
 import { ensureConfig } from './first-config.ts';
-import { boxParts, kernelOptions, registerBox, setUpBox } from './kernel/box.ts';
-import { watchCollisions } from './policy/collision-watch.ts';
-import { type RouterParts, routerErrorBody, routerRoutes } from './routes/http.ts';
+import { boxParts, kernelOptions, registerBox, setUpBox } from './kernel/index.ts';
+import { watchCollisions } from './policy/index.ts';
+import { type RouterParts, routerErrorBody, routerRoutes } from './routes/index.ts';
 import { SealedConfigs } from './sealed-configs.ts';
-import { RedisBackend } from './store/redis-backend.ts';
-import { redisOptions } from './store/redis-options.ts';
-import { SqliteConfigStore } from './store/sqlite-config-store.ts';
+import { RedisBackend, redisOptions, SqliteConfigStore } from './store/index.ts';
 import {
   CONFIG_ACTOR,
   CONFIG_KEY,
