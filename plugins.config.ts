@@ -10,6 +10,7 @@
 //   - Secrets do not belong here: give the path of a file of mode 0600 instead.
 import { defineConfig } from './src/core/config/index.ts';
 import { consolePlugin } from './src/plugins/console/index.ts';
+import { credentialFree, gateway, overwrite, relay } from './src/plugins/gateway/index.ts';
 import { reconciler } from './src/plugins/reconciler/index.ts';
 import { router } from './src/plugins/router/index.ts';
 import { routerRemote } from './src/plugins/router-remote/index.ts';
@@ -23,6 +24,27 @@ export default defineConfig({
     // Holds legs of the router to a static address, which a save of the phone app drops. The legs are those of the
     // example config; your own: reconciler({ legs: [{ intf: 'eth1.10', label: 'Main', address: 'fd00:10::1/64' }] })
     reconciler(),
+    // The MCP gateway on port 4000. A server is one entry; its upstream comes from HOLDFAST_MCP_<SERVER>_URL and
+    // HOLDFAST_MCP_<SERVER>_TOKEN_FILE (or _TOKEN), and until then it is listed as not configured.
+    gateway({
+      routes: [
+        overwrite({ name: 'library_docs' }),
+        overwrite({ name: 'web_search' }),
+        overwrite({ name: 'web_crawl' }),
+        overwrite({ name: 'media_gen' }),
+        overwrite({ name: 'router_ro' }),
+        overwrite({ name: 'columnar_ro' }),
+        overwrite({ name: 'columnar_rw', writes: true }),
+        relay({ name: 'memory', audience: 'mcp-public', callbackPort: 51_338 }),
+        relay({
+          name: 'cluster',
+          audience: '{gateway_url}/cluster/mcp',
+          callbackPort: 51_337,
+          scopes: ['mcp-cluster', 'groups', 'offline_access'],
+        }),
+        credentialFree({ name: 'repo_wiki' }),
+      ],
+    }),
     // Health, readiness and metrics of the process on port 7800.
     consolePlugin(),
   ],

@@ -14,7 +14,12 @@ interface Started {
 }
 
 async function start(dir: string): Promise<Started> {
-  const env = { ...process.env, HOLDFAST_ROUTER_PORT: '0', HOLDFAST_CONSOLE_PORT: '0' };
+  const env = {
+    ...process.env,
+    HOLDFAST_ROUTER_PORT: '0',
+    HOLDFAST_GATEWAY_PORT: '0',
+    HOLDFAST_CONSOLE_PORT: '0',
+  };
   const started = performance.now();
   const child = spawn(process.execPath, [binary, 'start', '--data-dir', dir], { stdio: 'ignore', env });
   while (readRuntimeFile(dir)?.pid !== child.pid) await sleep(2);

@@ -13,6 +13,8 @@ import { addressSets } from './address-sets.ts';
 import { configTransaction } from './config-transaction.ts';
 import { dhcpService } from './dhcp-service.ts';
 import { lifecycle } from './lifecycle.ts';
+import { mcpAccess } from './mcp-access.ts';
+import { mcpDoor } from './mcp-door.ts';
 import { reconciler } from './reconciler.ts';
 import { wan } from './wan.ts';
 
@@ -26,6 +28,8 @@ export const allMachines: Readonly<Record<string, AnyStateMachine>> = {
   'config-transaction': configTransaction,
   'dhcp-service': dhcpService,
   lifecycle,
+  'mcp-access': mcpAccess,
+  'mcp-door': mcpDoor,
   reconciler,
   wan,
 };

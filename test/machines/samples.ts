@@ -14,6 +14,17 @@ const before = { ncid: 'n1', fingerprint: 'fp_1' };
 const after = { ncid: 'n2', fingerprint: 'fp_2' };
 const append = { type: 'SET', ...ask, op: 'append', transID: 't1', ncid: 'n1', fingerprint: 'fp_2' };
 
+const keyTerms = { alias: 'a', owner: 'o', servers: ['memory'], rpmLimit: 2, maxBudget: 10 };
+const call = {
+  type: 'CALL',
+  at: 1_500,
+  presented: 'k_1',
+  routes: ['memory'],
+  table: 1,
+  method: 'tools/call',
+  tool: 'memory-find',
+};
+
 /**
  * Inputs and events that make sense, by machine. A machine without an entry is driven with random events alone,
  * which seldom leads it far.
@@ -48,6 +59,30 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'POPULATED', at: 1_767_225_660_000, sets: {} },
       { type: 'effect.failed', effect: 'router.populate_sets' },
       { type: 'effect.lost', effect: 'router.populate_sets' },
+    ],
+  },
+  'mcp-access': {
+    events: [
+      { type: 'KEY_CREATED', at: 1_000, presented: 'k_1', terms: keyTerms },
+      { type: 'KEY_UPDATED', at: 2_000, terms: { ...keyTerms, servers: [] } },
+      { type: 'KEY_UPDATED', at: 2_000, terms: { ...keyTerms, tools: ['memory-find'] } },
+      { type: 'KEY_ROTATED', at: 3_000, presented: 'k_2', overlapMs: 1_000 },
+      { type: 'KEY_REVOKED', at: 4_000 },
+      { ...call, cost: 6 },
+      { ...call, presented: 'k_2', at: 70_000 },
+      { ...call, method: 'tools/list' },
+      { ...call, authorization: 'master_key' },
+      { ...call, authorization: 'virtual_key' },
+      { ...call, relay: true },
+      { type: 'CALL_ENDED', outcome: 'unreachable', ms: 1, cost: 6 },
+      { type: 'CALL_ENDED', outcome: 'ok', status: 200, ms: 1 },
+    ],
+  },
+  'mcp-door': {
+    events: [
+      { type: 'TURNED_AWAY', at: 1_000, rule: 'no_key', source: '127.0.0.1', path: '/memory/mcp' },
+      { type: 'TURNED_AWAY', at: 1_000, rule: 'master_key_presented', source: '::1', path: '/memory/mcp' },
+      { type: 'TURNED_AWAY', at: 90_000, rule: 'master_key_presented', source: '::1', path: '/memory/mcp' },
     ],
   },
   'dhcp-service': {

@@ -35,7 +35,10 @@ export interface EffectOptions {
    * idempotent), `fail` gives the actor `effect.lost` and lets it decide.
    */
   readonly onRecovery: 'retry' | 'fail';
-  /** Milliseconds until the effect is given up as `effect.failed` with HF_EFFECT_TIMEOUT; 30,000 unless set. */
+  /**
+   * Milliseconds until the effect is given up as `effect.failed` with HF_EFFECT_TIMEOUT; 30,000 unless set. `Infinity`
+   * leaves time, and ending when the signal is aborted, to the handler.
+   */
   readonly deadlineMs?: number;
   /** The adapter called, for `holdfast graph`. */
   readonly adapter?: string;

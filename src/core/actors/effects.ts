@@ -163,6 +163,7 @@ export class EffectDispatcher implements EffectRunner {
 
   async #within(registration: EffectRegistration, asked: Asked): Promise<EffectOutcome | undefined> {
     const ms = registration.deadlineMs ?? DEFAULT_DEADLINE_MS;
+    if (ms === Number.POSITIVE_INFINITY) return this.#unbounded(registration, asked);
     const deadline = new AbortController();
     const late = Promise.withResolvers<never>();
     const cancel = this.#clock.after(ms, () => {
@@ -170,27 +171,23 @@ export class EffectDispatcher implements EffectRunner {
       deadline.abort(error);
       late.reject(error);
     });
-    const context: EffectContext = {
-      id: asked.id,
-      cause: seqOfEffect(asked.id),
-      at: asEpochMs(asked.at),
-      actor: asked.actor,
-      correlation: asked.correlation,
-      signal: AbortSignal.any([deadline.signal, this.#stop.signal]),
-      recovered: asked.recovered,
-    };
+    const context = contextOf(asked, AbortSignal.any([deadline.signal, this.#stop.signal]));
     const stopped = () => late.reject(context.signal.reason);
     try {
       const handler = registration.handler as EffectHandler;
       context.signal.addEventListener('abort', stopped, { once: true });
       context.signal.throwIfAborted();
-      const result = await Promise.race([handler(asked.request.params, context), late.promise]);
-      // `() => list.push(x)` returns a number by accident of syntax: that is no outcome.
-      return isObject(result) ? (result as EffectOutcome) : undefined;
+      return outcomeOf(await Promise.race([handler(asked.request.params, context), late.promise]));
     } finally {
       context.signal.removeEventListener('abort', stopped); // the stop signal outlives every effect
       cancel();
     }
+  }
+
+  /** The handler minds its own time and the signal: no timer and no race for what may last for hours. */
+  async #unbounded(registration: EffectRegistration, asked: Asked): Promise<EffectOutcome | undefined> {
+    const handler = registration.handler as EffectHandler;
+    return outcomeOf(await handler(asked.request.params, contextOf(asked, this.#stop.signal)));
   }
 
   #answer(asked: Asked, outcome: EffectOutcome, end: EffectEnd['outcome'], error?: unknown): void {
@@ -209,6 +206,16 @@ export class EffectDispatcher implements EffectRunner {
       blobs,
     });
   }
+}
+
+function contextOf(asked: Asked, signal: AbortSignal): EffectContext {
+  const { id, at, actor, correlation, recovered } = asked;
+  return { id, cause: seqOfEffect(id), at: asEpochMs(at), actor, correlation, signal, recovered };
+}
+
+/** `() => list.push(x)` returns a number by accident of syntax: that is no outcome. */
+function outcomeOf(result: unknown): EffectOutcome | undefined {
+  return isObject(result) ? (result as EffectOutcome) : undefined;
 }
 
 function isWithBlobs(outcome: EffectOutcome): outcome is Extract<EffectOutcome, { blobs: unknown }> {

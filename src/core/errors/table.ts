@@ -1,5 +1,6 @@
 import type { ErrorEntry } from './entry.ts';
 import { cliErrors } from './table/cli.ts';
+import { gatewayErrors } from './table/gateway.ts';
 import { httpErrors } from './table/http.ts';
 import { logErrors } from './table/log.ts';
 import { routerErrors } from './table/router.ts';
@@ -16,6 +17,7 @@ export const errorTable = {
   ...logErrors,
   ...httpErrors,
   ...routerErrors,
+  ...gatewayErrors,
   ...cliErrors,
 } as const satisfies Record<string, ErrorEntry>;
 

@@ -6,6 +6,7 @@
  * errors and ids.
  */
 export { Exchanges, HTTP_REPLY, type Reply } from './exchanges.ts';
+export { parseJsonBody } from './json-body.ts';
 export { controlSocket, nearPath } from './socket-path.ts';
 export {
   createSurface,

@@ -6,7 +6,7 @@ import test from 'ava';
 import { root, type Spawned, spawnHoldfast, writeConfig } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
 
-const PORTS = { HOLDFAST_ROUTER_PORT: '0', HOLDFAST_CONSOLE_PORT: '0' };
+const PORTS = { HOLDFAST_ROUTER_PORT: '0', HOLDFAST_GATEWAY_PORT: '0', HOLDFAST_CONSOLE_PORT: '0' };
 
 /** The product as it stands in this checkout, on a folder of its own. */
 function holdfast(t: ExecutionContext, dir: string, ...argv: string[]): Spawned {

@@ -1,0 +1,150 @@
+/** The minute that `rpm_limit` counts in, milliseconds. */
+export const WINDOW_MS = 60_000;
+
+/** What a key may do. Times are epoch milliseconds. */
+export interface KeyTerms {
+  readonly alias: string;
+  /** `user_id`: to whom calls and spend are attributed. */
+  readonly owner?: string;
+  /** Routes it may reach; none unless named. */
+  readonly servers: readonly string[];
+  /** The only tools it may see and call, by their prefixed names; all of its routes' when absent. */
+  readonly tools?: readonly string[];
+  /** Calls of tools a minute. */
+  readonly rpmLimit?: number;
+  /** What its calls may cost in all. */
+  readonly maxBudget?: number;
+  readonly expiresAt?: number;
+  /** Endpoints it is restricted to, e.g. `llm_api_routes`, which may not read `/key/info`. */
+  readonly restriction?: string;
+}
+
+export interface AccessContext {
+  /** Raised by every change of the key: a decision names the revision it was made under. */
+  readonly revision: number;
+  readonly terms?: KeyTerms;
+  /** Fingerprints of the values it may be presented by; one that was rotated out ends at `until`. */
+  readonly presents: Readonly<Record<string, { readonly until?: number }>>;
+  readonly createdAt?: number;
+  readonly changedAt?: number;
+  readonly revokedAt?: number;
+  readonly lastSeenAt?: number;
+  /** Calls of tools since the window began. */
+  readonly window: { readonly at: number; readonly calls: number };
+  readonly spend: number;
+  readonly calls: number;
+  readonly refused: number;
+}
+
+/** A call as the surface saw it: facts, nothing decided. */
+export interface AccessCall {
+  readonly type: 'CALL';
+  readonly at: number;
+  /** Fingerprint of the presented value. */
+  readonly presented: string;
+  /** The route, or for the aggregate all that it may mean. */
+  readonly routes: readonly string[];
+  /** Revision of the route table. */
+  readonly table: number;
+  /** JSON-RPC method; `stream` for a GET, `close` for a DELETE, `reply` for an answer to the server. */
+  readonly method: string;
+  /** Prefixed name of the tool that is called. */
+  readonly tool?: string;
+  /** The route's own list does not have the tool. */
+  readonly toolUnlisted?: true;
+  /** What stood in `Authorization`. */
+  readonly authorization?: 'bearer' | 'virtual_key' | 'master_key';
+  /** The route relays the caller's own token and wants one. */
+  readonly relay?: true;
+  /** The route may change state: its decisions are durable before they count. */
+  readonly writes?: true;
+  readonly cost?: number;
+}
+
+export type AccessRule =
+  | 'admitted'
+  | 'unknown_key'
+  | 'revoked'
+  | 'expired'
+  | 'rotated_out'
+  | 'master_key_misplaced'
+  | 'key_misplaced'
+  | 'identity_required'
+  | 'not_entitled'
+  | 'tool_not_allowed'
+  | 'rate_limited'
+  | 'over_budget';
+
+export interface Verdict {
+  readonly rule: AccessRule;
+  /** What is left of the minute, for `rate_limited`. */
+  readonly retryAfterMs?: number;
+}
+
+/** Effect `gateway.forward`: the call goes to these of its routes. */
+export interface ForwardParams {
+  readonly routes: readonly string[];
+  readonly revision: number;
+  /** Only these tools may appear in a list. */
+  readonly tools?: readonly string[];
+  /** Charged for it. */
+  readonly cost?: number;
+}
+
+/** Effect `gateway.answer`: the gateway answers itself, by this rule of this revision of the key. */
+export interface AnswerParams {
+  readonly rule: AccessRule | DoorRule;
+  /** Of the key; absent for a caller without one. */
+  readonly revision?: number;
+  readonly retryAfterMs?: number;
+}
+
+/** Why a caller is turned away who presents no key that is known. */
+export type DoorRule =
+  | 'no_key'
+  | 'malformed_key'
+  | 'unknown_key'
+  | 'key_only_in_authorization'
+  | 'master_key_presented';
+
+/** How a forwarded call ended; HTTP, JSON-RPC and tool errors are told apart. */
+export type CallEnded = {
+  readonly type: 'CALL_ENDED';
+  readonly outcome:
+    | 'ok'
+    | 'tool_error'
+    | 'rpc_error'
+    | 'http_error'
+    | 'unreachable'
+    | 'cut'
+    | 'cancelled'
+    | 'answered'
+    | 'gone';
+  /** HTTP status that the client was sent; absent when it got none. */
+  readonly status?: number;
+  /** JSON-RPC error code. */
+  readonly code?: number;
+  readonly ms: number;
+  /** Of the answer's body. */
+  readonly bytes?: number;
+  readonly cost?: number;
+};
+
+export type AccessEvent =
+  | {
+      readonly type: 'KEY_CREATED';
+      readonly at: number;
+      readonly terms: KeyTerms;
+      readonly presented: string;
+    }
+  | { readonly type: 'KEY_UPDATED'; readonly at: number; readonly terms: KeyTerms }
+  | {
+      readonly type: 'KEY_ROTATED';
+      readonly at: number;
+      readonly presented: string;
+      /** How long the values before stay good. */
+      readonly overlapMs: number;
+    }
+  | { readonly type: 'KEY_REVOKED'; readonly at: number }
+  | AccessCall
+  | CallEnded;

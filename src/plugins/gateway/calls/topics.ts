@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { defineRoute, defineTopic, type Route, type Topic } from '../../../bus/index.ts';
+import type { AccessCall, DoorRule } from '../../../machines/mcp-access.ts';
+import { KEY_ACTOR } from '../keys/registry.ts';
+
+/** The one actor for callers without a key. */
+export const DOOR_ACTOR = 'gateway.door';
+export const DOOR_KEY = 'all';
+
+type CallMade = Omit<AccessCall, 'type'> & { readonly key: string };
+
+const call = z.object({
+  key: z.string(),
+  at: z.number(),
+  presented: z.string(),
+  routes: z.array(z.string()),
+  table: z.number(),
+  method: z.string(),
+  tool: z.string().optional(),
+  toolUnlisted: z.literal(true).optional(),
+  authorization: z.enum(['bearer', 'virtual_key', 'master_key']).optional(),
+  relay: z.literal(true).optional(),
+  writes: z.literal(true).optional(),
+  cost: z.number().optional(),
+});
+
+export const callMade: Topic<CallMade> = defineTopic(
+  'gateway.call_made',
+  call as unknown as z.ZodType<CallMade>,
+  'Somebody with a known key calls a server behind the gateway.',
+);
+
+interface TurnedAway {
+  readonly at: number;
+  readonly rule: DoorRule;
+  readonly source: string;
+  readonly path: string;
+}
+
+export const turnedAway: Topic<TurnedAway> = defineTopic(
+  'gateway.turned_away',
+  z.object({
+    at: z.number(),
+    rule: z.enum([
+      'no_key',
+      'malformed_key',
+      'unknown_key',
+      'key_only_in_authorization',
+      'master_key_presented',
+    ]),
+    source: z.string(),
+    path: z.string(),
+  }),
+  'Somebody without a known key called the gateway.',
+);
+
+export const callRoutes: readonly Route<never>[] = [
+  defineRoute(callMade, KEY_ACTOR, ({ payload: { key, ...facts } }) => [
+    { key, event: { type: 'CALL', ...facts } },
+  ]),
+  defineRoute(turnedAway, DOOR_ACTOR, ({ payload }) => [
+    { key: DOOR_KEY, event: { type: 'TURNED_AWAY', ...payload } },
+  ]),
+] as unknown as readonly Route<never>[];

@@ -1,0 +1,41 @@
+import { version } from '../../../core/version.ts';
+import { type Answer, result, rpcError } from '../mcp/answers.ts';
+import { eraOf } from '../mcp/checks.ts';
+import { isKnown, isStateless, NEWEST_SESSIONED } from '../mcp/revisions.ts';
+import type { RouteCallParts } from './route-call.ts';
+
+const METHOD_NOT_FOUND = -32_601;
+
+/**
+ * What a caller sees who may not use a route: it connects, gets a session and an empty tool list (G5), and its upstream
+ * never hears of it (G6).
+ */
+export function unentitled({ exchange, message, route, seal }: RouteCallParts): Answer {
+  if (exchange.method === 'GET') return { status: 405, headers: { allow: 'POST, DELETE' } };
+  if (exchange.method === 'DELETE') return { status: 200 };
+  if (message?.kind !== 'request') return { status: 202 };
+  const id = message.id ?? null;
+  const serverInfo = { name: route.name, version };
+  switch (message.method) {
+    case 'initialize': {
+      const { protocolVersion } = (message.body.params ?? {}) as { protocolVersion?: unknown };
+      const asked = String(protocolVersion);
+      const agreed = isKnown(asked) && !isStateless(asked) ? asked : NEWEST_SESSIONED;
+      const headers = { 'mcp-session-id': seal({ upstream: {}, version: agreed }) };
+      return result(id, { protocolVersion: agreed, capabilities: { tools: {} }, serverInfo }, headers);
+    }
+    case 'ping':
+      return result(id, {});
+    case 'tools/list':
+      return result(id, { tools: [] });
+    default: {
+      const text = `Method not found: ${message.method} is not open to this key on ${route.name}`;
+      return rpcError(
+        eraOf(exchange.headers, message) === 'stateless' ? 404 : 200,
+        id,
+        METHOD_NOT_FOUND,
+        text,
+      );
+    }
+  }
+}

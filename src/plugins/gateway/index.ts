@@ -1,0 +1,120 @@
+/**
+ * The MCP gateway (port 4000): ten servers behind one host and one admission header. Decisions are the machines'
+ * (`machines/mcp-access.ts`, `machines/mcp-door.ts`); the path of a call is `calls/endpoint.ts` → the key's actor →
+ * `calls/effects.ts` → `calls/route-call.ts` → `upstream/`.
+ *
+ * Imports core, bus and its machines; no other plugin.
+ */
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { defineActor } from '../../core/actors/index.ts';
+import type { LogRecord } from '../../core/log/index.ts';
+import { definePlugin } from '../../core/plugin/index.ts';
+import { mcpAccess } from '../../machines/mcp-access.ts';
+import { mcpDoor } from '../../machines/mcp-door.ts';
+import { registerCallEffects } from './calls/effects.ts';
+import { type GatewayParts, mcpEndpoint } from './calls/endpoint.ts';
+import type { LiveCalls } from './calls/live-call.ts';
+import { callRoutes, DOOR_ACTOR } from './calls/topics.ts';
+import { describeGatewayRecord } from './describe.ts';
+import { MasterKey } from './keys/master-key.ts';
+import { KEY_ACTOR, KeyRegistry } from './keys/registry.ts';
+import { RouteTable } from './routes/table.ts';
+import { SealedSessions } from './session/sealed-sessions.ts';
+import { upstreamAgent } from './upstream/client.ts';
+
+export { credentialFree, overwrite, relay } from './routes/entry.ts';
+
+const options = z.strictObject({
+  port: z.int().min(0).max(65_535).default(4000),
+  host: z.string().min(1).default('127.0.0.1'),
+  /** Names beside loopback under which clients call it. */
+  allowedHosts: z.array(z.string()).default([]),
+  /** The base that clients see, e.g. `https://mcp.example.net`; what a request's `Host` says unless set. */
+  publicUrl: z.url({ protocol: /^https?$/ }).optional(),
+  /** File (mode 0600) with the master key; made in the data folder when absent. */
+  masterKeyFile: z.string().min(1).optional(),
+  /** Files (mode 0600, 32 bytes) with the keys of session ids: the first seals, all open. Share them among replicas. */
+  sessionKeyFiles: z.array(z.string().min(1)).min(1).optional(),
+  /** Largest request, bytes. */
+  bodyLimit: z
+    .int()
+    .min(1_024)
+    .default(4 * 1024 * 1024),
+  /** Each is checked for itself, see `overwrite`, `relay` and `credentialFree`. */
+  routes: z.array(z.unknown()).max(1_000).default([]),
+});
+
+/** Admitted calls are batched: a crash may cost their last moments. Whatever changes or refuses is not (C2). */
+function durabilityOf({ event, effects }: LogRecord): 'sync' | 'batched' {
+  if (event.type === 'CALL_ENDED') return 'batched';
+  const forwarded = effects.some(({ type }) => type === 'gateway.forward');
+  const onlyForwarded = forwarded && effects.length === 1;
+  return event.type === 'CALL' && onlyForwarded && event.writes !== true ? 'batched' : 'sync';
+}
+
+export const gateway = definePlugin({
+  name: 'gateway',
+  options,
+  onFailure: 'continue', // a port that is taken must not take the router's keeper down
+  env: { HOLDFAST_GATEWAY_PORT: 'port', HOLDFAST_PUBLIC_URL: 'publicUrl' },
+  register(context, settings) {
+    const { port, host, allowedHosts, bodyLimit, publicUrl, routes } = settings;
+    const calls: LiveCalls = new Map();
+    let started: GatewayParts | undefined;
+    const parts = (): GatewayParts => {
+      if (!started) throw new Error('the gateway plugin has not started');
+      return started;
+    };
+
+    context.actor(
+      defineActor({
+        type: KEY_ACTOR,
+        machine: mcpAccess,
+        version: 1,
+        durability: durabilityOf,
+        describe: describeGatewayRecord,
+      }),
+    );
+    context.actor(
+      defineActor({ type: DOOR_ACTOR, machine: mcpDoor, version: 1, describe: describeGatewayRecord }),
+    );
+    for (const route of callRoutes) context.route(route);
+    registerCallEffects(context, calls);
+
+    context.http(
+      {
+        name: 'gateway',
+        port,
+        host,
+        allowedHosts,
+        bodyLimit,
+        portVariable: 'HOLDFAST_GATEWAY_PORT',
+        admission: 'own',
+      },
+      (http) => mcpEndpoint(http, parts),
+    );
+
+    context.onStart(() => {
+      const { services } = context;
+      const { dataDir, logger } = services;
+      const table = new RouteTable(routes, process.env);
+      for (const rejected of table.rejected) logger.error(rejected, 'gateway.route_rejected');
+      const master = MasterKey.open(dataDir, settings.masterKeyFile);
+      const keyFiles = settings.sessionKeyFiles ?? [resolve(dataDir, 'secrets', 'gateway-session-key')];
+      started = {
+        services,
+        calls,
+        keys: new KeyRegistry(services.actors),
+        sessions: SealedSessions.fromFiles(keyFiles as [string, ...string[]]),
+        agent: upstreamAgent(),
+        table: () => table,
+        masterId: () => master.id(),
+        publicUrl: (requestHost) => (publicUrl ?? `http://${requestHost ?? 'localhost'}`).replace(/\/+$/, ''),
+      };
+    });
+    context.onStop(async () => {
+      await started?.agent.destroy();
+    });
+  },
+});

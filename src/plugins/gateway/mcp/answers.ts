@@ -1,0 +1,84 @@
+import type { AnswerParams } from '../../../machines/mcp-access.ts';
+import type { RequestId } from './message.ts';
+
+/** An answer of the gateway's own. */
+export interface Answer {
+  readonly status: number;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** The texts that clients look for, and what to do about each (`docs/gateway.md`). */
+const DENIED = 'User not allowed to call this tool.';
+const detail = (text: string): { readonly detail: string } => ({ detail: `Authentication Error, ${text}` });
+const UNAUTHORIZED: Partial<Readonly<Record<AnswerParams['rule'], string>>> = {
+  no_key: 'No api key passed in. Send the header x-gateway-api-key: Bearer <virtual key>.',
+  malformed_key: 'Malformed API Key passed in. Ensure Key has `Bearer ` prefix.',
+  unknown_key: 'Invalid API Key: it is not known here. Ask for one, or correct the header x-gateway-api-key.',
+  revoked: 'Invalid API Key: it was revoked. Ask for another one.',
+  expired: 'Invalid API Key: it has expired. Ask for another one.',
+  rotated_out: 'Invalid API Key: it was rotated. Use the new value.',
+  key_only_in_authorization:
+    'No api key passed in. A virtual key in Authorization does not admit: send it as x-gateway-api-key: Bearer <virtual key>, and rotate it.',
+  master_key_presented:
+    'The master key is for admin endpoints only. Send a virtual key, and rotate the master key.',
+  master_key_misplaced:
+    'The master key is for admin endpoints only. Take it out of Authorization, and rotate it.',
+  key_misplaced:
+    'A virtual key came in Authorization, which this route passes on. It was not forwarded: send it as x-gateway-api-key only, and rotate it.',
+};
+
+export const notFound: Answer = { status: 404, body: { detail: 'route not found' } };
+
+/** What a refused call is answered. @returns undefined for a rule whose answer depends on the method */
+export function unauthorized(rule: AnswerParams['rule']): Answer | undefined {
+  const text = UNAUTHORIZED[rule];
+  return text === undefined ? undefined : { status: 401, body: detail(text) };
+}
+
+/** The challenge of an identity route (G8). @param metadata URL of the protected-resource document */
+export function challenge(metadata: string): Answer {
+  return {
+    status: 401,
+    body: detail('This route wants your own access token in Authorization.'),
+    headers: { 'www-authenticate': `Bearer resource_metadata="${metadata}"` },
+  };
+}
+
+/** A JSON-RPC result in a 200. */
+export function result(
+  id: RequestId | null,
+  value: unknown,
+  headers?: Readonly<Record<string, string>>,
+): Answer {
+  return { status: 200, body: { jsonrpc: '2.0', id, result: value }, ...(headers && { headers }) };
+}
+
+/** A JSON-RPC error. @param status 200 unless the protocol wants another */
+export function rpcError(
+  status: number,
+  id: RequestId | null,
+  code: number,
+  message: string,
+  data?: unknown,
+): Answer {
+  return {
+    status,
+    body: { jsonrpc: '2.0', id, error: { code, message, ...(data !== undefined && { data }) } },
+  };
+}
+
+/** A tool's result that says no: clients show it to the model, which an HTTP error they do not (G5, G16). */
+export function toolRefusal(id: RequestId | null, { rule, retryAfterMs }: AnswerParams): Answer {
+  const seconds = Math.max(1, Math.ceil((retryAfterMs ?? 0) / 1_000));
+  const texts: Partial<Record<AnswerParams['rule'], string>> = {
+    rate_limited: `Rate limit of this key exceeded. Try again in ${seconds} s.`,
+    over_budget: 'Budget of this key exceeded. Ask its owner to raise max_budget.',
+  };
+  const content = [{ type: 'text', text: `Error: ${texts[rule] ?? DENIED}` }];
+  return result(
+    id,
+    { content, isError: true },
+    rule === 'rate_limited' ? { 'retry-after': String(seconds) } : undefined,
+  );
+}

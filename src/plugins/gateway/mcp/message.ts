@@ -1,0 +1,112 @@
+import { isCoded } from '../../../core/errors/index.ts';
+import { parseJsonBody } from '../../../core/http/index.ts';
+import { isObject } from '../../../core/json.ts';
+
+export type RequestId = string | number;
+
+/** One JSON-RPC message of a client, as far as the gateway looks at it. */
+export interface Message {
+  readonly kind: 'request' | 'notification' | 'reply';
+  /** Of a request or a notification. */
+  readonly method: string | undefined;
+  /** Of a request. */
+  readonly id: RequestId | undefined;
+  /** `params.name`: the tool, prompt or task that is meant. */
+  readonly name: string | undefined;
+  /** The revision that the message itself names, from 2026-07-28 on. */
+  readonly revision: string | undefined;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** A body that is no single JSON-RPC message: HTTP 400 with this JSON-RPC error. */
+export interface Malformed {
+  readonly code: -32700 | -32600;
+  readonly text: string;
+  readonly id: RequestId | null;
+}
+
+/** Written in JSON where a round trip through a double would change them: long digits, fractions, exponents. */
+const DELICATE_NUMBER = /\d{16}|\d[.eE]/;
+const REVISION = 'io.modelcontextprotocol/protocolVersion';
+const LONGEST_NAME = 256;
+
+/** Reads a client's body. What it sees is what the upstream will get: see `encode`. */
+export function readMessage(body: Buffer): Message | Malformed {
+  const json = parse(body);
+  if ('code' in json) return json;
+  const { value } = json;
+  if (Array.isArray(value)) return malformed(-32600, 'Invalid Request: a batch is not part of this protocol');
+  if (!isObject(value) || value.jsonrpc !== '2.0')
+    return malformed(-32600, 'Invalid Request: no JSON-RPC 2.0 message');
+  const { method, id, params } = value;
+  if (id !== undefined && typeof id !== 'string' && typeof id !== 'number' && !isRawNumber(id)) {
+    return malformed(-32600, 'Invalid Request: an id is a string or a number');
+  }
+  const known = id as RequestId | undefined;
+  if (method === undefined) {
+    const isReply = id !== undefined && ('result' in value || 'error' in value);
+    if (!isReply) return malformed(-32600, 'Invalid Request: neither a request nor an answer', known);
+    return { kind: 'reply', method: undefined, id: known, name: undefined, revision: undefined, body: value };
+  }
+  if (typeof method !== 'string' || method === '' || method.length > LONGEST_NAME) {
+    return malformed(-32600, 'Invalid Request: the method is no name', known);
+  }
+  if (params !== undefined && !isObject(params)) {
+    return malformed(-32600, 'Invalid Request: params are an object', known);
+  }
+  const name = params?.name;
+  if (method === 'tools/call' && (typeof name !== 'string' || name.length > LONGEST_NAME)) {
+    return malformed(-32600, 'Invalid Request: tools/call names its tool', known);
+  }
+  const meta = isObject(params?._meta) ? params._meta : {};
+  const revision = meta[REVISION];
+  return {
+    kind: id === undefined ? 'notification' : 'request',
+    method,
+    id: known,
+    name: typeof name === 'string' ? name : undefined,
+    revision: typeof revision === 'string' ? revision : undefined,
+    body: value,
+  };
+}
+
+/**
+ * The bytes for the upstream. The message is written anew from what was judged: of two fields of one name an upstream
+ * might have read the other one.
+ *
+ * @param name replaces `params.name`
+ */
+export function encode({ body }: Message, name?: string): string {
+  if (name === undefined) return JSON.stringify(body);
+  return JSON.stringify({ ...body, params: { ...(body.params as object), name } });
+}
+
+function parse(body: Buffer): { readonly value: unknown } | Malformed {
+  try {
+    const value = parseJsonBody(body);
+    const text = DELICATE_NUMBER.test(body.toString('latin1')) ? body.toString('utf8') : undefined;
+    return { value: text === undefined ? value : JSON.parse(text, keepNumbers) };
+  } catch (error) {
+    if (isCoded(error, 'HF_HTTP_BODY_INVALID')) return malformed(-32700, `Parse error: ${error.what}`);
+    throw error;
+  }
+}
+
+/** Keeps a number as it was written. */
+function keepNumbers(_key: string, value: unknown, context?: { source?: string }): unknown {
+  const source = context?.source;
+  return typeof value === 'number' && source !== undefined && source !== String(value)
+    ? rawJson(source)
+    : value;
+}
+
+const json = JSON as typeof JSON & {
+  rawJSON(text: string): object;
+  isRawJSON(value: unknown): boolean;
+};
+const rawJson = (source: string): object => json.rawJSON(source);
+const isRawNumber = (value: unknown): boolean => json.isRawJSON(value);
+
+function malformed(code: Malformed['code'], text: string, id: RequestId | null = null): Malformed {
+  return { code, text, id };
+}

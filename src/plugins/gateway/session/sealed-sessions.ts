@@ -1,0 +1,107 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createSecretKey,
+  hash,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
+import { HoldfastError } from '../../../core/errors/index.ts';
+import { createSecretFile, readSecretFile } from '../../../core/secrets/index.ts';
+
+/** What a session id carries: there is no table of sessions anywhere. */
+export const sessionSchema = z.strictObject({
+  /** The upstream's session, by route; a route without one keeps none. */
+  upstream: z.record(z.string(), z.string().max(1_024)),
+  /** Protocol revision that was agreed on. */
+  version: z.string().max(32),
+});
+
+export type Session = z.infer<typeof sessionSchema>;
+
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const KEY_ID_BYTES = 4;
+const KEY_BYTES = 32;
+const LONGEST_ID = 8_192;
+const OPENED_KEPT = 10_000;
+
+interface SealingKey {
+  readonly id: Buffer;
+  readonly key: KeyObject;
+}
+
+/**
+ * Seals the state of a session into its id (G18): encrypted, authenticated, and bound to the key and the endpoint that
+ * opened it. Every process with the same key file serves it, before and after a restart.
+ */
+export class SealedSessions {
+  readonly #keys: readonly SealingKey[];
+  readonly #opened = new LRUCache<string, Session>({ max: OPENED_KEPT });
+
+  /** @param keys the first seals, all of them open: a new key is put before the old one, which goes when its sessions have */
+  constructor(keys: readonly Buffer[]) {
+    this.#keys = keys.map((bytes) => ({
+      id: hash('sha256', bytes, 'buffer').subarray(0, KEY_ID_BYTES),
+      key: createSecretKey(bytes),
+    }));
+  }
+
+  /**
+   * Reads the key files; the first is made when it is not there.
+   *
+   * @throws HF_CONFIG_SECRET_MISSING, HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID
+   */
+  static fromFiles(files: readonly [string, ...string[]]): SealedSessions {
+    createSecretFile(files[0], randomBytes(KEY_BYTES));
+    return new SealedSessions(
+      files.map((file) => {
+        const bytes = readSecretFile(file);
+        if (bytes.length === KEY_BYTES) return bytes;
+        const reason = `it holds ${bytes.length} bytes, not ${KEY_BYTES}`;
+        throw new HoldfastError('HF_CONFIG_SECRET_INVALID', { file, reason });
+      }),
+    );
+  }
+
+  /** @param binding key and endpoint, e.g. `k_…/memory` @returns a session id: visible ASCII */
+  seal(session: Session, binding: string): string {
+    const [sealing] = this.#keys;
+    if (!sealing) throw new RangeError('no sealing key');
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv('aes-256-gcm', sealing.key, nonce, { authTagLength: TAG_BYTES });
+    cipher.setAAD(Buffer.from(binding));
+    const body = Buffer.concat([cipher.update(JSON.stringify(session), 'utf8'), cipher.final()]);
+    const id = Buffer.concat([sealing.id, nonce, cipher.getAuthTag(), body]).toString('base64url');
+    this.#opened.set(`${binding} ${id}`, session);
+    return id;
+  }
+
+  /** @returns the session, or undefined for an id that is foreign, changed, or another key's */
+  open(id: string, binding: string): Session | undefined {
+    if (id.length > LONGEST_ID) return undefined;
+    const cached = this.#opened.get(`${binding} ${id}`);
+    if (cached) return cached;
+    const session = this.#decrypt(Buffer.from(id, 'base64url'), binding);
+    if (session) this.#opened.set(`${binding} ${id}`, session);
+    return session;
+  }
+
+  #decrypt(bytes: Buffer, binding: string): Session | undefined {
+    const sealing = this.#keys.find(({ id }) => id.equals(bytes.subarray(0, KEY_ID_BYTES)));
+    const head = KEY_ID_BYTES + NONCE_BYTES + TAG_BYTES;
+    if (!sealing || bytes.length <= head) return undefined;
+    const nonce = bytes.subarray(KEY_ID_BYTES, KEY_ID_BYTES + NONCE_BYTES);
+    const decipher = createDecipheriv('aes-256-gcm', sealing.key, nonce, { authTagLength: TAG_BYTES });
+    decipher.setAAD(Buffer.from(binding));
+    decipher.setAuthTag(bytes.subarray(KEY_ID_BYTES + NONCE_BYTES, head));
+    try {
+      const plain = Buffer.concat([decipher.update(bytes.subarray(head)), decipher.final()]);
+      return sessionSchema.parse(JSON.parse(plain.toString('utf8')));
+    } catch {
+      return undefined; // a foreign id is no error of ours
+    }
+  }
+}

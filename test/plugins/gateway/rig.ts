@@ -1,0 +1,126 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { ExecutionContext } from 'ava';
+import { createRuntime, type Runtime } from '../../../src/core/index.ts';
+import type { LogRecord } from '../../../src/core/log/index.ts';
+import { SqliteReader } from '../../../src/core/log/index.ts';
+import { createLogger } from '../../../src/core/logging/index.ts';
+import type { KeyTerms } from '../../../src/machines/mcp-access.ts';
+import { gateway } from '../../../src/plugins/gateway/index.ts';
+import { keyId } from '../../../src/plugins/gateway/keys/key-id.ts';
+import { KEY_ACTOR } from '../../../src/plugins/gateway/keys/registry.ts';
+import { tempDir } from '../../support/temp.ts';
+
+type Options = NonNullable<Parameters<typeof gateway>[0]>;
+
+export const MEDIA = 'application/json, text/event-stream';
+
+/** A runtime with nothing but the gateway, on a free port and a folder of its own. */
+export class Rig {
+  readonly runtime: Runtime;
+  readonly dataDir: string;
+
+  private constructor(runtime: Runtime, dataDir: string) {
+    this.runtime = runtime;
+    this.dataDir = dataDir;
+  }
+
+  static async start(
+    t: ExecutionContext<unknown>,
+    options: Options,
+    dataDir: string = tempDir(t),
+  ): Promise<Rig> {
+    const { definition, options: given } = gateway({ port: 0, ...options });
+    const runtime = createRuntime({
+      plugins: [{ definition, options: definition.options.parse(given) }],
+      dataDir,
+      logger: createLogger({ level: 'silent' }),
+    });
+    await runtime.start();
+    t.teardown(() => runtime.stop('test'));
+    return new Rig(runtime, dataDir);
+  }
+
+  get url(): string {
+    return this.runtime.surfaces.gateway?.url ?? '';
+  }
+
+  get masterKey(): string {
+    return readFileSync(join(this.dataDir, 'secrets', 'master-key'), 'utf8').trim();
+  }
+
+  /** A new key with these terms. @returns its value */
+  async mint(
+    terms: Partial<KeyTerms>,
+    value = `sk-${randomBytes(24).toString('base64url')}`,
+  ): Promise<string> {
+    const presented = keyId(value);
+    const event = {
+      type: 'KEY_CREATED',
+      at: Date.now(),
+      presented,
+      terms: { alias: 'test', servers: [], ...terms },
+    };
+    await this.runtime.services.actors.send(`${KEY_ACTOR}/${presented}`, event).durable();
+    return value;
+  }
+
+  /** One POST to a path, as a client without an SDK would make it. */
+  post(path: string, body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+    return fetch(`${this.url}${path}`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { 'content-type': 'application/json', accept: MEDIA, ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    });
+  }
+
+  /** The official client, connected to a route. */
+  async connect(t: ExecutionContext<unknown>, route: string, key: string): Promise<Client> {
+    const client = new Client({ name: 'test', version: '1.0.0' });
+    const transport = new StreamableHTTPClientTransport(new URL(`${this.url}/${route}/mcp`), {
+      requestInit: { headers: admission(key) },
+    });
+    await client.connect(transport as never);
+    t.teardown(() => client.close());
+    return client;
+  }
+
+  /** Every durable record. */
+  async records(): Promise<LogRecord[]> {
+    const { log } = this.runtime.services;
+    await log.whenDurable(log.lastSeq());
+    const reader = new SqliteReader(this.dataDir);
+    try {
+      return await Array.fromAsync(reader.read());
+    } finally {
+      reader.close();
+    }
+  }
+}
+
+export const admission = (key: string): Record<string, string> => ({ 'x-gateway-api-key': `Bearer ${key}` });
+
+/** The `initialize` request of the documents' check. */
+export const initialize = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: {
+    protocolVersion: '2025-06-18',
+    capabilities: {},
+    clientInfo: { name: 'check', version: '1' },
+  },
+};
+
+/** One JSON-RPC request. */
+export function rpc(
+  method: string,
+  params: Readonly<Record<string, unknown>> = {},
+  id: number | string = 7,
+): object {
+  return { jsonrpc: '2.0', id, method, params };
+}

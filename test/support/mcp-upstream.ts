@@ -1,0 +1,72 @@
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import type { ExecutionContext } from 'ava';
+import { z } from 'zod/v3';
+
+/** What an upstream was asked, header names in lower case. */
+export interface Asked {
+  readonly method: string;
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** A real MCP server of sessions, made with the official SDK, on a free port. */
+export interface Upstream {
+  readonly url: string;
+  /** Every request it got, in order. */
+  readonly asked: Asked[];
+  /** Forgets its sessions, as a restart would. */
+  forget(): void;
+}
+
+/** @param json answers with JSON instead of an event stream */
+export async function startUpstream(t: ExecutionContext<unknown>, json = false): Promise<Upstream> {
+  const sessions = new Map<string, StreamableHTTPServerTransport>();
+  const asked: Asked[] = [];
+  const http = createServer(async (request, response) => {
+    asked.push({ method: request.method ?? '', headers: request.headers });
+    const id = request.headers['mcp-session-id'];
+    let transport = typeof id === 'string' ? sessions.get(id) : undefined;
+    if (!transport) {
+      if (id !== undefined) {
+        response.writeHead(404).end();
+        return;
+      }
+      const made = new StreamableHTTPServerTransport({
+        sessionIdGenerator: () => randomUUID(),
+        enableJsonResponse: json,
+        onsessioninitialized: (session) => void sessions.set(session, made),
+      });
+      transport = made;
+      // The SDK's own declarations do not hold under exactOptionalPropertyTypes.
+      await toolServer().connect(made as never);
+    }
+    await transport.handleRequest(request, response);
+  });
+  await listen(http);
+  t.teardown(async () => {
+    await Promise.all([...sessions.values()].map((transport) => transport.close()));
+    http.closeAllConnections();
+    await new Promise((done) => http.close(done));
+  });
+  const { port } = http.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}/mcp`, asked, forget: () => sessions.clear() };
+}
+
+function toolServer(): McpServer {
+  const server = new McpServer({ name: 'upstream', version: '1.0.0' });
+  server.registerTool('echo', { inputSchema: { text: z.string() } }, async ({ text }) => ({
+    content: [{ type: 'text', text }],
+  }));
+  server.registerTool('fail', {}, async () => ({
+    content: [{ type: 'text', text: 'it went wrong' }],
+    isError: true,
+  }));
+  return server;
+}
+
+export function listen(server: Server): Promise<void> {
+  return new Promise((done) => server.listen(0, '127.0.0.1', done));
+}
