@@ -10,6 +10,8 @@ export interface DataOptions {
    * is kinder: each small commit writes some 26 KiB.
    */
   readonly lingerMs?: number | undefined;
+  /** The log is signed every so many records, and at a stop; 1,000 unless set. */
+  readonly signEvery?: number | undefined;
 }
 
 /** What runs here: the plugins with their options, in any order. */
@@ -25,6 +27,7 @@ export const settingsSchema = z.strictObject({
     .strictObject({
       dir: z.string().min(1).optional(),
       lingerMs: z.int().min(0).max(10_000).optional(),
+      signEvery: z.int().min(1).max(1_000_000).optional(),
     })
     .optional(),
 });

@@ -25,6 +25,8 @@ export interface ResolvedConfig {
   readonly dataDir: string;
   /** Milliseconds that a batched record may wait for its commit. */
   readonly lingerMs?: number;
+  /** Records between two signatures of the log. */
+  readonly signEvery?: number;
 }
 
 const DATA_DIR = '.holdfast';
@@ -57,6 +59,7 @@ export function resolveConfig(config: Config, source: ConfigSource = {}): Resolv
     plugins,
     dataDir: resolveDataDir({ ...source, env }, data?.dir),
     ...(data?.lingerMs !== undefined && { lingerMs: data.lingerMs }),
+    ...(data?.signEvery !== undefined && { signEvery: data.signEvery }),
   };
 }
 

@@ -2,6 +2,7 @@ import type { Worker } from 'node:worker_threads';
 import type { Clock } from '../clock.ts';
 import { startWorker } from '../worker.ts';
 import type { Batch, CommitQueue } from './commit-queue.ts';
+import type { LogWriterOptions } from './log-writer.ts';
 import type { CommitReply } from './protocol.ts';
 
 const FIRST_RETRY_MS = 100;
@@ -10,13 +11,15 @@ const LONGEST_RETRY_MS = 5_000;
 const PIPELINE = 2;
 
 interface PipelineParts {
-  readonly dataDir: string;
+  readonly writer: LogWriterOptions;
   readonly clock: Clock;
   readonly queue: CommitQueue;
   /** A batch is durable, so many milliseconds after it was posted. */
   readonly onCommitted: (batch: Batch, ms: number) => void;
   /** A commit fails; with no reason: it works again. */
   readonly onFrozen: (reason: string | undefined) => void;
+  /** Nothing is on its way any more, and the writer lets go of the file next: as the last, it tidies up. */
+  readonly onDrained: () => void;
 }
 
 /**
@@ -127,7 +130,7 @@ export class CommitPipeline {
       module: './writer',
       base: import.meta.url,
       name: 'log-writer',
-      data: { dataDir: this.#parts.dataDir },
+      data: this.#parts.writer,
       onMessage: (reply: CommitReply) => this.#replied(reply),
       onEnd: (reason) => this.#ended(worker, reason),
     });
@@ -145,6 +148,7 @@ export class CommitPipeline {
   #shut(): void {
     this.#closed = true;
     this.#cancelRetry?.();
+    this.#parts.onDrained();
     if (!this.#worker) {
       this.#closing?.resolve();
       return;

@@ -1,12 +1,25 @@
 import { HoldfastError } from '../errors/index.ts';
 import { readChained } from './chained.ts';
 import { type LogRecord, logRecordSchema } from './record.ts';
+import { Seal } from './seal.ts';
+import type { Signature } from './signing.ts';
 import type { SqliteReader } from './sqlite-reader.ts';
 
 /** A record's number and hash that were noted elsewhere. */
 export interface Anchor {
   readonly seq: number;
   readonly hash: string;
+}
+
+/** What a log is held against, beside itself. */
+export interface Trust {
+  readonly anchor?: Anchor | undefined;
+  /** The public key of the data folder, or the one that somebody expects. */
+  readonly key?: string | undefined;
+  /** The newest signature, as it was noted beside the key. */
+  readonly head?: Signature | undefined;
+  /** Whether nothing may stand behind the last signature of that key. */
+  readonly whole?: boolean | undefined;
 }
 
 export interface IntegrityReport {
@@ -20,6 +33,8 @@ export interface IntegrityReport {
   readonly partial: boolean;
   /** `<seq>:<hash>` of the newest record; absent for an empty log. */
   readonly head?: string;
+  /** Who signed, and up to which record; absent when nobody did. */
+  readonly signed?: { readonly key: string; readonly upTo: number; readonly signatures: number };
 }
 
 const STEP = 2_000;
@@ -29,12 +44,13 @@ const STEP = 2_000;
  * the schema of each record, time that goes back, causes that are yet to come, saved states against the digests that
  * the chain holds, and saved states of records that are gone. Yields the seq reached.
  *
- * A log whose end was cut off behind the last saved state, or written anew with new hashes, is sound in itself: only
- * an anchor finds that.
+ * Who changes records and computes all hashes anew cannot sign them. What stands behind the last signature can be cut
+ * off or written anew unseen: only an anchor finds that.
  *
- * @throws HF_LOG_CORRUPT naming the first bad record; HF_LOG_DAMAGED SQLite finds the file damaged
+ * @throws HF_LOG_CORRUPT naming the first bad record; HF_LOG_DAMAGED SQLite finds the file damaged; HF_LOG_UNSIGNED
  */
-export function* integritySteps(reader: SqliteReader, anchor?: Anchor): Generator<number, IntegrityReport> {
+export function* integritySteps(reader: SqliteReader, trust: Trust = {}): Generator<number, IntegrityReport> {
+  const { anchor } = trust;
   const damage = reader.damage();
   if (damage !== undefined) throw new HoldfastError('HF_LOG_DAMAGED', { reason: damage });
   const first = reader.firstSeq();
@@ -42,6 +58,8 @@ export function* integritySteps(reader: SqliteReader, anchor?: Anchor): Generato
   let at = 0;
   let records = 0;
   let checkpoints = 0;
+  const seal = new Seal(reader, trust);
+  seal.checkBegin(first);
   for (const record of readChained(reader, Math.max(first, 1))) {
     const { seq } = record;
     const bad = (reason: string) => new HoldfastError('HF_LOG_CORRUPT', { seq, reason });
@@ -53,17 +71,23 @@ export function* integritySteps(reader: SqliteReader, anchor?: Anchor): Generato
     if (anchor?.seq === seq && reader.hashOf(seq) !== anchor.hash) {
       throw bad('its hash is not that of the anchor: what stands up to it was written anew');
     }
+    seal.pass(seq);
     if (checksStates(reader, record, first)) checkpoints += 1;
     at = record.at;
     records += 1;
     if (records % STEP === 0) yield seq;
   }
   const saved = reader.snapshotSeq();
-  const known = Math.max(saved, anchor?.seq ?? 0);
+  const known = Math.max(saved, anchor?.seq ?? 0, seal.newest);
   if (known > last) {
-    const by = known === saved ? 'states were saved after it' : 'the anchor names it';
+    const by = {
+      [anchor?.seq ?? 0]: 'the anchor names it',
+      [seal.newest]: `record ${known} was signed`,
+      [saved]: 'states were saved after it',
+    }[known];
     throw new HoldfastError('HF_LOG_CORRUPT', { seq: last + 1, reason: `it is missing, and ${by}` });
   }
+  seal.end(last);
   const newest = reader.hashOf(last);
   return {
     records,
@@ -72,6 +96,9 @@ export function* integritySteps(reader: SqliteReader, anchor?: Anchor): Generato
     checkpoints,
     partial: reader.partial,
     ...(newest && { head: `${last}:${newest}` }),
+    ...(seal.key !== undefined && {
+      signed: { key: seal.key, upTo: seal.upTo, signatures: seal.signatures },
+    }),
   };
 }
 

@@ -3,19 +3,44 @@ import { CHAIN_START, chainHash } from './chain.ts';
 import type { CommitRequest, Saved } from './protocol.ts';
 import { SavedStates } from './saved-states.ts';
 import { INSERT_RECORD, openForWriting } from './schema.ts';
+import { insertSignature, newestSignature } from './signatures.ts';
+import { writeHead } from './signed-head.ts';
+import { type LogKey, openLogKey, type Signature } from './signing.ts';
 
-/** The one writing connection of a log: chains records and commits them with what belongs to them. */
+export interface LogWriterOptions {
+  readonly dataDir: string;
+  /** A signature at least every so many records. */
+  readonly signEvery: number;
+}
+
+interface Head {
+  readonly seq: number;
+  readonly hash: string;
+}
+
+/** The one writing connection of a log: chains records, signs some, and commits them with what belongs to them. */
 export class LogWriter {
+  readonly #dataDir: string;
+  readonly #signEvery: number;
+  readonly #key: LogKey;
   readonly #db: DatabaseSync;
   readonly #states: SavedStates;
   readonly #insertRecord: StatementSync;
   readonly #insertBlob: StatementSync;
-  #head: { readonly seq: number; readonly hash: string };
+  #head: Head;
+  /** The newest signature, and whether it is noted beside the key. */
+  #signed: { readonly signature: Signature | undefined; readonly noted: boolean };
+  /** What another process wrote is not for this one to sign. */
+  #wrote = false;
 
-  constructor(dataDir: string) {
+  constructor({ dataDir, signEvery }: LogWriterOptions) {
+    this.#dataDir = dataDir;
+    this.#signEvery = signEvery;
+    this.#key = openLogKey(dataDir);
     const db = openForWriting(dataDir);
     this.#db = db;
-    this.#states = new SavedStates(db);
+    this.#states = new SavedStates(db, this.#key);
+    this.#signed = { signature: newestSignature(db, this.#key.text), noted: true };
     this.#insertRecord = db.prepare(INSERT_RECORD);
     this.#insertBlob = db.prepare('INSERT OR REPLACE INTO blobs (key, body) VALUES (?, ?)');
     const newest = db.prepare('SELECT seq, hash FROM records ORDER BY seq DESC LIMIT 1').get();
@@ -28,6 +53,7 @@ export class LogWriter {
   commit(request: CommitRequest): Saved | undefined {
     return this.#transaction(() => {
       const head = this.#append(request);
+      if (head.seq - (this.#signed.signature?.seq ?? 0) >= this.#signEvery) this.#sign(head);
       for (const [key, body] of request.blobs) this.#insertBlob.run(key, body);
       const saved = request.saving && this.#states.add(request.saving);
       if (request.saving?.finish?.keep) this.#dropBlobs(request.saving.finish.keep);
@@ -35,26 +61,53 @@ export class LogWriter {
     });
   }
 
-  close(): void {
-    this.#db.close();
+  /** Notes the newest signature where who has the database alone cannot change it. */
+  noteHead(): void {
+    const { signature, noted } = this.#signed;
+    if (noted || !signature) return;
+    writeHead(this.#dataDir, signature);
+    this.#signed = { signature, noted: true };
   }
 
-  #transaction(
-    work: () => { head: { seq: number; hash: string }; saved: Saved | undefined },
-  ): Saved | undefined {
+  /** Signs what was written, as far as the disk takes it, and lets go of the file. */
+  close(): void {
+    try {
+      const head = this.#head;
+      if (this.#wrote && head.seq > (this.#signed.signature?.seq ?? 0)) {
+        this.#transaction(() => {
+          this.#sign(head);
+          return { head, saved: undefined };
+        });
+      }
+      this.noteHead();
+    } finally {
+      this.#db.close();
+    }
+  }
+
+  #transaction(work: () => { head: Head; saved: Saved | undefined }): Saved | undefined {
+    const signed = this.#signed;
     this.#db.exec('BEGIN IMMEDIATE');
     try {
       const { head, saved } = work();
       this.#db.exec('COMMIT');
       this.#head = head;
+      this.#wrote = true;
       return saved;
     } catch (error) {
+      this.#signed = signed;
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
       throw error;
     }
   }
 
-  #append({ firstSeq, rows }: CommitRequest): { seq: number; hash: string } {
+  #sign({ seq, hash }: Head): void {
+    const signature = this.#key.sign('record', seq, hash);
+    insertSignature(this.#db, signature);
+    this.#signed = { signature, noted: false };
+  }
+
+  #append({ firstSeq, rows }: CommitRequest): Head {
     let { seq: head, hash } = this.#head;
     if (firstSeq > head + 1) throw new Error(`record ${firstSeq} does not follow record ${head}`);
     let seq = firstSeq;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Saved, SavingPart } from './protocol.ts';
+import type { LogKey } from './signing.ts';
 
 /** So many full checkpoints are kept; when there are more, every second one goes, the newest never. */
 const SERIES = 32;
@@ -11,10 +12,12 @@ const SERIES = 32;
  */
 export class SavedStates {
   readonly #db: DatabaseSync;
+  readonly #key: LogKey;
   readonly #insert: StatementSync;
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, key: LogKey) {
     this.#db = db;
+    this.#key = key;
     this.#insert = db.prepare('INSERT OR REPLACE INTO snapshots (actor, seq, body) VALUES (?, ?, ?)');
   }
 
@@ -31,8 +34,8 @@ export class SavedStates {
     if (full) this.#carryOver(seq);
     const { count, digest } = digestOf(this.#db, seq, full);
     this.#db
-      .prepare('INSERT OR REPLACE INTO checkpoints (seq, "full", digest) VALUES (?, ?, ?)')
-      .run(seq, Number(full), digest);
+      .prepare('INSERT OR REPLACE INTO checkpoints (seq, "full", digest, signature) VALUES (?, ?, ?, ?)')
+      .run(seq, Number(full), digest, this.#key.sign('states', seq, digest).signature);
     if (full) this.#thin(seq);
     return { count, digest };
   }

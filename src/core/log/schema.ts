@@ -27,6 +27,10 @@ const TABLES = `
     actor TEXT NOT NULL, seq INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (actor, seq)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS snapshots_seq ON snapshots (seq);
+  CREATE TABLE IF NOT EXISTS signatures (
+    seq INTEGER NOT NULL, hash TEXT NOT NULL, key TEXT NOT NULL, signature TEXT NOT NULL, PRIMARY KEY (seq, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS links (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL, key TEXT, signature TEXT) STRICT;
 `;
 
 /**
@@ -34,7 +38,9 @@ const TABLES = `
  * those that have changed since the one before.
  */
 const CHECKPOINTS = `
-  CREATE TABLE checkpoints (seq INTEGER PRIMARY KEY, "full" INTEGER NOT NULL, digest TEXT NOT NULL) STRICT;
+  CREATE TABLE checkpoints (
+    seq INTEGER PRIMARY KEY, "full" INTEGER NOT NULL, digest TEXT NOT NULL, signature TEXT NOT NULL
+  ) STRICT;
 `;
 
 /** The one statement that adds a record; the benchmark's baseline uses it too. */

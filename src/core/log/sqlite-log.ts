@@ -14,12 +14,15 @@ import type {
 } from './event-log.ts';
 import type { LogRecord } from './record.ts';
 import { openForWriting } from './schema.ts';
+import { checkBeforeStart } from './signed-head.ts';
 import { SqliteReader } from './sqlite-reader.ts';
 
 export interface SqliteLogOptions {
   readonly dataDir: string;
   /** How long a `batched` record may wait for company, milliseconds; 50 unless set. */
   readonly lingerMs?: number;
+  /** A signature at least every so many records; 1,000 unless set. */
+  readonly signEvery?: number;
   readonly clock?: Clock;
 }
 
@@ -53,24 +56,34 @@ export class SqliteLog implements EventLog {
   #closed = false;
 
   /**
-   * Opens (or makes) the log of a data folder that the caller has locked.
+   * Opens (or makes) the log of a data folder that the caller has locked, and looks whether it is what was signed.
    *
-   * @throws HF_LOG_FORMAT
+   * @throws HF_LOG_FORMAT, HF_LOG_DAMAGED, HF_LOG_FOLDER; HF_LOG_UNTRUSTED, HF_LOG_CORRUPT it is not what was written
    */
-  constructor({ dataDir, lingerMs = 50, clock = systemClock }: SqliteLogOptions) {
+  constructor({ dataDir, lingerMs = 50, signEvery = 1_000, clock = systemClock }: SqliteLogOptions) {
     this.#lingerMs = lingerMs;
     this.#clock = clock;
     openForWriting(dataDir).close();
     this.#reader = new SqliteReader(dataDir);
+    try {
+      checkBeforeStart(this.#reader, dataDir);
+    } catch (error) {
+      this.#reader.close();
+      throw error;
+    }
     this.#seq = this.#reader.lastSeq();
     this.#durableSeq = this.#seq;
     this.#queue = new CommitQueue(this.#seq + 1);
     this.#pipeline = new CommitPipeline({
-      dataDir,
+      writer: { dataDir, signEvery },
       clock,
       queue: this.#queue,
       onCommitted: (batch, ms) => this.#committed(batch, ms),
       onFrozen: (reason) => this.#frozen(reason),
+      onDrained: () => {
+        this.#closed = true;
+        this.#reader.close();
+      },
     });
   }
 
@@ -155,8 +168,6 @@ export class SqliteLog implements EventLog {
   async #close(): Promise<void> {
     this.#cancelLinger?.();
     const reason = await this.#pipeline.close();
-    this.#closed = true;
-    this.#reader.close();
     const error = new HoldfastError('HF_LOG_CLOSED');
     for (const { reject } of this.#waiters.splice(0)) reject(error);
     this.#queue.rejectSaving(error);

@@ -4,6 +4,8 @@ import type { LogReader, ReadRange } from './event-log.ts';
 import { type LogRecord, logRecordSchema } from './record.ts';
 import { digestOf, newestFull } from './saved-states.ts';
 import { hasTable, openForReading } from './schema.ts';
+import { newestSignature, signaturesBetween } from './signatures.ts';
+import type { Signature } from './signing.ts';
 
 const PAGE = 1_000;
 
@@ -22,6 +24,7 @@ export class SqliteReader implements LogReader {
   /** Whether records of some actors only are here: then gaps are no fault. */
   readonly partial: boolean;
   readonly #hasLinks: boolean;
+  readonly #hasSignatures: boolean;
   readonly #hasCheckpoints: boolean;
 
   /**
@@ -32,6 +35,7 @@ export class SqliteReader implements LogReader {
     this.#db = typeof source === 'string' ? openForReading(source) : source;
     this.partial = this.#db.prepare("SELECT 1 FROM meta WHERE key = 'partial'").get() !== undefined;
     this.#hasLinks = hasTable(this.#db, 'links');
+    this.#hasSignatures = hasTable(this.#db, 'signatures');
     this.#hasCheckpoints = hasTable(this.#db, 'checkpoints');
   }
 
@@ -108,6 +112,24 @@ export class SqliteReader implements LogReader {
     return this.#get('SELECT hash FROM links WHERE seq = ?', seq)?.hash as string | undefined;
   }
 
+  /** The signatures of records from one seq to another, inclusive, in order. */
+  signatures(from = 0, to = Number.MAX_SAFE_INTEGER): Signature[] {
+    return this.#hasSignatures ? sound(() => signaturesBetween(this.#db, from, to)) : [];
+  }
+
+  /** The newest signature that a key made. */
+  newestSignature(key: string): Signature | undefined {
+    return this.#hasSignatures ? sound(() => newestSignature(this.#db, key)) : undefined;
+  }
+
+  /** Who says that this is where the log begins, since older records were taken away; undefined when nobody does. */
+  begin(): Signature | undefined {
+    if (!this.#hasLinks) return undefined;
+    const first = this.firstSeq();
+    const row = this.#get('SELECT seq, hash, key, signature FROM links WHERE seq = ?', first);
+    return row?.signature ? (row as unknown as Signature) : undefined;
+  }
+
   blob(key: string): Uint8Array | undefined {
     return this.#db.prepare('SELECT body FROM blobs WHERE key = ?').get(key)?.body as Uint8Array | undefined;
   }
@@ -125,6 +147,14 @@ export class SqliteReader implements LogReader {
     return sound(() => this.#db.prepare(newest).all(newestFull(this.#db, at), at)).map(
       (row) => row.body as string,
     );
+  }
+
+  /** The checkpoints that the states at one of them are made of, as they were signed. @param at from `snapshotSeq` */
+  checkpointsFor(at: number): { seq: number; digest: string; signature: string }[] {
+    if (!this.#hasCheckpoints) return [];
+    const between = 'SELECT seq, digest, signature FROM checkpoints WHERE seq BETWEEN ? AND ? ORDER BY seq';
+    const rows = sound(() => this.#db.prepare(between).all(newestFull(this.#db, at), at));
+    return rows as { seq: number; digest: string; signature: string }[];
   }
 
   /** The digest of the states that were saved at a seq, as they are now; undefined when they are not kept. */

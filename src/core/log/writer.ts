@@ -3,19 +3,23 @@
  * disk for hundreds of milliseconds; here it blocks nobody who has something else to do.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { LogWriter } from './log-writer.ts';
+import { LogWriter, type LogWriterOptions } from './log-writer.ts';
 import type { CommitReply, CommitRequest } from './protocol.ts';
 
-const { dataDir } = workerData as { dataDir: string };
-const writer = new LogWriter(dataDir);
+/** So long after a commit the newest signature is noted: many commits share it. */
+const NOTE_MS = 1_000;
+
+const writer = new LogWriter(workerData as LogWriterOptions);
+let noting: NodeJS.Timeout | undefined;
 
 parentPort?.on('message', (request: CommitRequest | 'close') => {
   if (request === 'close') {
-    writer.close();
-    parentPort?.close();
+    clearTimeout(noting);
+    close();
     return;
   }
   parentPort?.postMessage(answer(request));
+  noting ??= setTimeout(note, NOTE_MS);
 });
 
 function answer(request: CommitRequest): CommitReply {
@@ -25,5 +29,24 @@ function answer(request: CommitRequest): CommitReply {
     return { id: request.id, ok: true, ms: performance.now() - started, ...(saved && { saved }) };
   } catch (error) {
     return { id: request.id, ok: false, reason: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function note(): void {
+  noting = undefined;
+  try {
+    writer.noteHead();
+  } catch {
+    // The disk takes nothing: the next commit tells of it, and it is noted later.
+  }
+}
+
+function close(): void {
+  try {
+    writer.close();
+  } catch {
+    // Every record is durable or was told to be lost; only the last signature is missing.
+  } finally {
+    parentPort?.close();
   }
 }

@@ -31,6 +31,7 @@ export interface Terminal {
 export interface CommandConfig {
   readonly plugins: readonly ConfiguredPlugin[];
   readonly lingerMs?: number | undefined;
+  readonly signEvery?: number | undefined;
 }
 
 /** What a command is run with. */

@@ -33,6 +33,8 @@ export interface RuntimeOptions {
   readonly logger?: Logger;
   /** How long a `batched` record may wait for company, milliseconds; 50 unless set. */
   readonly lingerMs?: number;
+  /** The log is signed at least every so many records, and at a stop; 1,000 unless set. */
+  readonly signEvery?: number;
   /** Actors are saved every so many records, so that a start reads no more than that; 10,000 unless set. */
   readonly checkpointEvery?: number;
 }
@@ -72,6 +74,7 @@ export class Runtime {
       clock: systemClock,
       logger: rest.logger ?? createLogger(),
       lingerMs: 50,
+      signEvery: 1_000,
       checkpointEvery: 10_000,
       ...rest,
       dataDir: resolve(dataDir),
@@ -104,7 +107,7 @@ export class Runtime {
   /**
    * Takes the data folder, recovers, starts the plugins, takes up what was left open, and listens.
    *
-   * @throws HF_LOG_LOCKED another process has the folder; HF_LOG_CORRUPT, HF_LOG_FORMAT, HF_MACHINE_VERSION;
+   * @throws HF_LOG_LOCKED another process has the folder; HF_LOG_CORRUPT, HF_LOG_UNTRUSTED, HF_LOG_FORMAT, HF_MACHINE_VERSION;
    * HF_PLUGIN_* a plugin that must not fail did; HF_HTTP_LISTEN a port is taken
    */
   async start(): Promise<void> {
@@ -129,11 +132,11 @@ export class Runtime {
   }
 
   async #start(): Promise<void> {
-    const { dataDir, clock, logger, lingerMs, checkpointEvery } = this.#options;
+    const { dataDir, clock, logger, lingerMs, signEvery, checkpointEvery } = this.#options;
     const startedAt = new Date(clock.now()).toISOString();
     this.#undo.push(lockDataDir(dataDir));
     const vault = openVault(dataDir);
-    const log = new SqliteLog({ dataDir, lingerMs, clock });
+    const log = new SqliteLog({ dataDir, lingerMs, signEvery, clock });
     this.#undo.push(() => log.close());
     const recovered = readStates(dataDir);
 

@@ -26,8 +26,10 @@ function killedAt(t: ExecutionContext, log: string, seq: number, store: string):
   execFileSync('sh', ['-c', `rm -f ${dir}/router.db* && cp ${store}/router.db* ${dir}/`]);
   const db = new DatabaseSync(join(dir, 'log.db'));
   db.prepare('DELETE FROM records WHERE seq > ?').run(seq);
-  for (const table of ['snapshots', 'checkpoints']) db.prepare(`DELETE FROM ${table} WHERE seq > ?`).run(seq);
+  for (const table of ['snapshots', 'checkpoints', 'signatures'])
+    db.prepare(`DELETE FROM ${table} WHERE seq > ?`).run(seq);
   db.close();
+  execFileSync('rm', ['-f', join(dir, 'secrets/log-head')]); // a kill at that moment had not signed what came later
   return dir;
 }
 

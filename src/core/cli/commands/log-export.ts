@@ -24,19 +24,22 @@ export const logExport: CommandDefinition = {
     }
     const out = resolve(flags.out);
     const selection = selectionOf(flags);
-    const [{ jsonText, sourceOf, timestamp, withLog }, { recover }, portable] = await Promise.all([
-      import('../log-view/index.ts'),
-      import('../../actors/recover.ts'),
-      import('../../log/portable/index.ts'),
-    ]);
-    const done = await withLog(sourceOf(source, context), async (log) => {
+    const [{ jsonText, sourceOf, timestamp, withLog }, { recover }, portable, { findLogKey }] =
+      await Promise.all([
+        import('../log-view/index.ts'),
+        import('../../actors/recover.ts'),
+        import('../../log/portable/index.ts'),
+        import('../../log/signing.ts'),
+      ]);
+    const place = sourceOf(source, context);
+    const done = await withLog(place, async (log) => {
       const part = await partOf(log, selection, context);
       const header = portable.portableHeader(log, part, Date.now());
       const { from } = header.range;
       const before = from > 1 ? recover(log, from - 1).states.values() : [];
       const bytes = await portable.writePortable(
         out,
-        portable.portableLines(log, part, header, before),
+        portable.portableLines(log, part, header, before, findLogKey(place)),
         signal,
       );
       return { header, bytes };

@@ -1,6 +1,7 @@
+import { statSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import { HoldfastError } from '../../errors/index.ts';
-import type { Anchor } from '../../log/integrity.ts';
+import type { Anchor, IntegrityReport, Trust } from '../../log/integrity.ts';
 import type { CommandDefinition } from '../../plugin/command.ts';
 
 /** `holdfast log verify`: is every record what was written, and is none missing (C9)? */
@@ -14,19 +15,24 @@ export const logVerify: CommandDefinition = {
       flags: '--anchor <seq:hash>',
       summary: 'a head that an earlier check printed: finds a log that was cut off or written anew since',
     },
+    {
+      flags: '--public-key <key>',
+      summary: 'the key that must have signed it, as this command prints it where the log was written',
+    },
   ],
   async run([source], flags, context) {
-    const { json, print, terminal, signal } = context;
-    const anchor = typeof flags.anchor === 'string' ? anchorOf(flags.anchor) : undefined;
+    const { json, print, note, terminal, signal } = context;
     const [{ jsonText, sourceOf, withLog }, { integritySteps }] = await Promise.all([
       import('../log-view/index.ts'),
       import('../../log/integrity.ts'),
     ]);
+    const place = sourceOf(source, context);
+    const trust = await trustIn(place, flags);
     const report = await withLog(
-      sourceOf(source, context),
+      place,
       async (log) => {
         const last = log.lastSeq();
-        const steps = integritySteps(log, anchor);
+        const steps = integritySteps(log, trust);
         for (;;) {
           const { done, value } = steps.next();
           if (done) return value;
@@ -38,16 +44,40 @@ export const logVerify: CommandDefinition = {
       signal,
     );
     if (json) return print(jsonText({ ok: true, ...report }, 2));
-    const { first, last, records, checkpoints, partial, head } = report;
+    const { first, last, records, checkpoints, partial, head, signed } = report;
     print(terminal.paint('green', 'Every record is what was written.'));
     print(`${records} records, ${first} to ${last}; ${checkpoints} checkpoints of saved states agree`);
     if (partial) print('It holds some actors only: whether records between are missing cannot be told.');
+    if (signed) print(signedLine(signed, last));
+    if (signed && trust.key === undefined)
+      note('Nobody here vouches for that key: give --public-key with the one that you expect.');
     if (head) {
       print(`Head: ${head}`);
       print('Keep the head elsewhere: --anchor finds with it what was cut off or written anew later.');
     }
   },
 };
+
+/** What the log is held against: the folder's own key and its noted head, or the key that is expected. */
+async function trustIn(place: string, flags: Readonly<Record<string, unknown>>): Promise<Trust> {
+  const { findLogKey, isPublicKey } = await import('../../log/signing.ts');
+  const { readHead } = await import('../../log/signed-head.ts');
+  const anchor = typeof flags.anchor === 'string' ? anchorOf(flags.anchor) : undefined;
+  const isFile = statSync(place, { throwIfNoEntry: false })?.isFile() === true;
+  const own = isFile ? undefined : findLogKey(place);
+  const head = own && readHead(place);
+  const expected = flags.publicKey;
+  if (expected === undefined) return { anchor, key: own?.text, head };
+  if (typeof expected === 'string' && isPublicKey(expected))
+    return { anchor, key: expected, head, whole: isFile || own?.text !== expected };
+  const reason = '--public-key takes a key as log verify prints it: ed25519: and 43 characters.';
+  throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'log verify' });
+}
+
+function signedLine({ key, upTo, signatures }: NonNullable<IntegrityReport['signed']>, last: number): string {
+  const rest = last > upTo ? `; the ${last - upTo} since are not signed yet` : '';
+  return `Signed by ${key} up to record ${upTo} (${signatures} signatures)${rest}`;
+}
 
 /** @throws HF_CLI_USAGE */
 function anchorOf(text: string): Anchor {

@@ -24,7 +24,7 @@ export const start: CommandDefinition = {
   summary: 'start everything that plugins.config.ts names, and run until a signal',
   example: 'HOLDFAST_ROUTER_PORT=0 holdfast start --data-dir /var/lib/holdfast',
   async run(_args, _flags, context) {
-    const { plugins, lingerMs } = await context.config();
+    const { plugins, lingerMs, signEvery } = await context.config();
     const [{ createRuntime }, { createLogger }] = await Promise.all([
       import('../../runtime/index.ts'),
       import('../../logging/index.ts'),
@@ -33,7 +33,13 @@ export const start: CommandDefinition = {
     const logger = createLogger();
     const { dataDir, signal } = context;
     makeDataFolder(dataDir);
-    const runtime = createRuntime({ plugins, dataDir, logger, ...(lingerMs !== undefined && { lingerMs }) });
+    const runtime = createRuntime({
+      plugins,
+      dataDir,
+      logger,
+      ...(lingerMs !== undefined && { lingerMs }),
+      ...(signEvery !== undefined && { signEvery }),
+    });
     const ended = endOf(signal);
     // The runtime's own timers keep no process alive, and a plugin need not listen.
     const alive = setInterval(() => {}, 2 ** 31 - 1);

@@ -28,6 +28,16 @@ export const logErrors = {
     'Record {seq} cannot be trusted: {reason}.',
     'Do not run on this log; `holdfast replay verify` shows what stands before it. Restore the folder from a copy.',
   ),
+  HF_LOG_UNTRUSTED: entry(
+    500,
+    'The log in {dir} is not what this runtime signed: {reason}.',
+    'See `holdfast log verify`; restore the whole folder from one copy. To go on with it as it is, delete secrets/log-head.',
+  ),
+  HF_LOG_UNSIGNED: entry(
+    400,
+    'Records {from} to {to} bear no signature of {key}.',
+    'Have the log exported where its key lies, or verify without --public-key: then the chain alone is checked.',
+  ),
   HF_LOG_WRITE: entry(
     503,
     'The log cannot be written: {reason}.',

@@ -1,6 +1,7 @@
 import { HoldfastError } from '../../errors/index.ts';
 import { version } from '../../version.ts';
 import { CHAIN_START } from '../chain.ts';
+import type { LogKey } from '../signing.ts';
 import { parseRecord, type RawRecord, type SqliteReader } from '../sqlite-reader.ts';
 import {
   endLine,
@@ -8,6 +9,7 @@ import {
   PORTABLE_FORMAT,
   type PortableHeader,
   recordLine,
+  signatureLine,
   stateLine,
 } from './format.ts';
 
@@ -71,12 +73,14 @@ export function portableHeader(reader: SqliteReader, part: ExportPart, now: numb
  *
  * @param header of the same part
  * @param before the states of all actors before the header's first record
+ * @param key signs the last record, so that nothing in the file stands behind the last signature
  */
 export function* portableLines(
   reader: SqliteReader,
   part: ExportPart,
   header: PortableHeader,
   before: Iterable<StateBefore>,
+  key?: LogKey,
 ): Generator<string> {
   yield headerLine(header);
   for (const state of before) if (part.actors?.has(state.ref) ?? true) yield stateLine(state);
@@ -85,15 +89,21 @@ export function* portableLines(
   let exported = previous;
   let records = 0;
   for (const page of reader.pages({ from, to })) {
+    const signatures = Map.groupBy(
+      reader.signatures(page[0]?.seq ?? 0, page.at(-1)?.seq ?? 0),
+      ({ seq }) => seq,
+    );
     for (const { seq, actor, body, hash } of page) {
       if (part.actors?.has(actor) ?? true) {
         yield recordLine(hash, body, exported.seq === seq - 1 ? undefined : previous.hash);
+        for (const signature of signatures.get(seq) ?? []) yield signatureLine(signature);
         exported = { seq, hash };
         records += 1;
       }
       previous = { seq, hash };
     }
   }
+  if (key && records > 0) yield signatureLine(key.sign('record', exported.seq, exported.hash));
   yield endLine({ records, seq: exported.seq, hash: exported.hash });
 }
 

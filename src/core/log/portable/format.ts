@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { HoldfastError } from '../../errors/index.ts';
 import type { Json } from '../../json.ts';
 import { logRecordSchema } from '../record.ts';
+import { type Signature, signatureSchema } from '../signing.ts';
 
 /** Raised when the lines of a portable file change their meaning. */
 export const PORTABLE_FORMAT = 1;
@@ -64,6 +65,7 @@ export type PortableLine =
       /** The hash it chains to, where the record before it was left out. */
       readonly previous?: string;
     }
+  | { readonly kind: 'signature'; readonly signature: Signature }
   | { readonly kind: 'end'; readonly end: PortableEnd };
 
 export function headerLine(header: PortableHeader): string {
@@ -78,6 +80,11 @@ export function stateLine(state: object): string {
 export function recordLine(hash: string, body: string, previous?: string): string {
   const link = previous === undefined ? '' : `"previous":"${previous}",`;
   return `{"hash":"${hash}",${link}"record":${body}}\n`;
+}
+
+/** Stands behind the record that it signs. */
+export function signatureLine(signature: Signature): string {
+  return `${JSON.stringify({ signature })}\n`;
 }
 
 export function endLine(end: PortableEnd): string {
@@ -108,12 +115,12 @@ export function parseHeader(text: string, file: string): PortableHeader {
   throw new HoldfastError('HF_PORTABLE_DAMAGED', { file, line: 1, reason });
 }
 
-/** @throws HF_PORTABLE_DAMAGED the line is none of the three kinds */
+/** @throws HF_PORTABLE_DAMAGED the line is none of the four kinds */
 export function parseLine(text: string, file: string, line: number): PortableLine {
   const damaged = (reason: string) => new HoldfastError('HF_PORTABLE_DAMAGED', { file, line, reason });
   const value = json(text);
   if (typeof value !== 'object' || value === null) throw damaged('it is not a JSON object');
-  const { hash, previous, record, state, end } = value as Record<string, Json | undefined>;
+  const { hash, previous, record, state, signature, end } = value as Record<string, Json | undefined>;
   if (record !== undefined) {
     if (!chainHash.safeParse(hash).success) throw damaged('the record has no hash');
     if (previous !== undefined && !chainHash.safeParse(previous).success)
@@ -129,8 +136,13 @@ export function parseLine(text: string, file: string, line: number): PortableLin
     if (!data) throw damaged(`the state's ${error.issues[0]?.path.join('.')}: ${error.issues[0]?.message}`);
     return { kind: 'state', ref: data.ref, body: JSON.stringify(state) };
   }
+  if (signature !== undefined) {
+    const { data } = signatureSchema.safeParse(signature);
+    if (!data) throw damaged('its signature is none');
+    return { kind: 'signature', signature: data };
+  }
   const parsed = endSchema.safeParse(end);
-  if (!parsed.success) throw damaged('it is neither a record, a state nor the end');
+  if (!parsed.success) throw damaged('it is neither a record, a state, a signature nor the end');
   return { kind: 'end', end: parsed.data };
 }
 

@@ -1,7 +1,12 @@
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
 import { HoldfastError } from '../../errors/index.ts';
+import { openVault } from '../../secrets/index.ts';
 import { logFile, openForWriting } from '../schema.ts';
+import { insertSignature } from '../signatures.ts';
+import { writeHead } from '../signed-head.ts';
+import { type LogKey, openLogKey, type Signature } from '../signing.ts';
 import { type Ingested, ingest } from './ingest.ts';
 
 /**
@@ -18,18 +23,40 @@ export async function importLog(file: string, dataDir: string, signal?: AbortSig
   try {
     const db = openForWriting(work);
     let ingested: Ingested;
+    let head: Signature;
     try {
       const whole = ({ complete }: Ingested['header']) => {
         if (!complete) throw new HoldfastError('HF_PORTABLE_FILTERED', { file });
       };
       ingested = await ingest(db, file, whole, { chained: true, signal });
+      openVault(dataDir); // its keys are made while there is no log yet that they could be missing for
+      head = adopt(db, openLogKey(dataDir), ingested.header);
     } finally {
       db.close(); // the last connection moves the write-ahead log into the database
     }
     if (existsSync(logFile(dataDir))) throw new HoldfastError('HF_LOG_EXISTS', { dir: dataDir });
     renameSync(logFile(work), logFile(dataDir));
+    writeHead(dataDir, head);
     return ingested;
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
+}
+
+/** The folder's own key vouches for what was imported, as it was when it came. */
+function adopt(db: DatabaseSync, key: LogKey, { range, chainStart }: Ingested['header']): Signature {
+  const newest = db.prepare('SELECT seq, hash FROM records ORDER BY seq DESC LIMIT 1').get();
+  const head = key.sign('record', newest?.seq as number, newest?.hash as string);
+  insertSignature(db, head);
+  const begin = key.sign('begin', range.from, chainStart);
+  db.prepare('UPDATE links SET key = ?, signature = ? WHERE seq = ?').run(
+    begin.key,
+    begin.signature,
+    begin.seq,
+  );
+  const before = range.from - 1;
+  const digest = db.prepare('SELECT digest FROM checkpoints WHERE seq = ?').get(before)?.digest as string;
+  const { signature } = key.sign('states', before, digest);
+  db.prepare('UPDATE checkpoints SET signature = ? WHERE seq = ?').run(signature, before);
+  return head;
 }

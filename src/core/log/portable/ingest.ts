@@ -4,12 +4,11 @@ import { HoldfastError } from '../../errors/index.ts';
 import { chainHash } from '../chain.ts';
 import { digestOf } from '../saved-states.ts';
 import { INSERT_RECORD } from '../schema.ts';
+import { insertSignature } from '../signatures.ts';
 import { parseRecord } from '../sqlite-reader.ts';
 import { readLines } from './file.ts';
 import { type PortableHeader, parseHeader, parseLine } from './format.ts';
 
-/** Where the chain of a log begins that does not begin at record 1, or goes on behind records that are not there. */
-const LINKS = 'CREATE TABLE links (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL) STRICT';
 const TURN = 2_000;
 
 /** What came of reading a portable file. */
@@ -49,7 +48,6 @@ async function fill(
   chained: boolean,
   signal: AbortSignal | undefined,
 ): Promise<Ingested> {
-  db.exec(LINKS);
   const insertRecord = db.prepare(INSERT_RECORD);
   const insertLink = db.prepare('INSERT INTO links (seq, hash) VALUES (?, ?)');
   const insertState = db.prepare('INSERT OR REPLACE INTO snapshots (actor, seq, body) VALUES (?, ?, ?)');
@@ -105,6 +103,10 @@ async function fill(
         records += 1;
         break;
       }
+      case 'signature':
+        if (parsed.signature.seq !== newest.seq) throw damaged('a signature stands apart from its record');
+        insertSignature(db, parsed.signature);
+        break;
       case 'end':
         if (
           parsed.end.records !== records ||
@@ -126,7 +128,10 @@ async function fill(
   }
   const before = header.range.from - 1;
   const { digest } = digestOf(db, before, true);
-  db.prepare('INSERT INTO checkpoints (seq, "full", digest) VALUES (?, 1, ?)').run(before, digest);
+  db.prepare(`INSERT INTO checkpoints (seq, "full", digest, signature) VALUES (?, 1, ?, '')`).run(
+    before,
+    digest,
+  );
   return { header, records };
 }
 
