@@ -1,6 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import type { Scope } from '../test/support/scope.ts';
+import { tempDir } from '../test/support/temp.ts';
 
 /** One line of a benchmark's report. */
 export interface Result {
@@ -24,31 +23,24 @@ export interface Benchmark {
 }
 
 /**
- * Ours and the baseline in turn, a few times: what else the machine does then falls on both. The ratio is the median
- * of the rounds' ratios, the figures are the medians.
+ * Several works in turn, a few times, after each has been warmed up once.
  *
- * @param rates each returns how many a second
+ * @param works each returns how many a second
+ * @returns the fastest round of each: whatever else the machine does can only slow a round down
  */
-export async function interleaved(
+export async function fastest<K extends string>(
   rounds: number,
-  ours: () => Promise<number>,
-  baseline: () => Promise<number>,
-) {
-  const pairs: { ours: number; baseline: number }[] = [];
-  await baseline(); // warm both before the first round counts
-  await ours();
+  works: Readonly<Record<K, () => Promise<number>>>,
+): Promise<Record<K, number>> {
+  const names = Object.keys(works) as K[];
+  const best = Object.fromEntries(names.map((name) => [name, 0])) as Record<K, number>;
+  for (const name of names) await works[name]();
   for (let round = 0; round < rounds; round += 1) {
-    pairs.push(
-      round % 2
-        ? { ours: await ours(), baseline: await baseline() }
-        : { baseline: await baseline(), ours: await ours() },
-    );
+    for (const name of round % 2 ? names.toReversed() : names) {
+      best[name] = Math.max(best[name], await works[name]());
+    }
   }
-  return {
-    ours: median(pairs.map((pair) => pair.ours)),
-    baseline: median(pairs.map((pair) => pair.baseline)),
-    ratio: median(pairs.map((pair) => pair.ours / pair.baseline)),
-  };
+  return best;
 }
 
 export function median(values: readonly number[]): number {
@@ -63,11 +55,19 @@ export function quantile(values: readonly number[], at: number): number {
 
 /** Runs work in a folder of its own that is gone afterwards. */
 export async function withFolder<T>(work: (dir: string) => Promise<T>): Promise<T> {
-  const dir = mkdtempSync(join(tmpdir(), 'holdfast-bench-'));
+  return withScope((scope) => work(tempDir(scope)));
+}
+
+/** Runs work, then everything that it asked to be run at the end, the last first. */
+export async function withScope<T>(work: (scope: Scope) => Promise<T>): Promise<T> {
+  const ends: (() => unknown)[] = [];
   try {
-    return await work(dir);
+    return await work({
+      teardown: (end) => void ends.unshift(end),
+      log: (...lines) => console.log(...lines),
+    });
   } finally {
-    rmSync(dir, { recursive: true, force: true });
+    for (const end of ends) await end();
   }
 }
 

@@ -2,7 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { ExecutionContext } from 'ava';
+import type { Scope } from './scope.ts';
 
 /** A disk under a child process that a test can hold, fill, and watch. */
 export interface Disk {
@@ -53,7 +53,7 @@ export interface Child {
 
 /** Starts a script of ours, or `bin/holdfast.js`, under this Node. */
 export function startChild(
-  t: ExecutionContext<unknown>,
+  t: Scope,
   script: URL,
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},

@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import type { ExecutionContext } from 'ava';
+import type { Scope } from './scope.ts';
 
 /** A network namespace of a test's own; gone with the test. */
 export interface Namespace {
@@ -12,7 +12,7 @@ export interface Namespace {
 }
 
 /** @returns undefined where this machine lets nobody make one, after saying so in the test's log */
-export function namespace(t: ExecutionContext<any>): Namespace | undefined {
+export function namespace(t: Scope): Namespace | undefined {
   const name = `hf${process.pid}x${randomInt(1_000_000)}`;
   const made = spawnSync('ip', ['netns', 'add', name], { encoding: 'utf8' });
   if (made.status !== 0) {

@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { createInterface } from 'node:readline';
-import type { ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
+import type { Scope } from './scope.ts';
 import { tempDir } from './temp.ts';
 
 export interface RedisServerOptions {
@@ -30,7 +30,7 @@ export class RedisServer {
   }
 
   /** Starts one; it is killed when the test ends. */
-  static async start(t: ExecutionContext<any>, options: RedisServerOptions = {}): Promise<RedisServer> {
+  static async start(t: Scope, options: RedisServerOptions = {}): Promise<RedisServer> {
     const dir = tempDir(t);
     for (let i = 1; ; i += 1) {
       const server = new RedisServer(await freePort(), dir, options);
@@ -50,7 +50,7 @@ export class RedisServer {
   }
 
   /** A plain client, without anything of ours; closed when the test ends. */
-  client(t: ExecutionContext<any>, db = 1): Redis {
+  client(t: Scope, db = 1): Redis {
     const { password } = this.#options;
     const client = new Redis({ port: this.port, db, ...(password !== undefined && { password }) });
     client.on('error', () => {});
@@ -59,7 +59,7 @@ export class RedisServer {
   }
 
   /** Calls back with each command that any client sends (MONITOR), from the moment `isWatched`. */
-  watch(t: ExecutionContext<any>, listener: (line: string) => void): void {
+  watch(t: Scope, listener: (line: string) => void): void {
     const socket = connect(this.port, '127.0.0.1', () => socket.write('MONITOR\r\n'));
     t.teardown(() => socket.destroy());
     socket.on('error', () => {});

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { call, writeConfig } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
 import { exampleConfig, Rig } from './rig.ts';
@@ -9,7 +9,7 @@ const PLUGIN = new URL('../../../src/plugins/router/index.ts', import.meta.url).
 const SECRET = /EXAMPLExPRIVATE|example-not-a-secret|PRESHARED/;
 
 /** Command lines on the data folder of a rig. */
-async function setUp(t: Parameters<typeof tempDir>[0]) {
+async function setUp(t: ExecutionContext) {
   const cwd = tempDir(t);
   writeConfig(cwd, 'export default defineConfig({ plugins: [router()] });', [
     `import { router } from ${JSON.stringify(PLUGIN)};`,
