@@ -5,13 +5,20 @@
 import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { appendBenchmark } from './append.ts';
+import { gatewayBenchmark } from './gateway.ts';
 import { idleBenchmark } from './idle.ts';
 import type { Benchmark, Result } from './measure.ts';
 import { performancePage } from './page.ts';
 import { reconcileBenchmark } from './reconcile.ts';
 import { replayBenchmark } from './replay.ts';
 
-const all: readonly Benchmark[] = [appendBenchmark, replayBenchmark, reconcileBenchmark, idleBenchmark];
+const all: readonly Benchmark[] = [
+  appendBenchmark,
+  replayBenchmark,
+  reconcileBenchmark,
+  gatewayBenchmark,
+  idleBenchmark,
+];
 
 const write = process.argv.includes('--write');
 const names = process.argv.slice(2).filter((argument) => argument !== '--write');

@@ -1,0 +1,26 @@
+/** The gateway with everything on, in its own process: key, scope, limit, two records a call, metrics. */
+import { createRuntime } from '../../src/core/index.ts';
+import { createLogger } from '../../src/core/logging/index.ts';
+import { credentialFree, gateway } from '../../src/plugins/gateway/index.ts';
+import { keyId } from '../../src/plugins/gateway/keys/key-id.ts';
+import { KEY_ACTOR } from '../../src/plugins/gateway/keys/registry.ts';
+import { tellUsage } from './usage.ts';
+
+const [, , upstream = '', dataDir = '', key = ''] = process.argv;
+const { definition, options } = gateway({
+  port: 0,
+  routes: [credentialFree({ name: 'bench', url: upstream })],
+});
+const runtime = createRuntime({
+  plugins: [{ definition, options: definition.options.parse(options) }],
+  dataDir,
+  logger: createLogger({ level: 'warn' }),
+});
+await runtime.start();
+const presented = keyId(key);
+const terms = { alias: 'bench', servers: ['bench'], rpmLimit: 1_000_000_000, maxBudget: 1_000 };
+await runtime.services.actors
+  .send(`${KEY_ACTOR}/${presented}`, { type: 'KEY_CREATED', at: Date.now(), presented, terms })
+  .durable();
+process.send?.({ url: `${runtime.surfaces.gateway?.url}/bench/mcp` });
+tellUsage();

@@ -1,0 +1,74 @@
+/** The load: so many clients that each send the next call when the last is answered. Its own process. */
+import { Pool } from 'undici';
+
+export interface Order {
+  readonly url: string;
+  readonly clients: number;
+  readonly ms: number;
+  readonly tool: 'small' | 'big' | 'stream';
+  readonly headers: Record<string, string>;
+  readonly prefix: string;
+}
+
+export interface Load {
+  readonly calls: number;
+  readonly failed: number;
+  /** Calls a second. */
+  readonly rate: number;
+  /** Milliseconds. */
+  readonly p50: number;
+  readonly p99: number;
+  /** Until the first byte of the body, milliseconds. */
+  readonly first: number;
+}
+
+process.on('message', async (order: Order) => process.send?.(await load(order)));
+process.on('disconnect', () => process.exit());
+process.send?.({ ready: true });
+
+async function load({ url, clients, ms, tool, headers, prefix }: Order): Promise<Load> {
+  const { origin, pathname } = new URL(url);
+  const pool = new Pool(origin, { connections: clients, pipelining: 1 });
+  const body = JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: `${prefix}${tool}`, arguments: { text: 'y'.repeat(200) } },
+  });
+  const sent = {
+    ...headers,
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+  };
+  const took: number[] = [];
+  const firsts: number[] = [];
+  let failed = 0;
+  const until = performance.now() + ms;
+  const client = async () => {
+    while (performance.now() < until) {
+      const started = performance.now();
+      const answer = await pool.request({ path: pathname, method: 'POST', headers: sent, body });
+      if (answer.statusCode !== 200) failed += 1;
+      let first = 0;
+      for await (const _ of answer.body) first ||= performance.now() - started;
+      firsts.push(first);
+      took.push(performance.now() - started);
+    }
+  };
+  const started = performance.now();
+  await Promise.all(Array.from({ length: clients }, client));
+  const seconds = (performance.now() - started) / 1_000;
+  await pool.close();
+  took.sort((a, b) => a - b);
+  firsts.sort((a, b) => a - b);
+  const at = (values: number[], q: number) =>
+    values[Math.min(values.length - 1, Math.floor(values.length * q))] ?? 0;
+  return {
+    calls: took.length,
+    failed,
+    rate: took.length / seconds,
+    p50: at(took, 0.5),
+    p99: at(took, 0.99),
+    first: at(firsts, 0.5),
+  };
+}
