@@ -1,0 +1,75 @@
+import type { CallEnded } from '../../../machines/mcp-access.ts';
+
+/** A call as telemetry may know it: no key material, no method name, no query (O24). */
+export interface CallFacts {
+  /** Path without its query, e.g. `/memory/mcp`. */
+  readonly path: string;
+  /** Name of the server; the aggregate's is empty. */
+  readonly server: string;
+  readonly alias?: string | undefined;
+  /** `user_id` of the key. */
+  readonly owner?: string | undefined;
+  /** HTTP status sent; absent when the client left before. */
+  readonly status?: number | undefined;
+  readonly outcome?: CallEnded['outcome'] | undefined;
+  /** Of a call of a tool that went to its upstream. */
+  readonly tool?: ToolFacts | undefined;
+}
+
+export interface ToolFacts {
+  /** The upstream's own name. */
+  readonly name: string;
+  /** `gen_ai.request.model`: the upstream's model. */
+  readonly model: string;
+  readonly cost: number;
+  /** Until the upstream began to answer, milliseconds. */
+  readonly responseMs: number;
+  /** Tokens that the result reports. */
+  readonly tokens?: { readonly input?: number | undefined; readonly output?: number | undefined } | undefined;
+}
+
+/** A span that is under way. */
+export interface CallSpan {
+  /** The trace headers that go up, so that an upstream's spans hang below this one. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Ends it. Exactly once; later calls do nothing. */
+  end(facts: CallFacts): void;
+}
+
+/** Spans and instruments of gateway calls. */
+export interface Telemetry {
+  /** @param carrier trace context of the caller: `traceparent` and `tracestate`, of its headers or its `_meta` */
+  begin(carrier: Readonly<Record<string, unknown>>): CallSpan;
+  /** Sends what is left. */
+  stop(): Promise<void>;
+}
+
+/** Where telemetry goes; nothing is measured without. */
+export interface TelemetryOptions {
+  /** Base of an OTLP/HTTP receiver, e.g. `http://127.0.0.1:4318`. */
+  readonly endpoint: string;
+  /** File (mode 0600) with the ingestion key. */
+  readonly tokenFile?: string | undefined;
+  /** Also a child span for each call of a tool, by the MCP conventions. */
+  readonly toolSpans: boolean;
+  readonly serviceName: string;
+  /** How often batches go out, milliseconds. */
+  readonly everyMs: number;
+}
+
+const TRACEPARENT = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/;
+const LONGEST_STATE = 512;
+
+/** What of a caller's trace context is well-formed. */
+export function traceHeaders(carrier: Readonly<Record<string, unknown>>): Record<string, string> {
+  const { traceparent, tracestate } = carrier;
+  if (typeof traceparent !== 'string' || !TRACEPARENT.test(traceparent)) return {};
+  const state = typeof tracestate === 'string' && tracestate.length <= LONGEST_STATE ? tracestate : undefined;
+  return { traceparent, ...(state && { tracestate: state }) };
+}
+
+/** Without a receiver: the caller's trace context goes up as it came. */
+export const noTelemetry: Telemetry = {
+  begin: (carrier) => ({ headers: traceHeaders(carrier), end() {} }),
+  stop: async () => {},
+};
