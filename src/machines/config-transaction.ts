@@ -1,5 +1,5 @@
 import { assign, setup } from 'xstate';
-import { askOf, ended, jobOf, judge, revertOf, settled } from './config-transaction/judge.ts';
+import { askOf, ended, jobOf, judge, revertOf, settled, shared } from './config-transaction/judge.ts';
 import * as params from './config-transaction/params.ts';
 import { type Args, UNKNOWN, versionOf } from './config-transaction/params.ts';
 import type {
@@ -39,16 +39,27 @@ const landed = ({ context: { job }, event }: Args): boolean =>
   event.type === 'LOADED' &&
   event.fingerprint === job.fingerprint &&
   event.ncid !== job.before.ncid;
+/** The same of a commit: the transaction is gone from the store, and what it had applied stands. */
+const closed = ({ context: { job }, event }: Args): boolean =>
+  job?.op === 'commit' && event.type === 'LOADED' && !event.transaction && event.ncid === job.before.ncid;
 
 /** The store holds another config than the decisions were made on; a hand that edits it may leave its ncid. */
 const moved = ({ context: { active }, event }: Args): boolean =>
   event.type === 'LOADED' && (event.ncid !== active.ncid || event.fingerprint !== active.fingerprint);
+
+/** Another router opened, renewed or ended a transaction. */
+const retold = ({ context: { pending, shared }, event }: Args): boolean =>
+  event.type === 'LOADED' &&
+  event.shared === true &&
+  (shared !== true || pending?.transID !== event.transaction?.transID || pending?.leftMs !== undefined);
+const isCommit = ({ context }: Args): boolean => context.job?.op === 'commit';
 
 // Transitions shared by several states.
 
 /** Decides about the request at the head of the queue. */
 const decide = [
   { guard: 'refused', actions: [{ type: 'http.reply', params: params.refusal }, 'next'] },
+  { guard: 'closes', target: 'applying', actions: 'begin' },
   { guard: 'commits', actions: [{ type: 'http.reply', params: params.committed }, 'commit'] },
   {
     guard: 'bypasses',
@@ -69,6 +80,12 @@ const answered = {
     { type: 'http.reply', params: params.answer },
     'settle',
   ],
+} as const;
+
+/** A commit publishes nothing: what it keeps has been told of already. */
+const kept = {
+  target: 'idle',
+  actions: [{ type: 'http.reply', params: params.answer }, 'settle'],
 } as const;
 
 const onFailure = [
@@ -105,10 +122,10 @@ const onOvertaken = [
 ] as const;
 
 /** The store was changed behind the API's back: what it holds is what counts (R36). */
-const onLoaded = {
-  guard: moved,
-  actions: [{ type: 'alert.raise', params: params.storeChanged }, 'adopt'],
-} as const;
+const onLoaded = [
+  { guard: moved, actions: [{ type: 'alert.raise', params: params.storeChanged }, 'adopt'] },
+  { guard: retold, actions: 'adopt' },
+] as const;
 
 /**
  * The router's one config and its one transaction (`router-config.md` §States). Every write is a request in a queue;
@@ -145,9 +162,10 @@ export const configTransaction = setup({
     }),
     settle: assign(({ context, event }) => settled(context, versionOf(event))),
     drop: assign({ job: undefined, failure: undefined }),
-    adopt: assign({
-      active: ({ event }) => ({ ncid: versionOf(event).ncid, fingerprint: versionOf(event).fingerprint }),
-    }),
+    adopt: assign(({ context, event }) => ({
+      active: { ncid: versionOf(event).ncid, fingerprint: versionOf(event).fingerprint },
+      ...shared(context, event),
+    })),
     noteFailure: assign({
       failure: ({ event }) => (event.type === 'effect.failed' ? event.message : 'the apply was interrupted'),
     }),
@@ -165,6 +183,8 @@ export const configTransaction = setup({
   guards: {
     refused: ({ context }) =>
       context.queue[0] !== undefined && judge(context, context.queue[0]) !== undefined,
+    /** The store must learn of it, for other routers hold to the window. */
+    closes: ({ context }) => context.shared === true && context.queue[0]?.op === 'commit',
     commits: ({ context }) => context.queue[0]?.op === 'commit',
     bypasses: ({ context }) => context.queue[0]?.ignoreNcid === true,
     waits: ({ context }) => context.queue.length > 0,
@@ -172,7 +192,7 @@ export const configTransaction = setup({
     expired: ({ context }) => context.pending?.expired === true,
   },
   delays: {
-    window: ({ context }) => context.windowMs,
+    window: ({ context }) => context.pending?.leftMs ?? context.windowMs,
     retry: ({ context }) => context.retryMs,
   },
 }).createMachine({
@@ -222,7 +242,12 @@ export const configTransaction = setup({
         applying: {
           entry: { type: 'router.apply', params: params.apply },
           on: {
-            APPLIED: [{ guard: isLate, ...silent }, { guard: isAsked, ...answered }, silent],
+            APPLIED: [
+              { guard: isCommit, ...kept },
+              { guard: isLate, ...silent },
+              { guard: isAsked, ...answered },
+              silent,
+            ],
             APPLY_FAILED: onFailure,
             OVERTAKEN: onOvertaken,
             'effect.failed': { guard: isApply, target: 'verifying', actions: 'noteFailure' },
@@ -234,6 +259,7 @@ export const configTransaction = setup({
           after: { retry: { target: 'verifying', reenter: true } },
           on: {
             LOADED: [
+              { guard: closed, ...kept },
               { guard: (args: Args) => landed(args) && isLate(args), ...silent },
               { guard: (args: Args) => landed(args) && isAsked(args), ...answered },
               { guard: landed, ...silent },

@@ -12,6 +12,7 @@ const leg = {
 const ask = { request: 'r1', story: 's1', who: 'test' };
 const before = { ncid: 'n1', fingerprint: 'fp_1' };
 const after = { ncid: 'n2', fingerprint: 'fp_2' };
+const foreign = { transID: 't9', who: 'other', previous: before };
 const append = { type: 'SET', ...ask, op: 'append', transID: 't1', ncid: 'n1', fingerprint: 'fp_2' };
 
 const keyTerms = { alias: 'a', owner: 'o', servers: ['memory'], rpmLimit: 2, maxBudget: 10 };
@@ -34,6 +35,9 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
     events: [
       { type: 'LOADED', ...before },
       { type: 'LOADED', ...after, origin: 'store' },
+      { type: 'LOADED', ...after, shared: true },
+      { type: 'LOADED', ...after, shared: true, transaction: { ...foreign, leftMs: 60_000 } },
+      { type: 'OVERTAKEN', ...after, shared: true, transaction: { ...foreign, transID: 't1', leftMs: 0 } },
       { type: 'SET', ...ask, ncid: 'n1', fingerprint: 'fp_2', changed: ['interface.vlan'] },
       { type: 'SET', ...ask, ncid: 'n0', ignoreNcid: true, fingerprint: 'fp_2' },
       append,

@@ -5,10 +5,24 @@ export interface StoredConfig {
   readonly ncid: string;
   /** The JSON text that `/v1/config/active` serves; its `ncid` field is the one above. */
   readonly body: string;
+  /** While one is pending on a shared store. */
+  readonly transaction?: StoredTransaction | undefined;
+}
+
+/** A transaction as a store that several routers share holds it. */
+export interface StoredTransaction {
+  readonly transID: string;
+  readonly who: string;
+  /** The ncid of the config that a revert restores. */
+  readonly previous: string;
+  /** Until it reverts, milliseconds, by the store's own clock at the moment of the reading. */
+  readonly leftMs: number;
 }
 
 /** A config to be stored, and what the history says of it. */
-export interface ConfigWrite extends StoredConfig {
+export interface ConfigWrite extends Omit<StoredConfig, 'transaction'> {
+  /** Of an append, which opens or renews it for so long, and of its revert. A shared store refuses all others meanwhile. */
+  readonly transaction?: { readonly transID: string; readonly windowMs: number } | undefined;
   /** The ncid that the store must hold now; undefined for the first config of an empty store. */
   readonly expected: string | undefined;
   readonly at: EpochMs;
@@ -43,6 +57,14 @@ export interface ConfigStore {
    * @throws HF_ROUTER_STORE the outcome is unknown: read `active` again
    */
   save(write: ConfigWrite): Promise<boolean>;
+  /**
+   * Ends a transaction so that what it applied stays. Only where several routers share the store: one that has this holds
+   * the transaction.
+   *
+   * @param expected the ncid that the store must hold
+   * @returns false when that transaction is not pending there, and was not committed before
+   */
+  commit?(transID: string, expected: string): Promise<boolean>;
   /** The newest entries, newest first; no body is opened for it. */
   history(limit: number): Promise<readonly HistoryEntry[]>;
   /** @returns the whole config of the entry with that ncid, as it was posted but for the ncid it got */

@@ -61,6 +61,8 @@ export function jobOf(context: TransactionContext, ask: Ask): Job {
   const before = active;
   if (ask.op === 'reapply') return { op: 'reapply', before, fingerprint: active.fingerprint, ask };
   if (ask.op === 'revert' && pending) return { ...revertOf(active, pending), ask };
+  if (ask.op === 'commit' && pending)
+    return { op: 'commit', before, fingerprint: active.fingerprint, transID: pending.transID, ask };
   const op = ask.op === 'append' ? 'append' : 'save';
   const transID = ask.transID !== undefined && op === 'append' ? { transID: ask.transID } : {};
   return { op, before, fingerprint: ask.fingerprint ?? active.fingerprint, ...transID, ask };
@@ -80,10 +82,29 @@ export function settled(context: TransactionContext, version: ConfigVersion): Pa
     if (pending?.expired) return { ...done, late: job.ask };
     const { transID, before, ask } = job;
     const opened = { transID, who: ask?.who ?? '', previous: before };
-    return { ...done, pending: pending ? { ...pending, renewed: true } : opened };
+    if (!pending) return { ...done, pending: opened };
+    const { leftMs: _, ...ours } = pending; // the window that begins now is our own
+    return { ...done, pending: { ...ours, renewed: true } };
   }
+  if (job?.op === 'commit' && pending) return { ...done, ...ended(context, 'committed') };
   if (job?.op === 'revert' && pending) return { ...done, ...ended(context, 'reverted') };
   return done;
+}
+
+/** What an event that tells of a shared store changes of the transaction: another router may have opened or ended it. */
+export function shared(context: TransactionContext, event: TransactionEvent): Partial<TransactionContext> {
+  if ((event.type !== 'LOADED' && event.type !== 'OVERTAKEN') || !event.shared) return {};
+  const { pending } = context;
+  const { transaction, fingerprint } = event;
+  if (!transaction) {
+    if (!pending) return { shared: true };
+    const isBack = fingerprint === pending.previous.fingerprint;
+    return { shared: true, ...ended(context, isBack ? 'reverted' : 'committed') };
+  }
+  if (pending?.transID !== transaction.transID) return { shared: true, pending: transaction };
+  if (pending.leftMs === undefined || transaction.leftMs <= 0) return { shared: true };
+  const { expired: _, ...open } = pending;
+  return { shared: true, pending: { ...open, leftMs: transaction.leftMs, renewed: true } };
 }
 
 /** The transaction is over; its transID must not come again. */

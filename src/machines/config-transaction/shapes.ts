@@ -4,10 +4,10 @@
  */
 
 /** A config as the machine knows it: its lock token, and the keyed hash under which its sealed body is stored. */
-export interface ConfigVersion {
+export type ConfigVersion = {
   readonly ncid: string;
   readonly fingerprint: string;
-}
+};
 
 /** What an apply reached; told with LOADED when the store shows that a lost one came about. */
 export interface Reach {
@@ -32,7 +32,7 @@ export interface Ask {
 
 /** What is being applied now. Without `ask` the window has run out and nobody waits for an answer. */
 export interface Job {
-  readonly op: 'save' | 'append' | 'revert' | 'reapply';
+  readonly op: 'save' | 'append' | 'commit' | 'revert' | 'reapply';
   readonly before: ConfigVersion;
   /** Of the config to apply. */
   readonly fingerprint: string;
@@ -48,10 +48,23 @@ export interface Pending {
   readonly who: string;
   /** What a revert restores. */
   readonly previous: ConfigVersion;
+  /** Another router opened it: what was left of its window when the store was read, milliseconds. */
+  readonly leftMs?: number;
   readonly expired?: true;
   /** The window starts anew; true within one step only. */
   readonly renewed?: true;
 }
+
+/** What a store that several routers share says of the transaction; it has one when any of them has. */
+export type SharedState = {
+  readonly shared?: true;
+  readonly transaction?: {
+    readonly transID: string;
+    readonly who: string;
+    readonly previous: ConfigVersion;
+    readonly leftMs: number;
+  };
+};
 
 export interface TransactionContext {
   /** Until an uncommitted transaction reverts, and until a failed revert is tried again, milliseconds. */
@@ -59,6 +72,8 @@ export interface TransactionContext {
   readonly retryMs: number;
   readonly queueLimit: number;
   readonly active: ConfigVersion;
+  /** Other routers decide on the same store, which therefore holds the transaction, too. */
+  readonly shared?: true | undefined;
   readonly queue: readonly Ask[];
   /** The transIDs that ended last: each must be fresh. */
   readonly used: readonly string[];
@@ -104,7 +119,7 @@ export type TransactionEvent =
   /** The operator's settings are other ones than the actor was started with. */
   | ({ readonly type: 'CONFIGURE' } & Required<TransactionInput>)
   /** What the store holds: told at start, and asked for when an apply ended without an answer. */
-  | ({ readonly type: 'LOADED'; readonly origin?: string } & Partial<Reach> & ConfigVersion)
+  | ({ readonly type: 'LOADED'; readonly origin?: string } & Partial<Reach> & SharedState & ConfigVersion)
   | ({ readonly type: 'APPLIED' } & Reach & ConfigVersion)
   | {
       readonly type: 'APPLY_FAILED';
@@ -113,7 +128,7 @@ export type TransactionEvent =
       readonly status: number;
     }
   /** The store held another config than the one the decision was made on. Nothing was applied. */
-  | ({ readonly type: 'OVERTAKEN' } & ConfigVersion)
+  | ({ readonly type: 'OVERTAKEN' } & SharedState & ConfigVersion)
   | { readonly type: 'effect.failed'; readonly effect: string; readonly message: string }
   | { readonly type: 'effect.lost'; readonly effect: string };
 

@@ -4,7 +4,7 @@ import type { NetworkConfig } from '../../core/adapters/router.ts';
 import { HoldfastError, isCoded } from '../../core/errors/index.ts';
 import type { Blobs, LogEvent } from '../../core/log/index.ts';
 import type { Vault } from '../../core/secrets/index.ts';
-import type { ApplyParams } from '../../machines/config-transaction/shapes.ts';
+import type { ApplyParams, ConfigVersion, SharedState } from '../../machines/config-transaction/shapes.ts';
 import type { WanParams } from '../../machines/wan.ts';
 import { Box, type BoxChange, type BoxParts } from './box.ts';
 import { changedPaths } from './changed-paths.ts';
@@ -28,11 +28,16 @@ export interface EmbeddedRouterParts extends BoxParts {
   readonly store: ConfigStore;
   readonly configs: SealedConfigs;
   readonly vault: Vault;
+  /** What the machine knows under an ncid, and so what the log still keeps; for a shared store alone. */
+  readonly known?: (ncid: string) => ConfigVersion | undefined;
+  /** Until an uncommitted transaction reverts; for a shared store alone. */
+  readonly windowMs?: number;
 }
 
-type LoadedEvent = { type: 'LOADED'; ncid: string; fingerprint: string } & Partial<Reapplied>;
+type LoadedEvent = { type: 'LOADED' } & ConfigVersion & SharedState & Partial<Reapplied>;
 
 const FOLLOW_DEADLINE_MS = 60_000;
+const WINDOW_MS = 120_000;
 
 /**
  * The box and its config store, which change together and in one critical section. It carries out what the machine
@@ -59,15 +64,19 @@ export class EmbeddedRouter {
   readonly #box: Box;
   readonly #configs: SealedConfigs;
   readonly #vault: Vault;
+  readonly #known: (ncid: string) => ConfigVersion | undefined;
+  readonly #windowMs: number;
   readonly #section = new Section();
   /** The config that the box stands at when a save ended without an answer. */
   #left: NetworkConfig | undefined;
 
-  constructor({ store, configs, vault, ...box }: EmbeddedRouterParts) {
+  constructor({ store, configs, vault, known, windowMs, ...box }: EmbeddedRouterParts) {
     this.#store = store;
     this.#box = new Box(box);
     this.#configs = configs;
     this.#vault = vault;
+    this.#known = known ?? (() => undefined);
+    this.#windowMs = windowMs ?? WINDOW_MS;
   }
 
   /** Why the box does not stand at the persisted config; undefined while it does. */
@@ -139,8 +148,8 @@ export class EmbeddedRouter {
       const active = await this.active();
       const config = JSON.parse(active.body) as NetworkConfig;
       const followed = await this.#follow(config);
-      const { fingerprint, blobs } = this.#configs.seal(config);
-      return { event: { type: 'LOADED', ncid: active.ncid, fingerprint, ...followed }, blobs };
+      const { version, blobs } = await this.#versionOf(active, config);
+      return { event: { type: 'LOADED', ...version, ...followed }, blobs };
     });
   }
 
@@ -164,6 +173,7 @@ export class EmbeddedRouter {
     // A hand that edits the store leaves the ncid as it was.
     const untouched = this.#configs.fingerprint(before) === params.before;
     if (active.ncid !== params.expected || !untouched) return this.#overtaken(active);
+    if (params.op === 'commit') return this.#commit(params, active);
     if (params.op === 'reapply') return this.#reapply(params, before, signal);
 
     const posted = this.#configs.open(params.fingerprint);
@@ -187,6 +197,9 @@ export class EmbeddedRouter {
         at,
         op,
         who,
+        ...(params.transID !== undefined && {
+          transaction: { transID: params.transID, windowMs: this.#windowMs },
+        }),
         changed: changedPaths(before, next),
       });
       if (!saved) {
@@ -256,10 +269,51 @@ export class EmbeddedRouter {
     return applied(String(saved.ncid), fingerprint, planReapply(before, saved), before ?? {}, saved);
   }
 
+  /** The store's part of a commit, where others hold to its window. Nothing is applied and nothing published. */
+  async #commit({ transID = '', fingerprint }: ApplyParams, active: StoredConfig): Promise<EffectOutcome> {
+    try {
+      const isKept = (await this.#store.commit?.(transID, active.ncid)) ?? true;
+      if (!isKept) return this.#overtaken(await this.active());
+    } catch (error) {
+      if (isCoded(error, 'HF_ROUTER_STORE_UNAVAILABLE')) return unavailable(error);
+      throw error;
+    }
+    return { type: 'APPLIED', ncid: active.ncid, fingerprint, reapplied: [] };
+  }
+
   /** Somebody else wrote the store: it counts, and the kernel follows with the next apply. */
-  #overtaken(active: StoredConfig): EffectOutcome {
-    const { fingerprint, blobs } = this.#configs.seal(JSON.parse(active.body));
-    return { event: { type: 'OVERTAKEN', ncid: active.ncid, fingerprint }, blobs };
+  async #overtaken(active: StoredConfig): Promise<EffectOutcome> {
+    const { version, blobs } = await this.#versionOf(active, JSON.parse(active.body));
+    return { event: { type: 'OVERTAKEN', ...version }, blobs };
+  }
+
+  /** A reading of the store for the machine, and the bodies that it may need. */
+  async #versionOf(
+    { ncid, transaction }: StoredConfig,
+    config: NetworkConfig,
+  ): Promise<{ version: ConfigVersion & SharedState; blobs: Blobs }> {
+    const { fingerprint, blobs } = this.#configs.seal(config);
+    const version = { ncid, fingerprint };
+    if (!this.#store.commit) return { version, blobs };
+    if (!transaction) return { version: { ...version, shared: true }, blobs };
+    const { previous, ...rest } = transaction;
+    const before = await this.#before(previous);
+    const told = { ...rest, previous: before.version };
+    return {
+      version: { ...version, shared: true, transaction: told },
+      blobs: new Map([...blobs, ...before.blobs]),
+    };
+  }
+
+  /** What another router's transaction reverts to: known here, or an entry of the history. */
+  async #before(ncid: string): Promise<{ version: ConfigVersion; blobs: Blobs }> {
+    const version = this.#known(ncid);
+    if (version) return { version, blobs: new Map() };
+    // Without it the revert will say that it cannot: an alert, and a person who restores the config.
+    const entry = await this.#store.entry(ncid).catch(() => undefined);
+    if (!entry) return { version: { ncid, fingerprint: '' }, blobs: new Map() };
+    const { fingerprint, blobs } = this.#configs.seal(JSON.parse(entry.body));
+    return { version: { ncid, fingerprint }, blobs };
   }
 
   /** 19 hexadecimal digits of a keyed hash and 13 of the time: a retried apply gets the ncid of its first run. */

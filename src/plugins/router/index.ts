@@ -150,12 +150,22 @@ export const router = definePlugin({
       }
       const configStore = redis?.store ?? (await SqliteConfigStore.open({ dataDir, vault, historyLimit }));
       store = configStore;
-      const box = new EmbeddedRouter({ store: configStore, configs, vault, ...boxParts(settings, dataDir) });
+      const machine = () =>
+        services.actors.snapshot(actorRef(CONFIG_ACTOR, CONFIG_KEY))?.context as
+          | Partial<TransactionContext>
+          | undefined;
+      const box = new EmbeddedRouter({
+        store: configStore,
+        configs,
+        vault,
+        windowMs,
+        known: (ncid) => [machine()?.active, machine()?.pending?.previous].find((one) => one?.ncid === ncid),
+        ...boxParts(settings, dataDir),
+      });
       const writes = new ConfigWrites(services, box, configs, settings.replyTimeoutMs);
-      const actorContext = () => services.actors.snapshot(actorRef(CONFIG_ACTOR, CONFIG_KEY))?.context;
-      const pending = () => (actorContext() as Partial<TransactionContext> | undefined)?.pending;
+      const pending = () => machine()?.pending;
       started = { router: box, writes, pending, published: async () => redis?.published() };
-      const known = actorContext();
+      const known = machine();
       if (isObject(known) && !jsonEqual({ ...known, ...transactions }, known))
         bus.publish(settingsChanged, transactions);
 
@@ -164,8 +174,8 @@ export const router = definePlugin({
         await setUpKernel(box, services, taking);
         const { event, blobs } = await box.load();
         logger.info({ ncid: event.ncid, origin }, 'router.config_loaded');
-        const { ncid, fingerprint } = event;
-        bus.publish(storeLoaded, { ncid, fingerprint, origin }, { blobs });
+        const { type: _, ...version } = event;
+        bus.publish(storeLoaded, { ...version, origin }, { blobs });
       };
       await (redis ? redis.start(takeUp, signal) : takeUp(signal));
     });

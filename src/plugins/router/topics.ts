@@ -37,7 +37,14 @@ export const applyRequested: Topic<{ request: string; who: string }> = defineTop
   'The current config is to be applied again.',
 );
 
-const loaded = z.object({ ncid: z.string(), fingerprint: z.string(), origin: z.string() });
+const version = z.object({ ncid: z.string(), fingerprint: z.string() });
+const loaded = version.extend({
+  origin: z.string(),
+  shared: z.literal(true).optional(),
+  transaction: z
+    .object({ transID: z.string(), who: z.string(), previous: version, leftMs: z.number() })
+    .optional(),
+});
 
 export const storeLoaded: Topic<z.infer<typeof loaded>> = defineTopic(
   'router.store_loaded',

@@ -4,6 +4,7 @@ import type {
   ConfigWrite,
   HistoryEntry,
   StoredConfig,
+  StoredTransaction,
 } from '../../../core/adapters/config-store.ts';
 import { CONTROL_FIELDS, withoutControlFields } from '../../../core/adapters/router.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
@@ -18,7 +19,16 @@ import {
 } from '../../../core/redis/index.ts';
 import type { Vault } from '../../../core/secrets/index.ts';
 import { CONFIG_PURPOSE } from './reader.ts';
-import { ENTRY, FIRST_KEY, HISTORY, READ, SAVE, WRITES_KEY } from './redis-scripts.ts';
+import {
+  COMMIT,
+  ENTRY,
+  FIRST_KEY,
+  HISTORY,
+  READ,
+  SAVE,
+  TRANSACTION_KEY,
+  WRITES_KEY,
+} from './redis-scripts.ts';
 
 export interface RedisConfigStoreOptions {
   /** Closed with the store. */
@@ -31,7 +41,7 @@ export interface RedisConfigStoreOptions {
   readonly onForeign?: () => void;
 }
 
-interface Seen extends StoredConfig {
+interface Seen extends Omit<StoredConfig, 'transaction'> {
   /** What the key holds; the body is without the control fields that another daemon may have left there (R4). */
   readonly text: string;
   readonly sha: string;
@@ -59,6 +69,8 @@ export class RedisConfigStore implements ConfigStore {
   readonly #vault: () => Vault;
   readonly #onForeign: () => void;
   #seen: Seen | undefined;
+  /** The transaction as the key held it last. */
+  #held: string | null = null;
   /** There has been a write, and so what was there before the first one is kept or gone. */
   #isWritten = false;
 
@@ -71,16 +83,22 @@ export class RedisConfigStore implements ConfigStore {
 
   /** @throws HF_ROUTER_STORE_UNAVAILABLE; HF_ROUTER_STORE what the key holds is no config */
   async active(): Promise<StoredConfig | undefined> {
-    const known = this.#seen;
-    const text = await this.#ask(READ, [CONFIG_KEY], [CONFIG_DATABASE]);
-    if (typeof text === 'string' && text === this.#seen?.text) return this.#seen;
-    const isForeign = known !== undefined && known === this.#seen;
-    this.#seen = typeof text === 'string' ? this.#understood(text) : undefined;
+    const [known, knownHeld] = [this.#seen, this.#held];
+    const databases = [CONFIG_DATABASE, HISTORY_DATABASE];
+    const found = await this.#ask(READ, [CONFIG_KEY, TRANSACTION_KEY], databases);
+    const [text, held, now] = found as [config: string | null, held: string | null, now: string];
+    const isForeign =
+      known !== undefined &&
+      ((text !== this.#seen?.text && known === this.#seen) ||
+        (held !== this.#held && knownHeld === this.#held));
+    if (text !== this.#seen?.text || !text) this.#seen = text === null ? undefined : this.#understood(text);
+    this.#held = held;
     if (isForeign) this.#onForeign();
-    return this.#seen;
+    if (!this.#seen || held === null) return this.#seen;
+    return { ...this.#seen, transaction: transactionOf(held, Number(now)) };
   }
 
-  async save({ expected, ncid, body, at, op, who, changed }: ConfigWrite): Promise<boolean> {
+  async save({ expected, ncid, body, at, op, who, changed, transaction }: ConfigWrite): Promise<boolean> {
     const replaced = this.#seen?.ncid === expected ? this.#seen : undefined;
     const first = replaced && !this.#isWritten && op !== 'seed' ? this.#sealed(replaced, at) : '';
     const facts: WriteFacts = { ncid, op, who, changed };
@@ -94,12 +112,24 @@ export class RedisConfigStore implements ConfigStore {
       JSON.stringify(facts),
       this.#historyLimit,
       first,
+      transaction?.transID ?? '',
+      transaction?.windowMs ?? 0,
+      who,
     ];
-    const keys = [CONFIG_KEY, HISTORY_KEY, WRITES_KEY, FIRST_KEY];
-    const saved = await this.#ask(SAVE, keys, [CONFIG_DATABASE, HISTORY_DATABASE, ...texts], true);
+    const keys = [CONFIG_KEY, HISTORY_KEY, WRITES_KEY, FIRST_KEY, TRANSACTION_KEY];
+    const answer = await this.#ask(SAVE, keys, [CONFIG_DATABASE, HISTORY_DATABASE, ...texts], true);
+    const [saved, held] = answer as [saved: number, held?: string];
     if (saved !== 1) return false;
+    this.#held = held ?? null;
     this.#seen = { ncid, body, text: body, sha: sha1(body) };
     this.#isWritten ||= op !== 'seed';
+    return true;
+  }
+
+  async commit(transID: string, expected: string): Promise<boolean> {
+    const args = [CONFIG_DATABASE, HISTORY_DATABASE, transID, expected];
+    if ((await this.#ask(COMMIT, [CONFIG_KEY, TRANSACTION_KEY], args, true)) !== 1) return false;
+    this.#held = null;
     return true;
   }
 
@@ -183,6 +213,12 @@ const SHA_LENGTH = 40;
 /** Redis has no other hash for its scripts; it tells texts apart here and protects nothing. */
 function sha1(text: string): string {
   return createHash('sha1').update(text).digest('hex');
+}
+
+/** @param now by the clock that set the deadline, epoch milliseconds */
+function transactionOf(text: string, now: number): StoredTransaction {
+  const { deadline, ...rest } = JSON.parse(text) as Omit<StoredTransaction, 'leftMs'> & { deadline: number };
+  return { ...rest, leftMs: Math.max(0, deadline - now) };
 }
 
 function firstOf(text: string | null | undefined): First | undefined {

@@ -6,13 +6,19 @@
 /** Beside the history, whose members are nothing but configs: what each accepted write was, newest first. */
 export const WRITES_KEY = 'holdfast:networkConfig:writes';
 
+/** The pending transaction, so that every router on this Redis holds to it: its id, who, which ncid it reverts to, when. */
+export const TRANSACTION_KEY = 'holdfast:networkConfig:transaction';
+
 /** What was there before the first of them, sealed: the history itself holds nothing but what was posted. */
 export const FIRST_KEY = 'holdfast:networkConfig:first';
 
-/** ARGV: database of the config. KEYS: config. */
+/** ARGV: database of the config, of the history. KEYS: config, transaction. Answers both, and Redis' time in ms. */
 export const READ = `
+  redis.call('SELECT', ARGV[2])
+  local transaction = redis.call('GET', KEYS[2])
   redis.call('SELECT', ARGV[1])
-  return redis.call('GET', KEYS[1])
+  local time = redis.call('TIME')
+  return { redis.call('GET', KEYS[1]), transaction, time[1] .. string.sub('00000' .. time[2], -6, -4) }
 `;
 
 /**
@@ -23,7 +29,9 @@ export const READ = `
  *
  * ARGV: database of the config, of the history · expected ncid, '' for an empty store · SHA-1 of the expected text, ''
  * when it is not known · config · op · epoch seconds · facts of the write as JSON · entries to keep · the
- * config that is replaced, sealed, '' when it is not to be kept. KEYS: config, history, writes, first. Answers 1 when saved, 0 when the store holds something else.
+ * config that is replaced, sealed, '' when it is not to be kept · transID, '' without a transaction · its window in ms ·
+ * who. KEYS: config, history, writes, first, transaction. Answers 1 when saved, and the transaction as it is held by then;
+ * 0 when the store holds something else, or another transaction is pending.
  */
 export const SAVE = `
   local function is(key, wanted)
@@ -34,24 +42,28 @@ export const SAVE = `
   redis.call('SELECT', ARGV[2])
   local wrong = is(KEYS[2], 'zset') or is(KEYS[3], 'list')
   if wrong then return wrong end
+  local held = redis.call('GET', KEYS[5])
+  local transaction = held and cjson.decode(held)
+  if transaction and transaction.transID ~= ARGV[11] then return { 0 } end
+  if ARGV[6] == 'revert' and ARGV[11] ~= '' and not transaction then return { 0 } end
   redis.call('SELECT', ARGV[1])
   wrong = is(KEYS[1], 'string')
   if wrong then return wrong end
 
   local current = redis.call('GET', KEYS[1])
   if ARGV[3] == '' then
-    if current then return 0 end
+    if current then return { 0 } end
   else
-    if not current then return 0 end
+    if not current then return { 0 } end
     if ARGV[4] ~= '' then
-      if redis.sha1hex(current) ~= ARGV[4] then return 0 end
+      if redis.sha1hex(current) ~= ARGV[4] then return { 0 } end
     else
       local parsed, config = pcall(cjson.decode, current)
-      if not parsed or type(config) ~= 'table' or config.ncid ~= ARGV[3] then return 0 end
+      if not parsed or type(config) ~= 'table' or config.ncid ~= ARGV[3] then return { 0 } end
     end
   end
   redis.call('SET', KEYS[1], ARGV[5])
-  if ARGV[6] == 'seed' then return 1 end
+  if ARGV[6] == 'seed' then return { 1 } end
 
   redis.call('SELECT', ARGV[2])
   local keep = tonumber(ARGV[9])
@@ -71,7 +83,31 @@ export const SAVE = `
   end
   redis.call('LTRIM', KEYS[3], 0, keep - 1)
   if redis.call('LLEN', KEYS[3]) >= keep then redis.call('DEL', KEYS[4]) end
-  return 1
+  if ARGV[6] == 'revert' then redis.call('DEL', KEYS[5]) end
+  if ARGV[6] ~= 'append' or ARGV[11] == '' then return { 1 } end
+  local time = redis.call('TIME')
+  local opened = transaction or { transID = ARGV[11], who = ARGV[13], previous = ARGV[3] }
+  opened.deadline = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[12]
+  local text = cjson.encode(opened)
+  redis.call('SET', KEYS[5], text)
+  return { 1, text }
+`;
+
+/**
+ * Keeps what a transaction applied. ARGV: database of the config, of the history · transID · expected ncid.
+ * KEYS: config, transaction. Answers 1 also where an earlier run of the same commit, unanswered, did it.
+ */
+export const COMMIT = `
+  redis.call('SELECT', ARGV[2])
+  local held = redis.call('GET', KEYS[2])
+  if held then
+    if cjson.decode(held).transID ~= ARGV[3] then return 0 end
+    redis.call('DEL', KEYS[2])
+    return 1
+  end
+  redis.call('SELECT', ARGV[1])
+  local parsed, config = pcall(cjson.decode, redis.call('GET', KEYS[1]) or '')
+  return parsed and type(config) == 'table' and config.ncid == ARGV[4] and 1 or 0
 `;
 
 /** The ncid of a config's text. Nearly every text holds one `"ncid"`; only one with several must be parsed. */
