@@ -2,57 +2,85 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Answer } from '../mcp/answers.ts';
 
-/**
- * One HTTP exchange with a client, taken out of the framework's hands: the answer may be a stream that goes on for hours.
- */
-export class ClientExchange {
+/** One request of a client and the way to answer it, whole or as a stream. */
+export interface Exchange {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly headers: IncomingHttpHeaders;
   readonly correlation: string;
-  readonly response: ServerResponse;
+  /** Aborted when the client leaves before its answer is whole. */
+  readonly gone: AbortSignal;
+  /** Whether a part of the answer is out. */
+  readonly begun: boolean;
+  /** That the client was sent; undefined before. */
+  readonly status: number | undefined;
+  /** Bytes of the answer's body so far. */
+  readonly bytes: number;
+  /** Milliseconds since the request came. */
+  readonly ms: number;
+  /** Sends a whole answer, unless one has begun. */
+  send(answer: Answer): void;
+  /** Begins an answer that comes in parts. */
+  begin(status: number, headers: Readonly<Record<string, string>>): void;
+  /** Sends what has begun though no part of the body is there yet. */
+  flush(): void;
+  /** Sends a part. @returns when a client that is slow has caught up; rejects when it leaves */
+  write(chunk: Buffer | string): Promise<void> | undefined;
+  end(last?: Buffer | string): void;
+  /** Breaks an answer off: the client sees that it is not whole. */
+  cut(): void;
+}
+
+/**
+ * One HTTP exchange with a client, taken out of the framework's hands: the answer may be a stream that goes on for hours.
+ */
+export class ClientExchange implements Exchange {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly headers: IncomingHttpHeaders;
+  readonly correlation: string;
+  readonly #response: ServerResponse;
   readonly #reply: FastifyReply;
   readonly #gone = new AbortController();
   readonly #startedAt = performance.now();
   #bytes = 0;
+  #drained: Promise<void> | undefined;
 
   constructor(request: FastifyRequest, reply: FastifyReply) {
     this.method = request.method as 'GET' | 'POST' | 'DELETE';
     this.headers = request.headers;
     this.correlation = request.id;
-    this.response = reply.raw;
+    this.#response = reply.raw;
     this.#reply = reply;
     reply.hijack();
-    this.response.once('close', () => {
-      if (!this.response.writableFinished) this.#gone.abort();
+    this.#response.once('close', () => {
+      if (!this.#response.writableFinished) this.#gone.abort();
     });
   }
 
-  /** Aborted when the client leaves before its answer is whole. */
   get gone(): AbortSignal {
     return this.#gone.signal;
   }
 
-  /** Whether a part of the answer is out. */
   get begun(): boolean {
-    return this.response.headersSent;
+    return this.#response.headersSent;
   }
 
-  /** Bytes of the answer's body so far. */
+  get status(): number | undefined {
+    return this.begun ? this.#response.statusCode : undefined;
+  }
+
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Milliseconds since the request came. */
   get ms(): number {
     return Math.round((performance.now() - this.#startedAt) * 10) / 10;
   }
 
-  /** Sends a whole answer, unless one has begun. */
   send({ status, body, headers = {} }: Answer): void {
-    if (this.begun || this.response.destroyed) return;
+    if (this.begun || this.#response.destroyed) return;
     if (body === undefined) {
       this.begin(status, { ...headers, 'content-length': '0' });
-      this.response.end();
+      this.#response.end();
       return;
     }
     const text = Buffer.from(JSON.stringify(body));
@@ -66,22 +94,45 @@ export class ClientExchange {
 
   /** Sends status and headers, and those that every answer of the surface bears. */
   begin(status: number, headers: Readonly<Record<string, string>>): void {
-    this.response.writeHead(status, { ...(this.#reply.getHeaders() as Record<string, string>), ...headers });
+    this.#response.writeHead(status, { ...(this.#reply.getHeaders() as Record<string, string>), ...headers });
   }
 
-  /** @returns whether the client keeps up; otherwise wait for `drain` */
-  write(chunk: Buffer | string): boolean {
+  flush(): void {
+    this.#response.flushHeaders();
+  }
+
+  write(chunk: Buffer | string): Promise<void> | undefined {
     this.#bytes += chunk.length;
-    return this.response.write(chunk);
+    return this.#response.write(chunk) ? undefined : this.#caughtUp();
   }
 
   end(last?: Buffer | string): void {
     this.#bytes += last?.length ?? 0;
-    this.response.end(last);
+    this.#response.end(last);
   }
 
-  /** Breaks an answer off: the client sees that it is not whole. */
   cut(): void {
-    this.response.destroy();
+    this.#response.destroy();
+  }
+
+  /** A slow client slows its upstream down instead of filling our memory. */
+  #caughtUp(): Promise<void> {
+    this.#drained ??= new Promise<void>((resolve, reject) => {
+      const response = this.#response;
+      if (this.gone.aborted || response.destroyed) return reject(this.gone.reason);
+      const done = () => {
+        this.gone.removeEventListener('abort', left);
+        resolve();
+      };
+      const left = () => {
+        response.removeListener('drain', done);
+        reject(this.gone.reason);
+      };
+      response.once('drain', done);
+      this.gone.addEventListener('abort', left, { once: true });
+    }).finally(() => {
+      this.#drained = undefined;
+    });
+    return this.#drained;
   }
 }

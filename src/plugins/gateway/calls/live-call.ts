@@ -1,4 +1,5 @@
 import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/mcp-access.ts';
+import type { Exchange } from './exchange.ts';
 
 /**
  * A request that is open while its decision is made: what the records may not hold. The machine decides by facts, and
@@ -13,3 +14,19 @@ export interface LiveCall {
 
 /** The open requests by correlation. */
 export type LiveCalls = Map<string, LiveCall>;
+
+/** The outcome of a call, as its exchange stands. @param cost what was charged for it */
+export function ended(
+  { begun, status, ms, bytes }: Exchange,
+  told: Pick<CallEnded, 'outcome' | 'code'>,
+  cost?: number,
+): CallEnded {
+  return {
+    type: 'CALL_ENDED',
+    ...told,
+    ...(begun && status !== undefined && { status }),
+    ms,
+    bytes,
+    ...(cost !== undefined && { cost }),
+  };
+}

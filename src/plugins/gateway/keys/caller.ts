@@ -16,6 +16,9 @@ export type Caller =
     }
   | { readonly rule: DoorRule };
 
+/** A caller with a known key. */
+export type Known = Extract<Caller, { id: string }>;
+
 const BEARER = /^Bearer ([\x21-\x7e]{1,4096})$/;
 
 /**

@@ -58,7 +58,7 @@ async function pass(
   answer: UpstreamAnswer,
   tools: readonly string[] | undefined,
 ): Promise<Told> {
-  const { exchange, route, message, seal } = parts;
+  const { exchange, route, message, seal, events } = parts;
   const { statusCode: status, body } = answer;
   const type = headerOf(answer.headers, 'content-type') ?? '';
   const problem = problemOf(parts, answer, type);
@@ -79,7 +79,7 @@ async function pass(
   if (message?.method === 'tools/list' && id !== undefined && status === 200) {
     const rewrite: Rewrite = (list) => showTools(list, { route, allowed: tools });
     if (isStream(type)) {
-      const rewriter = eventRewriter(id, rewrite);
+      const rewriter = eventRewriter({ change: (list) => rewriteMessage(list, id, rewrite) });
       exchange.begin(status, headers);
       await stream(parts, body, (chunk) => rewriter.feed(chunk));
       return { outcome: 'ok' };
@@ -90,17 +90,18 @@ async function pass(
   }
   const heard = listener(type, id);
   const length = Number(headerOf(answer.headers, 'content-length') ?? Number.NaN);
-  if (length <= WHOLE) {
+  const rewriter = events && isStream(type) ? eventRewriter(events) : undefined;
+  if (length <= WHOLE && !rewriter) {
     const bytes = Buffer.from(await body.arrayBuffer());
     heard.push(bytes);
     exchange.begin(status, { ...headers, 'content-length': String(bytes.length) });
     exchange.end(bytes);
   } else {
     exchange.begin(status, headers);
-    if (isStream(type)) exchange.response.flushHeaders();
+    if (isStream(type)) exchange.flush();
     await stream(parts, body, (chunk) => {
       heard.push(chunk);
-      return chunk;
+      return rewriter ? rewriter.feed(chunk) : chunk;
     });
   }
   return status < 400 ? heard.end() : { outcome: 'http_error' };
@@ -180,26 +181,9 @@ async function stream(
 ): Promise<void> {
   for await (const chunk of body) {
     const next = through(chunk as Buffer);
-    if (next.length > 0 && !exchange.write(next)) await drained(exchange);
+    if (next.length > 0) await exchange.write(next);
   }
   exchange.end();
-}
-
-/** A slow client slows its upstream down instead of filling our memory. */
-function drained({ response, gone }: RouteCallParts['exchange']): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (gone.aborted || response.destroyed) return reject(gone.reason);
-    const done = () => {
-      gone.removeEventListener('abort', left);
-      resolve();
-    };
-    const left = () => {
-      response.removeListener('drain', done);
-      reject(gone.reason);
-    };
-    response.once('drain', done);
-    gone.addEventListener('abort', left, { once: true });
-  });
 }
 
 async function whole(body: Body, limit: number): Promise<string> {

@@ -11,12 +11,22 @@ export function rewriteMessage(message: unknown, id: RequestId, rewrite: Rewrite
   return { ...message, result: rewrite(message.result) };
 }
 
-/** An event stream whose messages are looked at one by one. Feed it chunks; it returns what to send on. */
-export function eventRewriter(id: RequestId, rewrite: Rewrite): { feed(chunk: Buffer): string } {
+/** What of an event stream is changed on its way. */
+export interface EventChanges {
+  /** Returns the same message to leave it as it was written. */
+  readonly change: (message: unknown) => unknown;
+  /** Changes the ids by which a client resumes a stream. */
+  readonly rename?: (id: string) => string;
+}
+
+/** An event stream whose messages are looked at one by one. Feed it chunks; it returns what to send on, whole events. */
+export function eventRewriter({ change, rename = (id) => id }: EventChanges): {
+  feed(chunk: Buffer): string;
+} {
   let out = '';
   const parser = createParser({
-    onEvent(event) {
-      out += written({ ...event, data: rewriteData(event.data, id, rewrite) });
+    onEvent({ id, event, data }) {
+      out += written({ id: id === undefined ? id : rename(id), event, data: changed(data, change) });
     },
     onComment(comment) {
       out += `: ${comment}\n\n`;
@@ -35,10 +45,10 @@ export function eventRewriter(id: RequestId, rewrite: Rewrite): { feed(chunk: Bu
   };
 }
 
-function rewriteData(data: string, id: RequestId, rewrite: Rewrite): string {
+function changed(data: string, change: (message: unknown) => unknown): string {
   try {
     const message: unknown = JSON.parse(data);
-    const next = rewriteMessage(message, id, rewrite);
+    const next = change(message);
     return next === message ? data : JSON.stringify(next);
   } catch {
     return data;

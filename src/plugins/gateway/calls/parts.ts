@@ -1,0 +1,21 @@
+import type { Dispatcher } from 'undici';
+import type { Services } from '../../../core/plugin/index.ts';
+import type { KeyRegistry } from '../keys/registry.ts';
+import type { RouteTable } from '../routes/table.ts';
+import type { SealedSessions } from '../session/sealed-sessions.ts';
+import type { LiveCalls } from './live-call.ts';
+
+/** What the endpoints stand on; there once the plugin has started. */
+export interface GatewayParts {
+  readonly services: Services;
+  readonly keys: KeyRegistry;
+  readonly calls: LiveCalls;
+  readonly sessions: SealedSessions;
+  readonly agent: Dispatcher;
+  /** The table that serves now. */
+  readonly table: () => RouteTable;
+  /** Id of the master key. */
+  readonly masterId: () => string;
+  /** The gateway's public base, without a slash at its end. @param host of the request, where none is configured */
+  readonly publicUrl: (host: string | undefined) => string;
+}
