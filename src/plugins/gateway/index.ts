@@ -20,6 +20,7 @@ import { callRoutes, DOOR_ACTOR } from './calls/topics.ts';
 import { describeGatewayRecord } from './describe.ts';
 import { MasterKey } from './keys/master-key.ts';
 import { KEY_ACTOR, KeyRegistry } from './keys/registry.ts';
+import { edgeRoutes, gatewayErrorBody } from './routes/edges.ts';
 import { RouteTable } from './routes/table.ts';
 import { SealedSessions } from './session/sealed-sessions.ts';
 import { upstreamAgent } from './upstream/client.ts';
@@ -60,7 +61,8 @@ export const gateway = definePlugin({
   onFailure: 'continue', // a port that is taken must not take the router's keeper down
   env: { HOLDFAST_GATEWAY_PORT: 'port', HOLDFAST_PUBLIC_URL: 'publicUrl' },
   register(context, settings) {
-    const { port, host, allowedHosts, bodyLimit, publicUrl, routes } = settings;
+    const { port, host, allowedHosts, bodyLimit, routes } = settings;
+    const publicBase = settings.publicUrl?.replace(/\/+$/, '');
     const calls: LiveCalls = new Map();
     let started: GatewayParts | undefined;
     const parts = (): GatewayParts => {
@@ -92,8 +94,15 @@ export const gateway = definePlugin({
         bodyLimit,
         portVariable: 'HOLDFAST_GATEWAY_PORT',
         admission: 'own',
+        errorBody: gatewayErrorBody,
       },
-      (http) => mcpEndpoint(http, parts),
+      (http) => {
+        mcpEndpoint(http, parts);
+        edgeRoutes(http, () => ({
+          serves: (server) => parts().table().routes.has(server),
+          publicBase: parts().publicBase,
+        }));
+      },
     );
 
     context.onStart(() => {
@@ -111,7 +120,8 @@ export const gateway = definePlugin({
         agent: upstreamAgent(),
         table: () => table,
         masterId: () => master.id(),
-        publicUrl: (requestHost) => (publicUrl ?? `http://${requestHost ?? 'localhost'}`).replace(/\/+$/, ''),
+        publicBase,
+        publicUrl: (requestHost) => publicBase ?? `http://${requestHost ?? 'localhost'}`,
       };
     });
     context.onStop(async () => {

@@ -16,6 +16,7 @@ export function mcpEndpoint(http: HttpSurface, parts: () => GatewayParts): void 
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
     scope.route({
       method: ['GET', 'POST', 'DELETE'],
+      exposeHeadRoute: false, // a HEAD would open a session
       url: '/:server/mcp',
       handler: (request, reply) => serve(parts(), request, reply, http.draining),
     });

@@ -16,6 +16,8 @@ export interface GatewayParts {
   readonly table: () => RouteTable;
   /** Id of the master key. */
   readonly masterId: () => string;
-  /** The gateway's public base, without a slash at its end. @param host of the request, where none is configured */
+  /** The configured public base, without a slash at its end. */
+  readonly publicBase: string | undefined;
+  /** The same, or what a request's `Host` says. @param host of the request, where none is configured */
   readonly publicUrl: (host: string | undefined) => string;
 }
