@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { PluginEntry } from '../plugin/index.ts';
+import { parseAge, parseSize } from '../retention/limits.ts';
 
 /** Where the runtime keeps its data, and how eagerly it writes. */
 export interface DataOptions {
@@ -12,6 +13,17 @@ export interface DataOptions {
   readonly lingerMs?: number | undefined;
   /** The log is signed every so many records, and at a stop; 1,000 unless set. */
   readonly signEvery?: number | undefined;
+  /** What leaves the log for an archive by itself, once an hour; nothing unless set. */
+  readonly retention?:
+    | {
+        /** Records older than this, e.g. `30d`. */
+        readonly olderThan?: string | undefined;
+        /** The oldest records, until the database holds no more than e.g. `500MB`. */
+        readonly keepSize?: string | undefined;
+        /** Where archives go, relative to the configuration file; `archive` in the data folder unless set. */
+        readonly archive?: string | undefined;
+      }
+    | undefined;
 }
 
 /** What runs here: the plugins with their options, in any order. */
@@ -28,6 +40,23 @@ export const settingsSchema = z.strictObject({
       dir: z.string().min(1).optional(),
       lingerMs: z.int().min(0).max(10_000).optional(),
       signEvery: z.int().min(1).max(1_000_000).optional(),
+      retention: z
+        .strictObject({
+          olderThan: z
+            .string()
+            .refine((text) => parseAge(text) !== undefined, 'an age such as 30d or 12h is needed')
+            .optional(),
+          keepSize: z
+            .string()
+            .refine((text) => parseSize(text) !== undefined, 'a size such as 500MB or 2GB is needed')
+            .optional(),
+          archive: z.string().min(1).optional(),
+        })
+        .refine(
+          ({ olderThan, keepSize }) => olderThan !== undefined || keepSize !== undefined,
+          'olderThan or keepSize is needed',
+        )
+        .optional(),
     })
     .optional(),
 });

@@ -2,7 +2,9 @@ import { dirname, resolve } from 'node:path';
 import { HoldfastError } from '../errors/index.ts';
 import { isObject } from '../json.ts';
 import type { ConfiguredPlugin, PluginEntry } from '../plugin/index.ts';
-import { type Config, settingsSchema } from './define-config.ts';
+import type { RetentionSettings } from '../retention/automatic.ts';
+import { archiveFolder, parseAge, parseSize } from '../retention/limits.ts';
+import { type Config, type DataOptions, settingsSchema } from './define-config.ts';
 import { type Environment, overrideFromEnvironment } from './environment.ts';
 import { problemsOf } from './problem.ts';
 
@@ -27,6 +29,8 @@ export interface ResolvedConfig {
   readonly lingerMs?: number;
   /** Records between two signatures of the log. */
   readonly signEvery?: number;
+  /** What of the log is archived by itself. */
+  readonly retention?: RetentionSettings;
 }
 
 const DATA_DIR = '.holdfast';
@@ -55,11 +59,13 @@ export function resolveConfig(config: Config, source: ConfigSource = {}): Resolv
   }
   refuse(problems, file);
   const { data } = config;
+  const dataDir = resolveDataDir({ ...source, env }, data?.dir);
   return {
     plugins,
-    dataDir: resolveDataDir({ ...source, env }, data?.dir),
+    dataDir,
     ...(data?.lingerMs !== undefined && { lingerMs: data.lingerMs }),
     ...(data?.signEvery !== undefined && { signEvery: data.signEvery }),
+    ...(data?.retention && { retention: retentionOf(data.retention, dataDir, source) }),
   };
 }
 
@@ -75,6 +81,19 @@ export function resolveDataDir(source: ConfigSource, configured?: string): strin
   if (given) return resolve(cwd, given);
   if (configured) return resolve(cwd, source.file ? dirname(source.file) : '.', configured);
   return resolve(cwd, DATA_DIR);
+}
+
+function retentionOf(
+  { olderThan, keepSize, archive }: NonNullable<DataOptions['retention']>,
+  dataDir: string,
+  { file, cwd = process.cwd() }: ConfigSource,
+): RetentionSettings {
+  return {
+    olderThanMs: olderThan === undefined ? undefined : parseAge(olderThan),
+    keepBytes: keepSize === undefined ? undefined : parseSize(keepSize),
+    folder:
+      archive === undefined ? archiveFolder(dataDir) : resolve(cwd, file ? dirname(file) : '.', archive),
+  };
 }
 
 function configure(

@@ -102,7 +102,7 @@ export class CommitPipeline {
     if (this.#inFlight.length === 0) this.#worker?.unref();
     this.#thaw();
     this.#parts.onCommitted(batch, performance.now() - batch.postedAt);
-    batch.saving?.resolve(reply.saved);
+    batch.chore?.resolve(reply.done);
     if (this.#parts.queue.waiting || this.#closing) this.run();
   }
 

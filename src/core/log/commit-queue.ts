@@ -1,5 +1,5 @@
 import type { Blobs } from './event-log.ts';
-import type { CommitRequest, Saved, SavingPart } from './protocol.ts';
+import type { Chore, CommitRequest, Done } from './protocol.ts';
 import type { LogRecord } from './record.ts';
 
 /** One transaction takes at most so many records: a commit stays short. */
@@ -12,8 +12,8 @@ export interface Batch {
   readonly request: CommitRequest;
   readonly lastSeq: number;
   readonly bytes: number;
-  /** Tells whoever waits for the saved states in it. */
-  readonly saving: QueuedPart | undefined;
+  /** Tells whoever waits for what goes with it. */
+  readonly chore: QueuedChore | undefined;
 }
 
 interface QueuedRow {
@@ -23,8 +23,8 @@ interface QueuedRow {
   readonly blobs: Blobs | undefined;
 }
 
-interface QueuedPart extends PromiseWithResolvers<Saved | undefined> {
-  readonly part: SavingPart;
+interface QueuedChore extends PromiseWithResolvers<Done> {
+  readonly chore: Chore;
   /** The newest record when it was queued: what is kept and what is dropped was told then. */
   readonly after: number;
 }
@@ -32,7 +32,7 @@ interface QueuedPart extends PromiseWithResolvers<Saved | undefined> {
 /** What waits for a commit, in order, with its size. Records are JSON from here on: they cannot change any more. */
 export class CommitQueue {
   #rows: QueuedRow[] = [];
-  #saving: QueuedPart[] = [];
+  #chores: QueuedChore[] = [];
   #nextId = 1;
   #nextSeq: number;
   /** Bytes that are queued or on their way. */
@@ -43,7 +43,7 @@ export class CommitQueue {
   }
 
   get waiting(): boolean {
-    return this.#rows.length > 0 || this.#saving.length > 0;
+    return this.#rows.length > 0 || this.#chores.length > 0;
   }
 
   get full(): boolean {
@@ -59,43 +59,43 @@ export class CommitQueue {
 
   /**
    * @param after the newest record queued
-   * @returns resolves when it is durable, the last part with what the checkpoint holds
+   * @returns resolves when it is durable
    */
-  pushSaving(part: SavingPart, after: number): Promise<Saved | undefined> {
-    const waiting = { part, after, ...Promise.withResolvers<Saved | undefined>() };
-    this.#saving.push(waiting);
+  pushChore(chore: Chore, after: number): Promise<Done> {
+    const waiting = { chore, after, ...Promise.withResolvers<Done>() };
+    this.#chores.push(waiting);
     return waiting.promise;
   }
 
-  /** Gives up what waits to be saved; records are never given up. */
-  rejectSaving(error: unknown): void {
-    for (const { reject } of this.#saving.splice(0)) reject(error);
+  /** Gives up what is no record; records are never given up. */
+  rejectChores(error: unknown): void {
+    for (const { reject } of this.#chores.splice(0)) reject(error);
   }
 
   blob(key: string): Uint8Array | undefined {
     return this.#rows.findLast(({ blobs }) => blobs?.has(key))?.blobs?.get(key);
   }
 
-  /** The next transaction, or undefined when nothing waits. A part of a checkpoint ends the transaction that it joins. */
+  /** The next transaction, or undefined when nothing waits. A chore ends the transaction that it joins. */
   take(): Batch | undefined {
     if (!this.waiting) return undefined;
-    const due = this.#saving[0];
+    const due = this.#chores[0];
     const room = due ? Math.min(due.after - this.#nextSeq + 1, BATCH_RECORDS) : BATCH_RECORDS;
     const rows = this.#rows.splice(0, room);
     const firstSeq = this.#nextSeq;
     this.#nextSeq += rows.length;
-    const saving = due && due.after < this.#nextSeq ? this.#saving.shift() : undefined;
+    const chore = due && due.after < this.#nextSeq ? this.#chores.shift() : undefined;
     return {
       request: {
         id: this.#nextId++,
         firstSeq,
         rows: rows.flatMap(({ actor, correlation, body }) => [actor, correlation, body]),
         blobs: rows.flatMap(({ blobs }) => [...(blobs ?? [])]),
-        ...(saving && { saving: saving.part }),
+        ...chore?.chore,
       },
       lastSeq: this.#nextSeq - 1,
       bytes: rows.reduce((total, row) => total + size(row), 0),
-      saving,
+      chore,
     };
   }
 }

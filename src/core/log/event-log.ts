@@ -96,6 +96,14 @@ export interface EventLog extends LogReader {
    * @throws HF_LOG_CLOSED
    */
   saveSnapshots(states: Iterable<Snapshot>, keep: () => Iterable<string>): Promise<SnapshotsSaved>;
+  /**
+   * Deletes the oldest records, a little at a time, between commits.
+   *
+   * @param to the last that goes; the newest record must stay
+   * @param states of all actors right after it, in parts: actor and state as JSON, one after another
+   * @throws HF_LOG_CLOSED
+   */
+  prune(to: number, states: Iterable<readonly string[]>): Promise<void>;
   status(): LogStatus;
   /** Commits what is queued and lets go of the files. */
   close(): Promise<void>;

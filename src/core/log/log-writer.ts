@@ -1,11 +1,13 @@
+import { existsSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { CHAIN_START, chainHash } from './chain.ts';
-import type { CommitRequest, Saved } from './protocol.ts';
+import type { CommitRequest, Done, SavingPart } from './protocol.ts';
+import { pruneSlice } from './prune.ts';
 import { SavedStates } from './saved-states.ts';
 import { INSERT_RECORD, openForWriting } from './schema.ts';
 import { insertSignature, newestSignature } from './signatures.ts';
 import { writeHead } from './signed-head.ts';
-import { type LogKey, openLogKey, type Signature } from './signing.ts';
+import { headFile, type LogKey, openLogKey, type Signature } from './signing.ts';
 
 export interface LogWriterOptions {
   readonly dataDir: string;
@@ -40,7 +42,7 @@ export class LogWriter {
     const db = openForWriting(dataDir);
     this.#db = db;
     this.#states = new SavedStates(db, this.#key);
-    this.#signed = { signature: newestSignature(db, this.#key.text), noted: true };
+    this.#signed = { signature: newestSignature(db, this.#key.text), noted: existsSync(headFile(dataDir)) };
     this.#insertRecord = db.prepare(INSERT_RECORD);
     this.#insertBlob = db.prepare('INSERT OR REPLACE INTO blobs (key, body) VALUES (?, ?)');
     const newest = db.prepare('SELECT seq, hash FROM records ORDER BY seq DESC LIMIT 1').get();
@@ -50,15 +52,34 @@ export class LogWriter {
   }
 
   /** One transaction, durable when this returns. */
-  commit(request: CommitRequest): Saved | undefined {
+  commit(request: CommitRequest): Done {
+    // The noted head may be among those that go: a newer one is noted before them.
+    if (request.prune !== undefined) this.#signHead();
     return this.#transaction(() => {
       const head = this.#append(request);
       if (head.seq - (this.#signed.signature?.seq ?? 0) >= this.#signEvery) this.#sign(head);
       for (const [key, body] of request.blobs) this.#insertBlob.run(key, body);
       const saved = request.saving && this.#states.add(request.saving);
       if (request.saving?.finish?.keep) this.#dropBlobs(request.saving.finish.keep);
-      return { head, saved };
+      const more = request.prune !== undefined && pruneSlice(this.#db, this.#key, request.prune);
+      return { head, done: { saved, more } };
     });
+  }
+
+  /** A part of a checkpoint alone. */
+  save(saving: SavingPart): void {
+    this.commit({ id: 0, firstSeq: this.#head.seq + 1, rows: [], blobs: [], saving });
+  }
+
+  /** Deletes some of the records up to one whose states have been saved. @returns whether there are more */
+  prune(to: number): boolean {
+    const request = { id: 0, firstSeq: this.#head.seq + 1, rows: [], blobs: [], prune: to };
+    return this.commit(request).more === true;
+  }
+
+  /** Gives free space back to the disk; takes as long as the log is. */
+  compact(): void {
+    this.#db.exec('VACUUM; PRAGMA wal_checkpoint(TRUNCATE)');
   }
 
   /** Notes the newest signature where who has the database alone cannot change it. */
@@ -72,28 +93,32 @@ export class LogWriter {
   /** Signs what was written, as far as the disk takes it, and lets go of the file. */
   close(): void {
     try {
-      const head = this.#head;
-      if (this.#wrote && head.seq > (this.#signed.signature?.seq ?? 0)) {
-        this.#transaction(() => {
-          this.#sign(head);
-          return { head, saved: undefined };
-        });
-      }
-      this.noteHead();
+      if (this.#wrote) this.#signHead();
     } finally {
       this.#db.close();
     }
   }
 
-  #transaction(work: () => { head: Head; saved: Saved | undefined }): Saved | undefined {
+  #signHead(): void {
+    const head = this.#head;
+    if (head.seq > (this.#signed.signature?.seq ?? 0)) {
+      this.#transaction(() => {
+        this.#sign(head);
+        return { head, done: {} };
+      });
+    }
+    this.noteHead();
+  }
+
+  #transaction(work: () => { head: Head; done: Done }): Done {
     const signed = this.#signed;
     this.#db.exec('BEGIN IMMEDIATE');
     try {
-      const { head, saved } = work();
+      const { head, done } = work();
       this.#db.exec('COMMIT');
       this.#head = head;
       this.#wrote = true;
-      return saved;
+      return done;
     } catch (error) {
       this.#signed = signed;
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');

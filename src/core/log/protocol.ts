@@ -6,6 +6,19 @@ export interface CommitRequest {
   readonly rows: readonly string[];
   readonly blobs: readonly (readonly [key: string, body: Uint8Array])[];
   readonly saving?: SavingPart;
+  /** Records up to this one go, a slice at a time. */
+  readonly prune?: number;
+}
+
+/** What goes with a transaction beside records. */
+export type Chore = Pick<CommitRequest, 'saving' | 'prune'>;
+
+/** What came of it. */
+export interface Done {
+  /** The checkpoint that became valid. */
+  readonly saved?: Saved | undefined;
+  /** Whether records are left to be deleted. */
+  readonly more?: boolean | undefined;
 }
 
 /** A part of a checkpoint: the saved states of some actors; with `finish` it becomes valid. */
@@ -30,5 +43,5 @@ export interface Saved {
 }
 
 export type CommitReply =
-  | { readonly id: number; readonly ok: true; readonly ms: number; readonly saved?: Saved }
+  | { readonly id: number; readonly ok: true; readonly ms: number; readonly done: Done }
   | { readonly id: number; readonly ok: false; readonly reason: string };

@@ -12,6 +12,7 @@ import type {
   Snapshot,
   SnapshotsSaved,
 } from './event-log.ts';
+import type { Chore, Done } from './protocol.ts';
 import type { LogRecord } from './record.ts';
 import { openForWriting } from './schema.ts';
 import { checkBeforeStart } from './signed-head.ts';
@@ -132,12 +133,22 @@ export class SqliteLog implements EventLog {
     for (const { actor, body } of states) {
       rows.push(actor, body);
       if (rows.length < 2 * PART) continue;
-      await this.#save({ seq, rows });
+      await this.#chore({ saving: { seq, rows } });
       await turn(); // a commit that is done at once would otherwise leave no room for anything else
       rows = [];
     }
-    const saved = await this.#save({ seq, rows, finish: { keep: [...keep()], full: false } });
+    const finish = { keep: [...keep()], full: false };
+    const { saved } = await this.#chore({ saving: { seq, rows, finish } });
     return { seq, count: 0, digest: '', ...saved };
+  }
+
+  async prune(to: number, states: Iterable<readonly string[]>): Promise<void> {
+    for (const rows of states) {
+      await this.#chore({ saving: { seq: to, rows } });
+      await turn();
+    }
+    await this.#chore({ saving: { seq: to, rows: [], finish: { full: true } } });
+    while ((await this.#chore({ prune: to })).more) await turn();
   }
 
   status(): LogStatus {
@@ -170,15 +181,15 @@ export class SqliteLog implements EventLog {
     const reason = await this.#pipeline.close();
     const error = new HoldfastError('HF_LOG_CLOSED');
     for (const { reject } of this.#waiters.splice(0)) reject(error);
-    this.#queue.rejectSaving(error);
+    this.#queue.rejectChores(error);
     if (reason !== undefined) throw new HoldfastError('HF_LOG_WRITE', { reason });
   }
 
-  #save(part: Parameters<CommitQueue['pushSaving']>[0]): ReturnType<CommitQueue['pushSaving']> {
+  async #chore(chore: Chore): Promise<Done> {
     this.#refuseClosed();
-    const saved = this.#queue.pushSaving(part, this.#seq);
+    const done = this.#queue.pushChore(chore, this.#seq);
     this.#commitSoon();
-    return saved;
+    return done;
   }
 
   #refuseClosed(): void {

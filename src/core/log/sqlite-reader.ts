@@ -70,7 +70,7 @@ export class SqliteReader implements LogReader {
       `SELECT seq, actor, correlation, body, hash FROM records WHERE ${where.join(' AND ')}
        ORDER BY seq ${reverse ? 'DESC' : 'ASC'} LIMIT ${size}`,
     );
-    let low = from ?? 1;
+    let low = Math.max(from ?? 1, this.#begin());
     let high = to ?? Number.MAX_SAFE_INTEGER;
     while (low <= high) {
       const bounds = [low, high];
@@ -90,12 +90,24 @@ export class SqliteReader implements LogReader {
 
   /** The oldest seq kept, 0 when the log is empty. */
   firstSeq(): number {
-    return (this.#get('SELECT min(seq) AS seq FROM records')?.seq as number | null) ?? 0;
+    const first = this.#get('SELECT min(seq) AS seq FROM records WHERE seq >= ?', this.#begin());
+    return (first?.seq as number | null) ?? 0;
+  }
+
+  /** Bytes of the database that hold something. */
+  usedBytes(): number {
+    const pragma = (name: string) => Number(Object.values(this.#get(`PRAGMA ${name}`) ?? {})[0] ?? 0);
+    return (pragma('page_count') - pragma('freelist_count')) * pragma('page_size');
+  }
+
+  /** Older records have been taken away, though some may still wait to be deleted. */
+  #begin(): number {
+    return Number(this.#get("SELECT value FROM meta WHERE key = 'begin'")?.value ?? 1);
   }
 
   /** @throws HF_LOG_RANGE there is no such record */
   record(seq: number): LogRecord {
-    const row = this.#get('SELECT body FROM records WHERE seq = ?', seq);
+    const row = this.#get('SELECT body FROM records WHERE seq = ? AND seq >= ?', seq, this.#begin());
     if (!row) throw new HoldfastError('HF_LOG_RANGE', { seq, first: this.firstSeq(), last: this.lastSeq() });
     return parseRecord(seq, row.body as string);
   }

@@ -25,8 +25,8 @@ parentPort?.on('message', (request: CommitRequest | 'close') => {
 function answer(request: CommitRequest): CommitReply {
   const started = performance.now();
   try {
-    const saved = writer.commit(request);
-    return { id: request.id, ok: true, ms: performance.now() - started, ...(saved && { saved }) };
+    const done = writer.commit(request);
+    return { id: request.id, ok: true, ms: performance.now() - started, done };
   } catch (error) {
     return { id: request.id, ok: false, reason: error instanceof Error ? error.message : String(error) };
   }

@@ -1,5 +1,6 @@
 import type { styleText } from 'node:util';
 import type { ActorDefinition } from '../actors/definition.ts';
+import type { RetentionSettings } from '../retention/automatic.ts';
 import type { ConfiguredPlugin } from './definition.ts';
 import type { Registrations } from './registrations.ts';
 
@@ -32,6 +33,7 @@ export interface CommandConfig {
   readonly plugins: readonly ConfiguredPlugin[];
   readonly lingerMs?: number | undefined;
   readonly signEvery?: number | undefined;
+  readonly retention?: RetentionSettings | undefined;
 }
 
 /** What a command is run with. */

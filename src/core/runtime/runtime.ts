@@ -14,10 +14,12 @@ import {
   type Registrations,
   type RuntimeServices,
 } from '../plugin/index.ts';
+import { AutomaticRetention, type RetentionSettings } from '../retention/index.ts';
 import { openVault } from '../secrets/index.ts';
 import { version } from '../version.ts';
 import { builtinEffects } from './builtin-effects.ts';
 import { Checkpoints } from './checkpoints.ts';
+import { logControl } from './log-control.ts';
 import { observeActors, observeBus, observeEffects, observeFailures, observeLog } from './observe.ts';
 import { connectRoutes } from './routes.ts';
 import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts';
@@ -37,6 +39,8 @@ export interface RuntimeOptions {
   readonly signEvery?: number;
   /** Actors are saved every so many records, so that a start reads no more than that; 10,000 unless set. */
   readonly checkpointEvery?: number;
+  /** What of the log is archived by itself; nothing unless set. */
+  readonly retention?: RetentionSettings | undefined;
 }
 
 /** How long running requests and effects may take at a stop, milliseconds. */
@@ -60,7 +64,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 /** One running Holdfast: the log, the actors, the plugins and their surfaces. */
 export class Runtime {
   readonly registrations: Registrations;
-  readonly #options: Required<Omit<RuntimeOptions, 'plugins'>>;
+  readonly #options: Required<Omit<RuntimeOptions, 'plugins' | 'retention'>> &
+    Pick<RuntimeOptions, 'retention'>;
   readonly #host: PluginHost;
   readonly #undo: (() => unknown)[] = [];
   #services: RuntimeServices | undefined;
@@ -132,7 +137,7 @@ export class Runtime {
   }
 
   async #start(): Promise<void> {
-    const { dataDir, clock, logger, lingerMs, signEvery, checkpointEvery } = this.#options;
+    const { dataDir, clock, logger, lingerMs, signEvery, checkpointEvery, retention } = this.#options;
     const startedAt = new Date(clock.now()).toISOString();
     this.#undo.push(lockDataDir(dataDir));
     const vault = openVault(dataDir);
@@ -180,13 +185,20 @@ export class Runtime {
     resume();
     this.#surfaces = new Surfaces(
       this.#host.started(this.registrations.surfaces),
-      this.#host.started(this.registrations.controls),
+      [
+        { owner: 'core', build: (surface) => logControl(surface, services) },
+        ...this.#host.started(this.registrations.controls),
+      ],
       services,
       (plugin, error) => this.#host.surfaceFailed(plugin, error),
     );
     this.#undo.push(() => this.#surfaces?.close(DRAIN_MS));
     await this.#surfaces.listen();
     this.#undo.push(startSchedules(this.#host.started(this.registrations.schedules), bus, clock));
+    if (retention) {
+      const automatic = new AutomaticRetention(log, dataDir, retention, clock, logger);
+      this.#undo.push(() => automatic.stop());
+    }
     writeRuntimeFile(dataDir, { pid: process.pid, startedAt, version, surfaces: this.surfaces });
     this.#undo.push(() => removeRuntimeFile(dataDir));
   }

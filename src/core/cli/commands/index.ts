@@ -8,6 +8,7 @@ import { graph } from './graph.ts';
 import { logExport } from './log-export.ts';
 import { logImport } from './log-import.ts';
 import { logList } from './log-list.ts';
+import { logPrune } from './log-prune.ts';
 import { logShow } from './log-show.ts';
 import { logTail } from './log-tail.ts';
 import { logVerify } from './log-verify.ts';
@@ -31,6 +32,7 @@ export const coreCommands: readonly CommandDefinition[] = [
   logExport,
   logImport,
   logVerify,
+  logPrune,
   replayVerify,
   replayAt,
   replayDiff,

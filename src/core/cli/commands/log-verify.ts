@@ -6,7 +6,7 @@ import type { CommandDefinition } from '../../plugin/command.ts';
 
 /** `holdfast log verify`: is every record what was written, and is none missing (C9)? */
 export const logVerify: CommandDefinition = {
-  name: 'log verify [source]',
+  name: 'log verify [source...]',
   summary:
     'check that every record is what was written and that none is missing; exit 1 with the first that is not',
   example: 'holdfast log verify --anchor 1204:9f86d081…',
@@ -20,16 +20,16 @@ export const logVerify: CommandDefinition = {
       summary: 'the key that must have signed it, as this command prints it where the log was written',
     },
   ],
-  async run([source], flags, context) {
+  async run(sources, flags, context) {
     const { json, print, note, terminal, signal } = context;
-    const [{ jsonText, sourceOf, withLog }, { integritySteps }] = await Promise.all([
+    const [{ jsonText, sourcesOf, withLog }, { integritySteps }] = await Promise.all([
       import('../log-view/index.ts'),
       import('../../log/integrity.ts'),
     ]);
-    const place = sourceOf(source, context);
-    const trust = await trustIn(place, flags);
+    const places = sourcesOf(sources, context);
+    const trust = await trustIn(places.at(-1) ?? '', flags);
     const report = await withLog(
-      place,
+      places,
       async (log) => {
         const last = log.lastSeq();
         const steps = integritySteps(log, trust);
@@ -58,7 +58,7 @@ export const logVerify: CommandDefinition = {
   },
 };
 
-/** What the log is held against: the folder's own key and its noted head, or the key that is expected. */
+/** What the log is held against, by the last of its parts: the folder's own key and its noted head, or the key that is expected. */
 async function trustIn(place: string, flags: Readonly<Record<string, unknown>>): Promise<Trust> {
   const { findLogKey, isPublicKey } = await import('../../log/signing.ts');
   const { readHead } = await import('../../log/signed-head.ts');

@@ -6,7 +6,7 @@ import { FAILED, OK } from '../failure.ts';
 
 /** `holdfast replay verify`: the whole log through its machines again, and its chain checked (C4). */
 export const replayVerify: CommandDefinition = {
-  name: 'replay verify [source]',
+  name: 'replay verify [source...]',
   summary: 'check the chain of the log, and that its machines decide every record again as it stands',
   example: 'holdfast replay verify --data-dir .holdfast',
   flags: [
@@ -15,11 +15,11 @@ export const replayVerify: CommandDefinition = {
       summary: 'exit 1 also when records could not be compared (older or unknown machines)',
     },
   ],
-  async run([source], flags, context) {
+  async run(sources, flags, context) {
     const { json, print, terminal } = context;
-    const { duration, jsonText, sourceOf, withLog } = await import('../log-view/index.ts');
+    const { duration, jsonText, sourcesOf, withLog } = await import('../log-view/index.ts');
     const began = performance.now();
-    const report = await withLog(sourceOf(source, context), (log) => verify(log, context));
+    const report = await withLog(sourcesOf(sources, context), (log) => verify(log, context));
     const { records, actors, notCompared, divergence } = report;
     const left = notCompared.reduce((sum, one) => sum + one.records, 0);
     const ok = !divergence && !(flags.strict && left > 0);

@@ -24,7 +24,7 @@ export const start: CommandDefinition = {
   summary: 'start everything that plugins.config.ts names, and run until a signal',
   example: 'HOLDFAST_ROUTER_PORT=0 holdfast start --data-dir /var/lib/holdfast',
   async run(_args, _flags, context) {
-    const { plugins, lingerMs, signEvery } = await context.config();
+    const { plugins, lingerMs, signEvery, retention } = await context.config();
     const [{ createRuntime }, { createLogger }] = await Promise.all([
       import('../../runtime/index.ts'),
       import('../../logging/index.ts'),
@@ -39,6 +39,7 @@ export const start: CommandDefinition = {
       logger,
       ...(lingerMs !== undefined && { lingerMs }),
       ...(signEvery !== undefined && { signEvery }),
+      ...(retention && { retention }),
     });
     const ended = endOf(signal);
     // The runtime's own timers keep no process alive, and a plugin need not listen.

@@ -11,7 +11,7 @@ export { seqOfPlace } from './place.ts';
 export { recordPage } from './record-page.ts';
 export { stateName, timerName } from './record-text.ts';
 export { boundsOf, inBatches, newest } from './select.ts';
-export { shown, sourceOf, withLog } from './source.ts';
+export { shown, sourceOf, sourcesOf, withLog } from './source.ts';
 export { differenceLines, momentLines, shownState } from './states.ts';
 export { type Describe, newestLines, Story } from './story.ts';
 export { cut, duration, jsonText, plainText, timestamp } from './values.ts';

@@ -9,14 +9,19 @@ export function sourceOf(argument: string | undefined, { dataDir }: { readonly d
   return argument === undefined ? dataDir : resolve(argument);
 }
 
+/** The same for a command that reads several as one: archives in order, then the folder. */
+export function sourcesOf(given: readonly string[], context: { readonly dataDir: string }): string[] {
+  return given.length === 0 ? [context.dataDir] : given.map((one) => resolve(one));
+}
+
 /**
  * The log that a command reads, opened for as long as `work` takes. A running instance does not mind.
  *
- * @param source a data folder, or a file that `log export` wrote
+ * @param source a data folder, or a file that `log export` wrote; several go on where the one before ends
  * @throws HF_LOG_MISSING, HF_LOG_FORMAT, HF_PORTABLE_*
  */
 export async function withLog<T>(
-  source: string,
+  source: string | readonly string[],
   work: (log: SqliteReader) => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {

@@ -33,6 +33,17 @@ export const logErrors = {
     'The log in {dir} is not what this runtime signed: {reason}.',
     'See `holdfast log verify`; restore the whole folder from one copy. To go on with it as it is, delete secrets/log-head.',
   ),
+  HF_LOG_ARCHIVE: entry(
+    500,
+    'The log was not archived: {reason}. Nothing was deleted.',
+    'Try it again; when it stays so, prune with the instance stopped.',
+  ),
+  HF_LOG_PRUNING: entry(409, 'The log in {dir} is being pruned already.', 'Wait until that is done.'),
+  HF_LOG_GAP: entry(
+    400,
+    '{source} does not go on where what stands before it ends: {reason}.',
+    'Name the archives in the order of their records, and the data folder last.',
+  ),
   HF_LOG_UNSIGNED: entry(
     400,
     'Records {from} to {to} bear no signature of {key}.',

@@ -15,24 +15,39 @@ const TURN = 2_000;
 export interface Ingested {
   readonly header: PortableHeader;
   readonly records: number;
+  /** Its last record. */
+  readonly end: End;
+}
+
+/** Where a log ends. */
+export interface End {
+  readonly seq: number;
+  readonly hash: string;
+}
+
+export interface IngestOptions {
+  /** Whether every record is checked against the one before. */
+  readonly chained: boolean;
+  /** Where the file before ends, when it goes on from there. */
+  readonly after?: End | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
  * Reads a portable file into the tables of a log, in one transaction, a line at a time.
  *
  * @param accept looks at the header first, and throws when it wants none of it
- * @param options.chained whether every record is checked against the one before
- * @throws HF_PORTABLE_* the file is not whole; HF_LOG_CORRUPT naming the first record that is not what was written
+ * @throws HF_PORTABLE_* the file is not whole; HF_LOG_GAP it does not go on from the file before; HF_LOG_CORRUPT naming the first record that is not what was written
  */
 export async function ingest(
   db: DatabaseSync,
   file: string,
   accept: (header: PortableHeader) => void,
-  { chained, signal }: { readonly chained: boolean; readonly signal?: AbortSignal | undefined },
+  options: IngestOptions,
 ): Promise<Ingested> {
   db.exec('BEGIN');
   try {
-    const ingested = await fill(db, file, accept, chained, signal);
+    const ingested = await fill(db, file, accept, options);
     db.exec('COMMIT');
     return ingested;
   } catch (error) {
@@ -45,8 +60,7 @@ async function fill(
   db: DatabaseSync,
   file: string,
   accept: (header: PortableHeader) => void,
-  chained: boolean,
-  signal: AbortSignal | undefined,
+  { chained, after, signal }: IngestOptions,
 ): Promise<Ingested> {
   const insertRecord = db.prepare(INSERT_RECORD);
   const insertLink = db.prepare('INSERT INTO links (seq, hash) VALUES (?, ?)');
@@ -66,7 +80,8 @@ async function fill(
       header = parseHeader(text, file);
       accept(header);
       newest = { seq: header.range.from - 1, hash: header.chainStart };
-      insertLink.run(header.range.from, header.chainStart);
+      if (after) goesOn(header, file, after);
+      else insertLink.run(header.range.from, header.chainStart);
       insertMeta(db, header);
       continue;
     }
@@ -76,7 +91,7 @@ async function fill(
     switch (parsed.kind) {
       case 'state':
         if (records > 0) throw damaged('a state stands behind records');
-        insertState.run(parsed.ref, header.range.from - 1, parsed.body);
+        if (!after) insertState.run(parsed.ref, header.range.from - 1, parsed.body);
         break;
       case 'record': {
         const { body, hash, previous } = parsed;
@@ -92,6 +107,14 @@ async function fill(
         if (chained && chainHash(link ?? '', body) !== hash) {
           const reason = 'its hash does not fit what stands before it';
           throw new HoldfastError('HF_LOG_CORRUPT', { seq, reason });
+        }
+        if (after && seq <= after.seq) {
+          if (seq === after.seq && hash !== after.hash) {
+            throw new HoldfastError('HF_LOG_CORRUPT', { seq, reason: 'the file before has another' });
+          }
+          newest = { seq, hash };
+          records += 1;
+          break;
         }
         try {
           insertRecord.run(seq, actor, correlation, body, hash);
@@ -126,16 +149,30 @@ async function fill(
     const reason = `the end is missing; the file is cut off behind record ${newest.seq}`;
     throw new HoldfastError('HF_PORTABLE_DAMAGED', { file, line: lines + 1, reason });
   }
+  if (after) return { header, records, end: newest };
   const before = header.range.from - 1;
   const { digest } = digestOf(db, before, true);
   db.prepare(`INSERT INTO checkpoints (seq, "full", digest, signature) VALUES (?, 1, ?, '')`).run(
     before,
     digest,
   );
-  return { header, records };
+  return { header, records, end: newest };
 }
 
 function insertMeta(db: DatabaseSync, { complete }: PortableHeader): void {
   const insert = db.prepare('INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)');
   if (!complete) insert.run('partial', 'true');
+}
+
+/** An archive may begin earlier than the one before ends: a prune that was killed is done again from its begin. */
+function goesOn({ complete, range, chainStart }: PortableHeader, file: string, after: End): void {
+  const gap = (reason: string) => new HoldfastError('HF_LOG_GAP', { source: file, reason });
+  if (!complete) throw gap('it holds some actors only');
+  if (range.from > after.seq + 1)
+    throw gap(`its first record is ${range.from}, and ${after.seq + 1} is the next`);
+  if (range.to <= after.seq) throw gap(`its last record is ${range.to}, and ${after.seq} stands before it`);
+  if (range.from === after.seq + 1 && chainStart !== after.hash) {
+    const reason = `what it is chained to is not record ${after.seq} as the file before has it`;
+    throw new HoldfastError('HF_LOG_CORRUPT', { seq: range.from, reason });
+  }
 }
