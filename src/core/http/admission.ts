@@ -18,6 +18,8 @@ export interface AdmissionOptions {
   /** The address the surface is bound to. */
   readonly host: string;
   readonly allowedHosts: readonly string[];
+  /** Whether the origin of reading requests matters too. */
+  readonly checkOriginOfReads?: boolean;
   /** The bearer token that is asked for; absent when none is. */
   readonly token?: (() => string | undefined) | undefined;
 }
@@ -29,9 +31,11 @@ export interface AdmissionOptions {
 export class Admission {
   readonly #names: ReadonlySet<string>;
   readonly #token: (() => string | undefined) | undefined;
+  readonly #exempt: ReadonlySet<string>;
 
-  constructor({ host, allowedHosts, token }: AdmissionOptions) {
+  constructor({ host, allowedHosts, checkOriginOfReads = false, token }: AdmissionOptions) {
     this.#names = new Set([host, 'localhost', ...allowedHosts].map(plainName));
+    this.#exempt = checkOriginOfReads ? new Set() : READING;
     this.#token = token;
   }
 
@@ -46,7 +50,7 @@ export class Admission {
     if (countHosts(rawHeaders) > 1) invalid('it has more than one Host header');
     if (!this.#serves(headers.host, socket.localAddress)) throw new HoldfastError('HF_HTTP_HOST');
     const { origin } = headers;
-    if (origin !== undefined && !READING.has(method ?? '') && !this.#isOwnOrigin(origin, headers.host)) {
+    if (origin !== undefined && !this.#exempt.has(method ?? '') && !this.#isOwnOrigin(origin, headers.host)) {
       throw new HoldfastError('HF_HTTP_ORIGIN');
     }
     if (this.#token && !isToken(headers.authorization, this.#token())) {

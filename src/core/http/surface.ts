@@ -31,6 +31,8 @@ export interface SurfaceOptions {
   readonly bodyLimit?: number;
   /** Names under which it is served besides loopback names and the address itself, e.g. behind a proxy. */
   readonly allowedHosts?: readonly string[];
+  /** Refuses a foreign `Origin` on reading requests too, for surfaces whose reads are streams or show secrets. */
+  readonly checkOriginOfReads?: boolean;
   /** The bearer token of callers from beyond this machine, read at each request, so that it can change. */
   readonly token?: () => string | undefined;
   /** `own` when the surface's handlers decide who may call (virtual keys, tokens in the path); `token` unless set. */
@@ -112,7 +114,8 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
   };
   const tokenRequired = !isLoopback(host) && options.admission !== 'own';
   const token = tokenRequired ? (options.token ?? (() => undefined)) : undefined;
-  const admission = new Admission({ host, allowedHosts: options.allowedHosts ?? [], token });
+  const { allowedHosts = [], checkOriginOfReads = false } = options;
+  const admission = new Admission({ host, allowedHosts, checkOriginOfReads, token });
   const inFlight = new InFlight();
   const routes = new RouteTable();
   const log = logger.child({ surface: name });

@@ -92,6 +92,7 @@ export const gateway = definePlugin({
         host,
         allowedHosts,
         bodyLimit,
+        checkOriginOfReads: true, // a stream is read by GET
         portVariable: 'HOLDFAST_GATEWAY_PORT',
         admission: 'own',
         errorBody: gatewayErrorBody,

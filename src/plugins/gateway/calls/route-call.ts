@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/mcp-access.ts';
 import { challenge, toolRefusal, unauthorized } from '../mcp/answers.ts';
+import { eraOf } from '../mcp/checks.ts';
 import type { Message } from '../mcp/message.ts';
 import type { Route } from '../routes/table.ts';
 import type { Session } from '../session/sealed-sessions.ts';
@@ -58,7 +59,8 @@ export class RouteCall implements LiveCall {
     const { rule } = params;
     const plain = rule === 'identity_required' ? challenge(metadataUrl) : unauthorized(rule);
     const isToolCall = message?.kind === 'request' && message.method === 'tools/call';
-    exchange.send(plain ?? (isToolCall ? toolRefusal(message.id ?? null, params) : unentitled(this.#parts)));
+    const refusal = () => toolRefusal(message?.id ?? null, params, eraOf(exchange.headers, message));
+    exchange.send(plain ?? (isToolCall ? refusal() : unentitled(this.#parts)));
     return ended(exchange, { outcome: 'answered' });
   }
 }

@@ -1,10 +1,12 @@
 import { version } from '../../../core/version.ts';
-import { type Answer, result, rpcError } from '../mcp/answers.ts';
+import { type Answer, COMPLETE, result, rpcError } from '../mcp/answers.ts';
 import { eraOf } from '../mcp/checks.ts';
-import { isKnown, isStateless, NEWEST_SESSIONED } from '../mcp/revisions.ts';
+import type { Message, RequestId } from '../mcp/message.ts';
+import { isKnown, isStateless, NEWEST_SESSIONED, REVISIONS } from '../mcp/revisions.ts';
 import type { RouteCallParts } from './route-call.ts';
 
 const METHOD_NOT_FOUND = -32_601;
+const SERVER_INFO_META = 'io.modelcontextprotocol/serverInfo';
 
 /**
  * What a caller sees who may not use a route: it connects, gets a session and an empty tool list (G5), and its upstream
@@ -16,6 +18,7 @@ export function unentitled({ exchange, message, route, seal }: RouteCallParts): 
   if (message?.kind !== 'request') return { status: 202 };
   const id = message.id ?? null;
   const serverInfo = { name: route.name, version };
+  if (eraOf(exchange.headers, message) === 'stateless') return stateless(message, id, serverInfo);
   switch (message.method) {
     case 'initialize': {
       const { protocolVersion } = (message.body.params ?? {}) as { protocolVersion?: unknown };
@@ -28,14 +31,20 @@ export function unentitled({ exchange, message, route, seal }: RouteCallParts): 
       return result(id, {});
     case 'tools/list':
       return result(id, { tools: [] });
-    default: {
-      const text = `Method not found: ${message.method} is not open to this key on ${route.name}`;
-      return rpcError(
-        eraOf(exchange.headers, message) === 'stateless' ? 404 : 200,
-        id,
-        METHOD_NOT_FOUND,
-        text,
-      );
-    }
+    default:
+      return rpcError(200, id, METHOD_NOT_FOUND, `Method not found: ${message.method}`);
+  }
+}
+
+/** The same without a session: each result says all that a client needs to know of it. */
+function stateless({ method }: Message, id: RequestId | null, serverInfo: object): Answer {
+  const common = { ...COMPLETE, ttlMs: 0, cacheScope: 'private', _meta: { [SERVER_INFO_META]: serverInfo } };
+  switch (method) {
+    case 'server/discover':
+      return result(id, { ...common, supportedVersions: REVISIONS, capabilities: { tools: {} } });
+    case 'tools/list':
+      return result(id, { ...common, tools: [] });
+    default:
+      return rpcError(404, id, METHOD_NOT_FOUND, `Method not found: ${method}`);
   }
 }

@@ -68,8 +68,15 @@ export function rpcError(
   };
 }
 
+/** What every result of the stateless revision says of itself. */
+export const COMPLETE = { resultType: 'complete' } as const;
+
 /** A tool's result that says no: clients show it to the model, which an HTTP error they do not (G5, G16). */
-export function toolRefusal(id: RequestId | null, { rule, retryAfterMs }: AnswerParams): Answer {
+export function toolRefusal(
+  id: RequestId | null,
+  { rule, retryAfterMs }: AnswerParams,
+  era: 'sessions' | 'stateless' = 'sessions',
+): Answer {
   const seconds = Math.max(1, Math.ceil((retryAfterMs ?? 0) / 1_000));
   const texts: Partial<Record<AnswerParams['rule'], string>> = {
     rate_limited: `Rate limit of this key exceeded. Try again in ${seconds} s.`,
@@ -78,7 +85,7 @@ export function toolRefusal(id: RequestId | null, { rule, retryAfterMs }: Answer
   const content = [{ type: 'text', text: `Error: ${texts[rule] ?? DENIED}` }];
   return result(
     id,
-    { content, isError: true },
+    { content, isError: true, ...(era === 'stateless' && COMPLETE) },
     rule === 'rate_limited' ? { 'retry-after': String(seconds) } : undefined,
   );
 }

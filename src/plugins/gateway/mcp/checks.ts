@@ -1,10 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { isObject } from '../../../core/json.ts';
 import { type Answer, rpcError } from './answers.ts';
-import type { Message } from './message.ts';
+import { decodeHeaderValue } from './header-value.ts';
+import { type Message, REVISION_META, type RequestId } from './message.ts';
 import { isKnown, isStateless, REVISIONS } from './revisions.ts';
 
 const HEADER_MISMATCH = -32_020;
 const UNSUPPORTED_REVISION = -32_022;
+const INVALID_PARAMS = -32_602;
 const BAD_REQUEST = -32_000;
 const SESSION_UNKNOWN = -32_001;
 
@@ -16,13 +19,15 @@ const text = (headers: IncomingHttpHeaders, name: string): string | undefined =>
   return typeof value === 'string' ? value : undefined;
 };
 
-/** The revision that a request names, in its header or in the message itself. */
-export function revisionOf(headers: IncomingHttpHeaders, message?: Message): string | undefined {
-  return text(headers, 'mcp-protocol-version') ?? message?.revision;
-}
-
+/**
+ * Told by the body first: a proxy that drops a header must not change what a request means. Only the stateless revision's
+ * messages name their revision; `initialize` begins a session unless it does.
+ */
 export function eraOf(headers: IncomingHttpHeaders, message?: Message): Era {
-  return isStateless(revisionOf(headers, message)) ? 'stateless' : 'sessions';
+  if (message?.kind === 'reply') return 'sessions';
+  const named = message?.revision;
+  if (named !== undefined && (message?.method !== 'initialize' || isStateless(named))) return 'stateless';
+  return isStateless(text(headers, 'mcp-protocol-version')) ? 'stateless' : 'sessions';
 }
 
 /** @returns the answer to a POST without both media types, a GET without the stream's, or a body that is no JSON */
@@ -47,41 +52,80 @@ function accepts(accept: string, type: string): boolean {
 
 /** @returns the answer to a revision that nobody speaks */
 export function revisionProblem(headers: IncomingHttpHeaders, message?: Message): Answer | undefined {
-  const named = text(headers, 'mcp-protocol-version');
+  const header = text(headers, 'mcp-protocol-version');
   const id = message?.id ?? null;
-  if (named !== undefined && !isKnown(named)) {
-    return rpcError(400, id, UNSUPPORTED_REVISION, `Unsupported protocol version: ${named.slice(0, 32)}`, {
-      supported: REVISIONS,
-      requested: named.slice(0, 32),
-    });
+  if (eraOf(headers, message) === 'sessions') {
+    // `initialize` agrees on a revision, so that what its header says does not count.
+    if (header === undefined || message?.method === 'initialize' || isKnown(header)) return undefined;
+    const versions = REVISIONS.join(', ');
+    const what = `Unsupported protocol version: ${header.slice(0, 32)} (supported versions: ${versions})`;
+    return rpcError(400, id, BAD_REQUEST, `Bad Request: ${what}`);
   }
-  return undefined;
+  const named = message?.revision;
+  if (named !== undefined && header !== undefined && named !== header) {
+    return mismatch(id, `the message names revision ${named.slice(0, 32)}, MCP-Protocol-Version another one`);
+  }
+  const requested = (named ?? header ?? '').slice(0, 32);
+  if (isKnown(requested) && isStateless(requested)) return undefined;
+  return rpcError(400, id, UNSUPPORTED_REVISION, `Unsupported protocol version: ${requested}`, {
+    supported: REVISIONS,
+    requested,
+  });
 }
 
-/** The headers of the stateless revision must say what the body says (field notes: `-32020`). */
+/** What a request of the stateless revision repeats in its headers must be what its body says. */
 export function headerMismatch(headers: IncomingHttpHeaders, message: Message): Answer | undefined {
+  const { kind, method } = message;
   const id = message.id ?? null;
-  const mismatch = (what: string) => rpcError(400, id, HEADER_MISMATCH, `Header mismatch: ${what}`);
-  const named = text(headers, 'mcp-protocol-version');
-  if (message.revision !== undefined && named !== message.revision) {
-    return mismatch('MCP-Protocol-Version is not what the message names');
+  const named = text(headers, 'mcp-method');
+  if (kind !== 'request') {
+    return named === undefined || named === method
+      ? undefined
+      : mismatch(id, 'Mcp-Method is not the method of the message');
   }
-  if (message.method === undefined) return undefined;
-  if (text(headers, 'mcp-method') !== message.method)
-    return mismatch('Mcp-Method is not the method of the message');
+  if (message.revision === undefined) {
+    if (method === 'initialize') return mismatch(id, 'initialize has no place in the revision of the header');
+    return rpcError(400, id, INVALID_PARAMS, `Invalid params: _meta lacks ${REVISION_META}`);
+  }
+  if (text(headers, 'mcp-protocol-version') === undefined) {
+    return mismatch(id, 'the required header MCP-Protocol-Version is absent');
+  }
+  if (named !== method) {
+    const what =
+      named === undefined ? 'the required header Mcp-Method is absent' : 'Mcp-Method names another';
+    return mismatch(id, `the message names method ${method}; ${what}`);
+  }
   const subject = subjectOf(message);
-  if (subject !== undefined && text(headers, 'mcp-name') !== subject) {
-    return mismatch('Mcp-Name is not the name in the message');
+  const header = text(headers, 'mcp-name');
+  if (header === undefined) {
+    return subject === undefined ? undefined : mismatch(id, 'the required header Mcp-Name is absent');
   }
-  return undefined;
+  const decoded = decodeHeaderValue(header);
+  if (decoded === undefined) return mismatch(id, 'Mcp-Name is no well-formed base64 value');
+  return subject === undefined || decoded === subject
+    ? undefined
+    : mismatch(id, 'Mcp-Name is not the name in the message');
 }
 
-/** What `Mcp-Name` repeats. */
-function subjectOf({ method, name, body }: Message): string | undefined {
-  if (method === 'tools/call' || method === 'prompts/get') return name;
-  if (method !== 'resources/read') return undefined;
-  const { uri } = body.params as { uri?: unknown };
-  return typeof uri === 'string' ? uri : undefined;
+/** What `Mcp-Name` repeats, by method. */
+const SUBJECTS: Readonly<Record<string, string>> = {
+  'tools/call': 'name',
+  'prompts/get': 'name',
+  'resources/read': 'uri',
+  'tasks/get': 'taskId',
+  'tasks/update': 'taskId',
+  'tasks/cancel': 'taskId',
+};
+
+/** @returns the subject of a message, which the stateless revision repeats in `Mcp-Name` */
+export function subjectOf({ method, body }: Message): string | undefined {
+  if (method === undefined || !Object.hasOwn(SUBJECTS, method)) return undefined;
+  const subject = isObject(body.params) ? body.params[SUBJECTS[method] ?? ''] : undefined;
+  return typeof subject === 'string' ? subject : undefined;
+}
+
+function mismatch(id: RequestId | null, what: string): Answer {
+  return rpcError(400, id, HEADER_MISMATCH, `Bad Request: the request headers and body disagree: ${what}`);
 }
 
 export const sessionMissing = (id: Message['id']): Answer =>

@@ -20,14 +20,15 @@ export interface Message {
 
 /** A body that is no single JSON-RPC message: HTTP 400 with this JSON-RPC error. */
 export interface Malformed {
-  readonly code: -32700 | -32600;
+  readonly code: -32700 | -32600 | -32602;
   readonly text: string;
   readonly id: RequestId | null;
 }
 
-/** Written in JSON where a round trip through a double would change them: long digits, fractions, exponents. */
-const DELICATE_NUMBER = /\d{16}|\d[.eE]/;
-const REVISION = 'io.modelcontextprotocol/protocolVersion';
+/** Written in JSON where a round trip through a double would change them: long digits, fractions, exponents, a negative zero. */
+const DELICATE_NUMBER = /\d{16}|\d[.eE]|-0/;
+/** Where a message of the stateless revision names its revision: a key of `params._meta`. */
+export const REVISION_META = 'io.modelcontextprotocol/protocolVersion';
 const LONGEST_NAME = 256;
 
 /** Reads a client's body. What it sees is what the upstream will get: see `encode`. */
@@ -59,13 +60,16 @@ export function readMessage(body: Buffer): Message | Malformed {
     return malformed(-32600, 'Invalid Request: tools/call names its tool', known);
   }
   const meta = isObject(params?._meta) ? params._meta : {};
-  const revision = meta[REVISION];
+  const revision = meta[REVISION_META];
+  if (revision !== undefined && typeof revision !== 'string') {
+    return malformed(-32602, `Invalid params: ${REVISION_META} is no protocol version`, known);
+  }
   return {
     kind: id === undefined ? 'notification' : 'request',
     method,
     id: known,
     name: typeof name === 'string' ? name : undefined,
-    revision: typeof revision === 'string' ? revision : undefined,
+    revision,
     body: value,
   };
 }

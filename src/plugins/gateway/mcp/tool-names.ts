@@ -44,5 +44,6 @@ export function showTools(result: unknown, { route, allowed }: ToolFilter): unkn
     const name = shownName(route, tool.name);
     return allowed === undefined || allowed.includes(name) ? [{ ...tool, name }] : [];
   });
-  return { ...result, tools };
+  // What one key may see is not for a cache that others share.
+  return { ...result, tools, ...('cacheScope' in result && { cacheScope: 'private' }) };
 }

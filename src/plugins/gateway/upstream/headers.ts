@@ -1,39 +1,62 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { type Era, subjectOf } from '../mcp/checks.ts';
+import { encodeHeaderValue } from '../mcp/header-value.ts';
+import type { Message } from '../mcp/message.ts';
 
 /**
  * What of a client's headers an upstream gets. A list of what passes, not of what is taken out: a new header of ours, or
  * one that a proxy reads in another way, can't slip through (G19, G25).
  */
 const UP: ReadonlySet<string> = new Set([
-  'accept',
   'last-event-id',
   'mcp-protocol-version',
   'traceparent',
   'tracestate',
   'user-agent',
 ]);
-const DOWN: ReadonlySet<string> = new Set(['content-type', 'retry-after', 'mcp-protocol-version']);
-/** Set by the gateway itself, or not at all. */
-const OWN: ReadonlySet<string> = new Set(['mcp-session-id', 'mcp-name']);
+const DOWN: ReadonlySet<string> = new Set(['content-type', 'retry-after']);
+/** Repeats an argument of a tool, which the gateway does not change. */
+const PARAM = 'mcp-param-';
 
 /** @returns the headers that go up as they are */
 export function upHeaders(headers: IncomingHttpHeaders): Record<string, string> {
-  const passed: Record<string, string> = {};
-  for (const name in headers) {
-    const value = headers[name];
-    if (typeof value !== 'string') continue;
-    if (UP.has(name) || (name.startsWith('mcp-') && !OWN.has(name))) passed[name] = value;
-  }
-  return passed;
+  return passing(headers, (name) => UP.has(name) || name.startsWith(PARAM));
 }
 
 /** @returns the headers that come down as they are */
 export function downHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  return passing(headers, (name) => DOWN.has(name));
+}
+
+/**
+ * What the gateway writes anew from the message it judged: a dual-era upstream that routes by these must see no other
+ * call than the one that was admitted.
+ *
+ * @param message of a POST
+ * @param tool the upstream's own name, for a call of one
+ */
+export function ownHeaders(
+  era: Era,
+  message: Message | undefined,
+  tool: string | undefined,
+): Record<string, string> {
+  if (!message) return { accept: 'text/event-stream' };
+  // A client may accept anything; strict upstreams want both named.
+  const media = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' };
+  if (era === 'sessions') return media;
+  const subject = tool ?? subjectOf(message);
+  return {
+    ...media,
+    'mcp-method': message.method ?? '',
+    ...(subject !== undefined && { 'mcp-name': encodeHeaderValue(subject) }),
+  };
+}
+
+function passing(headers: IncomingHttpHeaders, passes: (name: string) => boolean): Record<string, string> {
   const passed: Record<string, string> = {};
   for (const name in headers) {
     const value = headers[name];
-    if (typeof value !== 'string') continue;
-    if (DOWN.has(name) || (name.startsWith('mcp-') && !OWN.has(name))) passed[name] = value;
+    if (typeof value === 'string' && passes(name)) passed[name] = value;
   }
   return passed;
 }

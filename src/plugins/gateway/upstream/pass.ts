@@ -14,6 +14,10 @@ const WHOLE = 64 * 1024;
 /** A tool list must be held whole to be renamed. */
 const LARGEST_LIST = 8 * 1024 * 1024;
 
+/** What is not passed on is read up to here, bytes and milliseconds. */
+const DROPPED = 64 * 1024;
+const DROPPED_MS = 2_000;
+
 type Body = UpstreamAnswer['body'];
 
 /**
@@ -63,8 +67,13 @@ async function pass(
   const type = headerOf(answer.headers, 'content-type') ?? '';
   const problem = problemOf(parts, answer, type);
   if (problem) {
-    await body.dump();
+    drop(body);
     return problem();
+  }
+  if (message && message.kind !== 'request' && status < 300) {
+    drop(body);
+    exchange.send({ status: 202 }); // nothing answers a notification or a reply, whatever came with the status
+    return { outcome: 'ok' };
   }
   const headers = downHeaders(answer.headers);
   if (message?.method === 'initialize' && status === 200) {
@@ -195,6 +204,11 @@ async function whole(body: Body, limit: number): Promise<string> {
     chunks.push(chunk as Buffer);
   }
   return Buffer.concat(chunks).toString('utf8');
+}
+
+/** Reads what nobody needs, so that its connection can be used again; a body that is long or slow ends with it. */
+function drop(body: Body): void {
+  body.dump({ limit: DROPPED, signal: AbortSignal.timeout(DROPPED_MS) }).catch(() => body.destroy());
 }
 
 const isStream = (type: string): boolean => /^text\/event-stream\b/i.test(type);

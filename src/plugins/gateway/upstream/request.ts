@@ -1,8 +1,9 @@
+import { eraOf } from '../mcp/checks.ts';
 import { encode, type Message } from '../mcp/message.ts';
 import { upstreamName } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/table.ts';
 import type { UpstreamRequest } from './client.ts';
-import { upHeaders } from './headers.ts';
+import { ownHeaders, upHeaders } from './headers.ts';
 
 /** A client's request, as one upstream is to get it. */
 export interface ForUpstream extends Pick<UpstreamRequest, 'method' | 'signal'> {
@@ -27,10 +28,7 @@ export function requestTo(
   // An overwrite route's own credential; a credential-free one has none.
   const authorization = entry.disposition === 'relay' ? given.authorization : route.authorization();
   if (typeof authorization === 'string') headers.authorization = authorization;
-  if (!message) return { url, method, headers, signal, timeoutMs };
-  headers['content-type'] = 'application/json';
-  const tool = message.method === 'tools/call' ? upstreamName(route, message.name ?? '') : undefined;
-  const subject = tool ?? given['mcp-name'];
-  if (given['mcp-name'] !== undefined && typeof subject === 'string') headers['mcp-name'] = subject;
-  return { url, method, headers, body: encode(message, tool), signal, timeoutMs };
+  const tool = message?.method === 'tools/call' ? upstreamName(route, message.name ?? '') : undefined;
+  Object.assign(headers, ownHeaders(eraOf(given, message), message, tool));
+  return { url, method, headers, ...(message && { body: encode(message, tool) }), signal, timeoutMs };
 }
