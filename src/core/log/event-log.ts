@@ -85,7 +85,11 @@ export interface EventLog extends LogReader {
   onRoom(listener: () => void): void;
   /** Calls back when a commit fails for the first time, and when it works again (with no reason). */
   onFrozen(listener: (reason: string | undefined) => void): void;
-  /** A body stored beside a record, sealed as it was handed in. */
+  /**
+   * A body stored beside a record, sealed as it was handed in.
+   *
+   * @throws HF_LOG_SHREDDED it was here, and was made unreadable
+   */
   blob(key: string): Uint8Array | undefined;
   /**
    * Saves the states of actors as of the newest record, in parts, so that neither this thread nor a commit is held
@@ -104,6 +108,8 @@ export interface EventLog extends LogReader {
    * @throws HF_LOG_CLOSED
    */
   prune(to: number, states: Iterable<readonly string[]>): Promise<void>;
+  /** Makes stored bodies unreadable for ever, in the database and its write-ahead log. @throws HF_LOG_CLOSED */
+  shred(keys: readonly string[]): Promise<void>;
   status(): LogStatus;
   /** Commits what is queued and lets go of the files. */
   close(): Promise<void>;

@@ -5,6 +5,7 @@ import type { CommitRequest, Done, SavingPart } from './protocol.ts';
 import { pruneSlice } from './prune.ts';
 import { SavedStates } from './saved-states.ts';
 import { INSERT_RECORD, openForWriting } from './schema.ts';
+import { emptyWal, shredBlobs } from './shred.ts';
 import { insertSignature, newestSignature } from './signatures.ts';
 import { writeHead } from './signed-head.ts';
 import { headFile, type LogKey, openLogKey, type Signature } from './signing.ts';
@@ -44,7 +45,7 @@ export class LogWriter {
     this.#states = new SavedStates(db, this.#key);
     this.#signed = { signature: newestSignature(db, this.#key.text), noted: existsSync(headFile(dataDir)) };
     this.#insertRecord = db.prepare(INSERT_RECORD);
-    this.#insertBlob = db.prepare('INSERT OR REPLACE INTO blobs (key, body) VALUES (?, ?)');
+    this.#insertBlob = db.prepare('INSERT OR REPLACE INTO blobs (key, body, at) VALUES (?, ?, ?)');
     const newest = db.prepare('SELECT seq, hash FROM records ORDER BY seq DESC LIMIT 1').get();
     this.#head = newest
       ? { seq: newest.seq as number, hash: newest.hash as string }
@@ -55,15 +56,17 @@ export class LogWriter {
   commit(request: CommitRequest): Done {
     // The noted head may be among those that go: a newer one is noted before them.
     if (request.prune !== undefined) this.#signHead();
-    return this.#transaction(() => {
+    const done = this.#transaction(() => {
       const head = this.#append(request);
       if (head.seq - (this.#signed.signature?.seq ?? 0) >= this.#signEvery) this.#sign(head);
-      for (const [key, body] of request.blobs) this.#insertBlob.run(key, body);
+      for (const [key, body] of request.blobs) this.#insertBlob.run(key, body, Date.now());
       const saved = request.saving && this.#states.add(request.saving);
       if (request.saving?.finish?.keep) this.#dropBlobs(request.saving.finish.keep);
       const more = request.prune !== undefined && pruneSlice(this.#db, this.#key, request.prune);
+      if (request.shred) shredBlobs(this.#db, request.shred);
       return { head, done: { saved, more } };
     });
+    return request.shred ? { ...done, more: !emptyWal(this.#db) } : done;
   }
 
   /** A part of a checkpoint alone. */
@@ -74,6 +77,12 @@ export class LogWriter {
   /** Deletes some of the records up to one whose states have been saved. @returns whether there are more */
   prune(to: number): boolean {
     const request = { id: 0, firstSeq: this.#head.seq + 1, rows: [], blobs: [], prune: to };
+    return this.commit(request).more === true;
+  }
+
+  /** Makes blobs unreadable. @returns whether the write-ahead log still has them, for somebody reads in it */
+  shred(keys: readonly string[]): boolean {
+    const request = { id: 0, firstSeq: this.#head.seq + 1, rows: [], blobs: [], shred: keys };
     return this.commit(request).more === true;
   }
 

@@ -8,16 +8,18 @@ export interface CommitRequest {
   readonly saving?: SavingPart;
   /** Records up to this one go, a slice at a time. */
   readonly prune?: number;
+  /** Blobs that must not be read by anybody any more. */
+  readonly shred?: readonly string[];
 }
 
 /** What goes with a transaction beside records. */
-export type Chore = Pick<CommitRequest, 'saving' | 'prune'>;
+export type Chore = Pick<CommitRequest, 'saving' | 'prune' | 'shred'>;
 
 /** What came of it. */
 export interface Done {
   /** The checkpoint that became valid. */
   readonly saved?: Saved | undefined;
-  /** Whether records are left to be deleted. */
+  /** Whether records are left to be deleted, or the write-ahead log still has what was shredded. */
   readonly more?: boolean | undefined;
 }
 

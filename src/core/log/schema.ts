@@ -22,7 +22,10 @@ const TABLES = `
   ) STRICT;
   CREATE INDEX IF NOT EXISTS records_actor ON records (actor, seq);
   CREATE INDEX IF NOT EXISTS records_correlation ON records (correlation, seq);
-  CREATE TABLE IF NOT EXISTS blobs (key TEXT PRIMARY KEY, body BLOB NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS blobs (
+    key TEXT PRIMARY KEY, body BLOB NOT NULL, at INTEGER NOT NULL DEFAULT 0
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS shredded (key TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS snapshots (
     actor TEXT NOT NULL, seq INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (actor, seq)
   ) STRICT, WITHOUT ROWID;
@@ -66,6 +69,7 @@ export function openForWriting(dataDir: string): DatabaseSync {
       PRAGMA journal_mode = WAL;
       PRAGMA synchronous = FULL;
       PRAGMA journal_size_limit = 67108864;
+      PRAGMA secure_delete = ON;
     `);
     logTables(db);
   } catch (error) {
@@ -83,6 +87,8 @@ export function hasTable(db: DatabaseSync, name: string): boolean {
 export function logTables(db: DatabaseSync): void {
   db.exec(TABLES);
   if (!hasTable(db, 'checkpoints')) db.exec(`DELETE FROM snapshots; ${CHECKPOINTS}`);
+  const knowsAge = db.prepare("SELECT 1 FROM pragma_table_info('blobs') WHERE name = 'at'").get();
+  if (!knowsAge) db.exec('ALTER TABLE blobs ADD COLUMN at INTEGER NOT NULL DEFAULT 0');
   db.prepare("INSERT OR IGNORE INTO meta (key, value) VALUES ('format', ?)").run(String(LOG_FORMAT));
 }
 

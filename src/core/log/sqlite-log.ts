@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
 import { type Clock, systemClock } from '../clock.ts';
 import { HoldfastError } from '../errors/index.ts';
 import { CommitPipeline } from './commit-pipeline.ts';
@@ -29,6 +29,9 @@ export interface SqliteLogOptions {
 
 /** So many saved states go into one transaction, and are made in one turn of this thread. */
 const PART = 256;
+
+/** Somebody reads in the write-ahead log: it is emptied when they are done. */
+const SHRED_RETRY_MS = 50;
 
 interface Waiter extends PromiseWithResolvers<void> {
   readonly seq: number;
@@ -149,6 +152,10 @@ export class SqliteLog implements EventLog {
     }
     await this.#chore({ saving: { seq: to, rows: [], finish: { full: true } } });
     while ((await this.#chore({ prune: to })).more) await turn();
+  }
+
+  async shred(keys: readonly string[]): Promise<void> {
+    while ((await this.#chore({ shred: keys })).more) await delay(SHRED_RETRY_MS);
   }
 
   status(): LogStatus {

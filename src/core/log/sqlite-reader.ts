@@ -26,6 +26,7 @@ export class SqliteReader implements LogReader {
   readonly #hasLinks: boolean;
   readonly #hasSignatures: boolean;
   readonly #hasCheckpoints: boolean;
+  readonly #hasShredded: boolean;
 
   /**
    * @param source a data folder, or a database with the tables of a log, which is closed with the reader
@@ -35,6 +36,7 @@ export class SqliteReader implements LogReader {
     this.#db = typeof source === 'string' ? openForReading(source) : source;
     this.partial = this.#db.prepare("SELECT 1 FROM meta WHERE key = 'partial'").get() !== undefined;
     this.#hasLinks = hasTable(this.#db, 'links');
+    this.#hasShredded = hasTable(this.#db, 'shredded');
     this.#hasSignatures = hasTable(this.#db, 'signatures');
     this.#hasCheckpoints = hasTable(this.#db, 'checkpoints');
   }
@@ -142,8 +144,21 @@ export class SqliteReader implements LogReader {
     return row?.signature ? (row as unknown as Signature) : undefined;
   }
 
+  /** @throws HF_LOG_SHREDDED it was here, and was made unreadable */
   blob(key: string): Uint8Array | undefined {
-    return this.#db.prepare('SELECT body FROM blobs WHERE key = ?').get(key)?.body as Uint8Array | undefined;
+    const body = this.#get('SELECT body FROM blobs WHERE key = ?', key)?.body as Uint8Array | undefined;
+    if (body !== undefined || !this.#hasShredded) return body;
+    const shredded = this.#get('SELECT at FROM shredded WHERE key = ?', key);
+    if (!shredded) return undefined;
+    const at = new Date(shredded.at as number).toISOString();
+    throw new HoldfastError('HF_LOG_SHREDDED', { fingerprint: key, at });
+  }
+
+  /** The bodies kept here that were stored before a time, epoch milliseconds. */
+  blobKeys(before: number): string[] {
+    if (!this.#hasShredded) return [];
+    const older = this.#db.prepare('SELECT key FROM blobs WHERE at < ? ORDER BY key');
+    return sound(() => older.all(before)).map((row) => row.key as string);
   }
 
   /** The newest seq, not after `upTo`, at which actors were saved; 0 when they never were. */

@@ -11,19 +11,30 @@ const pruneBody = z.strictObject({
   folder: z.string().startsWith('/').max(4_096),
 });
 
+const shredBody = z.strictObject({ keys: z.array(z.string().min(1).max(128)).max(100_000) });
+
 /** What commands ask of the log of a running instance, on its control socket. */
 export function logControl(
   surface: HttpSurface,
   { log, dataDir, clock }: Pick<RuntimeServices, 'log' | 'dataDir' | 'clock'>,
 ): void {
   surface.post('/log/prune', async ({ body }) => {
-    const { data, error } = pruneBody.safeParse(body);
-    if (!data) {
-      const issue = error.issues[0];
-      const reason = `${issue?.path.join('.')}: ${issue?.message}`;
-      throw new HoldfastError('HF_LOG_ARCHIVE', { reason });
-    }
-    const { folder, ...request } = data;
+    const { folder, ...request } = read(pruneBody, body);
     return pruneRunning(log, dataDir, request, folder, clock.now());
+  });
+
+  surface.post('/log/shred', async ({ body }) => {
+    const { keys } = read(shredBody, body);
+    await log.shred(keys);
+    return { keys };
+  });
+}
+
+function read<T>(schema: z.ZodType<T>, body: unknown): T {
+  const { data, error } = schema.safeParse(body);
+  if (data !== undefined) return data;
+  const issue = error?.issues[0];
+  throw new HoldfastError('HF_HTTP_REQUEST_INVALID', {
+    reason: `${issue?.path.join('.')}: ${issue?.message}`,
   });
 }

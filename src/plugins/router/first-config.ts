@@ -1,5 +1,6 @@
 import type { ConfigStore } from '../../core/adapters/config-store.ts';
 import type { NetworkConfig } from '../../core/adapters/router.ts';
+import { isCoded } from '../../core/errors/index.ts';
 import { actorRef } from '../../core/ids.ts';
 import type { Services } from '../../core/plugin/index.ts';
 import type { TransactionContext } from '../../machines/config-transaction/shapes.ts';
@@ -22,7 +23,7 @@ export async function ensureConfig(
   if (await store.active()) return 'store';
   const context = actors.snapshot(actorRef(CONFIG_ACTOR, CONFIG_KEY))?.context;
   const known = (context as Partial<TransactionContext> | undefined)?.active;
-  const kept = known?.fingerprint ? configs.open(known.fingerprint) : undefined;
+  const kept = known?.fingerprint ? opened(configs, known.fingerprint) : undefined;
   const config: NetworkConfig = kept && known ? { ...kept, ncid: known.ncid } : example;
   const saved = await store.save({
     expected: undefined,
@@ -36,4 +37,14 @@ export async function ensureConfig(
   // Somebody else filled it in between: theirs is the config then.
   if (!saved) return 'store';
   return kept ? 'log' : 'example';
+}
+
+/** A body that was shredded is as gone as one that was dropped. */
+function opened(configs: SealedConfigs, fingerprint: string): NetworkConfig | undefined {
+  try {
+    return configs.open(fingerprint);
+  } catch (error) {
+    if (isCoded(error, 'HF_LOG_SHREDDED')) return undefined;
+    throw error;
+  }
 }

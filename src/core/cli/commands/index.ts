@@ -10,6 +10,7 @@ import { logImport } from './log-import.ts';
 import { logList } from './log-list.ts';
 import { logPrune } from './log-prune.ts';
 import { logShow } from './log-show.ts';
+import { logShred } from './log-shred.ts';
 import { logTail } from './log-tail.ts';
 import { logVerify } from './log-verify.ts';
 import { replayAt } from './replay-at.ts';
@@ -33,6 +34,7 @@ export const coreCommands: readonly CommandDefinition[] = [
   logImport,
   logVerify,
   logPrune,
+  logShred,
   replayVerify,
   replayAt,
   replayDiff,

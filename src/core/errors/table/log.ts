@@ -39,6 +39,16 @@ export const logErrors = {
     'Try it again; when it stays so, prune with the instance stopped.',
   ),
   HF_LOG_PRUNING: entry(409, 'The log in {dir} is being pruned already.', 'Wait until that is done.'),
+  HF_LOG_SHREDDED: entry(
+    410,
+    'The body {fingerprint} was made unreadable at {at}.',
+    'Nothing can bring it back; take the config from a copy of your own and post it.',
+  ),
+  HF_LOG_BODY_UNKNOWN: entry(
+    404,
+    'No body {fingerprint} is kept here.',
+    'Fingerprints stand in the records of `holdfast log list --all`; bodies that nothing needs are dropped by themselves.',
+  ),
   HF_LOG_GAP: entry(
     400,
     '{source} does not go on where what stands before it ends: {reason}.',

@@ -1,0 +1,73 @@
+import { HoldfastError } from '../../errors/index.ts';
+import { lockDataDir, lockedBy } from '../../log/lock.ts';
+import type { CommandContext, CommandDefinition } from '../../plugin/command.ts';
+
+/** Where a running instance is asked to shred. */
+export const SHRED_PATH = '/log/shred';
+
+/** `holdfast log shred`: whole configs that the log keeps sealed become unreadable; its records stay as they are. */
+export const logShred: CommandDefinition = {
+  name: 'log shred [fingerprint]',
+  summary: 'make configs that are kept for a revert unreadable for ever; records and their chain stay',
+  example: 'holdfast log shred fp_0b6ac3a52f1be8b6c3b1d0a7fd9c8a11',
+  flags: [
+    { flags: '--older-than <age>', summary: 'all that were stored longer ago than this: 30d, 12h, 0s' },
+  ],
+  async run([fingerprint], flags, context) {
+    const keys = await keysOf(fingerprint, flags.olderThan, context);
+    if (keys.length > 0) await shred(keys, context);
+    if (context.json) return context.print(JSON.stringify({ shredded: keys }, null, 2));
+    for (const key of keys) context.print(`${key} is unreadable from now on.`);
+    if (keys.length === 0) context.print('No body is that old.');
+    else
+      context.print('What would need it, a revert say, fails with HF_LOG_SHREDDED. Exports never held it.');
+  },
+};
+
+async function keysOf(
+  fingerprint: string | undefined,
+  age: unknown,
+  context: CommandContext,
+): Promise<string[]> {
+  const { parseAge } = await import('../../retention/limits.ts');
+  const { withLog } = await import('../log-view/index.ts');
+  const { dataDir } = context;
+  if ((fingerprint === undefined) === (age === undefined))
+    throw usage('A fingerprint or --older-than is needed, and not both.');
+  if (fingerprint !== undefined) {
+    const kept = await withLog(dataDir, async (log) => log.blob(fingerprint));
+    if (!kept) throw new HoldfastError('HF_LOG_BODY_UNKNOWN', { fingerprint });
+    return [fingerprint];
+  }
+  const ms = parseAge(String(age));
+  if (ms === undefined) throw usage(`--older-than takes an age such as 30d or 12h, not ${String(age)}.`);
+  return withLog(dataDir, async (log) => log.blobKeys(Date.now() - ms + 1));
+}
+
+async function shred(keys: readonly string[], { dataDir, signal }: CommandContext): Promise<void> {
+  if (lockedBy(dataDir) !== undefined) {
+    const { postControl } = await import('../instance/control.ts');
+    const { status } = await postControl(dataDir, SHRED_PATH, { keys }, signal);
+    if (status === 200) return;
+    throw new HoldfastError('HF_CONTROL_UNREACHABLE', { dir: dataDir, reason: `it answered ${status}` });
+  }
+  const { LogWriter } = await import('../../log/log-writer.ts');
+  const { checkBeforeStart } = await import('../../log/signed-head.ts');
+  const { withLog } = await import('../log-view/index.ts');
+  const unlock = lockDataDir(dataDir);
+  try {
+    await withLog(dataDir, async (log) => checkBeforeStart(log, dataDir));
+    const writer = new LogWriter({ dataDir, signEvery: Number.MAX_SAFE_INTEGER });
+    try {
+      while (writer.shred(keys)) signal.throwIfAborted();
+    } finally {
+      writer.close();
+    }
+  } finally {
+    unlock();
+  }
+}
+
+function usage(reason: string): HoldfastError {
+  return new HoldfastError('HF_CLI_USAGE', { reason, command: 'log shred' });
+}

@@ -1,0 +1,25 @@
+import test from 'ava';
+import { SqliteReader } from '../../../src/core/log/index.ts';
+import { Rig } from './rig.ts';
+
+test('[C6,R32] a revert whose config was shredded says so with a code, and the config in force stays', async (t) => {
+  const rig = await Rig.start(t);
+  const before = await rig.active();
+  const change = structuredClone(before);
+  change.interface.vlan['eth1.10'].meta.name = 'changed';
+  await rig.set(change, { transactionOp: 'append', transID: 't1' });
+  await rig.settled();
+  const reader = new SqliteReader(rig.dataDir);
+  t.teardown(() => reader.close());
+  const kept = reader.blobKeys(Number.MAX_SAFE_INTEGER);
+  t.true(kept.length >= 1);
+  await rig.runtime.services.log.shred(kept);
+  const answer = await rig.set({}, { transactionOp: 'revert', transID: 't1' });
+  await rig.settled();
+  t.is(answer.status, 500);
+  t.regex(answer.body.errors[0], /^The body fp_[0-9a-f]{32} was made unreadable at /);
+  const codes = (await rig.records()).map(({ event }) => event.code).filter((code) => code !== undefined);
+  t.deepEqual(codes, ['HF_LOG_SHREDDED']);
+  t.is((await rig.active()).interface.vlan['eth1.10'].meta.name, 'changed');
+  t.is(rig.divergence(), undefined);
+});
