@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Attributes,
   ROOT_CONTEXT,
@@ -26,6 +27,8 @@ const SCOPE = 'holdfast.gateway';
 /** What waits for a receiver that is away; more is dropped. */
 const QUEUE_LIMIT = 4_096;
 const DEADLINE_MS = 5_000;
+/** For the last batches at a stop. */
+const LAST_MS = 1_000;
 
 /** Spans and metrics by the OpenTelemetry SDK, sent as OTLP over HTTP. Loaded only where a receiver is configured. */
 export function otlpTelemetry(options: TelemetryOptions): Telemetry {
@@ -80,8 +83,9 @@ export function otlpTelemetry(options: TelemetryOptions): Telemetry {
       } satisfies CallSpan;
     },
     async stop() {
+      const sent = Promise.allSettled([tracers.shutdown(), meters.shutdown()]);
       // A receiver that is away must not hold a stop up.
-      await Promise.allSettled([tracers.shutdown(), meters.shutdown()]);
+      await Promise.race([sent, sleep(LAST_MS, undefined, { ref: false })]);
     },
   };
 

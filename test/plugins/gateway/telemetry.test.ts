@@ -1,0 +1,128 @@
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import { openTelemetry, type TelemetryOptions } from '../../../src/plugins/gateway/telemetry/index.ts';
+import { listen } from '../../support/mcp-upstream.ts';
+
+interface Received {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Record<string, unknown>;
+}
+
+/** A receiver of OTLP over HTTP that keeps what it gets. */
+async function receiver(t: ExecutionContext<unknown>) {
+  const received: Received[] = [];
+  const server = createServer(async (request, response) => {
+    const body = JSON.parse(Buffer.concat(await request.toArray()).toString('utf8'));
+    received.push({ path: request.url ?? '', headers: request.headers, body });
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+  });
+  await listen(server);
+  t.teardown(() => server.close());
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const options: TelemetryOptions = { endpoint, toolSpans: false, serviceName: 'gateway', everyMs: 60_000 };
+  return { received, options };
+}
+
+interface Span {
+  readonly name: string;
+  readonly kind: number;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly attributes: readonly { readonly key: string; readonly value: Record<string, unknown> }[];
+}
+
+function spansOf(received: readonly Received[]): Span[] {
+  return received
+    .filter(({ path }) => path === '/v1/traces')
+    .flatMap(({ body }) => (body as { resourceSpans: { scopeSpans: { spans: Span[] }[] }[] }).resourceSpans)
+    .flatMap(({ scopeSpans }) => scopeSpans)
+    .flatMap(({ spans }) => spans);
+}
+
+const attributesOf = ({ attributes }: Span) =>
+  Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
+
+const call = {
+  path: '/memory/mcp',
+  server: 'memory',
+  alias: 'laptop',
+  owner: 'u1',
+  status: 200,
+  outcome: 'ok',
+  tool: { name: 'find', model: 'memory-1', cost: 0.5, responseMs: 12, tokens: { input: 10, output: 20 } },
+} as const;
+
+test('[O24] a call is one server span below the caller’s, with path, alias and owner and without method or key', async (t) => {
+  const { received, options } = await receiver(t);
+  const telemetry = await openTelemetry(options);
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  const span = telemetry.begin({ traceparent });
+  span.end(call);
+  span.end(call);
+  await telemetry.stop();
+  const [only, ...more] = spansOf(received);
+  t.deepEqual(more, []);
+  t.like(only, {
+    name: 'POST /memory/mcp',
+    kind: 2,
+    traceId: '0af7651916cd43dd8448eb211c80319c',
+    parentSpanId: 'b7ad6b7169203331',
+  });
+  t.deepEqual(attributesOf(only!), {
+    'http.method': 'POST',
+    'http.target': '/memory/mcp',
+    'http.status_code': 200,
+    'mcp.server': 'memory',
+    'metadata.user_api_key_alias': 'laptop',
+    user_id: 'u1',
+    'holdfast.outcome': 'ok',
+  });
+  t.is(span.headers.traceparent, `00-${only!.traceId}-${only!.spanId}-01`);
+  t.false(JSON.stringify(received).includes('tools/call'));
+});
+
+test('[O24] the four histograms bear the upstream’s model and the key’s alias', async (t) => {
+  const { received, options } = await receiver(t);
+  const telemetry = await openTelemetry(options);
+  telemetry.begin({}).end(call);
+  await telemetry.stop();
+  const sent = JSON.stringify(received.filter(({ path }) => path === '/v1/metrics'));
+  for (const name of [
+    'gen_ai.client.operation.duration',
+    'gen_ai.client.response.duration',
+    'gen_ai.client.token.usage',
+    'gen_ai.usage.cost',
+  ]) {
+    t.true(sent.includes(`"${name}"`), name);
+  }
+  t.regex(sent, /"gen_ai\.request\.model","value":\{"stringValue":"memory-1"/);
+  t.regex(sent, /"metadata\.user_api_key_alias","value":\{"stringValue":"laptop"/);
+});
+
+test('[O24] the span of the tool call is a child, and only on request', async (t) => {
+  const { received, options } = await receiver(t);
+  const telemetry = await openTelemetry({ ...options, toolSpans: true });
+  telemetry.begin({}).end(call);
+  await telemetry.stop();
+  const spans = spansOf(received);
+  const server = spans.find(({ kind }) => kind === 2);
+  const tool = spans.find(({ kind }) => kind === 3);
+  t.is(spans.length, 2);
+  t.is(tool?.name, 'tools/call find');
+  t.is(tool?.parentSpanId, server?.spanId);
+});
+
+test('[O24] a receiver that is away holds neither a call nor a stop up', async (t) => {
+  const telemetry = await openTelemetry({
+    endpoint: 'http://127.0.0.1:9',
+    toolSpans: false,
+    serviceName: 'gateway',
+    everyMs: 60_000,
+  });
+  telemetry.begin({ traceparent: 'nonsense' }).end(call);
+  await telemetry.stop();
+  t.pass();
+});
