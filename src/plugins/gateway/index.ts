@@ -17,6 +17,7 @@ import { mcpEndpoint } from './calls/endpoint.ts';
 import type { LiveCalls } from './calls/live-call.ts';
 import type { GatewayParts } from './calls/parts.ts';
 import { callRoutes, DOOR_ACTOR } from './calls/topics.ts';
+import { clientConfigCommand } from './clients/command.ts';
 import { describeGatewayRecord } from './describe.ts';
 import { MasterKey } from './keys/master-key.ts';
 import { KEY_ACTOR, KeyRegistry } from './keys/registry.ts';
@@ -84,6 +85,7 @@ export const gateway = definePlugin({
     );
     for (const route of callRoutes) context.route(route);
     registerCallEffects(context, calls);
+    context.command(clientConfigCommand(settings));
 
     context.http(
       {

@@ -1,0 +1,124 @@
+import type { CommandDefinition } from '../../../core/cli/index.ts';
+import { HoldfastError } from '../../../core/errors/index.ts';
+import { readTokenFile } from '../../../core/secrets/index.ts';
+import { type RouteEntry, routeSchema } from '../routes/entry.ts';
+import {
+  asTyped,
+  type ClientOptions,
+  cliEntry,
+  desktopEntry,
+  desktopRefusal,
+  FALLBACK_CLIENT,
+  fallbackScopes,
+  KEY_VARIABLE,
+} from './entries.ts';
+
+/** What the command knows of the configuration. */
+export interface ClientSettings {
+  readonly routes: readonly unknown[];
+  readonly port: number;
+  readonly publicUrl?: string | undefined;
+}
+
+const usage = (reason: string) =>
+  new HoldfastError('HF_CLI_USAGE', { reason, command: 'gateway client-config' });
+
+/** `holdfast gateway client-config`: the entries by which clients reach the gateway (G21). */
+export function clientConfigCommand(settings: ClientSettings): CommandDefinition {
+  return {
+    name: 'gateway client-config',
+    summary: 'Prints the entries of a client: commands for the CLI client, a file for the desktop client',
+    example: 'holdfast gateway client-config --client desktop --route library_docs',
+    flags: [
+      { flags: '--client <client>', summary: 'cli or desktop', default: 'cli' },
+      { flags: '--route <name>', summary: 'only this route; may be given several times', repeatable: true },
+      {
+        flags: '--scope <scope>',
+        summary: 'of the CLI client: user (all projects) or local (this one)',
+        default: 'user',
+      },
+      { flags: '--url <url>', summary: "the gateway's public base, unless the configuration names it" },
+      {
+        flags: '--registered',
+        summary: `for identity routes: use the client ${FALLBACK_CLIENT} where registering one is refused`,
+      },
+      {
+        flags: '--key-file <file>',
+        summary: 'desktop: put the key of this file (mode 0600) into the entries',
+      },
+    ],
+    run(_args, flags, context) {
+      const { client, scope, keyFile } = flags as Record<string, string | undefined>;
+      if (client !== 'cli' && client !== 'desktop') throw usage('--client is cli or desktop.');
+      if (scope !== 'user' && scope !== 'local') throw usage('--scope is user or local.');
+      const wanted = flags.route as readonly string[] | undefined;
+      const routes = chosen(settings.routes, wanted);
+      const options: ClientOptions = {
+        gatewayUrl: baseUrl(flags.url as string | undefined, settings),
+        scope,
+        clientId: flags.registered === true ? FALLBACK_CLIENT : undefined,
+      };
+      if (client === 'cli') return printCli(routes, options, context);
+      const key = keyFile === undefined ? undefined : readTokenFile(keyFile);
+      return printDesktop(routes, options, key, wanted !== undefined, context);
+    },
+  };
+}
+
+type Context = Parameters<CommandDefinition['run']>[2];
+
+function printCli(
+  routes: readonly RouteEntry[],
+  options: ClientOptions,
+  { json, print, note }: Context,
+): number {
+  const commands = routes.map((entry) => ({ route: entry.name, words: cliEntry(entry, options) }));
+  if (json) print(JSON.stringify({ client: 'cli', variable: KEY_VARIABLE, commands }));
+  else for (const { words } of commands) print(asTyped(words));
+  note(`The client fills in \${${KEY_VARIABLE}} itself: set it in its environment to the virtual key.`);
+  for (const entry of routes) {
+    const scopes = fallbackScopes(entry);
+    if (options.clientId !== undefined && scopes !== undefined) {
+      note(`${entry.name}: also set oauth.scopes of its entry to "${scopes}".`);
+    }
+  }
+  return 0;
+}
+
+function printDesktop(
+  routes: readonly RouteEntry[],
+  options: ClientOptions,
+  key: string | undefined,
+  named: boolean,
+  { print, note }: Context,
+): number {
+  const usable = routes.filter((entry) => desktopRefusal(entry) === undefined);
+  const refusals = routes.flatMap((entry) => desktopRefusal(entry) ?? []);
+  if (named && refusals[0] !== undefined) throw usage(refusals.join(' '));
+  const mcpServers = Object.fromEntries(
+    usable.map((entry) => [entry.name, desktopEntry(entry, options, key)]),
+  );
+  print(JSON.stringify({ mcpServers }, undefined, 2));
+  for (const refusal of refusals) note(refusal);
+  note('The desktop client reads its file at its start: restart it to reload.');
+  if (key !== undefined) note('The entries hold the key: keep the file at mode 0600.');
+  return 0;
+}
+
+function chosen(entries: readonly unknown[], wanted: readonly string[] | undefined): RouteEntry[] {
+  const routes = entries.flatMap((entry) => routeSchema.safeParse(entry).data ?? []);
+  if (wanted === undefined) return routes;
+  return wanted.map((name) => {
+    const route = routes.find((entry) => entry.name === name);
+    if (!route)
+      throw usage(`There is no route ${name}; there are ${routes.map((entry) => entry.name).join(', ')}.`);
+    return route;
+  });
+}
+
+function baseUrl(given: string | undefined, { publicUrl, port }: ClientSettings): string {
+  const url = given ?? publicUrl ?? `http://127.0.0.1:${port}`;
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw usage('--url is an http or https URL.');
+  return url.replace(/\/+$/, '');
+}

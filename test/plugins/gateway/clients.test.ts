@@ -1,0 +1,79 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import type { HoldfastError } from '../../../src/core/errors/index.ts';
+import { clientConfigCommand } from '../../../src/plugins/gateway/clients/command.ts';
+import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
+import { tempDir } from '../../support/temp.ts';
+
+const command = clientConfigCommand({
+  port: 4000,
+  publicUrl: 'https://mcp.example.net/',
+  routes: [
+    overwrite({ name: 'library_docs' }),
+    relay({ name: 'memory', callbackPort: 51_338 }),
+    relay({ name: 'cluster', callbackPort: 51_337, scopes: ['mcp-cluster', 'groups', 'offline_access'] }),
+    credentialFree({ name: 'repo_wiki' }),
+  ],
+});
+
+function run(flags: Readonly<Record<string, unknown>>) {
+  const out: string[] = [];
+  const notes: string[] = [];
+  const context = {
+    json: false,
+    print: (line: string) => out.push(line),
+    note: (line: string) => notes.push(line),
+  };
+  void command.run([], { client: 'cli', scope: 'user', ...flags }, context as never);
+  return { out, notes };
+}
+
+test('[G21] the CLI client gets one command a route, flags before the name, callback ports on identity routes alone', (t) => {
+  const { out } = run({});
+  const header = `--header 'x-gateway-api-key: Bearer \${HOLDFAST_VIRTUAL_KEY}' --transport http --scope user`;
+  t.deepEqual(out, [
+    `claude mcp add ${header} library_docs https://mcp.example.net/library_docs/mcp`,
+    `claude mcp add ${header} --callback-port 51338 memory https://mcp.example.net/memory/mcp`,
+    `claude mcp add ${header} --callback-port 51337 cluster https://mcp.example.net/cluster/mcp`,
+    `claude mcp add ${header} repo_wiki https://mcp.example.net/repo_wiki/mcp`,
+  ]);
+  t.false(out.join().includes('Authorization'));
+  t.regex(run({ scope: 'local' }).out[0] ?? '', /--scope local /);
+});
+
+test('[G20,G21] where registering a client is refused, the fallback names one, and for cluster the scopes', (t) => {
+  const { out, notes } = run({ registered: true, route: ['cluster'] });
+  t.regex(out[0] ?? '', / --client-id mcp-public cluster /);
+  t.true(notes.join('\n').includes('oauth.scopes of its entry to "mcp-cluster groups offline_access"'));
+});
+
+test('[G21] the desktop client gets the key-scoped routes, no space after the colon, and is told to restart', (t) => {
+  const { out, notes } = run({ client: 'desktop' });
+  const { mcpServers } = JSON.parse(out.join('\n'));
+  t.deepEqual(Object.keys(mcpServers), ['library_docs', 'repo_wiki']);
+  t.deepEqual(mcpServers.library_docs, {
+    command: 'npx',
+    args: [
+      '-y',
+      'mcp-remote',
+      'https://mcp.example.net/library_docs/mcp',
+      '--header',
+      `x-gateway-api-key:\${HOLDFAST_VIRTUAL_KEY}`,
+    ],
+    env: { HOLDFAST_VIRTUAL_KEY: 'Bearer <virtual_key>' },
+  });
+  t.regex(notes.join('\n'), /memory is an identity route[\s\S]*restart it to reload/);
+  t.throws<HoldfastError>(() => run({ client: 'desktop', route: ['memory'] }), { code: 'HF_CLI_USAGE' });
+});
+
+test('[G19,G21] a key comes from a file and never from an argument', (t) => {
+  const file = join(tempDir(t), 'key');
+  writeFileSync(file, 'sk-0123456789abcdef0123\n', { mode: 0o600 });
+  const { out } = run({ client: 'desktop', route: ['repo_wiki'], keyFile: file });
+  t.is(
+    JSON.parse(out.join('')).mcpServers.repo_wiki.env.HOLDFAST_VIRTUAL_KEY,
+    'Bearer sk-0123456789abcdef0123',
+  );
+  t.false(command.flags?.some(({ flags }) => /--key(?!-file)/.test(flags)));
+});
