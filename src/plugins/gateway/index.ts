@@ -19,6 +19,8 @@ import type { GatewayParts } from './calls/parts.ts';
 import { callRoutes, DOOR_ACTOR } from './calls/topics.ts';
 import { clientConfigCommand } from './clients/command.ts';
 import { describeGatewayRecord } from './describe.ts';
+import { Documents } from './discovery/documents.ts';
+import { discoveryRoutes } from './discovery/endpoint.ts';
 import { MasterKey } from './keys/master-key.ts';
 import { KEY_ACTOR, KeyRegistry } from './keys/registry.ts';
 import { edgeRoutes, gatewayErrorBody } from './routes/edges.ts';
@@ -105,6 +107,7 @@ export const gateway = definePlugin({
           serves: (server) => parts().table().routes.has(server),
           publicBase: parts().publicBase,
         }));
+        discoveryRoutes(http, parts);
       },
     );
 
@@ -114,13 +117,15 @@ export const gateway = definePlugin({
       const table = new RouteTable(routes, process.env);
       for (const rejected of table.rejected) logger.error(rejected, 'gateway.route_rejected');
       const master = MasterKey.open(dataDir, settings.masterKeyFile);
+      const agent = upstreamAgent();
       const keyFiles = settings.sessionKeyFiles ?? [resolve(dataDir, 'secrets', 'gateway-session-key')];
       started = {
         services,
         calls,
         keys: new KeyRegistry(services.actors),
         sessions: SealedSessions.fromFiles(keyFiles as [string, ...string[]]),
-        agent: upstreamAgent(),
+        agent,
+        documents: new Documents(agent, () => performance.now()),
         table: () => table,
         masterId: () => master.id(),
         publicBase,

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpSurface } from '../../../core/http/index.ts';
+import { documentUrl } from '../discovery/endpoint.ts';
 import { type Answer, notFound, rpcError } from '../mcp/answers.ts';
 import type { Message } from '../mcp/message.ts';
 import type { Route } from '../routes/table.ts';
@@ -45,7 +46,7 @@ async function serve(
     exchange,
     route,
     agent: parts.agent,
-    metadataUrl: `${parts.publicUrl(request.headers.host)}/.well-known/oauth-protected-resource/${route.name}/mcp`,
+    metadataUrl: documentUrl(parts.publicUrl(request.headers.host), route.name),
     seal: (session) => parts.sessions.seal(session, binding),
     draining,
   });

@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import type { Services } from '../../../core/plugin/index.ts';
+import type { Documents } from '../discovery/documents.ts';
 import type { KeyRegistry } from '../keys/registry.ts';
 import type { RouteTable } from '../routes/table.ts';
 import type { SealedSessions } from '../session/sealed-sessions.ts';
@@ -12,6 +13,8 @@ export interface GatewayParts {
   readonly calls: LiveCalls;
   readonly sessions: SealedSessions;
   readonly agent: Dispatcher;
+  /** The protected-resource documents of upstreams. */
+  readonly documents: Documents;
   /** The table that serves now. */
   readonly table: () => RouteTable;
   /** Id of the master key. */

@@ -1,0 +1,89 @@
+import type { Dispatcher } from 'undici';
+import { isObject } from '../../../core/json.ts';
+
+/** What an upstream says of its protected-resource document (RFC 9728). */
+export type DocumentAnswer =
+  | { readonly kind: 'document'; readonly document: Readonly<Record<string, unknown>> }
+  /** It answers, and has none. */
+  | { readonly kind: 'none'; readonly reason: string }
+  /** It does not answer, or is ill: nobody knows whether it has one. */
+  | { readonly kind: 'unreachable'; readonly reason: string };
+
+/** No document of this kind is larger, bytes. */
+const LARGEST = 64 * 1024;
+const DEADLINE_MS = 5_000;
+const WELL_KNOWN = '/.well-known/oauth-protected-resource';
+
+/**
+ * Reads the document of an upstream, without any credential, where RFC 9728 puts it: the well-known path before the
+ * path of the resource, then at the root. Redirects are not followed: the first could lead from TLS to plain HTTP.
+ *
+ * @param upstream URL of its MCP endpoint; its query is not sent, for it may hold a secret
+ */
+export async function readDocument(
+  agent: Dispatcher,
+  upstream: URL,
+  signal?: AbortSignal,
+): Promise<DocumentAnswer> {
+  const deadline = AbortSignal.timeout(DEADLINE_MS);
+  const stop = signal ? AbortSignal.any([signal, deadline]) : deadline;
+  const path = upstream.pathname.replace(/\/+$/, '');
+  const first = await readAt(agent, upstream.origin, `${WELL_KNOWN}${path}`, stop);
+  if (first.kind !== 'none' || path === '') return first;
+  const root = await readAt(agent, upstream.origin, WELL_KNOWN, stop);
+  return root.kind === 'document' ? root : first;
+}
+
+async function readAt(
+  agent: Dispatcher,
+  origin: string,
+  path: string,
+  signal: AbortSignal,
+): Promise<DocumentAnswer> {
+  try {
+    const { statusCode, body } = await agent.request({
+      origin,
+      path,
+      method: 'GET',
+      headers: { accept: 'application/json' },
+      signal,
+      headersTimeout: DEADLINE_MS,
+      bodyTimeout: DEADLINE_MS,
+    });
+    if (statusCode !== 200) {
+      await body.dump({ limit: LARGEST, signal });
+      if (statusCode >= 500 || statusCode === 429) return unreachable(`answers with status ${statusCode}`);
+      const isRedirect = statusCode >= 300 && statusCode < 400;
+      return none(isRedirect ? 'answers with a redirect' : `answers with status ${statusCode}`);
+    }
+    const text = await bounded(body);
+    return text === undefined ? none('answers with more than 64 KiB') : documentIn(text);
+  } catch {
+    return unreachable(signal.aborted ? 'does not answer in time' : 'cannot be reached');
+  }
+}
+
+function documentIn(text: string): DocumentAnswer {
+  let document: unknown;
+  try {
+    document = JSON.parse(text);
+  } catch {
+    return none('answers with something that is not JSON');
+  }
+  if (!isObject(document)) return none('answers with JSON that is no object');
+  return { kind: 'document', document };
+}
+
+async function bounded(body: Dispatcher.ResponseData['body']): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += (chunk as Buffer).length;
+    if (size > LARGEST) return undefined; // leaving the loop destroys the body
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+const none = (reason: string): DocumentAnswer => ({ kind: 'none', reason });
+const unreachable = (reason: string): DocumentAnswer => ({ kind: 'unreachable', reason });

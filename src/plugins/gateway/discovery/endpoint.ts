@@ -1,0 +1,45 @@
+import type { HttpSurface } from '../../../core/http/index.ts';
+import type { GatewayParts } from '../calls/parts.ts';
+import { type Answer, notFound } from '../mcp/answers.ts';
+import type { Route } from '../routes/table.ts';
+import type { Documents } from './documents.ts';
+
+/** What discovery stands on. */
+export type DiscoveryParts = Pick<GatewayParts, 'table' | 'publicUrl' | 'documents'>;
+
+/** Where the document of a server is. @param base of the gateway */
+export const documentUrl = (base: string, server: string): string =>
+  `${base}/.well-known/oauth-protected-resource/${server}/mcp`;
+
+/** `GET /.well-known/oauth-protected-resource/<server>/mcp` (G13). */
+export function discoveryRoutes(http: HttpSurface, parts: () => DiscoveryParts): void {
+  http.get('/.well-known/oauth-protected-resource/:server/mcp', async (request, reply) => {
+    const { table, publicUrl, documents } = parts();
+    const { server } = request.params as { server: string };
+    const route = table().routes.get(server);
+    // The same for an unknown server and for one without OAuth: nobody learns which servers there are.
+    const { status, body } =
+      route?.entry.disposition === 'relay'
+        ? await answerOf(route, `${publicUrl(request.headers.host)}/${server}/mcp`, documents)
+        : notFound;
+    return reply.code(status).send(body);
+  });
+}
+
+async function answerOf(route: Route, resource: string, documents: Documents): Promise<Answer> {
+  const { name, url, reason } = route;
+  if (!url) return { status: 503, body: { detail: `The route ${name} is ${reason ?? 'not configured'}.` } };
+  const answer = await documents.of(url);
+  switch (answer.kind) {
+    case 'document':
+      return { status: 200, body: { ...answer.document, resource } };
+    case 'none':
+      return failed(`The upstream of ${name} serves no protected-resource document: it ${answer.reason}.`);
+    case 'unreachable':
+      return failed(
+        `The protected-resource document of ${name} can't be had: its upstream ${answer.reason}.`,
+      );
+  }
+}
+
+const failed = (text: string): Answer => ({ status: 502, body: { detail: text } });

@@ -1,0 +1,144 @@
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import { Agent } from 'undici';
+import { Documents } from '../../../src/plugins/gateway/discovery/documents.ts';
+import { credentialFree, relay } from '../../../src/plugins/gateway/index.ts';
+import { listen } from '../../support/mcp-upstream.ts';
+import { Rig } from './rig.ts';
+
+const WELL_KNOWN = '/.well-known/oauth-protected-resource';
+const document = {
+  resource: 'https://upstream.internal/mcp',
+  authorization_servers: ['https://idp.example.net/realms/home'],
+  scopes_supported: ['mcp-cluster', 'groups', 'offline_access'],
+  x_own: { kept: true },
+};
+
+interface Site {
+  readonly url: string;
+  readonly asked: { readonly path: string; readonly headers: IncomingHttpHeaders }[];
+  /** What it answers by path; nothing is 404. */
+  readonly pages: Map<string, (response: ServerResponse) => void>;
+}
+
+async function site(t: ExecutionContext): Promise<Site> {
+  const asked: Site['asked'] = [];
+  const pages: Site['pages'] = new Map();
+  const server = createServer((request, response) => {
+    const path = request.url ?? '';
+    asked.push({ path, headers: request.headers });
+    const page = pages.get(path);
+    if (page) page(response);
+    else response.writeHead(404).end('no such page');
+  });
+  await listen(server);
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`, asked, pages };
+}
+
+const json = (value: unknown) => (response: ServerResponse) => {
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+};
+
+async function discover(rig: Rig, server: string): Promise<{ status: number; body: any }> {
+  const answer = await fetch(`${rig.url}${WELL_KNOWN}/${server}/mcp`);
+  return { status: answer.status, body: await answer.json() };
+}
+
+test("[G13] the upstream's document is relayed with nothing but its resource rewritten", async (t) => {
+  const upstream = await site(t);
+  upstream.pages.set(`${WELL_KNOWN}/mcp`, json(document));
+  const url = `${upstream.url}?apiKey=hidden`;
+  const rig = await Rig.start(t, {
+    routes: [relay({ name: 'cluster', url })],
+    publicUrl: 'https://mcp.example.net/',
+  });
+  t.deepEqual(await discover(rig, 'cluster'), {
+    status: 200,
+    body: { ...document, resource: 'https://mcp.example.net/cluster/mcp' },
+  });
+  t.deepEqual(
+    upstream.asked.map(({ path }) => path),
+    [`${WELL_KNOWN}/mcp`],
+  );
+  t.false(upstream.asked.some(({ headers }) => 'authorization' in headers));
+});
+
+test('[G13] a document at the root is found, and without a public URL the resource is what the client calls', async (t) => {
+  const upstream = await site(t);
+  upstream.pages.set(WELL_KNOWN, json(document));
+  const rig = await Rig.start(t, { routes: [relay({ name: 'memory', url: upstream.url })] });
+  t.is((await discover(rig, 'memory')).body.resource, `${rig.url}/memory/mcp`);
+});
+
+test('[G13] 502 tells an upstream without a document; 404 is the same for unknown servers and those without OAuth', async (t) => {
+  const upstream = await site(t);
+  const rig = await Rig.start(t, {
+    routes: [
+      relay({ name: 'memory', url: upstream.url }),
+      credentialFree({ name: 'repo_wiki', url: upstream.url }),
+    ],
+  });
+  const none = await discover(rig, 'memory');
+  t.is(none.status, 502);
+  t.regex(none.body.detail, /serves no protected-resource document: it answers with status 404/);
+  const [free, unknown] = [await discover(rig, 'repo_wiki'), await discover(rig, 'nobody')];
+  t.is(free.status, 404);
+  t.deepEqual(free, unknown);
+  t.is((await fetch(`${rig.url}${WELL_KNOWN}/memory`)).status, 404);
+  t.is((await fetch(`${rig.url}/memory/mcp${WELL_KNOWN}`)).status, 404);
+});
+
+test('[G13] what is no document is none: redirects, pages, lists, and what is too large', async (t) => {
+  const upstream = await site(t);
+  const agent = new Agent();
+  t.teardown(() => agent.destroy());
+  const pages: [string, (response: ServerResponse) => void, RegExp][] = [
+    [
+      'redirect',
+      (response) => response.writeHead(302, { location: 'http://127.0.0.1:9/' }).end(),
+      /a redirect/,
+    ],
+    ['page', (response) => response.writeHead(200).end('<html>'), /not JSON/],
+    ['list', json([]), /no object/],
+    ['large', json({ text: 'x'.repeat(70_000) }), /more than 64 KiB/],
+  ];
+  for (const [name, page, reason] of pages) {
+    upstream.pages.set(`${WELL_KNOWN}/${name}`, page);
+    const answer = await new Documents(agent, () => 0).of(new URL(`/${name}`, upstream.url));
+    t.is(answer.kind, 'none', name);
+    t.regex(answer.kind === 'none' ? answer.reason : '', reason);
+  }
+});
+
+test('[G13] a document is kept for minutes, "has none" for half a minute, a failure not at all', async (t) => {
+  const upstream = await site(t);
+  const agent = new Agent();
+  t.teardown(() => agent.destroy());
+  let now = 0;
+  const documents = new Documents(agent, () => now);
+  const url = new URL(upstream.url);
+  const path = `${WELL_KNOWN}/mcp`;
+  const kind = async () => (await documents.of(url)).kind;
+
+  upstream.pages.set(path, (response) => response.writeHead(503).end());
+  t.is(await kind(), 'unreachable');
+  upstream.pages.delete(path);
+  t.is(await kind(), 'none');
+  upstream.pages.set(path, json(document));
+  now += 29_000;
+  t.is(await kind(), 'none');
+  now += 1_000;
+  const before = upstream.asked.length;
+  t.deepEqual(await Promise.all([kind(), kind(), kind()]), ['document', 'document', 'document']);
+  t.is(upstream.asked.length, before + 1);
+  upstream.pages.delete(path);
+  now += 299_000;
+  t.is(await kind(), 'document');
+  now += 1_000;
+  t.is(await kind(), 'none');
+});
