@@ -53,6 +53,14 @@ export function quantile(values: readonly number[], at: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * at))] ?? Number.NaN;
 }
 
+/**
+ * How long a part of a benchmark may go on, milliseconds; what it says tells how far it came. A run with
+ * HOLDFAST_BENCH_LONG=1 takes its time.
+ */
+export function patience(ms = 40_000): number {
+  return process.env.HOLDFAST_BENCH_LONG === '1' ? Number.POSITIVE_INFINITY : ms;
+}
+
 /** Runs work in a folder of its own that is gone afterwards. */
 export async function withFolder<T>(work: (dir: string) => Promise<T>): Promise<T> {
   return withScope((scope) => work(tempDir(scope)));

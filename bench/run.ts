@@ -11,12 +11,14 @@ import type { Benchmark, Result } from './measure.ts';
 import { performancePage } from './page.ts';
 import { reconcileBenchmark } from './reconcile.ts';
 import { replayBenchmark } from './replay.ts';
+import { routerBenchmark } from './router/index.ts';
 
 const all: readonly Benchmark[] = [
   appendBenchmark,
   replayBenchmark,
   reconcileBenchmark,
   gatewayBenchmark,
+  routerBenchmark,
   idleBenchmark,
 ];
 
