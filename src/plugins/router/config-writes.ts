@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { isCoded } from '../../core/errors/index.ts';
 import type { Exchanges, Reply } from '../../core/http/index.ts';
 import type { Services } from '../../core/plugin/index.ts';
@@ -51,7 +52,10 @@ export class ConfigWrites {
    */
   async set(body: unknown, { request, correlation, cause, who }: Writer): Promise<Reply> {
     const { config, ...control } = this.#understood(body, { correlation, who });
+    // Each step over a config of a megabyte takes some 50 ms: others have their turn in between.
+    await setImmediate();
     const sealed = config && this.#configs.seal(config);
+    await setImmediate();
     const before = config && JSON.parse((await this.#router.active()).body);
     const changed = config && changedPaths(before, config);
     const reply = this.#exchanges.open(request, this.#replyTimeoutMs);

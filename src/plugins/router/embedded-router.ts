@@ -171,7 +171,7 @@ export class EmbeddedRouter {
     const ncid = this.#newNcid(id, at);
     if (params.op !== 'reapply' && active.ncid === ncid) return this.#savedBefore(params, before);
     // A hand that edits the store leaves the ncid as it was.
-    const untouched = this.#configs.fingerprint(before) === params.before;
+    const untouched = this.#configs.fingerprintOf(active.body, before) === params.before;
     if (active.ncid !== params.expected || !untouched) return this.#overtaken(active);
     if (params.op === 'commit') return this.#commit(params, active);
     if (params.op === 'reapply') return this.#reapply(params, before, signal);
@@ -206,6 +206,7 @@ export class EmbeddedRouter {
         await change.undo();
         return this.#overtaken(await this.active());
       }
+      this.#configs.remember(body, params.fingerprint);
     } catch (error) {
       await change.undo();
       // The save may come about yet: whoever reads the store next brings the box to what it holds.

@@ -9,8 +9,12 @@ export interface SealedConfig {
   readonly blobs: Blobs;
 }
 
+const KEPT = 2;
+
 /** Whole configs in the log's keeping: machines know their fingerprints, records never hold them (R32). */
 export class SealedConfigs {
+  /** Of the last texts: the active config is asked for with every write, and a large one takes a tenth of a second. */
+  readonly #known = new Map<string, string>();
   readonly #log: Pick<EventLog, 'blob'>;
   readonly #vault: Vault;
 
@@ -22,6 +26,19 @@ export class SealedConfigs {
   /** Of the config without its ncid: posting what is active keeps it. */
   fingerprint({ ncid: _, ...rest }: NetworkConfig): string {
     return this.#vault.fingerprint(rest);
+  }
+
+  /** @param body the config's JSON text @param config what it says */
+  fingerprintOf(body: string, config: NetworkConfig): string {
+    const fingerprint = this.#known.get(body) ?? this.fingerprint(config);
+    this.remember(body, fingerprint);
+    return fingerprint;
+  }
+
+  remember(body: string, fingerprint: string): void {
+    this.#known.delete(body);
+    this.#known.set(body, fingerprint);
+    for (const oldest of [...this.#known.keys()].slice(0, -KEPT)) this.#known.delete(oldest);
   }
 
   seal(config: NetworkConfig): SealedConfig {

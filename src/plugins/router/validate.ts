@@ -1,4 +1,4 @@
-import ipaddr from 'ipaddr.js';
+import { isIPv4, isIPv6 } from 'node:net';
 import { z } from 'zod';
 import type { NetworkConfig } from '../../core/adapters/router.ts';
 import { HoldfastError } from '../../core/errors/index.ts';
@@ -24,8 +24,8 @@ function addresses(valid: (text: string) => boolean, wanted: string): z.ZodType 
   });
 }
 
-const isIpv4 = (text: string): boolean => ipaddr.IPv4.isValidFourPartDecimal(text);
-const isIpv6 = (text: string): boolean => ipaddr.IPv6.isValid(text) && !text.includes('%');
+const isIpv4 = (text: string): boolean => isIPv4(text);
+const isIpv6 = (text: string): boolean => isIPv6(text) && !text.includes('%');
 const isCidr = (text: string, valid: (address: string) => boolean, longest: number): boolean => {
   const [address = '', bits = '', ...rest] = text.split('/');
   return rest.length === 0 && valid(address) && /^\d{1,3}$/.test(bits) && Number(bits) <= longest;

@@ -64,10 +64,13 @@ export async function tellAddresses(
   story?: { readonly correlation: string; readonly cause: number },
 ): Promise<void> {
   const { config, held } = await router.addresses();
+  const byName = Map.groupBy(
+    addressSets(config, (intf) => held.get(intf)),
+    ({ name }) => name,
+  );
   const sets: Record<string, string[]> = {};
-  for (const { name, prefixes } of addressSets(config, (intf) => held.get(intf))) {
-    sets[name] = [...new Set([...(sets[name] ?? []), ...prefixes])].sort();
-  }
+  for (const [name, same] of byName)
+    sets[name] = [...new Set(same.flatMap(({ prefixes }) => prefixes))].sort();
   const known = actors.snapshot(actorRef(SETS_ACTOR, SETS_KEY))?.context as AddressSetsContext | undefined;
   if (jsonEqual(known?.wanted ?? {}, sets)) return;
   bus.publish(addressesChanged, { sets }, story);

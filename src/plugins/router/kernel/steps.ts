@@ -1,5 +1,5 @@
 import type { NetworkConfig } from '../../../core/adapters/router.ts';
-import { fieldsOf, interfaceOf, ipv6Enabled, isWan, stringsOf } from '../network-config.ts';
+import { delegatingLegs, fieldsOf, interfaceOf, ipv6Enabled, isWan, stringsOf } from '../network-config.ts';
 import { type Instance, type ReapplyPlan, viaInterfaces } from '../reapply.ts';
 import type { KernelStep } from './driver.ts';
 import { delegatedAddress, type Wans } from './wans.ts';
@@ -13,11 +13,13 @@ const NO_WANS: Wans = new Map();
  */
 export function kernelSteps(plan: ReapplyPlan, after: NetworkConfig, wans: Wans = NO_WANS): KernelStep[] {
   const defaults = new Set(viaInterfaces(after.routing));
+  const legsOf = remembering((wan) => new Map(delegatingLegs(after, wan).map((leg, place) => [leg, place])));
+  const delegated = (wan: string, leg: string) => delegatedAddress(wans, wan, legsOf(wan).get(leg) ?? -1);
   const steps: KernelStep[] = [];
   for (const { plugin, name } of plan.removed)
     if (plugin === 'interface') steps.push({ step: 'removeLink', intf: name });
   for (const instance of plan.applied)
-    if (instance.plugin === 'interface') steps.push(...interfaceSteps(instance, after, wans, defaults));
+    if (instance.plugin === 'interface') steps.push(...interfaceSteps(instance, wans, delegated, defaults));
   if ([...plan.removed, ...plan.applied].some(({ plugin }) => plugin === 'routing'))
     steps.push(...routingSteps(plan, after, defaults));
   return steps;
@@ -26,8 +28,8 @@ export function kernelSteps(plan: ReapplyPlan, after: NetworkConfig, wans: Wans 
 /** `flushIP(6)` → `applyIpv6Settings()` → `changeRoutingTables()`, once the link and IPv4 stand (R15). */
 function interfaceSteps(
   { name: intf, kind = '', value }: Instance,
-  after: NetworkConfig,
   wans: Wans,
+  delegatedOf: (wan: string, leg: string) => string | undefined,
   defaults: ReadonlySet<string>,
 ): KernelStep[] {
   const fields = fieldsOf(value);
@@ -35,8 +37,7 @@ function interfaceSteps(
   const wan = isWan(fields);
   const client = wan && fields.dhcp6 !== undefined;
   const [delegateFrom] = stringsOf(fields.ipv6DelegateFrom);
-  const delegated =
-    delegateFrom === undefined ? undefined : delegatedAddress(after, wans, delegateFrom, intf);
+  const delegated = delegateFrom === undefined ? undefined : delegatedOf(delegateFrom, intf);
   return [
     {
       step: 'setLink',
@@ -60,6 +61,16 @@ function interfaceSteps(
     },
     { step: 'changeRoutingTables', intf, defaultRoute: defaults.has(intf), ...gatewaysOf(fields) },
   ];
+}
+
+/** A function that is asked the same for thousands of legs. */
+function remembering<T>(compute: (key: string) => T): (key: string) => T {
+  const known = new Map<string, T>();
+  return (key) => {
+    const value = known.get(key) ?? compute(key);
+    known.set(key, value);
+    return value;
+  };
 }
 
 /** Gateways that the config itself names; what a DHCP client was given is the client's. */

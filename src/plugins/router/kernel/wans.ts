@@ -1,6 +1,4 @@
 import ipaddr from 'ipaddr.js';
-import type { NetworkConfig } from '../../../core/adapters/router.ts';
-import { delegatingLegs } from '../network-config.ts';
 
 /** What is known of a WAN beside the config. */
 export interface Wan {
@@ -16,18 +14,13 @@ export type Wans = ReadonlyMap<string, Wan>;
 const LEG_BITS = 64;
 
 /**
- * The address of a leg in the prefix that its WAN was delegated: one /64 a leg, in the order of the config, `::1` in it.
+ * The address of a leg in the prefix that its WAN was delegated: one /64 a leg, `::1` in it.
  *
+ * @param place of the leg among those that get theirs from this WAN, from 0
  * @returns undefined when no prefix is known, or it has no /64 left for this leg
  */
-export function delegatedAddress(
-  config: NetworkConfig,
-  wans: Wans,
-  wan: string,
-  leg: string,
-): string | undefined {
+export function delegatedAddress(wans: Wans, wan: string, place: number): string | undefined {
   const prefix = wans.get(wan)?.prefix;
-  const place = delegatingLegs(config, wan).indexOf(leg);
   if (prefix === undefined || place < 0 || !isDelegable(prefix)) return undefined;
   const [address, bits] = ipaddr.IPv6.parseCIDR(prefix);
   if (place >= 2 ** Math.min(LEG_BITS - bits, 30)) return undefined;

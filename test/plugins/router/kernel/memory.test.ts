@@ -188,3 +188,20 @@ test('[R7] nobody refuses to remove what was never made', async (t) => {
   const steps = names.map((intf) => ({ step: 'removeLink', intf }) as const);
   await t.notThrowsAsync(kernel.apply(steps, never));
 });
+
+test('[R14] what thousands of legs cost grows with their number, not with its square', (t) => {
+  const config = exampleConfig();
+  for (let n = 0; n < 4_000; n += 1)
+    config.interface.vlan[`e1.${n}`] = { vid: (n % 4_000) + 1, intf: 'eth1', ipv6DelegateFrom: 'eth0' };
+  const wans = new Map([['eth0', { up: true, prefix: '2001:db8:7::/48' }]]);
+  let reads = 0;
+  const counting = new Proxy(config, {
+    get: (target, key) => {
+      if (key === 'interface') reads += 1;
+      return target[key];
+    },
+  });
+  const steps = kernelSteps(planReapply(undefined, config), counting, wans);
+  t.true(steps.some((step) => 'delegated' in step && step.delegated === '2001:db8:7:f::1/64'));
+  t.true(reads < 20, `the config was walked ${reads} times`);
+});
