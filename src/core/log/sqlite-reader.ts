@@ -184,6 +184,12 @@ export class SqliteReader implements LogReader {
     return rows as { seq: number; digest: string; signature: string }[];
   }
 
+  /** The newest saved state of one actor that is not after `upTo`, as saved. */
+  snapshotOf(actor: string, upTo: number): string | undefined {
+    const newest = 'SELECT body FROM snapshots WHERE actor = ? AND seq <= ? ORDER BY seq DESC LIMIT 1';
+    return this.#get(newest, actor, this.snapshotSeq(upTo))?.body as string | undefined;
+  }
+
   /** The digest of the states that were saved at a seq, as they are now; undefined when they are not kept. */
   digestAt(seq: number): string | undefined {
     if (!this.#hasCheckpoints) return undefined;

@@ -16,6 +16,7 @@ import { logVerify } from './log-verify.ts';
 import { replayAt } from './replay-at.ts';
 import { replayDiff } from './replay-diff.ts';
 import { replayExplain } from './replay-explain.ts';
+import { replayStep } from './replay-step.ts';
 import { replayVerify } from './replay-verify.ts';
 import { replayWhatIf } from './replay-what-if.ts';
 import { start } from './start.ts';
@@ -38,6 +39,7 @@ export const coreCommands: readonly CommandDefinition[] = [
   replayVerify,
   replayAt,
   replayDiff,
+  replayStep,
   replayExplain,
   replayWhatIf,
 ];

@@ -31,13 +31,20 @@ export interface Family {
   readonly children: readonly LogRecord[];
 }
 
-/** @throws HF_LOG_RANGE there is no such record; HF_LOG_CORRUPT */
-export async function familyOf(log: SqliteReader, seq: number): Promise<Family> {
+/**
+ * @param most records that are looked through for what came of it: a viewer must not wait for a story without end
+ * @throws HF_LOG_RANGE there is no such record; HF_LOG_CORRUPT
+ */
+export async function familyOf(
+  log: SqliteReader,
+  seq: number,
+  most = Number.POSITIVE_INFINITY,
+): Promise<Family> {
   const record = log.record(seq);
   const cause =
     record.cause !== undefined && record.cause >= log.firstSeq() ? log.record(record.cause) : undefined;
   const children: LogRecord[] = [];
-  for await (const later of log.read({ from: seq + 1, correlation: record.correlation })) {
+  for await (const later of log.read({ from: seq + 1, correlation: record.correlation, limit: most })) {
     if (later.cause === seq) children.push(later);
   }
   const asked: Asked[] = [];
@@ -46,7 +53,7 @@ export async function familyOf(log: SqliteReader, seq: number): Promise<Family> 
     const outcome = children.find((child) => child.outcome === id && !child.stale);
     const fate: Fate = outcome
       ? { kind: 'outcome', record: outcome }
-      : await fateWithout(log, record, effect);
+      : await fateWithout(log, record, effect, most);
     asked.push({ id, effect, fate });
   }
   return { record, cause, asked, children };
@@ -57,11 +64,12 @@ async function fateWithout(
   log: SqliteReader,
   { seq, actor }: LogRecord,
   { type, params }: EffectRequest,
+  most: number,
 ): Promise<Fate> {
   if (type === TIMER_CANCEL) return { kind: 'done' };
   if (type !== TIMER_START) return { kind: 'open' };
   const { timer } = params as unknown as TimerStart;
-  for await (const record of log.read({ from: seq + 1, actor })) {
+  for await (const record of log.read({ from: seq + 1, actor, limit: most })) {
     const ends = record.effects.some(
       (effect) =>
         (effect.type === TIMER_CANCEL || effect.type === TIMER_START) &&

@@ -105,7 +105,8 @@ async function* search(
   }
 }
 
-function actorMatcher(wanted: string): (actor: string) => boolean {
+/** @param wanted as `--actor` takes it */
+export function actorMatcher(wanted: string): (actor: string) => boolean {
   if (isAddress(wanted)) return (actor) => actor === wanted;
   const expression = pattern(wanted);
   return (actor) => {
@@ -114,7 +115,8 @@ function actorMatcher(wanted: string): (actor: string) => boolean {
   };
 }
 
-function isAddress(actor: string): boolean {
+/** Whether it names one actor, which is indexed. */
+export function isAddress(actor: string): boolean {
   return actor.includes('/') && !actor.includes('*');
 }
 

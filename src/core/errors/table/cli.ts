@@ -20,6 +20,11 @@ export const cliErrors = {
     'A replay needs the machines that made the log, and there is no configuration at {file} that names their plugins.',
     'Run it where plugins.config.ts lies, or name the file with --config FILE.',
   ),
+  HF_CLI_TERMINAL: entry(
+    400,
+    '`holdfast replay step` needs a terminal to read keys from and to draw on.',
+    'In a script or a pipe, `holdfast replay at <seq>`, `replay explain <seq>` and `log list` tell the same.',
+  ),
   HF_REPLAY_NOT_COMPARED: entry(
     500,
     '{records} records were not compared, and --strict asks for all.',

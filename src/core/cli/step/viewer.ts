@@ -1,0 +1,178 @@
+/** The record that the viewer stands on. */
+export interface Here {
+  readonly seq: number;
+  readonly actor: string;
+  readonly correlation: string;
+}
+
+/** Which records are walked over. */
+export interface Filter {
+  /** An address, or a pattern as `--actor` takes it. */
+  readonly actor?: string;
+  /** A whole correlation id. */
+  readonly story?: string;
+}
+
+/** Text that is being typed behind `:` or `/`. */
+export interface Prompt {
+  readonly kind: ':' | '/';
+  readonly text: string;
+}
+
+/** Everything that keys change. What is drawn follows from it and the log. */
+export interface Viewer {
+  readonly here: Here;
+  readonly filter: Filter;
+  /** What was searched for last. */
+  readonly search: string;
+  /** First line of the record's page that is shown. */
+  readonly scroll: number;
+  readonly prompt?: Prompt;
+  readonly help: boolean;
+  /** What became of the last key, when that is not seen otherwise. */
+  readonly note: string;
+}
+
+/** What a key asks of the log. */
+export type Wish =
+  /** So many records on, or back when below zero; to the last one that fits when there are fewer. */
+  | { readonly kind: 'walk'; readonly by: number }
+  | { readonly kind: 'end'; readonly of: 'first' | 'last' }
+  | { readonly kind: 'story'; readonly back: boolean }
+  | { readonly kind: 'cause' }
+  | { readonly kind: 'effect' }
+  | { readonly kind: 'search'; readonly text: string }
+  | { readonly kind: 'place'; readonly text: string }
+  | { readonly kind: 'narrow'; readonly filter: Filter }
+  | { readonly kind: 'suspend' }
+  | { readonly kind: 'quit' };
+
+export interface Pressed {
+  readonly viewer: Viewer;
+  readonly wish?: Wish;
+}
+
+/** A key as readline names it; `text` is what it types. */
+export interface Key {
+  readonly name: string;
+  readonly text: string;
+}
+
+const LONGEST_PROMPT = 200;
+
+export function viewerAt(here: Here): Viewer {
+  return { here, filter: {}, search: '', scroll: 0, help: false, note: '' };
+}
+
+/**
+ * What a key does. Pure: what needs the log is asked for as a wish, and comes back through `arrived` or `stayed`.
+ *
+ * @param pageSize records that PgUp and PgDn leap over
+ */
+export function press(before: Viewer, key: Key, pageSize: number): Pressed {
+  if (key.name === 'ctrl-c') return { viewer: before, wish: { kind: 'quit' } };
+  if (key.name === 'ctrl-z') return { viewer: before, wish: { kind: 'suspend' } };
+  const viewer = { ...before, note: '' };
+  if (viewer.prompt) return typed(viewer, viewer.prompt, key);
+  if (viewer.help) return { viewer: { ...viewer, help: false } };
+  const { here, filter } = viewer;
+  switch (key.text === '' || key.name.length > 1 ? key.name : key.text) {
+    case 'down':
+    case 'j':
+    case 'return':
+    case 'space':
+      return { viewer, wish: { kind: 'walk', by: 1 } };
+    case 'up':
+    case 'k':
+      return { viewer, wish: { kind: 'walk', by: -1 } };
+    case 'pagedown':
+      return { viewer, wish: { kind: 'walk', by: pageSize } };
+    case 'pageup':
+      return { viewer, wish: { kind: 'walk', by: -pageSize } };
+    case 'home':
+    case 'g':
+      return { viewer, wish: { kind: 'end', of: 'first' } };
+    case 'end':
+    case 'G':
+      return { viewer, wish: { kind: 'end', of: 'last' } };
+    case 'n':
+      return { viewer, wish: { kind: 'story', back: false } };
+    case 'p':
+      return { viewer, wish: { kind: 'story', back: true } };
+    case 'left':
+    case 'h':
+      return { viewer, wish: { kind: 'cause' } };
+    case 'right':
+    case 'l':
+      return { viewer, wish: { kind: 'effect' } };
+    case 'a':
+      return narrowed(viewer, without(filter, 'actor'), filter.actor === undefined && { actor: here.actor });
+    case 'c':
+      return narrowed(
+        viewer,
+        without(filter, 'story'),
+        filter.story === undefined && { story: here.correlation },
+      );
+    case 'd':
+      return { viewer: { ...viewer, scroll: viewer.scroll + 1 } };
+    case 'u':
+      return { viewer: { ...viewer, scroll: Math.max(0, viewer.scroll - 1) } };
+    case '/':
+      return { viewer: { ...viewer, prompt: { kind: '/', text: '' } } };
+    case ':':
+      return { viewer: { ...viewer, prompt: { kind: ':', text: '' } } };
+    case '?':
+      return { viewer: { ...viewer, help: true } };
+    case 'q':
+      return { viewer, wish: { kind: 'quit' } };
+    default:
+      return { viewer };
+  }
+}
+
+/** The log had the record that was wished for. */
+export function arrived(viewer: Viewer, here: Here, note = ''): Viewer {
+  return { ...viewer, here, note, scroll: here.seq === viewer.here.seq ? viewer.scroll : 0 };
+}
+
+/** It had none: the note says what was not found. */
+export function stayed(viewer: Viewer, note: string): Viewer {
+  return { ...viewer, note };
+}
+
+function typed(viewer: Viewer, prompt: Prompt, { name, text }: Key): Pressed {
+  const { prompt: _, ...closed } = viewer;
+  if (name === 'escape') return { viewer: closed };
+  if (name === 'return' || name === 'enter') return entered(closed, prompt);
+  if (name === 'backspace') {
+    if (prompt.text === '') return { viewer: closed };
+    return { viewer: { ...closed, prompt: { ...prompt, text: [...prompt.text].slice(0, -1).join('') } } };
+  }
+  const fits = text !== '' && /^[^\p{Cc}\p{Cf}]+$/u.test(text) && prompt.text.length < LONGEST_PROMPT;
+  return { viewer: fits ? { ...closed, prompt: { ...prompt, text: prompt.text + text } } : viewer };
+}
+
+function entered(viewer: Viewer, { kind, text }: Prompt): Pressed {
+  const words = text.trim();
+  if (kind === '/') {
+    const search = words || viewer.search;
+    if (search === '') return { viewer: { ...viewer, note: 'nothing was searched for yet' } };
+    return { viewer: { ...viewer, search }, wish: { kind: 'search', text: search } };
+  }
+  if (words === '') return { viewer };
+  const [, actor] = /^actor(?:\s+(\S+))?$/.exec(words) ?? [];
+  if (words.startsWith('actor') && (actor !== undefined || words === 'actor'))
+    return narrowed(viewer, without(viewer.filter, 'actor'), actor !== undefined && { actor });
+  if (words === 'q' || words === 'quit') return { viewer, wish: { kind: 'quit' } };
+  return { viewer, wish: { kind: 'place', text: words } };
+}
+
+/** The filter holds once the log has a record that fits it. */
+function narrowed(viewer: Viewer, rest: Filter, more: Filter | false): Pressed {
+  return { viewer, wish: { kind: 'narrow', filter: { ...rest, ...(more || {}) } } };
+}
+
+function without(filter: Filter, field: keyof Filter): Filter {
+  const { [field]: _, ...rest } = filter;
+  return rest;
+}
