@@ -1,20 +1,22 @@
 /**
  * `npm run bench [-- name …]`: runs the benchmarks one after another and prints each figure beside the baseline that
- * was measured in the same run. With `--write` they become `docs/performance.md`.
+ * was measured in the same run. With `--write` they enter `docs/performance.md`.
  */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { appendBenchmark } from './append.ts';
 import { gatewayBenchmark } from './gateway.ts';
 import { idleBenchmark } from './idle.ts';
 import type { Benchmark, Result } from './measure.ts';
-import { performancePage } from './page.ts';
+import { performancePage, type Run } from './page.ts';
 import { reconcileBenchmark } from './reconcile.ts';
 import { replayBenchmark } from './replay.ts';
 import { routerBenchmark } from './router/index.ts';
+import { stallBenchmark } from './stall.ts';
 
 const all: readonly Benchmark[] = [
   appendBenchmark,
+  stallBenchmark,
   replayBenchmark,
   reconcileBenchmark,
   gatewayBenchmark,
@@ -33,7 +35,7 @@ if (unknown.length > 0) {
 }
 
 console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}`);
-const runs: { benchmark: Benchmark; results: readonly Result[] }[] = [];
+const runs: Run[] = [];
 for (const benchmark of all) {
   if (names.length > 0 && !names.includes(benchmark.name)) continue;
   console.log(`\n${benchmark.name}: ${benchmark.summary}`);
@@ -41,7 +43,11 @@ for (const benchmark of all) {
   for (const result of results) console.log(line(result));
   runs.push({ benchmark, results });
 }
-if (write) writeFileSync(new URL('../docs/performance.md', import.meta.url), performancePage(runs));
+if (write) {
+  const page = new URL('../docs/performance.md', import.meta.url);
+  const names = all.map(({ name }) => name);
+  writeFileSync(page, performancePage(runs, names, readFileSync(page, 'utf8')));
+}
 
 function line({ what, ours, baseline, ratio, target, met }: Result): string {
   const verdict = target === undefined ? '' : `  target ${target}: ${met ? 'met' : 'MISSED'}`;
