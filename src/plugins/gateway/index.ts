@@ -26,6 +26,7 @@ import { KEY_ACTOR, KeyRegistry } from './keys/registry.ts';
 import { edgeRoutes, gatewayErrorBody } from './routes/edges.ts';
 import { RouteTable } from './routes/table.ts';
 import { SealedSessions } from './session/sealed-sessions.ts';
+import { openTelemetry } from './telemetry/index.ts';
 import { upstreamAgent } from './upstream/client.ts';
 
 export { credentialFree, overwrite, relay } from './routes/entry.ts';
@@ -46,6 +47,19 @@ const options = z.strictObject({
     .int()
     .min(1_024)
     .default(4 * 1024 * 1024),
+  /** Where spans and metrics of calls go; nothing is measured unless `endpoint` is set. */
+  telemetry: z
+    .strictObject({
+      /** Base of an OTLP/HTTP receiver, e.g. `http://127.0.0.1:4318`. */
+      endpoint: z.url({ protocol: /^https?$/ }).optional(),
+      /** File (mode 0600) with its ingestion key. */
+      tokenFile: z.string().min(1).optional(),
+      /** Also a child span for each call of a tool. */
+      toolSpans: z.boolean().default(false),
+      serviceName: z.string().min(1).default('holdfast-gateway'),
+      everyMs: z.int().min(100).max(600_000).default(10_000),
+    })
+    .prefault({}),
   /** Each is checked for itself, see `overwrite`, `relay` and `credentialFree`. */
   routes: z.array(z.unknown()).max(1_000).default([]),
 });
@@ -62,7 +76,11 @@ export const gateway = definePlugin({
   name: 'gateway',
   options,
   onFailure: 'continue', // a port that is taken must not take the router's keeper down
-  env: { HOLDFAST_GATEWAY_PORT: 'port', HOLDFAST_PUBLIC_URL: 'publicUrl' },
+  env: {
+    HOLDFAST_GATEWAY_PORT: 'port',
+    HOLDFAST_PUBLIC_URL: 'publicUrl',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'telemetry.endpoint',
+  },
   register(context, settings) {
     const { port, host, allowedHosts, bodyLimit, routes } = settings;
     const publicBase = settings.publicUrl?.replace(/\/+$/, '');
@@ -111,7 +129,7 @@ export const gateway = definePlugin({
       },
     );
 
-    context.onStart(() => {
+    context.onStart(async () => {
       const { services } = context;
       const { dataDir, logger } = services;
       const table = new RouteTable(routes, process.env);
@@ -126,6 +144,7 @@ export const gateway = definePlugin({
         sessions: SealedSessions.fromFiles(keyFiles as [string, ...string[]]),
         agent,
         documents: new Documents(agent, () => performance.now()),
+        telemetry: await openTelemetry(settings.telemetry),
         table: () => table,
         masterId: () => master.id(),
         publicBase,
@@ -133,6 +152,7 @@ export const gateway = definePlugin({
       };
     });
     context.onStop(async () => {
+      await started?.telemetry.stop();
       await started?.agent.destroy();
     });
   },

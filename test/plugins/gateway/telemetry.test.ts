@@ -1,8 +1,10 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
+import { credentialFree } from '../../../src/plugins/gateway/index.ts';
 import { openTelemetry, type TelemetryOptions } from '../../../src/plugins/gateway/telemetry/index.ts';
-import { listen } from '../../support/mcp-upstream.ts';
+import { listen, startUpstream } from '../../support/mcp-upstream.ts';
+import { admission, initialize, Rig, rpc } from './rig.ts';
 
 interface Received {
   readonly path: string;
@@ -125,4 +127,58 @@ test('[O24] a receiver that is away holds neither a call nor a stop up', async (
   telemetry.begin({ traceparent: 'nonsense' }).end(call);
   await telemetry.stop();
   t.pass();
+});
+
+test('[O24,G19] every call through the gateway is one span, its upstream hangs below it, and no key is told', async (t) => {
+  const { received, options } = await receiver(t);
+  const upstream = await startUpstream(t, true);
+  const rig = await Rig.start(t, {
+    telemetry: options,
+    routes: [
+      credentialFree({
+        name: 'repo_wiki',
+        url: `${upstream.url}?secret=abc`,
+        model: 'wiki-1',
+        costs: { echo: 2 },
+      }),
+    ],
+  });
+  const key = await rig.mint({ alias: 'laptop', owner: 'u1', servers: ['repo_wiki'] });
+  const headers = admission(key);
+  const opened = await rig.post('/repo_wiki/mcp', initialize, headers);
+  await opened.text();
+  const session = { ...headers, 'mcp-session-id': opened.headers.get('mcp-session-id') ?? '' };
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  const call = rpc('tools/call', {
+    name: 'repo_wiki-echo',
+    arguments: { text: 'hello' },
+    _meta: { traceparent },
+  });
+  await (await rig.post('/repo_wiki/mcp', call, session)).text();
+  await (
+    await rig.post('/repo_wiki/mcp', call, { 'x-gateway-api-key': 'Bearer sk-unknown-key-000000' })
+  ).text();
+  await rig.runtime.stop('test');
+
+  const spans = spansOf(received);
+  t.deepEqual(
+    spans.map(({ name }) => name),
+    ['POST /repo_wiki/mcp', 'POST /repo_wiki/mcp', 'POST /repo_wiki/mcp'],
+  );
+  t.deepEqual(
+    spans.map((span) => attributesOf(span)['http.status_code']),
+    [200, 200, 401],
+  );
+  const called = spans[1]!;
+  t.like(called, { traceId: '0af7651916cd43dd8448eb211c80319c', parentSpanId: 'b7ad6b7169203331' });
+  t.like(attributesOf(called), {
+    user_id: 'u1',
+    'metadata.user_api_key_alias': 'laptop',
+    'holdfast.outcome': 'ok',
+  });
+  t.is(upstream.asked.at(-1)?.headers.traceparent, `00-${called.traceId}-${called.spanId}-01`);
+  const told = JSON.stringify(received);
+  t.regex(told, /"stringValue":"wiki-1"/);
+  for (const secret of [key, 'sk-unknown', 'secret=abc', 'tools/call'])
+    t.false(told.includes(secret), secret);
 });

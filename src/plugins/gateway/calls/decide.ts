@@ -8,6 +8,7 @@ import type { Exchange } from './exchange.ts';
 import { ended, type LiveCall } from './live-call.ts';
 import type { GatewayParts } from './parts.ts';
 import { callMade, turnedAway } from './topics.ts';
+import { traceCall } from './trace.ts';
 
 /** How long a decision may take: it waits for its record only. */
 const DECISION_MS = 10_000;
@@ -47,6 +48,7 @@ function turnAway(
       return ended(exchange, { outcome: 'answered' });
     },
   };
+  traceCall(parts, exchange, entrance.path);
   return decide(parts, exchange, call, () => {
     const facts = { at: parts.services.clock.now(), rule, ...entrance };
     parts.services.bus.publish(turnedAway, facts, { correlation: exchange.correlation });
@@ -62,6 +64,7 @@ export function judgeCall(
   meant: Meant,
   call: LiveCall,
 ): Promise<void> {
+  traceCall(parts, exchange, meant.route ? `/${meant.route.name}/mcp` : '/mcp/', caller.id, message);
   return decide(parts, exchange, call, () => publishCall(parts, exchange, caller, message, meant));
 }
 

@@ -1,6 +1,9 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Answer } from '../mcp/answers.ts';
+import type { CallFacts } from '../telemetry/index.ts';
+
+type Facts = { -readonly [K in 'outcome' | 'tool']?: CallFacts[K] };
 
 /** One request of a client and the way to answer it, whole or as a stream. */
 export interface Exchange {
@@ -17,6 +20,10 @@ export interface Exchange {
   readonly bytes: number;
   /** Milliseconds since the request came. */
   readonly ms: number;
+  /** What telemetry is told of it at its end, filled in as it becomes known. */
+  readonly facts: Facts;
+  /** Calls back once when the answer is whole, or the client gone. */
+  onClose(listener: () => void): void;
   /** Sends a whole answer, unless one has begun. */
   send(answer: Answer): void;
   /** Begins an answer that comes in parts. */
@@ -37,6 +44,7 @@ export class ClientExchange implements Exchange {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly headers: IncomingHttpHeaders;
   readonly correlation: string;
+  readonly facts: Facts = {};
   readonly #response: ServerResponse;
   readonly #reply: FastifyReply;
   readonly #gone = new AbortController();
@@ -74,6 +82,10 @@ export class ClientExchange implements Exchange {
 
   get ms(): number {
     return Math.round((performance.now() - this.#startedAt) * 10) / 10;
+  }
+
+  onClose(listener: () => void): void {
+    this.#response.once('close', listener);
   }
 
   send({ status, body, headers = {} }: Answer): void {

@@ -17,13 +17,15 @@ export type LiveCalls = Map<string, LiveCall>;
 
 /** The outcome of a call, as its exchange stands. @param cost what was charged for it */
 export function ended(
-  { begun, status, ms, bytes }: Exchange,
+  { begun, status, ms, bytes, facts }: Exchange,
   told: Pick<CallEnded, 'outcome' | 'code'>,
   cost?: number,
 ): CallEnded {
+  facts.outcome = told.outcome;
   return {
     type: 'CALL_ENDED',
-    ...told,
+    outcome: told.outcome,
+    ...(told.code !== undefined && { code: told.code }),
     ...(begun && status !== undefined && { status }),
     ms,
     bytes,

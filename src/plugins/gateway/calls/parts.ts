@@ -4,6 +4,7 @@ import type { Documents } from '../discovery/documents.ts';
 import type { KeyRegistry } from '../keys/registry.ts';
 import type { RouteTable } from '../routes/table.ts';
 import type { SealedSessions } from '../session/sealed-sessions.ts';
+import type { Telemetry } from '../telemetry/index.ts';
 import type { LiveCalls } from './live-call.ts';
 
 /** What the endpoints stand on; there once the plugin has started. */
@@ -15,6 +16,7 @@ export interface GatewayParts {
   readonly agent: Dispatcher;
   /** The protected-resource documents of upstreams. */
   readonly documents: Documents;
+  readonly telemetry: Telemetry;
   /** The table that serves now. */
   readonly table: () => RouteTable;
   /** Id of the master key. */

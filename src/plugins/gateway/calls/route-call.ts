@@ -3,8 +3,10 @@ import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/m
 import { challenge, toolRefusal, unauthorized } from '../mcp/answers.ts';
 import { eraOf } from '../mcp/checks.ts';
 import type { Message } from '../mcp/message.ts';
+import { upstreamName } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/table.ts';
 import type { Session } from '../session/sealed-sessions.ts';
+import type { ToolFacts } from '../telemetry/index.ts';
 import { ask } from '../upstream/client.ts';
 import { passAnswer } from '../upstream/pass.ts';
 import { requestTo } from '../upstream/request.ts';
@@ -45,12 +47,15 @@ export class RouteCall implements LiveCall {
     const { method, headers, gone } = exchange;
     const stop = AbortSignal.any([gone, draining, signal]);
     const request = { method, headers, message, session: session?.upstream[route.name], signal: stop };
-    const told = await passAnswer(
-      this.#parts,
-      async () => ask(agent, requestTo(route, request)),
-      tools,
-      stop,
-    );
+    const asked = async () => {
+      const answer = await ask(agent, requestTo(route, request));
+      const tool = message?.method === 'tools/call' ? upstreamName(route, message.name ?? '') : undefined;
+      if (tool !== undefined) exchange.facts.tool = toolFacts(route, tool, exchange.ms, cost);
+      return answer;
+    };
+    const told = await passAnswer(this.#parts, asked, tools, stop);
+    if (told.tokens && exchange.facts.tool)
+      exchange.facts.tool = { ...exchange.facts.tool, tokens: told.tokens };
     return ended(exchange, told, cost);
   }
 
@@ -63,4 +68,8 @@ export class RouteCall implements LiveCall {
     exchange.send(plain ?? (isToolCall ? refusal() : unentitled(this.#parts)));
     return ended(exchange, { outcome: 'answered' });
   }
+}
+
+function toolFacts({ name, entry }: Route, tool: string, responseMs: number, cost = 0): ToolFacts {
+  return { name: tool, model: entry.model ?? `${name}/${tool}`, cost, responseMs };
 }

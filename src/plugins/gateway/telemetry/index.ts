@@ -6,7 +6,11 @@ import { noTelemetry, type Telemetry, type TelemetryOptions } from './telemetry.
 
 export type { CallFacts, CallSpan, Telemetry, TelemetryOptions, ToolFacts } from './telemetry.ts';
 
-export async function openTelemetry(options: TelemetryOptions | undefined): Promise<Telemetry> {
-  if (!options) return noTelemetry;
-  return (await import('./otlp.ts')).otlpTelemetry(options);
+/** @param options without an endpoint nothing is measured */
+export async function openTelemetry({
+  endpoint,
+  ...rest
+}: Omit<TelemetryOptions, 'endpoint'> & { readonly endpoint?: string | undefined }): Promise<Telemetry> {
+  if (endpoint === undefined) return noTelemetry;
+  return (await import('./otlp.ts')).otlpTelemetry({ endpoint, ...rest });
 }

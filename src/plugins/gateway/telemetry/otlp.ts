@@ -63,9 +63,9 @@ export function otlpTelemetry(options: TelemetryOptions): Telemetry {
   const tracer = tracers.getTracer(SCOPE, version);
   const record = instruments(meters.getMeter(SCOPE, version));
   return {
-    begin(carrier) {
-      const startTime = Date.now();
-      const started = performance.now();
+    begin(carrier, agoMs = 0) {
+      const startTime = Date.now() - agoMs;
+      const started = performance.now() - agoMs;
       const parent = parentOf(traceHeaders(carrier));
       const span = tracer.startSpan('POST /mcp', { kind: SpanKind.SERVER, startTime }, parent);
       let ended = false;

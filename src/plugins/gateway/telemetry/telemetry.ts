@@ -38,8 +38,11 @@ export interface CallSpan {
 
 /** Spans and instruments of gateway calls. */
 export interface Telemetry {
-  /** @param carrier trace context of the caller: `traceparent` and `tracestate`, of its headers or its `_meta` */
-  begin(carrier: Readonly<Record<string, unknown>>): CallSpan;
+  /**
+   * @param carrier trace context of the caller: `traceparent` and `tracestate`, of its headers or its `_meta`
+   * @param agoMs how long ago the request came, milliseconds
+   */
+  begin(carrier: Readonly<Record<string, unknown>>, agoMs?: number): CallSpan;
   /** Sends what is left. */
   stop(): Promise<void>;
 }

@@ -2,14 +2,20 @@ import { createParser } from 'eventsource-parser';
 import { isObject } from '../../../core/json.ts';
 import type { CallEnded } from '../../../machines/mcp-access.ts';
 import type { RequestId } from '../mcp/message.ts';
+import type { ToolFacts } from '../telemetry/index.ts';
 
 /** How a call ended as its answer tells, HTTP, JSON-RPC and tool errors told apart. */
-export type Told = Pick<CallEnded, 'outcome' | 'code'>;
+export interface Told extends Pick<CallEnded, 'outcome' | 'code'> {
+  /** What the result's `_meta.usage` reports, for telemetry. */
+  readonly tokens?: ToolFacts['tokens'];
+}
 
 const OK: Told = { outcome: 'ok' };
 /** Answers up to here are read whole; of larger ones only those that mention an error. */
 const READ_WHOLE = 64 * 1024;
 const LARGEST_READ = 8 * 1024 * 1024;
+
+const TELLING = ['"isError"', '"error"', '"usage"'];
 
 /** Looks at an answer as it passes, without holding it up. */
 export interface Listener {
@@ -29,7 +35,18 @@ export function toldBy(message: unknown): Told {
     const { code } = message.error;
     return { outcome: 'rpc_error', ...(typeof code === 'number' && { code }) };
   }
-  return isObject(message.result) && message.result.isError === true ? { outcome: 'tool_error' } : OK;
+  const { result } = message;
+  if (!isObject(result)) return OK;
+  const tokens = tokensOf(result._meta);
+  if (result.isError !== true && !tokens) return OK;
+  return { outcome: result.isError === true ? 'tool_error' : 'ok', ...(tokens && { tokens }) };
+}
+
+function tokensOf(meta: unknown): Told['tokens'] {
+  const usage = isObject(meta) && isObject(meta.usage) ? meta.usage : undefined;
+  if (!usage) return undefined;
+  const count = (value: unknown) => (typeof value === 'number' && value >= 0 ? value : undefined);
+  return { input: count(usage.input_tokens), output: count(usage.output_tokens) };
 }
 
 function jsonListener(): Listener {
@@ -44,7 +61,7 @@ function jsonListener(): Listener {
       if (size > LARGEST_READ) return OK;
       const body = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
       // A native search is some hundred times faster than parsing a megabyte that says nothing of errors.
-      if (size > READ_WHOLE && !body.includes('"isError"') && !body.includes('"error"')) return OK;
+      if (size > READ_WHOLE && !TELLING.some((name) => body.includes(name))) return OK;
       try {
         return toldBy(JSON.parse(body.toString('utf8')));
       } catch {
