@@ -58,7 +58,7 @@ test.serial('[R32] where there is no store, router get says so and makes none', 
   const empty = join(cwd, 'empty');
   const { code, err } = await call(['router', 'get', '--data-dir', empty], { cwd });
   t.not(code, 0);
-  t.regex(err, /HF_ROUTER_STORE/);
+  t.regex(err, /HF_ROUTER_STORE_MISSING/);
   t.false(existsSync(empty));
   t.is((await holdfast('router', 'get')).code, 0);
 });

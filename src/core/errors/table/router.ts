@@ -84,6 +84,11 @@ export const routerErrors = {
     'The config store {file} failed: {reason}.',
     'Check the disk and the rights of the data folder; what the router serves is what the store holds.',
   ),
+  HF_ROUTER_STORE_MISSING: entry(
+    404,
+    'There is no router config on {folder}: no router has run there yet.',
+    'Start one with `holdfast start`, name another folder with --data-dir, or a router elsewhere with --url.',
+  ),
   HF_ROUTER_STORE_UNAVAILABLE: entry(
     503,
     'The config store at {store} is not available: {reason}. Nothing was changed.',

@@ -18,7 +18,8 @@ const WAIT_MS = 5_000;
 /**
  * Reads the config store for a command, whether an instance runs or not, and changes nothing.
  *
- * @throws HF_ROUTER_STORE there is none; a Redis says where it holds the key instead (R30)
+ * @throws HF_ROUTER_STORE_MISSING no router has run on the folder
+ * @throws HF_ROUTER_STORE it cannot be read; a Redis says where it holds the key instead (R30)
  * @throws HF_ROUTER_STORE_DATABASE the URL names another database than the documents
  * @throws HF_ROUTER_STORE_UNAVAILABLE Redis does not answer
  */

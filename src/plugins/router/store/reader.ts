@@ -23,12 +23,12 @@ export class StoreReader {
 
   /**
    * @param vault asked for when there is a body to open: reading an absent store must not make keys for it
-   * @throws HF_ROUTER_STORE there is none, or it cannot be read
+   * @throws HF_ROUTER_STORE_MISSING there is none
+   * @throws HF_ROUTER_STORE it cannot be read
    */
   constructor(dataDir: string, vault: () => Vault) {
     const file = storeFile(dataDir);
-    if (!existsSync(file))
-      throw new HoldfastError('HF_ROUTER_STORE', { file, reason: 'there is no such file' });
+    if (!existsSync(file)) throw new HoldfastError('HF_ROUTER_STORE_MISSING', { folder: dataDir });
     this.#vault = vault;
     try {
       this.#db = new DatabaseSync(file, { readOnly: true });

@@ -125,7 +125,10 @@ test('[R31] --set finds keys that hold dots, names of interfaces, places in list
   for (const wrong of ['interface.vlan.eth1.40.ipv6.7=x', 'ncid.a=1', '=1', 'a..b=1', 'nothing']) {
     t.throws(() => set(wrong), { code: 'HF_CLI_USAGE' }, wrong);
   }
-  t.throws(() => unsetPath(exampleConfig(), 'interface.vlan.eth9', 'router apply'), { code: 'HF_CLI_USAGE' });
+  t.throws(() => unsetPath(exampleConfig(), 'interface.vlan.eth1.40.ipv5', 'router apply'), {
+    code: 'HF_CLI_USAGE',
+    message: /nothing at interface\.vlan\.eth1\.40\.ipv5\. Did you mean "ipv4"\?/,
+  });
 });
 
 test('[R31] setting a path changes that leaf alone, wherever it is', (t) => {
@@ -168,6 +171,8 @@ for (const [assignment, place] of [
   ['interface.vlan.eth1.44.ipv4=10.77.41.1/24', /interface\.vlan has no eth1; it has eth1\.10, /],
   ['interfaces.vlan.eth1.40.ipv4=10.77.41.1/24', /has no interfaces; it has .*interface/],
   ['foo=1', /has no foo/],
+  ['interfce.vlan.eth1.40.ipv4=10.77.41.1/24', /has no interfce; .* Did you mean "interface"\?/],
+  ['interface.vlan.eth1.41.ipv4=10.77.41.1/24', /has no eth1; .* Did you mean "eth1\.40"\?/],
 ] as const) {
   test(`[R31] --set ${assignment} is refused: a slip must not store what nobody reads, or a device that is not there`, (t) => {
     t.throws(() => setPath(exampleConfig(), assignment, 'router apply'), {

@@ -50,7 +50,9 @@ export async function carryOut(
   validateConfig(after);
   for (const collision of setCollisions(after)) note(`Warning: ${collisionText(collision)}.`);
   if (flags.dryRun === true) {
-    say(`${changes.length} changes; nothing was posted (--dry-run).`);
+    say(
+      `${changes.length === 1 ? '1 change' : `${changes.length} changes`}; nothing was posted (--dry-run).`,
+    );
     return finished({ outcome: 'dry run' }, EXIT.committed);
   }
   const checks = Array.isArray(flags.check) ? (flags.check as string[]) : [];

@@ -1,4 +1,5 @@
 import type { NetworkConfig } from '../../../../core/adapters/router.ts';
+import { nearest } from '../../../../core/config/problem.ts';
 import { HoldfastError } from '../../../../core/errors/index.ts';
 import { isObject } from '../../../../core/json.ts';
 import { interfacesOf } from '../../network-config.ts';
@@ -38,15 +39,29 @@ function refuseInvented(config: NetworkConfig, path: readonly string[], command:
     const isSection = depth > 0 && above[0] !== 'interface' && interfaces.has(key);
     if (isLast || isSection || has(config, [...above, key])) return;
     const place = above.length === 0 ? 'The active config' : above.join('.');
-    const there = Object.keys((above.reduce<unknown>(childOf, config) ?? {}) as object).slice(0, 12);
-    usage(`${place} has no ${key}; it has ${there.join(', ')}.`, command);
+    const there = Object.keys((above.reduce<unknown>(childOf, config) ?? {}) as object);
+    usage(
+      `${place} has no ${key}; it has ${there.slice(0, 12).join(', ')}.${meant(path.slice(depth), there)}`,
+      command,
+    );
   });
+}
+
+/** Which key may have been meant by the first of those given, or by two of them where it holds a dot: `eth1`, `11`. */
+function meant([key = '', next = '']: readonly string[], there: readonly string[]): string {
+  const holdsDot = there.some((known) => known.startsWith(`${key}.`));
+  return nearest(holdsDot ? `${key}.${next}` : key, there);
 }
 
 /** @throws HF_CLI_USAGE nothing is there */
 export function unsetPath(config: NetworkConfig, text: string, command: string): NetworkConfig {
   const path = pathIn(config, text, command);
-  if (!has(config, path)) usage(`The active config has nothing at ${text}.`, command);
+  if (!has(config, path)) {
+    const depth = path.findIndex((_, index) => !has(config, path.slice(0, index + 1)));
+    const above = path.slice(0, depth).reduce<unknown>(childOf, config);
+    const guess = meant(path.slice(depth), Object.keys(isObject(above) ? above : {}));
+    usage(`The active config has nothing at ${text}.${guess}`, command);
+  }
   return put(config, path, undefined, command) as NetworkConfig;
 }
 
