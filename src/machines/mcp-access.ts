@@ -5,9 +5,13 @@ import type {
   AccessContext,
   AccessEvent,
   AnswerParams,
+  Attribution,
+  ConfineParams,
   ForwardParams,
+  KeyReply,
+  KeyTerms,
 } from './mcp-access/shapes.ts';
-import { judge, windowAt } from './mcp-access/verdict.ts';
+import { add, goodUntil, judge, judgeReading, windowAt } from './mcp-access/verdict.ts';
 
 export type * from './mcp-access/shapes.ts';
 
@@ -21,6 +25,11 @@ const calling = (event: AccessEvent): AccessCall => {
   return event;
 };
 const verdictOf = ({ context, event }: Args) => judge(context, calling(event));
+/** Whose call it is, in the record of its decision. */
+const attribution = ({ terms }: AccessContext): Attribution => ({
+  ...(terms && { alias: terms.alias }),
+  ...(terms?.owner !== undefined && { owner: terms.owner }),
+});
 /** A key or the master key where only an identity token belongs: somebody should rotate it (G9, G25). */
 const misplaced = ({ event }: Args): boolean => {
   const { authorization } = calling(event);
@@ -42,7 +51,8 @@ export const mcpAccess = setup({
   actions: {
     'gateway.forward': effect<ForwardParams>(),
     'gateway.answer': effect<AnswerParams>(),
-    'http.reply': effect<{ readonly status: number; readonly body: Readonly<Record<string, unknown>> }>(),
+    'gateway.confine': effect<ConfineParams>(),
+    'http.reply': effect<KeyReply>(),
     'alert.raise': effect<Alert>(),
     grant: assign(({ context, event }) => {
       if (event.type !== 'KEY_CREATED') return {};
@@ -57,14 +67,23 @@ export const mcpAccess = setup({
     }),
     change: assign(({ context, event }) => {
       if (event.type !== 'KEY_UPDATED') return {};
-      return { revision: context.revision + 1, changedAt: event.at, terms: event.terms };
+      const { at, set, clear = [] } = event;
+      if (!context.terms) return {};
+      const kept = Object.entries({ ...context.terms, ...set }).filter(
+        ([name]) => !clear.includes(name as never),
+      );
+      return {
+        revision: context.revision + 1,
+        changedAt: at,
+        terms: Object.fromEntries(kept) as unknown as KeyTerms,
+      };
     }),
     rotate: assign(({ context, event }) => {
       if (event.type !== 'KEY_ROTATED') return {};
       const { at, presented, overlapMs } = event;
-      const old = Object.entries(context.presents).flatMap(([name, { until }]) => {
-        const ends = Math.min(until ?? Number.POSITIVE_INFINITY, at + overlapMs);
-        return ends > at ? [[name, { until: ends }] as const] : [];
+      // What was rotated out stays known: whoever still calls with it is told so, and found where it may leak.
+      const old = Object.entries(context.presents).map(([name, { until }]) => {
+        return [name, { until: Math.min(until ?? Number.POSITIVE_INFINITY, at + overlapMs) }] as const;
       });
       return {
         revision: context.revision + 1,
@@ -84,17 +103,23 @@ export const mcpAccess = setup({
         lastSeenAt: call.at,
         calls: context.calls + 1,
         ...(counted && { window: { at: window.at, calls: window.calls + 1 } }),
-        ...(counted && call.cost && { spend: context.spend + call.cost }),
+        ...(counted && call.cost && { spend: add(context.spend, call.cost) }),
       };
     }),
-    countRefusal: assign(({ context, event }) => ({
-      lastSeenAt: calling(event).at,
-      refused: context.refused + 1,
-    })),
+    countRefusal: assign(({ context, event }) => {
+      const { at } = calling(event);
+      return {
+        lastSeenAt: at,
+        refused: context.refused + 1,
+        // Else the minute of a clock that was set back would begin anew at every refusal, and never end.
+        ...(at < context.window.at && { window: windowAt(context, at).window }),
+      };
+    }),
     // What never reached its upstream has cost nothing.
     refund: assign(({ context, event }) => {
-      if (event.type !== 'CALL_ENDED' || event.outcome !== 'unreachable' || !event.cost) return {};
-      return { spend: Math.max(0, context.spend - event.cost) };
+      if (event.type !== 'CALL_ENDED' || !event.cost) return {};
+      const reached = event.outcome !== 'unreachable' && event.outcome !== 'gone';
+      return reached ? {} : { spend: add(context.spend, -event.cost) };
     }),
   },
   guards: {
@@ -107,12 +132,13 @@ export const mcpAccess = setup({
   context: { revision: 0, presents: {}, window: { at: 0, calls: 0 }, spend: 0, calls: 0, refused: 0 },
   initial: 'absent',
   states: {
-    absent: { on: { KEY_CREATED: { target: 'active', actions: ['grant', reply(201)] } } },
+    absent: { on: { KEY_CREATED: { target: 'active', actions: ['grant', reply(200)] } } },
     active: {
       on: {
-        KEY_UPDATED: { actions: ['change', reply(200)] },
-        KEY_ROTATED: { actions: ['rotate', reply(200)] },
-        KEY_REVOKED: { target: 'revoked', actions: ['revoke', reply(200)] },
+        KEY_UPDATED: { actions: ['change', confine(), reply(200)] },
+        KEY_ROTATED: { actions: ['rotate', confine(), reply(200)] },
+        KEY_REVOKED: { target: 'revoked', actions: ['revoke', confine(), reply(200)] },
+        KEY_READ: { actions: [replyToReading()] },
         CALL: [
           { guard: 'admitted', actions: [forward(), 'count'] },
           { guard: 'admittedMisplaced', actions: [forward(), 'count', warn()] },
@@ -125,26 +151,65 @@ export const mcpAccess = setup({
     revoked: {},
   },
   on: {
+    // Two that change one key at once: the second finds that it came too late.
+    KEY_CREATED: { actions: [reply(409)] },
+    KEY_UPDATED: { actions: [reply(409)] },
+    KEY_ROTATED: { actions: [reply(409)] },
+    KEY_REVOKED: { actions: [reply(409)] },
+    KEY_READ: { actions: [replyToReading()] },
     CALL: { actions: [refuse(), 'countRefusal'] },
     CALL_ENDED: { actions: 'refund' },
   },
 });
 
-/** Parameters of a key change's answer; the surface adds what no record may hold. */
 function reply(status: number) {
-  return { type: 'http.reply', params: () => ({ status, body: {} }) } as const;
+  return {
+    type: 'http.reply',
+    params: ({ context }: Args): KeyReply => ({ status, body: { revision: context.revision } }),
+  } as const;
+}
+
+function replyToReading() {
+  return {
+    type: 'http.reply',
+    params: ({ context, event }: Args): KeyReply => {
+      if (event.type !== 'KEY_READ') throw new TypeError(`${event.type} reads no key`);
+      const verdict = judgeReading(context, event.presented, event.at);
+      const overLimit = verdict.rule === 'rate_limited' || verdict.rule === 'over_budget';
+      const status = verdict.rule === 'admitted' ? 200 : overLimit ? 429 : 401;
+      return { status, body: { revision: context.revision, ...verdict } };
+    },
+  } as const;
+}
+
+/** Actions are resolved in order, so this one sees the key as it is after the change. */
+function confine() {
+  return {
+    type: 'gateway.confine',
+    params: ({ context, event }: Args): ConfineParams => {
+      const { terms, revokedAt } = context;
+      const ends = event.type === 'KEY_ROTATED' ? event.at + event.overlapMs : terms?.expiresAt;
+      return {
+        servers: revokedAt === undefined ? (terms?.servers ?? []) : [],
+        ...(ends !== undefined && { until: ends }),
+      };
+    },
+  } as const;
 }
 
 function forward() {
   return {
     type: 'gateway.forward',
     params: ({ context, event }: Args): ForwardParams => {
-      const { routes, cost, method } = calling(event);
+      const { routes, cost, method, presented } = calling(event);
       const { terms, revision } = context;
       const allowed = routes.filter((route) => terms?.servers.includes(route));
+      const until = goodUntil(context, presented);
       return {
         routes: allowed,
         revision,
+        ...attribution(context),
+        ...(until !== undefined && { until }),
         ...(terms?.tools && { tools: terms.tools }),
         ...(cost !== undefined && method === 'tools/call' && { cost }),
       };
@@ -157,7 +222,12 @@ function refuse() {
     type: 'gateway.answer',
     params: (args: Args): AnswerParams => {
       const { rule, retryAfterMs } = verdictOf(args);
-      return { rule, revision: args.context.revision, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+      return {
+        rule,
+        revision: args.context.revision,
+        ...attribution(args.context),
+        ...(retryAfterMs !== undefined && { retryAfterMs }),
+      };
     },
   } as const;
 }

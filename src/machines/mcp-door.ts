@@ -17,6 +17,8 @@ export type DoorEvent =
       /** Address of the caller; never what it presented. */
       readonly source: string;
       readonly path: string;
+      /** What stood where it may leak, whatever the rule was. */
+      readonly misplaced?: 'virtual_key' | 'master_key';
     }
   | CallEnded;
 
@@ -33,12 +35,24 @@ const GRAVE: Partial<Readonly<Record<DoorRule, string>>> = {
     'The master key was presented on an MCP route. It belongs to admin endpoints alone: rotate it.',
   key_only_in_authorization:
     'A virtual key came in the Authorization header instead of the admission header. It was not forwarded; rotate it.',
+  key_in_query:
+    'A request had a key in its URL, which proxies log. It was refused, and the URL is not kept here; rotate the key.',
 };
 
-const grave = ({ context, event }: Args): boolean =>
-  event.type === 'TURNED_AWAY' &&
-  GRAVE[event.rule] !== undefined &&
-  event.at - (context.told[event.rule] ?? Number.NEGATIVE_INFINITY) >= ALERT_EVERY_MS;
+/** What a person should hear of: the rule itself, or what was found beside it. */
+const reasonOf = (event: DoorEvent): DoorRule | undefined => {
+  if (event.type !== 'TURNED_AWAY') return undefined;
+  if (GRAVE[event.rule] !== undefined) return event.rule;
+  if (event.misplaced === undefined) return undefined;
+  return event.misplaced === 'master_key' ? 'master_key_presented' : 'key_only_in_authorization';
+};
+
+const grave = ({ context, event }: Args): boolean => {
+  const reason = reasonOf(event);
+  if (reason === undefined || event.type !== 'TURNED_AWAY') return false;
+  const passed = event.at - (context.told[reason] ?? Number.NEGATIVE_INFINITY);
+  return passed >= ALERT_EVERY_MS || passed < 0; // below zero the clock was set back
+};
 
 /**
  * Callers of the gateway without a key that is known (G3, G9, G25): why and from where, never with what.
@@ -53,8 +67,9 @@ export const mcpDoor = setup({
       return { counts: { ...context.counts, [event.rule]: (context.counts[event.rule] ?? 0) + 1 } };
     }),
     told: assign(({ context, event }) => {
-      if (event.type !== 'TURNED_AWAY') return {};
-      return { told: { ...context.told, [event.rule]: event.at } };
+      const reason = reasonOf(event);
+      if (reason === undefined || event.type !== 'TURNED_AWAY') return {};
+      return { told: { ...context.told, [reason]: event.at } };
     }),
   },
   guards: { grave },
@@ -73,11 +88,12 @@ export const mcpDoor = setup({
               {
                 type: 'alert.raise',
                 params: ({ event }: Args): Alert => {
-                  const { rule, source, path } = event as Extract<DoorEvent, { type: 'TURNED_AWAY' }>;
+                  const { source, path } = event as Extract<DoorEvent, { type: 'TURNED_AWAY' }>;
+                  const reason = reasonOf(event) ?? 'no_key';
                   return {
-                    name: `gateway.${rule}`,
+                    name: `gateway.${reason}`,
                     severity: 'critical',
-                    text: GRAVE[rule] ?? '',
+                    text: GRAVE[reason] ?? '',
                     labels: { source, path },
                   };
                 },

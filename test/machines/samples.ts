@@ -68,8 +68,14 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
   'mcp-access': {
     events: [
       { type: 'KEY_CREATED', at: 1_000, presented: 'k_1', terms: keyTerms },
-      { type: 'KEY_UPDATED', at: 2_000, terms: { ...keyTerms, servers: [] } },
-      { type: 'KEY_UPDATED', at: 2_000, terms: { ...keyTerms, tools: ['memory-find'] } },
+      { type: 'KEY_UPDATED', at: 2_000, set: { servers: [] } },
+      {
+        type: 'KEY_UPDATED',
+        at: 2_000,
+        set: { tools: ['memory-find'], expiresAt: 90_000 },
+        clear: ['rpmLimit'],
+      },
+      { type: 'KEY_READ', at: 2_500, presented: 'k_1' },
       { type: 'KEY_ROTATED', at: 3_000, presented: 'k_2', overlapMs: 1_000 },
       { type: 'KEY_REVOKED', at: 4_000 },
       { ...call, cost: 6 },
@@ -87,6 +93,14 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'TURNED_AWAY', at: 1_000, rule: 'no_key', source: '127.0.0.1', path: '/memory/mcp' },
       { type: 'TURNED_AWAY', at: 1_000, rule: 'master_key_presented', source: '::1', path: '/memory/mcp' },
       { type: 'TURNED_AWAY', at: 90_000, rule: 'master_key_presented', source: '::1', path: '/memory/mcp' },
+      {
+        type: 'TURNED_AWAY',
+        at: 9_000,
+        rule: 'malformed_key',
+        source: '::1',
+        path: '/m/mcp',
+        misplaced: 'master_key',
+      },
     ],
   },
   'dhcp-service': {

@@ -19,11 +19,14 @@ export interface KeyTerms {
   readonly restriction?: string;
 }
 
+/** What a key can be without. */
+export type ClearableTerm = Exclude<keyof KeyTerms, 'alias' | 'servers'>;
+
 export interface AccessContext {
   /** Raised by every change of the key: a decision names the revision it was made under. */
   readonly revision: number;
   readonly terms?: KeyTerms;
-  /** Fingerprints of the values it may be presented by; one that was rotated out ends at `until`. */
+  /** Ids of the values it was ever presented by; one that was rotated out ends at `until`. */
   readonly presents: Readonly<Record<string, { readonly until?: number }>>;
   readonly createdAt?: number;
   readonly changedAt?: number;
@@ -73,7 +76,8 @@ export type AccessRule =
   | 'not_entitled'
   | 'tool_not_allowed'
   | 'rate_limited'
-  | 'over_budget';
+  | 'over_budget'
+  | 'restricted';
 
 export interface Verdict {
   readonly rule: AccessRule;
@@ -81,10 +85,19 @@ export interface Verdict {
   readonly retryAfterMs?: number;
 }
 
+/** Whose call a decision is about: to whom it and what it costs are attributed. */
+export interface Attribution {
+  readonly alias?: string;
+  /** `user_id`. */
+  readonly owner?: string;
+}
+
 /** Effect `gateway.forward`: the call goes to these of its routes. */
-export interface ForwardParams {
+export interface ForwardParams extends Attribution {
   readonly routes: readonly string[];
   readonly revision: number;
+  /** When the key, or the value it was presented by, stops being good: a stream goes on no longer. */
+  readonly until?: number;
   /** Only these tools may appear in a list. */
   readonly tools?: readonly string[];
   /** Charged for it. */
@@ -92,11 +105,25 @@ export interface ForwardParams {
 }
 
 /** Effect `gateway.answer`: the gateway answers itself, by this rule of this revision of the key. */
-export interface AnswerParams {
+export interface AnswerParams extends Attribution {
   readonly rule: AccessRule | DoorRule;
   /** Of the key; absent for a caller without one. */
   readonly revision?: number;
   readonly retryAfterMs?: number;
+}
+
+/** Effect `gateway.confine`: what of the calls that are open now may go on after a change of the key. */
+export interface ConfineParams {
+  /** Routes that the key may still reach; calls to others end. */
+  readonly servers: readonly string[];
+  /** When all of them end at the latest. */
+  readonly until?: number;
+}
+
+/** Effect `http.reply` for a change or a reading of a key; the surface adds what no record may hold. */
+export interface KeyReply {
+  readonly status: number;
+  readonly body: { readonly revision: number; readonly rule?: AccessRule; readonly retryAfterMs?: number };
 }
 
 /** Why a caller is turned away who presents no key that is known. */
@@ -105,7 +132,10 @@ export type DoorRule =
   | 'malformed_key'
   | 'unknown_key'
   | 'key_only_in_authorization'
-  | 'master_key_presented';
+  | 'master_key_presented'
+  | 'master_key_wanted'
+  | 'virtual_key_wanted'
+  | 'key_in_query';
 
 /** How a forwarded call ended; HTTP, JSON-RPC and tool errors are told apart. */
 export type CallEnded = {
@@ -116,6 +146,7 @@ export type CallEnded = {
     | 'rpc_error'
     | 'http_error'
     | 'unreachable'
+    | 'timed_out'
     | 'cut'
     | 'cancelled'
     | 'answered'
@@ -137,7 +168,14 @@ export type AccessEvent =
       readonly terms: KeyTerms;
       readonly presented: string;
     }
-  | { readonly type: 'KEY_UPDATED'; readonly at: number; readonly terms: KeyTerms }
+  | {
+      readonly type: 'KEY_UPDATED';
+      readonly at: number;
+      /** Terms that are other ones from now on. */
+      readonly set: Partial<KeyTerms>;
+      /** Terms that no longer hold. */
+      readonly clear?: readonly ClearableTerm[];
+    }
   | {
       readonly type: 'KEY_ROTATED';
       readonly at: number;
@@ -146,5 +184,11 @@ export type AccessEvent =
       readonly overlapMs: number;
     }
   | { readonly type: 'KEY_REVOKED'; readonly at: number }
+  | {
+      /** Somebody asks about the key with the key itself. */
+      readonly type: 'KEY_READ';
+      readonly at: number;
+      readonly presented: string;
+    }
   | AccessCall
   | CallEnded;

@@ -1,13 +1,55 @@
 import { type AccessCall, type AccessContext, type Verdict, WINDOW_MS } from './shapes.ts';
 
-/** The minute that a call falls in, with what was called in it so far. */
+/**
+ * The minute that a call falls in, with what was called in it so far. A clock that was set back begins the minute
+ * anew and forgets no call: nobody waits longer than a minute, and nobody gets more than the limit by it.
+ */
 export function windowAt(
-  context: AccessContext,
+  { window }: Pick<AccessContext, 'window'>,
   at: number,
 ): { window: AccessContext['window']; endsIn: number } {
-  const { window } = context;
-  const current = at - window.at < WINDOW_MS ? window : { at, calls: 0 };
+  const setBack = at < window.at;
+  const current = setBack || at - window.at >= WINDOW_MS ? { at, calls: setBack ? window.calls : 0 } : window;
   return { window: current, endsIn: current.at + WINDOW_MS - at };
+}
+
+/** Money is counted in billionths. */
+const SMALLEST_COST = 1e-9;
+
+/** Sums of money without the dust of binary fractions: ten calls of 0.1 cost 1. */
+export function add(spend: number, cost: number): number {
+  return Math.max(0, Math.round((spend + cost) / SMALLEST_COST) / 1e9);
+}
+
+/** When a value of a key stops being good; never when undefined. */
+export function goodUntil({ terms, presents }: AccessContext, presented: string): number | undefined {
+  const until = Math.min(
+    terms?.expiresAt ?? Number.POSITIVE_INFINITY,
+    presents[presented]?.until ?? Number.POSITIVE_INFINITY,
+  );
+  return Number.isFinite(until) ? until : undefined;
+}
+
+/** @returns why a value of a key is good for nothing */
+function badKey(context: AccessContext, presented: string, at: number): Verdict | undefined {
+  const { terms, presents, revokedAt } = context;
+  if (!terms) return { rule: 'unknown_key' };
+  if (revokedAt !== undefined) return { rule: 'revoked' };
+  const present = presents[presented];
+  if (!present || (present.until !== undefined && at >= present.until)) return { rule: 'rotated_out' };
+  if (terms.expiresAt !== undefined && at >= terms.expiresAt) return { rule: 'expired' };
+  return undefined;
+}
+
+/** @returns why another call of a tool is one too many */
+function overLimit(context: AccessContext, at: number, cost: number): Verdict | undefined {
+  const { terms, spend } = context;
+  const { window, endsIn } = windowAt(context, at);
+  if (terms?.rpmLimit !== undefined && window.calls >= terms.rpmLimit) {
+    return { rule: 'rate_limited', retryAfterMs: endsIn };
+  }
+  const over = terms?.maxBudget !== undefined && cost > 0 && add(spend, cost) > terms.maxBudget;
+  return over ? { rule: 'over_budget' } : undefined;
 }
 
 /**
@@ -16,12 +58,9 @@ export function windowAt(
  * which only calls of tools use up.
  */
 export function judge(context: AccessContext, call: AccessCall): Verdict {
-  const { terms, presents, spend } = context;
-  if (!terms) return { rule: 'unknown_key' };
-  if (context.revokedAt !== undefined) return { rule: 'revoked' };
-  const present = presents[call.presented];
-  if (!present || (present.until !== undefined && call.at >= present.until)) return { rule: 'rotated_out' };
-  if (terms.expiresAt !== undefined && call.at >= terms.expiresAt) return { rule: 'expired' };
+  const { terms } = context;
+  const bad = badKey(context, call.presented, call.at);
+  if (bad || !terms) return bad ?? { rule: 'unknown_key' };
   if (call.authorization === 'master_key') return { rule: 'master_key_misplaced' };
   if (call.relay && call.authorization === 'virtual_key') return { rule: 'key_misplaced' };
   if (call.relay && call.authorization === undefined) return { rule: 'identity_required' };
@@ -30,12 +69,14 @@ export function judge(context: AccessContext, call: AccessCall): Verdict {
   if (call.toolUnlisted || (terms.tools && !terms.tools.includes(call.tool ?? ''))) {
     return { rule: 'tool_not_allowed' };
   }
-  const { window, endsIn } = windowAt(context, call.at);
-  if (terms.rpmLimit !== undefined && window.calls >= terms.rpmLimit) {
-    return { rule: 'rate_limited', retryAfterMs: endsIn };
-  }
-  const cost = call.cost ?? 0;
-  if (terms.maxBudget !== undefined && cost > 0 && spend + cost > terms.maxBudget)
-    return { rule: 'over_budget' };
-  return { rule: 'admitted' };
+  return overLimit(context, call.at, call.cost ?? 0) ?? { rule: 'admitted' };
+}
+
+/** Whether a key may read about itself: a good one that is not restricted, and within its limits. */
+export function judgeReading(context: AccessContext, presented: string, at: number): Verdict {
+  const bad = badKey(context, presented, at);
+  if (bad) return bad;
+  if (context.terms?.restriction !== undefined) return { rule: 'restricted' };
+  const nothingSpent = context.spend === 0; // a budget of 0 is for tools that cost nothing
+  return overLimit(context, at, nothingSpent ? 0 : SMALLEST_COST) ?? { rule: 'admitted' };
 }

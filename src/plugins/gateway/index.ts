@@ -15,14 +15,16 @@ import { mcpDoor } from '../../machines/mcp-door.ts';
 import { registerCallEffects } from './calls/effects.ts';
 import { mcpEndpoint } from './calls/endpoint.ts';
 import type { LiveCalls } from './calls/live-call.ts';
-import type { GatewayParts } from './calls/parts.ts';
 import { callRoutes, DOOR_ACTOR } from './calls/topics.ts';
 import { clientConfigCommand } from './clients/command.ts';
 import { describeGatewayRecord } from './describe.ts';
 import { Documents } from './discovery/documents.ts';
 import { discoveryRoutes } from './discovery/endpoint.ts';
+import { type AdminParts, adminEndpoints } from './http/admin.ts';
+import { KeyAdmin } from './keys/admin.ts';
 import { MasterKey } from './keys/master-key.ts';
 import { KEY_ACTOR, KeyRegistry } from './keys/registry.ts';
+import { keyRoute } from './keys/topics.ts';
 import { edgeRoutes, gatewayErrorBody } from './routes/edges.ts';
 import { RouteTable } from './routes/table.ts';
 import { SealedSessions } from './session/sealed-sessions.ts';
@@ -85,8 +87,8 @@ export const gateway = definePlugin({
     const { port, host, allowedHosts, bodyLimit, routes } = settings;
     const publicBase = settings.publicUrl?.replace(/\/+$/, '');
     const calls: LiveCalls = new Map();
-    let started: GatewayParts | undefined;
-    const parts = (): GatewayParts => {
+    let started: AdminParts | undefined;
+    const parts = (): AdminParts => {
       if (!started) throw new Error('the gateway plugin has not started');
       return started;
     };
@@ -103,7 +105,7 @@ export const gateway = definePlugin({
     context.actor(
       defineActor({ type: DOOR_ACTOR, machine: mcpDoor, version: 1, describe: describeGatewayRecord }),
     );
-    for (const route of callRoutes) context.route(route);
+    for (const route of [...callRoutes, keyRoute]) context.route(route);
     registerCallEffects(context, calls);
     context.command(clientConfigCommand(settings));
 
@@ -120,6 +122,7 @@ export const gateway = definePlugin({
         errorBody: gatewayErrorBody,
       },
       (http) => {
+        adminEndpoints(http, parts);
         mcpEndpoint(http, parts);
         edgeRoutes(http, () => ({
           serves: (server) => parts().table().routes.has(server),
@@ -137,16 +140,19 @@ export const gateway = definePlugin({
       const master = MasterKey.open(dataDir, settings.masterKeyFile);
       const agent = upstreamAgent();
       const keyFiles = settings.sessionKeyFiles ?? [resolve(dataDir, 'secrets', 'gateway-session-key')];
+      const keys = new KeyRegistry(services.actors);
+      const masterId = () => master.id();
       started = {
         services,
         calls,
-        keys: new KeyRegistry(services.actors),
+        keys,
+        admin: new KeyAdmin({ services, keys, servers: () => table.routes, masterId }),
         sessions: SealedSessions.fromFiles(keyFiles as [string, ...string[]]),
         agent,
         documents: new Documents(agent, () => performance.now()),
         telemetry: await openTelemetry(settings.telemetry),
         table: () => table,
-        masterId: () => master.id(),
+        masterId,
         publicBase,
         publicUrl: (requestHost) => publicBase ?? `http://${requestHost ?? 'localhost'}`,
       };

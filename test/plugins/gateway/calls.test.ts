@@ -52,7 +52,7 @@ test('[G5,G6] a key without the route connects, sees no tools, and is refused by
   const records = (await rig.records()).filter(({ event }) => event.type === 'CALL');
   t.deepEqual(
     records.map(({ effects }) => effects[0]?.params),
-    [1, 2, 3].map(() => ({ rule: 'not_entitled', revision: 1 })),
+    [1, 2, 3].map(() => ({ rule: 'not_entitled', revision: 1, alias: 'test' })),
   );
 });
 

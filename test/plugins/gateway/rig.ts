@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -14,6 +14,13 @@ import { keyId } from '../../../src/plugins/gateway/keys/key-id.ts';
 import { KEY_ACTOR } from '../../../src/plugins/gateway/keys/registry.ts';
 import { tempDir } from '../../support/temp.ts';
 
+/** An answer of a REST path. */
+export interface RestAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: any;
+}
+
 type Options = NonNullable<Parameters<typeof gateway>[0]>;
 
 export const MEDIA = 'application/json, text/event-stream';
@@ -22,10 +29,13 @@ export const MEDIA = 'application/json, text/event-stream';
 export class Rig {
   readonly runtime: Runtime;
   readonly dataDir: string;
+  /** Every line that the process would have logged, at the most talkative level. */
+  readonly lines: readonly string[];
 
-  private constructor(runtime: Runtime, dataDir: string) {
+  private constructor(runtime: Runtime, dataDir: string, lines: readonly string[]) {
     this.runtime = runtime;
     this.dataDir = dataDir;
+    this.lines = lines;
   }
 
   static async start(
@@ -34,14 +44,15 @@ export class Rig {
     dataDir: string = tempDir(t),
   ): Promise<Rig> {
     const { definition, options: given } = gateway({ port: 0, ...options });
+    const lines: string[] = [];
     const runtime = createRuntime({
       plugins: [{ definition, options: definition.options.parse(given) }],
       dataDir,
-      logger: createLogger({ level: 'silent' }),
+      logger: createLogger({ level: 'trace', destination: { write: (line) => void lines.push(line) } }),
     });
     await runtime.start();
     t.teardown(() => runtime.stop('test'));
-    return new Rig(runtime, dataDir);
+    return new Rig(runtime, dataDir, lines);
   }
 
   get url(): string {
@@ -76,6 +87,44 @@ export class Rig {
       headers: { 'content-type': 'application/json', accept: MEDIA, ...headers },
       body: typeof body === 'string' ? body : JSON.stringify(body),
     });
+  }
+
+  /** One request to a REST path. */
+  async rest(
+    method: 'GET' | 'POST',
+    path: string,
+    headers: Readonly<Record<string, string>>,
+    body?: string,
+  ): Promise<RestAnswer> {
+    const answer = await fetch(`${this.url}${path}`, {
+      method,
+      headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
+      ...(body !== undefined && { body }),
+    });
+    return { status: answer.status, headers: answer.headers, body: await answer.json() };
+  }
+
+  /** The same with the master key. */
+  admin(method: 'GET' | 'POST', path: string, body?: object): Promise<RestAnswer> {
+    const headers = { authorization: `Bearer ${this.masterKey}` };
+    return this.rest(method, path, headers, body && JSON.stringify(body));
+  }
+
+  /** Names of the alerts that were raised. */
+  async alerts(): Promise<string[]> {
+    const effects = (await this.records()).flatMap((record) => record.effects);
+    return effects.filter(({ type }) => type === 'alert.raise').map(({ params }) => (params as any).name);
+  }
+
+  /** @returns where any of these values can be found: files of the data folder but for the secrets, and log lines */
+  async traces(...values: string[]): Promise<string[]> {
+    await this.records();
+    const files = readdirSync(this.dataDir, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && !entry.parentPath.endsWith('secrets'))
+      .map((entry) => join(entry.parentPath, entry.name));
+    const found = files.filter((file) => values.some((value) => readFileSync(file).includes(value)));
+    const said = this.lines.filter((line) => values.some((value) => line.includes(value)));
+    return [...found, ...said];
   }
 
   /** The official client, connected to a route. */

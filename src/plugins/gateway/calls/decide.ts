@@ -30,7 +30,7 @@ export interface Meant {
 export function admit(parts: GatewayParts, exchange: Exchange, entrance: Entrance): Known | undefined {
   const caller = identify(exchange.headers, parts.keys, parts.masterId());
   if (!('rule' in caller)) return caller;
-  void turnAway(parts, exchange, caller.rule, entrance);
+  void turnAway(parts, exchange, caller, entrance);
   return undefined;
 }
 
@@ -38,7 +38,7 @@ export function admit(parts: GatewayParts, exchange: Exchange, entrance: Entranc
 function turnAway(
   parts: GatewayParts,
   exchange: Exchange,
-  rule: Extract<Caller, { rule: string }>['rule'],
+  { rule, misplaced }: Extract<Caller, { rule: string }>,
   entrance: Entrance,
 ): Promise<void> {
   const call: LiveCall = {
@@ -50,7 +50,7 @@ function turnAway(
   };
   traceCall(parts, exchange, entrance.path);
   return decide(parts, exchange, call, () => {
-    const facts = { at: parts.services.clock.now(), rule, ...entrance };
+    const facts = { at: parts.services.clock.now(), rule, ...entrance, ...(misplaced && { misplaced }) };
     parts.services.bus.publish(turnedAway, facts, { correlation: exchange.correlation });
   });
 }

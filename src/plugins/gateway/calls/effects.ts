@@ -1,12 +1,14 @@
+import { parseActorRef } from '../../../core/ids.ts';
 import type { PluginContext } from '../../../core/plugin/index.ts';
-import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/mcp-access.ts';
+import type { AnswerParams, CallEnded, ConfineParams, ForwardParams } from '../../../machines/mcp-access.ts';
 import type { LiveCalls } from './live-call.ts';
+import { OpenCalls } from './open-calls.ts';
 
 const GONE: CallEnded = { type: 'CALL_ENDED', outcome: 'gone', ms: 0 };
 const DECIDED = { status: 200 };
 
 /**
- * The two effects of a decision. A crash loses the request with its connection, so neither is tried again: the key's
+ * The effects of a decision, and of a change of the key that a call was decided by. A crash loses the request with its connection, so none is tried again: the key's
  * actor hears that its call was lost.
  */
 export function registerCallEffects(context: PluginContext, calls: LiveCalls): void {
@@ -16,14 +18,30 @@ export function registerCallEffects(context: PluginContext, calls: LiveCalls): v
     if (call) context.services.exchanges.settle(correlation, DECIDED);
     return call;
   };
+  let openCalls: OpenCalls | undefined;
+  const open = () => {
+    openCalls ??= new OpenCalls(context.services.clock);
+    return openCalls;
+  };
   context.effect<ForwardParams>(
     'gateway.forward',
-    async (params, { correlation, signal }) => (await take(correlation)?.forward(params, signal)) ?? GONE,
+    async (params, { correlation, signal, actor }) => {
+      const call = take(correlation);
+      // It was given up while it waited for its decision, and its upstream has not heard of it.
+      if (!call) return { ...GONE, ...(params.cost !== undefined && { cost: params.cost }) };
+      const { key } = parseActorRef(actor);
+      return open().run(key, params, signal, (admitted) => call.forward(params, admitted));
+    },
     { onRecovery: 'fail', adapter: 'MCP upstreams', deadlineMs: Number.POSITIVE_INFINITY },
   );
   context.effect<AnswerParams>(
     'gateway.answer',
     (params, { correlation }) => take(correlation)?.answer(params) ?? GONE,
     { onRecovery: 'fail' },
+  );
+  context.effect<ConfineParams>(
+    'gateway.confine',
+    (params, { actor }) => open().confine(parseActorRef(actor).key, params),
+    { onRecovery: 'retry' },
   );
 }

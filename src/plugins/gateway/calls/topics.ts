@@ -35,6 +35,8 @@ interface TurnedAway {
   readonly rule: DoorRule;
   readonly source: string;
   readonly path: string;
+  /** What stood where it may leak. */
+  readonly misplaced?: 'virtual_key' | 'master_key';
 }
 
 export const turnedAway: Topic<TurnedAway> = defineTopic(
@@ -47,10 +49,14 @@ export const turnedAway: Topic<TurnedAway> = defineTopic(
       'unknown_key',
       'key_only_in_authorization',
       'master_key_presented',
+      'master_key_wanted',
+      'virtual_key_wanted',
+      'key_in_query',
     ]),
     source: z.string(),
     path: z.string(),
-  }),
+    misplaced: z.enum(['virtual_key', 'master_key']).optional(),
+  }) as unknown as z.ZodType<TurnedAway>,
   'Somebody without a known key called the gateway.',
 );
 

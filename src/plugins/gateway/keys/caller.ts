@@ -14,7 +14,11 @@ export type Caller =
       readonly presented: string;
       readonly authorization: AccessCall['authorization'];
     }
-  | { readonly rule: DoorRule };
+  | {
+      readonly rule: DoorRule;
+      /** A key in `Authorization` all the same. */
+      readonly misplaced?: 'virtual_key' | 'master_key';
+    };
 
 /** A caller with a known key. */
 export type Known = Extract<Caller, { id: string }>;
@@ -35,22 +39,46 @@ export function identify(headers: IncomingHttpHeaders, keys: KeyRegistry, master
     return { rule: authorization === 'virtual_key' ? 'key_only_in_authorization' : 'no_key' };
   }
   const value = typeof header === 'string' ? BEARER.exec(header)?.[1] : undefined;
-  if (value === undefined) return { rule: 'malformed_key' };
+  if (value === undefined) {
+    const isMaster = typeof header === 'string' && foundIn(header, keys, masterId) === 'master_key';
+    return turnedAway('malformed_key', isMaster ? 'master_key' : authorization);
+  }
   const presented = keyId(value);
   if (presented === masterId) return { rule: 'master_key_presented' };
   const id = keys.find(presented);
-  return id === undefined ? { rule: 'unknown_key' } : { id, presented, authorization };
+  return id === undefined ? turnedAway('unknown_key', authorization) : { id, presented, authorization };
 }
 
-/** Any scheme, or none: a key leaks the same in each. */
+function turnedAway(rule: DoorRule, found: AccessCall['authorization']): Caller {
+  return found === undefined || found === 'bearer' ? { rule } : { rule, misplaced: found };
+}
+
 function authorizationOf(
   header: string | undefined,
   keys: KeyRegistry,
   masterId: string,
 ): AccessCall['authorization'] {
   if (header === undefined || header.trim() === '') return undefined;
-  const value = header.trim().split(/\s+/).at(-1) ?? '';
-  const presented = keyId(value);
-  if (presented === masterId) return 'master_key';
-  return keys.find(presented) === undefined ? 'bearer' : 'virtual_key';
+  return foundIn(header, keys, masterId) ?? 'bearer';
+}
+
+/** A key in any part of a header, whatever its scheme: it leaks the same in each. */
+function foundIn(
+  header: string,
+  keys: KeyRegistry,
+  masterId: string,
+): 'virtual_key' | 'master_key' | undefined {
+  const ids = partsOf(header).map(keyId);
+  if (ids.includes(masterId)) return 'master_key';
+  return ids.some((id) => keys.find(id) !== undefined) ? 'virtual_key' : undefined;
+}
+
+/** More parts than any header has that means well. */
+const MOST_PARTS = 16;
+
+function partsOf(header: string): string[] {
+  const words = header.split(/[\s,;"]+/, MOST_PARTS).filter((word) => word !== '' && !/^bearer$/i.test(word));
+  const basic = /^basic\s+(\S+)/i.exec(header.trim())?.[1];
+  if (basic === undefined) return words;
+  return [...words, ...Buffer.from(basic, 'base64').toString('latin1').split(':', MOST_PARTS)];
 }

@@ -36,6 +36,12 @@ export function unauthorized(rule: AnswerParams['rule']): Answer | undefined {
   return text === undefined ? undefined : { status: 401, body: detail(text) };
 }
 
+/** To a call that was open when its key was revoked, changed or expired. */
+export const keyEnded: Answer = {
+  status: 401,
+  body: detail('Invalid API Key: it was revoked, changed or has expired while this call ran.'),
+};
+
 /** The challenge of an identity route (G8). @param metadata URL of the protected-resource document */
 export function challenge(metadata: string): Answer {
   return {

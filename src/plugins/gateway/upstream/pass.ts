@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { CallEnded } from '../../../machines/mcp-access.ts';
+import { KEY_ENDED } from '../calls/open-calls.ts';
 import type { RouteCallParts } from '../calls/route-call.ts';
-import { rpcError } from '../mcp/answers.ts';
+import { keyEnded, rpcError } from '../mcp/answers.ts';
 import { showTools } from '../mcp/tool-names.ts';
 import type { UpstreamAnswer } from './client.ts';
 import { downHeaders } from './headers.ts';
@@ -35,20 +36,20 @@ export async function passAnswer(
   try {
     answer = await asked();
   } catch (error) {
-    if (stop.aborted) return stopped(parts);
+    if (stop.aborted) return stopped(parts, stop);
     const late = (error as { code?: string }).code === 'UND_ERR_HEADERS_TIMEOUT';
     return refuse(
       parts,
       late ? 504 : 502,
       late ? 'does not answer in time' : 'cannot be reached',
-      'unreachable',
+      late ? 'timed_out' : 'unreachable',
     );
   }
   try {
     return await pass(parts, answer, tools);
   } catch {
     answer.body.destroy();
-    if (stop.aborted) return stopped(parts);
+    if (stop.aborted) return stopped(parts, stop);
     if (!exchange.begun) return refuse(parts, 502, 'broke its answer off', 'cut');
     exchange.cut();
     return { outcome: 'cut' };
@@ -176,9 +177,10 @@ function refuse(parts: RouteCallParts, status: number, what: string, outcome: Ca
   return { outcome };
 }
 
-function stopped({ exchange }: RouteCallParts): Told {
+function stopped({ exchange }: RouteCallParts, { reason }: AbortSignal): Told {
   if (exchange.gone.aborted) return { outcome: 'cancelled' };
   if (exchange.begun) exchange.end();
+  else if (reason === KEY_ENDED) exchange.send(keyEnded);
   else exchange.send({ status: 503, body: { detail: 'The gateway is stopping.' } });
   return { outcome: 'cut' };
 }

@@ -1,0 +1,65 @@
+import type { Clock } from '../../../core/clock.ts';
+import type { CallEnded, ConfineParams } from '../../../machines/mcp-access.ts';
+
+/** The reason with which a call is aborted whose key no longer admits it. */
+export const KEY_ENDED: unique symbol = Symbol('the key no longer admits this call');
+
+interface OpenCall {
+  readonly routes: readonly string[];
+  readonly abort: AbortController;
+  /** Epoch milliseconds. */
+  until: number;
+  disarm?: () => void;
+}
+
+/**
+ * The calls that go on, by key: a revoked key, a smaller scope or an expiry ends a stream that would otherwise go on for
+ * hours.
+ */
+export class OpenCalls {
+  readonly #clock: Clock;
+  readonly #byKey = new Map<string, Set<OpenCall>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Carries a call out for as long as its key admits it.
+   *
+   * @param until when the key stops being good, epoch milliseconds
+   */
+  async run(
+    key: string,
+    { routes, until }: { readonly routes: readonly string[]; readonly until?: number },
+    signal: AbortSignal,
+    carryOut: (signal: AbortSignal) => Promise<CallEnded>,
+  ): Promise<CallEnded> {
+    const call: OpenCall = { routes, abort: new AbortController(), until: Number.POSITIVE_INFINITY };
+    const calls = this.#byKey.get(key) ?? new Set();
+    this.#byKey.set(key, calls.add(call));
+    this.#endAt(call, until);
+    try {
+      return await carryOut(AbortSignal.any([signal, call.abort.signal]));
+    } finally {
+      call.disarm?.();
+      calls.delete(call);
+      if (calls.size === 0 && this.#byKey.get(key) === calls) this.#byKey.delete(key);
+    }
+  }
+
+  /** Ends what a changed key admits no longer. */
+  confine(key: string, { servers, until }: ConfineParams): void {
+    for (const call of this.#byKey.get(key) ?? []) {
+      if (call.routes.every((route) => servers.includes(route))) this.#endAt(call, until);
+      else call.abort.abort(KEY_ENDED);
+    }
+  }
+
+  #endAt(call: OpenCall, until = Number.POSITIVE_INFINITY): void {
+    if (until >= call.until) return;
+    call.until = until;
+    call.disarm?.();
+    call.disarm = this.#clock.after(until - this.#clock.now(), () => call.abort.abort(KEY_ENDED));
+  }
+}

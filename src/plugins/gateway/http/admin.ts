@@ -1,0 +1,142 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { isCoded } from '../../../core/errors/index.ts';
+import type { HttpSurface } from '../../../core/http/index.ts';
+import { add } from '../../../machines/mcp-access/verdict.ts';
+import type { GatewayParts } from '../calls/parts.ts';
+import type { KeyAdmin } from '../keys/admin.ts';
+import { listRequest, readRequest } from '../keys/request.ts';
+import { budgetOf, keyFields, keyInfo } from '../keys/view.ts';
+import { recordRefusal, restCaller } from './admission.ts';
+import { refusal, restErrorOf, sendError } from './rest-errors.ts';
+import { serverEntries } from './servers.ts';
+
+/** What the REST paths stand on; there once the plugin has started. */
+export interface AdminParts extends GatewayParts {
+  readonly admin: KeyAdmin;
+}
+
+type Handler = (request: FastifyRequest, parts: AdminParts) => unknown;
+
+/**
+ * The REST paths of the gateway (G14, G15): keys, budgets, and the list of servers, for the holder of the master key; a key
+ * may read about itself.
+ */
+export function adminEndpoints(http: HttpSurface, parts: () => AdminParts): void {
+  http.register((scope, _options, registered) => {
+    scope.setErrorHandler((error: FastifyError, _request, reply) => {
+      if (isCoded(error)) return sendError(reply, restErrorOf(error));
+      const { statusCode: status = 500 } = error;
+      if (status >= 500) throw error; // the surface logs it, and tells nothing of it
+      return sendError(reply, { status, message: UNREADABLE[status] ?? 'The request is not valid.' });
+    });
+    const route = (method: 'GET' | 'POST', url: string, handle: Handler) =>
+      scope.route({ method, url, handler: (request, reply) => asMaster(request, reply, parts(), handle) });
+
+    route('POST', '/key/generate', async ({ body, id }, { admin }) => {
+      const { value, view } = await admin.generate(body, id);
+      return { key: value, ...keyFields(view) };
+    });
+    route('POST', '/key/update', async ({ body, id }, { admin }) => keyFields(await admin.update(body, id)));
+    route('POST', '/key/delete', async ({ body, id }, { admin }) => {
+      return { deleted_keys: await admin.revoke(body, id) };
+    });
+    route('POST', '/key/rotate', async ({ body, id }, { admin }) => {
+      const { value, view } = await admin.rotate(body, id);
+      return { key: value, ...keyFields(view) };
+    });
+    route('GET', '/key/list', ({ query }, parts) => {
+      const { rows, ...page } = pageOf(query, parts);
+      return { keys: rows.map((key) => keyInfo(key, parts.services.clock.now())), ...page };
+    });
+    route('GET', '/budget/list', ({ query }, parts) => {
+      const { rows, ...page } = pageOf(query, parts);
+      return {
+        budgets: rows.map((key) => budgetOf(key, parts.services.clock.now())),
+        ...page,
+        spend_by_user_id: spendBy(parts, 'owner'),
+        spend_by_key_alias: spendBy(parts, 'alias'),
+      };
+    });
+    route('GET', '/v1/mcp/server', ({ headers }, parts) =>
+      serverEntries(parts.table(), parts.publicUrl(headers.host)),
+    );
+    scope.route({
+      method: 'GET',
+      url: '/key/info',
+      handler: (request, reply) => ownInfo(request, reply, parts()),
+    });
+    registered();
+  });
+}
+
+const UNREADABLE: Readonly<Record<number, string>> = {
+  413: 'The body is too large.',
+  415: 'The body is JSON: send it with content-type: application/json.',
+};
+
+async function asMaster(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  parts: AdminParts,
+  handle: Handler,
+): Promise<unknown> {
+  const caller = restCaller(request, parts);
+  if ('rule' in caller) return turnAway(request, reply, parts, caller);
+  if (caller.kind !== 'master') return turnAway(request, reply, parts, { rule: 'master_key_wanted' });
+  return handle(request, parts);
+}
+
+/** What a key is told that asks about itself. */
+async function ownInfo(request: FastifyRequest, reply: FastifyReply, parts: AdminParts): Promise<unknown> {
+  const caller = restCaller(request, parts);
+  if ('rule' in caller) return turnAway(request, reply, parts, caller);
+  if (caller.kind === 'master') return turnAway(request, reply, parts, { rule: 'virtual_key_wanted' });
+  const { status, body } = await parts.admin.read(caller.id, caller.presented, request.id);
+  const view = parts.keys.get(caller.id);
+  if (status === 200 && view) return { key: caller.id, info: keyInfo(view, parts.services.clock.now()) };
+  const { rule = 'unknown_key', retryAfterMs } = body;
+  if (status !== 429) return sendError(reply, refusal(rule));
+  const { spend = 0, terms } = view?.context ?? {};
+  const message =
+    rule === 'rate_limited'
+      ? `Rate limit of this key exceeded: ${terms?.rpmLimit} calls a minute.`
+      : `Budget of this key exceeded: ${spend} of ${terms?.maxBudget} spent. Ask its owner to raise max_budget.`;
+  return sendError(reply, { status, message, retryAfterMs });
+}
+
+async function turnAway(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  parts: AdminParts,
+  { rule }: Extract<ReturnType<typeof restCaller>, { rule: string }>,
+): Promise<unknown> {
+  return sendError(reply, refusal(await recordRefusal(parts, request, rule)));
+}
+
+/** One page of the keys that are asked for, oldest first. */
+function pageOf(query: unknown, { keys }: AdminParts) {
+  const { page, size, user_id, key_alias } = readRequest(listRequest, query);
+  const wanted = keys
+    .list()
+    .filter(({ context: { terms } }) => {
+      if (!terms || (user_id !== undefined && terms.owner !== user_id)) return false;
+      return key_alias === undefined || terms.alias === key_alias;
+    })
+    .sort((a, b) => (a.context.createdAt ?? 0) - (b.context.createdAt ?? 0) || (a.id < b.id ? -1 : 1));
+  return {
+    rows: wanted.slice((page - 1) * size, page * size),
+    total_count: wanted.length,
+    current_page: page,
+    total_pages: Math.ceil(wanted.length / size),
+  };
+}
+
+/** Sums of what keys spent, to whom they are attributed (G16). */
+function spendBy({ keys }: AdminParts, term: 'owner' | 'alias'): Record<string, number> {
+  const sums = new Map<string, number>();
+  for (const { context } of keys.list()) {
+    const name = context.terms?.[term];
+    if (name !== undefined) sums.set(name, add(sums.get(name) ?? 0, context.spend));
+  }
+  return Object.fromEntries(sums);
+}

@@ -1,0 +1,67 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import type { AnswerParams, DoorRule } from '../../../machines/mcp-access.ts';
+import type { GatewayParts } from '../calls/parts.ts';
+import { turnedAway } from '../calls/topics.ts';
+import { keyId } from '../keys/key-id.ts';
+
+const BEARER = /^Bearer ([\x21-\x7e]{1,4096})$/;
+const DECISION_MS = 10_000;
+
+/** Whoever calls a REST path with something in `Authorization` that is good there. */
+export type RestCaller =
+  | { readonly kind: 'master' }
+  | { readonly kind: 'key'; readonly id: string; readonly presented: string };
+
+/** Tells who calls a REST path: `Authorization` alone counts here, whatever the admission header says (G14, G25). */
+export function restCaller(request: FastifyRequest, parts: GatewayParts): RestCaller | { rule: DoorRule } {
+  // Not even looked at: whoever puts keys into URLs should not learn that it works.
+  if (Object.keys(request.query as object).some((name) => /^(?:api_?|master_?)?keys?$/i.test(name))) {
+    return { rule: 'key_in_query' };
+  }
+  const { authorization } = request.headers;
+  if (authorization === undefined || authorization.trim() === '') return { rule: 'no_key' };
+  const value = BEARER.exec(authorization)?.[1];
+  if (value === undefined) return { rule: 'malformed_key' };
+  const presented = keyId(value);
+  if (isSame(presented, parts.masterId())) return { kind: 'master' };
+  const id = parts.keys.find(presented);
+  return id === undefined ? { rule: 'unknown_key' } : { kind: 'key', id, presented };
+}
+
+const isSame = (a: string, b: string): boolean =>
+  a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
+
+/**
+ * Records that a caller was turned away.
+ *
+ * @returns the rule that decided, once it is durable
+ * @throws HF_LOG_WRITE, HF_HTTP_TIMEOUT it can't be recorded
+ */
+export async function recordRefusal(
+  { services, calls }: GatewayParts,
+  request: FastifyRequest,
+  rule: DoorRule,
+): Promise<AnswerParams['rule']> {
+  const { id: correlation } = request;
+  let decided: AnswerParams['rule'] = rule;
+  calls.set(correlation, {
+    forward: async () => ({ type: 'CALL_ENDED', outcome: 'gone', ms: 0 }),
+    answer(params) {
+      decided = params.rule;
+      return { type: 'CALL_ENDED', outcome: 'answered', status: 401, ms: 0 };
+    },
+  });
+  const answered = services.exchanges.open(correlation, DECISION_MS);
+  try {
+    services.bus.publish(
+      turnedAway,
+      { at: services.clock.now(), rule, source: request.ip, path: request.routeOptions.url ?? '' },
+      { correlation },
+    );
+    await answered;
+    return decided;
+  } finally {
+    calls.delete(correlation);
+  }
+}

@@ -1,0 +1,182 @@
+import { z } from 'zod';
+import { HoldfastError } from '../../../core/errors/index.ts';
+import type { ClearableTerm, KeyTerms } from '../../../machines/mcp-access.ts';
+
+const UNITS_MS: Readonly<Record<string, number>> = {
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
+};
+const LONGEST_MS = 100 * 365 * 86_400_000;
+const KEY_ID = /^k_[0-9a-f]{32}$/;
+
+/** A time such as `90s`, `15m`, `12h`, `30d` or `2w`, as milliseconds. */
+const duration = z
+  .string()
+  .regex(/^\d{1,9}[smhdw]$/, 'a duration is a number with s, m, h, d or w behind it, e.g. 30d')
+  .transform((text) => Number(text.slice(0, -1)) * (UNITS_MS[text.slice(-1)] ?? 0))
+  .refine((ms) => ms <= LONGEST_MS, 'no longer than a hundred years');
+
+/** Shown in spans, reports and logs. */
+const label = z
+  .string()
+  .min(1)
+  .max(128)
+  .regex(/^[^\p{C}]*$/u, 'it has characters that can not be shown')
+  .refine((text) => !/\bsk-/.test(text), 'it looks like a key; labels are shown everywhere');
+
+/** A value for a key: long enough that nobody guesses it. */
+export const keyValue = z
+  .string()
+  .min(20, 'a key has at least 20 characters')
+  .max(512)
+  .regex(/^[\x21-\x7e]*$/, 'a key has visible ASCII characters only')
+  .refine((text) => !KEY_ID.test(text), 'that is the id of a key, not a value');
+
+/** Names a key by its value or its id. */
+const key = z.string().min(1).max(4_096);
+const names = z.array(z.string().min(1).max(256)).max(1_000);
+
+const permission = z.strictObject({
+  mcp_servers: names.optional(),
+  /** Prefixed names. */
+  mcp_tools: names.nullable().optional(),
+});
+
+const fields = {
+  key_alias: label.optional(),
+  user_id: label.nullable().optional(),
+  object_permission: permission.nullable().optional(),
+  rpm_limit: z.int().min(1).max(1_000_000).nullable().optional(),
+  max_budget: z.number().min(0).max(1e12).nullable().optional(),
+  duration: duration.nullable().optional(),
+  expires: z.iso.datetime({ offset: true, local: false }).nullable().optional(),
+  allowed_routes: z.array(z.literal('llm_api_routes')).max(1).nullable().optional(),
+};
+
+export const generateRequest = z.strictObject({ ...fields, key: keyValue.optional() });
+export const updateRequest = z.strictObject({ ...fields, key });
+export const deleteRequest = z
+  .strictObject({
+    key: key.optional(),
+    keys: z.array(key).max(1_000).optional(),
+    key_aliases: names.optional(),
+  })
+  .refine((body) => Object.keys(body).length > 0, { path: ['keys'], message: 'name at least one' });
+export const rotateRequest = z.strictObject({
+  key,
+  new_key: keyValue.optional(),
+  /** How long the values before stay good. */
+  overlap: duration.default(0),
+});
+export const listRequest = z.strictObject({
+  page: z.coerce.number().int().min(1).default(1),
+  size: z.coerce.number().int().min(1).max(1_000).default(100),
+  user_id: z.string().max(128).optional(),
+  key_alias: z.string().max(128).optional(),
+});
+
+type Fields = Omit<z.output<typeof generateRequest>, 'key'>;
+
+/**
+ * Holds a request against its schema.
+ *
+ * @throws HF_GATEWAY_KEY_REQUEST naming the field; never with what stood in it, which may be a key
+ */
+export function readRequest<T>(schema: z.ZodType<T>, body: unknown): T {
+  const { data, error } = schema.safeParse(body ?? {}, {
+    error: (issue) => (issue.input === undefined ? 'it is missing' : undefined),
+  });
+  if (!error) return data;
+  const issue = error.issues[0];
+  if (issue?.code === 'unrecognized_keys') {
+    throw invalid([...issue.path, issue.keys[0]].join('.').slice(0, 80), 'there is no such field');
+  }
+  throw invalid(issue?.path.join('.') || 'body', issue?.message ?? 'it is not valid');
+}
+
+export const invalid = (field: string, reason: string): HoldfastError =>
+  new HoldfastError('HF_GATEWAY_KEY_REQUEST', { field, reason });
+
+/** What scopes are held against: the servers there are, and whether their tools bear their names. */
+export type KnownServers = ReadonlyMap<string, { readonly entry: { readonly prefix: boolean } }>;
+
+/**
+ * A request as terms of a key.
+ *
+ * @param before scope that the key has already
+ * @throws HF_GATEWAY_KEY_REQUEST
+ */
+export function termsOf(
+  request: Fields,
+  { servers: known, before, now }: { servers: KnownServers; before: readonly string[]; now: number },
+): { readonly set: Partial<KeyTerms>; readonly clear: readonly ClearableTerm[] } {
+  const { key_alias, user_id, object_permission, rpm_limit, max_budget, allowed_routes } = request;
+  const permitted = object_permission === null ? { mcp_servers: [], mcp_tools: null } : object_permission;
+  const servers = permitted?.mcp_servers;
+  const tools = permitted?.mcp_tools;
+  servers?.forEach((name, index) => {
+    checkServer(name, `object_permission.mcp_servers.${index}`, known);
+  });
+  tools?.forEach((name, index) => {
+    checkTool(name, `object_permission.mcp_tools.${index}`, servers ?? before, known);
+  });
+  const expiresAt = expiryOf(request, now);
+  const restriction = allowed_routes?.[0] ?? (allowed_routes === undefined ? undefined : null);
+  const terms = {
+    alias: key_alias,
+    owner: user_id,
+    servers: servers && [...new Set(servers)],
+    tools: tools && [...new Set(tools)],
+    rpmLimit: rpm_limit,
+    maxBudget: max_budget,
+    expiresAt,
+    restriction,
+  };
+  const given = Object.entries(terms).filter(([, value]) => value !== undefined);
+  return {
+    set: Object.fromEntries(given.filter(([, value]) => value !== null)) as Partial<KeyTerms>,
+    clear: given.filter(([, value]) => value === null).map(([name]) => name as ClearableTerm),
+  };
+}
+
+function checkServer(name: string, field: string, known: KnownServers): void {
+  if (known.has(name)) return;
+  if (name.includes('-')) {
+    const meant = name.replaceAll('-', '_');
+    const hint = known.has(meant) ? `write ${meant}` : 'write _ instead of -';
+    throw invalid(field, `${shown(name)}: server names have no hyphen; ${hint}`);
+  }
+  throw invalid(field, `${shown(name)} is no server here; there are ${[...known.keys()].join(', ')}`);
+}
+
+function checkTool(name: string, field: string, scope: readonly string[], known: KnownServers): void {
+  const fits = scope.some(
+    (server) => known.get(server)?.entry.prefix === false || name.startsWith(`${server}-`),
+  );
+  if (fits) return;
+  throw invalid(
+    field,
+    `${shown(name)} is no prefixed name of a tool of this key's servers; write <server>-<tool>, as tools/list shows it`,
+  );
+}
+
+/** A name as an answer may repeat it. */
+const shown = (name: string): string => (/^[\w.-]{1,64}$/.test(name) && !/^sk-/.test(name) ? name : 'that');
+
+/** @returns undefined when nothing is said of it, null when it is to be taken away */
+function expiryOf({ duration, expires }: Fields, now: number): number | null | undefined {
+  if (duration != null && expires != null) throw invalid('expires', 'give either duration or expires');
+  if (duration != null) {
+    if (duration === 0) throw invalid('duration', 'it is 0; to end a key at once, revoke it');
+    return now + duration;
+  }
+  if (expires != null) {
+    const at = Date.parse(expires);
+    if (at <= now) throw invalid('expires', 'it is in the past; to end a key at once, revoke it');
+    return at;
+  }
+  return duration === null || expires === null ? null : undefined;
+}

@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { defineRoute, defineTopic, type Route, type Topic } from '../../../bus/index.ts';
+import type { AccessEvent } from '../../../machines/mcp-access.ts';
+import { KEY_ACTOR } from './registry.ts';
+
+/** What somebody wants to know of a key or change about it. */
+export type KeyChange = Exclude<AccessEvent, { type: 'CALL' | 'CALL_ENDED' }>;
+
+interface KeyChangeAsked {
+  /** Id of the key. */
+  readonly key: string;
+  readonly change: KeyChange;
+}
+
+const limits = {
+  owner: z.string().optional(),
+  tools: z.array(z.string()).optional(),
+  rpmLimit: z.number().optional(),
+  maxBudget: z.number().optional(),
+  expiresAt: z.number().optional(),
+  restriction: z.string().optional(),
+};
+const terms = z.object({ alias: z.string(), servers: z.array(z.string()), ...limits });
+const at = z.number();
+const presented = z.string();
+
+const change = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('KEY_CREATED'), at, terms, presented }),
+  z.object({
+    type: z.literal('KEY_UPDATED'),
+    at,
+    set: terms.partial(),
+    clear: z
+      .array(z.enum(['owner', 'tools', 'rpmLimit', 'maxBudget', 'expiresAt', 'restriction']))
+      .optional(),
+  }),
+  z.object({ type: z.literal('KEY_ROTATED'), at, presented, overlapMs: z.number() }),
+  z.object({ type: z.literal('KEY_REVOKED'), at }),
+  z.object({ type: z.literal('KEY_READ'), at, presented }),
+]);
+
+export const keyChangeAsked: Topic<KeyChangeAsked> = defineTopic(
+  'gateway.key_change_asked',
+  z.object({ key: z.string(), change }) as unknown as z.ZodType<KeyChangeAsked>,
+  'A virtual key is to be made, changed, rotated, revoked, or read by its holder.',
+);
+
+export const keyRoute = defineRoute(keyChangeAsked, KEY_ACTOR, ({ payload: { key, change } }) => [
+  { key, event: change },
+]) as unknown as Route<never>;

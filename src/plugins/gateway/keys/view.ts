@@ -1,0 +1,75 @@
+import { hash } from 'node:crypto';
+import { WINDOW_MS } from '../../../machines/mcp-access/shapes.ts';
+import { windowAt } from '../../../machines/mcp-access/verdict.ts';
+import type { KeyView } from './registry.ts';
+
+/** The internal id of a server, the same in every process (G27). */
+export function serverId(name: string): string {
+  return `srv_${hash('sha256', `holdfast server\n${name}`, 'hex').slice(0, 16)}`;
+}
+
+const time = (at: number | undefined): string | null =>
+  at === undefined ? null : new Date(at).toISOString();
+
+function stateOf({ state, context }: KeyView, now: number): string {
+  const { expiresAt } = context.terms ?? {};
+  return state === 'active' && expiresAt !== undefined && now >= expiresAt ? 'expired' : state;
+}
+
+/** The fields of a key as they were asked for, with nothing by which it could be presented. */
+export function keyFields({ id, context }: KeyView): Record<string, unknown> {
+  const { terms, createdAt, revision } = context;
+  return {
+    key_id: id,
+    key_alias: terms?.alias ?? null,
+    user_id: terms?.owner ?? null,
+    object_permission: { mcp_servers: terms?.servers ?? [], ...(terms?.tools && { mcp_tools: terms.tools }) },
+    rpm_limit: terms?.rpmLimit ?? null,
+    max_budget: terms?.maxBudget ?? null,
+    expires: time(terms?.expiresAt),
+    allowed_routes: terms?.restriction === undefined ? [] : [terms.restriction],
+    created_at: time(createdAt),
+    revision,
+  };
+}
+
+/** A key with what became of it. The scope is told by ids, as it is stored, and by names, as it is written. */
+export function keyInfo(key: KeyView, now: number): Record<string, unknown> {
+  const { context } = key;
+  const { terms, spend, calls, refused, presents } = context;
+  const { window } = windowAt(context, now);
+  const servers = terms?.servers ?? [];
+  return {
+    ...keyFields(key),
+    object_permission: {
+      mcp_servers: servers.map(serverId),
+      mcp_server_names: servers,
+      ...(terms?.tools && { mcp_tools: terms.tools }),
+    },
+    status: stateOf(key, now),
+    spend,
+    calls,
+    refused,
+    calls_this_minute: window.calls,
+    updated_at: time(context.changedAt),
+    revoked_at: time(context.revokedAt),
+    last_seen_at: time(context.lastSeenAt),
+    values: Object.entries(presents).map(([value_id, { until }]) => ({ value_id, until: time(until) })),
+  };
+}
+
+/** What a key may spend and has spent. */
+export function budgetOf(key: KeyView, now: number): Record<string, unknown> {
+  const { terms, spend } = key.context;
+  return {
+    budget_id: key.id,
+    key_alias: terms?.alias ?? null,
+    user_id: terms?.owner ?? null,
+    max_budget: terms?.maxBudget ?? null,
+    spend,
+    remaining: terms?.maxBudget === undefined ? null : Math.max(0, terms.maxBudget - spend),
+    rpm_limit: terms?.rpmLimit ?? null,
+    rpm_window_ms: WINDOW_MS,
+    status: stateOf(key, now),
+  };
+}

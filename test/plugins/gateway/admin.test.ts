@@ -1,0 +1,312 @@
+import test from 'ava';
+import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
+import { startUpstream } from '../../support/mcp-upstream.ts';
+import { admission, initialize, Rig, rpc } from './rig.ts';
+
+const nowhere = 'http://127.0.0.1:9/mcp';
+const routes = [
+  overwrite({ name: 'columnar_ro', url: nowhere }),
+  relay({ name: 'memory', url: nowhere }),
+  relay({ name: 'cluster', url: nowhere }),
+  credentialFree({ name: 'repo_wiki', url: nowhere }),
+];
+
+test('[G14] a key is generated with all its fields, and reads about itself', async (t) => {
+  const rig = await Rig.start(t, { routes });
+  const made = await rig.admin('POST', '/key/generate', {
+    key_alias: 'laptop',
+    user_id: 'ann@example.net',
+    object_permission: { mcp_servers: ['memory', 'repo_wiki'], mcp_tools: ['memory-find'] },
+    rpm_limit: 30,
+    max_budget: 2.5,
+    duration: '30d',
+  });
+  t.is(made.status, 200);
+  const { key, key_id, created_at, expires, ...fields } = made.body;
+  t.regex(key, /^sk-[\w-]{43}$/);
+  t.is(Date.parse(expires) - Date.parse(created_at), 30 * 86_400_000);
+  t.deepEqual(fields, {
+    key_alias: 'laptop',
+    user_id: 'ann@example.net',
+    object_permission: { mcp_servers: ['memory', 'repo_wiki'], mcp_tools: ['memory-find'] },
+    rpm_limit: 30,
+    max_budget: 2.5,
+    allowed_routes: [],
+    revision: 1,
+  });
+  const { status, body } = await rig.rest('GET', '/key/info', { authorization: `Bearer ${key}` });
+  t.is(status, 200);
+  t.is(body.key, key_id);
+  t.like(body.info, {
+    key_alias: 'laptop',
+    user_id: 'ann@example.net',
+    spend: 0,
+    status: 'active',
+    max_budget: 2.5,
+  });
+  t.deepEqual(body.info.object_permission.mcp_server_names, ['memory', 'repo_wiki']);
+  t.true(body.info.object_permission.mcp_servers.every((id: string) => /^srv_[0-9a-f]{16}$/.test(id)));
+  t.false(JSON.stringify(body).includes(key));
+});
+
+test('[G14] a key of a given value is the same key in every process, and is taken once', async (t) => {
+  const rig = await Rig.start(t, { routes });
+  const value = 'sk-the-same-in-both-replicas';
+  const first = await rig.admin('POST', '/key/generate', { key: value });
+  t.is(first.body.key, value);
+  const other = await Rig.start(t, { routes });
+  t.is((await other.admin('POST', '/key/generate', { key: value })).body.key_id, first.body.key_id);
+  const again = await rig.admin('POST', '/key/generate', { key: value });
+  t.is(again.status, 409);
+  t.false(JSON.stringify(again.body).includes(value));
+  for (const refused of ['sk-too-short', rig.masterKey, first.body.key_id]) {
+    const { status, body } = await rig.admin('POST', '/key/generate', { key: refused });
+    t.is(status, 400);
+    t.is(body.error.param, 'key');
+    t.false(JSON.stringify(body).includes(refused));
+  }
+});
+
+test('[G27] what a request has wrong is refused by the name of its field', async (t) => {
+  const rig = await Rig.start(t, { routes });
+  const wrong: [object, string, RegExp][] = [
+    [{ models: [] }, 'models', /no such field/],
+    [{ object_permission: { vector_stores: [] } }, 'object_permission.vector_stores', /no such field/],
+    [
+      { object_permission: { mcp_servers: ['repo-wiki'] } },
+      'object_permission.mcp_servers.0',
+      /write repo_wiki/,
+    ],
+    [
+      { object_permission: { mcp_servers: ['memory', 'maps'] } },
+      'object_permission.mcp_servers.1',
+      /maps is no server here; there are columnar_ro, memory/,
+    ],
+    [
+      { object_permission: { mcp_servers: ['memory'], mcp_tools: ['find'] } },
+      'object_permission.mcp_tools.0',
+      /<server>-<tool>/,
+    ],
+    [
+      { object_permission: { mcp_servers: ['memory'], mcp_tools: ['cluster-get'] } },
+      'object_permission.mcp_tools.0',
+      /this key's servers/,
+    ],
+    [{ rpm_limit: 0 }, 'rpm_limit', /./],
+    [{ rpm_limit: 1.5 }, 'rpm_limit', /./],
+    [{ max_budget: -1 }, 'max_budget', /./],
+    [{ max_budget: '1' }, 'max_budget', /./],
+    [{ key_alias: 'sk-abcdefghijklmnopqrst' }, 'key_alias', /looks like a key/],
+    [{ duration: '30 days' }, 'duration', /30d/],
+    [{ duration: '0s' }, 'duration', /revoke/],
+    [{ expires: '2020-01-01T00:00:00Z' }, 'expires', /past/],
+    [{ duration: '1h', expires: '2099-01-01T00:00:00Z' }, 'expires', /either/],
+    [{ allowed_routes: ['everything'] }, 'allowed_routes.0', /./],
+  ];
+  for (const [body, field, text] of wrong) {
+    const answer = await rig.admin('POST', '/key/generate', body);
+    t.is(answer.status, 400, field);
+    t.is(answer.body.error.param, field);
+    t.is(answer.body.error.code, '400');
+    t.regex(answer.body.error.message, text);
+  }
+  t.deepEqual((await rig.admin('GET', '/key/list')).body.keys, []);
+  const notJson = await rig.rest(
+    'POST',
+    '/key/generate',
+    { authorization: `Bearer ${rig.masterKey}` },
+    '{"rpm',
+  );
+  t.is(notJson.status, 400);
+  t.is(notJson.body.error.type, 'bad_request_error');
+});
+
+test('[G14,G25] admin endpoints take the master key in Authorization, and nothing else', async (t) => {
+  const rig = await Rig.start(t, { routes });
+  const key = await rig.mint({ servers: ['memory'] });
+  const master = rig.masterKey;
+  const endpoints: ['GET' | 'POST', string][] = [
+    ['POST', '/key/generate'],
+    ['POST', '/key/update'],
+    ['POST', '/key/delete'],
+    ['POST', '/key/rotate'],
+    ['GET', '/key/list'],
+    ['GET', '/budget/list'],
+    ['GET', '/v1/mcp/server'],
+  ];
+  const callers: [Record<string, string>, RegExp][] = [
+    [{}, /No api key passed in/],
+    [{ authorization: master }, /Malformed API Key passed in\. Ensure Key has `Bearer ` prefix\./],
+    [{ authorization: `Bearer ${key}` }, /Only the master key/],
+    [{ authorization: 'Bearer sk-nobody-knows-this-one' }, /Invalid API Key/],
+    [{ 'x-gateway-api-key': `Bearer ${master}` }, /No api key passed in/],
+  ];
+  for (const [method, path] of endpoints) {
+    for (const [headers, text] of callers) {
+      const { status, body } = await rig.rest(method, path, headers, method === 'POST' ? '{}' : undefined);
+      t.is(status, 401, path);
+      const { message, ...rest } = body.error;
+      t.deepEqual(rest, { type: 'auth_error', param: 'None', code: '401' });
+      t.regex(message, text);
+      t.true(message.startsWith('Authentication Error, '));
+    }
+  }
+  t.is((await rig.rest('GET', '/key/list', { authorization: `Bearer ${master}` })).body.total_count, 1);
+  const turned = (await rig.records()).filter(({ event }) => event.type === 'TURNED_AWAY');
+  t.is(turned.length, endpoints.length * callers.length);
+});
+
+test('[G14] a key in the URL is refused, and stands in no answer, no record and no log line', async (t) => {
+  const rig = await Rig.start(t, { routes });
+  const key = await rig.mint({ servers: ['memory'] });
+  for (const headers of [
+    {},
+    { authorization: `Bearer ${key}` },
+    { authorization: `Bearer ${rig.masterKey}` },
+  ]) {
+    const { status, body } = await rig.rest('GET', `/key/info?key=${key}`, headers as Record<string, string>);
+    t.is(status, 400);
+    t.regex(body.error.message, /URL ends up in logs/);
+    t.false(JSON.stringify(body).includes(key));
+  }
+  t.true((await rig.alerts()).includes('gateway.key_in_query'));
+  t.deepEqual(await rig.traces(key), []);
+});
+
+test('[G27] a key restricted to llm_api_routes is pointed to the lists', async (t) => {
+  const rig = await Rig.start(t, { routes });
+  const { body } = await rig.admin('POST', '/key/generate', { allowed_routes: ['llm_api_routes'] });
+  const answer = await rig.rest('GET', '/key/info', { authorization: `Bearer ${body.key}` });
+  t.is(answer.status, 401);
+  t.is(answer.body.error.type, 'auth_error');
+  t.regex(answer.body.error.message, /\/key\/list and \/budget\/list/);
+});
+
+test('[G15] the servers are listed with oauth_passthrough for memory and cluster alone', async (t) => {
+  const rig = await Rig.start(t, {
+    routes: [...routes, overwrite({ name: 'web_search', url: `${nowhere}?apiKey=s3cret-in-query` })],
+  });
+  const { body } = await rig.admin('GET', '/v1/mcp/server');
+  t.deepEqual(
+    body.map(({ server_name, oauth_passthrough }: any) => [server_name, oauth_passthrough]),
+    [
+      ['columnar_ro', false],
+      ['memory', true],
+      ['cluster', true],
+      ['repo_wiki', false],
+      ['web_search', false],
+    ],
+  );
+  t.false(JSON.stringify(body).includes('s3cret'));
+});
+
+test('[G14,G24] an update, a rotation and a revocation count at once, in sessions that are open', async (t) => {
+  const upstream = await startUpstream(t);
+  const rig = await Rig.start(t, { routes: [credentialFree({ name: 'repo_wiki', url: upstream.url })] });
+  const { body: made } = await rig.admin('POST', '/key/generate', { key_alias: 'a' });
+  const client = await rig.connect(t, 'repo_wiki', made.key);
+  const call = { name: 'repo_wiki-echo', arguments: { text: 'hello' } };
+  const tools = async () => (await client.listTools()).tools.map(({ name }) => name).sort();
+  t.deepEqual(await tools(), []);
+  await client.close();
+
+  t.is(
+    (
+      await rig.admin('POST', '/key/update', {
+        key: made.key,
+        object_permission: { mcp_servers: ['repo_wiki'] },
+      })
+    ).body.revision,
+    2,
+  );
+  const entitled = await rig.connect(t, 'repo_wiki', made.key);
+  t.deepEqual((await entitled.listTools()).tools.length, 2);
+  const only = { mcp_tools: ['repo_wiki-fail'] };
+  t.is(
+    (await rig.admin('POST', '/key/update', { key: made.key_id, object_permission: only })).body.revision,
+    3,
+  );
+  t.deepEqual(
+    (await entitled.listTools()).tools.map(({ name }) => name),
+    ['repo_wiki-fail'],
+  );
+  const asked = upstream.asked.length;
+  t.true((await entitled.callTool(call)).isError);
+  t.is(upstream.asked.length, asked, 'refused before the upstream is asked');
+
+  const rotated = await rig.admin('POST', '/key/rotate', { key: made.key, overlap: '1h' });
+  t.is(rotated.body.key_id, made.key_id);
+  t.not(rotated.body.key, made.key);
+  t.is((await entitled.listTools()).tools.length, 1, 'the value before is good for an hour more');
+  const renewed = await rig.connect(t, 'repo_wiki', rotated.body.key);
+  t.is((await renewed.listTools()).tools.length, 1);
+
+  t.deepEqual((await rig.admin('POST', '/key/delete', { keys: [rotated.body.key] })).body, {
+    deleted_keys: [made.key_id],
+  });
+  const refused = await rig.post('/repo_wiki/mcp', initialize, admission(made.key));
+  t.is(refused.status, 401);
+  t.is((await rig.rest('GET', '/key/info', { authorization: `Bearer ${made.key}` })).status, 401);
+  t.is((await rig.admin('POST', '/key/update', { key: made.key, rpm_limit: 1 })).status, 409);
+  t.is((await rig.admin('POST', '/key/delete', { keys: ['sk-nobody-knows-this-one'] })).status, 404);
+  t.deepEqual(await rig.traces(made.key, rotated.body.key), []);
+});
+
+test('[G16] spend is told by user and by alias, and REST answers 429 over a limit', async (t) => {
+  const upstream = await startUpstream(t);
+  const costs = { echo: 0.1, '*': 0 };
+  const rig = await Rig.start(t, {
+    routes: [credentialFree({ name: 'repo_wiki', url: upstream.url, costs })],
+  });
+  const scope = { object_permission: { mcp_servers: ['repo_wiki'] } };
+  const make = async (fields: object) =>
+    (await rig.admin('POST', '/key/generate', { ...scope, ...fields })).body.key;
+  const spender = await make({ key_alias: 'one', user_id: 'ann', max_budget: 0.3 });
+  const busy = await make({ key_alias: 'two', user_id: 'ann', rpm_limit: 1 });
+  const call = { name: 'repo_wiki-echo', arguments: { text: 'hello' } };
+  const client = await rig.connect(t, 'repo_wiki', spender);
+  for (let count = 0; count < 3; count += 1) t.falsy((await client.callTool(call)).isError);
+  const fourth = await client.callTool(call);
+  t.regex(JSON.stringify(fourth.content), /Budget of this key exceeded/);
+  t.true(
+    (await client.callTool({ name: 'repo_wiki-fail', arguments: {} })).isError,
+    'what costs nothing is not refused',
+  );
+  const other = await rig.connect(t, 'repo_wiki', busy);
+  await other.callTool(call);
+  const { body } = await rig.admin('GET', '/budget/list');
+  t.deepEqual(body.spend_by_user_id, { ann: 0.4 });
+  t.deepEqual(body.spend_by_key_alias, { one: 0.3, two: 0.1 });
+  t.like(body.budgets[0], { key_alias: 'one', max_budget: 0.3, spend: 0.3, remaining: 0 });
+
+  const overBudget = await rig.rest('GET', '/key/info', { authorization: `Bearer ${spender}` });
+  t.is(overBudget.status, 429);
+  t.regex(overBudget.body.error.message, /0\.3 of 0\.3 spent/);
+  const overRate = await rig.rest('GET', '/key/info', { authorization: `Bearer ${busy}` });
+  t.is(overRate.status, 429);
+  const seconds = Number(overRate.headers.get('retry-after'));
+  t.true(seconds >= 1 && seconds <= 60);
+});
+
+test('[G16] what never reached its upstream is given back', async (t) => {
+  const rig = await Rig.start(t, {
+    routes: [credentialFree({ name: 'repo_wiki', url: nowhere, costs: { '*': 1 } })],
+  });
+  const key = await rig.mint({ servers: ['repo_wiki'], maxBudget: 1 });
+  const headers = {
+    ...admission(key),
+    'mcp-protocol-version': '2026-07-28',
+    'mcp-method': 'tools/call',
+    'mcp-name': 'repo_wiki-echo',
+  };
+  const params = {
+    name: 'repo_wiki-echo',
+    _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' },
+  };
+  for (let count = 0; count < 3; count += 1) {
+    const answer = await rig.post('/repo_wiki/mcp', rpc('tools/call', params), headers);
+    t.is(answer.status, 502);
+  }
+  t.is((await rig.admin('GET', '/key/list')).body.keys[0].spend, 0);
+  t.is((await rig.post('/repo_wiki/mcp', initialize, admission(key))).status, 502);
+});
