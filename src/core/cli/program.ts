@@ -66,6 +66,8 @@ export function buildProgram(
   for (const group of program.commands.filter(({ commands }) => commands.length > 0)) {
     const inside = group.commands.map((command) => command.name()).join(', ');
     group.description(group.description() || (GROUPS[group.name()] ?? inside));
+    const example = listed.find(({ command }) => commandWords(command.name)[0] === group.name());
+    if (example) group.addHelpText('after', `\nExample:\n  $ ${example.command.example}`);
   }
   if (remark !== undefined) program.addHelpText('after', `\n${remark}`);
   program.addHelpText('after', '\nExample:\n  $ holdfast log tail --data-dir .holdfast');

@@ -80,7 +80,7 @@ export class Replay {
     const got = this.#decide(record, machine, definition);
     if (sameDecision(record, got)) return true;
     const expected = decisionOf(record);
-    this.#divergence = { record, expected, got, hint: hintOf(record, expected, got) };
+    this.#divergence = { record, expected, got, hint: hintOf(record, machine, expected, got) };
     return false;
   }
 
@@ -169,11 +169,25 @@ export function sameDecision(a: Decision, b: Decision): boolean {
   );
 }
 
-function hintOf({ event }: LogRecord, expected: Decision, got: Decision): string {
+function hintOf(
+  { event, version }: LogRecord,
+  machine: AnyStateMachine,
+  expected: Decision,
+  got: Decision,
+): string {
+  const raise = `if that is meant, raise its version and keep version ${version} under \`earlier\``;
   if (got.failed) return `the machine throws now: ${got.failed}`;
-  if (got.ignored && !expected.ignored) return `the machine no longer reacts to ${event.type} in this state`;
+  if (!got.stale && event.type !== INIT && event.type !== MIGRATE && !knows(machine, event.type))
+    return `${event.type} is an unknown event: the machine names it nowhere; ${raise}`;
+  if (got.ignored && !expected.ignored)
+    return `the machine no longer reacts to ${event.type} in this state; ${raise}`;
   if (!jsonEqual(expected.to.value, got.to.value))
-    return 'a guard or target of this transition decides differently';
-  if (!jsonEqual(expected.effects, got.effects)) return 'the same transition asks for other effects';
-  return 'an assign computes another context; if the machine did not change, it is not pure';
+    return `a guard or target of this transition decides otherwise; ${raise}; if the machine did not change, the guard is not pure`;
+  if (!jsonEqual(expected.effects, got.effects))
+    return `the same transition asks for other effects; ${raise}`;
+  return `an assign computes another context; ${raise}; if the machine did not change, it is not pure`;
+}
+
+function knows({ events }: AnyStateMachine, type: string): boolean {
+  return events.some((known) => known === type || known === '*');
 }

@@ -1,17 +1,15 @@
-import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
-import { type Decision, decide, decideInit } from '../actors/decide.ts';
+import type { Decision } from '../actors/decide.ts';
 import type { ActorDefinition } from '../actors/definition.ts';
-import { MachineStepper } from '../actors/machine-step.ts';
 import { recover } from '../actors/recover.ts';
 import { type ActorState, applyRecord } from '../actors/state.ts';
-import { decideMigration, eventOfToday, machineOf } from '../actors/versions.ts';
 import { HoldfastError } from '../errors/index.ts';
 import { parseActorRef } from '../ids.ts';
-import { applyMergePatch, type Json, jsonEqual } from '../json.ts';
+import { type Json, jsonEqual } from '../json.ts';
 import { readChained } from '../log/chained.ts';
-import { INIT, type LogEvent, type LogRecord, MIGRATE, TIMER_CANCEL, TIMER_START } from '../log/record.ts';
+import { type LogEvent, type LogRecord, TIMER_CANCEL, TIMER_START } from '../log/record.ts';
 import type { SqliteReader } from '../log/sqlite-reader.ts';
 import type { Change, Inserted } from './changes.ts';
+import { Imagined } from './imagined.ts';
 import { decisionOf, sameDecision } from './verify.ts';
 
 /** A decision that comes out otherwise. */
@@ -62,12 +60,6 @@ const LISTED = 5_000;
 const MOST_UNRECORDED = 10_000;
 const STEP = 2_000;
 
-interface Imagined {
-  stepper: MachineStepper;
-  readonly state: ActorState;
-  snapshot: AnyMachineSnapshot;
-}
-
 /**
  * Runs a log again with something changed, and lists every decision that comes out otherwise (C8). Timers that are
  * armed only now go off at their deadlines; outcomes of effects that are asked for no more reach nobody. Yields the
@@ -100,9 +92,8 @@ export function* whatIfSteps(
 /** The log as it was, and as it would have been, side by side. */
 class World {
   readonly #definitions: ReadonlyMap<string, ActorDefinition>;
-  readonly #steppers = new Map<unknown, MachineStepper>();
   readonly #recorded = new Map<string, ActorState>();
-  readonly #imagined = new Map<string, Imagined>();
+  readonly #imagined: Imagined;
   /** Actors that are not as recorded: only they can have timers of their own. */
   readonly #strayed = new Set<string>();
   /** Records whose effects are not as recorded, or whose very coming is in doubt. */
@@ -127,16 +118,8 @@ class World {
     this.#definitions = definitions;
     this.#changes = new Map(changes.flatMap((one) => (one.kind === 'insert' ? [] : [[one.seq, one]])));
     this.#inserted = changes.filter((one) => one.kind === 'insert').sort((a, b) => a.after - b.after);
-    for (const state of base) {
-      this.#recorded.set(state.ref, structuredClone(state));
-      const definition = definitions.get(parseActorRef(state.ref).type);
-      if (!definition) continue;
-      const machine = machineOf(definition, state.version);
-      const stepper = this.#stepper(machine ?? definition.machine);
-      if (!machine) fold(state, decideMigration(stepper, definition, state, state.at).decision);
-      const snapshot = stepper.restore(state.value, state.context, state.done);
-      this.#imagined.set(state.ref, { stepper, state, snapshot });
-    }
+    this.#imagined = new Imagined(definitions, base);
+    for (const state of base) this.#recorded.set(state.ref, structuredClone(state));
   }
 
   take(record: LogRecord): void {
@@ -159,7 +142,7 @@ class World {
   end(): WhatIf {
     this.#insertBefore(Number.MAX_SAFE_INTEGER);
     const unanswered = [...this.#strayed].flatMap((ref): Unanswered[] => {
-      const [now, then] = [this.#imagined.get(ref)?.state, this.#recorded.get(ref)];
+      const [now, then] = [this.#imagined.state(ref), this.#recorded.get(ref)];
       const effects = Object.entries(now?.effects ?? {}).filter(([id]) => !then?.effects[id]);
       const timers = Object.entries(now?.timers ?? {}).filter(
         ([name, { at }]) => then?.timers[name]?.at !== at,
@@ -182,10 +165,8 @@ class World {
     const { seq, at, actor: ref } = record;
     const definition = this.#definitions.get(parseActorRef(ref).type);
     if (!definition) return;
-    const machine = this.#imagined.get(ref)?.stepper.machine ?? machineOf(definition, record.version);
-    const isToday = machine === undefined || machine === definition.machine;
-    if (isToday && record.event.type === MIGRATE) return; // it is in today's machine already
-    const event = isToday ? eventOfToday(definition, altered, record.version) : altered;
+    const event = this.#imagined.eventOf(record, altered, definition);
+    if (!event) return;
     const reason = this.#doubt(record);
     if (reason !== undefined) {
       this.#doubtful.add(seq);
@@ -194,7 +175,12 @@ class World {
       else this.#more += 1;
     }
     const expected = decisionOf(record);
-    const got = this.#apply(record, event, this.#reaches(record) ? record.outcome : '0.0', definition);
+    const got = this.#imagined.decide(
+      record,
+      event,
+      this.#reaches(record) ? record.outcome : '0.0',
+      definition,
+    );
     if (sameDecision(expected, got)) return;
     this.#strayed.add(ref);
     if (!jsonEqual(asked(expected), asked(got))) this.#doubtful.add(seq);
@@ -202,44 +188,12 @@ class World {
     this.#differs({ seq, at, actor: ref, event, kind: 'decided', expected, got });
   }
 
-  /** Decides an event as the changed history would, and folds it into the imagined state. */
-  #apply(
-    record: LogRecord,
-    event: LogEvent,
-    outcome: string | undefined,
-    definition: ActorDefinition,
-  ): Decision {
-    const known = this.#imagined.get(record.actor);
-    // Only what the machine did not decide, and the outcome only where it reaches somebody.
-    const { ignored: _i, stale: _s, failed: _f, outcome: _o, ...kept } = record;
-    const rest = { ...kept, ...(outcome !== undefined && { outcome }) };
-    if (!known) {
-      const stepper = this.#stepper(machineOf(definition, record.version) ?? definition.machine);
-      const isInit = event.type === INIT;
-      const input = definition.input?.(parseActorRef(record.actor).key);
-      const init: LogEvent = isInit ? event : { type: INIT, ...(input !== undefined && { input }) };
-      const { decision, snapshot } = decideInit(stepper, init, record.at);
-      const state = applyRecord(undefined, { ...rest, event: init, ...decision });
-      this.#imagined.set(record.actor, { stepper, snapshot, state });
-      return isInit ? decision : this.#apply(record, event, outcome, definition);
-    }
-    const isMigration = event.type === MIGRATE;
-    if (isMigration) known.stepper = this.#stepper(definition.machine);
-    const { stepper, state: before } = known;
-    const { decision, snapshot } = isMigration
-      ? decideMigration(stepper, definition, before, record.at)
-      : decide(stepper, before, known.snapshot, event, record.at, outcome);
-    applyRecord(known.state, { ...rest, event: event.type === INIT ? { type: 'INIT' } : event, ...decision });
-    known.snapshot = snapshot;
-    return decision;
-  }
-
   /** Why a recorded input may not be believed any more. */
   #doubt({ actor, outcome, cause, event, stale }: LogRecord): string | undefined {
     if (outcome !== undefined) {
       if (stale) return undefined;
       const then = this.#recorded.get(actor);
-      const now = this.#imagined.get(actor)?.state;
+      const now = this.#imagined.state(actor);
       const effect = then?.effects[outcome];
       if (!effect) {
         return this.#strayed.has(actor) && now?.timers[event.type]?.id !== outcome
@@ -260,7 +214,7 @@ class World {
   #reaches({ actor, outcome, event }: LogRecord): boolean {
     if (outcome === undefined) return true;
     const then = this.#recorded.get(actor);
-    const now = this.#imagined.get(actor)?.state;
+    const now = this.#imagined.state(actor);
     const effect = then?.effects[outcome];
     if (effect) return now?.effects[outcome]?.type === effect.type;
     const timer = then?.timers[event.type];
@@ -281,7 +235,7 @@ class World {
       const due = [...this.#strayed]
         .flatMap((ref) => {
           const then = this.#recorded.get(ref)?.timers;
-          return Object.entries(this.#imagined.get(ref)?.state.timers ?? {}).flatMap(([type, { id, at }]) =>
+          return Object.entries(this.#imagined.state(ref)?.timers ?? {}).flatMap(([type, { id, at }]) =>
             then?.[type]?.id === id && then[type]?.at === at ? [] : [{ ref, type, id, at }],
           );
         })
@@ -314,7 +268,7 @@ class World {
       correlation: 'what-if',
       ...(outcome !== undefined && { outcome }),
     };
-    const got = this.#apply(record, event, outcome, definition);
+    const got = this.#imagined.decide(record, event, outcome, definition);
     this.#strayed.add(actor);
     this.#differs({ seq: this.#last.seq, at, actor, event, kind, got });
   }
@@ -323,18 +277,6 @@ class World {
     if (this.#differences.length < LISTED) this.#differences.push(difference);
     else this.#more += 1;
   }
-
-  #stepper(machine: AnyStateMachine): MachineStepper {
-    const stepper = this.#steppers.get(machine) ?? new MachineStepper(machine);
-    this.#steppers.set(machine, stepper);
-    return stepper;
-  }
-}
-
-/** Takes a decision that no record holds into a state. */
-function fold(state: ActorState, { to }: Decision): void {
-  state.value = to.value;
-  if (to.context) state.context = applyMergePatch(state.context, to.context);
 }
 
 /** Effects that reach the world outside. */

@@ -1,5 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { createMachine } from 'xstate';
 import { recover } from '../../../src/core/actors/index.ts';
 import { SqliteReader } from '../../../src/core/log/index.ts';
 import { verifyLog } from '../../../src/core/replay/index.ts';
@@ -102,3 +103,45 @@ test('[C4] whatever happens to some actors, the log folds to their live states a
     { numRuns: 25 },
   );
 });
+
+for (const [what, machine, hint] of [
+  [
+    'an event that the machine names nowhere',
+    createMachine({
+      id: 'door',
+      initial: 'closed',
+      context: { opened: 0, closeAfterMs: 1_000 },
+      states: { closed: {} },
+    }),
+    /^OPEN is an unknown event: .*; if that is meant, raise its version and keep version 1 under `earlier`$/,
+  ],
+  [
+    'a guard',
+    doorMachine.provide({ guards: { known: () => false } }),
+    /^the machine no longer reacts to OPEN in this state/,
+  ],
+  [
+    'a machine that throws',
+    doorMachine.provide({
+      guards: {
+        known: () => {
+          throw new Error('no');
+        },
+      },
+    }),
+    /^the machine throws now: /,
+  ],
+] as const) {
+  test(`[C4] the hint of a divergence tells of ${what}`, async (t) => {
+    const dir = tempDir(t);
+    const bench = openBench(dir, [door], effects);
+    bench.actors.send('test.door/front', { type: 'OPEN', by: 'ann' });
+    await bench.settled();
+    await bench.close();
+    const reader = new SqliteReader(dir);
+    t.teardown(() => reader.close());
+    const { divergence } = verifyLog(reader, new Map([[door.type, { ...door, machine }]]));
+    t.is(divergence?.record.event.type, 'OPEN');
+    t.regex(divergence?.hint ?? '', hint);
+  });
+}

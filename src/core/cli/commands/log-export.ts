@@ -3,7 +3,7 @@ import { HoldfastError } from '../../errors/index.ts';
 import type { ExportPart } from '../../log/portable/index.ts';
 import type { SqliteReader } from '../../log/sqlite-reader.ts';
 import type { CommandContext, CommandDefinition } from '../../plugin/command.ts';
-import { selectionFlags, selectionOf } from '../log-view/flags.ts';
+import { rangeFlags, selectionFlags, selectionOf } from '../log-view/flags.ts';
 import type { Selection } from '../log-view/select.ts';
 
 /** `holdfast log export`: the log, or a part of it that can be replayed, in one file (C6). */
@@ -13,8 +13,7 @@ export const logExport: CommandDefinition = {
   example: 'holdfast log export --from 03:00 --to 03:15 --out incident.jsonl.gz',
   flags: [
     { flags: '--out <file>', summary: 'where to; .gz or .zst at its end compresses it' },
-    { flags: '--from <place>', summary: 'record number, or time: 2026-01-31T03:05, 03:05 or 15m (ago), UTC' },
-    { flags: '--to <place>', summary: 'the same, inclusive' },
+    ...rangeFlags,
     ...selectionFlags.filter(({ flags }) => !flags.startsWith('--type')),
   ],
   async run([source], flags, context) {
@@ -23,8 +22,8 @@ export const logExport: CommandDefinition = {
       throw new HoldfastError('HF_CLI_USAGE', { reason: '--out FILE is needed.', command: 'log export' });
     }
     const out = resolve(flags.out);
-    const selection = selectionOf(flags);
-    const [{ jsonText, sourceOf, timestamp, withLog }, { recover }, portable, { findLogKey }] =
+    selectionOf(flags); // a slip is told before the log is opened
+    const [{ jsonText, referenceTime, sourceOf, timestamp, withLog }, { recover }, portable, { findLogKey }] =
       await Promise.all([
         import('../log-view/index.ts'),
         import('../../actors/recover.ts'),
@@ -33,7 +32,7 @@ export const logExport: CommandDefinition = {
       ]);
     const place = sourceOf(source, context);
     const done = await withLog(place, async (log) => {
-      const part = await partOf(log, selection, context);
+      const part = await partOf(log, selectionOf(flags, referenceTime(log)), context);
       const header = portable.portableHeader(log, part, Date.now());
       const { from } = header.range;
       const before = from > 1 ? recover(log, from - 1).states.values() : [];

@@ -1,7 +1,7 @@
 import type { LogReader } from '../../log/event-log.ts';
 import type { SqliteReader } from '../../log/sqlite-reader.ts';
 import type { CommandContext, CommandDefinition } from '../../plugin/command.ts';
-import { selectionFlags, selectionOf, wholeNumber, wordsOfPlugins } from '../log-view/flags.ts';
+import { rangeFlags, selectionFlags, selectionOf, wholeNumber, wordsOfPlugins } from '../log-view/flags.ts';
 import type { Selection } from '../log-view/select.ts';
 
 const LIMIT = '50';
@@ -12,17 +12,17 @@ export const logList: CommandDefinition = {
   summary: 'list records, the newest last',
   example: 'holdfast log list --from 03:00 --actor reconciler',
   flags: [
-    { flags: '--from <place>', summary: 'record number, or time: 2026-01-31T03:05, 03:05 or 15m (ago), UTC' },
-    { flags: '--to <place>', summary: 'the same, inclusive' },
+    ...rangeFlags,
     ...selectionFlags,
     { flags: '--limit <n>', summary: 'how many lines at most, the newest; 0 for all', default: LIMIT },
     { flags: '--all', summary: 'every record on a line of its own, housekeeping too' },
   ],
   async run([source], flags, context) {
-    const selection = selectionOf(flags);
+    selectionOf(flags); // a slip is told before the log is opened
     const limit = wholeNumber(flags.limit, '--limit', 0, 'log list') || Number.POSITIVE_INFINITY;
-    const { sourceOf, withLog } = await import('../log-view/index.ts');
+    const { referenceTime, sourceOf, withLog } = await import('../log-view/index.ts');
     await withLog(sourceOf(source, context), async (log) => {
+      const selection = selectionOf(flags, referenceTime(log));
       if (context.json) return listJson(log, selection, limit, context);
       // Who asks for a type of event wants to see it.
       const all = flags.all === true || selection.type !== undefined;
@@ -70,14 +70,16 @@ async function listLines(
     return;
   }
   const { lines, more } = await newestLines(log, selection, limit, { all, describe, signal });
-  if (lines.length === 0) note(terminal.paintError('dim', nothingFits(log)));
+  if (lines.length === 0) note(terminal.paintError('dim', await nothingFits(log, selection, signal)));
   if (more) note(terminal.paintError('dim', `(older records are left out; --limit 0 shows all)`));
   for (const line of layout.lines(lines)) print(line);
 }
 
 /** Silence would read as "nothing happened". */
-function nothingFits(log: LogReader): string {
-  return log.lastSeq() === 0
-    ? '(the log is empty)'
-    : `(no record fits; the log holds ${log.lastSeq()}, \`holdfast log list --all\` shows which actors and types there are)`;
+async function nothingFits(log: LogReader, selection: Selection, signal: AbortSignal): Promise<string> {
+  const last = log.lastSeq();
+  if (last === 0) return '(the log is empty)';
+  const { whyNone } = await import('../log-view/index.ts');
+  const why = await whyNone(log, selection, signal);
+  return `(no record of ${last} fits: ${why}; \`holdfast log list --all\` shows which actors and types there are)`;
 }

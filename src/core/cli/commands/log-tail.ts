@@ -9,7 +9,7 @@ const POLL_MS = 100;
 /** `holdfast log tail`: the newest lines, and those that come. */
 export const logTail: CommandDefinition = {
   name: 'log tail [source]',
-  summary: 'show the newest records, and follow on a terminal',
+  summary: 'show the newest records, and follow on a terminal; with --json one JSON document a line',
   example: 'holdfast log tail -n 50 --actor router.config/box --follow',
   flags: [
     { flags: '-n, --lines <n>', summary: 'how many lines to begin with', default: LINES },

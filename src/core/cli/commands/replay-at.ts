@@ -1,9 +1,10 @@
 import type { CommandDefinition } from '../../plugin/command.ts';
+import { PLACE } from '../log-view/flags.ts';
 
 /** `holdfast replay at`: every actor as it was (C7). */
 export const replayAt: CommandDefinition = {
   name: 'replay at <place> [source]',
-  summary: 'show the state of every actor right after a record, or at a time',
+  summary: `show the state of every actor at a place: ${PLACE}`,
   example: 'holdfast replay at 03:05 incident.jsonl.gz --actor router.config',
   flags: [{ flags: '--actor <actor>', summary: 'only these, whole; * stands for anything' }],
   async run([place = '', source], flags, context) {

@@ -1,14 +1,14 @@
 import { basename } from 'node:path';
 import { HoldfastError } from '../../errors/index.ts';
 import type { CommandDefinition } from '../../plugin/command.ts';
-import { wordsOfPlugins } from '../log-view/flags.ts';
+import { PLACE, wordsOfPlugins } from '../log-view/flags.ts';
 
 /** `holdfast replay step`: a log record by record, on a terminal (C7). */
 export const replayStep: CommandDefinition = {
   name: 'replay step [source]',
   summary: 'walk over the log record by record, on a terminal; ? shows the keys',
   example: 'holdfast replay step incident.jsonl.gz --at 03:05',
-  flags: [{ flags: '--at <place>', summary: 'begin at this record or time, not at the first record' }],
+  flags: [{ flags: '--at <place>', summary: `begin there: ${PLACE}` }],
   async run([source], flags, context) {
     const { stdin, stdout } = process;
     if (context.json || !context.terminal.interactive || !stdin.isTTY || !stdout.isTTY)

@@ -4,16 +4,29 @@ import { parsePlace } from './instant.ts';
 import type { Selection } from './select.ts';
 import type { Describe } from './story.ts';
 
+/** How a place in the log is written, for the help of every command that takes one. */
+export const PLACE =
+  "a record's number, or a time: 2026-01-31T03:05, 03:05 (the last time it was) or 15m (ago); UTC";
+
+/** Flags that say between which places. */
+export const rangeFlags: readonly CommandFlag[] = [
+  { flags: '--from <place>', summary: PLACE },
+  { flags: '--to <place>', summary: 'the same, inclusive' },
+];
+
 /** Flags that say which records are wanted; `log list` and `log tail` share them. */
 export const selectionFlags: readonly CommandFlag[] = [
-  { flags: '--actor <actor>', summary: 'an address, an actor type or its last word; * stands for anything' },
+  {
+    flags: '--actor <actor>',
+    summary: 'an address, an actor type or its last word, or a key; * stands for anything',
+  },
   { flags: '--correlation <id>', summary: 'a story: its id, or the last characters as lines show them' },
-  { flags: '--type <event>', summary: 'an event type; * stands for anything' },
+  { flags: '--type <event>', summary: 'an event type, in any case; * stands for anything' },
 ];
 
 /**
- * @param now epoch milliseconds
- * @throws HF_CLI_USAGE
+ * @param now what times without a date are counted back from, epoch milliseconds
+ * @throws HF_CLI_USAGE a place cannot be read, or --from lies behind --to
  */
 export function selectionOf(flags: Readonly<Record<string, unknown>>, now = Date.now()): Selection {
   const place = (flag: 'from' | 'to') => {
@@ -21,9 +34,16 @@ export function selectionOf(flags: Readonly<Record<string, unknown>>, now = Date
     return typeof text === 'string' ? parsePlace(text, `--${flag}`, now) : undefined;
   };
   const text = (flag: string) => (typeof flags[flag] === 'string' ? (flags[flag] as string) : undefined);
+  const [from, to] = [place('from'), place('to')];
+  const isBackwards =
+    from && to && ('seq' in from ? 'seq' in to && from.seq > to.seq : 'at' in to && from.at > to.at);
+  if (isBackwards) {
+    const reason = `--from ${flags.from} lies behind --to ${flags.to}.`;
+    throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'log list' });
+  }
   return {
-    from: place('from'),
-    to: place('to'),
+    from,
+    to,
     actor: text('actor'),
     correlation: text('correlation'),
     type: text('type'),

@@ -7,10 +7,10 @@
 export { familyOf } from './family.ts';
 export { jsonLines } from './json-lines.ts';
 export { Layout } from './layout.ts';
-export { seqOfPlace } from './place.ts';
+export { referenceTime, seqOfPlace } from './place.ts';
 export { recordPage } from './record-page.ts';
 export { stateName, timerName } from './record-text.ts';
-export { boundsOf, inBatches, newest } from './select.ts';
+export { boundsOf, inBatches, newest, whyNone } from './select.ts';
 export { shown, sourceOf, sourcesOf, withLog } from './source.ts';
 export { differenceLines, momentLines, shownState } from './states.ts';
 export { type Describe, newestLines, Story } from './story.ts';

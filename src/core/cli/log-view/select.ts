@@ -14,11 +14,11 @@ export interface Selection {
   readonly from?: Place | undefined;
   /** Inclusive. */
   readonly to?: Place | undefined;
-  /** A whole address, an actor type or its last word, or a pattern with `*`. */
+  /** A whole address, an actor type or its last word, a key, or a pattern of one with `*`. */
   readonly actor?: string | undefined;
   /** A whole id, or its last characters as lines show them. */
   readonly correlation?: string | undefined;
-  /** An event type, or a pattern with `*`. */
+  /** An event type in any case, or a pattern with `*`. */
   readonly type?: string | undefined;
 }
 
@@ -34,10 +34,29 @@ export async function boundsOf(
   };
 }
 
+/**
+ * Why a selection has no record, in words: the first of its parts that no record fits even alone.
+ *
+ * @param signal ends the searches
+ */
+export async function whyNone(
+  reader: LogReader,
+  selection: Selection,
+  signal?: AbortSignal,
+): Promise<string> {
+  const { from, to, ...others } = selection;
+  const fits = async (part: Selection) => (await newest(reader, part, 1, signal)).records.length > 0;
+  if ((from || to) && !(await fits({ from, to }))) return 'none lies between --from and --to';
+  for (const [flag, value] of Object.entries(others)) {
+    if (value !== undefined && !(await fits({ [flag]: value }))) return `none has --${flag} ${value}`;
+  }
+  return 'each filter fits some, but none fits all of them';
+}
+
 /** @returns whether a record is wanted, whatever its place */
 export function matcher({ actor, correlation, type }: Selection): (record: LogRecord) => boolean {
   const isActor = actor === undefined ? undefined : actorMatcher(actor);
-  const isType = type === undefined ? undefined : pattern(type);
+  const isType = type === undefined ? undefined : pattern(type, 'i');
   return (record) =>
     (isActor?.(record.actor) ?? true) &&
     (correlation === undefined || record.correlation.endsWith(correlation)) &&
@@ -110,8 +129,8 @@ export function actorMatcher(wanted: string): (actor: string) => boolean {
   if (isAddress(wanted)) return (actor) => actor === wanted;
   const expression = pattern(wanted);
   return (actor) => {
-    const { type } = parseActorRef(actor);
-    return expression.test(actor) || expression.test(type) || expression.test(type.split('.').at(-1) ?? '');
+    const { type, key } = parseActorRef(actor);
+    return [actor, type, type.split('.').at(-1) ?? '', key].some((name) => expression.test(name));
   };
 }
 
@@ -125,6 +144,6 @@ function isWholeId(correlation: string): boolean {
 }
 
 /** `*` stands for anything. */
-function pattern(text: string): RegExp {
-  return new RegExp(`^${text.split('*').map(RegExp.escape).join('.*')}$`);
+function pattern(text: string, flags = ''): RegExp {
+  return new RegExp(`^${text.split('*').map(RegExp.escape).join('.*')}$`, flags);
 }
