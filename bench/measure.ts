@@ -19,6 +19,8 @@ export interface Result {
 export interface Benchmark {
   readonly name: string;
   readonly summary: string;
+  /** It takes long: it runs only when it is named. */
+  readonly onRequest?: boolean;
   readonly run: () => Promise<readonly Result[]>;
 }
 

@@ -7,6 +7,7 @@ import { cpus } from 'node:os';
 import { appendBenchmark } from './append.ts';
 import { gatewayBenchmark } from './gateway.ts';
 import { idleBenchmark } from './idle.ts';
+import { killBenchmark } from './kill.ts';
 import type { Benchmark, Result } from './measure.ts';
 import { performancePage, type Run } from './page.ts';
 import { reconcileBenchmark } from './reconcile.ts';
@@ -22,6 +23,7 @@ const all: readonly Benchmark[] = [
   gatewayBenchmark,
   routerBenchmark,
   idleBenchmark,
+  killBenchmark,
 ];
 
 const write = process.argv.includes('--write');
@@ -37,7 +39,7 @@ if (unknown.length > 0) {
 console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}`);
 const runs: Run[] = [];
 for (const benchmark of all) {
-  if (names.length > 0 && !names.includes(benchmark.name)) continue;
+  if (names.length > 0 ? !names.includes(benchmark.name) : benchmark.onRequest) continue;
   console.log(`\n${benchmark.name}: ${benchmark.summary}`);
   const results = await benchmark.run();
   for (const result of results) console.log(line(result));

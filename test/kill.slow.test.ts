@@ -1,11 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
-import { loadConfig } from '../src/core/config/index.ts';
-import { SqliteReader } from '../src/core/log/index.ts';
-import { PluginHost } from '../src/core/plugin/index.ts';
-import { verifyLog } from '../src/core/replay/index.ts';
 import { active, startInstance, writeConfig } from './support/instance.ts';
-import { killRounds, stuckTimers } from './support/kill-rounds.ts';
+import { killRounds, replayed, stuckTimers } from './support/kill-rounds.ts';
 import { tempDir } from './support/temp.ts';
 
 const ROUNDS = 50;
@@ -30,11 +26,7 @@ test('[C5,R9] killed at 50 random instants under load: no acknowledged write los
   t.deepEqual(stuckTimers(dir, 2_000), []);
   await child.kill('SIGTERM');
 
-  const reader = new SqliteReader(dir);
-  t.teardown(() => reader.close());
-  const { plugins } = await loadConfig({ file: config, env: {} });
-  const definitions = new Map(new PluginHost(plugins).register().actors.map((actor) => [actor.type, actor]));
-  const { divergence, notCompared } = verifyLog(reader, definitions);
+  const { divergence, notCompared } = await replayed(dir, config);
   t.is(divergence, undefined);
   t.deepEqual(notCompared, []);
 });

@@ -3,6 +3,7 @@
  *   DISK_DELAY_MS   every sync takes so much longer
  *   DISK_HOLD       while this file exists, syncs do not return
  *   DISK_FULL       while this file exists, writes to *.db, *-wal and *-journal files fail with ENOSPC
+ *   DISK_READONLY   while this file exists, they fail with EROFS
  *   DISK_TRACE      each sync adds a line "<thread id> <process id>"
  */
 #define _GNU_SOURCE
@@ -38,14 +39,16 @@ static void before_sync(void) {
   while (present("DISK_HOLD")) usleep(2000);
 }
 
-static int is_full(int fd) {
-  if (!present("DISK_FULL")) return 0;
+/* Why a write must fail; 0 when it may be made. */
+static int refusal(int fd) {
+  int reason = present("DISK_FULL") ? ENOSPC : present("DISK_READONLY") ? EROFS : 0;
+  if (!reason) return 0;
   char link[64], path[4096];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   ssize_t length = readlink(link, path, sizeof path - 1);
   if (length <= 0) return 0;
   path[length] = 0;
-  return strstr(path, ".db") != NULL;
+  return strstr(path, ".db") != NULL ? reason : 0;
 }
 
 int fsync(int fd) {
@@ -59,8 +62,9 @@ int fdatasync(int fd) {
 }
 
 ssize_t pwrite64(int fd, const void *data, size_t size, off64_t offset) {
-  if (is_full(fd)) {
-    errno = ENOSPC;
+  int reason = refusal(fd);
+  if (reason) {
+    errno = reason;
     return -1;
   }
   return syscall(SYS_pwrite64, fd, data, size, offset);

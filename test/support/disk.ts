@@ -13,6 +13,9 @@ export interface Disk {
   release(): void;
   fill(): void;
   free(): void;
+  /** As a file system does after an error: everything can be read, nothing written. */
+  freeze(): void;
+  thaw(): void;
 }
 
 /** Builds the preloaded library into a test's folder. @param delayMs how much longer every sync takes */
@@ -22,12 +25,14 @@ export function fakeDisk(dir: string, delayMs = 0): Disk {
   execFileSync('cc', ['-shared', '-fPIC', '-O1', '-o', library, source, '-ldl']);
   const held = join(dir, 'held');
   const full = join(dir, 'full');
+  const readOnly = join(dir, 'read-only');
   const traceFile = join(dir, 'syncs');
   return {
     env: {
       LD_PRELOAD: library,
       DISK_HOLD: held,
       DISK_FULL: full,
+      DISK_READONLY: readOnly,
       DISK_TRACE: traceFile,
       DISK_DELAY_MS: String(delayMs),
     },
@@ -36,6 +41,8 @@ export function fakeDisk(dir: string, delayMs = 0): Disk {
     release: () => rmSync(held, { force: true }),
     fill: () => writeFileSync(full, ''),
     free: () => rmSync(full, { force: true }),
+    freeze: () => writeFileSync(readOnly, ''),
+    thaw: () => rmSync(readOnly, { force: true }),
   };
 }
 

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ExecutionContext } from 'ava';
 import { readRuntimeFile } from '../../src/core/runtime/index.ts';
 import { type Child, startChild } from './disk.ts';
+import type { Scope } from './scope.ts';
 
 const binary = new URL('../../bin/holdfast.js', import.meta.url);
 const source = (path: string) => JSON.stringify(new URL(`../../src/${path}`, import.meta.url).pathname);
@@ -37,7 +37,7 @@ export function writeConfig(dir: string, routerOptions: Record<string, unknown> 
 
 /** Starts it and waits until it is ready. @param env e.g. a preloaded disk */
 export async function startInstance(
-  t: ExecutionContext<unknown>,
+  t: Scope,
   dataDir: string,
   config: string,
   env: Readonly<Record<string, string>> = {},

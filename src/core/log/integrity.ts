@@ -18,6 +18,8 @@ export interface Trust {
   readonly key?: string | undefined;
   /** The newest signature, as it was noted beside the key. */
   readonly head?: Signature | undefined;
+  /** The newest record that was acknowledged, as it was noted there. */
+  readonly mark?: Anchor | undefined;
   /** Whether nothing may stand behind the last signature of that key. */
   readonly whole?: boolean | undefined;
 }
@@ -44,13 +46,13 @@ const STEP = 2_000;
  * the schema of each record, time that goes back, causes that are yet to come, saved states against the digests that
  * the chain holds, and saved states of records that are gone. Yields the seq reached.
  *
- * Who changes records and computes all hashes anew cannot sign them. What stands behind the last signature can be cut
- * off or written anew unseen: only an anchor finds that.
+ * Who changes records and computes all hashes anew cannot sign them. Without the folder's noted head and mark, what
+ * stands behind the last signature can be cut off or written anew unseen: only an anchor finds that.
  *
  * @throws HF_LOG_CORRUPT naming the first bad record; HF_LOG_DAMAGED SQLite finds the file damaged; HF_LOG_UNSIGNED
  */
 export function* integritySteps(reader: SqliteReader, trust: Trust = {}): Generator<number, IntegrityReport> {
-  const { anchor } = trust;
+  const { anchor, mark } = trust;
   const damage = reader.damage();
   if (damage !== undefined) throw new HoldfastError('HF_LOG_DAMAGED', { reason: damage });
   const first = reader.firstSeq();
@@ -71,6 +73,10 @@ export function* integritySteps(reader: SqliteReader, trust: Trust = {}): Genera
     if (anchor?.seq === seq && reader.hashOf(seq) !== anchor.hash) {
       throw bad('its hash is not that of the anchor: what stands up to it was written anew');
     }
+    if (mark?.seq === seq && reader.hashOf(seq) !== mark.hash) {
+      const reason = `it or one of those up to ${seq} was written anew: record ${seq} is not the one acknowledged`;
+      throw new HoldfastError('HF_LOG_CORRUPT', { seq: seal.upTo + 1, reason });
+    }
     seal.pass(seq);
     if (checksStates(reader, record, first)) checkpoints += 1;
     at = record.at;
@@ -78,9 +84,10 @@ export function* integritySteps(reader: SqliteReader, trust: Trust = {}): Genera
     if (records % STEP === 0) yield seq;
   }
   const saved = reader.snapshotSeq();
-  const known = Math.max(saved, anchor?.seq ?? 0, seal.newest);
+  const known = Math.max(saved, anchor?.seq ?? 0, mark?.seq ?? 0, seal.newest);
   if (known > last) {
     const by = {
+      [mark?.seq ?? 0]: `record ${known} was acknowledged`,
       [anchor?.seq ?? 0]: 'the anchor names it',
       [seal.newest]: `record ${known} was signed`,
       [saved]: 'states were saved after it',

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { CHAIN_START, chainHash } from './chain.ts';
+import { Mark } from './mark.ts';
 import type { CommitRequest, Done, SavingPart } from './protocol.ts';
 import { pruneSlice } from './prune.ts';
 import { SavedStates } from './saved-states.ts';
@@ -30,6 +31,7 @@ export class LogWriter {
   readonly #states: SavedStates;
   readonly #insertRecord: StatementSync;
   readonly #insertBlob: StatementSync;
+  readonly #mark: Mark;
   #head: Head;
   /** The newest signature, and whether it is noted beside the key. */
   #signed: { readonly signature: Signature | undefined; readonly noted: boolean };
@@ -40,6 +42,7 @@ export class LogWriter {
     this.#dataDir = dataDir;
     this.#signEvery = signEvery;
     this.#key = openLogKey(dataDir);
+    this.#mark = new Mark(dataDir);
     const db = openForWriting(dataDir);
     this.#db = db;
     this.#states = new SavedStates(db, this.#key);
@@ -56,6 +59,7 @@ export class LogWriter {
   commit(request: CommitRequest): Done {
     // The noted head may be among those that go: a newer one is noted before them.
     if (request.prune !== undefined) this.#signHead();
+    const before = this.#head.seq;
     const done = this.#transaction(() => {
       const head = this.#append(request);
       if (head.seq - (this.#signed.signature?.seq ?? 0) >= this.#signEvery) this.#sign(head);
@@ -66,6 +70,7 @@ export class LogWriter {
       if (request.shred) shredBlobs(this.#db, request.shred);
       return { head, done: { saved, more } };
     });
+    if (this.#head.seq > before) this.#mark.write(this.#head);
     return request.shred ? { ...done, more: !emptyWal(this.#db) } : done;
   }
 
@@ -104,6 +109,7 @@ export class LogWriter {
     try {
       if (this.#wrote) this.#signHead();
     } finally {
+      this.#mark.close();
       this.#db.close();
     }
   }

@@ -2,6 +2,7 @@ import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, w
 import { dirname } from 'node:path';
 import { HoldfastError } from '../errors/index.ts';
 import { readChained } from './chained.ts';
+import { readMark } from './mark.ts';
 import { headFile, isGenuine, type LogKey, openLogKey, type Signature, signatureSchema } from './signing.ts';
 import type { SqliteReader } from './sqlite-reader.ts';
 
@@ -69,6 +70,10 @@ export function checkBeforeStart(reader: SqliteReader, dataDir: string): LogKey 
     if (head.seq > last) refuse(`it ends at record ${last}, and record ${head.seq} was signed`);
     if (reader.hashOf(head.seq) !== head.hash) refuse(`record ${head.seq} is not the one that was signed`);
   }
+  const mark = readMark(dataDir);
+  if (mark && mark.seq > last) refuse(`it ends at record ${last}, and record ${mark.seq} was acknowledged`);
+  if (mark && reader.hashOf(mark.seq) !== mark.hash)
+    refuse(`record ${mark.seq} is not the one that was acknowledged`);
   const newest = reader.newestSignature(key.text);
   if (newest && (!genuine(newest) || reader.hashOf(newest.seq) !== newest.hash))
     refuse(`record ${newest.seq} is not the one that was signed`);

@@ -34,11 +34,12 @@ export class SqliteReader implements LogReader {
    */
   constructor(source: string | DatabaseSync) {
     this.#db = typeof source === 'string' ? openForReading(source) : source;
-    this.partial = this.#db.prepare("SELECT 1 FROM meta WHERE key = 'partial'").get() !== undefined;
-    this.#hasLinks = hasTable(this.#db, 'links');
-    this.#hasShredded = hasTable(this.#db, 'shredded');
-    this.#hasSignatures = hasTable(this.#db, 'signatures');
-    this.#hasCheckpoints = hasTable(this.#db, 'checkpoints');
+    const has = (name: string) => sound(() => hasTable(this.#db, name));
+    this.partial = this.#get("SELECT 1 FROM meta WHERE key = 'partial'") !== undefined;
+    this.#hasLinks = has('links');
+    this.#hasShredded = has('shredded');
+    this.#hasSignatures = has('signatures');
+    this.#hasCheckpoints = has('checkpoints');
   }
 
   async *read(range: ReadRange = {}): AsyncIterable<LogRecord> {
@@ -167,8 +168,18 @@ export class SqliteReader implements LogReader {
     return (this.#get('SELECT max(seq) AS seq FROM checkpoints WHERE seq <= ?', upTo)?.seq as number) ?? 0;
   }
 
-  /** The state of every actor that was saved at a checkpoint, as saved. @param at from `snapshotSeq` */
+  /**
+   * The state of every actor that was saved at a checkpoint, as saved.
+   *
+   * @param at from `snapshotSeq`
+   * @throws HF_LOG_CORRUPT they are not what was saved
+   */
   snapshots(at: number): string[] {
+    for (const { seq, digest } of this.checkpointsFor(at)) {
+      if (this.digestAt(seq) === digest) continue;
+      const reason = 'the states saved after it are not what was saved';
+      throw new HoldfastError('HF_LOG_CORRUPT', { seq, reason });
+    }
     if (!this.#hasCheckpoints) return [];
     const newest = 'SELECT max(seq), body FROM snapshots WHERE seq BETWEEN ? AND ? GROUP BY actor';
     return sound(() => this.#db.prepare(newest).all(newestFull(this.#db, at), at)).map(

@@ -8,6 +8,7 @@ import { HoldfastError } from '../../../src/core/errors/index.ts';
 import { chainHash } from '../../../src/core/log/chain.ts';
 import { type LogRecord, SqliteLog, SqliteReader } from '../../../src/core/log/index.ts';
 import { type IntegrityReport, integritySteps } from '../../../src/core/log/integrity.ts';
+import { readMark } from '../../../src/core/log/mark.ts';
 import { readHead } from '../../../src/core/log/signed-head.ts';
 import { findLogKey } from '../../../src/core/log/signing.ts';
 import { call } from '../../support/cli.ts';
@@ -49,7 +50,11 @@ async function signed(
 function verify(dir: string): IntegrityReport {
   const reader = new SqliteReader(dir);
   try {
-    const steps = integritySteps(reader, { key: findLogKey(dir)?.text, head: readHead(dir) });
+    const steps = integritySteps(reader, {
+      key: findLogKey(dir)?.text,
+      head: readHead(dir),
+      mark: readMark(dir),
+    });
     for (;;) {
       const { done, value } = steps.next();
       if (done) return value;
@@ -199,7 +204,7 @@ test('[C9] who wants to go on with an older copy of a log says so by taking the 
   copyFileSync(join(older, 'log.db'), join(dir, 'log.db'));
   for (const rest of ['log.db-wal', 'log.db-shm']) rmSync(join(dir, rest), { force: true });
   t.throws(() => new SqliteLog({ dataDir: dir }), { code: 'HF_LOG_UNTRUSTED' });
-  rmSync(join(dir, 'secrets/log-head'));
+  for (const note of ['log-head', 'log-mark']) rmSync(join(dir, 'secrets', note));
   await signed(t, 1, dir);
   t.like(verify(dir), { records: RECORDS + 1 });
 });

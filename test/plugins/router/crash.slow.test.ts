@@ -29,7 +29,7 @@ function killedAt(t: ExecutionContext, log: string, seq: number, store: string):
   for (const table of ['snapshots', 'checkpoints', 'signatures'])
     db.prepare(`DELETE FROM ${table} WHERE seq > ?`).run(seq);
   db.close();
-  execFileSync('rm', ['-f', join(dir, 'secrets/log-head')]); // a kill at that moment had not signed what came later
+  execFileSync('sh', ['-c', `rm -f ${dir}/secrets/log-head ${dir}/secrets/log-mark`]); // a kill had not told of later ones
   return dir;
 }
 

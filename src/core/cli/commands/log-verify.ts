@@ -61,15 +61,17 @@ export const logVerify: CommandDefinition = {
 /** What the log is held against, by the last of its parts: the folder's own key and its noted head, or the key that is expected. */
 async function trustIn(place: string, flags: Readonly<Record<string, unknown>>): Promise<Trust> {
   const { findLogKey, isPublicKey } = await import('../../log/signing.ts');
+  const { readMark } = await import('../../log/mark.ts');
   const { readHead } = await import('../../log/signed-head.ts');
   const anchor = typeof flags.anchor === 'string' ? anchorOf(flags.anchor) : undefined;
   const isFile = statSync(place, { throwIfNoEntry: false })?.isFile() === true;
   const own = isFile ? undefined : findLogKey(place);
   const head = own && readHead(place);
+  const mark = own && readMark(place);
   const expected = flags.publicKey;
-  if (expected === undefined) return { anchor, key: own?.text, head };
+  if (expected === undefined) return { anchor, key: own?.text, head, mark };
   if (typeof expected === 'string' && isPublicKey(expected))
-    return { anchor, key: expected, head, whole: isFile || own?.text !== expected };
+    return { anchor, key: expected, head, mark, whole: isFile || own?.text !== expected };
   const reason = '--public-key takes a key as log verify prints it: ed25519: and 43 characters.';
   throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'log verify' });
 }

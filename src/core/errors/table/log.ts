@@ -31,7 +31,7 @@ export const logErrors = {
   HF_LOG_UNTRUSTED: entry(
     500,
     'The log in {dir} is not what this runtime signed: {reason}.',
-    'See `holdfast log verify`; restore the whole folder from one copy. To go on with it as it is, delete secrets/log-head.',
+    'See `holdfast log verify`; restore the whole folder from one copy. To go on with it as it is, delete log-head and log-mark in secrets/.',
   ),
   HF_LOG_ARCHIVE: entry(
     500,
