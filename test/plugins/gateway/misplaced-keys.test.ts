@@ -1,0 +1,141 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
+import { startUpstream } from '../../support/mcp-upstream.ts';
+import { tempDir } from '../../support/temp.ts';
+import { initialize, Rig } from './rig.ts';
+
+// Neither looks like a key, so that no redactor could hide that one of them got out.
+const VIRTUAL = 'virtual.value.of.ann.4711';
+const MASTER = 'master.value.of.nobody.0815';
+const TOKEN = 'identity.token.of.ann';
+const basic = (value: string) => `Basic ${Buffer.from(`ann:${value}`).toString('base64')}`;
+
+const ADMISSIONS = {
+  nothing: undefined,
+  'a virtual key': `Bearer ${VIRTUAL}`,
+  'a virtual key without its prefix': VIRTUAL,
+  'a virtual key as Basic': basic(VIRTUAL),
+  'an unknown key': 'Bearer nobody.knows.this.one',
+  'the master key': `Bearer ${MASTER}`,
+  'the master key without its prefix': MASTER,
+} as const;
+const AUTHORIZATIONS = {
+  nothing: undefined,
+  'an identity token': `Bearer ${TOKEN}`,
+  'a virtual key': `Bearer ${VIRTUAL}`,
+  'a virtual key without its prefix': VIRTUAL,
+  'a virtual key as Basic': basic(VIRTUAL),
+  'a virtual key behind a token': `Bearer ${TOKEN}, Bearer ${VIRTUAL}`,
+  'the master key': `Bearer ${MASTER}`,
+  'the master key as Basic': basic(MASTER),
+} as const;
+const ROUTES = ['columnar_ro', 'memory', 'repo_wiki'] as const;
+
+type Admission = keyof typeof ADMISSIONS;
+type Authorization = keyof typeof AUTHORIZATIONS;
+
+/** What the contract says of a combination: status, and whether somebody should hear of it. */
+function expected(route: string, admission: Admission, authorization: Authorization) {
+  const found = authorization.includes('master')
+    ? 'master'
+    : authorization.includes('virtual')
+      ? 'virtual'
+      : undefined;
+  if (admission !== 'a virtual key') {
+    return { status: 401, alert: found !== undefined || admission.includes('master') };
+  }
+  const relays = route === 'memory';
+  const refused = found === 'master' || (relays && (found === 'virtual' || authorization === 'nothing'));
+  return { status: refused ? 401 : 200, alert: found !== undefined };
+}
+
+test('[G9,G25,G19] every combination of headers: what is refused, what is told, and that no key gets anywhere', async (t) => {
+  const upstream = await startUpstream(t, true);
+  const dir = tempDir(t);
+  const masterKeyFile = join(dir, 'master');
+  writeFileSync(masterKeyFile, MASTER, { mode: 0o600 });
+  const tokenFile = join(dir, 'token');
+  writeFileSync(tokenFile, 'token.of.the.gateway', { mode: 0o600 });
+  const { url } = upstream;
+  const rig = await Rig.start(t, {
+    masterKeyFile,
+    routes: [
+      overwrite({ name: 'columnar_ro', url, tokenFile }),
+      relay({ name: 'memory', url }),
+      credentialFree({ name: 'repo_wiki', url }),
+    ],
+  });
+  await rig.mint({ servers: [...ROUTES] }, VIRTUAL);
+
+  const stories: { what: string; alert: boolean; correlation: string | null }[] = [];
+  for (const route of ROUTES) {
+    for (const admission of Object.keys(ADMISSIONS) as Admission[]) {
+      for (const authorization of Object.keys(AUTHORIZATIONS) as Authorization[]) {
+        const what = `${route}: ${admission} in the admission header, ${authorization} in Authorization`;
+        const asked = upstream.asked.length;
+        const answer = await rig.post(`/${route}/mcp?key=${VIRTUAL}`, initialize, {
+          ...(ADMISSIONS[admission] && { 'x-gateway-api-key': ADMISSIONS[admission] }),
+          ...(AUTHORIZATIONS[authorization] && { authorization: AUTHORIZATIONS[authorization] }),
+          'x-api-key': VIRTUAL,
+          'x-litellm-api-key': `Bearer ${VIRTUAL}`,
+          cookie: `key=${VIRTUAL}`,
+        });
+        const body = await answer.text();
+        const { status, alert } = expected(route, admission, authorization);
+        t.is(answer.status, status, what);
+        t.is(upstream.asked.length - asked, status === 200 ? 1 : 0, what);
+        t.notRegex(body + JSON.stringify([...answer.headers]), new RegExp(`${VIRTUAL}|${MASTER}`), what);
+        if (admission.includes('without its prefix')) t.regex(body, /Malformed API Key passed in/);
+        if (status === 200) {
+          const sent = upstream.asked.at(-1)?.headers.authorization;
+          const wanted = {
+            columnar_ro: 'Bearer token.of.the.gateway',
+            memory: `Bearer ${TOKEN}`,
+            repo_wiki: undefined,
+          };
+          t.is(sent, wanted[route], what);
+        }
+        stories.push({ what, alert, correlation: answer.headers.get('x-correlation-id') });
+      }
+    }
+  }
+
+  const decisions = (await rig.records()).filter(({ event }) => /^(?:CALL|TURNED_AWAY)$/.test(event.type));
+  t.is(decisions.length, stories.length, 'each is decided once');
+  for (const { what, alert, correlation } of stories) {
+    const decision = decisions.find((record) => record.correlation === correlation);
+    const { rule, misplaced } = (decision?.event ?? {}) as { rule?: string; misplaced?: string };
+    const told = decision?.effects.some(({ type }) => type === 'alert.raise');
+    const grave = rule === 'master_key_presented' || rule === 'key_only_in_authorization';
+    t.is(told || grave || misplaced !== undefined, alert, what);
+  }
+  const alerts = new Set(await rig.alerts());
+  t.deepEqual([...alerts].sort(), [
+    'gateway.key_misplaced',
+    'gateway.key_only_in_authorization',
+    'gateway.master_key_presented',
+  ]);
+  const secrets = [VIRTUAL, MASTER, TOKEN, basic(VIRTUAL).slice(6), basic(MASTER).slice(6)];
+  t.deepEqual(await rig.traces(...secrets), []);
+  const received = JSON.stringify(upstream.asked);
+  for (const secret of secrets) if (secret !== TOKEN) t.false(received.includes(secret));
+  t.false(received.includes('x-gateway-api-key'));
+});
+
+test('[G25] the master key opens the admin endpoints and no route, and is told once a minute', async (t) => {
+  const rig = await Rig.start(t, {
+    routes: [credentialFree({ name: 'repo_wiki', url: 'http://127.0.0.1:9/mcp' })],
+  });
+  for (let count = 0; count < 3; count += 1) {
+    const answer = await rig.post('/repo_wiki/mcp', initialize, {
+      'x-gateway-api-key': `Bearer ${rig.masterKey}`,
+    });
+    t.is(answer.status, 401);
+    t.regex(await answer.text(), /master key is for admin endpoints only/);
+  }
+  t.deepEqual(await rig.alerts(), ['gateway.master_key_presented']);
+  t.is((await rig.admin('GET', '/v1/mcp/server')).status, 200);
+  t.deepEqual(await rig.traces(rig.masterKey), []);
+});
