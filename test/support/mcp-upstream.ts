@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { InMemoryEventStore } from '@modelcontextprotocol/sdk/examples/shared/inMemoryEventStore.js';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import type { ExecutionContext } from 'ava';
@@ -21,10 +22,29 @@ export interface Upstream {
   forget(): void;
 }
 
+export interface SessionServerOptions {
+  /** Makes the server of one session. */
+  readonly serve: () => { connect(transport: never): Promise<void> };
+  /** Answers with JSON instead of an event stream. */
+  readonly json?: boolean;
+  /** Keeps events, so that a client can take a stream up again. */
+  readonly resumable?: boolean;
+  /** Hosts it answers to, with their port; any unless set. */
+  readonly hosts?: (port: number) => string[];
+}
+
 /** @param json answers with JSON instead of an event stream */
-export async function startUpstream(t: ExecutionContext<unknown>, json = false): Promise<Upstream> {
+export function startUpstream(t: ExecutionContext<unknown>, json = false): Promise<Upstream> {
+  return startSessionServer(t, { serve: toolServer, json });
+}
+
+export async function startSessionServer(
+  t: ExecutionContext<unknown>,
+  { serve, json = false, resumable = false, hosts }: SessionServerOptions,
+): Promise<Upstream> {
   const sessions = new Map<string, StreamableHTTPServerTransport>();
   const asked: Asked[] = [];
+  let port = 0;
   const http = createServer(async (request, response) => {
     asked.push({ method: request.method ?? '', headers: request.headers });
     const id = request.headers['mcp-session-id'];
@@ -38,10 +58,12 @@ export async function startUpstream(t: ExecutionContext<unknown>, json = false):
         sessionIdGenerator: () => randomUUID(),
         enableJsonResponse: json,
         onsessioninitialized: (session) => void sessions.set(session, made),
+        ...(resumable && { eventStore: new InMemoryEventStore(), retryInterval: 50 }),
+        ...(hosts && { enableDnsRebindingProtection: true, allowedHosts: hosts(port) }),
       });
       transport = made;
       // The SDK's own declarations do not hold under exactOptionalPropertyTypes.
-      await toolServer().connect(made as never);
+      await serve().connect(made as never);
     }
     await transport.handleRequest(request, response);
   });
@@ -51,7 +73,7 @@ export async function startUpstream(t: ExecutionContext<unknown>, json = false):
     http.closeAllConnections();
     await new Promise((done) => http.close(done));
   });
-  const { port } = http.address() as AddressInfo;
+  port = (http.address() as AddressInfo).port;
   return { url: `http://127.0.0.1:${port}/mcp`, asked, forget: () => sessions.clear() };
 }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { ExecutionContext } from 'ava';
@@ -8,7 +9,7 @@ import { createRuntime, type Runtime } from '../../../src/core/index.ts';
 import type { LogRecord } from '../../../src/core/log/index.ts';
 import { SqliteReader } from '../../../src/core/log/index.ts';
 import { createLogger } from '../../../src/core/logging/index.ts';
-import type { KeyTerms } from '../../../src/machines/mcp-access.ts';
+import type { CallEnded, KeyTerms } from '../../../src/machines/mcp-access.ts';
 import { gateway } from '../../../src/plugins/gateway/index.ts';
 import { keyId } from '../../../src/plugins/gateway/keys/key-id.ts';
 import { KEY_ACTOR } from '../../../src/plugins/gateway/keys/registry.ts';
@@ -136,6 +137,26 @@ export class Rig {
     await client.connect(transport as never);
     t.teardown(() => client.close());
     return client;
+  }
+
+  /** The outcomes of calls so far, with what was called. */
+  async ended(): Promise<(CallEnded & { readonly method: string })[]> {
+    const records = await this.records();
+    const methods = new Map(records.map(({ seq, event }) => [seq, (event as { method?: string }).method]));
+    return records.flatMap(({ event, cause }) =>
+      event.type === 'CALL_ENDED'
+        ? [{ ...(event as unknown as CallEnded), method: methods.get(cause ?? -1) ?? '' }]
+        : [],
+    );
+  }
+
+  /** Waits for the first outcome of a call of this method. */
+  async whenEnded(method: string): Promise<CallEnded> {
+    for (;;) {
+      const found = (await this.ended()).find((ended) => ended.method === method);
+      if (found) return found;
+      await after(20);
+    }
   }
 
   /** Every durable record. */

@@ -88,12 +88,17 @@ export function encode({ body }: Message, name?: string): string {
 function parse(body: Buffer): { readonly value: unknown } | Malformed {
   try {
     const value = parseJsonBody(body);
-    const text = DELICATE_NUMBER.test(body.toString('latin1')) ? body.toString('utf8') : undefined;
-    return { value: text === undefined ? value : JSON.parse(text, keepNumbers) };
+    const delicate = DELICATE_NUMBER.test(body.toString('latin1'));
+    return { value: delicate ? JSON.parse(body.toString('utf8'), keepNumbers) : value };
   } catch (error) {
     if (isCoded(error, 'HF_HTTP_BODY_INVALID')) return malformed(-32700, `Parse error: ${error.what}`);
     throw error;
   }
+}
+
+/** Parses JSON so that writing it again keeps every number as it was written. @throws SyntaxError */
+export function parseExact(text: string): unknown {
+  return DELICATE_NUMBER.test(text) ? JSON.parse(text, keepNumbers) : JSON.parse(text);
 }
 
 /** Keeps a number as it was written. */

@@ -60,3 +60,11 @@ function passing(headers: IncomingHttpHeaders, passes: (name: string) => boolean
   }
   return passed;
 }
+
+/** @returns a header's value, the first one where it came several times */
+export function headerOf(headers: IncomingHttpHeaders, name: string): string | undefined {
+  const value = headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+export const isEvents = (contentType: string): boolean => /^text\/event-stream\s*(?:;|$)/i.test(contentType);

@@ -1,8 +1,7 @@
-import { createParser } from 'eventsource-parser';
 import { isObject } from '../../../core/json.ts';
 import type { CallEnded } from '../../../machines/mcp-access.ts';
-import type { RequestId } from '../mcp/message.ts';
 import type { ToolFacts } from '../telemetry/index.ts';
+import { EventBlocks, parseEvent } from './event-blocks.ts';
 
 /** How a call ended as its answer tells, HTTP, JSON-RPC and tool errors told apart. */
 export interface Told extends Pick<CallEnded, 'outcome' | 'code'> {
@@ -11,10 +10,9 @@ export interface Told extends Pick<CallEnded, 'outcome' | 'code'> {
 }
 
 const OK: Told = { outcome: 'ok' };
-/** Answers up to here are read whole; of larger ones only those that mention an error. */
-const READ_WHOLE = 64 * 1024;
+/** Answers up to here are parsed; of larger ones only those that mention what is looked for. */
+const ALWAYS_PARSED = 64 * 1024;
 const LARGEST_READ = 8 * 1024 * 1024;
-
 const TELLING = ['"isError"', '"error"', '"usage"'];
 
 /** Looks at an answer as it passes, without holding it up. */
@@ -23,12 +21,12 @@ export interface Listener {
   end(): Told;
 }
 
-/** @param id of the request that is answered */
-export function listener(contentType: string, id: RequestId | undefined): Listener {
-  if (id === undefined) return { push() {}, end: () => OK };
-  return contentType.startsWith('text/event-stream') ? eventListener(id) : jsonListener();
+/** Hears the answer to one request. */
+export function listener(isEvents: boolean): Listener {
+  return isEvents ? eventListener() : jsonListener();
 }
 
+/** How a message says that the call ended. */
 export function toldBy(message: unknown): Told {
   if (!isObject(message)) return OK;
   if (isObject(message.error)) {
@@ -56,39 +54,44 @@ function jsonListener(): Listener {
     push(chunk) {
       size += chunk.length;
       if (size <= LARGEST_READ) chunks.push(chunk);
+      else chunks.length = 0;
     },
     end() {
       if (size > LARGEST_READ) return OK;
       const body = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
       // A native search is some hundred times faster than parsing a megabyte that says nothing of errors.
-      if (size > READ_WHOLE && !TELLING.some((name) => body.includes(name))) return OK;
-      try {
-        return toldBy(JSON.parse(body.toString('utf8')));
-      } catch {
-        return OK;
-      }
+      if (size > ALWAYS_PARSED && !TELLING.some((name) => body.includes(name))) return OK;
+      return parsed(body.toString('utf8')) ?? OK;
     },
   };
 }
 
-function eventListener(id: RequestId): Listener {
+/** Of the messages on the stream of a request, the one without a method is its answer. */
+function eventListener(): Listener {
+  const blocks = new EventBlocks();
   let told = OK;
-  const parser = createParser({
-    onEvent({ data }) {
-      if (!data.includes('"result"') && !data.includes('"error"')) return;
-      try {
-        const message = JSON.parse(data);
-        if (isObject(message) && message.id === id) told = toldBy(message);
-      } catch {
-        // what is no JSON is the client's to judge
-      }
-    },
-  });
-  const decoder = new TextDecoder();
+  let deaf = false;
   return {
     push(chunk) {
-      parser.feed(decoder.decode(chunk, { stream: true }));
+      if (deaf) return;
+      try {
+        for (const block of blocks.push(chunk)) {
+          if (!block.includes('"result"') && !block.includes('"error"')) continue;
+          told = parsed(parseEvent(block).data ?? '') ?? told;
+        }
+      } catch {
+        deaf = true; // an event larger than what may be held passes unheard
+      }
     },
     end: () => told,
   };
+}
+
+function parsed(text: string): Told | undefined {
+  try {
+    const message: unknown = JSON.parse(text);
+    return isObject(message) && !('method' in message) ? toldBy(message) : undefined;
+  } catch {
+    return undefined; // what is no JSON is the client's to judge
+  }
 }

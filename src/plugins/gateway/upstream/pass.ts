@@ -1,29 +1,26 @@
-import type { IncomingHttpHeaders } from 'node:http';
-import type { CallEnded } from '../../../machines/mcp-access.ts';
 import { KEY_ENDED } from '../calls/open-calls.ts';
 import type { RouteCallParts } from '../calls/route-call.ts';
-import { keyEnded, rpcError } from '../mcp/answers.ts';
+import { keyEnded } from '../mcp/answers.ts';
+import { parseExact } from '../mcp/message.ts';
 import { showTools } from '../mcp/tool-names.ts';
+import { drop, Stalled, steady, whole } from './body.ts';
 import type { UpstreamAnswer } from './client.ts';
-import { downHeaders } from './headers.ts';
+import { downHeaders, headerOf, isEvents } from './headers.ts';
 import { listener, type Told, toldBy } from './outcome.ts';
-import { eventRewriter, type Rewrite, rewriteMessage } from './rewrite.ts';
+import { problemOf, refuse } from './refusals.ts';
+import { type EventChanges, eventRewriter, rewriteMessage } from './rewrite.ts';
 
-const UPSTREAM_FAILED = -32_603;
 /** Answers up to here are sent in one piece, which is cheaper than a stream. */
 const WHOLE = 64 * 1024;
 /** A tool list must be held whole to be renamed. */
 const LARGEST_LIST = 8 * 1024 * 1024;
 
-/** What is not passed on is read up to here, bytes and milliseconds. */
-const DROPPED = 64 * 1024;
-const DROPPED_MS = 2_000;
-
-type Body = UpstreamAnswer['body'];
-
 /**
  * Asks the upstream and passes its answer on, unbuffered where it is a stream (G23). Whatever the upstream does wrong is
- * answered in the protocol's words, without the upstream's own text where that could hold a credential.
+ * answered in the protocol's words.
+ *
+ * @param tools the only ones that may appear in a list
+ * @param stop aborted when nobody waits for the answer any more
  */
 export async function passAnswer(
   parts: RouteCallParts,
@@ -36,37 +33,38 @@ export async function passAnswer(
   try {
     answer = await asked();
   } catch (error) {
-    if (stop.aborted) return stopped(parts, stop);
+    if (stop.aborted) return stopped(parts, stop, false);
     const late = (error as { code?: string }).code === 'UND_ERR_HEADERS_TIMEOUT';
-    return refuse(
-      parts,
-      late ? 504 : 502,
-      late ? 'does not answer in time' : 'cannot be reached',
-      late ? 'timed_out' : 'unreachable',
-    );
+    return late ? tooLate(parts) : refuse(parts, 502, 'cannot be reached', 'unreachable');
   }
+  const asEvents = isEvents(headerOf(answer.headers, 'content-type') ?? '');
   try {
-    return await pass(parts, answer, tools);
-  } catch {
-    answer.body.destroy();
-    if (stop.aborted) return stopped(parts, stop);
-    if (!exchange.begun) return refuse(parts, 502, 'broke its answer off', 'cut');
-    exchange.cut();
-    return { outcome: 'cut' };
-  } finally {
-    if (exchange.gone.aborted) answer.body.destroy();
+    return await pass(parts, answer, tools, asEvents);
+  } catch (error) {
+    answer.body.on('error', () => undefined).destroy();
+    if (stop.aborted) return stopped(parts, stop, asEvents);
+    if (exchange.begun) {
+      exchange.cut();
+      return { outcome: 'cut' };
+    }
+    if (error instanceof Stalled) return tooLate(parts);
+    if (error instanceof RangeError) return refuse(parts, 502, 'answers more than can be held', 'http_error');
+    if (error instanceof SyntaxError) return refuse(parts, 502, 'answers with what is no JSON', 'http_error');
+    return refuse(parts, 502, 'broke its answer off', 'cut');
   }
 }
+
+const tooLate = (parts: RouteCallParts): Told => refuse(parts, 504, 'does not answer in time', 'timed_out');
 
 async function pass(
   parts: RouteCallParts,
   answer: UpstreamAnswer,
   tools: readonly string[] | undefined,
+  asEvents: boolean,
 ): Promise<Told> {
-  const { exchange, route, message, seal, events } = parts;
+  const { exchange, message, events } = parts;
   const { statusCode: status, body } = answer;
-  const type = headerOf(answer.headers, 'content-type') ?? '';
-  const problem = problemOf(parts, answer, type);
+  const problem = problemOf(parts, answer);
   if (problem) {
     drop(body);
     return problem();
@@ -76,146 +74,117 @@ async function pass(
     exchange.send({ status: 202 }); // nothing answers a notification or a reply, whatever came with the status
     return { outcome: 'ok' };
   }
-  const headers = downHeaders(answer.headers);
-  if (message?.method === 'initialize' && status === 200) {
-    const upstreamSession = headerOf(answer.headers, 'mcp-session-id');
-    const { protocolVersion } = (message.body.params ?? {}) as { protocolVersion?: unknown };
-    headers['mcp-session-id'] = seal({
-      upstream: upstreamSession === undefined ? {} : { [route.name]: upstreamSession },
-      version: String(protocolVersion).slice(0, 32),
-    });
-  }
-  const id = message?.kind === 'request' ? message.id : undefined;
-  if (message?.method === 'tools/list' && id !== undefined && status === 200) {
-    const rewrite: Rewrite = (list) => showTools(list, { route, allowed: tools });
-    if (isStream(type)) {
-      const rewriter = eventRewriter({ change: (list) => rewriteMessage(list, id, rewrite) });
-      exchange.begin(status, headers);
-      await stream(parts, body, (chunk) => rewriter.feed(chunk));
-      return { outcome: 'ok' };
-    }
-    const list = rewriteMessage(JSON.parse(await whole(body, LARGEST_LIST)), id, rewrite);
+  const headers = { ...downHeaders(answer.headers), ...sessionHeader(parts, answer) };
+  const shown = shownTools(parts, tools);
+  if (asEvents) return stream(parts, answer, headers, both(shown, events));
+  const chunks = steady(body, parts.route.entry.timeoutMs);
+  if (status >= 400) return passError(parts, status, headers, await whole(chunks, WHOLE));
+  if (shown && exchange.method === 'POST') {
+    const list = shown(parseExact((await whole(chunks, LARGEST_LIST)).toString('utf8')));
     exchange.send({ status, body: list, headers });
     return toldBy(list);
   }
-  const heard = listener(type, id);
-  const length = Number(headerOf(answer.headers, 'content-length') ?? Number.NaN);
-  const rewriter = events && isStream(type) ? eventRewriter(events) : undefined;
-  if (length <= WHOLE && !rewriter) {
-    const bytes = Buffer.from(await body.arrayBuffer());
+  const heard = listener(false);
+  if (Number(headerOf(answer.headers, 'content-length') ?? Number.NaN) <= WHOLE) {
+    const bytes = await whole(chunks, WHOLE);
     heard.push(bytes);
     exchange.begin(status, { ...headers, 'content-length': String(bytes.length) });
     exchange.end(bytes);
-  } else {
-    exchange.begin(status, headers);
-    if (isStream(type)) exchange.flush();
-    await stream(parts, body, (chunk) => {
-      heard.push(chunk);
-      return rewriter ? rewriter.feed(chunk) : chunk;
-    });
+    return heard.end();
   }
-  return status < 400 ? heard.end() : { outcome: 'http_error' };
+  exchange.begin(status, headers);
+  for await (const chunk of chunks) {
+    heard.push(chunk);
+    await exchange.write(chunk);
+  }
+  exchange.end();
+  return heard.end();
 }
 
-/** What of an upstream's answer can't be passed on as it is. */
-function problemOf(
-  parts: RouteCallParts,
-  { statusCode: status, headers }: UpstreamAnswer,
-  type: string,
-): (() => Told) | undefined {
-  const { route, message, exchange } = parts;
-  const isRelay = route.entry.disposition === 'relay';
-  if (status === 401 || status === 403) {
-    if (!isRelay)
-      return () => refuse(parts, 502, `refuses the credential of the gateway (${status})`, 'http_error');
-    return () => relayed(parts, status, headers);
-  }
-  if (status >= 300 && status < 400) return () => refuse(parts, 502, 'answers with a redirect', 'http_error');
-  const readable = isStream(type) || /^application\/json\b/i.test(type);
-  if (status >= 400) {
-    if (readable) return undefined;
-    return () => refuse(parts, status >= 500 ? 502 : status, `answers with status ${status}`, 'http_error');
-  }
-  if (
-    message?.kind === 'request' &&
-    (status === 202 || status === 204 || headers['content-length'] === '0')
-  ) {
-    return () => refuse(parts, 502, 'answers a request without a body', 'http_error');
-  }
-  if (message?.kind === 'request' && !readable) {
-    return () =>
-      refuse(parts, 502, 'answers with something that is neither JSON nor an event stream', 'http_error');
-  }
-  if (exchange.method === 'GET' && !isStream(type)) {
-    return () => refuse(parts, 502, 'answers a stream with something else', 'http_error');
-  }
-  return undefined;
-}
-
-/** An identity that the upstream refuses: its status and challenge, pointing at our own document (G8, G26). */
-function relayed(parts: RouteCallParts, status: number, upstream: IncomingHttpHeaders): Told {
-  const { exchange, route, message, metadataUrl } = parts;
-  const given = headerOf(upstream, 'www-authenticate') ?? '';
-  const error = /\berror="([\w.-]{1,64})"/.exec(given)?.[1];
-  const challenge = `Bearer ${error === undefined ? '' : `error="${error}", `}resource_metadata="${metadataUrl}"`;
-  const entry = route.entry;
-  const asRpc =
-    entry.disposition === 'relay' && entry.relayErrors === 'jsonrpc' && message?.kind === 'request';
-  const text = `Unauthorized: ${route.name} refuses the identity token${error === undefined ? '' : ` (${error})`}`;
-  exchange.send({
-    ...rpcError(asRpc ? 200 : status, message?.id ?? null, -32_001, text),
-    ...(!asRpc && { headers: { 'www-authenticate': challenge } }),
-  });
-  return { outcome: 'http_error' };
-}
-
-function refuse(parts: RouteCallParts, status: number, what: string, outcome: CallEnded['outcome']): Told {
-  const { exchange, route, message } = parts;
-  exchange.send(
-    rpcError(status, message?.id ?? null, UPSTREAM_FAILED, `The upstream of ${route.name} ${what}.`),
-  );
-  return { outcome };
-}
-
-function stopped({ exchange }: RouteCallParts, { reason }: AbortSignal): Told {
-  if (exchange.gone.aborted) return { outcome: 'cancelled' };
-  if (exchange.begun) exchange.end();
-  else if (reason === KEY_ENDED) exchange.send(keyEnded);
-  else exchange.send({ status: 503, body: { detail: 'The gateway is stopping.' } });
-  return { outcome: 'cut' };
-}
-
+/** An event stream: each part goes on as it comes, and a slow client slows its upstream down. */
 async function stream(
   { exchange }: RouteCallParts,
-  body: Body,
-  through: (chunk: Buffer) => Buffer | string,
-): Promise<void> {
-  for await (const chunk of body) {
-    const next = through(chunk as Buffer);
+  { statusCode: status, body }: UpstreamAnswer,
+  headers: Readonly<Record<string, string>>,
+  changes: EventChanges | undefined,
+): Promise<Told> {
+  const heard = listener(true);
+  const rewriter = changes && eventRewriter(changes);
+  exchange.begin(status, { ...headers, 'x-accel-buffering': 'no' }); // for a proxy in front of us
+  exchange.flush();
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    heard.push(chunk);
+    const next = rewriter ? rewriter.feed(chunk) : chunk;
     if (next.length > 0) await exchange.write(next);
   }
   exchange.end();
+  return status < 400 ? heard.end() : { outcome: 'http_error' };
 }
 
-async function whole(body: Body, limit: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    size += (chunk as Buffer).length;
-    if (size > limit) throw new RangeError('too large');
-    chunks.push(chunk as Buffer);
+/** A JSON error passes as it is, unless the upstream repeats the gateway's own credential in it. */
+function passError(
+  parts: RouteCallParts,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  bytes: Buffer,
+): Told {
+  const { exchange, route } = parts;
+  const secret = route.authorization()?.replace(/^Bearer /, '');
+  if (secret && bytes.includes(secret)) {
+    return refuse(parts, status >= 500 ? 502 : status, `answers with status ${status}`, 'http_error');
   }
-  return Buffer.concat(chunks).toString('utf8');
+  exchange.begin(status, { ...headers, 'content-length': String(bytes.length) });
+  exchange.end(bytes);
+  const { code } = errorCode(bytes);
+  return { outcome: 'http_error', ...(code !== undefined && { code }) };
 }
 
-/** Reads what nobody needs, so that its connection can be used again; a body that is long or slow ends with it. */
-function drop(body: Body): void {
-  body.dump({ limit: DROPPED, signal: AbortSignal.timeout(DROPPED_MS) }).catch(() => body.destroy());
+function errorCode(bytes: Buffer): Partial<Told> {
+  try {
+    return toldBy(JSON.parse(bytes.toString('utf8')));
+  } catch {
+    return {};
+  }
 }
 
-const isStream = (type: string): boolean => /^text\/event-stream\b/i.test(type);
+/** The session that an upstream opens, sealed into ours (G4, G18). */
+function sessionHeader(
+  { message, route, seal }: RouteCallParts,
+  { statusCode, headers }: UpstreamAnswer,
+): Record<string, string> {
+  if (message?.method !== 'initialize' || statusCode !== 200) return {};
+  const upstream = headerOf(headers, 'mcp-session-id');
+  const { protocolVersion } = (message.body.params ?? {}) as { protocolVersion?: unknown };
+  const session = {
+    upstream: upstream === undefined ? {} : { [route.name]: upstream },
+    version: String(protocolVersion).slice(0, 32),
+  };
+  return { 'mcp-session-id': seal(session) };
+}
 
-function headerOf(headers: IncomingHttpHeaders, name: string): string | undefined {
-  const value = headers[name];
-  return Array.isArray(value) ? value[0] : value;
+/** A tool list comes as the answer to its request, or on a stream that a client resumes. */
+function shownTools(
+  { exchange, message, route }: RouteCallParts,
+  allowed: readonly string[] | undefined,
+): EventChanges['change'] | undefined {
+  if (exchange.method !== 'GET' && message?.method !== 'tools/list') return undefined;
+  return (one) => rewriteMessage(one, (result) => showTools(result, { route, allowed }));
+}
+
+function both(
+  first: EventChanges['change'] | undefined,
+  events: EventChanges | undefined,
+): EventChanges | undefined {
+  if (!first || !events) return first ? { change: first } : events;
+  return { ...events, change: (one) => events.change(first(one)) };
+}
+
+/** @param asEvents a stream may end at any event; anything else would look whole */
+function stopped({ exchange }: RouteCallParts, { reason }: AbortSignal, asEvents: boolean): Told {
+  if (exchange.gone.aborted) return { outcome: 'cancelled' };
+  if (!exchange.begun && reason === KEY_ENDED) exchange.send(keyEnded);
+  else if (!exchange.begun) exchange.send({ status: 503, body: { detail: 'The gateway is stopping.' } });
+  else if (asEvents) exchange.end();
+  else exchange.cut();
+  return { outcome: 'cut' };
 }

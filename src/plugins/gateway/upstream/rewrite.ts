@@ -1,14 +1,19 @@
-import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { isObject } from '../../../core/json.ts';
-import type { RequestId } from '../mcp/message.ts';
+import { parseExact } from '../mcp/message.ts';
+import { EventBlocks, parseEvent } from './event-blocks.ts';
 
-/** Changes one result on its way; everything else passes as it is. */
+/** Changes one result on its way; returns the same one to leave it as it was written. */
 export type Rewrite = (result: unknown) => unknown;
 
-/** @returns the message with its result rewritten, when it answers the request */
-export function rewriteMessage(message: unknown, id: RequestId, rewrite: Rewrite): unknown {
-  if (!isObject(message) || message.id !== id || !('result' in message)) return message;
-  return { ...message, result: rewrite(message.result) };
+/**
+ * Changes the result of an answer. Which request it answers does not matter: an upstream may write an id in another way
+ * than the client did, and what a key may not see must not slip through.
+ */
+export function rewriteMessage(message: unknown, rewrite: Rewrite): unknown {
+  if (Array.isArray(message)) return message.map((one) => rewriteMessage(one, rewrite));
+  if (!isObject(message) || !('result' in message)) return message;
+  const result = rewrite(message.result);
+  return result === message.result ? message : { ...message, result };
 }
 
 /** What of an event stream is changed on its way. */
@@ -19,43 +24,35 @@ export interface EventChanges {
   readonly rename?: (id: string) => string;
 }
 
-/** An event stream whose messages are looked at one by one. Feed it chunks; it returns what to send on, whole events. */
-export function eventRewriter({ change, rename = (id) => id }: EventChanges): {
-  feed(chunk: Buffer): string;
-} {
-  let out = '';
-  const parser = createParser({
-    onEvent({ id, event, data }) {
-      out += written({ id: id === undefined ? id : rename(id), event, data: changed(data, change) });
-    },
-    onComment(comment) {
-      out += `: ${comment}\n\n`;
-    },
-    onRetry(ms) {
-      out += `retry: ${ms}\n\n`;
-    },
-  });
-  const decoder = new TextDecoder();
+/**
+ * An event stream whose messages are looked at one by one. Feed it chunks; it returns what to send on, whole events:
+ * those that change, and the others byte for byte.
+ */
+export function eventRewriter({ change, rename }: EventChanges): { feed(chunk: Buffer): string } {
+  const blocks = new EventBlocks();
   return {
     feed(chunk) {
-      out = '';
-      parser.feed(decoder.decode(chunk, { stream: true }));
+      let out = '';
+      for (const block of blocks.push(chunk)) {
+        const event = parseEvent(block);
+        const data = event.data ? changed(event.data, change) : undefined;
+        out +=
+          data === undefined && !rename
+            ? block
+            : event.write({ ...(data !== undefined && { data }), ...(rename && { rename }) });
+      }
       return out;
     },
   };
 }
 
-function changed(data: string, change: (message: unknown) => unknown): string {
+/** @returns what a message becomes, or undefined when it stays as it is or is no JSON */
+function changed(data: string, change: (message: unknown) => unknown): string | undefined {
   try {
-    const message: unknown = JSON.parse(data);
+    const message = parseExact(data);
     const next = change(message);
-    return next === message ? data : JSON.stringify(next);
+    return next === message ? undefined : JSON.stringify(next);
   } catch {
-    return data;
+    return undefined;
   }
-}
-
-function written({ id, event, data }: EventSourceMessage): string {
-  const lines = data.split('\n').map((line) => `data: ${line}\n`);
-  return `${id === undefined ? '' : `id: ${id}\n`}${event === undefined ? '' : `event: ${event}\n`}${lines.join('')}\n`;
 }

@@ -1,0 +1,89 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { CallEnded } from '../../../machines/mcp-access.ts';
+import type { RouteCallParts } from '../calls/route-call.ts';
+import { rpcError } from '../mcp/answers.ts';
+import type { UpstreamAnswer } from './client.ts';
+import { headerOf, isEvents } from './headers.ts';
+import type { Told } from './outcome.ts';
+
+const UPSTREAM_FAILED = -32_603;
+const UNAUTHORIZED = -32_001;
+
+/** Says in the protocol's words what an upstream did wrong, never in the upstream's own: they could hold a credential. */
+export function refuse(
+  { exchange, route, message }: RouteCallParts,
+  status: number,
+  what: string,
+  outcome: CallEnded['outcome'],
+  headers: Readonly<Record<string, string>> = {},
+): Told {
+  const error = rpcError(
+    status,
+    message?.id ?? null,
+    UPSTREAM_FAILED,
+    `The upstream of ${route.name} ${what}.`,
+  );
+  exchange.send({ ...error, headers });
+  return { outcome };
+}
+
+/** What of an upstream's answer can't be passed on as it is. @returns what to answer instead */
+export function problemOf(
+  parts: RouteCallParts,
+  { statusCode: status, headers }: UpstreamAnswer,
+): (() => Told) | undefined {
+  const { route, message, exchange } = parts;
+  const type = headerOf(headers, 'content-type') ?? '';
+  const failed = (what: string, as = 502) => {
+    const retryAfter = headerOf(headers, 'retry-after');
+    return () => refuse(parts, as, what, 'http_error', retryAfter ? { 'retry-after': retryAfter } : {});
+  };
+  if (status === 401 || status === 403) {
+    if (route.entry.disposition === 'relay') return () => relayed(parts, status, headers);
+    return failed(`refuses the credential of the gateway (${status})`);
+  }
+  if (status >= 300 && status < 400) return failed('answers with a redirect');
+  const coding = headerOf(headers, 'content-encoding') ?? 'identity';
+  if (coding.toLowerCase() !== 'identity') return failed('answers in an encoding that nobody asked for');
+  const readable = isEvents(type) || /^application\/json\s*(?:;|$)/i.test(type);
+  if (status >= 400) {
+    return readable ? undefined : failed(`answers with status ${status}`, status >= 500 ? 502 : status);
+  }
+  if (message?.kind === 'request') {
+    const empty = status === 202 || status === 204 || headers['content-length'] === '0';
+    if (empty) return failed('answers a request without a body');
+    if (!readable) return failed('answers with something that is neither JSON nor an event stream');
+  }
+  if (exchange.method === 'GET' && !isEvents(type)) return failed('answers a stream with something else');
+  return undefined;
+}
+
+/** Parameters of a challenge that a client acts on. */
+const PASSED = ['error', 'error_description', 'scope'];
+
+/** An identity that the upstream refuses: its status and challenge, pointing at our own document (G8, G26). */
+function relayed(parts: RouteCallParts, status: number, upstream: IncomingHttpHeaders): Told {
+  const { exchange, route, message, metadataUrl } = parts;
+  const { entry } = route;
+  const given = headerOf(upstream, 'www-authenticate') ?? '';
+  const passed = PASSED.flatMap((name) => {
+    const value = parameterOf(given, name);
+    return value === undefined ? [] : [`${name}="${value}"`];
+  });
+  const challenge = `Bearer ${[...passed, `resource_metadata="${metadataUrl}"`].join(', ')}`;
+  const error = parameterOf(given, 'error');
+  const text = `Unauthorized: ${route.name} refuses the identity token${error === undefined ? '' : ` (${error})`}`;
+  const asRpc =
+    entry.disposition === 'relay' && entry.relayErrors === 'jsonrpc' && message?.kind === 'request';
+  exchange.send({
+    ...rpcError(asRpc ? 200 : status, message?.id ?? null, UNAUTHORIZED, text),
+    ...(!asRpc && { headers: { 'www-authenticate': challenge } }),
+  });
+  return { outcome: 'http_error' };
+}
+
+function parameterOf(challenge: string, name: string): string | undefined {
+  const quoted = new RegExp(`(?:^|[\\s,])${name}="([\\x20\\x21\\x23-\\x5b\\x5d-\\x7e]{1,512})"`, 'i');
+  const bare = new RegExp(`(?:^|[\\s,])${name}=([\\w.:-]{1,512})(?=$|[\\s,])`, 'i');
+  return (quoted.exec(challenge) ?? bare.exec(challenge))?.[1];
+}
