@@ -12,6 +12,7 @@ import type { LogRecord } from '../../core/log/index.ts';
 import { definePlugin } from '../../core/plugin/index.ts';
 import { mcpAccess } from '../../machines/mcp-access.ts';
 import { mcpDoor } from '../../machines/mcp-door.ts';
+import { aggregateEndpoint } from './aggregate/endpoint.ts';
 import { registerCallEffects } from './calls/effects.ts';
 import { mcpEndpoint } from './calls/endpoint.ts';
 import type { LiveCalls } from './calls/live-call.ts';
@@ -62,6 +63,8 @@ const options = z.strictObject({
       everyMs: z.int().min(100).max(600_000).default(10_000),
     })
     .prefault({}),
+  /** How long one upstream may keep the answers of the others waiting on `/mcp/`, milliseconds. */
+  aggregateDeadlineMs: z.int().min(100).max(120_000).default(10_000),
   /** Each is checked for itself, see `overwrite`, `relay` and `credentialFree`. */
   routes: z.array(z.unknown()).max(1_000).default([]),
 });
@@ -124,6 +127,7 @@ export const gateway = definePlugin({
       (http) => {
         adminEndpoints(http, parts);
         mcpEndpoint(http, parts);
+        aggregateEndpoint(http, parts, settings.aggregateDeadlineMs);
         edgeRoutes(http, () => ({
           serves: (server) => parts().table().routes.has(server),
           publicBase: parts().publicBase,

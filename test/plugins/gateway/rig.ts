@@ -129,10 +129,19 @@ export class Rig {
   }
 
   /** The official client, connected to a route. */
-  async connect(t: ExecutionContext<unknown>, route: string, key: string): Promise<Client> {
-    const client = new Client({ name: 'test', version: '1.0.0' });
-    const transport = new StreamableHTTPClientTransport(new URL(`${this.url}/${route}/mcp`), {
-      requestInit: { headers: admission(key) },
+  connect(t: ExecutionContext<unknown>, route: string, key: string): Promise<Client> {
+    return this.connectTo(t, `/${route}/mcp`, admission(key));
+  }
+
+  /** The official client, connected to any path with these headers. */
+  async connectTo(
+    t: ExecutionContext<unknown>,
+    path: string,
+    headers: Readonly<Record<string, string>>,
+    client: Client = new Client({ name: 'test', version: '1.0.0' }),
+  ): Promise<Client> {
+    const transport = new StreamableHTTPClientTransport(new URL(`${this.url}${path}`), {
+      requestInit: { headers },
     });
     await client.connect(transport as never);
     t.teardown(() => client.close());

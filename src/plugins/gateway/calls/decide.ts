@@ -22,6 +22,8 @@ export interface Entrance {
 
 /** What a call means: the one route, or for the aggregate all that it may go to. */
 export interface Meant {
+  /** Of the endpoint, without a query. */
+  readonly path: string;
   readonly routes: readonly string[];
   readonly route?: Route | undefined;
 }
@@ -64,7 +66,7 @@ export function judgeCall(
   meant: Meant,
   call: LiveCall,
 ): Promise<void> {
-  traceCall(parts, exchange, meant.route ? `/${meant.route.name}/mcp` : '/mcp/', caller.id, message);
+  traceCall(parts, exchange, meant.path, caller.id, message);
   return decide(parts, exchange, call, () => publishCall(parts, exchange, caller, message, meant));
 }
 

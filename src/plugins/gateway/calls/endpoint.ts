@@ -35,7 +35,8 @@ async function serve(
   const exchange = new ClientExchange(request, reply);
   const route = parts.table().routes.get(server);
   if (!route) return exchange.send(notFound);
-  const caller = admit(parts, exchange, { source: request.ip, path: `/${server}/mcp` });
+  const path = `/${server}/mcp`;
+  const caller = admit(parts, exchange, { source: request.ip, path });
   if (!caller) return;
   const binding = bindingOf(caller, route.name);
   const read = readRequest(exchange, request.body, parts.sessions, binding);
@@ -50,7 +51,7 @@ async function serve(
     seal: (session) => parts.sessions.seal(session, binding),
     draining,
   });
-  await judgeCall(parts, exchange, caller, read.message, { routes: [route.name], route }, call);
+  await judgeCall(parts, exchange, caller, read.message, { path, routes: [route.name], route }, call);
 }
 
 function unavailable({ name, reason }: Route, message: Message | undefined): Answer {

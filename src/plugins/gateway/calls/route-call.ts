@@ -7,7 +7,8 @@ import { upstreamName } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/table.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 import type { ToolFacts } from '../telemetry/index.ts';
-import { ask } from '../upstream/client.ts';
+import { ask, type UpstreamAnswer } from '../upstream/client.ts';
+import type { Told } from '../upstream/outcome.ts';
 import { passAnswer } from '../upstream/pass.ts';
 import { requestTo } from '../upstream/request.ts';
 import type { EventChanges } from '../upstream/rewrite.ts';
@@ -42,21 +43,13 @@ export class RouteCall implements LiveCall {
     this.#parts = parts;
   }
 
-  async forward({ tools, cost }: ForwardParams, signal: AbortSignal): Promise<CallEnded> {
+  async forward(params: ForwardParams, signal: AbortSignal): Promise<CallEnded> {
     const { exchange, agent, draining, route, message, session } = this.#parts;
     const { method, headers, gone } = exchange;
     const stop = AbortSignal.any([gone, draining, signal]);
     const request = { method, headers, message, session: session?.upstream[route.name], signal: stop };
-    const asked = async () => {
-      const answer = await ask(agent, requestTo(route, request));
-      const tool = message?.method === 'tools/call' ? upstreamName(route, message.name ?? '') : undefined;
-      if (tool !== undefined) exchange.facts.tool = toolFacts(route, tool, exchange.ms, cost);
-      return answer;
-    };
-    const told = await passAnswer(this.#parts, asked, tools, stop);
-    if (told.tokens && exchange.facts.tool)
-      exchange.facts.tool = { ...exchange.facts.tool, tokens: told.tokens };
-    return ended(exchange, told, cost);
+    const told = await passCall(this.#parts, async () => ask(agent, requestTo(route, request)), params, stop);
+    return ended(exchange, told, params.cost);
   }
 
   answer(params: AnswerParams): CallEnded {
@@ -68,6 +61,27 @@ export class RouteCall implements LiveCall {
     exchange.send(plain ?? (isToolCall ? refusal() : unentitled(this.#parts)));
     return ended(exchange, { outcome: 'answered' });
   }
+}
+
+/** Makes the request of one upstream and passes its answer on. What a tool's call took and used is told to telemetry. */
+export async function passCall(
+  parts: RouteCallParts,
+  send: () => Promise<UpstreamAnswer>,
+  { tools, cost }: ForwardParams,
+  stop: AbortSignal,
+): Promise<Told> {
+  const { exchange, route, message } = parts;
+  const tool = message?.method === 'tools/call' ? upstreamName(route, message.name ?? '') : undefined;
+  const asked = async () => {
+    const answer = await send();
+    if (tool !== undefined) exchange.facts.tool = toolFacts(route, tool, exchange.ms, cost);
+    return answer;
+  };
+  const told = await passAnswer(parts, asked, tools, stop);
+  if (told.tokens && exchange.facts.tool) {
+    exchange.facts.tool = { ...exchange.facts.tool, tokens: told.tokens };
+  }
+  return told;
 }
 
 function toolFacts({ name, entry }: Route, tool: string, responseMs: number, cost = 0): ToolFacts {

@@ -1,18 +1,21 @@
 import { version } from '../../../core/version.ts';
-import { type Answer, COMPLETE, result, rpcError } from '../mcp/answers.ts';
+import { type Answer, COMPLETE, result, rpcError, SERVER_INFO_META } from '../mcp/answers.ts';
 import { eraOf } from '../mcp/checks.ts';
 import type { Message, RequestId } from '../mcp/message.ts';
 import { isKnown, isStateless, NEWEST_SESSIONED, REVISIONS } from '../mcp/revisions.ts';
 import type { RouteCallParts } from './route-call.ts';
 
 const METHOD_NOT_FOUND = -32_601;
-const SERVER_INFO_META = 'io.modelcontextprotocol/serverInfo';
+
+type Unentitled = Pick<RouteCallParts, 'exchange' | 'message' | 'seal'> & {
+  readonly route: { readonly name: string };
+};
 
 /**
  * What a caller sees who may not use a route: it connects, gets a session and an empty tool list (G5), and its upstream
  * never hears of it (G6).
  */
-export function unentitled({ exchange, message, route, seal }: RouteCallParts): Answer {
+export function unentitled({ exchange, message, route, seal }: Unentitled): Answer {
   if (exchange.method === 'GET') return { status: 405, headers: { allow: 'POST, DELETE' } };
   if (exchange.method === 'DELETE') return { status: 200 };
   if (message?.kind !== 'request') return { status: 202 };

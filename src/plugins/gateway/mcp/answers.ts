@@ -76,6 +76,8 @@ export function rpcError(
 
 /** What every result of the stateless revision says of itself. */
 export const COMPLETE = { resultType: 'complete' } as const;
+/** Where such a result names its server: a key of `_meta`. */
+export const SERVER_INFO_META = 'io.modelcontextprotocol/serverInfo';
 
 /** A tool's result that says no: clients show it to the model, which an HTTP error they do not (G5, G16). */
 export function toolRefusal(

@@ -13,10 +13,19 @@ import { createSecretFile, readSecretFile } from '../../../core/secrets/index.ts
 
 /** What a session id carries: there is no table of sessions anywhere. */
 export const sessionSchema = z.strictObject({
-  /** The upstream's session, by route; a route without one keeps none. */
+  /** The upstream's session, by route; a route without one keeps none (on the aggregate an empty one). */
   upstream: z.record(z.string(), z.string().max(1_024)),
   /** Protocol revision that was agreed on. */
   version: z.string().max(32),
+  /** Revisions that upstreams of the aggregate agreed on instead, by route. */
+  versions: z.record(z.string(), z.string().max(32)).optional(),
+  /** What the client of an aggregate said of itself: upstreams that come later are told the same. */
+  client: z
+    .strictObject({
+      capabilities: z.record(z.string(), z.unknown()),
+      clientInfo: z.record(z.string(), z.unknown()),
+    })
+    .optional(),
 });
 
 export type Session = z.infer<typeof sessionSchema>;
@@ -25,7 +34,8 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_ID_BYTES = 4;
 const KEY_BYTES = 32;
-const LONGEST_ID = 8_192;
+/** Characters of a session id, which travels in a header with every request. */
+export const LONGEST_ID = 8_192;
 const OPENED_KEPT = 10_000;
 
 interface SealingKey {

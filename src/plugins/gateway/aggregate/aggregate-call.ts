@@ -1,0 +1,291 @@
+import { isObject } from '../../../core/json.ts';
+import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/mcp-access.ts';
+import type { Exchange } from '../calls/exchange.ts';
+import { ended, type LiveCall } from '../calls/live-call.ts';
+import type { GatewayParts } from '../calls/parts.ts';
+import { passCall } from '../calls/route-call.ts';
+import { unentitled } from '../calls/unentitled.ts';
+import { documentUrl } from '../discovery/endpoint.ts';
+import type { Known } from '../keys/caller.ts';
+import {
+  type Answer,
+  COMPLETE,
+  result,
+  rpcError,
+  SERVER_INFO_META,
+  toolRefusal,
+  unauthorized,
+} from '../mcp/answers.ts';
+import { eraOf } from '../mcp/checks.ts';
+import type { Message } from '../mcp/message.ts';
+import { REVISIONS } from '../mcp/revisions.ts';
+import type { Route } from '../routes/table.ts';
+import type { Session } from '../session/sealed-sessions.ts';
+import type { Told } from '../upstream/outcome.ts';
+import { begin, serverInfo } from './beginning.ts';
+import { Branch } from './branch.ts';
+import type { Legs, OpenSession } from './legs.ts';
+import { listOf, type Missing, mergedList } from './lists.ts';
+import type { Meaning } from './meaning.ts';
+import { mergeStreams, type Sink } from './merged-stream.ts';
+import { aggregated, type Selection } from './selection.ts';
+import { eventId, fromServer, readEventId } from './server-requests.ts';
+
+const METHOD_NOT_FOUND = -32_601;
+const INVALID_PARAMS = -32_602;
+const OK: Told = { outcome: 'ok' };
+
+/** What a request to the aggregate consists of, beside what is decided about it. */
+export interface AggregateCallParts {
+  readonly gateway: GatewayParts;
+  readonly exchange: Exchange;
+  readonly caller: Known;
+  readonly selection: Selection;
+  readonly message: Message | undefined;
+  readonly meaning: Meaning;
+  /** None in the stateless revision, and while it begins. */
+  readonly session: OpenSession | undefined;
+  readonly legs: Legs;
+  readonly deadlineMs: number;
+  readonly seal: (session: Session) => string;
+  readonly draining: AbortSignal;
+}
+
+/** A call to several servers at once, or to the one that it names. */
+export class AggregateCall implements LiveCall {
+  readonly #parts: AggregateCallParts;
+  readonly #missing: Missing[] = [];
+
+  constructor(parts: AggregateCallParts) {
+    this.#parts = parts;
+  }
+
+  async forward(params: ForwardParams, signal: AbortSignal): Promise<CallEnded> {
+    const { exchange, draining } = this.#parts;
+    const stop = AbortSignal.any([exchange.gone, draining, signal]);
+    const told = await this.#carryOut(params, stop).catch((): Told => {
+      if (exchange.gone.aborted) return { outcome: 'cancelled' };
+      exchange.send({ status: 503, body: { detail: 'The gateway could not finish this call.' } });
+      return { outcome: 'cut' };
+    });
+    return ended(exchange, told, params.cost);
+  }
+
+  answer(params: AnswerParams): CallEnded {
+    const { exchange, message } = this.#parts;
+    exchange.send(unauthorized(params.rule) ?? this.#refusal(params, message));
+    return ended(exchange, { outcome: 'answered' });
+  }
+
+  #refusal(params: AnswerParams, message: Message | undefined): Answer {
+    const { exchange, seal, meaning } = this.#parts;
+    const id = message?.id ?? null;
+    if (message?.kind === 'request' && params.rule === 'identity_required') {
+      const text = identityWanted(meaning.route?.name ?? 'this server');
+      if (message.method !== 'tools/call') return rpcError(200, id, -32_001, text);
+      return result(id, { content: [{ type: 'text', text: `Error: ${text}` }], isError: true });
+    }
+    if (message?.kind === 'request' && message.method === 'tools/call')
+      return toolRefusal(id, params, eraOf(exchange.headers, message));
+    const field = listOf(message?.method);
+    if (field !== undefined) return result(id, this.#withMeta({ [field]: [] }, []));
+    return unentitled({ exchange, message, seal, route: serverInfo });
+  }
+
+  async #carryOut(params: ForwardParams, stop: AbortSignal): Promise<Told> {
+    const { exchange, message, meaning } = this.#parts;
+    const branches = this.#branches(params.routes);
+    if (!message)
+      return exchange.method === 'GET' ? this.#stream(branches, stop) : this.#close(branches, stop);
+    if (message.kind !== 'request') return this.#tell(branches, message, stop);
+    if (meaning.route && meaning.message) return this.#pass(branches, meaning.message, params, stop);
+    const id = message.id ?? null;
+    const field = listOf(message.method);
+    if (field !== undefined) {
+      const { items, missing } = await mergedList(branches, message, field, params.tools, stop);
+      this.#missing.push(...missing);
+      return this.#give(result(id, this.#withMeta({ [field]: items }, params.routes)));
+    }
+    switch (message.method) {
+      case 'initialize': {
+        const { session, result: said, missing } = await begin(branches, message, stop);
+        this.#missing.push(...missing);
+        const headers = { 'mcp-session-id': this.#parts.seal(session) };
+        return this.#give(result(id, this.#withMeta(said, params.routes), headers));
+      }
+      case 'server/discover': {
+        const capabilities = { tools: {}, prompts: {}, resources: {} };
+        return this.#give(
+          result(id, this.#withMeta({ supportedVersions: REVISIONS, capabilities }, params.routes)),
+        );
+      }
+      case 'ping':
+        return this.#give(result(id, {}));
+      case 'resources/read':
+      case 'completion/complete':
+      case 'resources/subscribe':
+      case 'resources/unsubscribe':
+      case 'logging/setLevel':
+        return this.#firstOf(branches, message, stop);
+      default:
+        return this.#give(noSuch(message));
+    }
+  }
+
+  /** Those of the selected routes that can be asked; the others are missing, with the reason. */
+  #branches(allowed: readonly string[]): Branch[] {
+    const { gateway, exchange, caller, selection, session, legs, deadlineMs } = this.#parts;
+    const { headers } = exchange;
+    return selection.routes.flatMap((route) => {
+      if (!allowed.includes(route.name)) return [];
+      const reason = whyUnusable(route, caller);
+      if (reason !== undefined) {
+        this.#missing.push({ server: route.name, reason });
+        return [];
+      }
+      return new Branch({
+        route: aggregated(route),
+        headers,
+        agent: gateway.agent,
+        legs,
+        session,
+        deadlineMs,
+      });
+    });
+  }
+
+  /** A call to one server: its answer streams through, with the server's own requests marked as its own. */
+  #pass(
+    branches: readonly Branch[],
+    message: Message,
+    params: ForwardParams,
+    stop: AbortSignal,
+  ): Promise<Told> {
+    const { gateway, exchange, meaning, draining, seal } = this.#parts;
+    const server = meaning.route?.name ?? '';
+    const branch = branches.find(({ route }) => route.name === server);
+    if (!branch) {
+      const reason = this.#missing.find((one) => one.server === server)?.reason ?? 'is not open to this key';
+      return Promise.resolve(
+        this.#give(rpcError(200, message.id ?? null, -32_603, `The route ${server} ${reason}.`), {
+          outcome: 'unreachable',
+        }),
+      );
+    }
+    const { agent, publicUrl } = gateway;
+    const { route } = branch;
+    return passCall(
+      {
+        exchange,
+        route,
+        message,
+        session: undefined,
+        agent,
+        seal,
+        draining,
+        metadataUrl: documentUrl(publicUrl(exchange.headers.host), server),
+        events: {
+          change: (said) => fromServer(server, said),
+          rename: (event) => eventId(server, 'call', event),
+        },
+      },
+      () => branch.ask({ method: 'POST', message, signal: stop }),
+      params,
+      stop,
+    );
+  }
+
+  /** Asked of all, answered by the first in order who has an answer: nobody knows whose a resource is. */
+  async #firstOf(branches: readonly Branch[], message: Message, stop: AbortSignal): Promise<Told> {
+    const heard = await Promise.all(branches.map((branch) => branch.request(message, stop)));
+    const answers = heard.flatMap((one) => ('message' in one ? [one.message] : []));
+    const found = answers.find((one) => isObject(one.result));
+    if (found) return this.#give({ status: 200, body: { ...found, id: message.id } });
+    const failed = answers.find((one) => isObject(one.error) && one.error.code !== METHOD_NOT_FOUND);
+    const told: Told = { outcome: 'rpc_error' };
+    if (failed) return this.#give({ status: 200, body: { ...failed, id: message.id } }, told);
+    const text = `No server that this key may reach answers ${message.method}.`;
+    return this.#give(rpcError(200, message.id ?? null, INVALID_PARAMS, text), told);
+  }
+
+  async #tell(branches: readonly Branch[], message: Message, stop: AbortSignal): Promise<Told> {
+    const { exchange, meaning } = this.#parts;
+    if (message.kind === 'reply' && !meaning.route) {
+      return this.#give(
+        rpcError(400, null, -32_600, 'Invalid Request: it answers no request of a server here'),
+      );
+    }
+    exchange.send({ status: 202 });
+    // Each upstream was told when its session began.
+    if (message.method === 'notifications/initialized') return OK;
+    const meant = branches.filter(({ route }) => !meaning.route || meaning.route.name === route.name);
+    await Promise.all(meant.map((branch) => branch.tell(meaning.message ?? message, stop)));
+    return OK;
+  }
+
+  async #stream(branches: readonly Branch[], stop: AbortSignal): Promise<Told> {
+    const { exchange, gateway } = this.#parts;
+    const sink: Sink = {
+      open() {
+        if (exchange.begun) return;
+        exchange.begin(200, { 'content-type': 'text/event-stream' });
+        exchange.flush();
+      },
+      write: (events) => exchange.write(events),
+    };
+    const resumed = readEventId(exchange.headers['last-event-id']);
+    await mergeStreams(branches, sink, gateway.services.clock, resumed, stop);
+    if (exchange.gone.aborted) return { outcome: 'cancelled' };
+    if (!exchange.begun) return this.#give({ status: 405, headers: { allow: 'POST, DELETE' } });
+    exchange.end();
+    return OK;
+  }
+
+  async #close(branches: readonly Branch[], stop: AbortSignal): Promise<Told> {
+    const { legs, session, exchange } = this.#parts;
+    await Promise.all(branches.map((branch) => branch.close(stop)));
+    const routes = branches.map(({ route }) => route.name);
+    if (session) legs.end(session, routes);
+    exchange.send({ status: 200 });
+    return OK;
+  }
+
+  #give(answer: Answer, told: Told = OK): Told {
+    this.#parts.exchange.send(answer);
+    return told;
+  }
+
+  /** Says who is not in a result. @param known names that the key may reach */
+  #withMeta(body: Readonly<Record<string, unknown>>, known: readonly string[]): object {
+    const { exchange, message, selection } = this.#parts;
+    const unknown = selection.named?.filter((name) => !known.includes(name)) ?? [];
+    const stateless = eraOf(exchange.headers, message) === 'stateless';
+    const _meta = {
+      ...(stateless && { [SERVER_INFO_META]: serverInfo }),
+      ...(this.#missing.length > 0 && { 'holdfast/unavailable': this.#missing }),
+      ...(unknown.length > 0 && { 'holdfast/unknown': unknown }),
+    };
+    return {
+      ...body,
+      ...(stateless && { ...COMPLETE, ttlMs: 0, cacheScope: 'private' }),
+      ...(Object.keys(_meta).length > 0 && { _meta }),
+    };
+  }
+}
+
+function noSuch({ id, method }: Message): Answer {
+  return rpcError(
+    200,
+    id ?? null,
+    METHOD_NOT_FOUND,
+    `Method not found: ${method} is no method of the aggregate; use /<server>/mcp`,
+  );
+}
+
+const identityWanted = (server: string): string =>
+  `${server} wants your own access token in Authorization. Log in at /${server}/mcp, or send it with the call.`;
+
+function whyUnusable({ name, reason, url, entry }: Route, { authorization }: Known): string | undefined {
+  if (reason !== undefined || !url) return `is ${reason ?? 'not configured'}`;
+  return entry.disposition === 'relay' && authorization !== 'bearer' ? identityWanted(name) : undefined;
+}

@@ -1,0 +1,177 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Dispatcher } from 'undici';
+import { isObject } from '../../../core/json.ts';
+import type { Message } from '../mcp/message.ts';
+import type { Route } from '../routes/table.ts';
+import { ask, type UpstreamAnswer } from '../upstream/client.ts';
+import { type ForUpstream, requestTo } from '../upstream/request.ts';
+import type { Leg, Legs, OpenSession } from './legs.ts';
+import { type Heard, hear } from './listen.ts';
+
+/** Ids of the gateway's own requests; a client's own ids go to the one upstream that it calls. */
+const OWN_ID = 'holdfast';
+const LONGEST_SESSION = 1_024;
+
+/** Why an upstream takes no part, in words that hold nothing of its own. */
+export class Unavailable extends Error {}
+
+/** What a client said of itself when its session began. */
+export interface ClientFacts {
+  readonly version: string;
+  readonly capabilities: Readonly<Record<string, unknown>>;
+  readonly clientInfo: Readonly<Record<string, unknown>>;
+}
+
+export interface BranchParts {
+  /** As the aggregate shows it. */
+  readonly route: Route;
+  /** The client's. */
+  readonly headers: IncomingHttpHeaders;
+  readonly agent: Dispatcher;
+  readonly legs: Legs;
+  /** None in the stateless revision, and while it begins. */
+  readonly session: OpenSession | undefined;
+  /** How long an upstream may keep the others waiting, milliseconds. */
+  readonly deadlineMs: number;
+}
+
+type Sent = Pick<ForUpstream, 'method' | 'message' | 'signal'> & {
+  readonly lastEventId?: string | undefined;
+};
+
+/** One upstream as a request to the aggregate sees it: its session is opened when there is none, and again when it is gone. */
+export class Branch {
+  readonly route: Route;
+  readonly #parts: BranchParts;
+
+  constructor(parts: BranchParts) {
+    this.route = parts.route;
+    this.#parts = parts;
+  }
+
+  /**
+   * Passes a client's request on. An upstream that has restarted answers 404, which says that it did nothing: only then
+   * the request is made again, in a new session.
+   */
+  async ask(sent: Sent): Promise<UpstreamAnswer> {
+    const { session, legs } = this.#parts;
+    if (!session) return this.#send(undefined, sent);
+    const leg =
+      (await legs.current(session, this.route.name)) ??
+      (await legs.renew(session, this.route.name, undefined, () => this.#reopen()));
+    const answer = await this.#send(leg, sent);
+    if (answer.statusCode !== 404 || leg.id === '') return answer;
+    await answer.body.dump();
+    return this.#send(await legs.renew(session, this.route.name, leg, () => this.#reopen()), sent);
+  }
+
+  /** A request whose answer the gateway reads itself; never throws. */
+  async request(message: Message, stop: AbortSignal): Promise<Heard> {
+    const body = { ...message.body, id: OWN_ID };
+    const signal = this.#deadline(stop);
+    try {
+      return await hear(
+        await this.ask({ method: 'POST', message: { ...message, id: OWN_ID, body }, signal }),
+        OWN_ID,
+      );
+    } catch (error) {
+      return { reason: whyNot(error) };
+    }
+  }
+
+  /**
+   * Passes on a notification or an answer, to a session that is there: another one would not know what it is about.
+   * What an upstream makes of it, nobody hears.
+   */
+  async tell(message: Message, stop: AbortSignal): Promise<void> {
+    const { session, legs } = this.#parts;
+    const leg = session && (await legs.current(session, this.route.name));
+    if (session && !leg) return;
+    await this.#quietly(leg, { method: 'POST', message, signal: this.#deadline(stop) });
+  }
+
+  async close(stop: AbortSignal): Promise<void> {
+    const { session, legs } = this.#parts;
+    const leg = session && (await legs.current(session, this.route.name));
+    if (leg && leg.id !== '') {
+      await this.#quietly(leg, { method: 'DELETE', message: undefined, signal: this.#deadline(stop) });
+    }
+  }
+
+  /**
+   * Begins a session with the upstream.
+   *
+   * @returns it, and what the upstream said of itself
+   * @throws Unavailable
+   */
+  async open(
+    { version, ...client }: ClientFacts,
+    stop?: AbortSignal,
+  ): Promise<{ readonly leg: Leg; readonly result: Readonly<Record<string, unknown>> }> {
+    const signal = this.#deadline(stop);
+    const initialize = own('initialize', { protocolVersion: version, ...client }, OWN_ID);
+    let heard: Heard;
+    try {
+      heard = await hear(
+        await this.#send({ id: '', version }, { method: 'POST', message: initialize, signal }),
+        OWN_ID,
+      );
+    } catch (error) {
+      throw new Unavailable(whyNot(error));
+    }
+    if ('reason' in heard) throw new Unavailable(heard.reason);
+    const { result } = heard.message;
+    if (!isObject(result)) throw new Unavailable('refuses to initialize');
+    const id = String(heard.headers['mcp-session-id'] ?? '');
+    if (id.length > LONGEST_SESSION) throw new Unavailable('names a session too long to keep');
+    const leg = { id, version: String(result.protocolVersion ?? version).slice(0, 32) };
+    await this.#quietly(leg, {
+      method: 'POST',
+      message: own('notifications/initialized', undefined),
+      signal,
+    });
+    return { leg, result };
+  }
+
+  async #reopen(): Promise<Leg> {
+    const { version, client } = this.#parts.session?.state ?? { version: '' };
+    return (await this.open({ version, ...(client ?? { capabilities: {}, clientInfo: {} }) })).leg;
+  }
+
+  async #quietly(leg: Leg | undefined, sent: Sent): Promise<void> {
+    try {
+      const { body } = await this.#send(leg, sent);
+      await body.dump();
+    } catch {
+      // the other upstreams and the client go on without it
+    }
+  }
+
+  #send(leg: Leg | undefined, { lastEventId, ...sent }: Sent): Promise<UpstreamAnswer> {
+    const { agent, headers } = this.#parts;
+    const changed: IncomingHttpHeaders = {
+      ...headers,
+      'last-event-id': lastEventId,
+      ...(leg && { 'mcp-protocol-version': leg.version }),
+    };
+    return ask(agent, requestTo(this.route, { ...sent, headers: changed, session: leg?.id || undefined }));
+  }
+
+  #deadline(stop?: AbortSignal): AbortSignal {
+    const late = AbortSignal.timeout(this.#parts.deadlineMs);
+    return stop ? AbortSignal.any([stop, late]) : late;
+  }
+}
+
+function own(method: string, params: object | undefined, id?: string): Message {
+  const body = { jsonrpc: '2.0', ...(id && { id }), method, ...(params && { params }) };
+  const kind = id === undefined ? 'notification' : 'request';
+  return { kind, method, id, name: undefined, revision: undefined, body };
+}
+
+export function whyNot(error: unknown): string {
+  if (error instanceof Unavailable) return error.message;
+  const { name, code } = error as { name?: string; code?: string };
+  if (name === 'TimeoutError' || code === 'UND_ERR_HEADERS_TIMEOUT') return 'does not answer in time';
+  return name === 'RangeError' ? 'answers more than can be held' : 'cannot be reached';
+}

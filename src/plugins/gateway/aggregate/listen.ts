@@ -1,0 +1,82 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { createParser } from 'eventsource-parser';
+import { isObject } from '../../../core/json.ts';
+import type { RequestId } from '../mcp/message.ts';
+import type { UpstreamAnswer } from '../upstream/client.ts';
+
+/** An answer that the gateway itself reads is held whole. */
+const LARGEST = 8 * 1024 * 1024;
+
+/** What an upstream answered to a request of the gateway's own. */
+export type Heard =
+  | { readonly message: Readonly<Record<string, unknown>>; readonly headers: IncomingHttpHeaders }
+  /** Why there is no answer, in words that hold nothing of the upstream's own. */
+  | { readonly reason: string };
+
+/**
+ * Reads the answer to one request, from JSON or from the first event that answers it.
+ *
+ * @param id undefined for a notification, which has none
+ */
+export async function hear(answer: UpstreamAnswer, id: RequestId | undefined): Promise<Heard> {
+  const { statusCode: status, headers, body } = answer;
+  const type = String(headers['content-type'] ?? '');
+  const isStream = /^text\/event-stream\b/i.test(type);
+  const isJson = /^application\/json\b/i.test(type);
+  body.on('error', () => {}); // what is not read to its end is destroyed, which undici reports here
+  try {
+    if (status >= 300 && !(isJson && status !== 401 && status !== 403)) return { reason: reasonOf(status) };
+    if (id === undefined) return status < 300 ? { message: {}, headers } : { reason: reasonOf(status) };
+    if (!isStream && !isJson)
+      return { reason: 'answers with something that is neither JSON nor an event stream' };
+    const message = isStream ? await firstAnswer(body, id) : parsed(await whole(body));
+    const answers = isObject(message) && ('result' in message || 'error' in message);
+    if (answers) return { message, headers };
+    return { reason: status < 300 ? 'breaks its answer off' : reasonOf(status) };
+  } finally {
+    body.destroy();
+  }
+}
+
+function reasonOf(status: number): string {
+  if (status === 401 || status === 403) return `refuses the credential (${status})`;
+  return `answers with status ${status}`;
+}
+
+async function firstAnswer(body: UpstreamAnswer['body'], id: RequestId): Promise<unknown> {
+  let found: unknown;
+  const parser = createParser({
+    onEvent({ data }) {
+      const message = parsed(data);
+      if (isObject(message) && message.id === id && message.method === undefined) found ??= message;
+    },
+  });
+  const decoder = new TextDecoder();
+  let size = 0;
+  for await (const chunk of body) {
+    size += (chunk as Buffer).length;
+    if (size > LARGEST) throw new RangeError('too large');
+    parser.feed(decoder.decode(chunk as Buffer, { stream: true }));
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+async function whole(body: UpstreamAnswer['body']): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += (chunk as Buffer).length;
+    if (size > LARGEST) throw new RangeError('too large');
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
