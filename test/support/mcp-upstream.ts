@@ -77,7 +77,7 @@ export async function startSessionServer(
   return { url: `http://127.0.0.1:${port}/mcp`, asked, forget: () => sessions.clear() };
 }
 
-function toolServer(): McpServer {
+export function toolServer(): McpServer {
   const server = new McpServer({ name: 'upstream', version: '1.0.0' });
   server.registerTool('echo', { inputSchema: { text: z.string() } }, async ({ text }) => ({
     content: [{ type: 'text', text }],

@@ -21,6 +21,7 @@ import { clientConfigCommand } from './clients/command.ts';
 import { describeGatewayRecord } from './describe.ts';
 import { Documents } from './discovery/documents.ts';
 import { discoveryRoutes } from './discovery/endpoint.ts';
+import { doctorCommand } from './doctor/command.ts';
 import { type AdminParts, adminEndpoints } from './http/admin.ts';
 import { KeyAdmin } from './keys/admin.ts';
 import { MasterKey } from './keys/master-key.ts';
@@ -111,6 +112,7 @@ export const gateway = definePlugin({
     for (const route of [...callRoutes, keyRoute]) context.route(route);
     registerCallEffects(context, calls);
     context.command(clientConfigCommand(settings));
+    context.command(doctorCommand(settings));
 
     context.http(
       {

@@ -1,7 +1,7 @@
 import type { CommandDefinition } from '../../../core/cli/index.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import { readTokenFile } from '../../../core/secrets/index.ts';
-import { type RouteEntry, routeSchema } from '../routes/entry.ts';
+import type { RouteEntry } from '../routes/entry.ts';
 import {
   asTyped,
   type ClientOptions,
@@ -12,21 +12,15 @@ import {
   fallbackScopes,
   KEY_VARIABLE,
 } from './entries.ts';
+import { baseUrl, type ClientSettings, chosenRoutes } from './settings.ts';
 
-/** What the command knows of the configuration. */
-export interface ClientSettings {
-  readonly routes: readonly unknown[];
-  readonly port: number;
-  readonly publicUrl?: string | undefined;
-}
-
-const usage = (reason: string) =>
-  new HoldfastError('HF_CLI_USAGE', { reason, command: 'gateway client-config' });
+const COMMAND = 'gateway client-config';
+const usage = (reason: string) => new HoldfastError('HF_CLI_USAGE', { reason, command: COMMAND });
 
 /** `holdfast gateway client-config`: the entries by which clients reach the gateway (G21). */
 export function clientConfigCommand(settings: ClientSettings): CommandDefinition {
   return {
-    name: 'gateway client-config',
+    name: COMMAND,
     summary: 'Prints the entries of a client: commands for the CLI client, a file for the desktop client',
     example: 'holdfast gateway client-config --client desktop --route library_docs',
     flags: [
@@ -52,9 +46,9 @@ export function clientConfigCommand(settings: ClientSettings): CommandDefinition
       if (client !== 'cli' && client !== 'desktop') throw usage('--client is cli or desktop.');
       if (scope !== 'user' && scope !== 'local') throw usage('--scope is user or local.');
       const wanted = flags.route as readonly string[] | undefined;
-      const routes = chosen(settings.routes, wanted);
+      const routes = chosenRoutes(settings.routes, wanted, COMMAND);
       const options: ClientOptions = {
-        gatewayUrl: baseUrl(flags.url as string | undefined, settings),
+        gatewayUrl: baseUrl(flags.url as string | undefined, settings, COMMAND),
         scope,
         clientId: flags.registered === true ? FALLBACK_CLIENT : undefined,
       };
@@ -103,22 +97,4 @@ function printDesktop(
   note('The desktop client reads its file at its start: restart it to reload.');
   if (key !== undefined) note('The entries hold the key: keep the file at mode 0600.');
   return 0;
-}
-
-function chosen(entries: readonly unknown[], wanted: readonly string[] | undefined): RouteEntry[] {
-  const routes = entries.flatMap((entry) => routeSchema.safeParse(entry).data ?? []);
-  if (wanted === undefined) return routes;
-  return wanted.map((name) => {
-    const route = routes.find((entry) => entry.name === name);
-    if (!route)
-      throw usage(`There is no route ${name}; there are ${routes.map((entry) => entry.name).join(', ')}.`);
-    return route;
-  });
-}
-
-function baseUrl(given: string | undefined, { publicUrl, port }: ClientSettings): string {
-  const url = given ?? publicUrl ?? `http://127.0.0.1:${port}`;
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-    throw usage('--url is an http or https URL.');
-  return url.replace(/\/+$/, '');
 }

@@ -1,0 +1,119 @@
+import { readFileSync, statSync } from 'node:fs';
+import type { CommandDefinition } from '../../../core/cli/index.ts';
+import { HoldfastError } from '../../../core/errors/index.ts';
+import { readTokenFile } from '../../../core/secrets/index.ts';
+import { baseUrl, type ClientSettings, chosenRoutes } from '../clients/settings.ts';
+import type { RouteEntry } from '../routes/entry.ts';
+import { inspectClientFile } from './client-file.ts';
+import { probeRoute, type RouteFinding } from './probe.ts';
+import { diagnose } from './symptoms.ts';
+
+const COMMAND = 'gateway doctor';
+const LARGEST_FILE = 4 * 1024 * 1024;
+const usage = (reason: string) => new HoldfastError('HF_CLI_USAGE', { reason, command: COMMAND });
+
+/** `holdfast gateway doctor`: what is wrong with a route, an entry or a symptom, and what to do (G22, G26). */
+export function doctorCommand(settings: ClientSettings): CommandDefinition {
+  return {
+    name: COMMAND,
+    summary:
+      'Calls every route as a client would and names the fix of what is wrong; exit 1 when something is',
+    example: 'holdfast gateway doctor --key-file ~/.config/holdfast/key --route memory',
+    flags: [
+      { flags: '--key-file <file>', summary: 'the virtual key (mode 0600)' },
+      { flags: '--token-file <file>', summary: 'an identity token (mode 0600), for identity routes' },
+      { flags: '--route <name>', summary: 'only this route; may be given several times', repeatable: true },
+      { flags: '--url <url>', summary: "the gateway's base, unless the configuration names it" },
+      { flags: '--symptom <text>', summary: 'what a client says, where it can not be seen from outside' },
+      {
+        flags: '--entry <file>',
+        summary: "a client's file with mcpServers, to look for mistakes in its entries",
+      },
+    ],
+    async run(_args, flags, context) {
+      const { keyFile, tokenFile, symptom, entry, url } = flags as Record<string, string | undefined>;
+      const routes = chosenRoutes(settings.routes, flags.route as readonly string[] | undefined, COMMAND);
+      if (symptom === undefined && entry === undefined && keyFile === undefined) {
+        throw usage('Give a key with --key-file, a --symptom, or a client file with --entry.');
+      }
+      const relays = new Set(routes.filter(isRelay).map(({ name }) => name));
+      const said = symptom === undefined ? undefined : { symptom, diagnosis: diagnose(symptom) };
+      const entries = entry === undefined ? [] : inspectClientFile(parsedFile(entry), relays);
+      const key = keyFile === undefined ? undefined : readTokenFile(keyFile);
+      const token = tokenFile === undefined ? undefined : readTokenFile(tokenFile);
+      const gatewayUrl = baseUrl(url, settings, COMMAND);
+      const findings =
+        key === undefined ? [] : await probeAll(routes, { gatewayUrl, key, token }, context.signal);
+      report({ said, entries, findings }, context);
+      const unknown = said !== undefined && said.diagnosis === undefined;
+      const sick = findings.some(({ state }) => state === 'sick');
+      return entries.length > 0 || unknown || sick ? 1 : 0;
+    },
+  };
+}
+
+const isRelay = ({ disposition }: RouteEntry): boolean => disposition === 'relay';
+
+async function probeAll(
+  routes: readonly RouteEntry[],
+  target: { gatewayUrl: string; key: string; token: string | undefined },
+  signal: AbortSignal,
+): Promise<RouteFinding[]> {
+  const { Agent } = await import('undici');
+  const dispatcher = new Agent({ connect: { timeout: 5_000 } });
+  try {
+    return await Promise.all(
+      // A token is for identity routes alone: no other upstream may see it.
+      routes.map((entry) =>
+        probeRoute(entry, {
+          ...target,
+          token: isRelay(entry) ? target.token : undefined,
+          dispatcher,
+          signal,
+        }),
+      ),
+    );
+  } finally {
+    await dispatcher.destroy();
+  }
+}
+
+interface Report {
+  readonly said: { symptom: string; diagnosis: ReturnType<typeof diagnose> } | undefined;
+  readonly entries: ReturnType<typeof inspectClientFile>;
+  readonly findings: readonly RouteFinding[];
+}
+
+function report({ said, entries, findings }: Report, context: Parameters<CommandDefinition['run']>[2]): void {
+  const { json, print, terminal } = context;
+  if (json) {
+    print(JSON.stringify({ ...(said && { symptom: said }), entries, routes: findings }));
+    return;
+  }
+  const mend = ({ cause, mend: text }: { cause: string; mend: string }) => {
+    print(`  ${cause}`);
+    print(`  ${text}`);
+  };
+  if (said?.diagnosis) mend(said.diagnosis);
+  else if (said) print('  No symptom of this kind is known; run it with --key-file to look from outside.');
+  for (const { entry, ...found } of entries) {
+    print(`${terminal.paint('yellow', entry)}`);
+    mend(found);
+  }
+  for (const { route, state, found, diagnosis } of findings) {
+    const colour = state === 'healthy' ? 'green' : state === 'sick' ? 'red' : 'yellow';
+    print(`${terminal.paint(colour, route.padEnd(14))} ${state.replace('_', ' ')}: ${found}`);
+    if (diagnosis) mend(diagnosis);
+  }
+}
+
+function parsedFile(file: string): unknown {
+  try {
+    if (statSync(file).size > LARGEST_FILE) throw new RangeError('it is larger than 4 MiB');
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    const reason =
+      error instanceof SyntaxError ? 'it is no JSON' : error instanceof Error ? error.message : '';
+    throw usage(`${file} can not be read: ${reason}.`);
+  }
+}

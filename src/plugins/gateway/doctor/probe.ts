@@ -1,0 +1,183 @@
+import type { Dispatcher } from 'undici';
+import { isObject } from '../../../core/json.ts';
+import { version } from '../../../core/version.ts';
+import { ADMISSION_HEADER } from '../keys/caller.ts';
+import type { RouteEntry } from '../routes/entry.ts';
+import { type Diagnosis, diagnose, diagnosis } from './symptoms.ts';
+import { tokenProblem } from './token.ts';
+
+export interface ProbeOptions {
+  readonly gatewayUrl: string;
+  /** The virtual key. */
+  readonly key: string;
+  /** An identity token, for relay routes. */
+  readonly token?: string | undefined;
+  readonly dispatcher: Dispatcher;
+  readonly signal: AbortSignal;
+}
+
+/** What a route looks like to a client. */
+export interface RouteFinding {
+  readonly route: string;
+  readonly state: 'healthy' | 'login_needed' | 'sick';
+  readonly found: string;
+  readonly diagnosis?: Diagnosis;
+}
+
+const DEADLINE_MS = 15_000;
+const LONGEST_ANSWER = 4 * 1024 * 1024;
+
+/**
+ * Calls a route as a client would (G22): it connects, lists tools, and for an identity route reads what a login needs. A
+ * 200 from `initialize` alone is not called healthy.
+ */
+export async function probeRoute(entry: RouteEntry, options: ProbeOptions): Promise<RouteFinding> {
+  const { name: route } = entry;
+  const sick = (found: string, what?: Diagnosis): RouteFinding => ({
+    route,
+    state: 'sick',
+    found,
+    ...(what && { diagnosis: what }),
+  });
+  const opened = await post(entry, options, 'initialize', {
+    protocolVersion: '2025-06-18',
+    capabilities: {},
+    clientInfo: { name: 'holdfast-doctor', version },
+  });
+  if (typeof opened === 'string') return sick(opened, diagnosis('upstream_down'));
+  if (opened.status === 401 && opened.challenge !== undefined && options.token === undefined) {
+    return loginOf(entry, options);
+  }
+  if (opened.status !== 200) return sick(...refusalOf(entry, opened, options));
+  const listed = await post(entry, options, 'tools/list', {}, opened.session);
+  if (typeof listed === 'string') return sick(listed, diagnosis('upstream_down'));
+  const error = isObject(listed.message) ? listed.message.error : undefined;
+  if (isObject(error)) {
+    return sick(`tools/list: ${String(error.message).slice(0, 200)}`, diagnose(String(error.message)));
+  }
+  const tools = toolsOf(listed.message);
+  if (listed.status !== 200 || tools === undefined) return sick(`tools/list answers ${listed.status}`);
+  if (tools === 0) return sick('connected, and the tool list is empty', diagnosis('not_entitled'));
+  return { route, state: 'healthy', found: `${tools} tools` };
+}
+
+interface Answered {
+  readonly status: number;
+  readonly message: unknown;
+  readonly text: string;
+  readonly session: string | undefined;
+  readonly challenge: string | undefined;
+}
+
+async function post(
+  { name }: RouteEntry,
+  { gatewayUrl, key, token, dispatcher, signal }: ProbeOptions,
+  method: string,
+  params: object,
+  session?: string,
+): Promise<Answered | string> {
+  const url = new URL(`${gatewayUrl}/${name}/mcp`);
+  try {
+    const answer = await dispatcher.request({
+      origin: url.origin,
+      path: url.pathname,
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        [ADMISSION_HEADER]: `Bearer ${key}`,
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...(session !== undefined && { 'mcp-session-id': session }),
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]),
+    });
+    const text = await bounded(answer.body);
+    const header = (field: string) => {
+      const value = answer.headers[field];
+      return typeof value === 'string' ? value : undefined;
+    };
+    return {
+      status: answer.statusCode,
+      text,
+      message: messageOf(text),
+      session: header('mcp-session-id'),
+      challenge: header('www-authenticate'),
+    };
+  } catch (error) {
+    signal.throwIfAborted();
+    const { code, name: kind } = error as { code?: string; name?: string };
+    return `no answer from ${url.origin} (${kind === 'TimeoutError' ? 'late' : (code ?? 'broken off')})`;
+  }
+}
+
+async function bounded(body: Dispatcher.ResponseData['body']): Promise<string> {
+  let text = '';
+  for await (const chunk of body) {
+    text += String(chunk);
+    if (text.length > LONGEST_ANSWER) throw new RangeError('too large');
+    if (/^data: .*\n\n/m.test(text)) break; // an event stream's first message is the answer
+  }
+  return text;
+}
+
+function messageOf(text: string): unknown {
+  const data = /^data: (.*)$/m.exec(text)?.[1];
+  try {
+    return JSON.parse(data ?? text);
+  } catch {
+    return undefined;
+  }
+}
+
+function toolsOf(message: unknown): number | undefined {
+  const result = isObject(message) ? message.result : undefined;
+  return isObject(result) && Array.isArray(result.tools) ? result.tools.length : undefined;
+}
+
+function refusalOf(
+  entry: RouteEntry,
+  { status, text, challenge }: Answered,
+  { token, gatewayUrl }: ProbeOptions,
+): [string, Diagnosis | undefined] {
+  const said = challenge === undefined ? text : `${challenge} ${text}`;
+  const found = `initialize answers ${status}`;
+  if (entry.disposition === 'relay' && token !== undefined && /invalid_token/.test(said)) {
+    const wanted = entry.audience?.replace('{gateway_url}', gatewayUrl);
+    const problem = tokenProblem(token, wanted, Date.now());
+    return [problem === undefined ? found : `${found}: ${problem}`, diagnosis('wrong_audience')];
+  }
+  return [found, diagnose(said) ?? diagnose(String(status))];
+}
+
+/** What an identity route offers a client that has yet to log in. */
+async function loginOf(entry: RouteEntry, options: ProbeOptions): Promise<RouteFinding> {
+  const { name: route } = entry;
+  const { gatewayUrl, dispatcher, signal } = options;
+  const url = new URL(`${gatewayUrl}/.well-known/oauth-protected-resource/${route}/mcp`);
+  try {
+    const answer = await dispatcher.request({
+      origin: url.origin,
+      path: url.pathname,
+      method: 'GET',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]),
+    });
+    const text = await bounded(answer.body);
+    if (answer.statusCode !== 200) {
+      const what = diagnosis(answer.statusCode === 404 ? 'wrong_document_url' : 'no_document');
+      return { route, state: 'sick', found: `discovery answers ${answer.statusCode}`, diagnosis: what };
+    }
+    const document = JSON.parse(text) as { resource?: unknown; authorization_servers?: unknown };
+    if (document.resource !== `${gatewayUrl}/${route}/mcp`) {
+      const found =
+        'the document names another resource than the URL that clients use, and strict ones refuse it';
+      const mend = 'Set HOLDFAST_PUBLIC_URL to the base that clients use.';
+      return { route, state: 'sick', found, diagnosis: { code: 'wrong_resource', cause: found, mend } };
+    }
+    const [server] = Array.isArray(document.authorization_servers) ? document.authorization_servers : [];
+    return { route, state: 'login_needed', found: `clients log in at ${String(server)}` };
+  } catch {
+    signal.throwIfAborted();
+    return { route, state: 'sick', found: 'discovery does not answer', diagnosis: diagnosis('no_document') };
+  }
+}

@@ -1,0 +1,140 @@
+/** What is wrong, why, and what to do: a row of the table in `docs/gateway.md`. */
+export interface Diagnosis {
+  readonly code: string;
+  readonly cause: string;
+  readonly mend: string;
+}
+
+interface Row extends Diagnosis {
+  /** Words by which people and clients describe it. */
+  readonly words: RegExp;
+}
+
+const row = (code: string, words: RegExp, cause: string, mend: string): Row => ({ code, words, cause, mend });
+
+/** Every symptom that the documents list, and those of our own answers (G22). The first that fits is meant. */
+const ROWS: readonly Row[] = [
+  row(
+    'key_without_prefix',
+    /malformed api key/i,
+    'The value of x-gateway-api-key lacks the word Bearer and a space.',
+    'Write x-gateway-api-key: Bearer <virtual_key>.',
+  ),
+  row(
+    'key_in_query',
+    /key\/info\?key=|\?key=/i,
+    'The key stands in a URL, and so in logs, spans and process lists.',
+    'Read /key/info as the key itself (Authorization: Bearer <virtual_key>), and rotate the key.',
+  ),
+  row(
+    'wrong_sse_path',
+    /\/sse\b/i,
+    'There is no event-stream mount of a single server.',
+    'Use /<server>/mcp; the only SSE mount is the aggregate at /mcp/sse.',
+  ),
+  row(
+    'wrong_url',
+    /route not found|\b404\b(?!.*(?:well-known|protected-resource|discovery))/i,
+    'The URL names no server behind the gateway.',
+    'Use /<server>/mcp with underscores in the name; `holdfast gateway routes` lists the servers.',
+  ),
+  row(
+    'trailing_slash',
+    /\b307\b|redirect/i,
+    'The URL ends with a slash, and a client that does not follow the redirect loses its body.',
+    'Drop the slash: /<server>/mcp.',
+  ),
+  row(
+    'registration_limit',
+    /max(?:imum)?\b.{0,20}clients|500 clients/i,
+    'The realm holds as many clients as it may.',
+    'The nightly reaper removes clients without sessions: check its last run, then log in again.',
+  ),
+  row(
+    'registration_refused',
+    /dynamic client registration|registration (?:was )?refused|cannot register/i,
+    'The identity provider does not let this client register itself.',
+    'Add the entry with --client-id mcp-public (`holdfast gateway client-config --registered`); for cluster also set oauth.scopes to "mcp-cluster groups offline_access".',
+  ),
+  row(
+    'client_not_found',
+    /client not found/i,
+    'The client that was registered has been reaped.',
+    'Clear the authentication of the entry and log in again, or remove the entry and add it again.',
+  ),
+  row(
+    'no_login',
+    /no (?:oauth|login)|never (?:asks|prompts)|no prompt/i,
+    'Discovery works, but the entry has a wrong URL or a static Authorization header, which ends the login.',
+    'Correct the URL, and take Authorization out of the entry.',
+  ),
+  row(
+    'no_document',
+    /\b502\b.*(?:discovery|well-known|protected-resource)|(?:discovery|well-known|protected-resource).*\b502\b/i,
+    'The upstream serves no protected-resource document, or did not a moment ago.',
+    'Let the upstream serve one; the gateway asks again within a minute.',
+  ),
+  row(
+    'wrong_document_url',
+    /\b404\b.*(?:discovery|well-known|protected-resource)|(?:discovery|well-known|protected-resource).*\b404\b/i,
+    'The document is at the root of the host.',
+    'Use /.well-known/oauth-protected-resource/<server>/mcp.',
+  ),
+  row(
+    'not_entitled',
+    /empty (?:tool|list)|no tools|tools":\[\]|not allowed to call/i,
+    "The key's scope does not name the route.",
+    'Read info.object_permission of /key/info, and mint or update a key that names the server, with underscores.',
+  ),
+  row(
+    'wrong_audience',
+    /invalid_token|audience/i,
+    'The identity token is for another audience, or has expired.',
+    'Log in again; memory wants the audience mcp-public, cluster {gateway_url}/cluster/mcp.',
+  ),
+  row(
+    'identity_provider_down',
+    /temporarily_unavailable/i,
+    'The upstream cannot reach the identity provider.',
+    'Mend the identity provider; nothing is wrong with the client or its token.',
+  ),
+  row(
+    'hyphen',
+    /hyphen|underscore/i,
+    'A server name has a hyphen.',
+    'Write it with underscores; the other routes go on meanwhile.',
+  ),
+  row(
+    'key_in_authorization',
+    /virtual key.*authorization|unauthorized.*(?:tools\/list works|while)/i,
+    'A virtual key stands in Authorization, or the stored token of the upstream begins with the word Bearer.',
+    'Send the key as x-gateway-api-key only and rotate it; store the bare token.',
+  ),
+  row(
+    'key_wrong',
+    /\b40[13]\b|invalid api key|no api key|unauthorized/i,
+    'The key is wrong, not sent, in the wrong header, or revoked.',
+    'Send x-gateway-api-key: Bearer <virtual_key>; a 200 with mcp-session-id and a tool list that is not empty confirm it.',
+  ),
+  row(
+    'upstream_down',
+    /\b50[234]\b|cannot be reached|unreachable/i,
+    'The server behind the gateway does not answer.',
+    'Look at `holdfast gateway routes` for the reason.',
+  ),
+];
+
+/** @returns what a symptom in a person's or a client's words means */
+export function diagnose(symptom: string): Diagnosis | undefined {
+  const found = ROWS.find(({ words }) => words.test(symptom));
+  return found && withoutWords(found);
+}
+
+/** @param code of a row */
+export function diagnosis(code: string): Diagnosis {
+  const found = ROWS.find((each) => each.code === code);
+  if (!found) throw new RangeError(`there is no row ${code}`);
+  return withoutWords(found);
+}
+
+const withoutWords = ({ code, cause, mend }: Row): Diagnosis => ({ code, cause, mend });

@@ -1,0 +1,139 @@
+import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import test, { type ExecutionContext } from 'ava';
+import { Agent } from 'undici';
+import { probeRoute } from '../../../src/plugins/gateway/doctor/probe.ts';
+import { relay } from '../../../src/plugins/gateway/index.ts';
+import { routeSchema } from '../../../src/plugins/gateway/routes/entry.ts';
+import {
+  type IdentityProvider,
+  startIdentityProvider,
+  startIdentityUpstream,
+} from '../../support/identity.ts';
+import { admission, initialize, Rig } from './rig.ts';
+
+/** A client that has never been here: it registers itself, and remembers what it is told. */
+function newcomer(signIn: IdentityProvider['signIn']) {
+  const memory: { client?: unknown; tokens?: unknown; verifier?: string; code?: Promise<string> } = {};
+  const provider = {
+    redirectUrl: 'http://127.0.0.1:51338/callback',
+    clientMetadata: {
+      client_name: 'cli',
+      redirect_uris: ['http://127.0.0.1:51338/callback'],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+    },
+    clientInformation: () => memory.client,
+    saveClientInformation(client: unknown) {
+      memory.client = client;
+    },
+    tokens: () => memory.tokens,
+    saveTokens(tokens: unknown) {
+      memory.tokens = tokens;
+    },
+    codeVerifier: () => memory.verifier ?? '',
+    saveCodeVerifier(verifier: string) {
+      memory.verifier = verifier;
+    },
+    redirectToAuthorization(url: URL) {
+      memory.code = signIn(url);
+    },
+  };
+  return { memory, provider };
+}
+
+interface World {
+  readonly rig: Rig;
+  readonly idp: IdentityProvider;
+  readonly key: string;
+  readonly authorizations: (string | undefined)[];
+}
+
+/** @param audience that tokens bear; the upstream wants `mcp-public` */
+async function world(t: ExecutionContext<unknown>, audience = 'mcp-public'): Promise<World> {
+  const idp = await startIdentityProvider(t, () => audience);
+  const { url, authorizations } = await startIdentityUpstream(t, idp.issuer, () => 'mcp-public');
+  const rig = await Rig.start(t, { routes: [relay({ name: 'memory', url, audience: 'mcp-public' })] });
+  return { rig, idp, key: await rig.mint({ servers: ['memory'] }), authorizations };
+}
+
+async function signedIn({ rig, idp, key }: World) {
+  const { memory, provider } = newcomer(idp.signIn);
+  const transport = () =>
+    new StreamableHTTPClientTransport(new URL(`${rig.url}/memory/mcp`), {
+      authProvider: provider as never,
+      requestInit: { headers: admission(key) },
+    });
+  const first = transport();
+  const error = await new Client({ name: 'cli', version: '1' })
+    .connect(first as never)
+    .catch((e: unknown) => e);
+  await first.finishAuth((await memory.code) ?? '');
+  return { error, memory, transport };
+}
+
+test('[G8,G13,G20] a new client goes from the challenge over discovery, registration and PKCE to its call', async (t) => {
+  const here = await world(t);
+  const { error, memory, transport } = await signedIn(here);
+  t.true(error instanceof UnauthorizedError);
+  const client = new Client({ name: 'cli', version: '1' });
+  await client.connect(transport() as never);
+  t.teardown(() => client.close());
+  const answer = await client.callTool({ name: 'memory-echo', arguments: { text: 'hello' } });
+  t.deepEqual(answer.content, [{ type: 'text', text: 'hello' }]);
+  const { access_token } = memory.tokens as { access_token: string };
+  t.is(here.authorizations.at(-1), `Bearer ${access_token}`, 'relayed verbatim');
+  const records = JSON.stringify(await here.rig.records());
+  t.false(records.includes(access_token));
+});
+
+test('[G8] without a token the challenge names our own document; without a key there is no challenge', async (t) => {
+  const { rig, key } = await world(t);
+  const challenged = await rig.post('/memory/mcp', initialize, admission(key));
+  t.is(challenged.status, 401);
+  t.is(
+    challenged.headers.get('www-authenticate'),
+    `Bearer resource_metadata="${rig.url}/.well-known/oauth-protected-resource/memory/mcp"`,
+  );
+  t.is((await rig.post('/memory/mcp', initialize)).headers.get('www-authenticate'), null);
+});
+
+async function probe(rig: Rig, key: string, token?: string) {
+  const dispatcher = new Agent();
+  try {
+    const entry = routeSchema.parse({ name: 'memory', disposition: 'relay', audience: 'mcp-public' });
+    const signal = AbortSignal.timeout(20_000);
+    return await probeRoute(entry, { gatewayUrl: rig.url, key, token, dispatcher, signal });
+  } finally {
+    await dispatcher.destroy();
+  }
+}
+
+const tokenOf = (memory: { tokens?: unknown }) => (memory.tokens as { access_token: string }).access_token;
+
+test('[G22,G26] doctor tells a wrong audience from an identity provider that is away, and both from health', async (t) => {
+  const right = await world(t);
+  t.like(await probe(right.rig, right.key), {
+    state: 'login_needed',
+    found: `clients log in at ${right.idp.issuer}`,
+  });
+  const { memory } = await signedIn(right);
+  t.like(await probe(right.rig, right.key, tokenOf(memory)), { state: 'healthy', found: '2 tools' });
+
+  const wrong = await world(t, 'somebody-else');
+  const other = await signedIn(wrong);
+  const found = await probe(wrong.rig, wrong.key, tokenOf(other.memory));
+  t.is(found.diagnosis?.code, 'wrong_audience');
+  t.regex(found.found, /for somebody-else, and the upstream wants mcp-public/);
+  t.false(JSON.stringify(found).includes(tokenOf(other.memory)));
+});
+
+test('[G26] an identity provider that is away is not the fault of the token', async (t) => {
+  const here = await world(t);
+  const { memory } = await signedIn(here);
+  await here.idp.close();
+  const found = await probe(here.rig, here.key, tokenOf(memory));
+  t.is(found.diagnosis?.code, 'identity_provider_down');
+});
