@@ -16,6 +16,7 @@ import { lifecycle } from './lifecycle.ts';
 import { mcpAccess } from './mcp-access.ts';
 import { mcpDoor } from './mcp-door.ts';
 import { reconciler } from './reconciler.ts';
+import { storeConnection } from './store-connection.ts';
 import { wan } from './wan.ts';
 
 export { and, assign, not, or, setup } from 'xstate';
@@ -31,5 +32,6 @@ export const allMachines: Readonly<Record<string, AnyStateMachine>> = {
   'mcp-access': mcpAccess,
   'mcp-door': mcpDoor,
   reconciler,
+  'store-connection': storeConnection,
   wan,
 };

@@ -53,6 +53,13 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'effect.lost', effect: 'router.apply' },
     ],
   },
+  'store-connection': {
+    events: [
+      { type: 'CONNECTED', store: 'redis://127.0.0.1:6379' },
+      { type: 'LOST', store: 'redis://127.0.0.1:6379', reason: 'the connection was lost' },
+      { type: 'MISSED', who: '127.0.0.1 app' },
+    ],
+  },
   'access-points': { events: [{ type: 'CHANGED', request: 'r1' }] },
   'address-sets': {
     events: [

@@ -6,6 +6,7 @@ import { changedPaths } from './changed-paths.ts';
 import type { EmbeddedRouter } from './embedded-router.ts';
 import { type ConfigRequest, parseRequest } from './request.ts';
 import type { SealedConfigs } from './sealed-configs.ts';
+import { writeMissed } from './store/index.ts';
 import { applyRequested, setRequested } from './topics.ts';
 
 /** Where a write comes from. */
@@ -56,7 +57,7 @@ export class ConfigWrites {
     await setImmediate();
     const sealed = config && this.#configs.seal(config);
     await setImmediate();
-    const before = config && JSON.parse((await this.#router.active()).body);
+    const before = config && JSON.parse(await this.#activeFor(who, correlation));
     const changed = config && changedPaths(before, config);
     const reply = this.#exchanges.open(request, this.#replyTimeoutMs);
     const payload = {
@@ -85,9 +86,20 @@ export class ConfigWrites {
     }
   }
 
+  /** @throws HF_ROUTER_STORE_UNAVAILABLE which the log then tells of, for nothing else of the write will be there */
+  async #activeFor(who: string, correlation: string): Promise<string> {
+    try {
+      return (await this.#router.active()).body;
+    } catch (error) {
+      if (isCoded(error, 'HF_ROUTER_STORE_UNAVAILABLE'))
+        this.#bus.publish(writeMissed, { who }, { correlation });
+      throw error;
+    }
+  }
+
   /** `POST /v1/config/apply_current_config`. @throws as `set` does */
   async applyCurrent({ request, correlation, who }: Writer): Promise<Reply> {
-    await this.#router.active(); // a store that is away is said at once, and nothing is set going
+    await this.#activeFor(who, correlation); // a store that is away is said at once, and nothing is set going
     const reply = this.#exchanges.open(request, this.#replyTimeoutMs);
     this.#bus.publish(applyRequested, { request, who }, { correlation });
     return reply;

@@ -29,7 +29,7 @@ import { boxParts, kernelOptions, registerBox, setUpBox } from './kernel/index.t
 import { watchCollisions } from './policy/index.ts';
 import { type RouterParts, routerErrorBody, routerRoutes } from './routes/index.ts';
 import { SealedConfigs } from './sealed-configs.ts';
-import { RedisBackend, redisOptions, SqliteConfigStore } from './store/index.ts';
+import { RedisBackend, redisOptions, registerStoreConnection, SqliteConfigStore } from './store/index.ts';
 import {
   CONFIG_ACTOR,
   CONFIG_KEY,
@@ -108,6 +108,7 @@ export const router = definePlugin({
       }),
     );
     for (const route of configRoutes) context.route(route);
+    registerStoreConnection(context);
     registerEffects(context, parts);
     registerBox(context, parts, settings);
     const { raSources, redisUrl } = settings;

@@ -4,6 +4,7 @@
  * (`redis-config-store.ts`, `redis-scripts.ts`), with the connection's coming and going (`redis-backend.ts`). Commands read
  * either through `read-store.ts`, whether an instance runs or not.
  */
+export { registerStoreConnection, writeMissed } from './connection.ts';
 export { RedisBackend } from './redis-backend.ts';
 export { redisOptions } from './redis-options.ts';
 export { SqliteConfigStore } from './sqlite-config-store.ts';

@@ -5,6 +5,7 @@ import type { EpochMs } from '../../../core/ids.ts';
 import type { Json } from '../../../core/json.ts';
 import type { Services } from '../../../core/plugin/index.ts';
 import { CONFIG_DATABASE, diagnoseRedis, parseRedisUrl, RedisClient } from '../../../core/redis/index.ts';
+import { storeConnectionChanged } from './connection.ts';
 import { RedisChannels } from './redis-channels.ts';
 import { RedisConfigStore } from './redis-config-store.ts';
 
@@ -82,8 +83,7 @@ export class RedisBackend {
     await this.#rightDatabase();
     this.#takeUp = takeUp;
     this.#channels.start(OWNER);
-    const { clock, logger } = this.#services;
-    const store = this.#client.shown;
+    const { clock } = this.#services;
     let isConnected = await this.#client.ready(START_WAIT_MS, signal);
     signal.throwIfAborted();
     if (isConnected) {
@@ -95,7 +95,7 @@ export class RedisBackend {
       }
     }
     this.#since = clock.now();
-    if (isConnected) logger.info({ store }, 'router.store_connected');
+    if (isConnected) this.#connected();
     else {
       this.#isDue = true;
       this.#lost(this.#client.state().reason ?? '');
@@ -103,7 +103,7 @@ export class RedisBackend {
     this.#client.onLost((reason) => this.#lost(reason));
     this.#client.onReady(() => {
       this.#since = clock.now();
-      logger.info({ store }, 'router.store_connected');
+      this.#connected();
       void this.#due(true);
     });
     this.#check();
@@ -145,12 +145,14 @@ export class RedisBackend {
     const { bus, clock, logger } = this.#services;
     this.#since = clock.now();
     logger.warn({ store: this.#client.shown, reason }, 'router.store_lost');
-    bus.publish(alertRaised, {
-      name: 'router.store_lost',
-      severity: 'critical',
-      text: 'The Redis that holds the router config cannot be reached: the config is neither served nor changed.',
-      labels: { store: this.#client.shown, reason },
-    });
+    bus.publish(storeConnectionChanged, { store: this.#client.shown, reason });
+  }
+
+  #connected(): void {
+    const { bus, logger } = this.#services;
+    const store = this.#client.shown;
+    logger.info({ store }, 'router.store_connected');
+    bus.publish(storeConnectionChanged, { store });
   }
 
   /** Somebody may have written the store: it is taken up, once for all that happened meanwhile. */
