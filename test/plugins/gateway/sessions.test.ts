@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { credentialFree } from '../../../src/plugins/gateway/index.ts';
+import { startUpstream, type Upstream } from '../../support/mcp-upstream.ts';
+import { tempDir } from '../../support/temp.ts';
+import { admission, initialize, Rig, rpc } from './rig.ts';
+
+const routesTo = (upstream: Upstream) => [
+  credentialFree({ name: 'wiki', url: upstream.url }),
+  credentialFree({ name: 'atlas', url: upstream.url }),
+];
+
+function keyFile(t: ExecutionContext<unknown>): string {
+  const file = join(tempDir(t), 'session-key');
+  writeFileSync(file, randomBytes(32), { mode: 0o600 });
+  return file;
+}
+
+async function open(rig: Rig, key: string): Promise<Record<string, string>> {
+  const answer = await rig.post('/wiki/mcp', initialize, admission(key));
+  return { ...admission(key), 'mcp-session-id': answer.headers.get('mcp-session-id') ?? '' };
+}
+
+const echo = rpc('tools/call', { name: 'wiki-echo', arguments: { text: 'still here' } });
+
+async function works(t: ExecutionContext<unknown>, rig: Rig, session: Record<string, string>): Promise<void> {
+  const answer = await rig.post('/wiki/mcp', echo, session);
+  t.is(answer.status, 200);
+  t.regex(await answer.text(), /still here/);
+}
+
+test('[G18] a session goes on after a restart', async (t) => {
+  const routes = routesTo(await startUpstream(t));
+  const dataDir = tempDir(t);
+  const first = await Rig.start(t, { routes }, dataDir);
+  const session = await open(first, await first.mint({ servers: ['wiki'] }));
+  await first.runtime.stop('test');
+  await works(t, await Rig.start(t, { routes }, dataDir), session);
+});
+
+test('[G18] a session goes on in another process that has the same session key file', async (t) => {
+  const routes = routesTo(await startUpstream(t));
+  const sessionKeyFiles = [keyFile(t)];
+  const [here, there] = await Promise.all([
+    Rig.start(t, { routes, sessionKeyFiles }),
+    Rig.start(t, { routes, sessionKeyFiles }),
+  ]);
+  const key = await here.mint({ servers: ['wiki'] });
+  await there.mint({ servers: ['wiki'] }, key);
+  const session = await open(here, key);
+  await works(t, there, session);
+  await works(t, here, session);
+});
+
+test('[G18] an id that is unknown, changed, of another key or another route is 404, and never goes up', async (t) => {
+  const upstream = await startUpstream(t);
+  const rig = await Rig.start(t, { routes: routesTo(upstream) });
+  const key = await rig.mint({ servers: ['wiki', 'atlas'] });
+  const session = await open(rig, key);
+  const id = session['mcp-session-id'] ?? '';
+  const asked = upstream.asked.length;
+  const refused = async (path: string, headers: Record<string, string>) => {
+    const answer = await rig.post(path, echo, headers);
+    t.is(answer.status, 404);
+    t.like(await answer.json(), { id: 7, error: { code: -32_001 } });
+  };
+  const changed = `${id.slice(0, -4)}${id.at(-4) === 'A' ? 'B' : 'A'}${id.slice(-3)}`;
+  for (const foreign of [
+    'x',
+    randomBytes(80).toString('base64url'),
+    changed,
+    id.slice(0, 40),
+    'y'.repeat(9_000),
+  ]) {
+    await refused('/wiki/mcp', { ...session, 'mcp-session-id': foreign });
+  }
+  await refused('/atlas/mcp', session);
+  await refused('/wiki/mcp', { ...session, ...admission(await rig.mint({ servers: ['wiki'] })) });
+  t.is(upstream.asked.length, asked);
+});
+
+test('[G18] session keys are rotated with an overlap: old sessions go on until the old file is taken out', async (t) => {
+  const routes = routesTo(await startUpstream(t));
+  const [old, fresh] = [keyFile(t), keyFile(t)];
+  const dataDir = tempDir(t);
+  const before = await Rig.start(t, { routes, sessionKeyFiles: [old] }, dataDir);
+  const key = await before.mint({ servers: ['wiki'] });
+  const session = await open(before, key);
+  await before.runtime.stop('test');
+  const during = await Rig.start(t, { routes, sessionKeyFiles: [fresh, old] }, dataDir);
+  await works(t, during, session);
+  const newer = await open(during, key);
+  await during.runtime.stop('test');
+  const then = await Rig.start(t, { routes, sessionKeyFiles: [fresh] }, dataDir);
+  await works(t, then, newer);
+  t.is((await then.post('/wiki/mcp', echo, session)).status, 404);
+});
+
+test('[G18] when its upstream forgot the session, the client hears 404 and begins another one', async (t) => {
+  const upstream = await startUpstream(t);
+  const rig = await Rig.start(t, { routes: routesTo(upstream) });
+  const key = await rig.mint({ servers: ['wiki'] });
+  const session = await open(rig, key);
+  upstream.forget();
+  t.is((await rig.post('/wiki/mcp', echo, session)).status, 404);
+  await works(t, rig, await open(rig, key));
+});
