@@ -4,6 +4,8 @@ import type { Benchmark, Result } from './measure.ts';
 export interface Run {
   readonly benchmark: Benchmark;
   readonly results: readonly Result[];
+  /** The machine's load average when it began. */
+  readonly load: number;
 }
 
 /**
@@ -21,7 +23,9 @@ export function performancePage(runs: readonly Run[], names: readonly string[], 
   return `# Performance
 
 Written by \`npm run bench -- --write\`; each figure stands beside a baseline measured in the same run, in turn with it,
-because machines are shared and noisy: trust the ratios before the figures. Other work ran on the machine meanwhile.
+because machines are shared and noisy: trust the ratios before the figures. Where a section names the load average
+at which it began: above the number of processors,
+other work took its share, and what needs two processors at once (the log does) suffers more than a baseline of one.
 
 Machine: ${machine}. Node ${process.version}.
 
@@ -49,20 +53,21 @@ ${sections.join('\n\n')}
 ## Advice for flash storage
 
 Each commit writes whole pages: the end of the table, of two indices, and their copies in the write-ahead log, some
-20 KiB for a record of 0.4 KiB. What wears a card is commits, not records. So on an SD card or eMMC set \`lingerMs\` to
-1000: batched records then share one commit a second, which costs a quarter of the bytes at 20 records a second (the
-figures stand under *append*), and a power cut can cost batched decisions of the last second. Records that must be
-durable before their effects run do not linger: a quiet network writes few of them. \`/metrics\` counts commits and bytes.
+20 KiB for a record of 0.4 KiB. What wears a card is commits, not records. So on an SD card or eMMC set
+\`data: { lingerMs: 1000 }\` in \`plugins.config.ts\`: batched records then share one commit a second, which costs about a
+quarter of the bytes at 20 records a second (the figures stand under *append*), and a power cut can cost batched
+decisions of the last second. Records that must be durable before their effects run do not linger; a quiet network
+writes few of them. \`log_commit_seconds_count\` on \`/metrics\` tells how many commits there were.
 `;
 }
 
-function section({ benchmark: { name, summary }, results }: Run): string {
+function section({ benchmark: { name, summary }, results, load }: Run): string {
   const rows = results.map(({ what, ours, baseline, ratio, target, met }) => {
     const verdict = target === undefined ? '' : `${target}: ${met ? 'met' : 'missed'}`;
     return `| ${what} | ${ours} | ${baseline} | ${ratio.toFixed(2)} | ${verdict} |`;
   });
   return [
-    `## ${name}\n\n${summary[0]?.toUpperCase()}${summary.slice(1)}.`,
+    `## ${name}\n\n${summary[0]?.toUpperCase()}${summary.slice(1)}. Load: ${load.toFixed(1)}.`,
     '',
     '| what | Holdfast | baseline of the same run | ratio | target |',
     '| --- | --- | --- | --- | --- |',

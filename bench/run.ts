@@ -3,7 +3,7 @@
  * was measured in the same run. With `--write` they enter `docs/performance.md`.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { cpus } from 'node:os';
+import { cpus, loadavg } from 'node:os';
 import { appendBenchmark } from './append.ts';
 import { gatewayBenchmark } from './gateway.ts';
 import { idleBenchmark } from './idle.ts';
@@ -41,9 +41,10 @@ const runs: Run[] = [];
 for (const benchmark of all) {
   if (names.length > 0 ? !names.includes(benchmark.name) : benchmark.onRequest) continue;
   console.log(`\n${benchmark.name}: ${benchmark.summary}`);
+  const [load = 0] = loadavg();
   const results = await benchmark.run();
   for (const result of results) console.log(line(result));
-  runs.push({ benchmark, results });
+  runs.push({ benchmark, results, load });
 }
 if (write) {
   const page = new URL('../docs/performance.md', import.meta.url);
