@@ -226,10 +226,12 @@ test.serial(
     t.is((await holdfast(['router', 'diff', '1', 'active'])).out, 'No difference.\n');
     const missing = await holdfast(['router', 'diff', '77']);
     t.is(missing.code, 1);
-    t.regex(missing.err, /HF_ROUTER_ENTRY[\s\S]*has 2 entries/);
+    t.regex(missing.err, /HF_ROUTER_ENTRY[\s\S]*has 3 entries/);
     const kept = await holdfast(['router', 'restore', '2', '--check', 'true']);
     t.is(kept.code, 0, kept.err);
     t.deepEqual(await standing(), first);
+    t.is((await holdfast(['router', 'restore', '4', '--check', 'true'])).code, 0, 'before the first write');
+    t.is((await holdfast(['router', 'diff', '5', 'active'])).out, 'No difference.\n');
   },
 );
 
