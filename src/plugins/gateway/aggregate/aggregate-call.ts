@@ -22,6 +22,7 @@ import { REVISIONS } from '../mcp/revisions.ts';
 import type { Route } from '../routes/table.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 import type { Told } from '../upstream/outcome.ts';
+import { stopped } from '../upstream/pass.ts';
 import { begin, serverInfo } from './beginning.ts';
 import { Branch } from './branch.ts';
 import type { Legs, OpenSession } from './legs.ts';
@@ -64,7 +65,7 @@ export class AggregateCall implements LiveCall {
     const { exchange, draining } = this.#parts;
     const stop = AbortSignal.any([exchange.gone, draining, signal]);
     const told = await this.#carryOut(params, stop).catch((): Told => {
-      if (exchange.gone.aborted) return { outcome: 'cancelled' };
+      if (stop.aborted) return stopped({ exchange }, stop, true);
       exchange.send({ status: 503, body: { detail: 'The gateway could not finish this call.' } });
       return { outcome: 'cut' };
     });
@@ -96,7 +97,7 @@ export class AggregateCall implements LiveCall {
     const { exchange, message, meaning } = this.#parts;
     const branches = this.#branches(params.routes);
     if (!message)
-      return exchange.method === 'GET' ? this.#stream(branches, stop) : this.#close(branches, stop);
+      return exchange.method === 'GET' ? this.#stream(branches, params, stop) : this.#close(branches, stop);
     if (message.kind !== 'request') return this.#tell(branches, message, stop);
     if (meaning.route && meaning.message) return this.#pass(branches, meaning.message, params, stop);
     const id = message.id ?? null;
@@ -223,19 +224,19 @@ export class AggregateCall implements LiveCall {
     return OK;
   }
 
-  async #stream(branches: readonly Branch[], stop: AbortSignal): Promise<Told> {
+  async #stream(branches: readonly Branch[], { tools }: ForwardParams, stop: AbortSignal): Promise<Told> {
     const { exchange, gateway } = this.#parts;
     const sink: Sink = {
       open() {
         if (exchange.begun) return;
-        exchange.begin(200, { 'content-type': 'text/event-stream' });
+        exchange.begin(200, { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' });
         exchange.flush();
       },
       write: (events) => exchange.write(events),
     };
     const resumed = readEventId(exchange.headers['last-event-id']);
-    await mergeStreams(branches, sink, gateway.services.clock, resumed, stop);
-    if (exchange.gone.aborted) return { outcome: 'cancelled' };
+    await mergeStreams(branches, { sink, clock: gateway.services.clock, resumed, tools, stop });
+    if (stop.aborted) return stopped({ exchange }, stop, true);
     if (!exchange.begun) return this.#give({ status: 405, headers: { allow: 'POST, DELETE' } });
     exchange.end();
     return OK;

@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici';
 import { isObject } from '../../../core/json.ts';
 import type { Message } from '../mcp/message.ts';
 import type { Route } from '../routes/table.ts';
+import { drop } from '../upstream/body.ts';
 import { ask, type UpstreamAnswer } from '../upstream/client.ts';
 import { type ForUpstream, requestTo } from '../upstream/request.ts';
 import type { Leg, Legs, OpenSession } from './legs.ts';
@@ -61,7 +62,7 @@ export class Branch {
       (await legs.renew(session, this.route.name, undefined, () => this.#reopen()));
     const answer = await this.#send(leg, sent);
     if (answer.statusCode !== 404 || leg.id === '') return answer;
-    await answer.body.dump();
+    drop(answer.body);
     return this.#send(await legs.renew(session, this.route.name, leg, () => this.#reopen()), sent);
   }
 
@@ -141,7 +142,7 @@ export class Branch {
   async #quietly(leg: Leg | undefined, sent: Sent): Promise<void> {
     try {
       const { body } = await this.#send(leg, sent);
-      await body.dump();
+      drop(body);
     } catch {
       // the other upstreams and the client go on without it
     }

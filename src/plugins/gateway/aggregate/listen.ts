@@ -1,8 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { createParser } from 'eventsource-parser';
 import { isObject } from '../../../core/json.ts';
-import type { RequestId } from '../mcp/message.ts';
+import { parseExact, type RequestId } from '../mcp/message.ts';
+import { whole } from '../upstream/body.ts';
 import type { UpstreamAnswer } from '../upstream/client.ts';
+import { headerOf, isEvents } from '../upstream/headers.ts';
 
 /** An answer that the gateway itself reads is held whole. */
 const LARGEST = 8 * 1024 * 1024;
@@ -20,8 +22,8 @@ export type Heard =
  */
 export async function hear(answer: UpstreamAnswer, id: RequestId | undefined): Promise<Heard> {
   const { statusCode: status, headers, body } = answer;
-  const type = String(headers['content-type'] ?? '');
-  const isStream = /^text\/event-stream\b/i.test(type);
+  const type = headerOf(headers, 'content-type') ?? '';
+  const isStream = isEvents(type);
   const isJson = /^application\/json\b/i.test(type);
   body.on('error', () => {}); // what is not read to its end is destroyed, which undici reports here
   try {
@@ -29,7 +31,9 @@ export async function hear(answer: UpstreamAnswer, id: RequestId | undefined): P
     if (id === undefined) return status < 300 ? { message: {}, headers } : { reason: reasonOf(status) };
     if (!isStream && !isJson)
       return { reason: 'answers with something that is neither JSON nor an event stream' };
-    const message = isStream ? await firstAnswer(body, id) : parsed(await whole(body));
+    const message = isStream
+      ? await firstAnswer(body, id)
+      : parsed((await whole(body as AsyncIterable<Buffer>, LARGEST)).toString('utf8'));
     const answers = isObject(message) && ('result' in message || 'error' in message);
     if (answers) return { message, headers };
     return { reason: status < 300 ? 'breaks its answer off' : reasonOf(status) };
@@ -62,20 +66,9 @@ async function firstAnswer(body: UpstreamAnswer['body'], id: RequestId): Promise
   return undefined;
 }
 
-async function whole(body: UpstreamAnswer['body']): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    size += (chunk as Buffer).length;
-    if (size > LARGEST) throw new RangeError('too large');
-    chunks.push(chunk as Buffer);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseExact(text);
   } catch {
     return undefined;
   }

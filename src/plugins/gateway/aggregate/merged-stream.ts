@@ -1,5 +1,10 @@
 import type { Clock } from '../../../core/clock.ts';
-import { eventRewriter } from '../upstream/rewrite.ts';
+import { showTools } from '../mcp/tool-names.ts';
+import type { Route } from '../routes/table.ts';
+import { drop } from '../upstream/body.ts';
+import type { UpstreamAnswer } from '../upstream/client.ts';
+import { headerOf, isEvents } from '../upstream/headers.ts';
+import { eventRewriter, rewriteMessage } from '../upstream/rewrite.ts';
 import type { Branch } from './branch.ts';
 import { eventId, fromServer, type readEventId } from './server-requests.ts';
 
@@ -15,66 +20,86 @@ export interface Sink {
   write(events: string): Promise<void> | undefined;
 }
 
-/**
- * The server streams of all upstreams in one. Each is opened again when it ends, for the client can't see that one of
- * them did; who offers none (405) is left alone.
- *
- * @param resumed what the client heard last
- * @returns when all are over; at once when nobody offers a stream
- */
-export async function mergeStreams(
-  branches: readonly Branch[],
-  sink: Sink,
-  clock: Clock,
-  resumed: ReturnType<typeof readEventId>,
-  stop: AbortSignal,
-): Promise<void> {
-  await Promise.all(
-    branches.map((branch) => {
-      const last = resumed?.server === branch.route.name ? resumed.id : undefined;
-      return follow(branch, sink, clock, last, stop);
-    }),
-  );
+/** What the streams of all upstreams have in common. */
+export interface Merging {
+  readonly sink: Sink;
+  readonly clock: Clock;
+  /** What the client heard last. */
+  readonly resumed: ReturnType<typeof readEventId>;
+  /** The only tools that may appear in a list; all when undefined. */
+  readonly tools: readonly string[] | undefined;
+  readonly stop: AbortSignal;
 }
 
-async function follow(
-  branch: Branch,
-  sink: Sink,
-  clock: Clock,
-  resumed: string | undefined,
-  stop: AbortSignal,
-): Promise<void> {
-  const server = branch.route.name;
-  let last = resumed;
+/**
+ * The server streams of all upstreams in one. Each is opened again when it ends, for the client can't see that one of
+ * them did; who offers none (405) is left alone. The stream of one call is resumed alone.
+ *
+ * @returns when all are over; at once when nobody offers a stream
+ */
+export async function mergeStreams(branches: readonly Branch[], merging: Merging): Promise<void> {
+  const { resumed } = merging;
+  const isCall = resumed?.stream === 'call';
+  const asked = isCall ? branches.filter(({ route }) => route.name === resumed.server) : branches;
+  await Promise.all(asked.map((branch) => follow(branch, merging)));
+}
+
+async function follow(branch: Branch, merging: Merging): Promise<void> {
+  const { sink, clock, resumed, stop } = merging;
+  const isCall = resumed?.stream === 'call';
+  const place = { last: resumed?.server === branch.route.name ? resumed.id : undefined };
   let wait = FIRST_WAIT_MS;
-  const rename = (id: string) => {
-    last = id;
-    return eventId(server, 'merged', id);
-  };
   while (!stop.aborted) {
     try {
-      const answer = await branch.ask({ method: 'GET', message: undefined, signal: stop, lastEventId: last });
-      const offered =
-        answer.statusCode === 200 && String(answer.headers['content-type']).startsWith('text/event-stream');
-      if (!offered) {
-        await answer.body.dump();
-        if (answer.statusCode < 500 && last === undefined) return;
-        last = undefined; // where it was, nobody knows any more
-        throw new Error(`status ${answer.statusCode}`);
-      }
-      sink.open();
-      const rewriter = eventRewriter({ change: (message) => fromServer(server, message), rename });
-      for await (const chunk of answer.body) {
-        wait = FIRST_WAIT_MS;
-        const events = rewriter.feed(chunk as Buffer);
-        if (events !== '') await sink.write(events);
+      const answer = await branch.ask({
+        method: 'GET',
+        message: undefined,
+        signal: stop,
+        lastEventId: place.last,
+      });
+      if (answer.statusCode !== 200 || !isEvents(headerOf(answer.headers, 'content-type') ?? '')) {
+        drop(answer.body);
+        if (isCall || (answer.statusCode < 500 && place.last === undefined)) return;
+        place.last = undefined; // where it was, nobody knows any more
+      } else {
+        sink.open();
+        await pour(branch.route, answer.body, merging, place, () => {
+          wait = FIRST_WAIT_MS;
+        });
+        if (isCall) return;
       }
     } catch {
-      if (stop.aborted) return;
-      sink.open();
+      if (stop.aborted || isCall) return;
     }
+    sink.open();
     await pause(clock, wait, stop);
     wait = Math.min(wait * 2, LONGEST_WAIT_MS);
+  }
+}
+
+async function pour(
+  route: Route,
+  body: UpstreamAnswer['body'],
+  { sink, tools, resumed }: Merging,
+  place: { last: string | undefined },
+  heard: () => void,
+): Promise<void> {
+  const { name } = route;
+  const rewriter = eventRewriter({
+    change: (message) =>
+      fromServer(
+        name,
+        rewriteMessage(message, (result) => showTools(result, { route, allowed: tools })),
+      ),
+    rename: (id) => {
+      place.last = id;
+      return eventId(name, resumed?.stream ?? 'merged', id);
+    },
+  });
+  for await (const chunk of body) {
+    heard();
+    const events = rewriter.feed(chunk as Buffer);
+    if (events !== '') await sink.write(events);
   }
 }
 

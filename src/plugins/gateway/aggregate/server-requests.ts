@@ -1,5 +1,5 @@
 import { isObject } from '../../../core/json.ts';
-import type { Message } from '../mcp/message.ts';
+import { isRequestId, type Message, parseExact } from '../mcp/message.ts';
 
 /*
  * Requests that servers make of the client (sampling, elicitation, roots). Their ids are each server's own; toward the
@@ -13,8 +13,8 @@ function unmark(marked: unknown): { readonly server: string; readonly original: 
   const [, server, json] = (typeof marked === 'string' && /^([a-z][a-z0-9_]*):(.+)$/s.exec(marked)) || [];
   if (server === undefined || json === undefined) return undefined;
   try {
-    const original: unknown = JSON.parse(json);
-    return typeof original === 'string' || typeof original === 'number' ? { server, original } : undefined;
+    const original: unknown = parseExact(json);
+    return isRequestId(original) ? { server, original } : undefined;
   } catch {
     return undefined;
   }

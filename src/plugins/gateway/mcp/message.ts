@@ -40,7 +40,7 @@ export function readMessage(body: Buffer): Message | Malformed {
   if (!isObject(value) || value.jsonrpc !== '2.0')
     return malformed(-32600, 'Invalid Request: no JSON-RPC 2.0 message');
   const { method, id, params } = value;
-  if (id !== undefined && typeof id !== 'string' && typeof id !== 'number' && !isRawNumber(id)) {
+  if (id !== undefined && !isRequestId(id)) {
     return malformed(-32600, 'Invalid Request: an id is a string or a number');
   }
   const known = id as RequestId | undefined;
@@ -114,7 +114,9 @@ const json = JSON as typeof JSON & {
   isRawJSON(value: unknown): boolean;
 };
 const rawJson = (source: string): object => json.rawJSON(source);
-const isRawNumber = (value: unknown): boolean => json.isRawJSON(value);
+/** A string, or a number however it was written. */
+export const isRequestId = (value: unknown): boolean =>
+  typeof value === 'string' || typeof value === 'number' || json.isRawJSON(value);
 
 function malformed(code: Malformed['code'], text: string, id: RequestId | null = null): Malformed {
   return { code, text, id };

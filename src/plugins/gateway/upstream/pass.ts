@@ -179,8 +179,16 @@ function both(
   return { ...events, change: (one) => events.change(first(one)) };
 }
 
-/** @param asEvents a stream may end at any event; anything else would look whole */
-function stopped({ exchange }: RouteCallParts, { reason }: AbortSignal, asEvents: boolean): Told {
+/**
+ * Ends a call whose client has left, whose key was ended, or that a stop cuts short.
+ *
+ * @param asEvents a stream may end at any event; anything else would look whole
+ */
+export function stopped(
+  { exchange }: Pick<RouteCallParts, 'exchange'>,
+  { reason }: AbortSignal,
+  asEvents: boolean,
+): Told {
   if (exchange.gone.aborted) return { outcome: 'cancelled' };
   if (!exchange.begun && reason === KEY_ENDED) exchange.send(keyEnded);
   else if (!exchange.begun) exchange.send({ status: 503, body: { detail: 'The gateway is stopping.' } });
