@@ -23,9 +23,9 @@ export function performancePage(runs: readonly Run[], names: readonly string[], 
   return `# Performance
 
 Written by \`npm run bench -- --write\`; each figure stands beside a baseline measured in the same run, in turn with it,
-because machines are shared and noisy: trust the ratios before the figures. Where a section names the load average
-at which it began: above the number of processors,
-other work took its share, and what needs two processors at once (the log does) suffers more than a baseline of one.
+because machines are shared and noisy: trust the ratios before the figures. A section may name the machine's
+load average when it began. Above the number of processors, other work took its share, and what needs two processors at
+once, as the log does, suffers more than a baseline that needs one. The router's figures are of such a time: about 10.
 
 Machine: ${machine}. Node ${process.version}.
 
