@@ -1,7 +1,8 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { HoldfastError } from '../errors/index.ts';
+import { isObject } from '../json.ts';
 import type { LogReader, ReadRange } from './event-log.ts';
-import { type LogRecord, logRecordSchema } from './record.ts';
+import { type LogRecord, logRecordSchema, TIMER_CANCEL, TIMER_START } from './record.ts';
 import { digestOf, newestFull } from './saved-states.ts';
 import { hasTable, openForReading } from './schema.ts';
 import { newestSignature, signaturesBetween } from './signatures.ts';
@@ -237,16 +238,21 @@ function sound<T>(read: () => T): T {
   }
 }
 
-/** @throws HF_LOG_CORRUPT the body is not a record */
-export function parseRecord(seq: number, body: string): LogRecord {
+/**
+ * @param strict whether the whole schema is checked, field by field, for what comes from somebody else
+ * @throws HF_LOG_CORRUPT the body is not a record
+ */
+export function parseRecord(seq: number, body: string, strict = false): LogRecord {
   let value: unknown;
   try {
     value = JSON.parse(body);
   } catch (error) {
     throw new HoldfastError('HF_LOG_CORRUPT', { seq, reason: 'its body is not JSON' }, { cause: error });
   }
-  if (isRecordShaped(value)) return value;
-  const issue = logRecordSchema.safeParse(value).error?.issues[0];
+  if (isRecordShaped(value) && !strict) return value;
+  const { data, error } = logRecordSchema.safeParse(value);
+  if (data && isRecordShaped(value)) return value;
+  const issue = error?.issues[0];
   throw new HoldfastError('HF_LOG_CORRUPT', {
     seq,
     reason: issue ? `${issue.path.join('.')}: ${issue.message}` : 'not a record',
@@ -262,7 +268,22 @@ function isRecordShaped(value: unknown): value is LogRecord {
     typeof record?.actor === 'string' &&
     typeof record.correlation === 'string' &&
     typeof record.event?.type === 'string' &&
-    record.to?.value !== undefined &&
-    Array.isArray(record.effects)
+    typeof record.machine === 'string' &&
+    isState(record.to?.value) &&
+    Array.isArray(record.effects) &&
+    record.effects.every(isEffectShaped)
   );
+}
+
+function isState(value: unknown): boolean {
+  return typeof value === 'string' || isObject(value);
+}
+
+/** Timers are what the log itself reads of effects. */
+function isEffectShaped(effect: unknown): boolean {
+  if (!isObject(effect) || typeof effect.type !== 'string') return false;
+  if (effect.type !== TIMER_START && effect.type !== TIMER_CANCEL) return true;
+  const { params } = effect;
+  if (!isObject(params) || typeof params.timer !== 'string') return false;
+  return effect.type === TIMER_CANCEL || Number.isSafeInteger(params.at);
 }

@@ -1,4 +1,4 @@
-import { closeSync, createReadStream, createWriteStream, openSync, readSync } from 'node:fs';
+import { closeSync, createReadStream, createWriteStream, openSync, readSync, statSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Readable, type Transform } from 'node:stream';
@@ -6,6 +6,11 @@ import { pipeline } from 'node:stream/promises';
 import zlib from 'node:zlib';
 import { HoldfastError, isCoded } from '../../errors/index.ts';
 import { LONGEST_LINE } from './format.ts';
+
+/** Every record has a hash, which cannot be compressed: what expands further is no log. */
+const LARGEST_EXPANSION = 200;
+/** So much is read before that is asked, bytes. */
+const PATIENCE = 64 * 1024 * 1024;
 
 /** Lines are handed to the disk together, some 64 KiB at a time. */
 const CHUNK = 64 * 1024;
@@ -65,8 +70,15 @@ export async function* readLines(file: string): AsyncGenerator<{ text: string; l
   let line = 0;
   let waiting: Buffer[] = [];
   let size = 0;
+  let read = 0;
   try {
+    const compressed = statSync(file).size;
     for await (const chunk of decompressed(file)) {
+      read += chunk.length;
+      if (read > PATIENCE && read > compressed * LARGEST_EXPANSION) {
+        const reason = `the file expands more than ${LARGEST_EXPANSION} times`;
+        throw new HoldfastError('HF_PORTABLE_DAMAGED', { file, line: line + 1, reason });
+      }
       let rest: Buffer = chunk;
       for (let end = rest.indexOf(NEWLINE); end >= 0; end = rest.indexOf(NEWLINE)) {
         line += 1;

@@ -10,6 +10,9 @@ export const PORTABLE_FORMAT = 1;
 /** A record may be large, a line without an end is not one of ours. Bytes. */
 export const LONGEST_LINE = 64 * 1024 * 1024;
 
+/** No event of ours is nested so deep; what is, would overflow whoever walks it. */
+const DEEPEST = 256;
+
 const chainHash = z.string().regex(/^[0-9a-f]{64}$/);
 const seq = z.int().positive();
 
@@ -118,6 +121,8 @@ export function parseHeader(text: string, file: string): PortableHeader {
 /** @throws HF_PORTABLE_DAMAGED the line is none of the four kinds */
 export function parseLine(text: string, file: string, line: number): PortableLine {
   const damaged = (reason: string) => new HoldfastError('HF_PORTABLE_DAMAGED', { file, line, reason });
+  if (text.length > DEEPEST * 2 && depthOf(text) > DEEPEST)
+    throw damaged(`it is nested deeper than ${DEEPEST}`);
   const value = json(text);
   if (typeof value !== 'object' || value === null) throw damaged('it is not a JSON object');
   const { hash, previous, record, state, signature, end } = value as Record<string, Json | undefined>;
@@ -152,4 +157,20 @@ function json(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+function depthOf(text: string): number {
+  let [depth, deepest, quoted] = [0, 0, false];
+  for (let at = 0; at < text.length; at += 1) {
+    const letter = text[at];
+    if (quoted) {
+      if (letter === '\\') at += 1;
+      else if (letter === '"') quoted = false;
+    } else if (letter === '"') quoted = true;
+    else if (letter === '{' || letter === '[') {
+      depth += 1;
+      if (depth > deepest) deepest = depth;
+    } else if (letter === '}' || letter === ']') depth -= 1;
+  }
+  return deepest;
 }

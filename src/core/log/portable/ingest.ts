@@ -67,6 +67,7 @@ async function fill(
   const insertState = db.prepare('INSERT OR REPLACE INTO snapshots (actor, seq, body) VALUES (?, ?, ?)');
   let header: PortableHeader | undefined;
   let newest = { seq: 0, hash: '' };
+  let time = 0;
   let records = 0;
   let ended = false;
   let lines = 0;
@@ -95,7 +96,12 @@ async function fill(
         break;
       case 'record': {
         const { body, hash, previous } = parsed;
-        const { seq, actor, correlation } = parseRecord(newest.seq + 1, body);
+        const { seq, at, actor, correlation } = parseRecord(newest.seq + 1, body, chained);
+        if (at < time) {
+          const reason = `its time lies ${time - at} ms before that of the record before`;
+          throw new HoldfastError('HF_LOG_CORRUPT', { seq, reason });
+        }
+        time = at;
         if (seq <= newest.seq) throw damaged(`record ${seq} stands behind record ${newest.seq}`);
         if (seq > newest.seq + 1) {
           if (previous === undefined || header.complete) {

@@ -1,0 +1,137 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import zlib from 'node:zlib';
+import type { ExecutionContext } from 'ava';
+import test from 'ava';
+import { chainHash } from '../../../src/core/log/chain.ts';
+import { type LogRecord, SqliteLog } from '../../../src/core/log/index.ts';
+import { call } from '../../support/cli.ts';
+import { doorsConfig } from '../../support/doors-config.ts';
+import { tempDir } from '../../support/temp.ts';
+
+const record = (seq: number, more: Partial<LogRecord> = {}): LogRecord => ({
+  seq,
+  at: seq,
+  actor: `test.door/${seq}`,
+  machine: 'door',
+  version: 1,
+  event: { type: 'init', input: { closeAfterMs: 1_000 } },
+  to: { value: 'closed', context: { opened: 0, closeAfterMs: 1_000 } },
+  effects: [],
+  correlation: `story-${seq}`,
+  ...more,
+});
+
+/** A file as somebody writes it who knows how hashes are made: only what its records say can be wrong. */
+function forged(t: ExecutionContext, bodies: readonly object[], header: object = {}): string {
+  const file = join(tempDir(t), 'forged.jsonl');
+  const chainStart = '0'.repeat(64);
+  const first = {
+    holdfast: 'log',
+    format: 1,
+    runtime: '0.1.0',
+    exportedAt: 0,
+    machines: {},
+    chainStart,
+    range: { from: 1, to: bodies.length },
+    time: { from: 1, to: 1 },
+    complete: true,
+    ...header,
+  };
+  const lines = [JSON.stringify(first)];
+  let hash = chainStart;
+  for (const body of bodies) {
+    const text = JSON.stringify(body);
+    hash = chainHash(hash, text);
+    lines.push(`{"hash":"${hash}","record":${text}}`);
+  }
+  lines.push(JSON.stringify({ end: { records: bodies.length, seq: bodies.length, hash } }));
+  writeFileSync(file, `${lines.join('\n')}\n`);
+  return file;
+}
+
+const deep = (levels: number): object => {
+  let value: object = {};
+  for (let level = 0; level < levels; level += 1) value = { a: value };
+  return value;
+};
+
+test('[C6,C9] a file that is forged with hashes that fit is refused with a code by whoever reads it', async (t) => {
+  const timer = { type: 'timer.start', params: { timer: 5 } };
+  const cases: Record<string, [file: string, codes: RegExp]> = {
+    'a time that goes back': [forged(t, [record(1, { at: 50 }), record(2, { at: 10 })]), /^HF_LOG_CORRUPT/],
+    'an effect that is none': [forged(t, [record(1, { effects: [5] as never })]), /^HF_LOG_CORRUPT/],
+    'a timer without a name': [forged(t, [record(1, { effects: [timer] as never })]), /^HF_LOG_CORRUPT/],
+    'a state that is none': [forged(t, [record(1, { to: { value: 7 } as never })]), /^HF_LOG_CORRUPT/],
+    'a record without a machine': [
+      forged(t, [record(1, { machine: undefined as never })]),
+      /^HF_LOG_CORRUPT/,
+    ],
+    'a record nested without end': [
+      forged(t, [record(1, { event: { type: 'X', deep: deep(1_000) } as never })]),
+      /^HF_PORTABLE_DAMAGED/,
+    ],
+    'a header of a later release': [forged(t, [record(1)], { format: 2 }), /^HF_PORTABLE_FORMAT/],
+    'a gap': [forged(t, [record(1), record(3)]), /^HF_LOG_CORRUPT/],
+  };
+  for (const [name, [file, codes]] of Object.entries(cases)) {
+    const cwd = tempDir(t);
+    doorsConfig(cwd);
+    for (const words of [
+      ['log', 'verify', file],
+      ['log', 'import', file, '--data-dir', join(cwd, 'new')],
+      ['log', 'list', file],
+      ['replay', 'verify', file],
+      ['replay', 'at', '1', file],
+    ]) {
+      const { code, err } = await call(words, { cwd });
+      t.not(code, 0, `${name}: ${words.slice(0, 2).join(' ')}: ${err}`);
+      t.regex(err, codes, name);
+      t.notRegex(err, /\n +at /, name);
+    }
+  }
+});
+
+test('[C6] a small file that expands without end is refused before it fills anything', async (t) => {
+  const cwd = tempDir(t);
+  const header = readFileSync(forged(t, [record(1)]), 'utf8').split('\n')[0] ?? '';
+  const state = `{"state":{"ref":"test.door/1","machine":"door","version":1,"value":"closed","context":{"a":"${'a'.repeat(5_000)}"},"done":false,"seq":0,"at":0,"timers":{},"effects":{}}}\n`;
+  const block = Buffer.from(state.repeat(200));
+  for (const [name, compress, text] of [
+    ['lines.gz', zlib.gzipSync, block],
+    ['one-line.zst', zlib.zstdCompressSync, Buffer.alloc(1_000_000, 'a')],
+  ] as const) {
+    const file = join(cwd, name);
+    const parts = [Buffer.from(`${header}\n`), ...Array.from({ length: 100 }, () => text)];
+    writeFileSync(file, compress(Buffer.concat(parts)));
+    const { code, err } = await call(['log', 'verify', file], { cwd });
+    t.is(code, 1);
+    t.regex(err, /^HF_PORTABLE_DAMAGED\n.*(expands more than|longer than)/, name);
+  }
+});
+
+test('[C6,C9] 10,000 actors are exported, imported, verified and pruned', async (t) => {
+  t.timeout(240_000);
+  const cwd = tempDir(t);
+  doorsConfig(cwd);
+  const dir = join(cwd, 'many');
+  const log = new SqliteLog({ dataDir: dir });
+  for (let seq = 1; seq <= 10_000; seq += 1) {
+    log.append(record(seq), { durability: 'sync' });
+    if (!log.hasRoom()) await log.whenDurable(seq);
+  }
+  await log.close();
+  const file = join(cwd, 'many.jsonl.zst');
+  for (const words of [
+    ['log', 'verify', dir],
+    ['log', 'export', dir, '--out', file],
+    ['log', 'import', file, '--data-dir', join(cwd, 'copy')],
+    ['log', 'verify', join(cwd, 'copy')],
+    ['log', 'prune', '--older-than', '1s', '--data-dir', join(cwd, 'copy')],
+    ['log', 'verify', join(cwd, 'copy')],
+    ['replay', 'verify', join(cwd, 'copy')],
+  ]) {
+    const { code, err } = await call(words, { cwd });
+    t.is(code, 0, `${words.slice(0, 2).join(' ')}: ${err}`);
+  }
+});
