@@ -1,29 +1,81 @@
 import type { LogRecord } from '../../core/log/index.ts';
+import type {
+  AccessEvent,
+  AnswerParams,
+  ForwardParams,
+  KeyReply,
+  KeyTerms,
+} from '../../machines/mcp-access.ts';
+import type { DoorEvent } from '../../machines/mcp-door.ts';
 
 /** A record of the gateway in an operator's words, for `holdfast log`. */
-export function describeGatewayRecord({ event, effects }: LogRecord): string | undefined {
+export function describeGatewayRecord({ event: recorded, effects, ignored }: LogRecord): string | undefined {
+  const event = recorded as unknown as AccessEvent | DoorEvent;
   switch (event.type) {
     case 'CALL': {
-      const { routes, method, tool } = event as unknown as {
-        routes: string[];
-        method: string;
-        tool?: string;
-      };
-      const what = `${routes.join(',')} ${method}${tool === undefined ? '' : ` ${tool}`}`;
+      const { routes, method, tool } = event;
       const decision = effects.find(({ type }) => type.startsWith('gateway.'));
-      if (decision?.type === 'gateway.forward') return `${what}: admitted`;
-      const { rule } = (decision?.params ?? {}) as { rule?: string };
-      return `${what}: refused, ${rule}`;
+      const { alias, owner, ...params } = (decision?.params ?? {}) as Partial<ForwardParams & AnswerParams>;
+      const who = `${alias ?? 'a key'}${owner === undefined ? '' : ` of ${owner}`}`;
+      const what = `${who}: ${routes.join(',')} ${method}${tool === undefined ? '' : ` ${tool}`}`;
+      if (decision?.type !== 'gateway.forward') return `${what}: refused, ${params.rule}${waiting(params)}`;
+      return `${what}: admitted${params.cost ? `, charged ${params.cost}` : ''}`;
     }
     case 'CALL_ENDED': {
-      const { outcome, status, ms } = event as unknown as { outcome: string; status?: number; ms: number };
+      const { outcome, status, ms } = event;
       return `${outcome}${status === undefined ? '' : ` ${status}`} in ${ms} ms`;
     }
     case 'TURNED_AWAY': {
-      const { rule, source } = event as unknown as { rule: string; source: string };
-      return `${source} turned away, ${rule}`;
+      const { rule, source, path, misplaced } = event;
+      const beside =
+        misplaced === undefined ? '' : `, with a ${misplaced.replace('_', ' ')} in Authorization`;
+      return `${source} turned away from ${path}, ${rule}${beside}`;
+    }
+    case 'KEY_CREATED':
+      return ignored ? undefined : `made: ${termsText(event.terms)}`;
+    case 'KEY_UPDATED': {
+      const cleared = (event.clear ?? []).map((term) => `no ${WORDS[term] ?? term} any more`);
+      return `changed: ${[termsText(event.set), ...cleared].filter(Boolean).join(', ')}`;
+    }
+    case 'KEY_ROTATED':
+      return event.overlapMs === 0
+        ? 'rotated: the value before is good no longer'
+        : `rotated: the value before is good for ${Math.round(event.overlapMs / 1_000)} s more`;
+    case 'KEY_REVOKED':
+      return 'revoked, its open calls included';
+    case 'KEY_READ': {
+      const { body } = (effects[0]?.params ?? {}) as Partial<KeyReply>;
+      return `asked about itself: ${body?.rule ?? 'nothing'}`;
     }
     default:
       return undefined;
   }
+}
+
+const waiting = ({ retryAfterMs }: Pick<AnswerParams, 'retryAfterMs'>): string =>
+  retryAfterMs === undefined ? '' : ` for ${Math.ceil(retryAfterMs / 1_000)} s more`;
+
+const WORDS: Partial<Readonly<Record<keyof KeyTerms, string>>> = {
+  owner: 'owner',
+  tools: 'list of tools',
+  rpmLimit: 'limit',
+  maxBudget: 'budget',
+  expiresAt: 'expiry',
+  restriction: 'restriction',
+};
+
+function termsText(terms: Partial<KeyTerms>): string {
+  const { alias, owner, servers, tools, rpmLimit, maxBudget, expiresAt, restriction } = terms;
+  return [
+    alias,
+    owner && `of ${owner}`,
+    servers && `for ${servers.join(' ') || 'no server'}`,
+    tools && `tools ${tools.join(' ') || 'none'}`,
+    rpmLimit !== undefined && `${rpmLimit} calls a minute`,
+    maxBudget !== undefined && `budget ${maxBudget}`,
+    expiresAt !== undefined && `until ${new Date(expiresAt).toISOString().slice(0, 19)}Z`,
+    restriction && `only ${restriction}`,
+  ]
+    .filter(Boolean)
+    .join(', ');
 }

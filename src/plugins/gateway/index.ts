@@ -18,12 +18,14 @@ import { mcpEndpoint } from './calls/endpoint.ts';
 import type { LiveCalls } from './calls/live-call.ts';
 import { callRoutes, DOOR_ACTOR } from './calls/topics.ts';
 import { clientConfigCommand } from './clients/command.ts';
+import { keyCommands } from './commands/keys/index.ts';
 import { describeGatewayRecord } from './describe.ts';
 import { Documents } from './discovery/documents.ts';
 import { discoveryRoutes } from './discovery/endpoint.ts';
 import { doctorCommand } from './doctor/command.ts';
 import { type AdminParts, adminEndpoints } from './http/admin.ts';
 import { KeyAdmin } from './keys/admin.ts';
+import { registerKeyControl } from './keys/control.ts';
 import { MasterKey } from './keys/master-key.ts';
 import { KEY_ACTOR, KeyRegistry } from './keys/registry.ts';
 import { keyRoute } from './keys/topics.ts';
@@ -113,6 +115,8 @@ export const gateway = definePlugin({
     registerCallEffects(context, calls);
     context.command(clientConfigCommand(settings));
     context.command(doctorCommand(settings));
+    for (const command of keyCommands) context.command(command);
+    registerKeyControl(context, parts);
 
     context.http(
       {

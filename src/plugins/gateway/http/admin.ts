@@ -4,7 +4,7 @@ import type { HttpSurface } from '../../../core/http/index.ts';
 import { add } from '../../../machines/mcp-access/verdict.ts';
 import type { GatewayParts } from '../calls/parts.ts';
 import type { KeyAdmin } from '../keys/admin.ts';
-import { listRequest, readRequest } from '../keys/request.ts';
+import { pageOfKeys } from '../keys/page.ts';
 import { budgetOf, keyFields, keyInfo } from '../keys/view.ts';
 import { recordRefusal, restCaller } from './admission.ts';
 import { refusal, restErrorOf, sendError } from './rest-errors.ts';
@@ -45,11 +45,11 @@ export function adminEndpoints(http: HttpSurface, parts: () => AdminParts): void
       return { key: value, ...keyFields(view) };
     });
     route('GET', '/key/list', ({ query }, parts) => {
-      const { rows, ...page } = pageOf(query, parts);
+      const { rows, ...page } = pageOfKeys(query, parts.keys);
       return { keys: rows.map((key) => keyInfo(key, parts.services.clock.now())), ...page };
     });
     route('GET', '/budget/list', ({ query }, parts) => {
-      const { rows, ...page } = pageOf(query, parts);
+      const { rows, ...page } = pageOfKeys(query, parts.keys);
       return {
         budgets: rows.map((key) => budgetOf(key, parts.services.clock.now())),
         ...page,
@@ -111,24 +111,6 @@ async function turnAway(
   { rule }: Extract<ReturnType<typeof restCaller>, { rule: string }>,
 ): Promise<unknown> {
   return sendError(reply, refusal(await recordRefusal(parts, request, rule)));
-}
-
-/** One page of the keys that are asked for, oldest first. */
-function pageOf(query: unknown, { keys }: AdminParts) {
-  const { page, size, user_id, key_alias } = readRequest(listRequest, query);
-  const wanted = keys
-    .list()
-    .filter(({ context: { terms } }) => {
-      if (!terms || (user_id !== undefined && terms.owner !== user_id)) return false;
-      return key_alias === undefined || terms.alias === key_alias;
-    })
-    .sort((a, b) => (a.context.createdAt ?? 0) - (b.context.createdAt ?? 0) || (a.id < b.id ? -1 : 1));
-  return {
-    rows: wanted.slice((page - 1) * size, page * size),
-    total_count: wanted.length,
-    current_page: page,
-    total_pages: Math.ceil(wanted.length / size),
-  };
 }
 
 /** Sums of what keys spent, to whom they are attributed (G16). */

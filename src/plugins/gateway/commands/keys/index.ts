@@ -1,0 +1,139 @@
+/**
+ * `holdfast gateway keys`: virtual keys, changed through the running instance (G14). A key's value is read from a file or
+ * standard input and written to standard output once; it is never an argument.
+ */
+import type { CommandContext, CommandDefinition } from '../../../../core/cli/index.ts';
+import { jsonText } from '../../../../core/cli/log-view/values.ts';
+import { askInstance } from './ask.ts';
+import { keyNamed, readKey } from './key-value.ts';
+import { infoLines, listLines, type ShownKey } from './lines.ts';
+import { clearFlag, termFlags, termsOfFlags } from './terms.ts';
+
+const keyFile = {
+  flags: '--key-file <file>',
+  summary: 'the key is the one of this value (mode 0600, - for stdin)',
+};
+
+/** The value alone on standard output, so that it can be put where it belongs; all else beside it. */
+function showOnce(answer: Readonly<Record<string, unknown>>, { json, print, note }: CommandContext): void {
+  const { key, key_id, key_alias, object_permission } = answer as unknown as ShownKey & { key: string };
+  print(json ? jsonText(answer) : key);
+  if (json) return;
+  note(`${key_id} (${key_alias}), for ${object_permission.mcp_servers.join(', ') || 'no server yet'}.`);
+  note('This is the only time that it is shown: only its hash is kept.');
+}
+
+const mint: CommandDefinition = {
+  name: 'gateway keys mint',
+  summary: 'Makes a virtual key; its value is shown this once, alone on standard output',
+  example:
+    'holdfast gateway keys mint --alias laptop --user ann --server memory --server repo_wiki --rpm-limit 60',
+  flags: [
+    ...termFlags,
+    { flags: '--restricted', summary: 'to llm_api_routes: it may not read /key/info' },
+    {
+      flags: '--key-file <file>',
+      summary: 'use this value, at least 20 characters (mode 0600, - for stdin)',
+    },
+  ],
+  async run(_args, flags, context) {
+    const body = {
+      ...termsOfFlags(flags, 'gateway keys mint'),
+      ...(flags.restricted === true && { allowed_routes: ['llm_api_routes'] }),
+      ...(typeof flags.keyFile === 'string' && { key: await readKey(flags.keyFile, 'gateway keys mint') }),
+    };
+    showOnce(await askInstance('mint', body, context), context);
+  },
+};
+
+const list: CommandDefinition = {
+  name: 'gateway keys list',
+  summary: 'Lists the virtual keys, oldest first, with what they spent',
+  example: 'holdfast gateway keys list --user ann',
+  flags: [
+    { flags: '--user <id>', summary: 'only those of this owner' },
+    { flags: '--alias <name>', summary: 'only those of this alias' },
+    { flags: '--page <n>', summary: 'a hundred on a page', default: '1' },
+  ],
+  async run(_args, { user, alias, page }, context) {
+    const query = {
+      page,
+      ...(user !== undefined && { user_id: user }),
+      ...(alias !== undefined && { key_alias: alias }),
+    };
+    const answer = await askInstance('list', query, context);
+    if (context.json) return context.print(jsonText(answer));
+    const { keys, total_count, total_pages } = answer as unknown as {
+      keys: ShownKey[];
+      total_count: number;
+      total_pages: number;
+    };
+    if (keys.length === 0) return context.print('no keys');
+    for (const line of listLines(keys)) context.print(line);
+    if (total_pages > 1) context.note(`Page ${page} of ${total_pages}, ${total_count} keys in all.`);
+  },
+};
+
+const info: CommandDefinition = {
+  name: 'gateway keys info [key]',
+  summary: 'Shows one key, by its id or alias: scope, limits, spend, when it was last seen',
+  example: 'holdfast gateway keys info laptop',
+  flags: [keyFile],
+  async run([name], flags, context) {
+    const key = await keyNamed(name, flags.keyFile, 'gateway keys info');
+    const answer = await askInstance('info', key, context);
+    if (context.json) return context.print(jsonText(answer));
+    for (const line of infoLines(answer as unknown as ShownKey)) context.print(line);
+  },
+};
+
+const update: CommandDefinition = {
+  name: 'gateway keys update [key]',
+  summary: 'Changes what a key may do, at once and in open sessions; what is not named stays',
+  example: 'holdfast gateway keys update laptop --server memory --clear rpm-limit',
+  flags: [...termFlags, clearFlag, keyFile],
+  async run([name], flags, context) {
+    const key = await keyNamed(name, flags.keyFile, 'gateway keys update');
+    const answer = await askInstance(
+      'update',
+      { ...key, ...termsOfFlags(flags, 'gateway keys update') },
+      context,
+    );
+    if (context.json) return context.print(jsonText(answer));
+    const { key_id, key_alias, revision } = answer as unknown as ShownKey;
+    context.print(`${key_id} (${key_alias}) is changed, revision ${revision}`);
+  },
+};
+
+const revoke: CommandDefinition = {
+  name: 'gateway keys revoke [key]',
+  summary: 'Ends a key for ever, its open streams included',
+  example: 'holdfast gateway keys revoke laptop',
+  flags: [keyFile],
+  async run([name], flags, context) {
+    const key = await keyNamed(name, flags.keyFile, 'gateway keys revoke');
+    const answer = await askInstance('revoke', key, context);
+    if (context.json) return context.print(jsonText(answer));
+    context.print(`revoked ${(answer.deleted_keys as string[]).join(', ')}`);
+  },
+};
+
+const rotate: CommandDefinition = {
+  name: 'gateway keys rotate [key]',
+  summary: 'Gives a key another value, shown this once; the one before may stay good for a while',
+  example: 'holdfast gateway keys rotate laptop --overlap 1h',
+  flags: [
+    { flags: '--overlap <time>', summary: 'how long the value before stays good, e.g. 1h', default: '0s' },
+    { flags: '--new-key-file <file>', summary: 'use this value (mode 0600, - for stdin)' },
+    keyFile,
+  ],
+  async run([name], { overlap, newKeyFile, keyFile: file }, context) {
+    const key = await keyNamed(name, file, 'gateway keys rotate');
+    const own =
+      typeof newKeyFile === 'string' ? { new_key: await readKey(newKeyFile, 'gateway keys rotate') } : {};
+    showOnce(await askInstance('rotate', { ...key, ...own, overlap }, context), context);
+  },
+};
+
+/** The commands of virtual keys. */
+export const keyCommands: readonly CommandDefinition[] = [mint, list, info, update, revoke, rotate];
