@@ -14,6 +14,7 @@ import { credentialFree, gateway, overwrite, relay } from './src/plugins/gateway
 import { reconciler } from './src/plugins/reconciler/index.ts';
 import { router } from './src/plugins/router/index.ts';
 import { routerRemote } from './src/plugins/router-remote/index.ts';
+import { secretsFolder } from './src/plugins/secrets-folder/index.ts';
 
 export default defineConfig({
   plugins: [
@@ -45,6 +46,9 @@ export default defineConfig({
         credentialFree({ name: 'repo_wiki' }),
       ],
     }),
+    // Secrets named `<path>#<property>`, as files of mode 0600 in a folder: `<data dir>/secrets/store/<path>/<property>`
+    // unless HOLDFAST_SECRETS_DIR names another.
+    secretsFolder(),
     // Health, readiness and metrics of the process on port 7800.
     consolePlugin(),
   ],

@@ -26,6 +26,16 @@ const call = {
   tool: 'memory-find',
 };
 
+const routeFacts = {
+  name: 'memory',
+  fingerprint: 'fp_1',
+  disposition: 'relay',
+  upstream: 'http://memory/mcp',
+  parts: { url: 'a' },
+};
+const otherUrl = { fingerprint: 'fp_2', upstream: 'http://other/mcp', parts: { url: 'b' } };
+const rejectedRoute = { name: 'memory', route: 'memory', reason: 'bad' };
+
 /**
  * Inputs and events that make sense, by machine. A machine without an entry is driven with random events alone,
  * which seldom leads it far.
@@ -93,6 +103,27 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { ...call, relay: true },
       { type: 'CALL_ENDED', outcome: 'unreachable', ms: 1, cost: 6 },
       { type: 'CALL_ENDED', outcome: 'ok', status: 200, ms: 1 },
+    ],
+  },
+  'mcp-routes': {
+    events: [
+      { type: 'LOADED', at: 1_000, origin: 'start', routes: [routeFacts], rejected: [] },
+      {
+        type: 'LOADED',
+        at: 2_000,
+        origin: 'changed',
+        routes: [{ ...routeFacts, ...otherUrl }],
+        rejected: [],
+      },
+      { type: 'LOADED', at: 3_000, origin: 'asked', routes: [], rejected: [rejectedRoute] },
+      { type: 'LOADED', at: 4_000, origin: 'asked', routes: [], rejected: [] },
+      { type: 'REFUSED', at: 5_000, origin: 'changed', reason: 'no' },
+      { type: 'REFUSED', at: 5_000, origin: 'asked', reason: 'no' },
+      { type: 'ROLLBACK', at: 6_000, route: 'memory' },
+      { type: 'ROLLBACK', at: 6_000, route: 'memory', to: 1 },
+      { type: 'ROLLBACK', at: 6_000, route: 'nobody' },
+      { type: 'SERVED', revision: 1 },
+      { type: 'effect.failed', effect: 'gateway.serve_routes', message: 'no' },
     ],
   },
   'mcp-door': {

@@ -15,6 +15,13 @@ export interface LoadedConfig extends ResolvedConfig {
   readonly file: string;
 }
 
+export interface LoadSource extends ConfigSource {
+  /** Reads the file again even when this process has loaded it; what it imports stays as it was loaded. */
+  readonly fresh?: boolean | undefined;
+}
+
+let loads = 0;
+
 /**
  * Finds `plugins.config.ts` in the working directory (or takes `source.file`, from `--config`), imports and
  * validates it.
@@ -23,18 +30,19 @@ export interface LoadedConfig extends ResolvedConfig {
  * @throws HF_CONFIG_LOAD it cannot be imported, or exports no configuration
  * @throws what `resolveConfig` throws
  */
-export async function loadConfig(source: ConfigSource = {}): Promise<LoadedConfig> {
+export async function loadConfig(source: LoadSource = {}): Promise<LoadedConfig> {
   const file = resolve(source.cwd ?? process.cwd(), source.file ?? CONFIG_FILE);
   if (!existsSync(file) || !statSync(file).isFile()) throw new HoldfastError('HF_CONFIG_NOT_FOUND', { file });
-  const config = await importConfig(file);
+  const config = await importConfig(file, source.fresh === true);
   return { file, ...resolveConfig(config, { ...source, file }) };
 }
 
-async function importConfig(file: string): Promise<Config> {
+async function importConfig(file: string, fresh: boolean): Promise<Config> {
   serveOwnModules();
   let module: { readonly default?: unknown };
   try {
-    module = await import(pathToFileURL(file).href);
+    loads += 1;
+    module = await import(`${pathToFileURL(file).href}${fresh ? `?fresh=${loads}` : ''}`);
   } catch (error) {
     if (isCoded(error)) throw error;
     throw new HoldfastError('HF_CONFIG_LOAD', { file, reason: reasonOf(error, file) }, { cause: error });
@@ -49,8 +57,14 @@ async function importConfig(file: string): Promise<Config> {
 /** An import's failure in one line. Where it is, in this file or in one it imports, only the stack says. */
 function reasonOf(error: unknown, file: string): string {
   if (!(error instanceof Error)) return String(error);
-  const text = error.message.split('\n')[0]?.trim().replace(/\.$/, '') ?? '';
-  const [, place = '', line] = /(?:^|[\s(]|file:\/\/)(\/[^\s():]+):(\d+)/m.exec(error.stack ?? '') ?? [];
+  const text =
+    error.message
+      .replace(/\?fresh=\d+/g, '')
+      .split('\n')[0]
+      ?.trim()
+      .replace(/\.$/, '') ?? '';
+  const [, place = '', line] =
+    /(?:^|[\s(]|file:\/\/)(\/[^\s():]+):(\d+)/m.exec(error.stack?.replace(/\?fresh=\d+/g, '') ?? '') ?? [];
   // A module that is not found was looked for by this folder; its message names who wanted it.
   if (line === undefined || place.startsWith(import.meta.dirname)) return text;
   return `${text} (${place === file ? 'line ' : `${place}:`}${line})`;

@@ -30,6 +30,8 @@ export interface Terminal {
 
 /** What `plugins.config.ts` says, as a command sees it. */
 export interface CommandConfig {
+  /** Absolute path of the file. */
+  readonly file: string;
   readonly plugins: readonly ConfiguredPlugin[];
   readonly lingerMs?: number | undefined;
   readonly signEvery?: number | undefined;

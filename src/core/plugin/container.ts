@@ -7,6 +7,7 @@ import type { Token } from './token.ts';
 export interface Reader {
   readonly name: string;
   readonly requires?: readonly Token<unknown>[];
+  readonly wants?: readonly Token<unknown>[];
   readonly provides?: readonly Token<unknown>[];
 }
 
@@ -60,8 +61,8 @@ export class Container {
    * @throws HF_PLUGIN_CYCLE its factory needs itself, directly or through others
    */
   get<T>(plugin: Reader, token: Token<T>): T {
-    if (!lists(plugin.requires, token) && !lists(plugin.provides, token)) {
-      throw breach(plugin, `it reads ${token.name} without listing it in requires`);
+    if (![plugin.requires, plugin.wants, plugin.provides].some((tokens) => lists(tokens, token))) {
+      throw breach(plugin, `it reads ${token.name} without listing it in requires or wants`);
     }
     if (!this.has(token)) {
       throw new HoldfastError('HF_PLUGIN_MISSING', { plugin: plugin.name, token: token.name });

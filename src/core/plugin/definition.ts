@@ -5,6 +5,7 @@ import type { ActorDefinition } from '../actors/definition.ts';
 import type { EffectHandler, EffectOptions } from '../actors/effect.ts';
 import type { ActorSystem } from '../actors/system.ts';
 import type { Clock } from '../clock.ts';
+import type { ConfigFile } from '../config/config-file.ts';
 import type { Exchanges } from '../http/exchanges.ts';
 import type { HttpSurface, SurfaceOptions } from '../http/surface.ts';
 import type { Json } from '../json.ts';
@@ -29,12 +30,20 @@ export interface Services {
   readonly logger: Logger;
   /** Absolute path of the data folder. */
   readonly dataDir: string;
+  /** The configuration file, where there is one: a program that embeds the runtime may have none. */
+  readonly configFile?: ConfigFile | undefined;
   /** What every plugin is doing, for health pages. */
   readonly plugins: () => readonly PluginStatus[];
   /** What plugins contribute to health pages, by name. */
   readonly health: () => Readonly<Record<string, Json>>;
   /** @throws HF_PLUGIN_CONTRACT the plugin lists the token neither in `requires` nor in `provides` */
   readonly get: <T>(token: Token<T>) => T;
+  /**
+   * What somebody provides for a token of `wants`; undefined when nobody does, or its plugin failed.
+   *
+   * @throws HF_PLUGIN_CONTRACT the plugin does not list the token
+   */
+  readonly find: <T>(token: Token<T>) => T | undefined;
 }
 
 /** What a plugin says of itself when asked; cheap, for it runs at every request of a health page. */
@@ -103,6 +112,8 @@ export interface PluginDefinition<O extends z.ZodObject = z.ZodObject> {
   /** Environment variables that override options: name to option path, e.g. `HOLDFAST_ROUTER_PORT: 'port'`. */
   readonly env?: Readonly<Record<string, string>>;
   readonly requires?: readonly Token<unknown>[];
+  /** Used where some plugin provides them, which then starts first; done without otherwise. */
+  readonly wants?: readonly Token<unknown>[];
   readonly provides?: readonly Token<unknown>[];
   readonly onFailure?: OnFailure;
   readonly register: (context: PluginContext, options: z.output<O>) => void;

@@ -13,7 +13,7 @@ import { type Phase, PluginRun } from './run.ts';
 import type { Token } from './token.ts';
 
 /** What the runtime gives; the host adds what it knows itself, and binds the logger to each plugin. */
-export type RuntimeServices = Omit<Services, 'get' | 'plugins' | 'health'>;
+export type RuntimeServices = Omit<Services, 'get' | 'find' | 'plugins' | 'health'>;
 
 export interface PluginHostOptions {
   readonly clock?: Clock;
@@ -251,6 +251,10 @@ export class PluginHost {
       plugins: () => this.status(),
       health: () => this.health(),
       get: <T>(token: Token<T>) => this.#container.get(run.definition, token),
+      find: <T>(token: Token<T>) => {
+        const provider = this.#providers.get(token.name);
+        return provider && !provider.error ? this.#container.get(run.definition, token) : undefined;
+      },
     });
   }
 

@@ -5,12 +5,13 @@ import type { Token } from './token.ts';
 export interface Ordered {
   readonly name: string;
   readonly requires?: readonly Token<unknown>[];
+  readonly wants?: readonly Token<unknown>[];
   readonly provides?: readonly Token<unknown>[];
 }
 
 /**
  * Brings plugins into start order: whoever provides a token comes before whoever requires it (C12). Where nothing
- * is required, the order of the configuration stays.
+ * is required or wanted, the order of the configuration stays.
  *
  * @throws HF_PLUGIN_MISSING nobody provides a required token
  * @throws HF_PLUGIN_CONFLICT two plugins of one name, or two providers of one token
@@ -34,6 +35,10 @@ export function startOrder<P extends Ordered>(plugins: readonly P[]): P[] {
       const provider = providers.get(token.name);
       if (!provider) throw new HoldfastError('HF_PLUGIN_MISSING', { plugin: plugin.name, token: token.name });
       place(provider);
+    }
+    for (const token of plugin.wants ?? []) {
+      const provider = providers.get(token.name);
+      if (provider) place(provider);
     }
     path.pop();
     ordered.add(plugin);

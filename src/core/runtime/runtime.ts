@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { Bus } from '../../bus/index.ts';
 import { ActorSystem, EffectDispatcher, recover } from '../actors/index.ts';
 import { type Clock, systemClock } from '../clock.ts';
+import type { ConfigFile } from '../config/index.ts';
 import { HoldfastError } from '../errors/index.ts';
 import { Exchanges } from '../http/exchanges.ts';
 import { newCorrelation } from '../ids.ts';
@@ -33,6 +34,8 @@ export interface RuntimeOptions {
   readonly dataDir: string;
   readonly clock?: Clock;
   readonly logger?: Logger;
+  /** Where the plugins' options come from, for those that take changes up while they run. */
+  readonly configFile?: ConfigFile | undefined;
   /** How long a `batched` record may wait for company, milliseconds; 50 unless set. */
   readonly lingerMs?: number;
   /** The log is signed at least every so many records, and at a stop; 1,000 unless set. */
@@ -64,8 +67,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 /** One running Holdfast: the log, the actors, the plugins and their surfaces. */
 export class Runtime {
   readonly registrations: Registrations;
-  readonly #options: Required<Omit<RuntimeOptions, 'plugins' | 'retention'>> &
+  readonly #options: Required<Omit<RuntimeOptions, 'plugins' | 'retention' | 'configFile'>> &
     Pick<RuntimeOptions, 'retention'>;
+  readonly #configFile: ConfigFile | undefined;
   readonly #host: PluginHost;
   readonly #undo: (() => unknown)[] = [];
   #services: RuntimeServices | undefined;
@@ -74,7 +78,8 @@ export class Runtime {
   #reason = '';
   #stopErrors: readonly HoldfastError[] = [];
 
-  constructor({ plugins, dataDir, ...rest }: RuntimeOptions) {
+  constructor({ plugins, dataDir, configFile, ...rest }: RuntimeOptions) {
+    this.#configFile = configFile;
     this.#options = {
       clock: systemClock,
       logger: rest.logger ?? createLogger(),
@@ -170,7 +175,8 @@ export class Runtime {
     metrics.start();
     this.#undo.push(() => metrics.stop());
 
-    const services = { bus, actors, log, exchanges, vault, clock, metrics, logger, dataDir };
+    const configFile = this.#configFile;
+    const services = { bus, actors, log, exchanges, vault, clock, metrics, logger, dataDir, configFile };
     this.#services = services;
     connectRoutes(this.registrations.routes, services);
     this.#undo.push(

@@ -8,6 +8,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { defineActor } from '../../core/actors/index.ts';
+import { SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
 import type { LogRecord } from '../../core/log/index.ts';
 import { definePlugin } from '../../core/plugin/index.ts';
 import { mcpAccess } from '../../machines/mcp-access.ts';
@@ -19,6 +20,8 @@ import type { LiveCalls } from './calls/live-call.ts';
 import { callRoutes, DOOR_ACTOR } from './calls/topics.ts';
 import { clientConfigCommand } from './clients/command.ts';
 import { keyCommands } from './commands/keys/index.ts';
+import { reloadCommand, rollbackCommand } from './commands/reload.ts';
+import { routesCommand } from './commands/routes.ts';
 import { describeGatewayRecord } from './describe.ts';
 import { Documents } from './discovery/documents.ts';
 import { discoveryRoutes } from './discovery/endpoint.ts';
@@ -30,7 +33,7 @@ import { MasterKey } from './keys/master-key.ts';
 import { KEY_ACTOR, KeyRegistry } from './keys/registry.ts';
 import { keyRoute } from './keys/topics.ts';
 import { edgeRoutes, gatewayErrorBody } from './routes/edges.ts';
-import { RouteTable } from './routes/table.ts';
+import { registerTable } from './routes/register.ts';
 import { SealedSessions } from './session/sealed-sessions.ts';
 import { openTelemetry } from './telemetry/index.ts';
 import { upstreamAgent } from './upstream/client.ts';
@@ -84,13 +87,14 @@ export const gateway = definePlugin({
   name: 'gateway',
   options,
   onFailure: 'continue', // a port that is taken must not take the router's keeper down
+  wants: [SecretsStoreToken],
   env: {
     HOLDFAST_GATEWAY_PORT: 'port',
     HOLDFAST_PUBLIC_URL: 'publicUrl',
     OTEL_EXPORTER_OTLP_ENDPOINT: 'telemetry.endpoint',
   },
   register(context, settings) {
-    const { port, host, allowedHosts, bodyLimit, routes } = settings;
+    const { port, host, allowedHosts, bodyLimit } = settings;
     const publicBase = settings.publicUrl?.replace(/\/+$/, '');
     const calls: LiveCalls = new Map();
     let started: AdminParts | undefined;
@@ -113,8 +117,9 @@ export const gateway = definePlugin({
     );
     for (const route of [...callRoutes, keyRoute]) context.route(route);
     registerCallEffects(context, calls);
-    context.command(clientConfigCommand(settings));
-    context.command(doctorCommand(settings));
+    const table = registerTable(context, settings);
+    for (const command of [routesCommand, reloadCommand, rollbackCommand]) context.command(command);
+    for (const command of [clientConfigCommand(settings), doctorCommand(settings)]) context.command(command);
     for (const command of keyCommands) context.command(command);
     registerKeyControl(context, parts);
 
@@ -144,9 +149,8 @@ export const gateway = definePlugin({
 
     context.onStart(async () => {
       const { services } = context;
-      const { dataDir, logger } = services;
-      const table = new RouteTable(routes, process.env);
-      for (const rejected of table.rejected) logger.error(rejected, 'gateway.route_rejected');
+      const { dataDir } = services;
+      await table.start();
       const master = MasterKey.open(dataDir, settings.masterKeyFile);
       const agent = upstreamAgent();
       const keyFiles = settings.sessionKeyFiles ?? [resolve(dataDir, 'secrets', 'gateway-session-key')];
@@ -156,18 +160,19 @@ export const gateway = definePlugin({
         services,
         calls,
         keys,
-        admin: new KeyAdmin({ services, keys, servers: () => table.routes, masterId }),
+        admin: new KeyAdmin({ services, keys, servers: () => table.live().table.routes, masterId }),
         sessions: SealedSessions.fromFiles(keyFiles as [string, ...string[]]),
         agent,
         documents: new Documents(agent, () => performance.now()),
         telemetry: await openTelemetry(settings.telemetry),
-        table: () => table,
+        table: () => table.live().table,
         masterId,
         publicBase,
         publicUrl: (requestHost) => publicBase ?? `http://${requestHost ?? 'localhost'}`,
       };
     });
     context.onStop(async () => {
+      table.stop();
       await started?.telemetry.stop();
       await started?.agent.destroy();
     });

@@ -108,3 +108,10 @@ function reaches(plugins: readonly Ordered[], from: Ordered, to: Ordered): boole
     (entry) => (entry.provides ?? []).some(({ name }) => needs.has(name)) && reaches(plugins, entry, to),
   );
 }
+
+test('[C11,C12] a wanted token is provided first where somebody provides it, and missed by nobody', (t) => {
+  const wanting = { name: 'wanting', wants: [token('a'), token('nobody')] };
+  const giving = plugin('giving', [], ['a']);
+  t.deepEqual(startOrder([wanting, giving]), [giving, wanting]);
+  t.deepEqual(startOrder([wanting]), [wanting]);
+});

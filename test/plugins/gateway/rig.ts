@@ -33,7 +33,7 @@ export class Rig {
   /** Every line that the process would have logged, at the most talkative level. */
   readonly lines: readonly string[];
 
-  private constructor(runtime: Runtime, dataDir: string, lines: readonly string[]) {
+  protected constructor(runtime: Runtime, dataDir: string, lines: readonly string[]) {
     this.runtime = runtime;
     this.dataDir = dataDir;
     this.lines = lines;

@@ -24,10 +24,11 @@ export const start: CommandDefinition = {
   summary: 'start everything that plugins.config.ts names, and run until a signal',
   example: 'HOLDFAST_ROUTER_PORT=0 holdfast start --data-dir /var/lib/holdfast',
   async run(_args, _flags, context) {
-    const { plugins, lingerMs, signEvery, retention } = await context.config();
-    const [{ createRuntime }, { createLogger }] = await Promise.all([
+    const { file, plugins, lingerMs, signEvery, retention } = await context.config();
+    const [{ createRuntime }, { createLogger }, { ConfigFile }] = await Promise.all([
       import('../../runtime/index.ts'),
       import('../../logging/index.ts'),
+      import('../../config/index.ts'),
     ]);
     const began = performance.now();
     const logger = createLogger();
@@ -37,6 +38,7 @@ export const start: CommandDefinition = {
       plugins,
       dataDir,
       logger,
+      configFile: new ConfigFile(file),
       ...(lingerMs !== undefined && { lingerMs }),
       ...(signEvery !== undefined && { signEvery }),
       ...(retention && { retention }),

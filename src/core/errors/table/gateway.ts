@@ -33,4 +33,14 @@ export const gatewayErrors = {
     'The key {id} was rotated {limit} times.',
     'Generate another one and revoke this one.',
   ),
+  HF_GATEWAY_RELOAD: entry(
+    422,
+    'The routes could not be loaded again: {reason}.',
+    'Correct plugins.config.ts; the routes serve as before, `holdfast gateway routes` lists them.',
+  ),
+  HF_GATEWAY_ROLLBACK: entry(
+    409,
+    'The route can not be rolled back: {reason}.',
+    'Look at `holdfast gateway routes --json`: `before` of a route lists what served, with its revisions.',
+  ),
 } as const satisfies Record<string, ErrorEntry>;

@@ -1,7 +1,10 @@
 import { z } from 'zod';
+import type { RouteKind } from '../../../core/adapters/mcp-route-kind.ts';
+import { secretReference } from '../../../core/adapters/secrets-store.ts';
+import { isObject } from '../../../core/json.ts';
 
-/** What the gateway does about `Authorization` on a route. */
-export type Disposition = 'overwrite' | 'relay' | 'credential_free';
+/** What the gateway does about `Authorization` on a route; `custom` is for the route's kind to say. */
+export type Disposition = 'overwrite' | 'relay' | 'credential_free' | 'custom';
 
 const name = z
   .string()
@@ -30,13 +33,16 @@ const common = {
   timeoutMs: z.int().min(100).max(3_600_000).default(120_000),
 };
 
+/** Where the upstream's token is; `HOLDFAST_MCP_<SERVER>_TOKEN_FILE` or `_TOKEN` unless set here. */
+const token = {
+  /** File (mode 0600) with the bare token. */
+  tokenFile: z.string().min(1).optional(),
+  /** In the secrets store, `<path>#<property>`. */
+  secret: secretReference.optional(),
+};
+
 export const routeSchema = z.discriminatedUnion('disposition', [
-  z.strictObject({
-    ...common,
-    disposition: z.literal('overwrite'),
-    /** File (mode 0600) with the bare token, `HOLDFAST_MCP_<SERVER>_TOKEN_FILE` or `_TOKEN` unless set here. */
-    tokenFile: z.string().min(1).optional(),
-  }),
+  z.strictObject({ ...common, ...token, disposition: z.literal('overwrite') }),
   z.strictObject({
     ...common,
     disposition: z.literal('relay'),
@@ -50,6 +56,13 @@ export const routeSchema = z.discriminatedUnion('disposition', [
     relayErrors: z.enum(['status', 'jsonrpc']).default('status'),
   }),
   z.strictObject({ ...common, disposition: z.literal('credential_free') }),
+  z.strictObject({
+    ...common,
+    ...token,
+    disposition: z.literal('custom'),
+    kind: z.custom<RouteKind>(isKind, 'it must be made with defineRouteKind'),
+    options: z.unknown(),
+  }),
 ]);
 
 export type RouteEntry = z.output<typeof routeSchema>;
@@ -80,3 +93,7 @@ export const credentialFree = (input: Input<'credential_free'>): RouteInput => (
   ...input,
   disposition: 'credential_free',
 });
+
+function isKind(value: unknown): boolean {
+  return isObject(value) && typeof value.name === 'string' && typeof value.headers === 'function';
+}

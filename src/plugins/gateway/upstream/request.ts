@@ -25,10 +25,9 @@ export function requestTo(
   const { timeoutMs } = entry;
   const headers = upHeaders(given);
   if (session !== undefined) headers['mcp-session-id'] = session;
-  // An overwrite route's own credential; a credential-free one has none.
-  const authorization = entry.disposition === 'relay' ? given.authorization : route.authorization();
-  if (typeof authorization === 'string') headers.authorization = authorization;
   const tool = message?.method === 'tools/call' ? upstreamName(route, message.name ?? '') : undefined;
   Object.assign(headers, ownHeaders(eraOf(given, message), message, tool));
+  const { authorization } = given;
+  Object.assign(headers, route.credential(typeof authorization === 'string' ? authorization : undefined));
   return { url, method, headers, ...(message && { body: encode(message, tool) }), signal, timeoutMs };
 }

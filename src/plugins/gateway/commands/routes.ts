@@ -1,0 +1,94 @@
+import type { CommandContext, CommandDefinition } from '../../../core/cli/index.ts';
+import { isCoded } from '../../../core/errors/index.ts';
+import { readEntries } from '../routes/definition.ts';
+import { ROUTES_PATH } from '../routes/register.ts';
+import type { RouteView, TableView } from '../routes/view.ts';
+import { askInstance } from './ask.ts';
+
+/** `holdfast gateway routes`: what serves, how it is, and what of the configuration does not serve. */
+export const routesCommand: CommandDefinition = {
+  name: 'gateway routes',
+  summary: 'Lists the routes: how each is, where it goes, and which entries are rejected',
+  example: 'holdfast gateway routes --json',
+  async run(_args, _flags, context) {
+    const table = await tableOf(context);
+    if (context.json) return context.print(JSON.stringify(table, null, 2));
+    for (const line of tableLines(table, context)) context.print(line);
+  },
+};
+
+/** Of the running instance; where none runs, what the configuration would start. */
+async function tableOf(context: CommandContext): Promise<TableView & { readonly running: boolean }> {
+  try {
+    return { running: true, ...((await askInstance(context, ROUTES_PATH)) as unknown as TableView) };
+  } catch (error) {
+    if (!isCoded(error, 'HF_CONTROL_UNREACHABLE')) throw error;
+    const { plugins } = await context.config();
+    const gateway = plugins.find(({ definition }) => definition.name === 'gateway');
+    const inputs = (gateway?.options.routes ?? []) as readonly unknown[];
+    const { definitions, rejected } = readEntries(inputs, process.env);
+    const routes = definitions.map(({ entry, url, secret }): RouteView => {
+      const disposition = entry.disposition === 'custom' ? entry.kind.name : entry.disposition;
+      const shown = url === undefined ? undefined : new URL(url);
+      return {
+        name: entry.name,
+        disposition,
+        ...(shown && { upstream: shown.origin + shown.pathname }),
+        ...(secret !== undefined && { secret }),
+        ...(url === undefined && { reason: 'not configured' }),
+        since: '',
+        revision: 0,
+        before: [],
+      };
+    });
+    return { running: false, revision: 0, routes, rejected };
+  }
+}
+
+function tableLines(
+  { running, revision, routes, rejected, refused }: TableView & { readonly running: boolean },
+  { terminal }: CommandContext,
+): string[] {
+  const rows = routes.map((route) => [
+    route.name,
+    route.disposition,
+    stateOf(route, running),
+    toolsOf(route),
+    checkedOf(route),
+    whyOf(route),
+  ]);
+  const head = ['route', 'disposition', 'state', 'tools', 'checked', 'why, or where it goes'];
+  const widths = head.map((title, at) =>
+    Math.max(title.length, ...rows.map((row) => (row[at] ?? '').length)),
+  );
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+      .join('  ')
+      .trimEnd();
+  return [
+    running ? `revision ${revision}` : 'no instance runs; this is what the configuration would start',
+    terminal.paint('bold', line(head)),
+    ...rows.map(line),
+    ...rejected.map(({ name, reason }) => terminal.paint('red', `rejected: ${name}: ${reason}`)),
+    ...(refused === undefined ? [] : [terminal.paint('red', `the file is refused: ${refused}`)]),
+  ];
+}
+
+function stateOf({ health, reason }: RouteView, running: boolean): string {
+  if (!running) return '-';
+  if (reason?.startsWith('not configured')) return 'not configured';
+  return health?.state ?? 'unknown';
+}
+
+const toolsOf = ({ health }: RouteView): string => (health?.tools === undefined ? '-' : String(health.tools));
+const checkedOf = ({ health }: RouteView): string => health?.checkedAt?.slice(11, 19) ?? '-';
+
+function whyOf({ reason, problem, pinned, upstream, health }: RouteView): string {
+  const texts = [
+    reason ?? health?.reason ?? upstream ?? '',
+    ...(problem === undefined ? [] : [`the entry in the file does not serve: ${problem}`]),
+    ...(pinned ? ['rolled back until its entry changes'] : []),
+  ];
+  return texts.filter((text) => text !== '').join('; ');
+}

@@ -1,0 +1,141 @@
+import type { RouteKind } from '../../../core/adapters/mcp-route-kind.ts';
+import { isCoded } from '../../../core/errors/index.ts';
+import { actorRef } from '../../../core/ids.ts';
+import type { Services } from '../../../core/plugin/index.ts';
+import type {
+  LoadOrigin,
+  RejectedEntry,
+  RouteFacts,
+  RouteState,
+  RoutesContext,
+} from '../../../machines/mcp-routes.ts';
+import { type Environment, readEntries, rejectedEntry } from './definition.ts';
+import { openRoute } from './open.ts';
+import { SealedDefinitions } from './sealed-definitions.ts';
+import { emptyTable, type RejectedRoute, type Route, type RouteTable } from './table.ts';
+import { ROUTES_ACTOR, ROUTES_KEY, routesLoaded, routesRefused } from './topics.ts';
+import type { SecretSources } from './upstream-secret.ts';
+
+const TABLE = actorRef(ROUTES_ACTOR, ROUTES_KEY);
+
+/**
+ * The route table that serves, and how it follows the configuration (G2, G24): entries are read and opened here, the actor
+ * decides which of them serve, and `serve` puts its decision in place. Calls that run keep the route they began with.
+ */
+export class LiveRoutes {
+  readonly #services: Services;
+  readonly #sources: SecretSources;
+  readonly #sealed: SealedDefinitions;
+  readonly #kinds = new Map<string, RouteKind>();
+  /** Routes that were opened, by fingerprint: one that goes on keeps its token. */
+  #opened = new Map<string, Route>();
+  #table: RouteTable = emptyTable;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(services: Services, sources: SecretSources) {
+    this.#services = services;
+    this.#sources = sources;
+    this.#sealed = new SealedDefinitions(services.log, services.vault);
+  }
+
+  get table(): RouteTable {
+    return this.#table;
+  }
+
+  /** What the actor knows; undefined before the first load is recorded. */
+  get known(): RoutesContext | undefined {
+    const context = this.#services.actors.snapshot(TABLE)?.context;
+    return context as unknown as RoutesContext | undefined;
+  }
+
+  /**
+   * Takes entries as the configuration has them; whoever waits for the correlation hears when they serve.
+   *
+   * @param inputs each is checked for itself
+   */
+  load(inputs: readonly unknown[], origin: LoadOrigin, correlation?: string): Promise<void> {
+    return this.#inTurn(() => this.#load(inputs, origin, correlation));
+  }
+
+  /** The configuration as a whole can't be taken. */
+  refuse(reason: string, origin: LoadOrigin, correlation?: string): void {
+    const { bus, clock, logger } = this.#services;
+    logger.error({ reason, origin }, 'gateway.config_refused');
+    bus.publish(routesRefused, { at: clock.now(), origin, reason }, correlation ? { correlation } : {});
+  }
+
+  /** Puts in place what the actor has decided. Idempotent. */
+  serve(): Promise<RouteTable> {
+    return this.#inTurn(async () => {
+      const { known } = this;
+      if (known) this.#table = await this.#tableOf(known);
+      return this.#table;
+    });
+  }
+
+  async #load(inputs: readonly unknown[], origin: LoadOrigin, correlation?: string): Promise<void> {
+    const { bus, clock, logger } = this.#services;
+    const env: Environment = this.#sources.env;
+    const { definitions, rejected } = readEntries(inputs, env);
+    const routes: RouteFacts[] = [];
+    const unusable: RejectedEntry[] = [];
+    const blobs = new Map<string, Uint8Array>();
+    await Promise.all(
+      definitions.map(async (definition) => {
+        const { entry } = definition;
+        if (entry.disposition === 'custom') this.#kinds.set(entry.kind.name, entry.kind);
+        const facts = this.#sealed.facts(definition);
+        try {
+          const open = this.#opened.get(facts.fingerprint) ?? (await openRoute(definition, this.#sources));
+          this.#opened.set(facts.fingerprint, open);
+          blobs.set(facts.fingerprint, this.#sealed.seal(definition));
+          routes.push(facts);
+        } catch (error) {
+          if (!isCoded(error)) throw error;
+          unusable.push(rejectedEntry(entry.name, error.what));
+        }
+      }),
+    );
+    const all = [...rejected, ...unusable];
+    for (const { name, reason } of all) logger.error({ route: name, reason }, 'gateway.route_rejected');
+    routes.sort((one, other) => (one.name < other.name ? -1 : 1));
+    bus.publish(
+      routesLoaded,
+      { at: clock.now(), origin, routes, rejected: all },
+      { blobs, ...(correlation && { correlation }) },
+    );
+  }
+
+  async #tableOf({ revision, routes: states, rejected: entries }: RoutesContext): Promise<RouteTable> {
+    const opened = new Map<string, Route>();
+    const routes = new Map<string, Route>();
+    const rejected: RejectedRoute[] = entries.map(({ name, reason }) => ({ name, reason }));
+    for (const [name, { serving }] of Object.entries(states) as [string, RouteState][]) {
+      if (!serving) continue;
+      const { fingerprint } = serving;
+      try {
+        const known = this.#opened.get(fingerprint);
+        const route =
+          known ?? (await openRoute(this.#sealed.open(name, fingerprint, this.#kinds), this.#sources));
+        opened.set(fingerprint, route);
+        routes.set(name, route);
+      } catch (error) {
+        if (!isCoded(error)) throw error;
+        rejected.push({ name, reason: error.what });
+      }
+    }
+    this.#opened = opened;
+    const { logger } = this.#services;
+    if (revision !== this.#table.revision) {
+      logger.info({ revision, routes: [...routes.keys()], rejected }, 'gateway.routes_served');
+    }
+    return { revision, routes, rejected };
+  }
+
+  /** One after another: a table must not be overtaken by an older one. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => {});
+    return done;
+  }
+}

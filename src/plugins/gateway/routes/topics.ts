@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { defineRoute, defineTopic, type Route, type Topic } from '../../../bus/index.ts';
+import type { RollbackAsked, RoutesEvent, RoutesLoaded } from '../../../machines/mcp-routes.ts';
+
+/** The one actor of the route table. */
+export const ROUTES_ACTOR = 'gateway.routes';
+export const ROUTES_KEY = 'table';
+
+const origin = z.enum(['start', 'changed', 'asked']);
+const facts = z.object({
+  name: z.string(),
+  fingerprint: z.string(),
+  disposition: z.string(),
+  upstream: z.string().optional(),
+  secret: z.string().optional(),
+  parts: z.record(z.string(), z.string()),
+});
+
+export const routesLoaded: Topic<Omit<RoutesLoaded, 'type'>> = defineTopic(
+  'gateway.routes_loaded',
+  z.object({
+    at: z.number(),
+    origin,
+    routes: z.array(facts),
+    rejected: z.array(z.object({ name: z.string(), route: z.string(), reason: z.string() })),
+  }) as unknown as z.ZodType<Omit<RoutesLoaded, 'type'>>,
+  'The entries of the route table were read.',
+);
+
+type Refused = Omit<Extract<RoutesEvent, { type: 'REFUSED' }>, 'type'>;
+
+export const routesRefused: Topic<Refused> = defineTopic(
+  'gateway.routes_refused',
+  z.object({ at: z.number(), origin, reason: z.string() }),
+  'The configuration could not be loaded again.',
+);
+
+export const rollbackAsked: Topic<Omit<RollbackAsked, 'type'>> = defineTopic(
+  'gateway.rollback_asked',
+  z.object({ at: z.number(), route: z.string(), to: z.number().optional() }) as unknown as z.ZodType<
+    Omit<RollbackAsked, 'type'>
+  >,
+  "An operator wants back what served before a route's last change.",
+);
+
+const to = <T>(topic: Topic<T>, type: RoutesEvent['type']) =>
+  defineRoute(topic, ROUTES_ACTOR, ({ payload }) => [{ key: ROUTES_KEY, event: { type, ...payload } }]);
+
+export const tableRoutes = [
+  to(routesLoaded, 'LOADED'),
+  to(routesRefused, 'REFUSED'),
+  to(rollbackAsked, 'ROLLBACK'),
+] as unknown as readonly Route<never>[];

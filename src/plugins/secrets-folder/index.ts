@@ -1,0 +1,46 @@
+/**
+ * The embedded secrets store: a folder in which the secret `<path>#<property>` is the file `<path>/<property>`, as
+ * secrets are mounted into containers. Replace it by any plugin that provides `SecretsStoreToken`.
+ *
+ * Imports core; no other plugin.
+ */
+import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import { type SecretsStore, SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
+import { definePlugin } from '../../core/plugin/index.ts';
+import { readTokenFile } from '../../core/secrets/index.ts';
+
+/**
+ * Every file is read when its secret is asked for, and refused when group or others have any right on it.
+ *
+ * @param folder absolute path
+ */
+export function folderStore(folder: string): SecretsStore {
+  return {
+    // The reference's own pattern allows no `..` in either part.
+    read: async (path, property) => readTokenFile(join(folder, path, property)),
+  };
+}
+
+/**
+ * Provides the secrets store (G19).
+ *
+ * @example secretsFolder({ folder: '/run/secrets/holdfast' })
+ */
+export const secretsFolder = definePlugin({
+  name: 'secrets-folder',
+  options: z.strictObject({
+    /** `<data dir>/secrets/store` unless set. */
+    folder: z.string().min(1).optional(),
+  }),
+  env: { HOLDFAST_SECRETS_DIR: 'folder' },
+  provides: [SecretsStoreToken],
+  onFailure: 'continue',
+  register(context, { folder }) {
+    context.provide(SecretsStoreToken, () =>
+      folderStore(
+        folder === undefined ? join(context.services.dataDir, 'secrets', 'store') : resolve(folder),
+      ),
+    );
+  },
+});
