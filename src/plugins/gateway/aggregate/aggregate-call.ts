@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { isObject } from '../../../core/json.ts';
 import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/mcp-access.ts';
 import type { Exchange } from '../calls/exchange.ts';
@@ -70,6 +71,23 @@ export class AggregateCall implements LiveCall {
       return { outcome: 'cut' };
     });
     return ended(exchange, told, params.cost);
+  }
+
+  /** Sends what the servers say to a stream that has begun, for as long as its client is there. */
+  async listen(params: ForwardParams, signal: AbortSignal): Promise<CallEnded> {
+    const { exchange, draining, gateway } = this.#parts;
+    const stop = AbortSignal.any([exchange.gone, draining, signal]);
+    const sink: Sink = { open: () => undefined, write: (events) => exchange.write(events) };
+    const { clock } = gateway.services;
+    const merging = { sink, clock, resumed: undefined, tools: params.tools, stop };
+    await mergeStreams(this.#branches(params.routes), merging);
+    if (!stop.aborted) await once(stop, 'abort'); // nobody has more to say, yet answers are to come
+    return ended(exchange, stopped({ exchange }, stop, true));
+  }
+
+  /** Ends the sessions with these servers. */
+  end(routes: readonly string[], stop: AbortSignal): Promise<void> {
+    return this.#endAll(this.#branches(routes), stop);
   }
 
   answer(params: AnswerParams): CallEnded {
@@ -243,12 +261,15 @@ export class AggregateCall implements LiveCall {
   }
 
   async #close(branches: readonly Branch[], stop: AbortSignal): Promise<Told> {
-    const { legs, session, exchange } = this.#parts;
+    await this.#endAll(branches, stop);
+    return this.#give({ status: 200 });
+  }
+
+  async #endAll(branches: readonly Branch[], stop: AbortSignal): Promise<void> {
+    const { legs, session } = this.#parts;
     await Promise.all(branches.map((branch) => branch.close(stop)));
     const routes = branches.map(({ route }) => route.name);
     if (session) legs.end(session, routes);
-    exchange.send({ status: 200 });
-    return OK;
   }
 
   #give(answer: Answer, told: Told = OK): Told {

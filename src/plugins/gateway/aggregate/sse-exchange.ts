@@ -1,0 +1,172 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { isObject } from '../../../core/json.ts';
+import type { ClientExchange, Exchange } from '../calls/exchange.ts';
+import { type Answer, rpcError } from '../mcp/answers.ts';
+import { parseExact, type RequestId } from '../mcp/message.ts';
+import { isEvents } from '../upstream/headers.ts';
+import { SELECTION_HEADER } from './selection.ts';
+
+const LARGEST = 8 * 1024 * 1024;
+const FAILED = -32_603;
+
+/** The stream of one client of the old transport. */
+export class SseStream {
+  /** Id of the key's value that opened it. */
+  readonly presented: string;
+  /** Aborted when the client has left, or the gateway stops. */
+  readonly over: AbortSignal;
+  readonly #exchange: ClientExchange;
+  readonly #initialized = Promise.withResolvers<void>();
+  /** The sealed session; undefined until the client has one. */
+  session: string | undefined;
+
+  constructor(exchange: ClientExchange, presented: string, draining: AbortSignal) {
+    this.#exchange = exchange;
+    this.presented = presented;
+    this.over = AbortSignal.any([exchange.gone, draining]);
+    draining.addEventListener('abort', () => exchange.end(), { once: true, signal: exchange.gone });
+  }
+
+  get gone(): AbortSignal {
+    return this.#exchange.gone;
+  }
+
+  /** Of the GET; a POST that does not choose means the same servers. */
+  get selection(): string | string[] | undefined {
+    return this.#exchange.headers[SELECTION_HEADER];
+  }
+
+  initialize(): void {
+    this.#initialized.resolve();
+  }
+
+  /** @returns the sealed session once the client has initialized; undefined when it leaves before */
+  async initialized(stop: AbortSignal): Promise<string | undefined> {
+    const stopped = Promise.withResolvers<void>();
+    const leave = () => stopped.resolve();
+    stop.addEventListener('abort', leave, { once: true });
+    if (!stop.aborted) await Promise.race([this.#initialized.promise, stopped.promise]);
+    stop.removeEventListener('abort', leave);
+    return stop.aborted ? undefined : this.session;
+  }
+
+  write(events: Buffer | string): Promise<void> | undefined {
+    return this.#exchange.write(events);
+  }
+}
+
+/** A message that came by POST and is answered on the stream. */
+export class SseExchange implements Exchange {
+  readonly method = 'POST';
+  readonly headers: IncomingHttpHeaders;
+  readonly correlation: string;
+  readonly facts: Exchange['facts'] = {};
+  /** Id of the request that is answered; undefined for a message without an answer. */
+  answers: RequestId | undefined;
+  status: number | undefined;
+  bytes = 0;
+  readonly #http: ClientExchange;
+  readonly #stream: SseStream;
+  readonly #closed: (() => void)[] = [];
+  /** An answer in JSON is one event, so it is held until it is whole. */
+  #held: Buffer[] | undefined;
+
+  constructor(http: ClientExchange, stream: SseStream) {
+    const selection = http.headers[SELECTION_HEADER] ?? stream.selection;
+    this.headers = {
+      ...http.headers,
+      accept: 'application/json, text/event-stream',
+      'mcp-session-id': stream.session,
+      ...(selection !== undefined && { [SELECTION_HEADER]: selection }),
+    };
+    this.correlation = http.correlation;
+    this.#http = http;
+    this.#stream = stream;
+  }
+
+  get gone(): AbortSignal {
+    return this.#stream.gone;
+  }
+
+  get begun(): boolean {
+    return this.status !== undefined;
+  }
+
+  get ms(): number {
+    return this.#http.ms;
+  }
+
+  onClose(listener: () => void): void {
+    this.#closed.push(listener);
+  }
+
+  /** Tells the POST that its message was taken. */
+  accept(): void {
+    this.#http.send({ status: 202 });
+  }
+
+  send({ status, body, headers = {} }: Answer): void {
+    if (this.begun) return;
+    this.status = status;
+    this.#stream.session = headers['mcp-session-id'] ?? this.#stream.session;
+    const isRpc = isObject(body) && body.jsonrpc === '2.0';
+    if (this.answers === undefined || (!isRpc && !this.#http.begun)) {
+      this.#http.send({ status, headers, ...(body !== undefined && { body }) });
+    } else {
+      this.accept();
+      this.#event(
+        isRpc ? body : rpcError(200, this.answers, FAILED, `The gateway answers with status ${status}.`).body,
+      );
+    }
+    this.#close();
+  }
+
+  begin(status: number, headers: Readonly<Record<string, string>>): void {
+    this.status = status;
+    this.accept();
+    if (!isEvents(headers['content-type'] ?? '')) this.#held = [];
+  }
+
+  flush(): void {}
+
+  write(chunk: Buffer | string): Promise<void> | undefined {
+    this.bytes += chunk.length;
+    if (!this.#held) return this.#stream.write(chunk);
+    if (this.bytes <= LARGEST) this.#held.push(Buffer.from(chunk));
+    return undefined;
+  }
+
+  end(last?: Buffer | string): void {
+    if (last !== undefined) void this.write(last)?.catch(() => undefined);
+    if (this.#held) this.#event(this.#whole(Buffer.concat(this.#held).toString('utf8')));
+    this.#close();
+  }
+
+  /** The stream goes on for others: only this request has failed. */
+  cut(): void {
+    if (this.answers !== undefined) {
+      this.#event(rpcError(200, this.answers, FAILED, 'The upstream broke its answer off.').body);
+    }
+    this.#close();
+  }
+
+  #whole(text: string): unknown {
+    try {
+      if (this.bytes <= LARGEST) return parseExact(text);
+    } catch {
+      // said below
+    }
+    return rpcError(200, this.answers ?? null, FAILED, 'The upstream answers with what can not be passed on.')
+      .body;
+  }
+
+  #event(message: unknown): void {
+    const event = `event: message\ndata: ${JSON.stringify(message)}\n\n`;
+    this.bytes ||= event.length;
+    void this.#stream.write(event)?.catch(() => undefined);
+  }
+
+  #close(): void {
+    for (const listener of this.#closed.splice(0)) listener();
+  }
+}

@@ -1,0 +1,94 @@
+import { randomBytes } from 'node:crypto';
+import { admit } from '../calls/decide.ts';
+import type { ClientExchange } from '../calls/exchange.ts';
+import { ended, type LiveCall } from '../calls/live-call.ts';
+import type { Known } from '../keys/caller.ts';
+import { notFound, unauthorized } from '../mcp/answers.ts';
+import { mediaProblem } from '../mcp/checks.ts';
+import { type Aggregate, callOf, judgeAggregate, readAggregate, reopen } from './aggregate.ts';
+import { SseExchange, SseStream } from './sse-exchange.ts';
+
+const EVENTS = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' };
+
+/**
+ * The transport of clients from before streamable HTTP: a GET opens a stream and learns where to POST, and every answer
+ * comes on the stream. A stream is a connection, so its session ends with it.
+ */
+export class SseMount {
+  readonly #path: string;
+  readonly #aggregate: () => Aggregate;
+  readonly #streams = new Map<string, SseStream>();
+
+  constructor(path: string, aggregate: () => Aggregate) {
+    this.#path = path;
+    this.#aggregate = aggregate;
+  }
+
+  /** Opens a stream; what the servers say by themselves comes on it, once its client has initialized. */
+  async open(exchange: ClientExchange, source: string): Promise<void> {
+    const aggregate = this.#aggregate();
+    const caller = admit(aggregate.parts, exchange, { source, path: this.#path });
+    if (!caller) return;
+    const media = mediaProblem('GET', exchange.headers);
+    if (media) return exchange.send(media);
+    const request = { exchange, caller, message: undefined, session: undefined };
+    const call: LiveCall = {
+      forward: async (params, signal) => {
+        const stream = this.#begin(exchange, caller, aggregate.draining);
+        const stop = AbortSignal.any([stream.over, signal]);
+        const sealed = await stream.initialized(stop);
+        if (sealed === undefined) return ended(exchange, { outcome: 'cancelled' });
+        const session = reopen(aggregate, caller, sealed);
+        const listening = callOf(aggregate, { ...request, session });
+        try {
+          return await listening.listen(params, signal);
+        } finally {
+          await listening.end(params.routes, AbortSignal.timeout(aggregate.deadlineMs));
+        }
+      },
+      answer: (params) => {
+        const refusal = unauthorized(params.rule);
+        if (refusal) exchange.send(refusal);
+        else this.#begin(exchange, caller, aggregate.draining); // connected, with nothing to see
+        return ended(exchange, { outcome: 'answered' });
+      },
+    };
+    await judgeAggregate(aggregate, request, this.#path, call);
+  }
+
+  /** A message of a client; its answer goes to the stream. */
+  async receive(http: ClientExchange, source: string, id: unknown, body: unknown): Promise<void> {
+    const aggregate = this.#aggregate();
+    const caller = admit(aggregate.parts, http, { source, path: this.#path });
+    if (!caller) return;
+    const stream = this.#streams.get(String(id));
+    if (stream?.presented !== caller.presented) return http.send(notFound);
+    const exchange = new SseExchange(http, stream);
+    const request = readAggregate(aggregate, exchange, caller, body);
+    if ('status' in request) return http.send(request);
+    exchange.answers = request.message?.id;
+    if (request.message?.method === 'notifications/initialized') stream.initialize();
+    await judgeAggregate(aggregate, request, this.#path, accepting(exchange, callOf(aggregate, request)));
+  }
+
+  #begin(exchange: ClientExchange, { presented }: Known, draining: AbortSignal): SseStream {
+    const id = randomBytes(24).toString('base64url');
+    const stream = new SseStream(exchange, presented, draining);
+    this.#streams.set(id, stream);
+    exchange.onClose(() => this.#streams.delete(id));
+    exchange.begin(200, EVENTS);
+    void stream.write(`event: endpoint\ndata: ${this.#path}?session=${id}\n\n`);
+    return stream;
+  }
+}
+
+/** Says 202 as soon as a message is admitted: its answer may take long. */
+function accepting(exchange: SseExchange, call: LiveCall): LiveCall {
+  return {
+    forward: (params, signal) => {
+      exchange.accept();
+      return call.forward(params, signal);
+    },
+    answer: (params) => call.answer(params),
+  };
+}

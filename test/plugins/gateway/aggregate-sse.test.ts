@@ -1,0 +1,75 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
+import test, { type ExecutionContext } from 'ava';
+import { admission, initialize, MEDIA, type Rig } from './rig.ts';
+import { setUp, until } from './talkers.ts';
+
+async function connect(
+  t: ExecutionContext<unknown>,
+  rig: Rig,
+  headers: Readonly<Record<string, string>>,
+  client: Client = new Client({ name: 'test', version: '1.0.0' }),
+): Promise<Client> {
+  await client.connect(
+    new SSEClientTransport(new URL(`${rig.url}/mcp/sse`), { requestInit: { headers } }) as never,
+  );
+  t.teardown(() => client.close());
+  return client;
+}
+
+test('[G12] /mcp/sse lists the same tools as /mcp/, chosen by the same header, and calls them', async (t) => {
+  const { rig, key, client } = await setUp(t);
+  const streamable = await rig.connectTo(t, '/mcp/', key);
+  await connect(t, rig, key, client);
+  t.deepEqual(await client.listTools(), await streamable.listTools());
+  t.is((await client.listTools()).tools.length, 4);
+  t.deepEqual((await client.callTool({ name: 'docs-ask' })).content, [
+    { type: 'text', text: 'answer to docs' },
+  ]);
+  const one = await connect(t, rig, { ...key, 'x-mcp-servers': 'docs' });
+  t.deepEqual(
+    (await one.listTools()).tools.map(({ name }) => name),
+    ['docs-ask', 'docs-wait'],
+  );
+  const none = await connect(t, rig, { ...key, 'x-mcp-servers': 'dosc' });
+  t.deepEqual((await none.listTools()).tools, []);
+  t.true((await none.callTool({ name: 'docs-ask' })).isError);
+});
+
+test('[G12,G23] on /mcp/sse the servers are heard, a long call holds nobody up, and leaving ends their sessions', async (t) => {
+  const { rig, key, client, heard, wiki, docs, sessions } = await setUp(t);
+  await connect(t, rig, key, client);
+  const listening = () => [wiki, docs].every(({ asked }) => asked.some(({ method }) => method === 'GET'));
+  await until(t, 'both streams are open', listening);
+  const long = client.callTool({ name: 'wiki-wait' }).catch(() => 'cut');
+  t.deepEqual((await client.callTool({ name: 'docs-ask' })).content, [
+    { type: 'text', text: 'answer to docs' },
+  ]);
+  await sessions.docs.at(-1)?.server.sendLoggingMessage({ level: 'info', data: 'hello' });
+  await until(t, 'it is heard', () => heard.length > 0);
+  await client.close();
+  t.is(await long, 'cut');
+  const left = () => [wiki, docs].every(({ asked }) => asked.some(({ method }) => method === 'DELETE'));
+  await until(t, 'the sessions are ended', left);
+});
+
+test('[G12,G3,G5] /mcp/sse admits as every route: nobody without a key, and a key without servers sees none', async (t) => {
+  const { rig, key, wiki, docs } = await setUp(t);
+  const stranger = await fetch(`${rig.url}/mcp/sse`, { headers: { accept: 'text/event-stream' } });
+  t.is(stranger.status, 401);
+  await stranger.body?.cancel();
+  const other = admission(await rig.mint({}));
+  const nobody = await connect(t, rig, other);
+  t.deepEqual((await nobody.listTools()).tools, []);
+  t.true((await nobody.callTool({ name: 'wiki-ask' })).isError);
+  t.deepEqual([wiki.asked, docs.asked], [[], []]);
+  const stream = await fetch(`${rig.url}/mcp/sse`, { headers: { ...key, accept: 'text/event-stream' } });
+  const reader = stream.body?.getReader();
+  const { value } = (await reader?.read()) ?? {};
+  const endpoint = /data: (\S+)/.exec(Buffer.from(value ?? []).toString('utf8'))?.[1] ?? '';
+  t.is((await rig.post(endpoint, initialize, { accept: MEDIA })).status, 401);
+  t.is((await rig.post(endpoint, initialize, other)).status, 404, "another key's stream");
+  t.is((await rig.post('/mcp/sse?session=none', initialize, key)).status, 404);
+  t.is((await rig.post(endpoint, '{', key)).status, 400);
+  await reader?.cancel();
+});
