@@ -148,23 +148,26 @@ export class Rig {
     return client;
   }
 
-  /** The outcomes of calls so far, with what was called. */
-  async ended(): Promise<(CallEnded & { readonly method: string })[]> {
-    const records = await this.records();
-    const methods = new Map(records.map(({ seq, event }) => [seq, (event as { method?: string }).method]));
-    return records.flatMap(({ event, cause }) =>
-      event.type === 'CALL_ENDED'
-        ? [{ ...(event as unknown as CallEnded), method: methods.get(cause ?? -1) ?? '' }]
-        : [],
-    );
+  /** The outcomes of calls with what was called, once there are so many. */
+  async ended(count: number): Promise<(CallEnded & { readonly method: string })[]> {
+    for (;;) {
+      const records = await this.records();
+      const methods = new Map(records.map(({ seq, event }) => [seq, (event as { method?: string }).method]));
+      const found = records.flatMap(({ event, cause }) =>
+        event.type === 'CALL_ENDED'
+          ? [{ ...(event as unknown as CallEnded), method: methods.get(cause ?? -1) ?? '' }]
+          : [],
+      );
+      if (found.length >= count) return found;
+      await after(20);
+    }
   }
 
   /** Waits for the first outcome of a call of this method. */
   async whenEnded(method: string): Promise<CallEnded> {
-    for (;;) {
-      const found = (await this.ended()).find((ended) => ended.method === method);
+    for (let count = 1; ; count += 1) {
+      const found = (await this.ended(count)).find((ended) => ended.method === method);
       if (found) return found;
-      await after(20);
     }
   }
 

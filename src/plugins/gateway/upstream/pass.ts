@@ -10,7 +10,7 @@ import { listener, type Told, toldBy } from './outcome.ts';
 import { problemOf, refuse } from './refusals.ts';
 import { type EventChanges, eventRewriter, rewriteMessage } from './rewrite.ts';
 
-/** Answers up to here are sent in one piece, which is cheaper than a stream. */
+/** Answers up to here are sent in one piece. */
 const WHOLE = 64 * 1024;
 /** A tool list must be held whole to be renamed. */
 const LARGEST_LIST = 8 * 1024 * 1024;
@@ -84,20 +84,40 @@ async function pass(
     exchange.send({ status, body: list, headers });
     return toldBy(list);
   }
+  return passJson(parts, status, headers, chunks);
+}
+
+/** JSON: a small answer is held until it is whole, so that one that breaks off is an error and not half an answer. */
+async function passJson(
+  parts: RouteCallParts,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  chunks: AsyncIterable<Buffer>,
+): Promise<Told> {
+  const { exchange } = parts;
   const heard = listener(false);
-  if (Number(headerOf(answer.headers, 'content-length') ?? Number.NaN) <= WHOLE) {
-    const bytes = await whole(chunks, WHOLE);
-    heard.push(bytes);
-    exchange.begin(status, { ...headers, 'content-length': String(bytes.length) });
-    exchange.end(bytes);
-    return heard.end();
-  }
-  exchange.begin(status, headers);
+  const held: Buffer[] = [];
+  let size = 0;
   for await (const chunk of chunks) {
     heard.push(chunk);
-    await exchange.write(chunk);
+    size += chunk.length;
+    if (exchange.begun) {
+      await exchange.write(chunk);
+      continue;
+    }
+    held.push(chunk);
+    if (size > WHOLE) {
+      exchange.begin(status, headers);
+      await exchange.write(Buffer.concat(held));
+    }
   }
-  exchange.end();
+  if (size === 0) return refuse(parts, 502, 'answers a request without a body', 'http_error');
+  if (exchange.begun) {
+    exchange.end();
+  } else {
+    exchange.begin(status, { ...headers, 'content-length': String(size) });
+    exchange.end(held.length === 1 ? held[0] : Buffer.concat(held));
+  }
   return heard.end();
 }
 

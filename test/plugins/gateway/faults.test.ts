@@ -1,0 +1,322 @@
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
+import { resultFor, type Script, startScripted } from '../../support/scripted-upstream.ts';
+import { tempDir } from '../../support/temp.ts';
+import { type RawAnswer, send } from './raw.ts';
+import { admission, MEDIA, Rig, rpc } from './rig.ts';
+
+const TOKEN = 'tok_canary_0123456789';
+const ENVELOPE = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
+
+/** One call of a tool, without a session. */
+const call = {
+  headers: {
+    'content-type': 'application/json',
+    accept: MEDIA,
+    'mcp-protocol-version': '2026-07-28',
+    'mcp-method': 'tools/call',
+    'mcp-name': 'wiki-echo',
+  },
+  body: rpc('tools/call', { name: 'wiki-echo', arguments: {}, _meta: ENVELOPE }),
+};
+
+type RouteKind = typeof credentialFree | typeof overwrite | typeof relay;
+
+async function calling(
+  t: ExecutionContext<unknown>,
+  url: string,
+  kind: RouteKind = credentialFree,
+  more: object = {},
+): Promise<{ rig: Rig; ask: (headers?: Record<string, string>) => Promise<RawAnswer> }> {
+  const rig = await Rig.start(t, { routes: [kind({ name: 'wiki', url, ...more } as never)] });
+  const key = await rig.mint({ servers: ['wiki'] });
+  return {
+    rig,
+    ask: (headers = {}) =>
+      send(`${rig.url}/wiki/mcp`, {
+        headers: { ...call.headers, ...admission(key), ...headers },
+        body: call.body,
+      }),
+  };
+}
+
+interface Fault {
+  readonly title: string;
+  readonly script: Script;
+  readonly status: number;
+  readonly says: RegExp;
+  readonly outcome?: string;
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+const FAULTS: readonly Fault[] = [
+  {
+    title: 'is silent',
+    script: () => undefined,
+    status: 504,
+    says: /does not answer in time/,
+    outcome: 'timed_out',
+  },
+  {
+    title: 'stops in the middle of its JSON',
+    script: (response) => response.writeHead(200, JSON_TYPE).write('{"jsonrpc":'),
+    status: 504,
+    says: /does not answer in time/,
+    outcome: 'timed_out',
+  },
+  {
+    title: 'breaks off in the middle of its JSON',
+    script: (response) =>
+      response.writeHead(200, JSON_TYPE).write('{"jsonrpc":', () => response.socket?.resetAndDestroy()),
+    status: 502,
+    says: /broke its answer off/,
+    outcome: 'cut',
+  },
+  {
+    title: 'sends less than it promised',
+    script: (response) =>
+      response
+        .writeHead(200, { ...JSON_TYPE, 'content-length': '100' })
+        .write('{}', () => response.socket?.end()),
+    status: 502,
+    says: /broke its answer off/,
+    outcome: 'cut',
+  },
+  {
+    title: 'hangs up without a word',
+    script: (response) => response.socket?.destroy(),
+    status: 502,
+    says: /cannot be reached/,
+    outcome: 'unreachable',
+  },
+  {
+    title: 'answers with a page',
+    script: (response) => response.writeHead(200, { 'content-type': 'text/html' }).end(`<h1>${TOKEN}</h1>`),
+    status: 502,
+    says: /neither JSON nor an event stream/,
+  },
+  {
+    title: 'answers with an error page',
+    script: (response) => response.writeHead(500, { 'content-type': 'text/html' }).end(`<h1>${TOKEN}</h1>`),
+    status: 502,
+    says: /answers with status 500/,
+  },
+  {
+    title: 'has too many callers, and says so on a page',
+    script: (response) =>
+      response.writeHead(429, { 'content-type': 'text/html', 'retry-after': '9' }).end('no'),
+    status: 429,
+    says: /answers with status 429/,
+  },
+  {
+    title: 'does not say what it sends',
+    script: (response) => response.writeHead(200).end('{}'),
+    status: 502,
+    says: /neither JSON nor an event stream/,
+  },
+  {
+    title: 'sends a 200 without a body',
+    script: (response) => response.writeHead(200, JSON_TYPE).end(),
+    status: 502,
+    says: /without a body/,
+  },
+  {
+    title: 'sends a 200 whose body is empty after all',
+    script: (response) => {
+      response.writeHead(200, { ...JSON_TYPE, 'transfer-encoding': 'chunked' }).flushHeaders();
+      response.end();
+    },
+    status: 502,
+    says: /without a body/,
+  },
+  {
+    title: 'takes a request for a notification',
+    script: (response) => response.writeHead(202).end(),
+    status: 502,
+    says: /without a body/,
+  },
+  {
+    title: 'redirects',
+    script: (response) => response.writeHead(307, { location: `http://evil.example/${TOKEN}` }).end(),
+    status: 502,
+    says: /redirect/,
+  },
+  {
+    title: 'compresses unasked',
+    script: (response) => response.writeHead(200, { ...JSON_TYPE, 'content-encoding': 'gzip' }).end('zz'),
+    status: 502,
+    says: /encoding/,
+  },
+  {
+    title: 'refuses a credential that nobody sent',
+    script: (response) => response.writeHead(401, JSON_TYPE).end(`{"token":"${TOKEN}"}`),
+    status: 502,
+    says: /refuses the credential of the gateway/,
+  },
+];
+
+test("[G23] whatever an upstream does wrong is answered in the protocol's words, and none of its own", async (t) => {
+  let script: Script = () => undefined;
+  const upstream = await startScripted(t, (...given) => script(...given));
+  const { rig, ask } = await calling(t, upstream.url, credentialFree, { timeoutMs: 250 });
+  const wanted: object[] = [];
+  for (const { title, status, says, outcome = 'http_error', ...fault } of FAULTS) {
+    script = fault.script;
+    const answer = await ask();
+    t.is(answer.status, status, `${title}: ${answer.text}`);
+    t.is(answer.json().id, 7, title);
+    t.regex(answer.json().error?.message ?? '', says, title);
+    t.false(JSON.stringify([answer.text, answer.headers]).includes(TOKEN), title);
+    wanted.push({ outcome, status });
+  }
+  const ended = await rig.ended(wanted.length);
+  t.deepEqual(
+    ended.map(({ outcome, status }) => ({ outcome, status })),
+    wanted,
+  );
+});
+
+test('[G23] an upstream that is down: 502', async (t) => {
+  const taken = createServer();
+  await new Promise<void>((done) => taken.listen(0, '127.0.0.1', done));
+  const { port } = taken.address() as { port: number };
+  await new Promise((done) => taken.close(done));
+  const { rig, ask } = await calling(t, `http://127.0.0.1:${port}/mcp`);
+  const answer = await ask();
+  t.is(answer.status, 502);
+  t.regex(answer.json().error?.message ?? '', /cannot be reached/);
+  t.like(await rig.whenEnded('tools/call'), { outcome: 'unreachable', status: 502 });
+});
+
+test('[G23] an event stream that breaks off breaks off for the client too, never looking whole', async (t) => {
+  const upstream = await startScripted(t, (response) =>
+    response
+      .writeHead(200, { 'content-type': 'text/event-stream' })
+      .write('data: {}\n\n', () => response.socket?.resetAndDestroy()),
+  );
+  const { rig, ask } = await calling(t, upstream.url);
+  await t.throwsAsync(ask(), { code: 'ECONNRESET' });
+  t.like(await rig.whenEnded('tools/call'), { outcome: 'cut', status: 200 });
+});
+
+test('[G19] the credential of an overwrite route comes back in no answer, whatever its upstream repeats', async (t) => {
+  const tokenFile = join(tempDir(t), 'token');
+  writeFileSync(tokenFile, TOKEN, { mode: 0o600 });
+  let status = 401;
+  const upstream = await startScripted(t, (response, { headers }) =>
+    response.writeHead(status, { ...JSON_TYPE, 'www-authenticate': `Bearer error="${TOKEN}"` }).end(
+      JSON.stringify({
+        jsonrpc: '2.0',
+        id: 7,
+        error: { code: -1, message: `bad ${headers.authorization}` },
+      }),
+    ),
+  );
+  const { rig, ask } = await calling(t, upstream.url, overwrite, { tokenFile });
+  for (status of [401, 403, 400, 500]) {
+    const answer = await ask();
+    t.true(answer.status >= 400);
+    t.false(JSON.stringify([answer.text, answer.headers]).includes(TOKEN), String(status));
+  }
+  t.is(upstream.heard.at(-1)?.headers.authorization, `Bearer ${TOKEN}`);
+  t.deepEqual(await rig.traces(TOKEN), []);
+});
+
+const refusing =
+  (status: number): Script =>
+  (response) =>
+    response
+      .writeHead(status, {
+        ...JSON_TYPE,
+        'www-authenticate':
+          'Bearer realm="x", error="insufficient_scope", scope="a b", resource_metadata="http://upstream.internal/meta"',
+      })
+      .end('{"detail":"upstream.internal"}');
+
+for (const status of [401, 403]) {
+  test(`[G8,G26] the ${status} of a relay upstream comes with its challenge, which points at our own document`, async (t) => {
+    const upstream = await startScripted(t, refusing(status));
+    const { rig, ask } = await calling(t, upstream.url, relay);
+    const answer = await ask({ authorization: 'Bearer identity' });
+    t.is(answer.status, status);
+    const metadata = `${rig.url}/.well-known/oauth-protected-resource/wiki/mcp`;
+    t.is(
+      answer.headers['www-authenticate'],
+      `Bearer error="insufficient_scope", scope="a b", resource_metadata="${metadata}"`,
+    );
+    t.false(answer.text.includes('upstream.internal'));
+    t.is(upstream.heard[0]?.headers.authorization, 'Bearer identity');
+  });
+}
+
+test('[G8] relayErrors: jsonrpc makes an error in a 200 of it', async (t) => {
+  const upstream = await startScripted(t, refusing(401));
+  const { ask } = await calling(t, upstream.url, relay, { relayErrors: 'jsonrpc' });
+  const answer = await ask({ authorization: 'Bearer identity' });
+  t.is(answer.status, 200);
+  t.like(answer.json(), { id: 7, error: { code: -32_001 } });
+  t.false('www-authenticate' in answer.headers);
+});
+
+test('[G8] a JSON-RPC error in a 200 and an error of the protocol pass as they are', async (t) => {
+  const error = { code: -32_021, message: 'missing capability' };
+  let status = 200;
+  const text = JSON.stringify({ jsonrpc: '2.0', id: 7, error });
+  const upstream = await startScripted(t, (response) => response.writeHead(status, JSON_TYPE).end(text));
+  const { rig, ask } = await calling(t, upstream.url);
+  for (status of [200, 400, 404, 500]) t.like(await ask(), { status, text });
+  const ended = await rig.ended(4);
+  t.deepEqual(
+    ended.map(({ outcome, code }) => [outcome, code]),
+    [
+      ['rpc_error', -32_021],
+      ['http_error', -32_021],
+      ['http_error', -32_021],
+      ['http_error', -32_021],
+    ],
+  );
+});
+
+const WIDE = 'x'.repeat(100 * 1024);
+const sse = (text: string): string => `event: message\ndata: ${text}\n\n`;
+const OUTCOMES: readonly (readonly [string, (padding: string) => object])[] = [
+  ['ok', (padding) => ({ result: { content: [{ type: 'text', text: `"isError" ${padding}` }] } })],
+  ['tool_error', (padding) => ({ result: { content: [{ type: 'text', text: padding }], isError: true } })],
+  ['rpc_error', (padding) => ({ error: { code: -32_000, message: padding } })],
+];
+
+test('[G23] records tell a good result, a tool’s error and a protocol’s error apart, in JSON and event streams, small and large', async (t) => {
+  let body: object = {};
+  let asEvents = false;
+  const upstream = await startScripted(t, (response, heard) => {
+    const text = JSON.stringify({ ...JSON.parse(resultFor(heard, 0)), result: undefined, ...body });
+    const note = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params: { error: 'no' } });
+    response.writeHead(200, { 'content-type': asEvents ? 'text/event-stream' : 'application/json' });
+    response.end(asEvents ? sse(note) + sse(text) : text);
+  });
+  const { rig, ask } = await calling(t, upstream.url);
+  const wanted: string[] = [];
+  for (const padding of ['', WIDE]) {
+    for (asEvents of [false, true]) {
+      for (const [outcome, make] of OUTCOMES) {
+        body = make(padding);
+        t.is((await ask()).status, 200);
+        wanted.push(outcome);
+      }
+    }
+  }
+  const ended = await rig.ended(wanted.length);
+  t.deepEqual(
+    ended.map(({ outcome }) => outcome),
+    wanted as never,
+  );
+  t.true(
+    ended.every(({ bytes, code, outcome }) => bytes && (outcome === 'rpc_error') === (code === -32_000)),
+  );
+});
