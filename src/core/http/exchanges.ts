@@ -12,8 +12,11 @@ export interface Reply {
 export const HTTP_REPLY = 'http.reply';
 
 interface Open {
-  readonly settle: (reply: Reply) => void;
-  readonly fail: (error: unknown) => void;
+  readonly resolve: (reply: Reply) => void;
+  readonly reject: (error: unknown) => void;
+  readonly timeoutMs: number;
+  /** By the monotonic clock, milliseconds. */
+  readonly deadline: number;
 }
 
 /**
@@ -22,6 +25,9 @@ interface Open {
  */
 export class Exchanges {
   readonly #open = new Map<string, Open>();
+  /** One timer for the earliest deadline: a timer of its own for each of thousands of requests a second costs more. */
+  #timer: NodeJS.Timeout | undefined;
+  #wakeAt = Number.POSITIVE_INFINITY;
 
   get size(): number {
     return this.#open.size;
@@ -34,24 +40,10 @@ export class Exchanges {
    */
   open(correlation: string, timeoutMs: number): Promise<Reply> {
     return new Promise<Reply>((resolve, reject) => {
-      const timer = setTimeout(
-        () => this.fail(correlation, new HoldfastError('HF_HTTP_TIMEOUT', { ms: timeoutMs })),
-        timeoutMs,
-      );
-      const close = () => {
-        clearTimeout(timer);
-        this.#open.delete(correlation);
-      };
-      this.#open.set(correlation, {
-        settle: (reply) => {
-          close();
-          resolve(reply);
-        },
-        fail: (error) => {
-          close();
-          reject(error);
-        },
-      });
+      const deadline = performance.now() + timeoutMs;
+      this.#open.set(correlation, { resolve, reject, timeoutMs, deadline });
+      if (deadline < this.#wakeAt) this.#wake(deadline);
+      else this.#timer?.ref();
     });
   }
 
@@ -62,18 +54,42 @@ export class Exchanges {
 
   /** @returns whether anybody was still waiting */
   settle(correlation: string, reply: Reply): boolean {
-    const open = this.#open.get(correlation);
-    open?.settle(reply);
+    const open = this.#take(correlation);
+    open?.resolve(reply);
     return open !== undefined;
   }
 
   /** Ends every wait: none of the decisions can be known now. */
   failAll(error: unknown): void {
-    for (const open of [...this.#open.values()]) open.fail(error);
+    for (const correlation of [...this.#open.keys()]) this.fail(correlation, error);
   }
 
   /** Ends a wait with an error: the decision will not be made. */
   fail(correlation: string, error: unknown): void {
-    this.#open.get(correlation)?.fail(error);
+    this.#take(correlation)?.reject(error);
+  }
+
+  #take(correlation: string): Open | undefined {
+    const open = this.#open.get(correlation);
+    this.#open.delete(correlation);
+    if (this.#open.size === 0) this.#timer?.unref(); // with nobody waiting it must not keep the process alive
+    return open;
+  }
+
+  #wake(at: number): void {
+    clearTimeout(this.#timer);
+    this.#wakeAt = at;
+    this.#timer = setTimeout(() => this.#expire(), Math.max(0, Math.ceil(at - performance.now())));
+  }
+
+  #expire(): void {
+    const now = performance.now();
+    let next = Number.POSITIVE_INFINITY;
+    for (const [correlation, { deadline, timeoutMs }] of this.#open) {
+      if (deadline > now) next = Math.min(next, deadline);
+      else this.fail(correlation, new HoldfastError('HF_HTTP_TIMEOUT', { ms: timeoutMs }));
+    }
+    this.#wakeAt = Number.POSITIVE_INFINITY;
+    if (next < Number.POSITIVE_INFINITY) this.#wake(next);
   }
 }
