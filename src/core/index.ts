@@ -13,8 +13,9 @@ export {
   type EffectOutcome,
   type MachineState,
 } from './actors/index.ts';
-export { type AlertRaised, alertRaised } from './adapters/alerts.ts';
 export {
+  type AlertRaised,
+  alertRaised,
   type NetworkConfig,
   type RouterApi,
   RouterApiToken,
@@ -22,7 +23,7 @@ export {
   routerChannels,
   routerConnected,
   type SetAnswer,
-} from './adapters/router.ts';
+} from './adapters/index.ts';
 export { type Config, defineConfig, type LoadedConfig, loadConfig, resolveConfig } from './config/index.ts';
 export { type CodedError, type ErrorCode, HoldfastError, isCoded } from './errors/index.ts';
 export type { HttpSurface, Reply, SurfaceOptions } from './http/index.ts';

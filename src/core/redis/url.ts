@@ -1,6 +1,3 @@
-/** The index that holds the router's config when the URL names none (`router-config.md` §Where it lives). */
-export const CONFIG_DATABASE = 1;
-
 /** Where a Redis is. */
 export interface RedisAddress {
   /** Of the transport; a URL without it is not one of Redis. */

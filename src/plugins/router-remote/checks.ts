@@ -1,9 +1,10 @@
+import { askRedis, redisChecks, transactionCheck } from '../../core/adapters/router-redis/index.ts';
 import { systemClock } from '../../core/clock.ts';
 import { isCoded } from '../../core/errors/index.ts';
 import { isObject } from '../../core/json.ts';
 import { countSecrets } from '../../core/logging/index.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../core/plugin/index.ts';
-import { askRedis, maskRedisUrl, redisChecks, transactionCheck } from '../../core/redis/index.ts';
+import { maskRedisUrl } from '../../core/redis/index.ts';
 import { Exchange } from './exchange.ts';
 import type { RouterRemoteOptions } from './options.ts';
 import { RemoteRouter } from './remote-router.ts';

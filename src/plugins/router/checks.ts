@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import type { NetworkConfig } from '../../core/adapters/router.ts';
+import { redisChecks } from '../../core/adapters/router-redis/index.ts';
 import { isObject } from '../../core/json.ts';
 import { countSecrets } from '../../core/logging/index.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../core/plugin/index.ts';
-import { redisChecks } from '../../core/redis/index.ts';
 import { collisionText, setCollisions } from './policy/address-sets.ts';
 import { readStore, type StorePlace } from './store/read-store.ts';
 import { storeFile } from './store/schema.ts';

@@ -1,12 +1,11 @@
 import type { ConfigStore } from '../../core/adapters/config-store.ts';
 import type { NetworkConfig } from '../../core/adapters/router.ts';
+import { CONFIG_ACTOR } from '../../core/adapters/router-transaction.ts';
 import { isCoded } from '../../core/errors/index.ts';
-import { actorRef } from '../../core/ids.ts';
 import type { Services } from '../../core/plugin/index.ts';
 import type { TransactionContext } from '../../machines/config-transaction/shapes.ts';
 import example from './example-network-config.json' with { type: 'json' };
 import type { SealedConfigs } from './sealed-configs.ts';
-import { CONFIG_ACTOR, CONFIG_KEY } from './topics.ts';
 
 /** Where the config that is served came from. */
 export type ConfigOrigin = 'store' | 'log' | 'example';
@@ -21,7 +20,7 @@ export async function ensureConfig(
   { actors, clock }: Pick<Services, 'actors' | 'clock'>,
 ): Promise<ConfigOrigin> {
   if (await store.active()) return 'store';
-  const context = actors.snapshot(actorRef(CONFIG_ACTOR, CONFIG_KEY))?.context;
+  const context = actors.snapshot(CONFIG_ACTOR)?.context;
   const known = (context as Partial<TransactionContext> | undefined)?.active;
   const kept = known?.fingerprint ? opened(configs, known.fingerprint) : undefined;
   const config: NetworkConfig = kept && known ? { ...kept, ncid: known.ncid } : example;

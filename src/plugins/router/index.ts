@@ -10,8 +10,8 @@ import { defineActor } from '../../core/actors/index.ts';
 import { alertRaised } from '../../core/adapters/alerts.ts';
 import type { ConfigStore } from '../../core/adapters/config-store.ts';
 import { RouterApiToken } from '../../core/adapters/router.ts';
+import { CONFIG_ACTOR, routerTransaction } from '../../core/adapters/router-transaction.ts';
 import { isCoded } from '../../core/errors/index.ts';
-import { actorRef } from '../../core/ids.ts';
 import { isObject, jsonEqual } from '../../core/json.ts';
 import { definePlugin, type Services } from '../../core/plugin/index.ts';
 import { readTokenFile } from '../../core/secrets/index.ts';
@@ -31,14 +31,12 @@ import { type RouterParts, routerErrorBody, routerRoutes } from './routes/index.
 import { SealedConfigs } from './sealed-configs.ts';
 import { RedisBackend, redisOptions, registerStoreConnection, SqliteConfigStore } from './store/index.ts';
 import {
-  CONFIG_ACTOR,
-  CONFIG_KEY,
+  CONFIG_TYPE,
   configRoutes,
   settingsChanged,
   storeLoaded,
   type TransactionSettings,
 } from './topics.ts';
-import { transactionStatus } from './transaction-status.ts';
 
 const options = z.strictObject({
   port: z.int().min(0).max(65_535).default(8837),
@@ -100,7 +98,7 @@ export const router = definePlugin({
 
     context.actor(
       defineActor({
-        type: CONFIG_ACTOR,
+        type: CONFIG_TYPE,
         machine: configTransaction,
         version: 1,
         input: () => transactions,
@@ -116,7 +114,7 @@ export const router = definePlugin({
     context.provide(RouterApiToken, () => inProcessApi(parts, context.services));
     context.health('transaction', () => {
       const { actors, clock } = context.services;
-      return transactionStatus(actors.snapshot(actorRef(CONFIG_ACTOR, CONFIG_KEY)), clock.now());
+      return routerTransaction(actors.snapshot(CONFIG_ACTOR), clock.now());
     });
     context.health('store', () => redis?.health());
     context.health('box', () => {
@@ -152,9 +150,7 @@ export const router = definePlugin({
       const configStore = redis?.store ?? (await SqliteConfigStore.open({ dataDir, vault, historyLimit }));
       store = configStore;
       const machine = () =>
-        services.actors.snapshot(actorRef(CONFIG_ACTOR, CONFIG_KEY))?.context as
-          | Partial<TransactionContext>
-          | undefined;
+        services.actors.snapshot(CONFIG_ACTOR)?.context as Partial<TransactionContext> | undefined;
       const box = new EmbeddedRouter({
         store: configStore,
         configs,

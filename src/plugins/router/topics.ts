@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { defineRoute, defineTopic, type Envelope, type Route, type Topic } from '../../bus/index.ts';
+import { CONFIG_ACTOR } from '../../core/adapters/router-transaction.ts';
+import { parseActorRef } from '../../core/ids.ts';
 
-/** The one actor that decides about the box's config. */
-export const CONFIG_ACTOR = 'router.config';
-export const CONFIG_KEY = 'box';
+/** The type and key of the actor that decides about the box's config. */
+export const { type: CONFIG_TYPE, key: CONFIG_ACTOR_KEY } = parseActorRef(CONFIG_ACTOR);
 
 const origin = {
   /** Where the answer goes. */
@@ -70,16 +71,16 @@ function storyOf({ correlation, payload }: Envelope<{ request: string }>): { sto
 
 /** Which messages the config actor hears. */
 export const configRoutes: readonly Route<never>[] = [
-  defineRoute(setRequested, CONFIG_ACTOR, (envelope) => [
-    { key: CONFIG_KEY, event: { type: 'SET', ...storyOf(envelope), ...envelope.payload } },
+  defineRoute(setRequested, CONFIG_TYPE, (envelope) => [
+    { key: CONFIG_ACTOR_KEY, event: { type: 'SET', ...storyOf(envelope), ...envelope.payload } },
   ]),
-  defineRoute(applyRequested, CONFIG_ACTOR, (envelope) => [
-    { key: CONFIG_KEY, event: { type: 'APPLY_CURRENT', ...storyOf(envelope), ...envelope.payload } },
+  defineRoute(applyRequested, CONFIG_TYPE, (envelope) => [
+    { key: CONFIG_ACTOR_KEY, event: { type: 'APPLY_CURRENT', ...storyOf(envelope), ...envelope.payload } },
   ]),
-  defineRoute(settingsChanged, CONFIG_ACTOR, ({ payload }) => [
-    { key: CONFIG_KEY, event: { type: 'CONFIGURE', ...payload } },
+  defineRoute(settingsChanged, CONFIG_TYPE, ({ payload }) => [
+    { key: CONFIG_ACTOR_KEY, event: { type: 'CONFIGURE', ...payload } },
   ]),
-  defineRoute(storeLoaded, CONFIG_ACTOR, ({ payload }) => [
-    { key: CONFIG_KEY, event: { type: 'LOADED', ...payload } },
+  defineRoute(storeLoaded, CONFIG_TYPE, ({ payload }) => [
+    { key: CONFIG_ACTOR_KEY, event: { type: 'LOADED', ...payload } },
   ]),
 ] as unknown as readonly Route<never>[];

@@ -1,6 +1,7 @@
+import type { RouterTransaction } from '../../adapters/router-transaction.ts';
 import { isObject } from '../../json.ts';
 import type { LastRun } from './last-run.ts';
-import type { Instance, Transaction } from './look.ts';
+import type { Instance } from './look.ts';
 
 /** An instance that works answers at once. */
 const PATIENCE_MS = 3_000;
@@ -17,7 +18,7 @@ export interface Health {
     readonly durableSeq: number;
     readonly reason?: string;
   };
-  readonly transaction?: Transaction;
+  readonly transaction?: RouterTransaction;
   readonly facts: Instance['facts'] & object;
   readonly lastStop?: LastRun;
 }
@@ -66,7 +67,7 @@ export async function askHealth(
     plugins,
     log,
     facts,
-    ...(isObject(transaction) && { transaction: transaction as unknown as Transaction }),
+    ...(isObject(transaction) && { transaction: transaction as unknown as RouterTransaction }),
     ...(isObject(lastStop) && { lastStop: lastStop as unknown as LastRun }),
   };
 }

@@ -3,4 +3,4 @@
  * that it left. Used by `holdfast status`; starts nothing and changes nothing.
  */
 export { instanceLines } from './lines.ts';
-export { type Instance, lookAt, type Transaction } from './look.ts';
+export { type Instance, lookAt } from './look.ts';

@@ -1,13 +1,13 @@
 import { recover } from '../../actors/recover.ts';
 import type { ActorState } from '../../actors/state.ts';
+import { CONFIG_ACTOR, routerTransaction } from '../../adapters/router-transaction.ts';
 import { isCoded } from '../../errors/index.ts';
 import { isObject } from '../../json.ts';
 import { SqliteReader } from '../../log/sqlite-reader.ts';
-import type { Instance, Transaction } from './look.ts';
+import type { Instance } from './look.ts';
 
-/** The actors that remember runs and hold the router's transaction. */
+/** The actor that remembers runs. */
 const LIFECYCLE = 'runtime.lifecycle/host';
-const CONFIG = 'router.config/box';
 
 /** A run that is over. */
 export interface LastRun {
@@ -31,7 +31,7 @@ export async function readLastRun(
     log = new SqliteReader(dataDir);
     const { states, newest } = recover(log);
     const lastStop = lastStopOf(states.get(LIFECYCLE));
-    const transaction = transactionOf(states.get(CONFIG), now);
+    const transaction = routerTransaction(states.get(CONFIG_ACTOR), now);
     return {
       log: { seq: newest.seq, durableSeq: newest.seq },
       ...(lastStop && { lastStop }),
@@ -56,18 +56,6 @@ function lastStopOf(state: ActorState | undefined): LastRun | undefined {
     version: String(version),
     reason: String(reason),
     ...(typeof stoppedAt === 'number' && { stoppedAt: iso(stoppedAt) }),
-  };
-}
-
-function transactionOf(state: ActorState | undefined, now: number): Transaction | undefined {
-  const { pending } = fields(state?.context);
-  if (!state || !isObject(pending)) return undefined;
-  const window = Object.entries(state.timers).find(([timer]) => timer.includes('.window.'))?.[1];
-  return {
-    transID: String(pending.transID),
-    who: String(pending.who),
-    ...(window && { deadline: iso(window.at) }),
-    secondsLeft: window ? Math.max(0, Math.ceil((window.at - now) / 1_000)) : 0,
   };
 }
 

@@ -1,7 +1,8 @@
+import type { RouterTransaction } from '../../adapters/router-transaction.ts';
 import { isObject } from '../../json.ts';
 import { duration, plainText, shortFields, shortValue, timestamp } from '../log-view/values.ts';
 import type { Colour, Terminal } from '../terminal.ts';
-import type { Instance, Transaction } from './look.ts';
+import type { Instance } from './look.ts';
 
 const HEADLINES: Readonly<Record<Instance['state'], readonly [text: string, colour: Colour]>> = {
   ok: ['Holdfast runs and is healthy.', 'green'],
@@ -60,7 +61,10 @@ function logText({ seq, durableSeq, state, reason }: NonNullable<Instance['log']
   return `newest record ${seq}, ${waiting === 0 ? 'all durable' : `${waiting} not durable yet`}${frozen}`;
 }
 
-function transactionText({ transID, who, deadline, secondsLeft }: Transaction, running: boolean): string {
+function transactionText(
+  { transID, who, deadline, secondsLeft }: RouterTransaction,
+  running: boolean,
+): string {
   const opened = `${transID} by ${who} is pending`;
   if (deadline === undefined) return `${opened}; its window is over, the revert is under way`;
   const at = timestamp(Date.parse(deadline));

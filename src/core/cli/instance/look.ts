@@ -1,17 +1,8 @@
+import type { RouterTransaction } from '../../adapters/router-transaction.ts';
 import { lockedBy } from '../../log/lock.ts';
 import { type RuntimeFile, readRuntimeFile } from '../../runtime/runtime-file.ts';
 import { askHealth, type Health } from './health.ts';
 import { type LastRun, readLastRun } from './last-run.ts';
-
-/** A transaction of the router that is neither committed nor reverted (R40). */
-export interface Transaction {
-  readonly transID: string;
-  /** Who opened it. */
-  readonly who: string;
-  /** ISO 8601; absent once the window is over and the revert is under way. */
-  readonly deadline?: string;
-  readonly secondsLeft: number;
-}
 
 /** What is known of the instance on a data folder. */
 export interface Instance {
@@ -31,7 +22,7 @@ export interface Instance {
   readonly surfaces?: RuntimeFile['surfaces'];
   readonly plugins?: Health['plugins'];
   readonly log?: Health['log'];
-  readonly transaction?: Transaction;
+  readonly transaction?: RouterTransaction;
   /** Other facts that plugins contribute to the health page, by name. */
   readonly facts?: Readonly<Record<string, unknown>>;
   /** How the run before the present one, or the last one, ended. */

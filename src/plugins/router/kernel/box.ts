@@ -8,7 +8,7 @@ import type { RouterParts } from '../routes/http.ts';
 import { registerSimulateCommand } from '../simulate/command.ts';
 import { registerSimulations } from '../simulate/control.ts';
 import { knownWans, registerWans } from '../simulate/wan.ts';
-import { CONFIG_ACTOR } from '../topics.ts';
+import { CONFIG_TYPE } from '../topics.ts';
 import { registerAddressSets, tellAddresses } from './address-sets.ts';
 import type { KernelDriver } from './driver.ts';
 import { LinuxKernel } from './linux.ts';
@@ -71,7 +71,7 @@ export async function setUpBox(
 ): Promise<void> {
   const legs = await router.setUp(signal, knownWans(services));
   // At the very first start everything is written, and the service has not run with anything else.
-  if (legs.length > 0 && services.actors.list(CONFIG_ACTOR).length > 0) {
+  if (legs.length > 0 && services.actors.list(CONFIG_TYPE).length > 0) {
     services.bus.publish(dhcpRewritten, { legs });
   }
   await tellAddresses(router, services);

@@ -1,6 +1,7 @@
 import type { ConfigStore } from '../../../core/adapters/config-store.ts';
+import { CONFIG_DATABASE, diagnoseRedis } from '../../../core/adapters/router-redis/index.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
-import { CONFIG_DATABASE, diagnoseRedis, parseRedisUrl, RedisClient } from '../../../core/redis/index.ts';
+import { parseRedisUrl, RedisClient } from '../../../core/redis/index.ts';
 import { openVault } from '../../../core/secrets/index.ts';
 import { StoreReader } from './reader.ts';
 import { RedisConfigStore } from './redis-config-store.ts';

@@ -1,10 +1,11 @@
 import { alertRaised } from '../../../core/adapters/alerts.ts';
 import { routerConnected } from '../../../core/adapters/router.ts';
+import { CONFIG_DATABASE, diagnoseRedis } from '../../../core/adapters/router-redis/index.ts';
 import { HoldfastError, isCoded } from '../../../core/errors/index.ts';
 import type { EpochMs } from '../../../core/ids.ts';
 import type { Json } from '../../../core/json.ts';
 import type { Services } from '../../../core/plugin/index.ts';
-import { CONFIG_DATABASE, diagnoseRedis, parseRedisUrl, RedisClient } from '../../../core/redis/index.ts';
+import { parseRedisUrl, RedisClient } from '../../../core/redis/index.ts';
 import { storeConnectionChanged } from './connection.ts';
 import { RedisChannels } from './redis-channels.ts';
 import { RedisConfigStore } from './redis-config-store.ts';

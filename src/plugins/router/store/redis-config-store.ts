@@ -7,16 +7,15 @@ import type {
   StoredTransaction,
 } from '../../../core/adapters/config-store.ts';
 import { CONTROL_FIELDS, withoutControlFields } from '../../../core/adapters/router.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import { isObject } from '../../../core/json.ts';
 import {
   CONFIG_DATABASE,
   CONFIG_KEY,
   HISTORY_DATABASE,
   HISTORY_KEY,
-  type RedisClient,
-  RedisFault,
-} from '../../../core/redis/index.ts';
+} from '../../../core/adapters/router-redis/index.ts';
+import { HoldfastError } from '../../../core/errors/index.ts';
+import { isObject } from '../../../core/json.ts';
+import { type RedisClient, RedisFault } from '../../../core/redis/index.ts';
 import type { Vault } from '../../../core/secrets/index.ts';
 import { CONFIG_PURPOSE } from './reader.ts';
 import {
@@ -59,7 +58,7 @@ interface First {
 type WriteFacts = Pick<HistoryEntry, 'ncid' | 'op' | 'who' | 'changed'>;
 
 /**
- * The config store in Redis, at the places of `router-config.md` §Where it lives: `sysdb:networkConfig` in database 1,
+ * The config store in Redis, at the places that a router's daemon uses: `sysdb:networkConfig` in database 1,
  * `history:networkConfig` in database 0. Both hold whole configs in plaintext, by contract. How durable a save is, is
  * for Redis to say (its `appendonly` and `appendfsync`).
  */

@@ -1,10 +1,8 @@
-import type { CheckDefinition, CheckResult } from '../plugin/index.ts';
-import { RedisClient, RedisFault } from './client.ts';
-import { CONFIG_KEY, diagnoseRedis, HISTORY_KEY } from './diagnose.ts';
-import { CONFIG_DATABASE, maskRedisUrl, parseRedisUrl } from './url.ts';
+import type { CheckDefinition, CheckResult } from '../../plugin/index.ts';
+import { maskRedisUrl, parseRedisUrl, RedisClient, RedisFault } from '../../redis/index.ts';
+import { diagnoseRedis } from './diagnose.ts';
+import { CONFIG_DATABASE, CONFIG_KEY, HISTORY_KEY, PENDING_KEY } from './places.ts';
 
-/** Where a daemon keeps the config of a transaction that is neither committed nor reverted. */
-const TRANSACTION_KEY = 'sysdb:transaction:networkConfig';
 const PATIENCE_MS = 5_000;
 
 /**
@@ -55,10 +53,10 @@ async function plaintextCheck(url: string): Promise<CheckResult> {
 
 /** A pending transaction of a daemon, which its API does not tell: every plain write is refused meanwhile. */
 export async function transactionCheck(url: string): Promise<CheckResult> {
-  const lookedAt = `${maskRedisUrl(url)}, key ${TRANSACTION_KEY}`;
+  const lookedAt = `${maskRedisUrl(url)}, key ${PENDING_KEY}`;
   const exists = await askRedis(url, async (redis) => {
     await redis.select(CONFIG_DATABASE);
-    return redis.exists(TRANSACTION_KEY);
+    return redis.exists(PENDING_KEY);
   });
   if (typeof exists === 'string') {
     return { state: 'warn', lookedAt, found: `it cannot be seen: ${exists}`, mend: 'See router.store.' };

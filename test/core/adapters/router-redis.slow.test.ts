@@ -1,5 +1,5 @@
 import test from 'ava';
-import { diagnoseRedis } from '../../../src/core/redis/index.ts';
+import { diagnoseRedis } from '../../../src/core/adapters/router-redis/index.ts';
 import { RedisServer } from '../../support/redis.ts';
 
 const KEY = 'sysdb:networkConfig';

@@ -1,10 +1,5 @@
-import { RedisClient, RedisFault } from './client.ts';
-import { CONFIG_DATABASE, parseRedisUrl } from './url.ts';
-
-/** Where the documents say that the router's keys are (`router-config.md` §Where it lives). */
-export const CONFIG_KEY = 'sysdb:networkConfig';
-export const HISTORY_KEY = 'history:networkConfig';
-export const HISTORY_DATABASE = 0;
+import { parseRedisUrl, RedisClient, RedisFault } from '../../redis/index.ts';
+import { CONFIG_DATABASE, CONFIG_KEY, HISTORY_DATABASE, HISTORY_KEY } from './places.ts';
 
 export interface RedisDiagnosis {
   /** The URL without its secrets. */
