@@ -5,7 +5,7 @@ import { setUp, until } from './talkers.ts';
 test('[G23,G12] what two servers ask at once is answered to the one that asked', async (t) => {
   const { rig, key, client } = await setUp(t);
   await rig.connectTo(t, '/mcp/', key, client);
-  t.is(client.getInstructions(), '# wiki\nAsk wiki.\n\n# docs\nAsk docs.');
+  t.is(client.getInstructions(), '# docs\nAsk docs.\n\n# wiki\nAsk wiki.');
   const answers = await Promise.all(
     ['wiki', 'docs'].map((server) => client.callTool({ name: `${server}-ask` })),
   );
@@ -59,14 +59,14 @@ test('[G12] prompts bear their server in front, and a resource is found by its o
   const { prompts } = await client.listPrompts();
   t.deepEqual(
     prompts.map(({ name }) => name),
-    ['wiki-greet', 'docs-greet'],
+    ['docs-greet', 'wiki-greet'],
   );
   const { messages } = await client.getPrompt({ name: 'docs-greet' });
   t.like(messages[0]?.content, { text: 'hello from docs' });
   const { resources } = await client.listResources();
   t.deepEqual(
     resources.map(({ uri }) => uri),
-    ['wiki://page', 'docs://page'],
+    ['docs://page', 'wiki://page'],
   );
   t.like((await client.readResource({ uri: 'docs://page' })).contents[0], { text: 'docs' });
   await t.throwsAsync(client.readResource({ uri: 'none://page' }));

@@ -1,8 +1,10 @@
+import { Client as NewClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import test from 'ava';
 import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
 import { startUpstream } from '../../support/mcp-upstream.ts';
 import { startScripted } from '../../support/scripted-upstream.ts';
+import { startStateless } from '../../support/stateless-upstream.ts';
 import { admission, initialize, Rig, rpc } from './rig.ts';
 
 const UNAVAILABLE = 'holdfast/unavailable';
@@ -22,7 +24,7 @@ test('[G12,G10] the official client sees the tools of all servers of its key at 
   });
   const key = await rig.mint({ servers: ['wiki', 'docs'] });
   const client = await rig.connectTo(t, '/mcp/', admission(key));
-  t.deepEqual(await namesOf(client), ['wiki-echo', 'wiki-fail', 'docs-echo', 'docs-fail']);
+  t.deepEqual(await namesOf(client), ['docs-echo', 'docs-fail', 'wiki-echo', 'wiki-fail']);
   for (const server of ['wiki', 'docs']) {
     t.deepEqual((await client.callTool(echo(server, server))).content, [{ type: 'text', text: server }]);
   }
@@ -55,14 +57,14 @@ test('[G12,C2] each request to /mcp/ is two records: what was decided about whic
   t.deepEqual(
     calls.map(({ event }) => [event.method, event.routes, event.tool, event.cost]),
     [
-      ['initialize', ['wiki', 'docs', 'other'], undefined, undefined],
-      ['tools/list', ['wiki', 'docs', 'other'], undefined, undefined],
+      ['initialize', ['docs', 'other', 'wiki'], undefined, undefined],
+      ['tools/list', ['docs', 'other', 'wiki'], undefined, undefined],
       ['tools/call', ['docs'], 'docs-echo', 2],
     ],
   );
   t.deepEqual(
     calls.map(({ effects }) => (effects[0]?.params as { routes?: string[] } | undefined)?.routes),
-    [['wiki', 'docs'], ['wiki', 'docs'], ['docs']],
+    [['docs', 'wiki'], ['docs', 'wiki'], ['docs']],
   );
   t.deepEqual(
     records.filter(({ event }) => event.type === 'CALL_ENDED').map(({ event }) => event.outcome),
@@ -95,9 +97,9 @@ test('[G12] servers that are down, hang or answer nonsense are named, and the ot
   );
   t.deepEqual(_meta?.[UNAVAILABLE], [
     { server: 'nowhere', reason: 'is not configured: set HOLDFAST_MCP_NOWHERE_URL' },
+    { server: 'broken', reason: 'answers with something that is neither JSON nor an event stream' },
     { server: 'down', reason: 'cannot be reached' },
     { server: 'hanging', reason: 'does not answer in time' },
-    { server: 'broken', reason: 'answers with something that is neither JSON nor an event stream' },
   ]);
   t.deepEqual((await client.callTool(echo('wiki'))).content, [{ type: 'text', text: 'hello' }]);
 });
@@ -215,7 +217,7 @@ test('[G5,G16] scopes, tool lists and limits of a key hold on /mcp/ as on the ro
   });
   const terms = { servers: ['wiki', 'docs'], tools: ['wiki-echo', 'docs-fail'], rpmLimit: 1 };
   const client = await rig.connectTo(t, '/mcp/', admission(await rig.mint(terms)));
-  t.deepEqual(await namesOf(client), ['wiki-echo', 'docs-fail']);
+  t.deepEqual(await namesOf(client), ['docs-fail', 'wiki-echo']);
   t.regex(JSON.stringify(await client.callTool(echo('docs'))), /not allowed to call this tool/);
   t.falsy((await client.callTool(echo('wiki'))).isError);
   t.regex(JSON.stringify(await client.callTool(echo('wiki'))), /Rate limit of this key exceeded/);
@@ -240,4 +242,36 @@ test('[G12] DELETE ends the session of every upstream, and its id is unknown fro
   t.is(ended.status, 200);
   for (const { asked } of [wiki, docs]) t.is(asked.at(-1)?.method, 'DELETE');
   t.is((await rig.post('/mcp/', rpc('tools/list'), session)).status, 404);
+});
+
+test('[G12,G18] a client of revision 2026-07-28 needs no session at /mcp/, also for servers that know nothing else', async (t) => {
+  const [wiki, atlas, other] = [await startUpstream(t), await startStateless(t), await startStateless(t)];
+  const rig = await Rig.start(t, {
+    routes: [
+      credentialFree({ name: 'wiki', url: wiki.url }),
+      credentialFree({ name: 'atlas', url: atlas.url }),
+      credentialFree({ name: 'other', url: other.url }),
+      credentialFree({ name: 'down', url: 'http://127.0.0.1:9/mcp' }),
+    ],
+  });
+  const requestInit = { headers: admission(await rig.mint({ servers: ['wiki', 'atlas', 'down'] })) };
+  for (const mode of ['auto', { pin: '2026-07-28' }] as const) {
+    const client = new NewClient({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } });
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${rig.url}/mcp/`), { requestInit }));
+    t.teardown(() => client.close());
+    t.is(client.getNegotiatedProtocolVersion(), '2026-07-28');
+    const { tools, _meta } = await client.listTools();
+    t.deepEqual(
+      tools.map(({ name }) => name),
+      ['atlas-where', 'wiki-echo', 'wiki-fail'],
+    );
+    t.deepEqual(_meta?.[UNAVAILABLE], [{ server: 'down', reason: 'cannot be reached' }]);
+    const where = await client.callTool({ name: 'atlas-where', arguments: { region: 'eu' } });
+    t.like(where.content[0], { text: 'eu' });
+    wiki.forget();
+    t.like((await client.callTool(echo('wiki'))).content[0], { text: 'hello' });
+    t.true((await client.callTool({ name: 'other-where', arguments: { region: 'eu' } })).isError);
+  }
+  t.deepEqual(other.asked, []);
+  t.false(atlas.asked.some(({ headers }) => 'mcp-session-id' in headers));
 });

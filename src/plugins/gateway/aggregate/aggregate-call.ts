@@ -24,9 +24,9 @@ import type { Route } from '../routes/table.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 import type { Told } from '../upstream/outcome.ts';
 import { stopped } from '../upstream/pass.ts';
-import { begin, serverInfo } from './beginning.ts';
+import { begin } from './beginning.ts';
 import { Branch } from './branch.ts';
-import type { Legs, OpenSession } from './legs.ts';
+import { type Legs, type OpenSession, serverInfo } from './legs.ts';
 import { listOf, type Missing, mergedList } from './lists.ts';
 import type { Meaning } from './meaning.ts';
 import { mergeStreams, type Sink } from './merged-stream.ts';
@@ -166,6 +166,7 @@ export class AggregateCall implements LiveCall {
         route: aggregated(route),
         headers,
         agent: gateway.agent,
+        caller: `${caller.presented}\n${headers.authorization ?? ''}`,
         legs,
         session,
         deadlineMs,
@@ -174,7 +175,7 @@ export class AggregateCall implements LiveCall {
   }
 
   /** A call to one server: its answer streams through, with the server's own requests marked as its own. */
-  #pass(
+  async #pass(
     branches: readonly Branch[],
     message: Message,
     params: ForwardParams,
@@ -185,18 +186,15 @@ export class AggregateCall implements LiveCall {
     const branch = branches.find(({ route }) => route.name === server);
     if (!branch) {
       const reason = this.#missing.find((one) => one.server === server)?.reason ?? 'is not open to this key';
-      return Promise.resolve(
-        this.#give(rpcError(200, message.id ?? null, -32_603, `The route ${server} ${reason}.`), {
-          outcome: 'unreachable',
-        }),
-      );
+      const error = rpcError(200, message.id ?? null, -32_603, `The route ${server} ${reason}.`);
+      return this.#give(error, { outcome: 'unreachable' });
     }
     const { agent, publicUrl } = gateway;
-    const { route } = branch;
+    const bridged = await branch.isBridged().catch(() => false); // who can't be asked fails below, in words
     return passCall(
       {
         exchange,
-        route,
+        route: branch.route,
         message,
         session: undefined,
         agent,
@@ -207,6 +205,7 @@ export class AggregateCall implements LiveCall {
           change: (said) => fromServer(server, said),
           rename: (event) => eventId(server, 'call', event),
         },
+        result: bridged ? (given) => ({ ...COMPLETE, ...(given as object) }) : undefined,
       },
       () => branch.ask({ method: 'POST', message, signal: stop }),
       params,
@@ -219,7 +218,8 @@ export class AggregateCall implements LiveCall {
     const heard = await Promise.all(branches.map((branch) => branch.request(message, stop)));
     const answers = heard.flatMap((one) => ('message' in one ? [one.message] : []));
     const found = answers.find((one) => isObject(one.result));
-    if (found) return this.#give({ status: 200, body: { ...found, id: message.id } });
+    if (found)
+      return this.#give(result(message.id ?? null, { ...this.#common(), ...(found.result as object) }));
     const failed = answers.find((one) => isObject(one.error) && one.error.code !== METHOD_NOT_FOUND);
     const told: Told = { outcome: 'rpc_error' };
     if (failed) return this.#give({ status: 200, body: { ...failed, id: message.id } }, told);
@@ -277,11 +277,21 @@ export class AggregateCall implements LiveCall {
     return told;
   }
 
+  #isStateless(): boolean {
+    const { exchange, message } = this.#parts;
+    return eraOf(exchange.headers, message) === 'stateless';
+  }
+
+  /** What every result of the stateless revision says of itself. */
+  #common(): object {
+    return this.#isStateless() ? { ...COMPLETE, ttlMs: 0, cacheScope: 'private' } : {};
+  }
+
   /** Says who is not in a result. @param known names that the key may reach */
   #withMeta(body: Readonly<Record<string, unknown>>, known: readonly string[]): object {
-    const { exchange, message, selection } = this.#parts;
+    const { selection } = this.#parts;
     const unknown = selection.named?.filter((name) => !known.includes(name)) ?? [];
-    const stateless = eraOf(exchange.headers, message) === 'stateless';
+    const stateless = this.#isStateless();
     const _meta = {
       ...(stateless && { [SERVER_INFO_META]: serverInfo }),
       ...(this.#missing.length > 0 && { 'holdfast/unavailable': this.#missing }),
@@ -289,7 +299,7 @@ export class AggregateCall implements LiveCall {
     };
     return {
       ...body,
-      ...(stateless && { ...COMPLETE, ttlMs: 0, cacheScope: 'private' }),
+      ...this.#common(),
       ...(Object.keys(_meta).length > 0 && { _meta }),
     };
   }

@@ -1,17 +1,15 @@
 import { isObject } from '../../../core/json.ts';
-import { version } from '../../../core/version.ts';
 import type { Message } from '../mcp/message.ts';
 import { isKnown, isStateless, NEWEST_SESSIONED } from '../mcp/revisions.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 import type { Branch, ClientFacts } from './branch.ts';
 import { whyNot } from './branch.ts';
+import { serverInfo } from './legs.ts';
 import type { Missing } from './lists.ts';
 
 /** A client's facts are told again to every upstream that comes later, so they travel in the session's id. */
 const LONGEST_FACTS = 2_048;
 const LONGEST_INSTRUCTIONS = 8_192;
-
-export const serverInfo = { name: 'holdfast', version } as const;
 
 /** A session of the aggregate that begins. */
 export interface Begun {

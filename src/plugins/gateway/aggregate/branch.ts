@@ -1,17 +1,21 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { isObject } from '../../../core/json.ts';
-import type { Message } from '../mcp/message.ts';
+import type { Era } from '../mcp/checks.ts';
+import { type Message, REVISION_META } from '../mcp/message.ts';
+import { isStateless, STATELESS_SINCE } from '../mcp/revisions.ts';
 import type { Route } from '../routes/table.ts';
 import { drop } from '../upstream/body.ts';
 import { ask, type UpstreamAnswer } from '../upstream/client.ts';
 import { type ForUpstream, requestTo } from '../upstream/request.ts';
-import type { Leg, Legs, OpenSession } from './legs.ts';
+import { bridgeFor, type Leg, type Legs, type OpenSession } from './legs.ts';
 import { type Heard, hear } from './listen.ts';
 
 /** Ids of the gateway's own requests; a client's own ids go to the one upstream that it calls. */
 const OWN_ID = 'holdfast';
 const LONGEST_SESSION = 1_024;
+const META_PREFIX = 'io.modelcontextprotocol/';
+const CAPABILITIES_META = `${META_PREFIX}clientCapabilities`;
 
 /** Why an upstream takes no part, in words that hold nothing of its own. */
 export class Unavailable extends Error {}
@@ -30,6 +34,8 @@ export interface BranchParts {
   readonly headers: IncomingHttpHeaders;
   readonly agent: Dispatcher;
   readonly legs: Legs;
+  /** What tells callers apart who bring no session: the key's value, and the token that goes with it. */
+  readonly caller: string;
   /** None in the stateless revision, and while it begins. */
   readonly session: OpenSession | undefined;
   /** How long an upstream may keep the others waiting, milliseconds. */
@@ -54,16 +60,25 @@ export class Branch {
    * Passes a client's request on. An upstream that has restarted answers 404, which says that it did nothing: only then
    * the request is made again, in a new session.
    */
-  async ask(sent: Sent): Promise<UpstreamAnswer> {
-    const { session, legs } = this.#parts;
-    if (!session) return this.#send(undefined, sent);
+  async ask(given: Sent): Promise<UpstreamAnswer> {
+    const { legs } = this.#parts;
+    const session = this.#parts.session ?? (await this.#bridge());
+    if (!session) return this.#send(undefined, given);
+    const sent = this.#parts.session
+      ? given
+      : { ...given, message: given.message && sessioned(given.message) };
     const leg =
       (await legs.current(session, this.route.name)) ??
-      (await legs.renew(session, this.route.name, undefined, () => this.#reopen()));
+      (await legs.renew(session, this.route.name, undefined, () => this.#reopen(session)));
     const answer = await this.#send(leg, sent);
     if (answer.statusCode !== 404 || leg.id === '') return answer;
     drop(answer.body);
-    return this.#send(await legs.renew(session, this.route.name, leg, () => this.#reopen()), sent);
+    return this.#send(await legs.renew(session, this.route.name, leg, () => this.#reopen(session)), sent);
+  }
+
+  /** Whether the client knows no sessions and the upstream nothing else. */
+  async isBridged(): Promise<boolean> {
+    return !this.#parts.session && (await this.#bridge()) !== undefined;
   }
 
   /** A request whose answer the gateway reads itself; never throws. */
@@ -134,8 +149,26 @@ export class Branch {
     return { leg, result };
   }
 
-  async #reopen(): Promise<Leg> {
-    const { version, client } = this.#parts.session?.state ?? { version: '' };
+  /** @returns for a client without sessions, the one kept for it with an upstream that knows nothing else */
+  async #bridge(): Promise<OpenSession | undefined> {
+    const { legs, caller } = this.#parts;
+    const era = await legs.eraOf(this.route, () => this.#probe());
+    return era === 'sessions' ? bridgeFor(caller) : undefined;
+  }
+
+  /** @returns the newest kind of revision that the upstream speaks; undefined when it would not say */
+  async #probe(): Promise<Era | undefined> {
+    const signal = this.#deadline();
+    const answer = await this.#send(undefined, { method: 'POST', message: DISCOVER, signal });
+    const { statusCode: status } = answer;
+    const heard = await hear(answer, OWN_ID);
+    if (status === 401 || status === 403 || status >= 500) return undefined;
+    const result = 'message' in heard && isObject(heard.message.result) ? heard.message.result : {};
+    const { supportedVersions: versions } = result;
+    return Array.isArray(versions) && versions.some(isStateless) ? 'stateless' : 'sessions';
+  }
+
+  async #reopen({ state: { version, client } }: OpenSession): Promise<Leg> {
     return (await this.open({ version, ...(client ?? { capabilities: {}, clientInfo: {} }) })).leg;
   }
 
@@ -162,6 +195,21 @@ export class Branch {
     const late = AbortSignal.timeout(this.#parts.deadlineMs);
     return stop ? AbortSignal.any([stop, late]) : late;
   }
+}
+
+/** Asks an upstream whether it speaks the stateless revision. */
+const DISCOVER: Message = {
+  ...own('server/discover', { _meta: { [REVISION_META]: STATELESS_SINCE, [CAPABILITIES_META]: {} } }, OWN_ID),
+  revision: STATELESS_SINCE,
+};
+
+/** A message of the stateless revision, as servers of sessions read it. */
+function sessioned(message: Message): Message {
+  const { params } = message.body;
+  if (!isObject(params) || !isObject(params._meta)) return { ...message, revision: undefined };
+  const kept = Object.entries(params._meta).filter(([name]) => !name.startsWith(META_PREFIX));
+  const _meta = Object.fromEntries(kept);
+  return { ...message, revision: undefined, body: { ...message.body, params: { ...params, _meta } } };
 }
 
 function own(method: string, params: object | undefined, id?: string): Message {

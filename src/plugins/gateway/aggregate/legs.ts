@@ -1,8 +1,16 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { version } from '../../../core/version.ts';
+import type { Era } from '../mcp/checks.ts';
+import { NEWEST_SESSIONED } from '../mcp/revisions.ts';
+import type { Route } from '../routes/table.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 
 const KEPT = 10_000;
+const ERA_KEPT_MS = 5 * 60_000;
+
+/** The gateway as a server, and toward upstreams that it asks for itself. */
+export const serverInfo = { name: 'holdfast', version } as const;
 
 /** The session with one upstream within a session of the aggregate. */
 export interface Leg {
@@ -24,6 +32,12 @@ export const openSession = (id: string, state: Session): OpenSession => ({
   state,
 });
 
+/** The session kept for a caller that has none, toward upstreams that want one. @param caller its key and token */
+export const bridgeFor = (caller: string): OpenSession => ({
+  name: hash('sha256', `bridge\n${caller}`, 'base64url'),
+  state: { upstream: {}, version: NEWEST_SESSIONED, client: { capabilities: {}, clientInfo: serverInfo } },
+});
+
 /** @returns the leg that was there when the session began */
 export function sealedLeg({ state }: OpenSession, route: string): Leg | undefined {
   if (!Object.hasOwn(state.upstream, route)) return undefined;
@@ -36,6 +50,8 @@ export function sealedLeg({ state }: OpenSession, route: string): Leg | undefine
  */
 export class Legs {
   readonly #later = new LRUCache<string, Promise<Leg>>({ max: KEPT });
+  /** What kind of revision upstreams speak, by name and URL. */
+  readonly #eras = new LRUCache<string, Promise<Era | undefined>>({ max: 1_000, ttl: ERA_KEPT_MS });
   readonly #ended = new LRUCache<string, true>({ max: KEPT });
 
   /** @returns what is good now, as far as this process knows; undefined when it must be opened */
@@ -67,6 +83,20 @@ export class Legs {
       if (this.#later.get(name) === opening) this.#later.delete(name);
     });
     return opening;
+  }
+
+  /** @param probe asks the upstream; what it does not say is asked again */
+  eraOf({ name, url }: Route, probe: () => Promise<Era | undefined>): Promise<Era | undefined> {
+    const upstream = `${name} ${url?.href}`;
+    const known = this.#eras.get(upstream);
+    if (known) return known;
+    const probed = probe();
+    this.#eras.set(upstream, probed);
+    const forget = () => {
+      if (this.#eras.peek(upstream) === probed) this.#eras.delete(upstream);
+    };
+    probed.then((era) => era ?? forget(), forget);
+    return probed;
   }
 
   /** The client ended the session: this process answers 404 from now on. */

@@ -11,7 +11,7 @@ import { ask, type UpstreamAnswer } from '../upstream/client.ts';
 import type { Told } from '../upstream/outcome.ts';
 import { passAnswer } from '../upstream/pass.ts';
 import { requestTo } from '../upstream/request.ts';
-import type { EventChanges } from '../upstream/rewrite.ts';
+import type { EventChanges, Rewrite } from '../upstream/rewrite.ts';
 import type { Exchange } from './exchange.ts';
 import { ended, type LiveCall } from './live-call.ts';
 import { unentitled } from './unentitled.ts';
@@ -31,6 +31,8 @@ export interface RouteCallParts {
   readonly seal: (session: Session) => string;
   /** For a client that hears several upstreams at one endpoint. */
   readonly events?: EventChanges;
+  /** Changes the result of an answer, which is then held whole where it is JSON. */
+  readonly result?: Rewrite | undefined;
   /** Ends what would go on for ever. */
   readonly draining: AbortSignal;
 }

@@ -184,11 +184,13 @@ function sessionHeader(
 
 /** A tool list comes as the answer to its request, or on a stream that a client resumes. */
 function shownTools(
-  { exchange, message, route }: RouteCallParts,
+  { exchange, message, route, result }: RouteCallParts,
   allowed: readonly string[] | undefined,
 ): EventChanges['change'] | undefined {
-  if (exchange.method !== 'GET' && message?.method !== 'tools/list') return undefined;
-  return (one) => rewriteMessage(one, (result) => showTools(result, { route, allowed }));
+  if (exchange.method === 'GET' || message?.method === 'tools/list') {
+    return (one) => rewriteMessage(one, (list) => showTools(list, { route, allowed }));
+  }
+  return result && ((one) => rewriteMessage(one, result));
 }
 
 function both(
