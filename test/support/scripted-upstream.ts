@@ -60,6 +60,8 @@ export function resultFor({ text }: Heard, result: unknown): string {
   return JSON.stringify({ jsonrpc: '2.0', id, result });
 }
 
-/** Answers every request with an empty result, as JSON. */
-export const answerEmpty: Script = (response, heard) =>
-  response.writeHead(200, { 'content-type': 'application/json' }).end(resultFor(heard, {}));
+/** Answers every message with an empty result, as JSON, and has no stream to offer. */
+export const answerEmpty: Script = (response, heard) => {
+  if (heard.method !== 'POST') return response.writeHead(405, { allow: 'POST' }).end();
+  return response.writeHead(200, { 'content-type': 'application/json' }).end(resultFor(heard, {}));
+};
