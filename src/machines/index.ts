@@ -15,6 +15,7 @@ import { dhcpService } from './dhcp-service.ts';
 import { lifecycle } from './lifecycle.ts';
 import { mcpAccess } from './mcp-access.ts';
 import { mcpDoor } from './mcp-door.ts';
+import { mcpRouteHealth } from './mcp-route-health.ts';
 import { mcpRoutes } from './mcp-routes.ts';
 import { reconciler } from './reconciler.ts';
 import { storeConnection } from './store-connection.ts';
@@ -32,6 +33,7 @@ export const allMachines: Readonly<Record<string, AnyStateMachine>> = {
   lifecycle,
   'mcp-access': mcpAccess,
   'mcp-door': mcpDoor,
+  'mcp-route-health': mcpRouteHealth,
   'mcp-routes': mcpRoutes,
   reconciler,
   'store-connection': storeConnection,

@@ -105,6 +105,17 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'CALL_ENDED', outcome: 'ok', status: 200, ms: 1 },
     ],
   },
+  'mcp-route-health': {
+    input: { route: 'memory' },
+    events: [
+      { type: 'PROBED', at: 1_000, found: 'ok', tools: 3 },
+      { type: 'PROBED', at: 2_000, found: 'undocumented', reason: 'none' },
+      { type: 'PROBED', at: 3_000, found: 'empty', reason: 'none', tools: 0 },
+      { type: 'PROBED', at: 4_000, found: 'failed', reason: 'late' },
+      { type: 'PROBED', at: 5_000, found: 'refused', reason: '401' },
+      { type: 'RESET', at: 6_000, reason: 'changed' },
+    ],
+  },
   'mcp-routes': {
     events: [
       { type: 'LOADED', at: 1_000, origin: 'start', routes: [routeFacts], rejected: [] },

@@ -71,6 +71,8 @@ const options = z.strictObject({
     .prefault({}),
   /** How long one upstream may keep the answers of the others waiting on `/mcp/`, milliseconds. */
   aggregateDeadlineMs: z.int().min(100).max(120_000).default(10_000),
+  /** How often each route's upstream is looked at, milliseconds; 0 looks at none. */
+  probeEveryMs: z.int().min(0).max(86_400_000).default(60_000),
   /** Each is checked for itself, see `overwrite`, `relay` and `credentialFree`. */
   routes: z.array(z.unknown()).max(1_000).default([]),
 });
@@ -150,9 +152,9 @@ export const gateway = definePlugin({
     context.onStart(async () => {
       const { services } = context;
       const { dataDir } = services;
-      await table.start();
-      const master = MasterKey.open(dataDir, settings.masterKeyFile);
       const agent = upstreamAgent();
+      await table.start(agent);
+      const master = MasterKey.open(dataDir, settings.masterKeyFile);
       const keyFiles = settings.sessionKeyFiles ?? [resolve(dataDir, 'secrets', 'gateway-session-key')];
       const keys = new KeyRegistry(services.actors);
       const masterId = () => master.id();

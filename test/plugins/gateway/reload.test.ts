@@ -64,7 +64,7 @@ function writeConfig(folder: string, routes: string): void {
      import { secretsFolder } from 'holdfast/plugins/secrets-folder';
      export default defineConfig({ plugins: [
        secretsFolder({ folder: ${JSON.stringify(join(folder, 'secrets'))} }),
-       gateway({ port: 0, routes: [${routes}] }),
+       gateway({ port: 0, probeEveryMs: 0, routes: [${routes}] }),
      ] });`,
   );
 }

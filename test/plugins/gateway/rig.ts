@@ -44,7 +44,7 @@ export class Rig {
     options: Options,
     dataDir: string = tempDir(t),
   ): Promise<Rig> {
-    const { definition, options: given } = gateway({ port: 0, ...options });
+    const { definition, options: given } = gateway({ port: 0, probeEveryMs: 0, ...options });
     const lines: string[] = [];
     const runtime = createRuntime({
       plugins: [{ definition, options: definition.options.parse(given) }],

@@ -1,10 +1,16 @@
+import type { Dispatcher } from 'undici';
 import { z } from 'zod';
+import type { Route } from '../../../bus/index.ts';
 import { defineActor } from '../../../core/actors/index.ts';
 import { SecretsStoreToken } from '../../../core/adapters/secrets-store.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import type { HttpSurface } from '../../../core/http/index.ts';
 import type { PluginContext } from '../../../core/plugin/index.ts';
+import { mcpRouteHealth } from '../../../machines/mcp-route-health.ts';
 import { mcpRoutes, type ServeParams } from '../../../machines/mcp-routes.ts';
+import { describeHealthRecord } from '../health/describe.ts';
+import { probe } from '../health/probe.ts';
+import { HEALTH_ACTOR, healthRoutes, Prober } from '../health/prober.ts';
 import { describeRoutesRecord } from './describe.ts';
 import { LiveRoutes } from './live-routes.ts';
 import { followFile, reloadRoutes } from './reload.ts';
@@ -23,13 +29,18 @@ const rollbackBody = z.strictObject({ route: z.string().min(1).max(64), to: z.in
 export interface TableLife {
   /** There once the plugin has started. */
   readonly live: () => LiveRoutes;
-  readonly start: () => Promise<void>;
+  /** @param agent by which upstreams are looked at */
+  readonly start: (agent: Dispatcher) => Promise<void>;
   readonly stop: () => void;
 }
 
 /** Declares the life of the route table: its actor, the swap, the file that is followed, and what commands ask for. */
-export function registerTable(context: PluginContext, options: Readonly<Record<string, unknown>>): TableLife {
+export function registerTable(
+  context: PluginContext,
+  options: Readonly<Record<string, unknown>> & { readonly probeEveryMs: number },
+): TableLife {
   let started: LiveRoutes | undefined;
+  let prober: Prober | undefined;
   let unfollow = () => {};
   const live = (): LiveRoutes => {
     if (!started) throw new Error('the gateway plugin has not started');
@@ -39,11 +50,22 @@ export function registerTable(context: PluginContext, options: Readonly<Record<s
   context.actor(
     defineActor({ type: ROUTES_ACTOR, machine: mcpRoutes, version: 1, describe: describeRoutesRecord }),
   );
-  for (const route of tableRoutes) context.route(route);
+  context.actor(
+    defineActor({
+      type: HEALTH_ACTOR,
+      machine: mcpRouteHealth,
+      version: 1,
+      input: (route) => ({ route }),
+      describe: describeHealthRecord,
+    }),
+  );
+  for (const route of [...tableRoutes, ...healthRoutes]) context.route(route as Route<never>);
   context.effect<ServeParams>(
     'gateway.serve_routes',
     async (_params, { correlation }) => {
-      const { revision, rejected } = await live().serve();
+      const table = await live().serve();
+      const { revision, rejected } = table;
+      prober?.follow(table);
       const changes = live().known?.changes ?? [];
       // Whoever asked hears of it when it serves.
       context.services.exchanges.settle(correlation, {
@@ -54,19 +76,28 @@ export function registerTable(context: PluginContext, options: Readonly<Record<s
     },
     { onRecovery: 'retry' },
   );
-  context.health('gateway', () => faultOf(live()));
-  context.control((surface) => controlRoutes(surface, context, live, options));
+  context.health('gateway', () => faultOf(live(), prober));
+  context.control((surface) => controlRoutes(surface, context, live, options, () => prober));
 
   return {
     live,
-    async start() {
+    async start(agent) {
       const { services } = context;
       started = new LiveRoutes(services, { env: process.env, store: services.find(SecretsStoreToken) });
       await started.load(options.routes as readonly unknown[], 'start');
-      await started.serve();
+      prober = new Prober({
+        services,
+        everyMs: options.probeEveryMs,
+        look: (route, stop) => probe(route, agent, stop),
+        random: Math.random,
+      });
+      prober.follow(await started.serve());
       unfollow = followFile(context, started, options);
     },
-    stop: () => unfollow(),
+    stop() {
+      unfollow();
+      prober?.stop();
+    },
   };
 }
 
@@ -75,8 +106,9 @@ function controlRoutes(
   context: PluginContext,
   live: () => LiveRoutes,
   options: Readonly<Record<string, unknown>>,
+  prober: () => Prober | undefined,
 ): void {
-  surface.post(ROUTES_PATH, () => viewOf(live()));
+  surface.post(ROUTES_PATH, () => viewOf(live(), prober()));
 
   surface.post(RELOAD_PATH, async (request, reply) => {
     const { services } = context;

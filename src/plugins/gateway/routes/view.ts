@@ -46,13 +46,19 @@ export interface TableView {
   readonly refused?: string;
 }
 
-export function viewOf({ table, known }: LiveRoutes): TableView {
+/** Who knows how the upstream of a route is. */
+export interface HealthSource {
+  health(name: string): RouteHealth | undefined;
+}
+
+export function viewOf({ table, known }: LiveRoutes, source: HealthSource | undefined): TableView {
   const routes = Object.entries(known?.routes ?? {}).sort() as [string, RouteState][];
   return {
     revision: table.revision,
     routes: routes.flatMap(([name, state]) => {
       const reason = table.routes.get(name)?.reason;
-      return state.serving ? [routeView(state, state.serving, reason)] : [];
+      const health = reason === undefined ? source?.health(name) : undefined;
+      return state.serving ? [routeView(state, state.serving, reason, health)] : [];
     }),
     rejected: table.rejected,
     ...(known?.refused && { refused: known.refused.reason }),
@@ -63,6 +69,7 @@ function routeView(
   { problem, pinned, before }: RouteState,
   { name, disposition, upstream, secret, since, revision }: NonNullable<RouteState['serving']>,
   reason: string | undefined,
+  health: RouteHealth | undefined,
 ): RouteView {
   return {
     name,
@@ -71,6 +78,7 @@ function routeView(
     ...(secret !== undefined && { secret }),
     ...(reason !== undefined && { reason }),
     ...(problem !== undefined && { problem }),
+    ...(health && { health }),
     ...(pinned && { pinned }),
     since: new Date(since).toISOString(),
     revision,
@@ -82,24 +90,35 @@ function routeView(
   };
 }
 
-/** What health pages say of the table; `ok: false` when something of the file does not serve. */
-export function faultOf({ table, known }: LiveRoutes): Json {
-  const reason = reasonOf(known, table.rejected);
-  const names = [...table.routes.values()];
+/** What health pages say: `ok: false` when something of the file does not serve, or a route is down. */
+export function faultOf({ table, known }: LiveRoutes, source: HealthSource | undefined): Json {
+  const configured = [...table.routes.values()].filter((route) => route.reason === undefined);
+  const health = configured.map(({ name }) => ({ name, ...source?.health(name) }));
+  const down = health.filter(({ state }) => state === 'down');
+  const reasons = [
+    ...reasonsOf(known, table.rejected),
+    ...down.map(({ name, reason }) => `route ${name} is down: its upstream ${reason}`),
+  ];
   return {
-    ok: reason === undefined,
-    ...(reason !== undefined && { reason }),
+    ok: reasons.length === 0,
+    ...(reasons.length > 0 && { reason: reasons.join('; ') }),
     revision: table.revision,
-    routes: names.length,
-    configured: names.filter((route) => route.reason === undefined).length,
+    routes: table.routes.size,
+    configured: configured.length,
+    upstreams: Object.fromEntries(
+      health.map(({ name, state = 'unknown', reason, tools }) => [
+        name,
+        { state, ...(reason !== undefined && { reason }), ...(tools !== undefined && { tools }) },
+      ]),
+    ),
   };
 }
 
-function reasonOf(
+function reasonsOf(
   known: RoutesContext | undefined,
   rejected: readonly { readonly name: string; readonly reason: string }[],
-): string | undefined {
-  if (known?.refused) return `the changed configuration can not be taken: ${known.refused.reason}`;
-  if (rejected.length === 0) return undefined;
-  return rejected.map(({ name, reason }) => `route ${name}: ${reason}`).join('; ');
+): string[] {
+  const entries = rejected.map(({ name, reason }) => `route ${name}: ${reason}`);
+  if (!known?.refused) return entries;
+  return [`the changed configuration can not be taken: ${known.refused.reason}`, ...entries];
 }
