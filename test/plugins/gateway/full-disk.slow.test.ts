@@ -1,0 +1,81 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import test from 'ava';
+import { SqliteReader } from '../../../src/core/log/index.ts';
+import { readRuntimeFile } from '../../../src/core/runtime/index.ts';
+import { fakeDisk, startChild } from '../../support/disk.ts';
+import { startUpstream } from '../../support/mcp-upstream.ts';
+import { tempDir } from '../../support/temp.ts';
+import { admission, initialize, MEDIA } from './rig.ts';
+
+const binary = new URL('../../../bin/holdfast.js', import.meta.url);
+const source = (path: string) => JSON.stringify(new URL(`../../../src/${path}`, import.meta.url).pathname);
+
+test('[C5,G14] while the disk of the log is full calls are refused with 503, none is decided unlogged, and all goes on after', async (t) => {
+  const upstream = await startUpstream(t, true);
+  const dir = tempDir(t);
+  const config = join(dir, 'plugins.config.ts');
+  writeFileSync(
+    config,
+    `import { defineConfig } from ${source('core/index.ts')};
+     import { credentialFree, gateway } from ${source('plugins/gateway/index.ts')};
+     const routes = [credentialFree({ name: 'repo_wiki', url: ${JSON.stringify(upstream.url)} })];
+     export default defineConfig({ plugins: [gateway({ port: 0, routes })] });`,
+  );
+  const disk = fakeDisk(dir);
+  const dataDir = join(dir, 'data');
+  const child = startChild(t, binary, ['start', '--data-dir', dataDir, '--config', config], disk.env);
+  await child.line(/Holdfast is ready/);
+  const url = readRuntimeFile(dataDir)?.surfaces.gateway?.url ?? '';
+  const post = (path: string, body: object, headers: Record<string, string>) =>
+    fetch(`${url}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: MEDIA, ...headers },
+      body: JSON.stringify(body),
+    });
+  const master = {
+    authorization: `Bearer ${readFileSync(join(dataDir, 'secrets', 'master-key'), 'utf8').trim()}`,
+  };
+  const made = await post('/key/generate', { object_permission: { mcp_servers: ['repo_wiki'] } }, master);
+  const { key } = (await made.json()) as { key: string };
+  const begin = () => post('/repo_wiki/mcp', initialize, admission(key));
+  t.is((await begin()).status, 200);
+
+  disk.fill();
+  let refused = await begin();
+  while (refused.status === 200) {
+    await wait(20); // an admitted call is on its way to the log when it is passed on: the first ones find it open
+    refused = await begin();
+  }
+  t.is(refused.status, 503);
+  t.true(Number(refused.headers.get('retry-after')) > 0);
+  t.regex(await refused.text(), /The log cannot be written: .*full/);
+  const asked = upstream.asked.length;
+  t.is((await begin()).status, 503);
+  t.is(
+    (await post('/repo_wiki/mcp', initialize, admission('nobody-knows-this-one'))).status,
+    503,
+    'nor is anybody turned away unlogged',
+  );
+  const change = await post('/key/update', { key, rpm_limit: 1 }, master);
+  t.is(change.status, 503);
+  t.like(((await change.json()) as { error: object }).error, { type: 'internal_server_error', code: '503' });
+  t.is(upstream.asked.length, asked, 'what is refused is not passed on');
+
+  disk.free();
+  let after = await begin();
+  while (after.status === 503) {
+    await wait(50);
+    after = await begin();
+  }
+  t.is(after.status, 200);
+  t.is((await post('/key/update', { key, rpm_limit: 1 }, master)).status, 200);
+  await child.kill('SIGTERM');
+  const reader = new SqliteReader(dataDir);
+  t.teardown(() => reader.close());
+  const records = await Array.fromAsync(reader.read());
+  const forwarded = records.filter(({ effects }) => effects.some(({ type }) => type === 'gateway.forward'));
+  t.is(forwarded.length, upstream.asked.length, 'what the upstream was asked is in the log, each call of it');
+  t.is(records.filter(({ event }) => event.type === 'KEY_UPDATED').length, 1);
+});
