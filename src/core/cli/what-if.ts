@@ -1,12 +1,23 @@
 import type { Decision } from '../actors/decide.ts';
-import { TIMER_CANCEL, TIMER_START } from '../log/record.ts';
+import { type LogRecord, TIMER_CANCEL, TIMER_START } from '../log/record.ts';
 import type { Difference, WhatIf } from '../replay/index.ts';
 import { difference } from './divergence.ts';
 import { cut, jsonLines, plainText, stateName, timerName, timestamp } from './log-view/index.ts';
+import type { Describe } from './log-view/story.ts';
 import type { Terminal } from './terminal.ts';
 
-/** The answer to a what-if (`-` as recorded, `+` as it would have been): what differs, the first at length; what cannot be believed any more; what stays open. */
-export function whatIfLines(answer: WhatIf, limit: number, { paint }: Terminal): string[] {
+/**
+ * The answer to a what-if (`-` as recorded, `+` as it would have been): what differs, the first at length; what cannot be
+ * believed any more; what stays open.
+ *
+ * @param words the plugins' own, for decisions that they tell apart
+ */
+export function whatIfLines(
+  answer: WhatIf,
+  limit: number,
+  { paint }: Terminal,
+  words: Describe = () => undefined,
+): string[] {
   const { records, differences, untrusted, unanswered, more } = answer;
   const [first, ...others] = differences;
   if (!first) return [`${records} records were decided again, and every decision is the same.`];
@@ -19,7 +30,7 @@ export function whatIfLines(answer: WhatIf, limit: number, { paint }: Terminal):
     `  ${headOf(first)}`,
     ...compared(first, paint),
     ...(others.length > 0 ? title('And then:') : []),
-    ...shown.flatMap((one) => [`  ${headOf(one)}`, ...inShort(one, paint)]),
+    ...shown.flatMap((one) => [`  ${headOf(one)}`, ...inShort(one, paint, words)]),
     ...(left > 0 ? [`  (${left} more; --limit 0 shows them)`] : []),
     ...(unanswered.length > 0 ? title('Open at the end, and nobody knows how it would have gone on:') : []),
     ...unanswered.map(({ actor, type, at, timer }) =>
@@ -53,7 +64,12 @@ function compared(one: Difference, paint: Terminal['paint']): string[] {
   });
 }
 
-function inShort({ expected, got }: Difference, paint: Terminal['paint']): string[] {
+function inShort(one: Difference, paint: Terminal['paint'], words?: Describe): string[] {
+  const { expected, got } = one;
+  const [was, is] = [inWords(one, expected, words), inWords(one, got, words)];
+  if (was !== undefined && is !== undefined && was !== is) {
+    return [paint('green', `      - ${was}`), paint('red', `      + ${is}`)];
+  }
   // Where only parameters or contexts tell the two apart, they are shown.
   const whole = expected !== undefined && got !== undefined && short(expected) === short(got);
   const text = (decision: Decision) =>
@@ -62,6 +78,19 @@ function inShort({ expected, got }: Difference, paint: Terminal['paint']): strin
     ...(expected ? [paint('green', `      - ${text(expected)}`)] : []),
     ...(got ? [paint('red', `      + ${text(got)}`)] : []),
   ];
+}
+
+/** A decision as its plugin would tell it, had it been recorded. */
+function inWords(
+  { seq, at, actor, event }: Difference,
+  decision: Decision | undefined,
+  words: Describe | undefined,
+): string | undefined {
+  if (!words || !decision || decision.ignored || decision.stale || decision.failed !== undefined)
+    return undefined;
+  const record = { ...decision, seq, at, actor, event, machine: '', version: 0, correlation: '' };
+  const text = words(record as LogRecord);
+  return text === undefined ? undefined : cut(plainText(text), 160);
 }
 
 function headOf({ seq, at, actor, event, kind }: Difference): string {

@@ -75,7 +75,7 @@ test('[G14] a minted key stands alone on standard output, once', async (t) => {
 });
 
 test('[G14] a key is updated, rotated and revoked by its alias, its id or a file with its value', async (t) => {
-  const { keys, file } = await setUp(t);
+  const { rig, keys, file, cwd } = await setUp(t);
   const mine = file('mine', 'a-value-that-two-replicas-hold');
   const made = JSON.parse(
     (
@@ -110,6 +110,15 @@ test('[G14] a key is updated, rotated and revoked by its alias, its id or a file
   const again = await keys('revoke', 'ci');
   t.is(again.code, 1);
   t.regex(again.err, /HF_GATEWAY_KEY_REVOKED/);
+  const { out } = await call(['log', 'list', '--data-dir', rig.dataDir], { cwd, columns: 200 });
+  for (const told of [
+    'made: ci, for memory, 5 calls a minute',
+    'changed: for repo_wiki, no limit any more',
+    'rotated: the value before is good for 3600 s more',
+    'revoked, its open calls included',
+  ]) {
+    t.true(out.includes(told), told);
+  }
 });
 
 test('[G19,G27] what a command line has wrong is told, and no value is ever an argument', async (t) => {

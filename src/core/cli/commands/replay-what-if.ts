@@ -7,7 +7,7 @@ import { HoldfastError } from '../../errors/index.ts';
 import { isObject } from '../../json.ts';
 import type { CommandContext, CommandDefinition } from '../../plugin/command.ts';
 import type { Change } from '../../replay/index.ts';
-import { wholeNumber } from '../log-view/flags.ts';
+import { wholeNumber, wordsOfPlugins } from '../log-view/flags.ts';
 
 const NAME = 'replay what-if';
 
@@ -70,7 +70,7 @@ export const replayWhatIf: CommandDefinition = {
     const shown = redact(answer) as unknown as typeof answer;
     if (json) return print(view.jsonText(shown, 2));
     const { whatIfLines } = await import('../what-if.ts');
-    for (const line of whatIfLines(shown, limit, terminal)) print(line);
+    for (const line of whatIfLines(shown, limit, terminal, await wordsOfPlugins(context))) print(line);
   },
 };
 
