@@ -3,7 +3,7 @@ import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import test from 'ava';
 import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
 import { startUpstream } from '../../support/mcp-upstream.ts';
-import { startScripted } from '../../support/scripted-upstream.ts';
+import { resultFor, startScripted } from '../../support/scripted-upstream.ts';
 import { startStateless } from '../../support/stateless-upstream.ts';
 import { admission, initialize, Rig, rpc } from './rig.ts';
 
@@ -274,4 +274,48 @@ test('[G12,G18] a client of revision 2026-07-28 needs no session at /mcp/, also 
   }
   t.deepEqual(other.asked, []);
   t.false(atlas.asked.some(({ headers }) => 'mcp-session-id' in headers));
+});
+
+test('[G18] ids of sessions that would not fit into a header leave some upstreams out, which join at their first use', async (t) => {
+  const names = Array.from({ length: 9 }, (_, n) => `server_${n}`);
+  const routes = await Promise.all(
+    names.map(async (name) => {
+      const upstream = await startScripted(t, (response, heard) => {
+        const { method } = JSON.parse(heard.text || '{}') as { method?: string };
+        if (method === 'initialize') response.setHeader('mcp-session-id', name.padEnd(1_000, '-'));
+        const result =
+          method === 'initialize' ? { protocolVersion: '2025-06-18', capabilities: {} } : { content: [] };
+        response.setHeader('content-type', 'application/json').end(resultFor(heard, result));
+      });
+      return credentialFree({ name, url: upstream.url });
+    }),
+  );
+  const rig = await Rig.start(t, { routes });
+  const headers = admission(await rig.mint({ servers: names }));
+  const first = await rig.post('/mcp/', initialize, headers);
+  const id = first.headers.get('mcp-session-id') ?? '';
+  t.true(id.length > 6_000 && id.length <= 8_192, String(id.length));
+  for (const name of names) {
+    const answer = await rig.post('/mcp/', rpc('tools/call', echo(name)), {
+      ...headers,
+      'mcp-session-id': id,
+    });
+    t.deepEqual(await answer.json(), { jsonrpc: '2.0', id: 7, result: { content: [] } }, name);
+  }
+});
+
+test('[G12,G18] a call that may have run is never made again', async (t) => {
+  const cutting = await startScripted(t, (response, heard) => {
+    const { method } = JSON.parse(heard.text || '{}') as { method?: string };
+    if (method === 'tools/call') return response.destroy();
+    response.setHeader('mcp-session-id', 'one').setHeader('content-type', 'application/json');
+    return response.end(resultFor(heard, { protocolVersion: '2025-06-18', capabilities: {} }));
+  });
+  const rig = await Rig.start(t, { routes: [credentialFree({ name: 'wiki', url: cutting.url })] });
+  const headers = admission(await rig.mint({ servers: ['wiki'] }));
+  const first = await rig.post('/mcp/', initialize, headers);
+  const session = { ...headers, 'mcp-session-id': first.headers.get('mcp-session-id') ?? '' };
+  const answer = await rig.post('/mcp/', rpc('tools/call', echo('wiki')), session);
+  t.is(answer.status, 502);
+  t.is(cutting.heard.filter(({ text }) => text.includes('tools/call')).length, 1);
 });

@@ -5,28 +5,18 @@ import type { Exchange } from '../calls/exchange.ts';
 import { ended, type LiveCall } from '../calls/live-call.ts';
 import type { GatewayParts } from '../calls/parts.ts';
 import { passCall } from '../calls/route-call.ts';
-import { unentitled } from '../calls/unentitled.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
 import type { Known } from '../keys/caller.ts';
-import {
-  type Answer,
-  COMPLETE,
-  result,
-  rpcError,
-  SERVER_INFO_META,
-  toolRefusal,
-  unauthorized,
-} from '../mcp/answers.ts';
-import { eraOf } from '../mcp/checks.ts';
+import { type Answer, COMPLETE, result, rpcError, unauthorized } from '../mcp/answers.ts';
 import type { Message } from '../mcp/message.ts';
 import { REVISIONS } from '../mcp/revisions.ts';
-import type { Route } from '../routes/table.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 import type { Told } from '../upstream/outcome.ts';
 import { stopped } from '../upstream/pass.ts';
+import { common, noSuch, refusal, whyUnusable, withMeta } from './answers.ts';
 import { begin } from './beginning.ts';
 import { Branch } from './branch.ts';
-import { type Legs, type OpenSession, serverInfo } from './legs.ts';
+import type { Legs, OpenSession } from './legs.ts';
 import { listOf, type Missing, mergedList } from './lists.ts';
 import type { Meaning } from './meaning.ts';
 import { mergeStreams, type Sink } from './merged-stream.ts';
@@ -91,24 +81,9 @@ export class AggregateCall implements LiveCall {
   }
 
   answer(params: AnswerParams): CallEnded {
-    const { exchange, message } = this.#parts;
-    exchange.send(unauthorized(params.rule) ?? this.#refusal(params, message));
+    const { exchange } = this.#parts;
+    exchange.send(unauthorized(params.rule) ?? refusal(this.#parts, params));
     return ended(exchange, { outcome: 'answered' });
-  }
-
-  #refusal(params: AnswerParams, message: Message | undefined): Answer {
-    const { exchange, seal, meaning } = this.#parts;
-    const id = message?.id ?? null;
-    if (message?.kind === 'request' && params.rule === 'identity_required') {
-      const text = identityWanted(meaning.route?.name ?? 'this server');
-      if (message.method !== 'tools/call') return rpcError(200, id, -32_001, text);
-      return result(id, { content: [{ type: 'text', text: `Error: ${text}` }], isError: true });
-    }
-    if (message?.kind === 'request' && message.method === 'tools/call')
-      return toolRefusal(id, params, eraOf(exchange.headers, message));
-    const field = listOf(message?.method);
-    if (field !== undefined) return result(id, this.#withMeta({ [field]: [] }, []));
-    return unentitled({ exchange, message, seal, route: serverInfo });
   }
 
   async #carryOut(params: ForwardParams, stop: AbortSignal): Promise<Told> {
@@ -123,19 +98,19 @@ export class AggregateCall implements LiveCall {
     if (field !== undefined) {
       const { items, missing } = await mergedList(branches, message, field, params.tools, stop);
       this.#missing.push(...missing);
-      return this.#give(result(id, this.#withMeta({ [field]: items }, params.routes)));
+      return this.#give(result(id, this.#said({ [field]: items }, params.routes)));
     }
     switch (message.method) {
       case 'initialize': {
         const { session, result: said, missing } = await begin(branches, message, stop);
         this.#missing.push(...missing);
         const headers = { 'mcp-session-id': this.#parts.seal(session) };
-        return this.#give(result(id, this.#withMeta(said, params.routes), headers));
+        return this.#give(result(id, this.#said(said, params.routes), headers));
       }
       case 'server/discover': {
         const capabilities = { tools: {}, prompts: {}, resources: {} };
         return this.#give(
-          result(id, this.#withMeta({ supportedVersions: REVISIONS, capabilities }, params.routes)),
+          result(id, this.#said({ supportedVersions: REVISIONS, capabilities }, params.routes)),
         );
       }
       case 'ping':
@@ -147,7 +122,7 @@ export class AggregateCall implements LiveCall {
       case 'logging/setLevel':
         return this.#firstOf(branches, message, stop);
       default:
-        return this.#give(noSuch(message));
+        return this.#give(noSuch(this.#parts, message.method));
     }
   }
 
@@ -219,7 +194,7 @@ export class AggregateCall implements LiveCall {
     const answers = heard.flatMap((one) => ('message' in one ? [one.message] : []));
     const found = answers.find((one) => isObject(one.result));
     if (found)
-      return this.#give(result(message.id ?? null, { ...this.#common(), ...(found.result as object) }));
+      return this.#give(result(message.id ?? null, { ...common(this.#parts), ...(found.result as object) }));
     const failed = answers.find((one) => isObject(one.error) && one.error.code !== METHOD_NOT_FOUND);
     const told: Told = { outcome: 'rpc_error' };
     if (failed) return this.#give({ status: 200, body: { ...failed, id: message.id } }, told);
@@ -272,52 +247,13 @@ export class AggregateCall implements LiveCall {
     if (session) legs.end(session, routes);
   }
 
+  /** @param known names that the key may reach */
+  #said(body: Readonly<Record<string, unknown>>, known: readonly string[]): object {
+    return withMeta(this.#parts, body, known, this.#missing);
+  }
+
   #give(answer: Answer, told: Told = OK): Told {
     this.#parts.exchange.send(answer);
     return told;
   }
-
-  #isStateless(): boolean {
-    const { exchange, message } = this.#parts;
-    return eraOf(exchange.headers, message) === 'stateless';
-  }
-
-  /** What every result of the stateless revision says of itself. */
-  #common(): object {
-    return this.#isStateless() ? { ...COMPLETE, ttlMs: 0, cacheScope: 'private' } : {};
-  }
-
-  /** Says who is not in a result. @param known names that the key may reach */
-  #withMeta(body: Readonly<Record<string, unknown>>, known: readonly string[]): object {
-    const { selection } = this.#parts;
-    const unknown = selection.named?.filter((name) => !known.includes(name)) ?? [];
-    const stateless = this.#isStateless();
-    const _meta = {
-      ...(stateless && { [SERVER_INFO_META]: serverInfo }),
-      ...(this.#missing.length > 0 && { 'holdfast/unavailable': this.#missing }),
-      ...(unknown.length > 0 && { 'holdfast/unknown': unknown }),
-    };
-    return {
-      ...body,
-      ...this.#common(),
-      ...(Object.keys(_meta).length > 0 && { _meta }),
-    };
-  }
-}
-
-function noSuch({ id, method }: Message): Answer {
-  return rpcError(
-    200,
-    id ?? null,
-    METHOD_NOT_FOUND,
-    `Method not found: ${method} is no method of the aggregate; use /<server>/mcp`,
-  );
-}
-
-const identityWanted = (server: string): string =>
-  `${server} wants your own access token in Authorization. Log in at /${server}/mcp, or send it with the call.`;
-
-function whyUnusable({ name, reason, url, entry }: Route, { authorization }: Known): string | undefined {
-  if (reason !== undefined || !url) return `is ${reason ?? 'not configured'}`;
-  return entry.disposition === 'relay' && authorization !== 'bearer' ? identityWanted(name) : undefined;
 }

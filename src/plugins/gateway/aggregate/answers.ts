@@ -1,0 +1,76 @@
+import type { AnswerParams } from '../../../machines/mcp-access.ts';
+import { unentitled } from '../calls/unentitled.ts';
+import type { Known } from '../keys/caller.ts';
+import { type Answer, COMPLETE, result, rpcError, SERVER_INFO_META, toolRefusal } from '../mcp/answers.ts';
+import { type Era, eraOf } from '../mcp/checks.ts';
+import type { Route } from '../routes/table.ts';
+import type { AggregateCallParts } from './aggregate-call.ts';
+import { serverInfo } from './legs.ts';
+import { listOf, type Missing } from './lists.ts';
+
+const METHOD_NOT_FOUND = -32_601;
+const IDENTITY_WANTED = -32_001;
+
+type Parts = Pick<AggregateCallParts, 'exchange' | 'message' | 'selection' | 'meaning' | 'seal'>;
+
+const era = ({ exchange, message }: Parts): Era => eraOf(exchange.headers, message);
+
+/** What a refused call is answered, where a rule has no answer of its own. */
+export function refusal(parts: Parts, params: AnswerParams): Answer {
+  const { exchange, seal, meaning, message } = parts;
+  const id = message?.id ?? null;
+  const isToolCall = message?.kind === 'request' && message.method === 'tools/call';
+  if (message?.kind === 'request' && params.rule === 'identity_required') {
+    // No challenge with a 401: a client would end the session with all the other servers.
+    const text = identityWanted(meaning.route?.name ?? 'this server');
+    if (!isToolCall) return rpcError(200, id, IDENTITY_WANTED, text);
+    const content = [{ type: 'text', text: `Error: ${text}` }];
+    return result(id, { content, isError: true, ...(era(parts) === 'stateless' && COMPLETE) });
+  }
+  if (isToolCall) return toolRefusal(id, params, era(parts));
+  const field = listOf(message?.method);
+  if (field !== undefined) return result(id, withMeta(parts, { [field]: [] }, [], []));
+  return unentitled({ exchange, message, seal, route: serverInfo });
+}
+
+/** What every result of the stateless revision says of itself. */
+export function common(parts: Parts): object {
+  return era(parts) === 'stateless' ? { ...COMPLETE, ttlMs: 0, cacheScope: 'private' } : {};
+}
+
+/**
+ * Says in a result who has no part in it.
+ *
+ * @param known names that the key may reach
+ */
+export function withMeta(
+  parts: Parts,
+  body: Readonly<Record<string, unknown>>,
+  known: readonly string[],
+  missing: readonly Missing[],
+): object {
+  const unknown = parts.selection.named?.filter((name) => !known.includes(name)) ?? [];
+  const _meta = {
+    ...(era(parts) === 'stateless' && { [SERVER_INFO_META]: serverInfo }),
+    ...(missing.length > 0 && { 'holdfast/unavailable': missing }),
+    ...(unknown.length > 0 && { 'holdfast/unknown': unknown }),
+  };
+  return { ...body, ...common(parts), ...(Object.keys(_meta).length > 0 && { _meta }) };
+}
+
+export function noSuch(parts: Parts, method: string | undefined): Answer {
+  const text = `Method not found: ${method} is no method of the aggregate; use /<server>/mcp`;
+  return rpcError(era(parts) === 'stateless' ? 404 : 200, parts.message?.id ?? null, METHOD_NOT_FOUND, text);
+}
+
+const identityWanted = (server: string): string =>
+  `${server} wants your own access token in Authorization. Log in at /${server}/mcp, or send it with the call.`;
+
+/** @returns why a server that the key may reach can't be asked */
+export function whyUnusable(
+  { name, reason, url, entry }: Route,
+  { authorization }: Known,
+): string | undefined {
+  if (reason !== undefined || !url) return `is ${reason ?? 'not configured'}`;
+  return entry.disposition === 'relay' && authorization !== 'bearer' ? identityWanted(name) : undefined;
+}
