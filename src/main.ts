@@ -2,17 +2,16 @@ import { runHere } from './core/cli/index.ts';
 
 /** Their machines read any log of this release, also where no `plugins.config.ts` is. */
 async function builtinPlugins() {
-  const [{ router }, { reconciler }, { consolePlugin }, { resolveConfig }] = await Promise.all([
+  const [{ router }, { reconciler }, { resolveConfig }] = await Promise.all([
     import('./plugins/router/index.ts'),
     import('./plugins/reconciler/index.ts'),
-    import('./plugins/console/index.ts'),
     import('./core/config/index.ts'),
   ]);
-  return resolveConfig({ plugins: [router(), reconciler(), consolePlugin()] }, { env: {} }).plugins;
+  return resolveConfig({ plugins: [router(), reconciler()] }, { env: {} }).plugins;
 }
 
 /**
- * The command line (DESIGN: commands); `bin/holdfast.js` calls it on a Node that is new enough.
+ * The command line; `bin/holdfast.js` calls it on a Node that is new enough.
  *
  * @param argv the arguments after the program's name
  * @returns the exit code: 0 well, 1 the check or the work failed, 2 usage or configuration

@@ -12,7 +12,6 @@ import { accessPoints } from './access-points.ts';
 import { addressSets } from './address-sets.ts';
 import { configTransaction } from './config-transaction.ts';
 import { dhcpService } from './dhcp-service.ts';
-import { lifecycle } from './lifecycle.ts';
 import { mcpAccess } from './mcp-access.ts';
 import { mcpDoor } from './mcp-door.ts';
 import { mcpRouteHealth } from './mcp-route-health.ts';
@@ -30,7 +29,6 @@ export const allMachines: Readonly<Record<string, AnyStateMachine>> = {
   'address-sets': addressSets,
   'config-transaction': configTransaction,
   'dhcp-service': dhcpService,
-  lifecycle,
   'mcp-access': mcpAccess,
   'mcp-door': mcpDoor,
   'mcp-route-health': mcpRouteHealth,

@@ -11,6 +11,9 @@ export interface AlertRaised {
   labels: Record<string, string>;
 }
 
+/** The effect by which a machine tells a person. */
+export const ALERT_RAISE = 'alert.raise';
+
 /** Everything that should reach a person is published here. */
 export const alertRaised: Topic<AlertRaised> = defineTopic(
   'alert.raised',

@@ -1,6 +1,6 @@
 import { HoldfastError } from '../errors/index.ts';
 import { readChained } from './chained.ts';
-import { type LogRecord, logRecordSchema } from './record.ts';
+import { CHECKPOINT, type LogRecord, logRecordSchema } from './record.ts';
 import { Seal } from './seal.ts';
 import type { Signature } from './signing.ts';
 import type { SqliteReader } from './sqlite-reader.ts';
@@ -111,7 +111,7 @@ export function* integritySteps(reader: SqliteReader, trust: Trust = {}): Genera
 
 /** A checkpoint's digest covers the states saved at its seq, in the order in which they were saved. */
 function checksStates(reader: SqliteReader, { seq, actor, event }: LogRecord, first: number): boolean {
-  if (event.type !== 'CHECKPOINT' || !actor.startsWith('runtime.lifecycle/')) return false;
+  if (event.type !== CHECKPOINT.event || actor !== CHECKPOINT.actor) return false;
   if (typeof event.seq !== 'number' || typeof event.digest !== 'string') return false;
   if (event.seq < first) return false; // an export begins with states of its own
   const digest = reader.digestAt(event.seq);

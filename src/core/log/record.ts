@@ -1,6 +1,9 @@
 import { z } from 'zod';
 import type { Json, JsonObject } from '../json.ts';
 
+/** The records by which a log vouches for saved states: whose they are, and their event. */
+export const CHECKPOINT = { actor: 'runtime.lifecycle/host', event: 'CHECKPOINT' } as const;
+
 /** What a machine asks for: a named side effect with plain parameters. */
 export interface EffectRequest {
   readonly type: string;

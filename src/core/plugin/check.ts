@@ -1,9 +1,7 @@
 import { effectTypes } from '../actors/definition.ts';
 import { HoldfastError } from '../errors/index.ts';
+import { CORE, CORE_EFFECTS } from './builtin.ts';
 import type { Owned, Registrations } from './registrations.ts';
-
-/** Effect types that core carries out itself; a trailing `*` stands for any rest. */
-export const BUILTIN_EFFECTS: readonly string[] = ['timer.*', 'http.reply', 'alert.raise'];
 
 /** A plugin that cannot work as declared, and why. */
 export interface Gap {
@@ -16,10 +14,10 @@ export interface Gap {
  *
  * @throws HF_PLUGIN_CONFLICT an actor type, effect, surface, command, health fact or check is declared twice
  */
-export function refuseConflicts(registrations: Registrations, builtin: readonly string[]): void {
+export function refuseConflicts(registrations: Registrations): void {
   const { actors, effects, surfaces, commands, health } = registrations;
   for (const { type, owner } of effects) {
-    if (matches(builtin, type)) throw conflict(`Effect ${type}`, 'core', owner);
+    if (isOfCore(type)) throw conflict(`Effect ${type}`, CORE, owner);
   }
   refuseTwice('Actor type', actors, ({ type }) => type);
   refuseTwice('Effect', effects, ({ type }) => type);
@@ -33,11 +31,11 @@ export function refuseConflicts(registrations: Registrations, builtin: readonly 
  * The first declaration that points at something nobody declares: an actor that asks for an effect without a
  * handler, or a route to an unknown actor type. The plugin that owns it is the one that cannot work.
  */
-export function findGap(registrations: Registrations, builtin: readonly string[]): Gap | undefined {
+export function findGap(registrations: Registrations): Gap | undefined {
   const { actors, effects, routes } = registrations;
   const handled = new Set(effects.map(({ type }) => type));
   for (const { owner, type, machine } of actors) {
-    const effect = effectTypes(machine).find((name) => !handled.has(name) && !matches(builtin, name));
+    const effect = effectTypes(machine).find((name) => !handled.has(name) && !isOfCore(name));
     if (effect !== undefined) {
       return { plugin: owner, error: new HoldfastError('HF_EFFECT_UNHANDLED', { actor: type, effect }) };
     }
@@ -66,8 +64,8 @@ function conflict(what: string, first: string, second: string): HoldfastError {
   return new HoldfastError('HF_PLUGIN_CONFLICT', { what, first, second });
 }
 
-function matches(patterns: readonly string[], type: string): boolean {
-  return patterns.some((pattern) =>
+function isOfCore(type: string): boolean {
+  return CORE_EFFECTS.some((pattern) =>
     pattern.endsWith('*') ? type.startsWith(pattern.slice(0, -1)) : type === pattern,
   );
 }

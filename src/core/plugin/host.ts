@@ -2,7 +2,8 @@ import { alertRaised } from '../adapters/alerts.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { HoldfastError } from '../errors/index.ts';
 import type { Json } from '../json.ts';
-import { BUILTIN_EFFECTS, findGap, refuseConflicts } from './check.ts';
+import { coreActors, coreRoutes } from './builtin.ts';
+import { findGap, refuseConflicts } from './check.ts';
 import { Container } from './container.ts';
 import type { ConfiguredPlugin, PluginStatus, Services } from './definition.ts';
 import { startOrder } from './order.ts';
@@ -19,8 +20,6 @@ export interface PluginHostOptions {
   readonly clock?: Clock;
   /** Milliseconds that a plugin has for its start, and again for its stop. */
   readonly deadlineMs?: number;
-  /** Effect types that need no handler, for core carries them out; a trailing `*` stands for any rest. */
-  readonly builtinEffects?: readonly string[];
 }
 
 const DEADLINE_MS = 10_000;
@@ -37,7 +36,6 @@ export class PluginHost {
   readonly #runs: readonly PluginRun[];
   readonly #providers = new Map<string, PluginRun>();
   readonly #container = new Container();
-  readonly #builtin: readonly string[];
   readonly #clock: Clock;
   readonly #stopFailures = new Map<PluginRun, HoldfastError>();
   #registrations: Registrations | undefined;
@@ -50,7 +48,6 @@ export class PluginHost {
   /** @throws HF_PLUGIN_MISSING, HF_PLUGIN_CONFLICT, HF_PLUGIN_CYCLE the plugins cannot be brought into order */
   constructor(plugins: readonly ConfiguredPlugin[], options: PluginHostOptions = {}) {
     this.#clock = options.clock ?? systemClock;
-    this.#builtin = options.builtinEffects ?? BUILTIN_EFFECTS;
     const deadlineMs = options.deadlineMs ?? DEADLINE_MS;
     const configured = new Map(plugins.map((plugin) => [plugin.definition, plugin]));
     const twice = plugins.find((plugin) => configured.get(plugin.definition) !== plugin)?.definition.name;
@@ -152,8 +149,8 @@ export class PluginHost {
     this.#container.freeze();
     for (;;) {
       const registrations = this.#collect();
-      refuseConflicts(registrations, this.#builtin);
-      const gap = findGap(registrations, this.#builtin);
+      refuseConflicts(registrations);
+      const gap = findGap(registrations);
       if (!gap) return registrations;
       for (const run of this.#runs) {
         if (run.error) continue;
@@ -264,8 +261,8 @@ export class PluginHost {
       Object.freeze(working.flatMap(({ declared }): readonly Declared[K][number][] => declared[kind]));
     return Object.freeze({
       plugins: Object.freeze(this.#runs.map(({ definition }) => summarise(definition))),
-      actors: all('actors'),
-      routes: all('routes'),
+      actors: Object.freeze([...coreActors, ...all('actors')]),
+      routes: Object.freeze([...coreRoutes, ...all('routes')]),
       effects: all('effects'),
       surfaces: all('surfaces'),
       controls: all('controls'),

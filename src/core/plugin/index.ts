@@ -2,7 +2,6 @@
  * Plugins: what one may declare (`definition.ts`), in which order they start (`order.ts`), the container of their
  * adapters, and the host that registers, starts and stops them. `core` and the plugins themselves import from here.
  */
-export { BUILTIN_EFFECTS } from './check.ts';
 export type { CommandContext, CommandDefinition, CommandFlag, Terminal } from './command.ts';
 export {
   type ConfiguredPlugin,

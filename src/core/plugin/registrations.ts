@@ -53,7 +53,7 @@ export interface PluginSummary {
 }
 
 /**
- * All that the enabled plugins declare, in start order. It is complete, checked and frozen before anything starts:
+ * All that core and then the enabled plugins declare, in start order. It is complete, checked and frozen before anything starts:
  * the runtime is built from it, and `holdfast graph` and the command line read it without starting anything.
  * What a plugin declared that failed in `register` is not in it.
  */

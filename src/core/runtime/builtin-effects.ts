@@ -1,11 +1,8 @@
 import type { Bus } from '../../bus/index.ts';
 import { EFFECT_DONE, type EffectHandler, type EffectRegistration } from '../actors/index.ts';
-import { type AlertRaised, alertRaised } from '../adapters/alerts.ts';
+import { ALERT_RAISE, type AlertRaised, alertRaised } from '../adapters/alerts.ts';
 import { type Exchanges, HTTP_REPLY, type Reply } from '../http/exchanges.ts';
 import type { Logger } from '../logging/index.ts';
-
-/** The effect by which any machine tells a person. */
-export const ALERT_RAISE = 'alert.raise';
 
 /**
  * The effects that every machine may ask for without a plugin: an answer to the HTTP request of a story, and an

@@ -1,15 +1,8 @@
-import { z } from 'zod';
-import { type Bus, defineTopic, type Topic } from '../../bus/index.ts';
+import type { Bus } from '../../bus/index.ts';
 import type { ActorState, ActorSystem } from '../actors/index.ts';
 import { isCoded } from '../errors/index.ts';
-import type { EventLog, Snapshot, SnapshotsSaved } from '../log/event-log.ts';
-
-/** Snapshots of actors were saved; the digest becomes a record, so that the chain covers them too. */
-export const checkpointSaved: Topic<SnapshotsSaved> = defineTopic(
-  'log.checkpoint_saved',
-  z.object({ seq: z.number(), count: z.number(), digest: z.string() }),
-  'The states of the actors that changed were saved, so that a start need not read older records.',
-);
+import { checkpointSaved } from '../lifecycle/index.ts';
+import type { EventLog, Snapshot } from '../log/event-log.ts';
 
 /** Bodies that nobody names any more stay until a checkpoint: so many bytes of records and bodies call for one. */
 const EVERY_BYTES = 64 * 1024 * 1024;

@@ -6,6 +6,7 @@ import type { ConfigFile } from '../config/index.ts';
 import { HoldfastError } from '../errors/index.ts';
 import { Exchanges } from '../http/exchanges.ts';
 import { newCorrelation } from '../ids.ts';
+import { beginRun } from '../lifecycle/index.ts';
 import { lockDataDir, SqliteLog, SqliteReader } from '../log/index.ts';
 import { createLogger, type Logger } from '../logging/index.ts';
 import { Metrics } from '../metrics.ts';
@@ -179,9 +180,11 @@ export class Runtime {
     const services = { bus, actors, log, exchanges, vault, clock, metrics, logger, dataDir, configFile };
     this.#services = services;
     connectRoutes(this.registrations.routes, services);
+    const endRun = beginRun(actors, clock, logger);
     this.#undo.push(
       // A log that cannot be written would keep the stop waiting; the next start folds the records instead.
       () => (log.status().state === 'open' ? checkpoints.save() : undefined),
+      () => endRun(this.#reason),
       async () => {
         this.#stopErrors = await this.#host.stop(this.#reason);
       },

@@ -1,23 +1,14 @@
 /**
- * The console plugin: one HTTP surface (7800) with the health of the runtime, its metrics and an index, and the
- * actor that remembers how each run of this data folder ended. Imported by `plugins.config.ts` only.
+ * The console plugin: one HTTP surface (7800) with the health of the runtime, how its last run ended, its metrics and
+ * an index. It decides nothing and has no actor. Imported by `plugins.config.ts` only.
  */
 import { z } from 'zod';
-import { defineRoute } from '../../bus/index.ts';
-import { defineActor } from '../../core/actors/index.ts';
-import { parseActorRef } from '../../core/ids.ts';
 import { definePlugin } from '../../core/plugin/index.ts';
-import { checkpointSaved } from '../../core/runtime/checkpoints.ts';
 import { readTokenFile } from '../../core/secrets/index.ts';
-import { version } from '../../core/version.ts';
-import { type LifecycleContext, lifecycle } from '../../machines/lifecycle.ts';
-import { describeLifecycle } from './describe.ts';
-import { HOST, healthRoutes } from './routes.ts';
-
-const { type, key } = parseActorRef(HOST);
+import { healthRoutes } from './routes.ts';
 
 /**
- * Health, readiness, metrics and the life of the process (C14, R29, R40; DESIGN: surfaces and ports).
+ * Health, readiness, metrics and the life of the process (C14, R29, R40).
  *
  * @example consolePlugin({ port: 7800 })
  */
@@ -34,28 +25,6 @@ export const consolePlugin = definePlugin({
   env: { HOLDFAST_CONSOLE_PORT: 'port' },
 
   register(context, { port, host, allowedHosts, tokenFile }) {
-    context.actor(defineActor({ type, machine: lifecycle, version: 1, describe: describeLifecycle }));
-
-    context.route(
-      defineRoute(checkpointSaved, type, ({ payload }) => [
-        { key, event: { type: 'CHECKPOINT', ...payload } },
-      ]),
-    );
-
-    context.onStart(() => {
-      const { actors, clock, logger } = context.services;
-      const startedAt = clock.now();
-      actors.send(HOST, { type: 'BOOTED', pid: process.pid, startedAt, version });
-      const { last } = (actors.snapshot(HOST)?.context ?? {}) as Partial<LifecycleContext>;
-      logger.info({ startedAt, version, lastStop: last }, 'runtime.booted'); // every line bears the pid
-    });
-
-    context.onStop((reason) => {
-      const { actors, clock, logger } = context.services;
-      actors.send(HOST, { type: 'STOPPING', reason, stoppedAt: clock.now() });
-      logger.info({ reason }, 'runtime.stopping');
-    });
-
     context.http(
       {
         name: 'console',

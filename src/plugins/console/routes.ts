@@ -1,12 +1,8 @@
 import type { HttpSurface } from '../../core/http/index.ts';
-import { actorRef } from '../../core/ids.ts';
+import { type EndedRun, HOST, type Run, runsOf } from '../../core/lifecycle/index.ts';
 import { redact } from '../../core/logging/index.ts';
 import type { Services } from '../../core/plugin/index.ts';
-import type { EndedRun, LifecycleContext, Run } from '../../machines/lifecycle.ts';
 import { degradedBy, healthStatus, notReady, type Vitals } from './health.ts';
-
-/** The one actor that remembers the runs of this data folder. */
-export const HOST = actorRef('runtime.lifecycle', 'host');
 
 /**
  * The routes that people, supervisors and collectors ask (C14, R29, R40; `docs/health.md`).
@@ -25,7 +21,7 @@ export function healthRoutes(http: HttpSurface, services: () => Services): void 
     const { actors, health } = services();
     const reports = health();
     const seen = { ...vitals(services()), reports };
-    const { current, last } = (actors.snapshot(HOST)?.context ?? {}) as Partial<LifecycleContext>;
+    const { current, last } = runsOf(actors.snapshot(HOST));
     const status = healthStatus(seen);
     const reasons = [...notReady(seen), ...degradedBy(seen)];
     const own = {

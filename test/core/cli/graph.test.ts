@@ -19,10 +19,12 @@ test('[C11] graph draws schedule, topic, actor, effect and adapter from registra
     schedule_2a_2a_2a_2a_2a{{"* * * * *"}}
   end
   subgraph topics["Topics"]
+    topic_log_checkpoint_saved(["log.checkpoint_saved"])
     topic_test_knock(["test.knock"])
     topic_test_tick(["test.tick"])
   end
   subgraph actors["Actors"]
+    actor_runtime_lifecycle["runtime.lifecycle<br><small>core</small>"]
     actor_test_door["test.door<br><small>doors</small>"]
   end
   subgraph effects["Effects"]
@@ -39,6 +41,7 @@ test('[C11] graph draws schedule, topic, actor, effect and adapter from registra
   effect_bell_ring --> adapter_lamp
   effect_lamp_on --> adapter_lamp
   schedule_2a_2a_2a_2a_2a --> topic_test_tick
+  topic_log_checkpoint_saved --> actor_runtime_lifecycle
   topic_test_knock --> actor_test_door
   topic_test_tick --> actor_test_door
 `,

@@ -192,7 +192,7 @@ test('[C6] a log is read with the machines that the program brings, where no con
   const without = new Configuration({ cwd, env: {}, builtinPlugins });
   t.deepEqual(
     (await without.actors()).map(({ type }) => type),
-    ['test.door'],
+    ['runtime.lifecycle', 'test.door'],
   );
   const named = new Configuration({ cwd, env: {}, builtinPlugins, file: 'wrong.ts' });
   await t.throwsAsync(named.actors(), { code: 'HF_REPLAY_MACHINES' });

@@ -6,10 +6,10 @@ import { z } from 'zod';
 import { defineRoute, defineTopic } from '../../../src/bus/index.ts';
 import { resolveConfig } from '../../../src/core/config/index.ts';
 import { newCorrelation } from '../../../src/core/ids.ts';
+import { checkpointSaved, HOST, runsOf } from '../../../src/core/lifecycle/index.ts';
 import { SqliteReader } from '../../../src/core/log/index.ts';
 import { createLogger } from '../../../src/core/logging/index.ts';
 import { definePlugin } from '../../../src/core/plugin/index.ts';
-import { checkpointSaved } from '../../../src/core/runtime/checkpoints.ts';
 import { createRuntime, type Runtime, readRuntimeFile } from '../../../src/core/runtime/index.ts';
 import { door } from '../../support/door.ts';
 import { tempDir } from '../../support/temp.ts';
@@ -103,7 +103,10 @@ test('[C5] a stop saves the actors, and the next start goes on from there', asyn
   first.services.actors.send('test.door/front', { type: 'OPEN', by: 'ann' });
   await first.stop('test');
   const reader = new SqliteReader(dir);
-  t.is(reader.snapshots(reader.lastSeq()).length, 1);
+  t.deepEqual(
+    reader.snapshots(reader.lastSeq()).map((body) => JSON.parse(body).ref),
+    ['runtime.lifecycle/host', 'test.door/front'],
+  );
   reader.close();
   const second = build(t, dir);
   await second.start();
@@ -120,7 +123,7 @@ test('[C5] actors are saved every so many records, and the digest is published',
   for (let i = 0; i < 30; i += 1) actors.send(`test.door/${i}`, { type: 'CLOSE' });
   const payload = (await saved) as { digest: string; count: number };
   t.regex(payload.digest, /^[0-9a-f]{64}$/);
-  t.is(payload.count, 30);
+  t.is(payload.count, 31, 'the doors, and the life of the runtime');
 });
 
 test("[C11] a schedule publishes its topic at its times, in UTC, on the runtime's clock", async (t) => {
@@ -131,6 +134,18 @@ test("[C11] a schedule publishes its topic at its times, in UTC, on the runtime'
   t.is(runtime.services.actors.snapshot('test.door/clock'), undefined);
   clock.jump(1);
   t.truthy(runtime.services.actors.snapshot('test.door/clock'));
+});
+
+test('[R29] how a run ended is remembered whatever plugins there are, by the log that its checkpoint vouches for', async (t) => {
+  const dir = tempDir(t);
+  const first = build(t, dir);
+  await first.start();
+  await first.stop('SIGTERM');
+  const second = build(t, dir);
+  await second.start();
+  const { last, checkpoint } = runsOf(second.services.actors.snapshot(HOST));
+  t.like(last, { pid: process.pid, reason: 'SIGTERM' });
+  t.regex(checkpoint?.digest ?? '', /^[0-9a-f]{64}$/);
 });
 
 test('[C12] a start that fails leaves the folder free for the next one', async (t) => {

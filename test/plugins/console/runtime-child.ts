@@ -1,10 +1,10 @@
 /** A runtime with the console alone, in a process that a test may kill. Prints its URL, obeys lines of its input. */
 import { createInterface } from 'node:readline';
 import { resolveConfig } from '../../../src/core/config/index.ts';
+import { HOST } from '../../../src/core/lifecycle/index.ts';
 import { createLogger } from '../../../src/core/logging/index.ts';
 import { createRuntime } from '../../../src/core/runtime/index.ts';
 import { consolePlugin } from '../../../src/plugins/console/index.ts';
-import { HOST } from '../../../src/plugins/console/routes.ts';
 
 const [dataDir] = process.argv.slice(2);
 if (!dataDir) throw new Error('usage: runtime-child.ts DATA_DIR');

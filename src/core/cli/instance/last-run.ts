@@ -2,12 +2,9 @@ import { recover } from '../../actors/recover.ts';
 import type { ActorState } from '../../actors/state.ts';
 import { CONFIG_ACTOR, routerTransaction } from '../../adapters/router-transaction.ts';
 import { isCoded } from '../../errors/index.ts';
-import { isObject } from '../../json.ts';
+import { HOST, runsOf } from '../../lifecycle/index.ts';
 import { SqliteReader } from '../../log/sqlite-reader.ts';
 import type { Instance } from './look.ts';
-
-/** The actor that remembers runs. */
-const LIFECYCLE = 'runtime.lifecycle/host';
 
 /** A run that is over. */
 export interface LastRun {
@@ -30,7 +27,7 @@ export async function readLastRun(
   try {
     log = new SqliteReader(dataDir);
     const { states, newest } = recover(log);
-    const lastStop = lastStopOf(states.get(LIFECYCLE));
+    const lastStop = lastStopOf(states.get(HOST));
     const transaction = routerTransaction(states.get(CONFIG_ACTOR), now);
     return {
       log: { seq: newest.seq, durableSeq: newest.seq },
@@ -46,21 +43,15 @@ export async function readLastRun(
 }
 
 function lastStopOf(state: ActorState | undefined): LastRun | undefined {
-  const { current, ending } = fields(state?.context);
-  const { pid, startedAt, version } = fields(current);
-  if (typeof pid !== 'number' || typeof startedAt !== 'number') return undefined;
-  const { reason = 'killed', stoppedAt } = fields(ending);
+  const { current, ending } = runsOf(state);
+  if (!current) return undefined;
+  const { reason = 'killed', stoppedAt } = ending ?? {};
   return {
-    pid,
-    startedAt: iso(startedAt),
-    version: String(version),
-    reason: String(reason),
-    ...(typeof stoppedAt === 'number' && { stoppedAt: iso(stoppedAt) }),
+    ...current,
+    startedAt: iso(current.startedAt),
+    reason,
+    ...(stoppedAt !== undefined && { stoppedAt: iso(stoppedAt) }),
   };
-}
-
-function fields(value: unknown): Record<string, unknown> {
-  return isObject(value) ? value : {};
 }
 
 function iso(at: number): string {

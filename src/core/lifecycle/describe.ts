@@ -1,5 +1,5 @@
-import type { LogRecord } from '../../core/log/index.ts';
-import type { LifecycleContext } from '../../machines/lifecycle.ts';
+import type { LogRecord } from '../log/record.ts';
+import type { LifecycleContext } from './machine.ts';
 
 /** A record of the runtime's own life in few words; an empty text is routine. */
 export function describeLifecycle({ event, to }: LogRecord): string {

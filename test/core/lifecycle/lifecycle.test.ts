@@ -1,17 +1,25 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { transition } from 'xstate';
-import { defineActor } from '../../src/core/actors/index.ts';
-import { actorRef } from '../../src/core/ids.ts';
-import { given } from '../../src/core/testing/index.ts';
-import { type LifecycleContext, type LifecycleEvent, lifecycle } from '../../src/machines/lifecycle.ts';
-import { openBench } from '../support/actors.ts';
-import { tempDir } from '../support/temp.ts';
+import {
+  HOST,
+  type LifecycleContext,
+  type LifecycleEvent,
+  lifecycle,
+  lifecycleActor,
+} from '../../../src/core/lifecycle/index.ts';
+import { given, impurities } from '../../../src/core/testing/index.ts';
+import { openBench } from '../../support/actors.ts';
+import { tempDir } from '../../support/temp.ts';
 
 const first = { pid: 10, startedAt: 1_000, version: '1.0.0' };
 const second = { pid: 20, startedAt: 2_000, version: '1.1.0' };
 const booted = (run: typeof first): LifecycleEvent => ({ type: 'BOOTED', ...run });
 const stopping: LifecycleEvent = { type: 'STOPPING', reason: 'SIGTERM', stoppedAt: 1_500 };
+
+test('[C3] the machine of the lifecycle uses nothing that replay could not repeat', (t) => {
+  t.deepEqual(impurities(lifecycle), []);
+});
 
 test('[R29] the first start has no run before it', (t) => {
   t.notThrows(() =>
@@ -120,13 +128,11 @@ test('[R29] whatever happens, the run before is told as it ended', (t) => {
 
 test('[R29] a runtime that is killed says so at its next start, from the log alone', async (t) => {
   const dir = tempDir(t);
-  const host = actorRef('runtime.lifecycle', 'host');
-  const definitions = [defineActor({ type: 'runtime.lifecycle', machine: lifecycle, version: 1 })];
   const run = async (events: LifecycleEvent[]) => {
-    const bench = openBench(dir, definitions);
-    for (const happened of events) bench.actors.send(host, happened as never);
+    const bench = openBench(dir, [lifecycleActor]);
+    for (const happened of events) bench.actors.send(HOST, happened as never);
     await bench.settled();
-    const context = bench.actors.snapshot(host)?.context as unknown as LifecycleContext;
+    const context = bench.actors.snapshot(HOST)?.context as unknown as LifecycleContext;
     await bench.close();
     return context;
   };
