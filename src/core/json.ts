@@ -32,7 +32,7 @@ function diffObject(
   const patch: Record<string, Json> = {};
   for (const key of Object.keys(to)) {
     const next = to[key];
-    const previous = from[key];
+    const previous = own(from, key);
     if (next === previous || next === undefined) continue;
     if (isObject(next) && isPlain(next) && isObject(previous)) {
       const inner = diffObject(previous, next, `${path}.${key}`);
@@ -42,7 +42,7 @@ function diffObject(
     }
   }
   for (const key of Object.keys(from)) {
-    if (from[key] !== undefined && to[key] === undefined) patch[key] = null;
+    if (from[key] !== undefined && own(to, key) === undefined) patch[key] = null;
   }
   return Object.keys(patch).length > 0 ? patch : undefined;
 }
@@ -85,9 +85,14 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
     return Array.isArray(b) && a.length === b.length && a.every((item, index) => jsonEqual(item, b[index]));
   }
   if (!isObject(a) || !isObject(b)) return false;
-  for (const key of Object.keys(a)) if (!jsonEqual(a[key], b[key])) return false;
-  for (const key of Object.keys(b)) if (b[key] !== undefined && a[key] === undefined) return false;
+  for (const key of Object.keys(a)) if (!jsonEqual(a[key], own(b, key))) return false;
+  for (const key of Object.keys(b)) if (b[key] !== undefined && own(a, key) === undefined) return false;
   return true;
+}
+
+/** Keys come from outside: one that is named `toString` or `constructor` is not there because every object has such a thing. */
+function own(object: Record<string, unknown>, key: string): unknown {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
 /**
