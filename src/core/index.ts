@@ -16,15 +16,28 @@ export {
 export {
   type AlertRaised,
   alertRaised,
+  type CredentialRequest,
+  defineRouteKind,
+  type KindInput,
   type NetworkConfig,
+  type RouteKind,
   type RouterApi,
   RouterApiToken,
   type RouterChange,
   routerChannels,
   routerConnected,
+  type SecretsStore,
+  SecretsStoreToken,
   type SetAnswer,
 } from './adapters/index.ts';
-export { type Config, defineConfig, type LoadedConfig, loadConfig, resolveConfig } from './config/index.ts';
+export {
+  type Config,
+  ConfigFile,
+  defineConfig,
+  type LoadedConfig,
+  loadConfig,
+  resolveConfig,
+} from './config/index.ts';
 export { type CodedError, type ErrorCode, HoldfastError, isCoded } from './errors/index.ts';
 export type { HttpSurface, Reply, SurfaceOptions } from './http/index.ts';
 export type { EventLog, LogEvent, LogReader, LogRecord, ReadRange } from './log/index.ts';

@@ -4,6 +4,7 @@
  * imported here is imported from its own file, for most of it is types; the package's door offers these.
  */
 export { type AlertRaised, alertRaised } from './alerts.ts';
+export { type CredentialRequest, defineRouteKind, type KindInput, type RouteKind } from './mcp-route-kind.ts';
 export {
   type NetworkConfig,
   type RouterApi,
@@ -13,3 +14,9 @@ export {
   routerConnected,
   type SetAnswer,
 } from './router.ts';
+export {
+  parseSecretReference,
+  type SecretsStore,
+  SecretsStoreToken,
+  secretReference,
+} from './secrets-store.ts';
