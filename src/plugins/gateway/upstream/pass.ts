@@ -69,9 +69,9 @@ async function pass(
     drop(body);
     return problem();
   }
-  if (message && message.kind !== 'request' && status < 300) {
-    drop(body);
-    exchange.send({ status: 202 }); // nothing answers a notification or a reply, whatever came with the status
+  if (status < 300 && exchange.method !== 'GET' && message?.kind !== 'request') {
+    drop(body); // nothing answers a notification, a reply or the end of a session, whatever came with the status
+    exchange.send({ status: message ? 202 : status });
     return { outcome: 'ok' };
   }
   const headers = { ...downHeaders(answer.headers), ...sessionHeader(parts, answer) };
