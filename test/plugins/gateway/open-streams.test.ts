@@ -88,3 +88,14 @@ test('[G14] a call that its upstream has not answered yet is refused when its ke
   const { status } = await answer;
   t.is(status, 401);
 });
+
+test('[G24] a session goes on under the value that its key was rotated to, and under no other key', async (t) => {
+  const { rig, key, open } = await setUp(t);
+  const { stream, session } = await open(key);
+  const rotated = await rig.admin('POST', '/key/rotate', { key, overlap: '1h' });
+  const list = (value: string) =>
+    rig.post('/repo_wiki/mcp', rpc('tools/list'), { ...session, ...admission(value) });
+  for (const value of [rotated.body.key, key]) t.is((await list(value)).status, 200);
+  t.is((await list(await rig.mint({ servers: ['repo_wiki'] }))).status, 404);
+  await stream.body?.cancel();
+});

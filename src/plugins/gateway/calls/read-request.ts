@@ -51,7 +51,7 @@ export function readRequest(
   return session ? { message, session } : sessionUnknown(message?.id);
 }
 
-/** A session belongs to one value of one key and one endpoint, in every process that knows the key. */
-export function bindingOf({ presented }: Known, endpoint: string): string {
-  return `${presented}/${endpoint}`;
+/** A session belongs to one key and one endpoint, in every process that knows the key; a rotation does not end it. */
+export function bindingOf({ id }: Known, endpoint: string): string {
+  return `${id}/${endpoint}`;
 }
