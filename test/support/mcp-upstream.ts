@@ -29,6 +29,8 @@ export interface SessionServerOptions {
   readonly json?: boolean;
   /** Keeps events, so that a client can take a stream up again. */
   readonly resumable?: boolean;
+  /** What it answers to an unknown session: 404 unless set. */
+  readonly unknown?: 400 | 404;
   /** Hosts it answers to, with their port; any unless set. */
   readonly hosts?: (port: number) => string[];
 }
@@ -40,7 +42,7 @@ export function startUpstream(t: ExecutionContext<unknown>, json = false): Promi
 
 export async function startSessionServer(
   t: ExecutionContext<unknown>,
-  { serve, json = false, resumable = false, hosts }: SessionServerOptions,
+  { serve, json = false, resumable = false, unknown = 404, hosts }: SessionServerOptions,
 ): Promise<Upstream> {
   const sessions = new Map<string, StreamableHTTPServerTransport>();
   const asked: Asked[] = [];
@@ -51,7 +53,7 @@ export async function startSessionServer(
     let transport = typeof id === 'string' ? sessions.get(id) : undefined;
     if (!transport) {
       if (id !== undefined) {
-        response.writeHead(404).end();
+        response.writeHead(unknown).end();
         return;
       }
       const made = new StreamableHTTPServerTransport({

@@ -2,10 +2,11 @@ import { Client as NewClient, StreamableHTTPClientTransport } from '@modelcontex
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import test from 'ava';
 import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
-import { startUpstream } from '../../support/mcp-upstream.ts';
+import { startSessionServer, startUpstream } from '../../support/mcp-upstream.ts';
 import { resultFor, startScripted } from '../../support/scripted-upstream.ts';
 import { startStateless } from '../../support/stateless-upstream.ts';
 import { admission, initialize, Rig, rpc } from './rig.ts';
+import { talker } from './talkers.ts';
 
 const UNAVAILABLE = 'holdfast/unavailable';
 
@@ -149,6 +150,27 @@ test('[G18] an upstream that restarted is initialised again behind the session, 
   t.deepEqual((await namesOf(client)).length, 4);
   const sessions = new Set(wiki.asked.map(({ headers }) => headers['mcp-session-id']));
   t.is(sessions.size, 3, 'no session while initialising, the one before, one after');
+});
+
+test('[G18] an upstream that answers 400 to a session it has forgotten is initialised again, and another 400 is passed on', async (t) => {
+  const wiki = await startSessionServer(t, { serve: () => talker('wiki', [], []), unknown: 400 });
+  const rig = await Rig.start(t, { routes: [credentialFree({ name: 'wiki', url: wiki.url })] });
+  const headers = admission(await rig.mint({ servers: ['wiki'] }));
+  const client = await rig.connectTo(t, '/mcp/', headers);
+  wiki.forget();
+  t.deepEqual(await namesOf(client), ['wiki-ask', 'wiki-wait']);
+  const strict = await startScripted(t, (response, heard) => {
+    const { method } = JSON.parse(heard.text || '{}') as { method?: string };
+    response.setHeader('mcp-session-id', 'one').setHeader('content-type', 'application/json');
+    if (method === 'tools/call') response.writeHead(400);
+    response.end(resultFor(heard, { protocolVersion: '2025-06-18', capabilities: {} }));
+  });
+  const other = await Rig.start(t, { routes: [credentialFree({ name: 'strict', url: strict.url })] });
+  const key = admission(await other.mint({ servers: ['strict'] }));
+  const first = await other.post('/mcp/', initialize, key);
+  const session = { ...key, 'mcp-session-id': first.headers.get('mcp-session-id') ?? '' };
+  t.is((await other.post('/mcp/', rpc('tools/call', echo('strict')), session)).status, 400);
+  t.is(strict.heard.filter(({ text }) => text.includes('tools/call')).length, 1);
 });
 
 test('[G18] a session outlives the gateway: the next call to another process on the same folder succeeds', async (t) => {

@@ -10,7 +10,7 @@ import { startSessionServer } from '../../support/mcp-upstream.ts';
 import { admission, Rig } from './rig.ts';
 
 /** An upstream that asks its client, speaks up by itself, and has a prompt and a resource. */
-function talker(name: string, sessions: McpServer[], cancelled: string[]): McpServer {
+export function talker(name: string, sessions: McpServer[], cancelled: string[]): McpServer {
   const capabilities = { logging: {}, tools: {} };
   const server = new McpServer({ name, version: '1.0.0' }, { capabilities, instructions: `Ask ${name}.` });
   server.registerTool('ask', {}, async (extra) => {

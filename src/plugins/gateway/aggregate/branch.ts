@@ -57,8 +57,8 @@ export class Branch {
   }
 
   /**
-   * Passes a client's request on. An upstream that has restarted answers 404, which says that it did nothing: only then
-   * the request is made again, in a new session.
+   * Passes a client's request on. An upstream that has restarted refuses it for its session, and so did nothing: only
+   * then the request is made again, in a new session.
    */
   async ask(given: Sent): Promise<UpstreamAnswer> {
     const { legs } = this.#parts;
@@ -71,7 +71,7 @@ export class Branch {
       (await legs.current(session, this.route.name)) ??
       (await legs.renew(session, this.route.name, undefined, () => this.#reopen(session)));
     const answer = await this.#send(leg, sent);
-    if (answer.statusCode !== 404 || leg.id === '') return answer;
+    if (!(await this.#isGone(leg, answer.statusCode))) return answer;
     drop(answer.body);
     return this.#send(await legs.renew(session, this.route.name, leg, () => this.#reopen(session)), sent);
   }
@@ -149,6 +149,18 @@ export class Branch {
     return { leg, result };
   }
 
+  /** 404 says so by itself. Some servers answer 400 to that as to much else, and a ping that fares no better tells. */
+  async #isGone(leg: Leg, status: number): Promise<boolean> {
+    if (leg.id === '' || status !== 400) return leg.id !== '' && status === 404;
+    try {
+      const pong = await this.#send(leg, { method: 'POST', message: PING, signal: this.#deadline() });
+      drop(pong.body);
+      return pong.statusCode === 400 || pong.statusCode === 404;
+    } catch {
+      return false;
+    }
+  }
+
   /** @returns for a client without sessions, the one kept for it with an upstream that knows nothing else */
   async #bridge(): Promise<OpenSession | undefined> {
     const { legs, caller } = this.#parts;
@@ -197,6 +209,7 @@ export class Branch {
   }
 }
 
+const PING = own('ping', undefined, OWN_ID);
 /** Asks an upstream whether it speaks the stateless revision. */
 const DISCOVER: Message = {
   ...own('server/discover', { _meta: { [REVISION_META]: STATELESS_SINCE, [CAPABILITIES_META]: {} } }, OWN_ID),
