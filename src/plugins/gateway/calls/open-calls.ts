@@ -1,12 +1,13 @@
 import type { Clock } from '../../../core/clock.ts';
 import type { CallEnded, ConfineParams } from '../../../machines/mcp-access.ts';
+import { type Stop, stopWith } from './stop.ts';
 
 /** The reason with which a call is aborted whose key no longer admits it. */
 export const KEY_ENDED: unique symbol = Symbol('the key no longer admits this call');
 
 interface OpenCall {
   readonly routes: readonly string[];
-  readonly abort: AbortController;
+  readonly stop: Stop;
   /** Epoch milliseconds. */
   until: number;
   disarm?: () => void;
@@ -35,13 +36,15 @@ export class OpenCalls {
     signal: AbortSignal,
     carryOut: (signal: AbortSignal) => Promise<CallEnded>,
   ): Promise<CallEnded> {
-    const call: OpenCall = { routes, abort: new AbortController(), until: Number.POSITIVE_INFINITY };
+    const stop = stopWith(signal);
+    const call: OpenCall = { routes, stop, until: Number.POSITIVE_INFINITY };
     const calls = this.#byKey.get(key) ?? new Set();
     this.#byKey.set(key, calls.add(call));
     this.#endAt(call, until);
     try {
-      return await carryOut(AbortSignal.any([signal, call.abort.signal]));
+      return await carryOut(stop.signal);
     } finally {
+      stop.release();
       call.disarm?.();
       calls.delete(call);
       if (calls.size === 0 && this.#byKey.get(key) === calls) this.#byKey.delete(key);
@@ -52,7 +55,7 @@ export class OpenCalls {
   confine(key: string, { servers, until }: ConfineParams): void {
     for (const call of this.#byKey.get(key) ?? []) {
       if (call.routes.every((route) => servers.includes(route))) this.#endAt(call, until);
-      else call.abort.abort(KEY_ENDED);
+      else call.stop.abort(KEY_ENDED);
     }
   }
 
@@ -60,6 +63,6 @@ export class OpenCalls {
     if (until >= call.until) return;
     call.until = until;
     call.disarm?.();
-    call.disarm = this.#clock.after(until - this.#clock.now(), () => call.abort.abort(KEY_ENDED));
+    call.disarm = this.#clock.after(until - this.#clock.now(), () => call.stop.abort(KEY_ENDED));
   }
 }

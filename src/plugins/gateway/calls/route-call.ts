@@ -14,6 +14,7 @@ import { requestTo } from '../upstream/request.ts';
 import type { EventChanges, Rewrite } from '../upstream/rewrite.ts';
 import type { Exchange } from './exchange.ts';
 import { ended, type LiveCall } from './live-call.ts';
+import { stopWith } from './stop.ts';
 import { unentitled } from './unentitled.ts';
 
 /** What a call of one route consists of, beside what is decided about it. */
@@ -48,10 +49,16 @@ export class RouteCall implements LiveCall {
   async forward(params: ForwardParams, signal: AbortSignal): Promise<CallEnded> {
     const { exchange, agent, draining, route, message, session } = this.#parts;
     const { method, headers, gone } = exchange;
-    const stop = AbortSignal.any([gone, draining, signal]);
-    const request = { method, headers, message, session: session?.upstream[route.name], signal: stop };
-    const told = await passCall(this.#parts, async () => ask(agent, requestTo(route, request)), params, stop);
-    return ended(exchange, told, params.cost);
+    const stop = stopWith(gone, draining, signal);
+    const upstream = session?.upstream[route.name];
+    const request = { method, headers, message, session: upstream, signal: stop.signal };
+    const send = async () => ask(agent, requestTo(route, request));
+    try {
+      const told = await passCall(this.#parts, send, params, stop.signal);
+      return ended(exchange, told, params.cost);
+    } finally {
+      stop.release();
+    }
   }
 
   answer(params: AnswerParams): CallEnded {

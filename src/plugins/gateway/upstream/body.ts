@@ -11,14 +11,28 @@ export class Stalled extends Error {}
 
 /** A body that must keep coming. @param idleMs longest wait for its next part; a slow reader's time does not count */
 export async function* steady(body: Body, idleMs: number): AsyncGenerator<Buffer> {
-  const stall = () => setTimeout(() => body.destroy(new Stalled()), idleMs);
-  let timer = stall();
+  let waiting = true;
+  const timer = setTimeout(() => {
+    if (waiting) body.destroy(new Stalled());
+    else timer.refresh();
+  }, idleMs);
   try {
     for await (const chunk of body) {
-      clearTimeout(timer);
+      waiting = false;
       yield chunk as Buffer;
-      timer = stall();
+      waiting = true;
+      timer.refresh();
     }
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** A body of known, small size, whole. @param withinMs longest wait for all of it */
+export async function small(body: Body, withinMs: number): Promise<Buffer> {
+  const timer = setTimeout(() => body.destroy(new Stalled()), withinMs);
+  try {
+    return Buffer.from(await body.arrayBuffer());
   } finally {
     clearTimeout(timer);
   }

@@ -10,8 +10,6 @@ export interface Told extends Pick<CallEnded, 'outcome' | 'code'> {
 }
 
 const OK: Told = { outcome: 'ok' };
-/** Answers up to here are parsed; of larger ones only those that mention what is looked for. */
-const ALWAYS_PARSED = 64 * 1024;
 const LARGEST_READ = 8 * 1024 * 1024;
 const TELLING = ['"isError"', '"error"', '"usage"'];
 
@@ -59,8 +57,8 @@ function jsonListener(): Listener {
     end() {
       if (size > LARGEST_READ) return OK;
       const body = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
-      // A native search is some hundred times faster than parsing a megabyte that says nothing of errors.
-      if (size > ALWAYS_PARSED && !TELLING.some((name) => body.includes(name))) return OK;
+      // A native search is some hundred times faster than parsing an answer that says nothing of errors.
+      if (!TELLING.some((name) => body.includes(name))) return OK;
       return parsed(body.toString('utf8')) ?? OK;
     },
   };

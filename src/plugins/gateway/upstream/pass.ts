@@ -3,7 +3,7 @@ import type { RouteCallParts } from '../calls/route-call.ts';
 import { keyEnded } from '../mcp/answers.ts';
 import { parseExact } from '../mcp/message.ts';
 import { showTools } from '../mcp/tool-names.ts';
-import { drop, Stalled, steady, whole } from './body.ts';
+import { drop, Stalled, small, steady, whole } from './body.ts';
 import type { UpstreamAnswer } from './client.ts';
 import { downHeaders, headerOf, isEvents } from './headers.ts';
 import { listener, type Told, toldBy } from './outcome.ts';
@@ -77,7 +77,11 @@ async function pass(
   const headers = { ...downHeaders(answer.headers), ...sessionHeader(parts, answer) };
   const shown = shownTools(parts, tools);
   if (asEvents) return stream(parts, answer, headers, both(shown, events));
-  const chunks = steady(body, parts.route.entry.timeoutMs);
+  const { timeoutMs } = parts.route.entry;
+  if (!shown && status < 400 && Number(headerOf(answer.headers, 'content-length')) <= WHOLE) {
+    return passSmall(parts, status, headers, await small(body, timeoutMs));
+  }
+  const chunks = steady(body, timeoutMs);
   if (status >= 400) return passError(parts, status, headers, await whole(chunks, WHOLE));
   if (shown && exchange.method === 'POST') {
     const list = shown(parseExact((await whole(chunks, LARGEST_LIST)).toString('utf8')));
@@ -85,6 +89,22 @@ async function pass(
     return toldBy(list);
   }
   return passJson(parts, status, headers, chunks);
+}
+
+/** JSON of a size that is known to be small: most answers of tools, in one piece. */
+function passSmall(
+  parts: RouteCallParts,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  answer: Buffer,
+): Told {
+  const { exchange } = parts;
+  if (answer.length === 0) return refuse(parts, 502, 'answers a request without a body', 'http_error');
+  const heard = listener(false);
+  heard.push(answer);
+  exchange.begin(status, { ...headers, 'content-length': String(answer.length) });
+  exchange.end(answer);
+  return heard.end();
 }
 
 /** JSON: a small answer is held until it is whole, so that one that breaks off is an error and not half an answer. */
