@@ -1,13 +1,14 @@
 import { runHere } from './core/cli/index.ts';
 
 /** Their machines read any log of this release, also where no `plugins.config.ts` is. */
-async function builtinPlugins() {
-  const [{ router }, { reconciler }, { resolveConfig }] = await Promise.all([
+export async function builtinPlugins() {
+  const [{ router }, { reconciler }, { gateway }, { resolveConfig }] = await Promise.all([
     import('./plugins/router/index.ts'),
     import('./plugins/reconciler/index.ts'),
+    import('./plugins/gateway/index.ts'),
     import('./core/config/index.ts'),
   ]);
-  return resolveConfig({ plugins: [router(), reconciler()] }, { env: {} }).plugins;
+  return resolveConfig({ plugins: [router(), reconciler(), gateway()] }, { env: {} }).plugins;
 }
 
 /**

@@ -1,3 +1,5 @@
+import type { RouterTransaction } from '../adapters/router-transaction.ts';
+
 /** What a check found, for a person. No secret may be in it. */
 export interface CheckResult {
   /** `fail` is what must be mended; `warn` is what one should know; a check that cannot be made is `warn`. */
@@ -15,6 +17,11 @@ export interface CheckContext {
   readonly dataDir: string;
   /** Aborted when the check has taken too long, and when the command is interrupted. */
   readonly signal: AbortSignal;
+  /**
+   * The router's pending transaction, by the running instance, else by the log that the last one left; `unknown` while
+   * neither can be asked.
+   */
+  readonly transaction?: RouterTransaction | 'unknown';
   /** The instance that runs on the data folder; undefined when none does, or it cannot be asked. */
   readonly running?: {
     /** Where its surfaces listen, by name. */

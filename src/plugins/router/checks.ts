@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { NetworkConfig } from '../../core/adapters/router.ts';
 import { redisChecks } from '../../core/adapters/router-redis/index.ts';
-import { isObject } from '../../core/json.ts';
 import { countSecrets } from '../../core/logging/index.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../core/plugin/index.ts';
 import { collisionText, setCollisions } from './policy/address-sets.ts';
@@ -62,14 +61,22 @@ async function storeCheck(dataDir: string): Promise<CheckResult> {
   return { state: 'ok', lookedAt, found };
 }
 
-function transactionCheck({ running }: CheckContext): CheckResult {
-  const lookedAt = 'the running instance';
-  const { transaction } = running?.facts ?? {};
-  if (!isObject(transaction)) return { state: 'ok', lookedAt, found: 'no transaction is pending' };
+/** Of a stopped instance its log tells: nobody reverts in time what it left pending. */
+function transactionCheck({ running, transaction }: CheckContext): CheckResult {
+  const lookedAt = running ? 'the running instance' : 'the event log';
+  if (transaction === 'unknown') {
+    const mend = '`holdfast status` says why.';
+    return { state: 'warn', lookedAt, found: 'nobody can tell whether a transaction is pending', mend };
+  }
+  if (!transaction) return { state: 'ok', lookedAt, found: 'no transaction is pending' };
   const { transID, who, secondsLeft } = transaction;
-  const found = `${String(transID)} by ${String(who)} is pending, ${String(secondsLeft)} s left; plain writes are refused`;
+  const found = `${transID} by ${who} is pending, ${secondsLeft} s left`;
+  if (!running) {
+    const mend = 'Start Holdfast: until then the uncommitted config stands, also beyond its deadline.';
+    return { state: 'warn', lookedAt, found: `${found}; the next start reverts it`, mend };
+  }
   const mend = 'Commit or revert it, or wait: an uncommitted one reverts by itself.';
-  return { state: 'warn', lookedAt, found, mend };
+  return { state: 'warn', lookedAt, found: `${found}; plain writes are refused`, mend };
 }
 
 /** Networks whose sets would have one name (R34). */

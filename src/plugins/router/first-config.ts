@@ -3,7 +3,7 @@ import type { NetworkConfig } from '../../core/adapters/router.ts';
 import { CONFIG_ACTOR } from '../../core/adapters/router-transaction.ts';
 import { isCoded } from '../../core/errors/index.ts';
 import type { Services } from '../../core/plugin/index.ts';
-import type { TransactionContext } from '../../machines/config-transaction/shapes.ts';
+import type { ConfigVersion, TransactionContext } from '../../machines/config-transaction/shapes.ts';
 import example from './example-network-config.json' with { type: 'json' };
 import type { SealedConfigs } from './sealed-configs.ts';
 
@@ -12,7 +12,8 @@ export type ConfigOrigin = 'store' | 'log' | 'example';
 
 /**
  * Gives an empty store its first config: what the log last knew to be active, when the store's file was lost, else
- * the example.
+ * the example. A store that held a transaction, too, has lost it or lost what it is about: it gets what a revert
+ * restores, so that nothing uncommitted stays without a deadline.
  */
 export async function ensureConfig(
   store: ConfigStore,
@@ -20,10 +21,10 @@ export async function ensureConfig(
   { actors, clock }: Pick<Services, 'actors' | 'clock'>,
 ): Promise<ConfigOrigin> {
   if (await store.active()) return 'store';
-  const context = actors.snapshot(CONFIG_ACTOR)?.context;
-  const known = (context as Partial<TransactionContext> | undefined)?.active;
-  const kept = known?.fingerprint ? opened(configs, known.fingerprint) : undefined;
-  const config: NetworkConfig = kept && known ? { ...kept, ncid: known.ncid } : example;
+  const context = actors.snapshot(CONFIG_ACTOR)?.context as Partial<TransactionContext> | undefined;
+  const pending = store.commit ? context?.pending : undefined;
+  const kept = (pending && keptOf(configs, pending.previous)) ?? keptOf(configs, context?.active);
+  const config = kept ?? example;
   const saved = await store.save({
     expected: undefined,
     ncid: String(config.ncid),
@@ -32,6 +33,8 @@ export async function ensureConfig(
     op: 'seed',
     who: 'holdfast',
     changed: [],
+    // It may still be held there, and refuses whatever is not its own.
+    ...(pending && { transaction: { transID: pending.transID, windowMs: 0 } }),
   });
   // Somebody else filled it in between: theirs is the config then.
   if (!saved) return 'store';
@@ -39,9 +42,11 @@ export async function ensureConfig(
 }
 
 /** A body that was shredded is as gone as one that was dropped. */
-function opened(configs: SealedConfigs, fingerprint: string): NetworkConfig | undefined {
+function keptOf(configs: SealedConfigs, version: ConfigVersion | undefined): NetworkConfig | undefined {
+  if (!version?.fingerprint) return undefined;
   try {
-    return configs.open(fingerprint);
+    const body = configs.open(version.fingerprint);
+    return body && { ...body, ncid: version.ncid };
   } catch (error) {
     if (isCoded(error, 'HF_LOG_SHREDDED')) return undefined;
     throw error;

@@ -38,6 +38,11 @@ test.serial(
     await child.kill('SIGKILL');
     const after = await doctor();
     t.like(after.found['router.api'], { state: 'warn' });
+    t.like(after.found['router.transaction'], { state: 'warn' });
+    t.regex(
+      after.found['router.transaction'].found,
+      /tour-1 by .* is pending, \d+ s left; the next start reverts it/,
+    );
     t.regex(after.found['router.store'].found, /^it holds ncid/);
   },
 );

@@ -299,6 +299,36 @@ test.serial('[R2] a key that was deleted gets back what the log last knew to be 
   t.is(rig.divergence(), undefined);
 });
 
+for (const lost of ['everything', 'the config alone'] as const) {
+  test.serial(
+    `[R2,R6] of a Redis that lost ${lost} while a transaction was pending, nothing uncommitted stays`,
+    async (t) => {
+      const server = await RedisServer.start(t);
+      const redis = server.client(t);
+      const clock = new VirtualClock();
+      const rig = await startOn(t, server, { clock, options: { storeCheckMs: 3_600_000 } });
+      const config = await rig.active();
+      config.interface.vlan[LEG].ipv4 = '10.77.31.1/24';
+      t.is((await rig.set(config, { transactionOp: 'append', transID: 't1' })).status, 200);
+      await rig.runtime.stop('test');
+      if (lost === 'everything') await redis.flushall();
+      else await redis.del(KEY);
+      const again = await startOn(t, server, {
+        clock,
+        dataDir: rig.dataDir,
+        options: { storeCheckMs: 3_600_000 },
+      });
+      t.is((await stored(redis)).interface.vlan[LEG].ipv4, '10.77.30.1/24');
+      t.deepEqual((await again.state(LEG)).ip4, ['10.77.30.1/24']);
+      await again.pass(120_000);
+      t.like(again.actor(), { value: { transaction: 'none', work: 'idle' } });
+      t.like(again.actor().context.last, { outcome: 'reverted', transID: 't1' });
+      t.is((await stored(redis)).interface.vlan[LEG].ipv4, '10.77.30.1/24');
+      t.is(again.divergence(), undefined);
+    },
+  );
+}
+
 test.serial(
   '[R2] while Redis is down everything is answered 503 and nothing changes; when it is back, work goes on',
   async (t) => {

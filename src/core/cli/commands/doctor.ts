@@ -55,11 +55,11 @@ async function checksOfPlugins(context: CommandContext): Promise<readonly CheckD
 
 async function contextOf({ dataDir, signal }: CommandContext): Promise<CheckContext> {
   const { lookAt } = await import('../instance/index.ts');
-  const { running, surfaces, facts, transaction } = await lookAt(dataDir, Date.now(), signal);
-  if (!running || facts === undefined) return { dataDir, signal };
-  return {
-    dataDir,
-    signal,
-    running: { surfaces: surfaces ?? {}, facts: { ...facts, ...(transaction && { transaction }) } },
-  };
+  const instance = await lookAt(dataDir, Date.now(), signal);
+  const { running, surfaces, facts } = instance;
+  const isKnown = running ? facts !== undefined : instance.reason === undefined;
+  const transaction = isKnown ? instance.transaction : ('unknown' as const);
+  const context = { dataDir, signal, ...(transaction && { transaction }) };
+  if (!running || facts === undefined) return context;
+  return { ...context, running: { surfaces: surfaces ?? {}, facts } };
 }
