@@ -1,6 +1,8 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
-import { startUpstream } from '../../support/mcp-upstream.ts';
+import { listen, startUpstream } from '../../support/mcp-upstream.ts';
 import { admission, initialize, Rig, rpc } from './rig.ts';
 
 const nowhere = 'http://127.0.0.1:9/mcp';
@@ -309,4 +311,48 @@ test('[G16] what never reached its upstream is given back', async (t) => {
   }
   t.is((await rig.admin('GET', '/key/list')).body.keys[0].spend, 0);
   t.is((await rig.post('/repo_wiki/mcp', initialize, admission(key))).status, 502);
+});
+
+test('[G27,G16] an upstream keeps the query of its URL, which stands nowhere else; over the limit retry-after is told', async (t) => {
+  const asked: string[] = [];
+  const upstream = createServer((request, response) => {
+    asked.push(request.url ?? '');
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end('{"jsonrpc":"2.0","id":7,"result":{"content":[]}}');
+  });
+  await listen(upstream);
+  t.teardown(() => {
+    upstream.closeAllConnections();
+    upstream.close();
+  });
+  const query = 'tools=a,b&apiKey=s3cret.in.the.query';
+  const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/mcp?${query}`;
+  const rig = await Rig.start(t, { routes: [credentialFree({ name: 'web_search', url })] });
+  const key = await rig.mint({ servers: ['web_search'], rpmLimit: 1 });
+  const params = {
+    name: 'web_search-find',
+    arguments: {},
+    _meta: {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'check', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    },
+  };
+  const headers = {
+    ...admission(key),
+    'mcp-protocol-version': '2026-07-28',
+    'mcp-method': 'tools/call',
+    'mcp-name': 'web_search-find',
+  };
+  const call = () => rig.post('/web_search/mcp', rpc('tools/call', params), headers);
+  t.is((await call()).status, 200);
+  t.deepEqual(asked, [`/mcp?${query}`]);
+  const second = await call();
+  t.is(second.status, 200);
+  t.regex(await second.text(), /"isError":true/);
+  const seconds = Number(second.headers.get('retry-after'));
+  t.true(seconds >= 1 && seconds <= 60);
+  t.is(asked.length, 1);
+  t.deepEqual(await rig.traces('s3cret.in.the.query'), []);
 });

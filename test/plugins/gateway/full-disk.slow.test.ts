@@ -21,7 +21,7 @@ test('[C5,G14] while the disk of the log is full calls are refused with 503, non
     `import { defineConfig } from ${source('core/index.ts')};
      import { credentialFree, gateway } from ${source('plugins/gateway/index.ts')};
      const routes = [credentialFree({ name: 'repo_wiki', url: ${JSON.stringify(upstream.url)} })];
-     export default defineConfig({ plugins: [gateway({ port: 0, routes })] });`,
+     export default defineConfig({ plugins: [gateway({ port: 0, probeEveryMs: 0, routes })] });`,
   );
   const disk = fakeDisk(dir);
   const dataDir = join(dir, 'data');
