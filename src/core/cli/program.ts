@@ -1,6 +1,6 @@
 import { Command, CommanderError, Option } from 'commander';
 import { HoldfastError } from '../errors/index.ts';
-import type { CommandDefinition } from '../plugin/command.ts';
+import { type CommandDefinition, commandWords } from '../plugin/command.ts';
 import { version } from '../version.ts';
 import { EXIT_CODES } from './failure.ts';
 import type { Terminal } from './terminal.ts';
@@ -92,11 +92,6 @@ function add(program: Command, heading: string, definition: CommandDefinition, r
     command.addOption(value === undefined ? option : option.default(value));
   }
   command.action(() => run(definition, command.args, command.opts()));
-}
-
-/** `log show <seq>` is the command `log`, `show`. */
-export function commandWords(name: string): string[] {
-  return name.split(/\s+/).filter((word) => !/^[<[]/.test(word));
 }
 
 /**

@@ -1,5 +1,5 @@
 import { HoldfastError } from '../errors/index.ts';
-import type { CommandContext, CommandDefinition } from '../plugin/command.ts';
+import { type CommandContext, type CommandDefinition, commandWords } from '../plugin/command.ts';
 import type { ConfiguredPlugin } from '../plugin/index.ts';
 import { coreCommands } from './commands/index.ts';
 import { Configuration } from './configuration.ts';
@@ -7,7 +7,6 @@ import { exitCodeOf, isInterruption, OK, printError } from './failure.ts';
 import {
   asUsageError,
   buildProgram,
-  commandWords,
   type GlobalFlags,
   glance,
   isAnswered,

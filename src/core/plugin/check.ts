@@ -1,6 +1,7 @@
 import { effectTypes } from '../actors/definition.ts';
 import { HoldfastError } from '../errors/index.ts';
 import { CORE, CORE_EFFECTS } from './builtin.ts';
+import { commandWords } from './command.ts';
 import type { Owned, Registrations } from './registrations.ts';
 
 /** A plugin that cannot work as declared, and why. */
@@ -22,7 +23,7 @@ export function refuseConflicts(registrations: Registrations): void {
   refuseTwice('Actor type', actors, ({ type }) => type);
   refuseTwice('Effect', effects, ({ type }) => type);
   refuseTwice('Surface', surfaces, ({ options }) => options.name);
-  refuseTwice('Command', commands, ({ name }) => words(name));
+  refuseTwice('Command', commands, ({ name }) => commandWords(name).join(' '));
   refuseTwice('Health fact', health, ({ name }) => name);
   refuseTwice('Check', registrations.checks, ({ name }) => name);
 }
@@ -68,12 +69,4 @@ function isOfCore(type: string): boolean {
   return CORE_EFFECTS.some((pattern) =>
     pattern.endsWith('*') ? type.startsWith(pattern.slice(0, -1)) : type === pattern,
   );
-}
-
-/** `router get <intf> [field]` is the command `router get`. */
-function words(command: string): string {
-  return command
-    .split(/\s+/)
-    .filter((word) => !/^[<[]/.test(word))
-    .join(' ');
 }

@@ -94,3 +94,8 @@ export interface CommandDefinition {
     context: CommandContext,
   ) => Promise<number | undefined> | number | undefined | Promise<void>;
 }
+
+/** The words that choose a command: `log show <seq>` is `log`, `show`. */
+export function commandWords(name: string): string[] {
+  return name.split(/\s+/).filter((word) => !/^[<[]/.test(word));
+}

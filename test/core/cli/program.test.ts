@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { coreCommands } from '../../../src/core/cli/commands/index.ts';
-import { commandWords } from '../../../src/core/cli/program.ts';
+import { commandWords } from '../../../src/core/plugin/command.ts';
 import { call, writeConfig } from '../../support/cli.ts';
 import { doorsConfig } from '../../support/doors-config.ts';
 import { tempDir } from '../../support/temp.ts';
