@@ -2,19 +2,17 @@ import type { Bus } from '../../bus/index.ts';
 import { EFFECT_DONE, type EffectHandler, type EffectRegistration } from '../actors/index.ts';
 import { ALERT_RAISE, type AlertRaised, alertRaised } from '../adapters/alerts.ts';
 import { type Exchanges, HTTP_REPLY, type Reply } from '../http/exchanges.ts';
-import type { Logger } from '../logging/index.ts';
 
 /**
  * The effects that every machine may ask for without a plugin: an answer to the HTTP request of a story, and an
  * alert. Both may run twice after a crash; an answer that nobody waits for any more is `gone`.
  */
-export function builtinEffects(exchanges: Exchanges, bus: Bus, logger: Logger): EffectRegistration[] {
+export function builtinEffects(exchanges: Exchanges, bus: Bus): EffectRegistration[] {
   const reply: EffectHandler<Reply & { readonly to?: string }> = ({ to, ...answer }, { correlation }) => {
     const heard = exchanges.settle(to ?? correlation, answer);
     return { type: EFFECT_DONE, effect: HTTP_REPLY, ...(!heard && { gone: true }) };
   };
   const alert: EffectHandler<AlertRaised> = (raised, { correlation, cause }) => {
-    logger.warn({ ...raised, correlation }, 'alert.raised');
     bus.publish(alertRaised, raised, { correlation, cause });
   };
   return [

@@ -90,3 +90,10 @@ export function observeBus(bus: Bus, metrics: Metrics, logger: Logger): void {
     logger.error({ ...payload, correlation }, 'bus.subscriber_failed');
   });
 }
+
+/** Every alert is a line of the log, whether a machine asked for it or a part of the process raised it. */
+export function observeAlerts(bus: Bus, logger: Logger): void {
+  bus.subscribe(alertRaised, 'core', ({ payload, correlation }) => {
+    logger.warn({ ...payload, correlation }, 'alert.raised');
+  });
+}

@@ -22,7 +22,14 @@ import { version } from '../version.ts';
 import { builtinEffects } from './builtin-effects.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { logControl } from './log-control.ts';
-import { observeActors, observeBus, observeEffects, observeFailures, observeLog } from './observe.ts';
+import {
+  observeActors,
+  observeAlerts,
+  observeBus,
+  observeEffects,
+  observeFailures,
+  observeLog,
+} from './observe.ts';
 import { connectRoutes } from './routes.ts';
 import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts';
 import { startSchedules } from './schedules.ts';
@@ -157,7 +164,7 @@ export class Runtime {
     const actors = new ActorSystem(log, clock, recovered.newest, observeFailures(bus, logger));
     for (const definition of this.registrations.actors) actors.register(definition);
     actors.restore(recovered);
-    const effects = [...builtinEffects(exchanges, bus, logger), ...this.registrations.effects];
+    const effects = [...builtinEffects(exchanges, bus), ...this.registrations.effects];
     const dispatcher = new EffectDispatcher(
       actors,
       clock,
@@ -173,6 +180,7 @@ export class Runtime {
     });
     observeActors(actors, metrics);
     observeBus(bus, metrics, logger);
+    observeAlerts(bus, logger);
     metrics.start();
     this.#undo.push(() => metrics.stop());
 
