@@ -1,6 +1,7 @@
 import type { ActorState } from '../actors/state.ts';
 import { actorRef } from '../ids.ts';
 import { isObject } from '../json.ts';
+import { delayOf } from '../log/record.ts';
 
 /** The one actor that decides about the box's config; it holds its transaction, in the log as well as in memory. */
 export const CONFIG_ACTOR = actorRef('router.config', 'box');
@@ -33,7 +34,7 @@ export function routerTransaction(
   const { pending } = isObject(state?.context) ? state.context : {};
   if (!state || !isObject(pending)) return undefined;
   const owner = { transID: String(pending.transID), who: String(pending.who) };
-  const window = Object.entries(state.timers).find(([name]) => name.includes('.window.'))?.[1];
+  const window = Object.entries(state.timers).find(([timer]) => delayOf(timer) === 'window')?.[1];
   if (!window) {
     const { work } = isObject(state.value) ? state.value : {};
     const stuck = { ok: false, reason: 'its revert failed and is tried again; the log says why' } as const;

@@ -1,8 +1,8 @@
 import type { Decision } from '../actors/decide.ts';
-import { type LogRecord, TIMER_CANCEL, TIMER_START } from '../log/record.ts';
+import { delayOf, type LogRecord, TIMER_CANCEL, TIMER_START } from '../log/record.ts';
 import type { Difference, WhatIf } from '../replay/index.ts';
 import { difference } from './divergence.ts';
-import { cut, jsonLines, plainText, stateName, timerName, timestamp } from './log-view/index.ts';
+import { cut, jsonLines, plainText, stateName, timestamp } from './log-view/index.ts';
 import type { Describe } from './log-view/story.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -36,7 +36,7 @@ export function whatIfLines(
     ...unanswered.map(({ actor, type, at, timer }) =>
       plainText(
         timer
-          ? `  ${actor}: timer ${timerName(type) ?? type} goes off at ${timestamp(at)}`
+          ? `  ${actor}: timer ${delayOf(type) ?? type} goes off at ${timestamp(at)}`
           : `  ${actor}: ${type}, asked for at ${timestamp(at)}, has no recorded outcome`,
       ),
     ),
@@ -46,7 +46,7 @@ export function whatIfLines(
         : 'Every recorded input after the change can still be trusted as far as its causes tell.',
     ),
     ...untrusted.slice(0, limit).map(({ seq, actor, event, reason }) => {
-      return plainText(`  record ${seq}  ${actor}  ${timerName(event) ?? event}: ${reason}`);
+      return plainText(`  record ${seq}  ${actor}  ${delayOf(event) ?? event}: ${reason}`);
     }),
     ...(untrusted.length > limit ? [`  (${untrusted.length - limit} more; --limit 0 shows them)`] : []),
     '',
@@ -95,7 +95,7 @@ function inWords(
 
 function headOf({ seq, at, actor, event, kind }: Difference): string {
   const time = timestamp(at, 'ms').slice('2026-01-31 '.length, -' UTC'.length);
-  const name = timerName(event.type);
+  const name = delayOf(event.type);
   const what = name === undefined ? event.type : `after ${name}`;
   const where = {
     decided: `record ${seq}`,

@@ -5,6 +5,7 @@
 export type * from './event-log.ts';
 export { lockDataDir, lockedBy, runtimeFile } from './lock.ts';
 export {
+  delayOf,
   type EffectRequest,
   INIT,
   type LogEvent,

@@ -19,6 +19,18 @@ export interface LogEvent {
 /** State value of a statechart: a name, or names by region. */
 export type StateValue = string | { readonly [region: string]: StateValue };
 
+const TIMER_EVENT = /^xstate\.after\.([^.]+)/;
+
+/**
+ * The name of the delay that an event says is over. XState names the timer of `after: { close: … }`, and the event by
+ * which it elapses, `xstate.after.close.<id of the state>`.
+ *
+ * @returns undefined for any other event
+ */
+export function delayOf(event: string): string | undefined {
+  return TIMER_EVENT.exec(event)?.[1];
+}
+
 /** Where a transition led. */
 export interface Target {
   readonly value: StateValue;

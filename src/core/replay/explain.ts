@@ -1,7 +1,7 @@
 import { EFFECT_DONE, EFFECT_FAILED, EFFECT_LOST } from '../actors/effect.ts';
 import { seqOfEffect } from '../ids.ts';
 import { jsonEqual } from '../json.ts';
-import { INIT, type LogRecord, type StateValue, TIMER_CANCEL, TIMER_START } from '../log/record.ts';
+import { delayOf, INIT, type LogRecord, type StateValue, TIMER_CANCEL, TIMER_START } from '../log/record.ts';
 import type { SqliteReader } from '../log/sqlite-reader.ts';
 
 /** One step of a chain of causes. */
@@ -43,7 +43,6 @@ function causeOf({ cause, outcome }: LogRecord): number | undefined {
 export interface Wording {
   readonly describe: (record: LogRecord) => string | undefined;
   readonly state: (value: StateValue) => string;
-  readonly timer: (event: string) => string | undefined;
   readonly duration: (ms: number) => string;
 }
 
@@ -63,9 +62,9 @@ function reached(
   { event, outcome, at }: LogRecord,
   cause: LogRecord | undefined,
   cut: true | undefined,
-  { timer, duration }: Wording,
+  { duration }: Wording,
 ): string {
-  const name = timer(event.type);
+  const name = delayOf(event.type);
   const later = cause ? `${duration(at - cause.at)} after` : 'some time after';
   if (outcome !== undefined) {
     const by = seqOfEffect(outcome);
@@ -99,11 +98,11 @@ function became({ from, to, ignored, stale, failed }: LogRecord, { state }: Word
   return `It went from ${state(from)} to ${state(to.value)}${end}${memory}.`;
 }
 
-function askedFor({ effects, at }: LogRecord, { timer, duration }: Wording): string {
+function askedFor({ effects, at }: LogRecord, { duration }: Wording): string {
   const asks = effects.flatMap(({ type }) => (type === TIMER_START || type === TIMER_CANCEL ? [] : [type]));
   const timers = effects.flatMap(({ type, params }) => {
     const { timer: event, at: deadline } = params as { timer: string; at: number };
-    return type === TIMER_START ? [`${timer(event) ?? event} to go off in ${duration(deadline - at)}`] : [];
+    return type === TIMER_START ? [`${delayOf(event) ?? event} to go off in ${duration(deadline - at)}`] : [];
   });
   return [
     asks.length > 0 ? `It asked for ${list(asks)}.` : '',

@@ -2,7 +2,7 @@ import { AssertionError } from 'node:assert';
 import type { AnyStateMachine } from 'xstate';
 import { MachineStepper, type Step } from '../actors/machine-step.ts';
 import type { Json } from '../json.ts';
-import { type EffectRequest, type LogEvent, TIMER_CANCEL, TIMER_START } from '../log/record.ts';
+import { delayOf, type EffectRequest, type LogEvent, TIMER_CANCEL, TIMER_START } from '../log/record.ts';
 
 interface Armed {
   readonly delayMs: number;
@@ -71,15 +71,10 @@ function armed(before: Timers, effects: readonly EffectRequest[]): Timers {
   const timers = new Map(before);
   for (const { type, params } of effects) {
     const { timer, delayMs } = (params ?? {}) as { timer: string; delayMs: number };
-    if (type === TIMER_START) timers.set(timer, { delayMs, delay: delayName(timer) });
+    if (type === TIMER_START) timers.set(timer, { delayMs, delay: delayOf(timer) ?? timer });
     if (type === TIMER_CANCEL) timers.delete(timer);
   }
   return timers;
-}
-
-/** XState names the timer of `after: { close: … }` `xstate.after.close.<state's id>`. */
-function delayName(timer: string): string {
-  return /^xstate\.after\.([^.]+)\./.exec(timer)?.[1] ?? timer;
 }
 
 function deepFreeze<T>(value: T): T {

@@ -1,4 +1,4 @@
-import type { LogRecord } from '../../core/log/index.ts';
+import { delayOf, type LogRecord } from '../../core/log/index.ts';
 import type { LegEvent } from '../../machines/reconciler/shapes.ts';
 
 /** A record of a leg in an operator's words, for `holdfast log`. */
@@ -41,7 +41,7 @@ export function describeLegRecord({ event: recorded, to, effects }: LogRecord): 
   }
   event satisfies never;
   // A time that elapsed, or an event of a version to come.
-  return recorded.type.startsWith('xstate.after.') ? '' : undefined;
+  return delayOf(recorded.type) !== undefined ? '' : undefined;
 }
 
 // An imported record may hold anything.

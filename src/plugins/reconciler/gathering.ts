@@ -39,19 +39,3 @@ export class Gathering<Question, Answer> {
     this.#open = undefined;
   }
 }
-
-/** One at a time, in order. */
-export class Turns {
-  #last: Promise<unknown> = Promise.resolve();
-
-  take<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(work);
-    this.#last = result.catch(() => {});
-    return result;
-  }
-
-  /** Resolves when whatever has been taken so far is over. */
-  async free(): Promise<void> {
-    await this.#last;
-  }
-}

@@ -1,5 +1,6 @@
 import type { SetAnswer } from '../../core/adapters/router.ts';
-import { Gathering, Turns } from './gathering.ts';
+import { Turns } from '../../core/turns.ts';
+import { Gathering } from './gathering.ts';
 import { type LegAddress, withAddresses } from './legs.ts';
 import { ActiveReader, type LegParts } from './read-active.ts';
 

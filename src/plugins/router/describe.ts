@@ -1,4 +1,4 @@
-import type { LogEvent, LogRecord } from '../../core/log/index.ts';
+import { delayOf, type LogEvent, type LogRecord } from '../../core/log/index.ts';
 import type { ApplyParams, ReplyParams, TransactionEvent } from '../../machines/config-transaction/shapes.ts';
 
 const OPS = { append: 'appends', commit: 'commits', revert: 'reverts' } as const;
@@ -7,7 +7,7 @@ const OPS = { append: 'appends', commit: 'commits', revert: 'reverts' } as const
 export function describeConfigRecord(record: LogRecord): string | undefined {
   if (record.event.type === 'effect.done')
     return record.event.gone ? 'nobody waits for the answer any more' : '';
-  if (record.event.type.startsWith('xstate.after.window.')) return windowOver(record);
+  if (delayOf(record.event.type) === 'window') return windowOver(record);
   const event = known(record.event);
   if (!event) return undefined;
   switch (event.type) {

@@ -4,6 +4,7 @@ import type { NetworkConfig } from '../../core/adapters/router.ts';
 import { HoldfastError, isCoded } from '../../core/errors/index.ts';
 import type { Blobs, LogEvent } from '../../core/log/index.ts';
 import type { Vault } from '../../core/secrets/index.ts';
+import { Turns } from '../../core/turns.ts';
 import type { ApplyParams, ConfigVersion, SharedState } from '../../machines/config-transaction/shapes.ts';
 import type { WanParams } from '../../machines/wan.ts';
 import { Box, type BoxChange, type BoxParts } from './box.ts';
@@ -22,7 +23,6 @@ import {
 } from './outcomes.ts';
 import { planReapply } from './reapply.ts';
 import type { SealedConfigs } from './sealed-configs.ts';
-import { Section } from './section.ts';
 
 export interface EmbeddedRouterParts extends BoxParts {
   readonly store: ConfigStore;
@@ -66,7 +66,7 @@ export class EmbeddedRouter {
   readonly #vault: Vault;
   readonly #known: (ncid: string) => ConfigVersion | undefined;
   readonly #windowMs: number;
-  readonly #section = new Section();
+  readonly #turns = new Turns();
   /** The config that the box stands at when a save ended without an answer. */
   #left: NetworkConfig | undefined;
 
@@ -109,7 +109,7 @@ export class EmbeddedRouter {
    * @returns the legs whose advertisement a kill, or somebody's editor, had left other than it is now
    */
   setUp(signal: AbortSignal, wans: ReadonlyMap<string, Wan> = new Map()): Promise<string[]> {
-    return this.#section.run(async () => {
+    return this.#turns.take(async () => {
       this.#box.recall(wans);
       const config = await this.#config();
       return this.#box.setUp(config, this.#configs.fingerprint(config), signal);
@@ -129,7 +129,7 @@ export class EmbeddedRouter {
 
   /** Effect `router.change_wan`: a WAN's new prefix, or that it went down or came up (R17, R39). Idempotent. */
   changeWan(params: WanParams, { signal }: EffectContext): Promise<LogEvent> {
-    return this.#section.run(async () => {
+    return this.#turns.take(async () => {
       const { ncid } = await this.active();
       const config = await this.#config();
       if (!interfaceOf(config, params.wan)) return refusedWan(`the config has no interface ${params.wan}`);
@@ -144,7 +144,7 @@ export class EmbeddedRouter {
 
   /** Reads the store, after whatever apply may still be running, and hands its body to the log's keeping. */
   load(): Promise<{ event: LoadedEvent; blobs: Blobs }> {
-    return this.#section.run(async () => {
+    return this.#turns.take(async () => {
       const active = await this.active();
       const config = JSON.parse(active.body) as NetworkConfig;
       const followed = await this.#follow(config);
@@ -155,7 +155,7 @@ export class EmbeddedRouter {
 
   /** Effect `router.apply`. Idempotent by the effect's id. */
   apply(params: ApplyParams, context: EffectContext): Promise<EffectOutcome> {
-    return this.#section.run(() => this.#apply(params, context));
+    return this.#turns.take(() => this.#apply(params, context));
   }
 
   async #apply(params: ApplyParams, { id, at, signal, recovered }: EffectContext): Promise<EffectOutcome> {

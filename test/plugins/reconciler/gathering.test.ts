@@ -1,6 +1,7 @@
 import test from 'ava';
 import type { NetworkConfig, RouterApi, SetAnswer } from '../../../src/core/adapters/router.ts';
-import { Gathering, Turns } from '../../../src/plugins/reconciler/gathering.ts';
+import { Turns } from '../../../src/core/turns.ts';
+import { Gathering } from '../../../src/plugins/reconciler/gathering.ts';
 import { LegPoster } from '../../../src/plugins/reconciler/post-legs.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 

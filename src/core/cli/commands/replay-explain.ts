@@ -20,7 +20,6 @@ export const replayExplain: CommandDefinition = {
     const wording = {
       describe: await wordsOfPlugins(context),
       state: view.stateName,
-      timer: view.timerName,
       duration: view.duration,
     };
     const steps = chain.map(({ record, cause, cut }) => {

@@ -9,7 +9,7 @@ export { jsonLines } from './json-lines.ts';
 export { Layout } from './layout.ts';
 export { referenceTime, seqOfPlace } from './place.ts';
 export { recordPage } from './record-page.ts';
-export { stateName, timerName } from './record-text.ts';
+export { stateName } from './record-text.ts';
 export { boundsOf, inBatches, newest, whyNone } from './select.ts';
 export { shown, sourceOf, sourcesOf, withLog } from './source.ts';
 export { differenceLines, momentLines, shownState } from './states.ts';

@@ -3,6 +3,7 @@ import { HTTP_REPLY } from '../../http/exchanges.ts';
 import { parseActorRef } from '../../ids.ts';
 import { isObject } from '../../json.ts';
 import {
+  delayOf,
   type EffectRequest,
   INIT,
   type LogRecord,
@@ -17,7 +18,6 @@ import { duration, plainText, shortFields, shortValue } from './values.ts';
 export const LONG_TIMER_MS = 5_000;
 /** A time in an event that is the record's own. */
 const SAME_TIME_MS = 1_000;
-const TIMER_EVENT = /^xstate\.after\.([^.]+)/;
 
 export type Tone = 'plain' | 'quiet' | 'warning' | 'failure';
 
@@ -50,14 +50,9 @@ export function recordText(record: LogRecord, described: string | undefined, all
   };
 }
 
-/** The delay's name of a timer, `window` of `xstate.after.window.machine.state`. */
-export function timerName(event: string): string | undefined {
-  return TIMER_EVENT.exec(event)?.[1];
-}
-
 function eventText({ event, actor, correlation, at }: LogRecord): string {
   const { type, ...fields } = event;
-  const timer = timerName(type);
+  const timer = delayOf(type);
   if (timer !== undefined) return `after ${timer}`;
   if (type === INIT) return ['starts', ...shortFields(isObject(fields.input) ? fields.input : {})].join(' ');
   if (type === EFFECT_DONE) return `${shortValue(fields.effect)} done`;
@@ -83,7 +78,7 @@ function isTime(value: unknown): value is number {
 function toneOf({ failed, event, ignored }: LogRecord): Tone {
   if (failed !== undefined || event.type === EFFECT_FAILED) return 'failure';
   if (event.type === EFFECT_LOST) return 'warning';
-  return ignored || timerName(event.type) !== undefined ? 'quiet' : 'plain';
+  return ignored || delayOf(event.type) !== undefined ? 'quiet' : 'plain';
 }
 
 /** What changed: `closed→open`; of a parallel machine only the regions that moved. */
@@ -117,11 +112,11 @@ function effectText(
   if (type === TIMER_START) {
     const { timer, at } = params as unknown as TimerStart;
     const ms = at - record.at;
-    return all || ms >= LONG_TIMER_MS ? [`timer ${timerName(timer) ?? timer} in ${duration(ms)}`] : [];
+    return all || ms >= LONG_TIMER_MS ? [`timer ${delayOf(timer) ?? timer} in ${duration(ms)}`] : [];
   }
   if (type === TIMER_CANCEL) {
     const { timer } = params as { timer: string };
-    return all ? [`timer ${timerName(timer) ?? timer} off`] : [];
+    return all ? [`timer ${delayOf(timer) ?? timer} off`] : [];
   }
   const fields: Record<string, unknown> = isObject(params) ? params : {};
   if (type === HTTP_REPLY) return [`${type} ${shortValue(fields.status)}`];

@@ -1,10 +1,11 @@
 import type { ActorState } from '../../actors/state.ts';
 import { diffContext, jsonEqual } from '../../json.ts';
+import { delayOf } from '../../log/record.ts';
 import { redact } from '../../logging/index.ts';
 import type { Moment } from '../../replay/at.ts';
 import type { Terminal } from '../terminal.ts';
 import { jsonLines } from './json-lines.ts';
-import { stateName, timerName } from './record-text.ts';
+import { stateName } from './record-text.ts';
 import { cut, duration, plainText, shortFields, timestamp } from './values.ts';
 
 /** A state as it may be shown. */
@@ -65,7 +66,7 @@ function waits({ timers, effects }: ActorState, now: number): string[] {
   return [
     ...Object.entries(timers).map(([name, { at }]) => {
       const left = at > now ? `in ${duration(at - now)}` : 'due';
-      return `timer ${timerName(name) ?? name} goes off at ${timestamp(at)}, ${left}`;
+      return `timer ${delayOf(name) ?? name} goes off at ${timestamp(at)}, ${left}`;
     }),
     ...Object.entries(effects).map(([id, { type }]) => `waits for the outcome of ${type} (${id})`),
   ];

@@ -2,8 +2,8 @@ import { EFFECT_DONE } from '../../actors/effect.ts';
 import { parseActorRef, seqOfEffect } from '../../ids.ts';
 import { jsonEqual } from '../../json.ts';
 import type { LogReader } from '../../log/event-log.ts';
-import { INIT, type LogRecord, TIMER_START } from '../../log/record.ts';
-import { LONG_TIMER_MS, type RecordText, recordText, timerName } from './record-text.ts';
+import { delayOf, INIT, type LogRecord, TIMER_START } from '../../log/record.ts';
+import { LONG_TIMER_MS, type RecordText, recordText } from './record-text.ts';
 import { newest, type Selection } from './select.ts';
 import { shown } from './source.ts';
 
@@ -101,7 +101,7 @@ export class Story {
   #isHousekeeping({ event, outcome, at, ignored, stale, failed }: LogRecord): boolean {
     if (failed !== undefined || outcome === undefined) return false;
     if (event.type === EFFECT_DONE) return ignored === true && Object.keys(event).length === 2;
-    if (timerName(event.type) === undefined) return false;
+    if (delayOf(event.type) === undefined) return false;
     const armedAt = this.#armedAt.get(seqOfEffect(outcome));
     return stale === true || (armedAt !== undefined && at - armedAt < LONG_TIMER_MS);
   }

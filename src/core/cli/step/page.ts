@@ -1,7 +1,7 @@
 import { isObject } from '../../json.ts';
-import type { LogRecord } from '../../log/record.ts';
+import { delayOf, type LogRecord } from '../../log/record.ts';
 import type { Candidate } from '../../replay/index.ts';
-import { duration, jsonText, plainText, shown, stateName, timerName, timestamp } from '../log-view/index.ts';
+import { duration, jsonText, plainText, shown, stateName, timestamp } from '../log-view/index.ts';
 import type { Describe } from '../log-view/story.ts';
 import { shortValue } from '../log-view/values.ts';
 import type { Format } from '../terminal.ts';
@@ -27,7 +27,7 @@ export function pageOf({ family, before, candidates }: Detail, describe: Describ
     row('actor', `${record.actor}  (${record.machine}, version ${record.version})`),
     row(
       'event',
-      `${timerName(type) ?? type}${outcome === undefined ? '' : answers(family.cause, record)}`,
+      `${delayOf(type) ?? type}${outcome === undefined ? '' : answers(family.cause, record)}`,
       'bold',
     ),
     ...(words ? [row('in words', words)] : []),
@@ -37,10 +37,10 @@ export function pageOf({ family, before, candidates }: Detail, describe: Describ
     ...changes(to.context, before?.context),
     ...family.asked.flatMap(({ id, effect, fate }, index) => {
       const timer = (effect.params as { timer?: string } | undefined)?.timer;
-      const name = timer === undefined ? effect.type : `${effect.type} ${timerName(timer) ?? timer}`;
+      const name = timer === undefined ? effect.type : `${effect.type} ${delayOf(timer) ?? timer}`;
       const end =
         fate.kind === 'outcome'
-          ? `→ ${timerName(fate.record.event.type) ?? fate.record.event.type} in record ${fate.record.seq}, ${duration(fate.record.at - record.at)} later`
+          ? `→ ${delayOf(fate.record.event.type) ?? fate.record.event.type} in record ${fate.record.seq}, ${duration(fate.record.at - record.at)} later`
           : fate.kind === 'cancelled'
             ? `→ cancelled by record ${fate.record.seq}`
             : fate.kind === 'open'
@@ -74,9 +74,7 @@ function fieldLines(value: unknown, title = ''): PageLine[] {
 function answers(cause: LogRecord | undefined, { outcome = '', at }: LogRecord): string {
   const asked = cause?.effects[Number(outcome.split('.')[1])];
   const what =
-    asked && !timerName((asked.params as { timer?: string } | undefined)?.timer ?? '')
-      ? ` ${asked.type}`
-      : '';
+    asked && !delayOf((asked.params as { timer?: string } | undefined)?.timer ?? '') ? ` ${asked.type}` : '';
   return `  (outcome of ${outcome}${what}${cause ? `, asked for ${duration(at - cause.at)} before` : ''})`;
 }
 
@@ -123,5 +121,5 @@ function changes(patch: LogRecord['to']['context'], before: unknown): PageLine[]
 }
 
 function relative({ seq, actor, event }: LogRecord): string {
-  return `${seq} ${actor}  ${timerName(event.type) ?? event.type}`;
+  return `${seq} ${actor}  ${delayOf(event.type) ?? event.type}`;
 }

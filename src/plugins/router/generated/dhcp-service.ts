@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineRoute, defineTopic, type Topic } from '../../../bus/index.ts';
 import { defineActor } from '../../../core/actors/index.ts';
-import type { LogRecord } from '../../../core/log/index.ts';
+import { delayOf, type LogRecord } from '../../../core/log/index.ts';
 import type { PluginContext } from '../../../core/plugin/index.ts';
 import { type DhcpServiceEvent, dhcpService, type RestartParams } from '../../../machines/dhcp-service.ts';
 import type { RouterParts } from '../routes/http.ts';
@@ -53,7 +53,7 @@ export function registerDhcpService(context: PluginContext, parts: () => RouterP
 
 function describeDhcpRecord(record: LogRecord): string | undefined {
   const event = record.event as unknown as DhcpServiceEvent;
-  if (record.event.type.startsWith('xstate.after.')) return 'the burst is over, restarts';
+  if (delayOf(record.event.type) !== undefined) return 'the burst is over, restarts';
   if (event.type === 'REWRITTEN') return `files of ${event.legs.join(', ')} were rewritten`;
   if (event.type !== 'RESTARTED') return undefined;
   const { files, adopted } = event;

@@ -3,7 +3,7 @@ import { defineRoute, defineTopic, type Topic } from '../../../bus/index.ts';
 import { defineActor } from '../../../core/actors/index.ts';
 import { actorRef } from '../../../core/ids.ts';
 import { jsonEqual } from '../../../core/json.ts';
-import type { LogRecord } from '../../../core/log/index.ts';
+import { delayOf, type LogRecord } from '../../../core/log/index.ts';
 import type { PluginContext, Services } from '../../../core/plugin/index.ts';
 import {
   type AddressSetsContext,
@@ -78,7 +78,7 @@ export async function tellAddresses(
 
 function describeSetsRecord(record: LogRecord): string | undefined {
   const event = record.event as unknown as AddressSetsEvent;
-  if (record.event.type.startsWith('xstate.after.')) return 'fills the sets';
+  if (delayOf(record.event.type) !== undefined) return 'fills the sets';
   if (event.type === 'ADDRESSES')
     return `addresses changed, ${Object.keys(event.sets).length} sets are to follow`;
   return event.type === 'POPULATED' ? `${Object.keys(event.sets).length} sets are filled` : undefined;
