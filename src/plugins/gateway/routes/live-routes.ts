@@ -98,7 +98,6 @@ export class LiveRoutes {
     );
     const all = [...rejected, ...unusable];
     for (const { name, reason } of all) logger.error({ route: name, reason }, 'gateway.route_rejected');
-    routes.sort((one, other) => (one.name < other.name ? -1 : 1));
     bus.publish(
       routesLoaded,
       { at: clock.now(), origin, routes, rejected: all },
@@ -110,7 +109,11 @@ export class LiveRoutes {
     const opened = new Map<string, Route>();
     const routes = new Map<string, Route>();
     const rejected: RejectedRoute[] = entries.map(({ name, reason }) => ({ name, reason }));
-    for (const [name, { serving }] of Object.entries(states) as [string, RouteState][]) {
+    // By name: the order of the file would be another one after a swap than after a restart.
+    const byName = (Object.entries(states) as [string, RouteState][]).sort(([one], [other]) =>
+      one < other ? -1 : 1,
+    );
+    for (const [name, { serving }] of byName) {
       if (!serving) continue;
       const { fingerprint } = serving;
       try {
