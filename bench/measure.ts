@@ -10,7 +10,7 @@ export interface Result {
   readonly baseline: string;
   /** Ours against the baseline. */
   readonly ratio: number;
-  /** DESIGN §8, in words; absent where none is set. */
+  /** The budget in words; absent where none is set. */
   readonly target?: string;
   readonly met?: boolean;
 }

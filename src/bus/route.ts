@@ -17,7 +17,7 @@ export interface Route<T = unknown> {
 }
 
 /**
- * Declares that messages of a topic become events of actors (DESIGN: one flow, step 2).
+ * Declares that messages of a topic become events of actors (`docs/architecture.md`, One flow).
  *
  * @param topic what is listened to
  * @param to the actor type addressed

@@ -13,7 +13,7 @@ export interface Topic<T = unknown> {
 export type PayloadOf<T> = T extends Topic<infer P> ? P : never;
 
 /**
- * Declares a topic (DESIGN: one flow, step 1).
+ * Declares a topic.
  *
  * @param name dotted lower-case name, unique in the process
  * @param schema guards every published payload; a payload that fails it is reported, never delivered

@@ -128,7 +128,7 @@ const onLoaded = [
 ] as const;
 
 /**
- * The router's one config and its one transaction (`router-config.md` §States). Every write is a request in a queue;
+ * The router's one config and its one transaction (`docs/guides/change-the-config.md`). Every write is a request in a queue;
  * the head is judged when nothing is being applied, by the ncid and transaction that are current then, so of two
  * writers that race with one ncid exactly one wins.
  *

@@ -44,7 +44,7 @@ const unread = {
 } as const;
 
 /**
- * Holds one leg of the router to its static address (`router-config.md` §Reconciler decision; R24, R25): after
+ * Holds one leg of the router to its static address (R24, R25): after
  * an event it reads, adds what is missing on the very config it read, and believes nothing but the next reading.
  * One actor a leg; the ncid decides races between them, as between all writers.
  */

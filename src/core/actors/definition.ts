@@ -41,7 +41,7 @@ export interface ActorDefinition {
 }
 
 /**
- * Declares a type of actor (DESIGN: actors). Its effects are not listed: they are the plain named actions of the
+ * Declares a type of actor. Its effects are not listed: they are the plain named actions of the
  * machine's `setup`.
  */
 export function defineActor(definition: ActorDefinition): ActorDefinition {

@@ -43,7 +43,7 @@ interface Asked {
 }
 
 /**
- * Carries out what records ask for (DESIGN: one flow, step 5): timers itself, the rest by the handlers that plugins
+ * Carries out what records ask for: timers itself, the rest by the handlers that plugins
  * registered. The effects of one record run one after another, those of different records side by side. Each has
  * one outcome, which goes back to the actor as an event with its cause.
  */

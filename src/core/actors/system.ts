@@ -60,7 +60,7 @@ interface Waiting {
 }
 
 /**
- * The actors of one runtime (DESIGN: actors). An event is decided at once and to the end: the transition is pure,
+ * The actors of one runtime. An event is decided at once and to the end: the transition is pure,
  * so one mailbox in order serves all actors. It fills only while the log has no room.
  */
 export class ActorSystem {

@@ -44,7 +44,7 @@ export interface HistoryEntry {
 }
 
 /**
- * Where the router's config lives (`router-config.md` §Where it lives): one active config, replaced whole and only
+ * Where the router's config lives: one active config, replaced whole and only
  * by who knows its ncid, and the history of accepted writes.
  */
 export interface ConfigStore {

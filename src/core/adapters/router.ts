@@ -24,7 +24,7 @@ export type SetAnswer =
   | { readonly kind: 'refused'; readonly errors: readonly string[] }
   | { readonly kind: 'unknown'; readonly reason: string };
 
-/** A router's config API, embedded or remote (`router-config.md` §Endpoints). */
+/** A router's config API, embedded or remote: it serves the active config whole, and takes whole configs. */
 export interface RouterApi {
   /** @throws HF_ROUTER_UNREACHABLE */
   active(signal?: AbortSignal): Promise<NetworkConfig>;
@@ -63,7 +63,7 @@ const routerChange = z.object({
 const channel = (name: string, summary: string): Topic<RouterChange> =>
   defineTopic(name, routerChange, summary);
 
-/** The router's channels, by the names of `router-config.md` §Events. Published after the config is saved. */
+/** The router's channels, by the names that its daemon gives them. Published after the config is saved. */
 export const routerChannels = {
   ifaceChangeApplied: channel('router.iface_change_applied', 'An interface has been reapplied.'),
   changeApplied: channel('router.change_applied', 'A config has been applied.'),

@@ -26,7 +26,7 @@ export interface Host {
 }
 
 /**
- * Runs one command line (DESIGN: commands). The commands of plugins are asked for only when the words are none of
+ * Runs one command line. The commands of plugins are asked for only when the words are none of
  * core's own, or when help is wanted.
  *
  * @param argv the arguments after the program's name

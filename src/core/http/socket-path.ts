@@ -3,7 +3,7 @@ import { isAbsolute, join, relative } from 'node:path';
 /** A unix socket's name has room for 108 bytes, its end included. */
 const LONGEST = 107;
 
-/** The name of a data folder's control socket (DESIGN: log). */
+/** The name of a data folder's control socket. */
 export function controlSocket(dataDir: string): string {
   return join(dataDir, 'control.sock');
 }

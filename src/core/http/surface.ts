@@ -98,7 +98,7 @@ const HEADERS_TIMEOUT_MS = 10_000;
 const LONGEST_CHECK_MS = 5_000;
 
 /**
- * Makes a listener that does nothing yet (DESIGN: surfaces and ports). Whatever is wrong with a request (its host,
+ * Makes a listener that does nothing yet. Whatever is wrong with a request (its host,
  * token, method, size, type, JSON) is answered with a coded error before a handler sees it; whatever goes wrong
  * in a handler is answered without its text.
  */

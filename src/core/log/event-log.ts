@@ -66,7 +66,7 @@ export interface CommitStats {
   readonly bytes: number;
 }
 
-/** The log of a running runtime (DESIGN: log). One process writes it; readers are welcome. */
+/** The log of a running runtime (`docs/log.md`). One process writes it; readers are welcome. */
 export interface EventLog extends LogReader {
   /**
    * Queues a record, whose seq must follow the newest. Returns at once; disk trouble shows in `status()` and the

@@ -41,7 +41,7 @@ export interface Target {
 }
 
 /**
- * One transition in the log (DESIGN: a record). The actor's first record has the event `init`, whose `input`
+ * One transition in the log (`docs/architecture.md`, A record). The actor's first record has the event `init`, whose `input`
  * field is what its machine started from, and no `from`.
  */
 export interface LogRecord {

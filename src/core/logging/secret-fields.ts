@@ -19,10 +19,10 @@ const SECRET = new RegExp(
 );
 /** Lists of secrets. A number under such a name counts something (`input_tokens`) and stays. */
 const SECRETS = /(?:password|token|credential|secret|cookie|(?:private|api|access)key)s$/;
-/** Parts of a config in which every value is held back (`field-notes.md`: all of `wpaSupplicant`). */
+/** Parts of a config in which every value is held back: all of `wpaSupplicant`. */
 const SECRET_PARTS: ReadonlySet<string> = new Set(['wpasupplicant']);
 
-/** Parts of a router config in which more names are secret than elsewhere (`field-notes.md`, router daemon). */
+/** Parts of a router config in which more names are secret than elsewhere. */
 const SCOPED: Readonly<Record<string, RegExp>> = {
   apc: /^key$/,
   wifinetworks: /^key$/,

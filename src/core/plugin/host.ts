@@ -25,7 +25,7 @@ export interface PluginHostOptions {
 const DEADLINE_MS = 10_000;
 
 /**
- * Registers, starts and stops the plugins of one runtime (C11, C12; DESIGN: contracts). `register` may be used
+ * Registers, starts and stops the plugins of one runtime (C11, C12). `register` may be used
  * without ever starting.
  *
  * A plugin that fails with `onFailure: 'continue'` is marked, and those that require its tokens fail with it; the

@@ -4,7 +4,7 @@ import { actorRef } from '../ids.ts';
 import type { Owned, RuntimeServices } from '../plugin/index.ts';
 
 /**
- * Sends what is published on the bus to the actors that routes name (DESIGN: one flow, step 2). A request that waits
+ * Sends what is published on the bus to the actors that routes name. A request that waits
  * for a decision is refused while the log cannot take one; other messages wait in the mailbox.
  */
 export function connectRoutes(

@@ -60,7 +60,7 @@ const DRAIN_MS = 5_000;
 const STEP_MS = 30_000;
 
 /**
- * Builds a runtime from its plugins; nothing runs before `start` (DESIGN: one flow).
+ * Builds a runtime from its plugins; nothing runs before `start` (`docs/architecture.md`, The life of a runtime).
  *
  * @example
  * const runtime = createRuntime({ ...(await loadConfig()), dataDir: '.holdfast' });

@@ -28,7 +28,7 @@ export interface VaultKeys {
 }
 
 /**
- * Names and hides what is secret (DESIGN: secrets). A fingerprint says that two secrets are equal and nothing
+ * Names and hides what is secret. A fingerprint says that two secrets are equal and nothing
  * else; a sealed body can be read back by the data folder that sealed it, and for the purpose it was sealed for.
  */
 export class Vault {

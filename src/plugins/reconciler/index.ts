@@ -1,6 +1,6 @@
 /**
  * The reconciler: holds listed legs of the router to a static IPv6 address, which every save of the phone app drops
- * (`router-config.md` §Reconciler; R24–R26). The machine `machines/reconciler.ts` decides, one actor a leg; `read-active.ts`
+ * (R24–R26). The machine `machines/reconciler.ts` decides, one actor a leg; `read-active.ts`
  * and `post-legs.ts` gather what the legs ask for into one read and one post.
  *
  * Imports core, bus and its machine; no other plugin. Works with whatever provides the router's API.

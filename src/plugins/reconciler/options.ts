@@ -53,7 +53,7 @@ export const reconcilerOptions = z
   .strictObject({
     /** The legs that are held to a static address; those of the example config unless set. */
     legs: legs.optional(),
-    /** The same, under the name of the role's setting (`router-config.md` §Reconciler). */
+    /** The same, under the name of the role's setting. */
     router_ula_reconciler_addresses: legs.optional(),
     /** Interfaces that are refused in the list, beside whatever is called Guest or Telework. */
     never: z.array(z.string()).default(['eth1.30', 'eth1.60']),

@@ -13,7 +13,7 @@ const TRANSACTION_PENDING = /transaction context is in progress/i;
 const NOT_NOW: readonly number[] = [408, 425, 429];
 
 /**
- * What an answer to `POST /v1/config/set` means (`field-notes.md` §Router daemon, writes). Only an answer in the
+ * What an answer to `POST /v1/config/set` means. Only an answer in the
  * router's own words is believed; a 200 without a new ncid, a 5xx and whatever a proxy says prove neither that the
  * config was applied nor that it was not.
  */

@@ -25,7 +25,7 @@ const redisUrl = z
 
 /** Times are milliseconds, sizes bytes. */
 export const routerRemoteOptions = z.strictObject({
-  /** Base of the router's API (`router-config.md` §Endpoints). */
+  /** Base of the router's API. */
   url: routerUrl,
   /** File (mode 0600) with a bearer token, read at each call; a router on loopback, and a real daemon, ask for none. */
   tokenFile: z.string().min(1).optional(),

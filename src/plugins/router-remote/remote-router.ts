@@ -20,7 +20,7 @@ interface RemoteRouterParts {
 const READ_TRIES = 2;
 
 /**
- * The config API of a router elsewhere, over HTTP (`router-config.md` §Endpoints). It believes the router's own words
+ * The config API of a router elsewhere, over HTTP. It believes the router's own words
  * only; whatever else happens to a write makes it `unknown`, and whoever wrote reads again.
  */
 export class RemoteRouter implements RouterApi {

@@ -8,7 +8,7 @@ import type { Counter, Metrics } from '../../core/metrics.ts';
 import { RedisClient } from '../../core/redis/index.ts';
 import { understand } from './payload.ts';
 
-/** Every channel is named `router.…` in `router-config.md`; a daemon may have another prefix. */
+/** Every channel is named `router.…`; a daemon may have another prefix. */
 const DOCUMENTED_PREFIX = 'router.';
 
 interface RouterEventsParts {
@@ -33,7 +33,7 @@ export function channelNames(prefix: string): string[] {
 }
 
 /**
- * The router's channels, from Redis pub/sub to the bus (`router-config.md` §Events). Pub/sub keeps nothing for who is
+ * The router's channels, from Redis pub/sub to the bus. Pub/sub keeps nothing for who is
  * away, so every acknowledged subscription, the first and each after a reconnect, is published as `routerConnected`:
  * whoever holds something against the router reads it then.
  */

@@ -72,7 +72,7 @@ export class Box {
     }
   }
 
-  /** Kernel first, then the daemons' files (`router-config.md` §Interface reapply); whatever fails, both stay as they were (R7). */
+  /** Kernel first, then the daemons' files; whatever fails, both stay as they were (R7). */
   async change(plan: ReapplyPlan, config: NetworkConfig, signal: AbortSignal): Promise<BoxChange> {
     const files = await this.#files?.stage(generateFiles(config));
     let undoKernel: Undo | undefined;

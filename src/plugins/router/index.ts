@@ -1,5 +1,5 @@
 /**
- * The embedded router: the config API of `router-config.md` on port 8837, the store that holds the config, and the
+ * The embedded router: the config API of a router's daemon on port 8837, the store that holds the config, and the
  * kernel it is applied to. Decisions are the machine's (`machines/config-transaction.ts`); the path of a write is
  * `routes/http.ts` → `config-writes.ts` → the machine → `embedded-router.ts` → `store/` and `kernel/`.
  *

@@ -20,7 +20,7 @@ export interface ConfigRequest {
 const LONGEST_ID = 256;
 
 /**
- * Understands the body of `POST /v1/config/set` (`router-config.md` §Write-request control fields).
+ * Understands the body of `POST /v1/config/set`: the config, and the control fields in it.
  *
  * @throws HF_ROUTER_REQUEST_INVALID the body or a control field is not what it must be
  * @throws HF_ROUTER_CONFIG_INVALID the config has a bad field

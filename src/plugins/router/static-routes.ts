@@ -10,7 +10,7 @@ const BY = ['via', 'viaIntf', 'gateway', 'gw', 'nexthop', 'nextHop', 'dev', 'int
 
 /**
  * Looks for a static route where one might be posted: anywhere in `routing`, by an interface, or at the top. Routing
- * is the WAN default policy only (`router-config.md` §Network config; R37).
+ * is the WAN default policy only (R37).
  *
  * @returns its path; undefined when there is none. An empty list or object is none.
  */

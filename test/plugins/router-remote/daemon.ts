@@ -28,7 +28,7 @@ export type Mishap =
 export type Slip = 'refusesButApplies' | 'resetsButApplies' | 'hangsButApplies' | 'applyFails';
 
 /**
- * A router daemon with the manners of `field-notes.md` §Router daemon, each of which can be switched: it publishes
+ * A router daemon with the manners seen of real ones, each of which can be switched: it publishes
  * before it saves and says nothing in its events, answers 400 where others would say more, skips the ncid check for a
  * known `reqId`, reads without a lock, and refuses plain writes while a transaction is pending.
  */

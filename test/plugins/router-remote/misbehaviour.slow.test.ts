@@ -1,4 +1,4 @@
-/** Each answer that a real daemon, or a proxy in front of it, has been seen to give (`field-notes.md` §Router daemon). */
+/** Each answer that a real daemon, or a proxy in front of it, has been seen to give. */
 import { chmodSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

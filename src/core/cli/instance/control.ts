@@ -11,7 +11,7 @@ export interface ControlAnswer {
 }
 
 /**
- * Posts to the instance that runs on a data folder, through its control socket (DESIGN: log): how a command writes.
+ * Posts to the instance that runs on a data folder, through its control socket: how a command writes.
  *
  * @throws HF_CONTROL_UNREACHABLE nothing runs there, or it may not be spoken to
  */

@@ -16,7 +16,7 @@ const DEEPEST = 256;
 const chainHash = z.string().regex(/^[0-9a-f]{64}$/);
 const seq = z.int().positive();
 
-/** The first line of a portable file (DESIGN §4 Log): what it holds, and what made it. */
+/** The first line of a portable file: what it holds, and what made it. */
 export const headerSchema = z.looseObject({
   holdfast: z.literal('log'),
   format: z.literal(PORTABLE_FORMAT),

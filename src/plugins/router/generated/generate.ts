@@ -1,5 +1,5 @@
 /**
- * What the box's daemons are told, as files computed from the config alone (`router-config.md` §Where it lives, R19).
+ * What the box's daemons are told, as files computed from the config alone (R19).
  * Outputs only: nothing reads them back. Every value is checked before it becomes part of a line, so that no config can
  * write a line of its own; no secret is among them.
  */
@@ -43,7 +43,7 @@ export function generateFiles(config: NetworkConfig): GeneratedFiles {
   return files;
 }
 
-/** Names of the legs on which the router advertises (`decisions.md` §Router API), in the order of the config. */
+/** Names of the legs on which the router advertises, in the order of the config. */
 export function advertisingLegs(config: NetworkConfig): string[] {
   return interfacesOf(config)
     .filter((entry) => serverOf(config, entry) !== undefined)

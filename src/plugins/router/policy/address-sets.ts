@@ -6,7 +6,7 @@ import { interfacesOf, isWan, stringsOf } from '../network-config.ts';
 /** So many characters of a network's uuid are in the name of its set. */
 const UUID_PART = 13;
 
-/** The address set of one network (`router-config.md` §Packet-filter artifacts). */
+/** The address set of one network. */
 export interface AddressSet {
   /** `c_net_<uuid13>_set6`. */
   readonly name: string;

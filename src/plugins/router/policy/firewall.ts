@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import { holderOf, type Network } from './networks.ts';
 
-/** The chains of `router-config.md` §Packet-filter artifacts. */
+/** The chains of the router's packet filter, by the names that other tools look for. */
 export type Chain = 'FW_FORWARD' | 'FW_ULA_LOCAL_ONLY' | 'FW_ACCEPT_DEFAULT';
 
 export interface Step {
@@ -47,7 +47,7 @@ interface Side {
 const ULA = ipaddr.IPv6.parseCIDR('fc00::/7');
 
 /**
- * Which chain accepts a packet from one address to another, and why (`router-config.md` §Errors, forwarding facts; R22).
+ * Which chain accepts a packet from one address to another, and why (R22).
  *
  * @param from an address; `fd00::5%eth1.30` says behind which network it is
  * @param sets what the address sets hold now, which follows the config within a minute

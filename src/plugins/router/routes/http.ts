@@ -20,12 +20,12 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 const HISTORY_SHOWN = 100;
 const HISTORY_MOST = 1_000;
 
-/** The router's own shape of an error answer (`field-notes.md` §Router daemon, writes), with our code beside it. */
+/** The router's own shape of an error answer, with our code beside it. */
 export function routerErrorBody({ what, code }: SurfaceError): { errors: string[]; code: string } {
   return { errors: [what], code };
 }
 
-/** The router's API (`router-config.md` §Endpoints). Per-interface writes, PATCH and merge do not exist. */
+/** The router's API. Per-interface writes, PATCH and merge do not exist. */
 export function routerRoutes(surface: HttpSurface, parts: () => RouterParts): void {
   // The config is served as it is stored, secrets included: that is the contract of this endpoint.
   surface.get('/v1/config/active', async (_request, reply) => {

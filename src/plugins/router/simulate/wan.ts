@@ -28,7 +28,7 @@ const asked = z.object({
   request: z.string().optional(),
 });
 
-/** `EVENT_PD_CHANGE` is the kind `pd-change` (`router-config.md` §Interface reapply). */
+/** `EVENT_PD_CHANGE` is the kind `pd-change`. */
 export const wanEvent: Topic<z.infer<typeof asked>> = defineTopic(
   'router.wan_event',
   asked,

@@ -11,7 +11,7 @@ export interface RedisChannelsOptions {
   readonly prefix: string;
 }
 
-/** The names of `router-config.md` §Events begin with it. */
+/** The names of a router's channels begin with it. */
 export const CHANNEL_PREFIX = 'router.';
 
 /**

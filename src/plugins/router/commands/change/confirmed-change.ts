@@ -32,7 +32,7 @@ const TRIES = 5;
 const RETRY_MS = 400;
 
 /**
- * The safe change procedure (`router-config.md` §Endpoints, rule 4; R31): append, judge, commit or revert. Whatever
+ * The safe change procedure (`docs/guides/change-the-config.md`; R31): append, judge, commit or revert. Whatever
  * happens here, also the death of this process, the router reverts by itself at the end of its window.
  */
 export async function changeSafely({ client, config, transID, judge }: ConfirmedChange): Promise<ChangeEnd> {
