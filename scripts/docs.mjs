@@ -1,6 +1,6 @@
 // `npm run docs`: writes the generated parts of docs/. Tests fail while one of them is not what this would write.
 import { readFileSync, writeFileSync } from 'node:fs';
-import { graphSection } from '../src/core/cli/graph/section.ts';
+import { graphSection } from '../src/core/cli/graph/index.ts';
 import { loadConfig } from '../src/core/config/index.ts';
 import { errorsPage } from '../src/core/errors/page.ts';
 import { errorTable } from '../src/core/errors/table.ts';

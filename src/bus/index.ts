@@ -6,4 +6,4 @@
  */
 export { Bus, type Envelope, type PublishMeta, type SubscriberFailure, subscriberFailed } from './bus.ts';
 export { defineRoute, type Route, type RouteTarget } from './route.ts';
-export { defineTopic, type PayloadOf, type Topic } from './topic.ts';
+export { defineTopic, type Topic } from './topic.ts';

@@ -9,9 +9,6 @@ export interface Topic<T = unknown> {
   readonly summary: string;
 }
 
-/** The message type that a topic carries. */
-export type PayloadOf<T> = T extends Topic<infer P> ? P : never;
-
 /**
  * Declares a topic.
  *

@@ -17,7 +17,6 @@ export type Fingerprint = Branded<string, 'Fingerprint'>;
 
 export const asSeq = (value: number): Seq => value as Seq;
 export const asEpochMs = (value: number): EpochMs => value as EpochMs;
-export const asActorRef = (value: string): ActorRef => value as ActorRef;
 
 /** The id of one effect: the record that asked, and the place in its list. */
 export function effectId(seq: number, index: number): EffectId {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
-import { graphSection } from '../../src/core/cli/graph/section.ts';
+import { graphSection } from '../../src/core/cli/graph/index.ts';
 import { loadConfig } from '../../src/core/config/index.ts';
 import { PluginHost } from '../../src/core/plugin/index.ts';
 

@@ -69,7 +69,7 @@ export function nearest(word: string, words: readonly string[]): string {
 }
 
 /** `['legs', 0, 'intf']` as `legs[0].intf`. */
-export function pathText(path: Path): string {
+function pathText(path: Path): string {
   const text = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
   return text.replace(/^\./, '') || '(all)';
 }

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { HoldfastError } from '../errors/index.ts';
 
 /** Raised when the tables or the meaning of a record change. */
-export const LOG_FORMAT = 1;
+const LOG_FORMAT = 1;
 
 /**
  * `at` stands in the body alone: it is monotone, so a time is found by binary search over seq. The generated

@@ -26,7 +26,7 @@ import { registerResync, resyncAsked } from './resync.ts';
 import { legsStatus } from './status.ts';
 
 /** The type of a leg's actor; its key is the interface's name. */
-export const LEG_ACTOR = 'router.reconciler';
+const LEG_ACTOR = 'router.reconciler';
 
 export const reconciler = definePlugin({
   name: 'reconciler',

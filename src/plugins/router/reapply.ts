@@ -107,7 +107,7 @@ export function planInterfaces(config: NetworkConfig, names: ReadonlySet<string>
 }
 
 /** The instances of a config by path, in the order in which they are applied. */
-export function instancesOf(config: NetworkConfig): ReadonlyMap<string, Instance> {
+function instancesOf(config: NetworkConfig): ReadonlyMap<string, Instance> {
   const instances = PLUGINS.flatMap((plugin): Instance[] => {
     const part = config[plugin];
     if (plugin === 'interface') return lowerFirst(interfaceInstances(config));

@@ -1,6 +1,5 @@
 import test from 'ava';
-import { mermaid } from '../../../src/core/cli/graph/mermaid.ts';
-import { graphOf } from '../../../src/core/cli/graph/nodes.ts';
+import { graphOf, mermaid } from '../../../src/core/cli/graph/index.ts';
 import { loadConfig } from '../../../src/core/config/index.ts';
 import { PluginHost } from '../../../src/core/plugin/index.ts';
 import { call, root } from '../../support/cli.ts';

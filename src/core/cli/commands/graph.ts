@@ -6,10 +6,9 @@ export const graph: CommandDefinition = {
   summary: 'draw which topic leads to which actor, effect and adapter (Mermaid)',
   example: 'holdfast graph > graph.mmd',
   async run(_args, _flags, { registrations, json, print }) {
-    const { graphOf } = await import('../graph/nodes.ts');
+    const { graphOf, mermaid } = await import('../graph/index.ts');
     const drawn = graphOf(await registrations());
     if (json) return print(JSON.stringify(drawn, null, 2));
-    const { mermaid } = await import('../graph/mermaid.ts');
     for (const line of mermaid(drawn)) print(line);
   },
 };

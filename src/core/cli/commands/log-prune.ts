@@ -7,7 +7,7 @@ import type { Pruned } from '../../retention/offline.ts';
 import type { PruneRequest } from '../../retention/plan.ts';
 
 /** Where a running instance is asked to prune its log. */
-export const PRUNE_PATH = '/log/prune';
+const PRUNE_PATH = '/log/prune';
 
 /** `holdfast log prune`: old records leave the log for an archive, and what stays can be replayed (C10). */
 export const logPrune: CommandDefinition = {

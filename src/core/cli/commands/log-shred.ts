@@ -3,7 +3,7 @@ import { lockDataDir, lockedBy } from '../../log/lock.ts';
 import type { CommandContext, CommandDefinition } from '../../plugin/command.ts';
 
 /** Where a running instance is asked to shred. */
-export const SHRED_PATH = '/log/shred';
+const SHRED_PATH = '/log/shred';
 
 /** `holdfast log shred`: whole configs that the log keeps sealed become unreadable; its records stay as they are. */
 export const logShred: CommandDefinition = {

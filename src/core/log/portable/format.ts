@@ -17,7 +17,7 @@ const chainHash = z.string().regex(/^[0-9a-f]{64}$/);
 const seq = z.int().positive();
 
 /** The first line of a portable file: what it holds, and what made it. */
-export const headerSchema = z.looseObject({
+const headerSchema = z.looseObject({
   holdfast: z.literal('log'),
   format: z.literal(PORTABLE_FORMAT),
   /** Release that exported it. */

@@ -8,8 +8,8 @@ import type { RouterParts } from '../routes/http.ts';
 import { legsOfFiles } from './generate.ts';
 
 /** The box's DHCP service; its one key is `box`. */
-export const DHCP_ACTOR = 'router.dhcp';
-export const DHCP_KEY = 'box';
+const DHCP_ACTOR = 'router.dhcp';
+const DHCP_KEY = 'box';
 
 const rewritten = z.object({ legs: z.array(z.string()), ncid: z.string().optional() });
 

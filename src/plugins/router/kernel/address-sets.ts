@@ -20,7 +20,7 @@ export const SETS_KEY = 'box';
 
 const changed = z.object({ sets: z.record(z.string(), z.array(z.string())) });
 
-export const addressesChanged: Topic<z.infer<typeof changed>> = defineTopic(
+const addressesChanged: Topic<z.infer<typeof changed>> = defineTopic(
   'router.addresses_changed',
   changed,
   "The networks' addresses ask for other address sets than before.",

@@ -45,7 +45,7 @@ export function addressSets(config: NetworkConfig, held?: Held): AddressSet[] {
   });
 }
 
-export function setName(uuid: string): string {
+function setName(uuid: string): string {
   return `c_net_${uuid.slice(0, UUID_PART)}_set6`;
 }
 

@@ -34,7 +34,7 @@ export interface LegAdvertisement {
   readonly prefixes: readonly AdvertisedPrefix[];
 }
 
-export const ROUTER = 'the router';
+const ROUTER = 'the router';
 
 /**
  * What each leg advertises (R20): the DHCP daemon's `constructor:` mode announces the prefix of every global-scope

@@ -17,9 +17,9 @@ import type { Wan } from '../kernel/wans.ts';
 import type { RouterParts } from '../routes/http.ts';
 
 /** A WAN beside the config; its key is the interface's name. */
-export const WAN_ACTOR = 'router.wan';
+const WAN_ACTOR = 'router.wan';
 /** The access-point controller; its one key is `box`. */
-export const APC_ACTOR = 'router.apc';
+const APC_ACTOR = 'router.apc';
 
 const asked = z.object({
   wan: z.string(),

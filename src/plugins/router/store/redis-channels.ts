@@ -12,7 +12,7 @@ export interface RedisChannelsOptions {
 }
 
 /** The names of a router's channels begin with it. */
-export const CHANNEL_PREFIX = 'router.';
+const CHANNEL_PREFIX = 'router.';
 
 /**
  * The router's channels on Redis pub/sub: what is published on the bus goes out there too, in the same order. Pub/sub
