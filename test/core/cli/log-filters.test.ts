@@ -41,6 +41,12 @@ test('[C4] --actor takes a key, and --type any case', async (t) => {
   t.regex((await list(dir, '--type', 'kno*')).out, /test\.door\/front {2}KNOCK/);
 });
 
+test('[C4] an empty filter, as of a variable that is not set, does not mean everything', async (t) => {
+  const { code, out, err } = await list(await folder(t), '--correlation', '');
+  t.deepEqual([code, out], [2, '']);
+  t.regex(err, /^HF_CLI_USAGE\n {2}--correlation is empty\./);
+});
+
 test('[C4] --from behind --to is a slip, told by both', async (t) => {
   const dir = await folder(t);
   for (const [from, to] of [

@@ -77,3 +77,10 @@ test('[G19,G21] a key comes from a file and never from an argument', (t) => {
   );
   t.false(command.flags?.some(({ flags }) => /--key(?!-file)/.test(flags)));
 });
+
+test('[G21] a port that each start chooses makes no entry that leads nowhere', (t) => {
+  const free = clientConfigCommand({ port: 0, routes: [overwrite({ name: 'library_docs' })] });
+  const context = { json: false, print: () => t.fail(), note: () => {} };
+  const flags = { client: 'cli', scope: 'user' };
+  t.throws(() => void free.run([], flags, context as never), { code: 'HF_CLI_USAGE', message: /give --url/ });
+});

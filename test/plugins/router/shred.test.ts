@@ -1,5 +1,6 @@
 import test from 'ava';
 import { SqliteReader } from '../../../src/core/log/index.ts';
+import { call } from '../../support/cli.ts';
 import { Rig } from './rig.ts';
 
 test('[C6,R32] a revert whose config was shredded says so with a code, and the config in force stays', async (t) => {
@@ -22,4 +23,21 @@ test('[C6,R32] a revert whose config was shredded says so with a code, and the c
   t.deepEqual(codes, ['HF_LOG_SHREDDED']);
   t.is((await rig.active()).interface.vlan['eth1.10'].meta.name, 'changed');
   t.is(rig.divergence(), undefined);
+});
+
+test('[C6,R31] shredding by age spares what a transaction on the active config would revert to', async (t) => {
+  const rig = await Rig.start(t);
+  const older = await rig.active();
+  older.interface.vlan['eth1.10'].meta.name = 'older';
+  await rig.set(older);
+  await rig.settled();
+  const argv = ['log', 'shred', '--older-than', '0s', '--json', '--data-dir', rig.dataDir];
+  const { code, out } = await call(argv, { cwd: rig.dataDir });
+  t.is(code, 0);
+  t.true(JSON.parse(out).shredded.length >= 1, 'what was active before is gone');
+  const change = await rig.active();
+  change.interface.vlan['eth1.10'].meta.name = 'changed';
+  await rig.set(change, { transactionOp: 'append', transID: 't1' });
+  t.is((await rig.set({}, { transactionOp: 'revert', transID: 't1' })).status, 200);
+  t.is((await rig.active()).interface.vlan['eth1.10'].meta.name, 'older');
 });

@@ -11,14 +11,18 @@ export const logShred: CommandDefinition = {
   summary: 'make configs that are kept for a revert unreadable for ever; records and their chain stay',
   example: 'holdfast log shred fp_0b6ac3a52f1be8b6c3b1d0a7fd9c8a11',
   flags: [
-    { flags: '--older-than <age>', summary: 'all that were stored longer ago than this: 30d, 12h, 0s' },
+    {
+      flags: '--older-than <age>',
+      summary:
+        'all that were stored longer ago than this: 30d, 12h, 0s; not those that a present state names',
+    },
   ],
   async run([fingerprint], flags, context) {
     const keys = await keysOf(fingerprint, flags.olderThan, context);
     if (keys.length > 0) await shred(keys, context);
     if (context.json) return context.print(JSON.stringify({ shredded: keys }, null, 2));
     for (const key of keys) context.print(`${key} is unreadable from now on.`);
-    if (keys.length === 0) context.print('No body is that old.');
+    if (keys.length === 0) context.print('No body is that old, but for what is active or pending now.');
     else
       context.print('What would need it, a revert say, fails with HF_LOG_SHREDDED. Exports never held it.');
   },
@@ -41,7 +45,12 @@ async function keysOf(
   }
   const ms = parseAge(String(age));
   if (ms === undefined) throw usage(`--older-than takes an age such as 30d or 12h, not ${String(age)}.`);
-  return withLog(dataDir, async (log) => log.blobKeys(Date.now() - ms + 1));
+  const { recover } = await import('../../actors/recover.ts');
+  return withLog(dataDir, async (log) => {
+    // Without the body of what is active now, the next transaction could not be reverted.
+    const needed = JSON.stringify([...recover(log).states.values()].map((state) => state.context));
+    return log.blobKeys(Date.now() - ms + 1).filter((key) => !needed.includes(key));
+  });
 }
 
 async function shred(keys: readonly string[], { dataDir, signal }: CommandContext): Promise<void> {

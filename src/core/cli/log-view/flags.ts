@@ -33,7 +33,13 @@ export function selectionOf(flags: Readonly<Record<string, unknown>>, now = Date
     const text = flags[flag];
     return typeof text === 'string' ? parsePlace(text, `--${flag}`, now) : undefined;
   };
-  const text = (flag: string) => (typeof flags[flag] === 'string' ? (flags[flag] as string) : undefined);
+  const text = (flag: string) => {
+    const given = flags[flag];
+    // A variable of a script that is not set must not mean everything.
+    if (given === '')
+      throw new HoldfastError('HF_CLI_USAGE', { reason: `--${flag} is empty.`, command: 'log list' });
+    return typeof given === 'string' ? given : undefined;
+  };
   const [from, to] = [place('from'), place('to')];
   const isBackwards =
     from && to && ('seq' in from ? 'seq' in to && from.seq > to.seq : 'at' in to && from.at > to.at);
@@ -54,7 +60,11 @@ export function selectionOf(flags: Readonly<Record<string, unknown>>, now = Date
 export function wholeNumber(text: unknown, what: string, least: number, command: string): number {
   const number = typeof text === 'string' && /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
   if (number >= least) return number;
-  throw new HoldfastError('HF_CLI_USAGE', { reason: `${what} takes a number from ${least}.`, command });
+  const given = typeof text === 'string' ? `, not ${text || 'an empty text'}` : '';
+  throw new HoldfastError('HF_CLI_USAGE', {
+    reason: `${what} takes a number from ${least}${given}.`,
+    command,
+  });
 }
 
 /** The plugins' own words for records. Without a configuration, lines are made of the events' fields. */

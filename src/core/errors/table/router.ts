@@ -67,7 +67,7 @@ export const routerErrors = {
   HF_ROUTER_ENTRY: entry(
     404,
     'There is no one entry {entry}: {reason}.',
-    'Name `active`, a place in `holdfast router history` (1 is the newest), or the beginning of one ncid.',
+    'Name `active`, `seed`, a place in `holdfast router history` (1 is the newest), or the beginning of one ncid.',
   ),
   HF_ROUTER_BUSY: entry(
     503,

@@ -28,12 +28,16 @@ export function chosenRoutes(
   });
 }
 
-/** The base that clients use, without a slash at its end. @throws HF_CLI_USAGE it is no URL */
+/** The base that clients use, without a slash at its end. @throws HF_CLI_USAGE it is no URL, or nobody knows it */
 export function baseUrl(
   given: string | undefined,
   { publicUrl, port }: ClientSettings,
   command: string,
 ): string {
+  if ((given ?? publicUrl) === undefined && port === 0) {
+    const reason = 'The port is chosen at each start: give --url, which `holdfast status` shows.';
+    throw new HoldfastError('HF_CLI_USAGE', { reason, command });
+  }
   const url = given ?? publicUrl ?? `http://127.0.0.1:${port}`;
   if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url.replace(/\/+$/, '');
   throw new HoldfastError('HF_CLI_USAGE', { reason: '--url is an http or https URL.', command });

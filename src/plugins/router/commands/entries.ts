@@ -17,7 +17,7 @@ export interface Found {
 }
 
 /**
- * @param wanted `active`, a place in `router history` (1 is the newest), or the beginning of an ncid
+ * @param wanted `active`, `seed`, a place in `router history` (1 is the newest), or the beginning of an ncid
  * @throws HF_ROUTER_ENTRY there is no such entry, or several
  * @throws HF_ROUTER_STORE the history is not kept on this data folder
  */
@@ -41,6 +41,12 @@ async function entryOf(store: ReadableStore, wanted: string): Promise<Found> {
   const entries = await store.history(ALL);
   const isPlace = /^\d+$/.test(wanted) && wanted.length < SHORTEST_PREFIX;
   const place = Number(wanted);
+  if (wanted === 'seed') {
+    const seed = entries.find(({ op }) => op === 'seed');
+    return seed
+      ? found(store, seed)
+      : none(wanted, 'what was there before the first write is not kept any more');
+  }
   if (isPlace) {
     const entry = entries[place - 1];
     if (!entry) return none(wanted, `the history has ${entries.length} entries`);

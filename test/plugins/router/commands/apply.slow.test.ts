@@ -230,7 +230,11 @@ test.serial(
     const kept = await holdfast(['router', 'restore', '2', '--check', 'true']);
     t.is(kept.code, 0, kept.err);
     t.deepEqual(await standing(), first);
-    t.is((await holdfast(['router', 'restore', '4', '--check', 'true'])).code, 0, 'before the first write');
+    t.is(
+      (await holdfast(['router', 'restore', 'seed', '--check', 'true'])).code,
+      0,
+      'before the first write',
+    );
     t.is((await holdfast(['router', 'diff', '5', 'active'])).out, 'No difference.\n');
   },
 );
