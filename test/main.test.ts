@@ -1,7 +1,9 @@
-import { resolve } from 'node:path';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import test from 'ava';
 import { Configuration } from '../src/core/cli/configuration.ts';
 import { builtinPlugins } from '../src/main.ts';
+import { call } from './support/cli.ts';
 import { tempDir } from './support/temp.ts';
 
 test('[C6] a log of the delivered configuration is replayed in full where no configuration is', async (t) => {
@@ -14,4 +16,14 @@ test('[C6] a log of the delivered configuration is replayed in full where no con
     (await typesOf(here)).filter((type) => !known.has(type)),
     [],
   );
+});
+
+test('[C14] while the configuration is broken, the commands that mend it still reach the instance', async (t) => {
+  const cwd = tempDir(t);
+  mkdirSync(join(cwd, '.holdfast'));
+  writeFileSync(join(cwd, 'plugins.config.ts'), 'export default {');
+  const { code, err } = await call(['gateway', 'rollback', 'memory'], { cwd, builtinPlugins });
+  t.regex(err, /plugins that Holdfast brings stand in with their defaults\. HF_CONFIG_LOAD/);
+  t.regex(err, /HF_CONTROL_UNREACHABLE/, 'it got as far as asking for the instance');
+  t.is(code, 1);
 });

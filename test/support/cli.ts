@@ -24,13 +24,15 @@ export interface CallOptions {
   /** As on a terminal that shows colours. */
   readonly colour?: boolean;
   readonly interrupted?: AbortSignal;
+  /** The plugins that the program brings; none unless given. */
+  readonly builtinPlugins?: NonNullable<Parameters<typeof runCommandLine>[1]['builtinPlugins']>;
   /** Sees the output while it comes. */
   readonly onOut?: (text: string) => void;
 }
 
 /** Runs a command line in this process, on a terminal that keeps what is written. */
 export async function call(argv: readonly string[], options: CallOptions): Promise<Finished> {
-  const { cwd, env = {}, columns = 100, colour = false, interrupted, onOut } = options;
+  const { cwd, env = {}, columns = 100, colour = false, interrupted, onOut, builtinPlugins } = options;
   let out = '';
   let err = '';
   const paint: typeof styleText = (format, text) =>
@@ -38,6 +40,7 @@ export async function call(argv: readonly string[], options: CallOptions): Promi
   const code = await runCommandLine(argv, {
     cwd,
     env,
+    builtinPlugins,
     interrupted: interrupted ?? new AbortController().signal,
     terminal: {
       out: (text) => {

@@ -62,9 +62,19 @@ export class Configuration {
       if (!builtinPlugins || this.#source.file !== undefined) {
         throw new HoldfastError('HF_REPLAY_MACHINES', { file: error.details.file }, { cause: error });
       }
-      const { PluginHost } = await import('../plugin/index.ts');
-      return new PluginHost(await builtinPlugins()).register().actors;
+      return (await this.#builtin(builtinPlugins)).actors;
     }
+  }
+
+  /** What the plugins declare that the program brings, with their defaults; undefined where it brings none. */
+  async builtin(): Promise<Registrations | undefined> {
+    const { builtinPlugins } = this.#source;
+    return builtinPlugins && this.#builtin(builtinPlugins);
+  }
+
+  async #builtin(plugins: NonNullable<ConfigurationSource['builtinPlugins']>): Promise<Registrations> {
+    const { PluginHost } = await import('../plugin/index.ts');
+    return new PluginHost(await plugins()).register();
   }
 
   /** Whether there is a file to load: the one of `--config`, or the usual one in the working directory. */

@@ -1,6 +1,6 @@
 import { HoldfastError } from '../errors/index.ts';
 import { type CommandContext, type CommandDefinition, commandWords } from '../plugin/command.ts';
-import type { ConfiguredPlugin } from '../plugin/index.ts';
+import type { ConfiguredPlugin, Registrations } from '../plugin/index.ts';
 import { coreCommands } from './commands/index.ts';
 import { Configuration } from './configuration.ts';
 import { exitCodeOf, isInterruption, OK, printError } from './failure.ts';
@@ -42,14 +42,17 @@ export async function runCommandLine(argv: readonly string[], host: Host): Promi
     dataDir: flags.dataDir,
   });
   let remark: string | undefined;
+  let fallback = false;
   let code = OK;
   try {
     if (!isOfCore(words)) {
       const plugins = await commandsOfPlugins(configuration);
       listed.push(...plugins.listed);
       remark = plugins.remark;
+      fallback = plugins.fallback === true;
     }
     const run = async (command: CommandDefinition, args: readonly string[], own: object): Promise<void> => {
+      if (fallback && remark !== undefined) terminal.err(`${remark}\n`);
       const context = await contextOf(host, configuration, flags);
       code = (await command.run(args, own as Record<string, unknown>, context)) ?? OK;
     };
@@ -137,7 +140,7 @@ function knownWords(words: readonly string[], listed: readonly ListedCommand[]):
 /** Help is given, and a slip of the pen is answered, also where the configuration cannot be loaded. */
 async function commandsOfPlugins(
   configuration: Configuration,
-): Promise<{ listed: ListedCommand[]; remark?: string }> {
+): Promise<{ listed: ListedCommand[]; remark?: string; fallback?: boolean }> {
   try {
     if (!(await configuration.exists())) {
       return {
@@ -151,9 +154,18 @@ async function commandsOfPlugins(
       const details = { what: `Command ${commandWords(name).join(' ')}`, first: 'core', second: owner };
       throw new HoldfastError('HF_PLUGIN_CONFLICT', details);
     }
-    return { listed: commands.map((command) => ({ heading: `Plugin ${command.owner}:`, command })) };
+    return { listed: listedOf({ commands }) };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    return { listed: [], remark: `The commands of plugins are not known. ${reason}` };
+    const builtin = await configuration.builtin();
+    if (!builtin) return { listed: [], remark: `The commands of plugins are not known. ${reason}` };
+    // A broken file is mended with these commands: they reach the instance that still runs.
+    const listed = listedOf(builtin);
+    const remark = `The configuration cannot be loaded: plugins that Holdfast brings stand in with their defaults. ${reason}`;
+    return { listed, remark, fallback: true };
   }
+}
+
+function listedOf({ commands }: Pick<Registrations, 'commands'>): ListedCommand[] {
+  return commands.map((command) => ({ heading: `Plugin ${command.owner}:`, command }));
 }
