@@ -2,6 +2,9 @@ import type { Divergence } from '../replay/index.ts';
 import { jsonLines, plainText, stateName, timestamp } from './log-view/index.ts';
 import type { Terminal } from './terminal.ts';
 
+/** Pairs of lines: what is longer than this is shown one after the other, its beginning. */
+const MOST_COMPARED = 4_000_000;
+const SAMPLE = 100;
 /** Longer decisions are compared by their differing lines alone. */
 const CONTEXT_LINES = 3;
 
@@ -41,6 +44,7 @@ interface Line {
 
 /** The lines of two texts, common ones once; long common stretches are left out. */
 export function difference(expected: readonly string[], got: readonly string[]): Line[] {
+  if (expected.length * got.length > MOST_COMPARED) return [...sample('-', expected), ...sample('+', got)];
   const lengths = commonLengths(expected, got);
   const lines: Line[] = [];
   let left = 0;
@@ -63,6 +67,12 @@ export function difference(expected: readonly string[], got: readonly string[]):
     }
   }
   return withoutLongStretches(lines);
+}
+
+function sample(mark: '-' | '+', text: readonly string[]): Line[] {
+  const lines = text.slice(0, SAMPLE).map((line): Line => ({ mark, text: line }));
+  const left = text.length - lines.length;
+  return left > 0 ? [...lines, { mark: '…', text: `${left} more lines` }] : lines;
 }
 
 /** Length of the longest common subsequence of the rests behind each pair of places. */

@@ -1,6 +1,6 @@
 import { isCoded, toErrorBody } from '../errors/index.ts';
 import { maskText } from '../logging/mask-text.ts';
-import type { Terminal } from './terminal.ts';
+import { inertText, type Terminal } from './terminal.ts';
 
 /** Done, and well. */
 export const OK = 0;
@@ -27,12 +27,13 @@ export function exitCodeOf(error: unknown): number {
 export function printError(error: unknown, json: boolean, terminal: Terminal): void {
   const { code, what, mend } = toErrorBody(error);
   if (json) {
-    terminal.err(`${JSON.stringify({ error: { code, what: maskText(what), mend: maskText(mend) } })}\n`);
+    const told = { code, what: maskText(what), mend: maskText(mend) };
+    terminal.err(`${inertText(JSON.stringify({ error: told }))}\n`);
     return;
   }
   const lines = [terminal.paintError(['bold', 'red'], code), `  ${what}`, `  ${mend}`];
   if (!isCoded(error)) lines.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
-  terminal.err(`${maskText(lines.join('\n'))}\n`);
+  terminal.err(`${inertText(maskText(lines.join('\n')))}\n`);
 }
 
 /** Whether an error only says that the command was asked to end. */

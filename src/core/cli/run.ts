@@ -12,7 +12,7 @@ import {
   isAnswered,
   type ListedCommand,
 } from './program.ts';
-import { processTerminal, type Terminal } from './terminal.ts';
+import { inertText, processTerminal, type Terminal } from './terminal.ts';
 
 /** Where a command line runs: this process, or a test. */
 export interface Host {
@@ -106,13 +106,13 @@ async function contextOf(
   configuration: Configuration,
   { json = false }: GlobalFlags,
 ): Promise<CommandContext> {
-  const note = (line: string) => terminal.err(`${line}\n`);
+  const note = (line: string) => terminal.err(`${inertText(line)}\n`);
   return {
     dataDir: await configuration.dataDir(note),
     json,
     print: (line) => {
       terminal.closed.throwIfAborted(); // nobody reads any more: that ends the command
-      terminal.out(`${line}\n`);
+      terminal.out(`${inertText(line)}\n`);
     },
     note,
     terminal,

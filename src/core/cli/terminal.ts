@@ -8,6 +8,22 @@ const COLUMNS = 100;
 /** Below this, lines wrap by themselves rather than become unreadable. */
 const NARROWEST = 80;
 
+/**
+ * What may stand on a terminal: colours stay, everything else that would act on it (moving the cursor, setting a title,
+ * turning a line around) is shown as an escape, by which JSON stays the same data. Whatever is printed comes through here,
+ * for texts may come from a config, a log or a machine elsewhere.
+ */
+export function inertText(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  return text.replace(/\u001b\[[\d;]*m|(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu, (found) =>
+    found.endsWith('m') ? found : [...Array(found.length).keys()].map((at) => escaped(found, at)).join(''),
+  );
+}
+
+function escaped(text: string, at: number): string {
+  return `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`;
+}
+
 /** The terminal of this process. */
 export function processTerminal(): Terminal {
   const { stdout, stderr } = process;

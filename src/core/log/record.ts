@@ -71,6 +71,9 @@ export interface LogRecord {
   readonly outcome?: string;
 }
 
+/** The last instant that can be written as a date, epoch milliseconds. */
+export const LATEST = 8_640_000_000_000_000;
+
 const stateValue: z.ZodType<StateValue> = z.lazy(() =>
   z.union([z.string(), z.record(z.string(), stateValue)]),
 );
@@ -79,7 +82,7 @@ const json = z.json() as unknown as z.ZodType<Json>;
 /** Guards records that come from outside: an imported file, a database somebody edited. */
 export const logRecordSchema = z.strictObject({
   seq: z.int().positive(),
-  at: z.int().nonnegative(),
+  at: z.int().nonnegative().max(LATEST),
   actor: z.string().min(1).max(512),
   machine: z.string().min(1).max(128),
   version: z.int().nonnegative(),

@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { HoldfastError } from '../errors/index.ts';
 import { isObject } from '../json.ts';
 import type { LogReader, ReadRange } from './event-log.ts';
-import { type LogRecord, logRecordSchema, TIMER_CANCEL, TIMER_START } from './record.ts';
+import { LATEST, type LogRecord, logRecordSchema, TIMER_CANCEL, TIMER_START } from './record.ts';
 import { digestOf, newestFull } from './saved-states.ts';
 import { hasTable, openForReading } from './schema.ts';
 import { newestSignature, signaturesBetween } from './signatures.ts';
@@ -264,7 +264,7 @@ function isRecordShaped(value: unknown): value is LogRecord {
   const record = value as Partial<LogRecord> | null;
   return (
     Number.isSafeInteger(record?.seq) &&
-    Number.isSafeInteger(record?.at) &&
+    isInstant(record?.at) &&
     typeof record?.actor === 'string' &&
     typeof record.correlation === 'string' &&
     typeof record.event?.type === 'string' &&
@@ -285,5 +285,9 @@ function isEffectShaped(effect: unknown): boolean {
   if (effect.type !== TIMER_START && effect.type !== TIMER_CANCEL) return true;
   const { params } = effect;
   if (!isObject(params) || typeof params.timer !== 'string') return false;
-  return effect.type === TIMER_CANCEL || Number.isSafeInteger(params.at);
+  return effect.type === TIMER_CANCEL || isInstant(params.at);
+}
+
+function isInstant(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= LATEST;
 }

@@ -37,7 +37,7 @@ function errorLines(error: Record<string, unknown>): string {
 
 function plain(value: unknown): string {
   if (typeof value !== 'string') return clean(JSON.stringify(value) ?? '');
-  return /[\s"=]/.test(value) && value.includes(' ') ? JSON.stringify(value) : clean(value);
+  return clean(/[\s"=]/.test(value) && value.includes(' ') ? JSON.stringify(value) : value);
 }
 
 /** A control character from outside could rewrite what the terminal shows. */

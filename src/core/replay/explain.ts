@@ -1,7 +1,15 @@
 import { EFFECT_DONE, EFFECT_FAILED, EFFECT_LOST } from '../actors/effect.ts';
 import { seqOfEffect } from '../ids.ts';
 import { jsonEqual } from '../json.ts';
-import { delayOf, INIT, type LogRecord, type StateValue, TIMER_CANCEL, TIMER_START } from '../log/record.ts';
+import {
+  delayOf,
+  INIT,
+  type LogRecord,
+  type StateValue,
+  TIMER_CANCEL,
+  TIMER_START,
+  type TimerStart,
+} from '../log/record.ts';
 import type { SqliteReader } from '../log/sqlite-reader.ts';
 
 /** One step of a chain of causes. */
@@ -101,8 +109,9 @@ function became({ from, to, ignored, stale, failed }: LogRecord, { state }: Word
 function askedFor({ effects, at }: LogRecord, { duration }: Wording): string {
   const asks = effects.flatMap(({ type }) => (type === TIMER_START || type === TIMER_CANCEL ? [] : [type]));
   const timers = effects.flatMap(({ type, params }) => {
-    const { timer: event, at: deadline } = params as { timer: string; at: number };
-    return type === TIMER_START ? [`${delayOf(event) ?? event} to go off in ${duration(deadline - at)}`] : [];
+    if (type !== TIMER_START) return [];
+    const { timer: event, at: deadline } = params as unknown as TimerStart;
+    return [`${delayOf(event) ?? event} to go off in ${duration(deadline - at)}`];
   });
   return [
     asks.length > 0 ? `It asked for ${list(asks)}.` : '',

@@ -4,6 +4,7 @@ import type { ActorDefinition } from '../actors/definition.ts';
 import { MachineStepper } from '../actors/machine-step.ts';
 import { type ActorState, applyRecord } from '../actors/state.ts';
 import { decideMigration, eventOfToday, machineOf } from '../actors/versions.ts';
+import { HoldfastError, isCoded } from '../errors/index.ts';
 import { parseActorRef } from '../ids.ts';
 import { applyMergePatch } from '../json.ts';
 import { INIT, type LogEvent, type LogRecord, MIGRATE } from '../log/record.ts';
@@ -22,7 +23,7 @@ export class Imagined {
 
   /**
    * @param base the states to begin with, which are changed from now on; those whose machine is not kept are migrated
-   * @throws HF_MACHINE_VERSION
+   * @throws HF_MACHINE_VERSION; HF_LOG_CORRUPT a state is none of its machine's
    */
   constructor(definitions: ReadonlyMap<string, ActorDefinition>, base: readonly ActorState[]) {
     for (const state of base) {
@@ -30,8 +31,10 @@ export class Imagined {
       if (!definition) continue;
       const machine = machineOf(definition, state.version);
       const stepper = this.#stepper(machine ?? definition.machine);
-      if (!machine) fold(state, decideMigration(stepper, definition, state, state.at).decision);
-      const snapshot = stepper.restore(state.value, state.context, state.done);
+      const snapshot = sound(state.seq, () => {
+        if (!machine) fold(state, decideMigration(stepper, definition, state, state.at).decision);
+        return stepper.restore(state.value, state.context, state.done);
+      });
       this.#actors.set(state.ref, { stepper, state, snapshot });
     }
   }
@@ -75,7 +78,7 @@ export class Imagined {
       const isInit = event.type === INIT;
       const input = definition.input?.(parseActorRef(record.actor).key);
       const init: LogEvent = isInit ? event : { type: INIT, ...(input !== undefined && { input }) };
-      const { decision, snapshot } = decideInit(stepper, init, record.at);
+      const { decision, snapshot } = sound(record.seq, () => decideInit(stepper, init, record.at));
       const state = applyRecord(undefined, { ...rest, event: init, ...decision });
       this.#actors.set(record.actor, { stepper, snapshot, state });
       return isInit ? decision : this.decide(record, event, outcome, definition);
@@ -95,6 +98,17 @@ export class Imagined {
     const stepper = this.#steppers.get(machine) ?? new MachineStepper(machine);
     this.#steppers.set(machine, stepper);
     return stepper;
+  }
+}
+
+/** @throws HF_LOG_CORRUPT the machine can do nothing with what a record holds */
+function sound<T>(seq: number, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (isCoded(error)) throw error;
+    const reason = `its machine throws on it: ${error instanceof Error ? error.message : String(error)}`;
+    throw new HoldfastError('HF_LOG_CORRUPT', { seq, reason }, { cause: error });
   }
 }
 

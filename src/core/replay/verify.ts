@@ -108,14 +108,14 @@ export class Replay {
     const { actor: ref, event, at, outcome } = record;
     const stepper = this.#stepper(machine);
     const actor = this.#actors.get(ref);
-    if (!actor) {
-      if (event.type !== INIT) return nowhere('the actor does not exist');
-      const { decision, snapshot } = decideInit(stepper, event, at);
-      this.#actors.set(ref, { stepper, snapshot, state: applyRecord(undefined, record) });
-      return decision;
-    }
-    const { state } = actor;
+    if (!actor && event.type !== INIT) return nowhere('the actor does not exist');
     try {
+      if (!actor) {
+        const { decision, snapshot } = decideInit(stepper, event, at);
+        this.#actors.set(ref, { stepper, snapshot, state: applyRecord(undefined, record) });
+        return decision;
+      }
+      const { state } = actor;
       const { decision, snapshot } =
         event.type === MIGRATE
           ? decideMigration(stepper, definition, state, at)

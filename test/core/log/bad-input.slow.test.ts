@@ -71,6 +71,15 @@ test('[C6,C9] a file that is forged with hashes that fit is refused with a code 
       forged(t, [record(1, { event: { type: 'X', deep: deep(1_000) } as never })]),
       /^HF_PORTABLE_DAMAGED/,
     ],
+    'a time beyond all dates': [forged(t, [record(1, { at: 9e15 })]), /^HF_LOG_CORRUPT/],
+    'a timer beyond all dates': [
+      forged(t, [record(1, { effects: [{ type: 'timer.start', params: { timer: 'x', at: 9e15 } }] })]),
+      /^HF_LOG_CORRUPT/,
+    ],
+    'a header beyond all dates': [
+      forged(t, [record(1)], { time: { from: 9e15, to: 9e15 } }),
+      /^HF_PORTABLE_DAMAGED/,
+    ],
     'a header of a later release': [forged(t, [record(1)], { format: 2 }), /^HF_PORTABLE_FORMAT/],
     'a gap': [forged(t, [record(1), record(3)]), /^HF_LOG_CORRUPT/],
   };
@@ -90,6 +99,87 @@ test('[C6,C9] a file that is forged with hashes that fit is refused with a code 
       t.notRegex(err, /\n +at /, name);
     }
   }
+});
+
+/** Sets a title, clears the screen, and the same with the one byte that some terminals take. */
+const ACTING = '\u001b]0;owned\u0007\u001b[2J\u009b2J\u202e';
+
+test('[C6,C9] nothing in a file acts on the terminal that shows it, what is wrong with it included', async (t) => {
+  const cwd = tempDir(t);
+  doorsConfig(cwd);
+  const later = (seq: number, more: Partial<LogRecord>) =>
+    record(seq, { actor: 'test.door/1', from: 'closed', event: { type: 'KNOCK' }, ...more });
+  const files = [
+    forged(t, [record(1)], { format: ACTING }),
+    forged(t, [record(1)], { machines: { [ACTING]: { machine: 5, versions: [] } } }),
+    forged(t, [{ ...record(1), [ACTING]: 1 }]),
+    forged(t, [
+      record(1),
+      later(2, { event: { type: ACTING, [ACTING]: ACTING }, correlation: ACTING, failed: ACTING }),
+      later(3, { to: { value: ACTING, context: { [ACTING]: ACTING } }, machine: ACTING, cause: 1 }),
+      later(4, { effects: [{ type: ACTING, params: { [ACTING]: ACTING } }], from: ACTING, cause: 3 }),
+      record(5, { actor: `test.door/${ACTING}` }),
+    ]),
+  ];
+  for (const file of files) {
+    for (const words of [
+      ['log', 'list', '--all', file],
+      ['log', 'list', '--json', file],
+      ['log', 'show', '3', file],
+      ['log', 'show', '4', file, '--json'],
+      ['log', 'verify', file],
+      ['replay', 'verify', file],
+      ['replay', 'at', '5', file],
+      ['replay', 'explain', '4', file],
+      ['replay', 'what-if', '--drop', '4', file],
+    ]) {
+      const { out, err } = await call(words, { cwd });
+      const shown = out + err;
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+      t.notRegex(shown, /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/, words.join(' '));
+      t.notRegex(shown, /HF_INTERNAL|\n +at /, words.join(' '));
+    }
+  }
+});
+
+test('[C6,C8] a record of any size is shown as a record, and any number of differences is listed', async (t) => {
+  const cwd = tempDir(t);
+  doorsConfig(cwd);
+  const many = Object.fromEntries(Array.from({ length: 6_000 }, (_, index) => [`k${index}`, index]));
+  const knock = (seq: number) =>
+    record(seq, {
+      actor: 'test.door/1',
+      event: { ...many, type: 'KNOCK' },
+      from: 'closed',
+      to: { value: 'closed', context: many },
+      effects: [{ type: 'door.bell', params: many }],
+    });
+  const file = forged(t, [record(1), knock(2), knock(3)]);
+  for (const words of [
+    ['log', 'list', file],
+    ['log', 'show', '2', file],
+    ['replay', 'at', '3', file],
+    ['replay', 'diff', '1', '3', file],
+    ['replay', 'explain', '3', file],
+    ['replay', 'what-if', '--drop', '1', file],
+  ]) {
+    const { code, err } = await call(words, { cwd });
+    t.is(code, 0, `${words.join(' ')}: ${err}`);
+  }
+  const shown = await call(['log', 'show', '2', file, '--json'], { cwd });
+  t.is(JSON.parse(shown.out).record.effects[0].type, 'door.bell');
+
+  const small = Array.from({ length: 1_500 }, (_, index) =>
+    record(index + 2, { actor: 'test.door/1', event: { type: 'KNOCK' }, from: 'closed' }),
+  );
+  const long = forged(t, [record(1), ...small]);
+  const answer = await call(['replay', 'what-if', '--drop', '1', long, '--json'], { cwd });
+  t.is(answer.code, 0, answer.err);
+  const { records, differences, untrusted, unanswered } = JSON.parse(answer.out);
+  t.is(records, 1_501);
+  t.true(differences.length > 1_000, `${differences.length}`);
+  t.true(differences.every(({ seq }: { seq: unknown }) => typeof seq === 'number'));
+  t.true(Array.isArray(untrusted) && Array.isArray(unanswered));
 });
 
 test('[C6] a small file that expands without end is refused before it fills anything', async (t) => {

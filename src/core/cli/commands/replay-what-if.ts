@@ -6,7 +6,7 @@ import type { ActorDefinition } from '../../actors/definition.ts';
 import { HoldfastError } from '../../errors/index.ts';
 import { isObject } from '../../json.ts';
 import type { CommandContext, CommandDefinition } from '../../plugin/command.ts';
-import type { Change } from '../../replay/index.ts';
+import type { Change, Difference } from '../../replay/index.ts';
 import { wholeNumber, wordsOfPlugins } from '../log-view/flags.ts';
 
 const NAME = 'replay what-if';
@@ -66,13 +66,22 @@ export const replayWhatIf: CommandDefinition = {
       },
       signal,
     );
-    const { redact } = await import('../../logging/index.ts');
-    const shown = redact(answer) as unknown as typeof answer;
+    const shown = { ...answer, differences: answer.differences.map((one) => shownDifference(one, view)) };
     if (json) return print(view.jsonText(shown, 2));
     const { whatIfLines } = await import('../what-if.ts');
     for (const line of whatIfLines(shown, limit, terminal, await wordsOfPlugins(context))) print(line);
   },
 };
+
+function shownDifference(one: Difference, view: typeof import('../log-view/index.ts')): Difference {
+  const { event, expected, got } = one;
+  return {
+    ...one,
+    event: view.shownEvent(event),
+    ...(expected && { expected: view.shownDecision(expected) }),
+    ...(got && { got: view.shownDecision(got) }),
+  };
+}
 
 /** `--set` takes two words at a time; a last one behind them is the source. @throws HF_CLI_USAGE */
 function pairs(values: unknown): { pairs: [number, unknown][]; rest?: string } {

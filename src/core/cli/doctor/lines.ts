@@ -1,4 +1,5 @@
 import type { CheckResult, Terminal } from '../../plugin/index.ts';
+import { plainText } from '../log-view/values.ts';
 import type { Finding } from './examine.ts';
 
 const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const;
@@ -7,8 +8,8 @@ const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const;
 export function findingLines(findings: readonly Finding[], { paint }: Terminal): string[] {
   const width = Math.max(0, ...findings.map(({ name }) => name.length));
   const lines = findings.flatMap(({ name, state, lookedAt, found, mend }) => {
-    const row = (label: string, text: string) => `      ${paint('dim', label.padEnd(11))}${text}`;
-    const head = `${paint(['bold', COLOURS[state]], state.padEnd(4))}  ${name.padEnd(width)}  ${found}`;
+    const row = (label: string, text: string) => `      ${paint('dim', label.padEnd(11))}${plainText(text)}`;
+    const head = `${paint(['bold', COLOURS[state]], state.padEnd(4))}  ${name.padEnd(width)}  ${plainText(found)}`;
     if (state === 'ok') return [head];
     return [head, row('looked at', lookedAt), ...(mend === undefined ? [] : [row('do', mend)])];
   });

@@ -11,7 +11,7 @@ export { referenceTime, seqOfPlace } from './place.ts';
 export { recordPage } from './record-page.ts';
 export { stateName } from './record-text.ts';
 export { boundsOf, inBatches, newest, whyNone } from './select.ts';
-export { shown, sourceOf, sourcesOf, withLog } from './source.ts';
+export { shown, shownDecision, shownEvent, sourceOf, sourcesOf, withLog } from './source.ts';
 export { differenceLines, momentLines, shownState } from './states.ts';
 export { type Describe, newestLines, Story } from './story.ts';
 export { cut, duration, jsonText, plainText, timestamp } from './values.ts';

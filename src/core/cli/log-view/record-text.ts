@@ -43,10 +43,10 @@ export function recordText(record: LogRecord, described: string | undefined, all
   return {
     what: [words, ...marks.map((mark) => `(${mark})`)].join(' '),
     tone: toneOf(record),
-    state: stateText(record.from, record.to.value),
-    effects: record.effects.flatMap((effect) =>
-      effectText(effect, record, all, described === undefined || all),
-    ),
+    state: plainText(stateText(record.from, record.to.value)),
+    effects: record.effects
+      .flatMap((effect) => effectText(effect, record, all, described === undefined || all))
+      .map(plainText),
   };
 }
 

@@ -1,6 +1,8 @@
 import { resolve } from 'node:path';
+import type { Decision } from '../../actors/decide.ts';
+import type { JsonObject } from '../../json.ts';
 import { openReader } from '../../log/portable/index.ts';
-import type { LogRecord } from '../../log/record.ts';
+import type { LogEvent, LogRecord } from '../../log/record.ts';
 import type { SqliteReader } from '../../log/sqlite-reader.ts';
 import { redact } from '../../logging/index.ts';
 
@@ -33,7 +35,32 @@ export async function withLog<T>(
   }
 }
 
-/** A record as it may be shown. Events hold no secrets; should one hold one all the same, it ends here. */
+/**
+ * A record as it may be shown. Events hold no secrets; should one hold one all the same, it ends here. What is long is
+ * cut part by part, so that a record is still a record.
+ */
 export function shown(record: LogRecord): LogRecord {
-  return redact(record) as unknown as LogRecord;
+  const { event, from, to, effects, failed, ...facts } = record;
+  return {
+    ...(redact(facts) as unknown as typeof facts),
+    event: shownEvent(event),
+    ...(from !== undefined && { from }),
+    ...shownDecision({ to, effects, ...(failed !== undefined && { failed }) }),
+  };
+}
+
+export function shownEvent(event: LogEvent): LogEvent {
+  return { ...(redact(event) as unknown as LogEvent), type: String(redact(event.type)) };
+}
+
+export function shownDecision<T extends Decision>(decision: T): T {
+  const { to, effects, failed } = decision;
+  return {
+    ...decision,
+    to: { ...to, ...(to.context && { context: redact(to.context) as unknown as JsonObject }) },
+    effects: effects.map(({ type, params }) => {
+      return { type, ...(params !== undefined && { params: redact(params) }) };
+    }),
+    ...(failed !== undefined && { failed: String(redact(failed)) }),
+  };
 }

@@ -10,7 +10,7 @@ import { cut, duration, plainText, shortFields, timestamp } from './values.ts';
 
 /** A state as it may be shown. */
 export function shownState(state: ActorState): ActorState {
-  return redact(state) as unknown as ActorState;
+  return { ...state, context: redact(state.context) };
 }
 
 /** Every actor at a moment; with `whole` each context as JSON, else what fits a line. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { HoldfastError } from '../../errors/index.ts';
 import type { Json } from '../../json.ts';
-import { logRecordSchema } from '../record.ts';
+import { LATEST, logRecordSchema } from '../record.ts';
 import { type Signature, signatureSchema } from '../signing.ts';
 
 /** Raised when the lines of a portable file change their meaning. */
@@ -15,6 +15,7 @@ const DEEPEST = 256;
 
 const chainHash = z.string().regex(/^[0-9a-f]{64}$/);
 const seq = z.int().positive();
+const instant = z.int().nonnegative().max(LATEST);
 
 /** The first line of a portable file: what it holds, and what made it. */
 const headerSchema = z.looseObject({
@@ -23,14 +24,14 @@ const headerSchema = z.looseObject({
   /** Release that exported it. */
   runtime: z.string(),
   /** Epoch milliseconds. */
-  exportedAt: z.int().nonnegative(),
+  exportedAt: instant,
   /** Machine and versions of the records, by actor type. */
   machines: z.record(z.string(), z.object({ machine: z.string(), versions: z.array(z.int()) })),
   /** The hash that the first record chains to. */
   chainStart: chainHash,
   range: z.object({ from: seq, to: seq }),
   /** Epoch milliseconds of the first and the last record. */
-  time: z.object({ from: z.int(), to: z.int() }),
+  time: z.object({ from: instant, to: instant }),
   /** Whether every record of the range is here. */
   complete: z.boolean(),
   /** Of which actors the records are, when not of all. */
@@ -52,9 +53,9 @@ const stateSchema = z.looseObject({
   context: z.record(z.string(), z.json()),
   done: z.boolean(),
   seq: z.int().nonnegative(),
-  at: z.int().nonnegative(),
-  timers: z.record(z.string(), z.json()),
-  effects: z.record(z.string(), z.json()),
+  at: instant,
+  timers: z.record(z.string(), z.looseObject({ id: z.string(), at: instant })),
+  effects: z.record(z.string(), z.looseObject({ type: z.string(), at: instant })),
 });
 
 /** One line behind the header. */
