@@ -197,3 +197,27 @@ test('[G7] a stored token that carries the scheme is refused at load, and a miss
   );
   t.is(answer.status, 503);
 });
+
+test('[G24] a rollback restores entry, environment entry and secret reference together', async (t) => {
+  const folder = tempDir(t);
+  const secrets = join(folder, 'secrets', 'mcp');
+  mkdirSync(secrets, { recursive: true });
+  for (const name of ['one', 'two']) writeFileSync(join(secrets, name), `token-${name}`, { mode: 0o600 });
+  const upstream = await startUpstream(t);
+  const variable = 'HOLDFAST_MCP_ROLLED_BACK_URL';
+  const entry = (secret: string, more = '') =>
+    `overwrite({ name: 'rolled_back', secret: 'mcp#${secret}'${more} }),`;
+  t.teardown(() => delete process.env[variable]);
+  process.env[variable] = upstream.url;
+  const before = await FileRig.open(t, entry('one'), folder);
+  await before.runtime.stop('restart');
+  process.env[variable] = 'http://127.0.0.1:9/mcp';
+  const rig = await FileRig.open(t, entry('two', ', timeoutMs: 1_000'), folder);
+  t.deepEqual(await rig.serving(), { rolled_back: 'http://127.0.0.1:9/mcp' });
+
+  const back = await rig.control('/gateway/rollback', { route: 'rolled_back' });
+  t.deepEqual([...back.body.changes[0].parts].sort(), ['secret', 'timeoutMs', 'url']);
+  const client = await rig.connect(t, 'rolled_back', await rig.mint({ servers: ['rolled_back'] }));
+  t.is((await client.listTools()).tools.length, 2);
+  t.is(upstream.asked.at(-1)?.headers.authorization, 'Bearer token-one');
+});
