@@ -10,6 +10,7 @@ import type {
   TransactionContext,
 } from '../../src/machines/config-transaction/shapes.ts';
 import { configTransaction } from '../../src/machines/config-transaction.ts';
+import { runs } from '../support/runs.ts';
 
 type Outcome = 'applied' | 'failed' | 'timed out, saved' | 'timed out, not saved' | 'overtaken';
 type Move =
@@ -205,7 +206,7 @@ test('[R10] whatever comes in whatever order: one transaction at most, one answe
       }
       world.drain();
     }),
-    { numRuns: 2000, seed: 8837 },
+    { numRuns: runs(2000), seed: 8837 },
   );
   t.pass();
 });

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { MachineStepper, type Step } from '../../src/core/actors/machine-step.ts';
 import type { LogEvent } from '../../src/core/log/record.ts';
 import { type AccessCall, type AccessContext, mcpAccess } from '../../src/machines/mcp-access.ts';
+import { runs } from '../support/runs.ts';
 
 const MINUTE = 60_000;
 const SERVERS = ['memory', 'cluster', 'repo_wiki'];
@@ -266,7 +267,7 @@ test('[G16,G6,G14] whatever is done to a key and with it: nothing out of its ter
       const world = new World(limit);
       for (const planned of deeds) world.act(planned);
     }),
-    { numRuns: 800, seed: 4_000 },
+    { numRuns: runs(800), seed: 4_000 },
   );
   t.pass();
 });
@@ -290,7 +291,7 @@ test('[G16] however a clock is set back, a key gets at most its limit twice in a
         );
       });
     }),
-    { numRuns: 800, seed: 4_000 },
+    { numRuns: runs(800), seed: 4_000 },
   );
   t.pass();
 });

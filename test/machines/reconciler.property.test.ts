@@ -4,6 +4,7 @@ import { MachineStepper, type Step } from '../../src/core/actors/machine-step.ts
 import type { LogEvent } from '../../src/core/log/record.ts';
 import { legDefaults } from '../../src/machines/reconciler/shapes.ts';
 import { reconciler } from '../../src/machines/reconciler.ts';
+import { runs } from '../support/runs.ts';
 
 const address = 'fd5e:21aa:90c4:20::1/64';
 const leg = { intf: 'eth1.20', label: 'IoT', address, ...legDefaults };
@@ -221,7 +222,7 @@ const live = (body: (world: World) => void) =>
       world.run(calmMs);
       body(world);
     }),
-    { numRuns: 300, seed: 20_260_102 },
+    { numRuns: runs(300), seed: 20_260_102 },
   );
 
 test('[R24] whatever happens in whatever order, a save that drops the address is healed within seconds', (t) => {

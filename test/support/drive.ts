@@ -9,6 +9,7 @@ import {
 import { MachineStepper, type Step } from '../../src/core/actors/machine-step.ts';
 import { jsonEqual } from '../../src/core/json.ts';
 import type { EffectRequest, LogEvent } from '../../src/core/log/record.ts';
+import { runs } from './runs.ts';
 
 /** What a drive starts from, and events that make sense to the machine. */
 export interface Samples {
@@ -56,7 +57,7 @@ export function drive(machine: AnyStateMachine, source: string, samples: Samples
     fc.property(moves, nonsense, (list, isNonsense) => {
       new Drive(machine, samples, isNonsense, visited).run(list);
     }),
-    { numRuns: 100, seed: 20_260_101 },
+    { numRuns: runs(100), seed: 20_260_101 },
   );
   if (outcome.failed) throw outcome.errorInstance;
   return visited;

@@ -4,6 +4,7 @@ import { type ActorState, applyRecord, recover } from '../../../src/core/actors/
 import { SqliteReader } from '../../../src/core/log/index.ts';
 import { type Bench, openBench } from '../../support/actors.ts';
 import { door } from '../../support/door.ts';
+import { runs } from '../../support/runs.ts';
 import { tempDir } from '../../support/temp.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
@@ -95,6 +96,6 @@ test('[C5] with snapshots and restarts at any point, the log gives back exactly 
   t.timeout(120_000);
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), (steps) => live(t, steps)),
-    { numRuns: 25 },
+    { numRuns: runs(25) },
   );
 });

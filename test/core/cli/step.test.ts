@@ -11,6 +11,7 @@ import { SqliteReader } from '../../../src/core/log/index.ts';
 import { openBench } from '../../support/actors.ts';
 import { call } from '../../support/cli.ts';
 import { door } from '../../support/door.ts';
+import { runs } from '../../support/runs.ts';
 import { tempDir } from '../../support/temp.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
@@ -177,7 +178,7 @@ test('[C7] whatever is pressed, the viewer stands on a record that fits its filt
         for (const line of lines) t.true(line.length < size.columns && !/\p{Cc}/u.test(line), line);
       },
     ),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   );
 });
 

@@ -12,6 +12,7 @@ import { readMark } from '../../../src/core/log/mark.ts';
 import { readHead } from '../../../src/core/log/signed-head.ts';
 import { findLogKey } from '../../../src/core/log/signing.ts';
 import { call } from '../../support/cli.ts';
+import { runs } from '../../support/runs.ts';
 import { tempDir } from '../../support/temp.ts';
 
 const RECORDS = 30;
@@ -160,7 +161,7 @@ test('[C9] any edit, deletion, swap, cut or rewritten suffix is found, named, an
       }
       rmSync(dir, { recursive: true });
     }),
-    { numRuns: 60 },
+    { numRuns: runs(60) },
   );
 });
 

@@ -16,6 +16,7 @@ import {
   portableLines,
   writePortable,
 } from '../../../src/core/log/portable/index.ts';
+import { runs } from '../../support/runs.ts';
 import { tempDir } from '../../support/temp.ts';
 
 const record = (seq: number, more: Partial<LogRecord> = {}): LogRecord => ({
@@ -163,7 +164,7 @@ test('[C6] whatever an event holds, it is exported and imported byte by byte', a
         t.deepEqual(await raws(file), (await raws(dir)).slice(from - 1));
       },
     ),
-    { numRuns: 20 },
+    { numRuns: runs(20) },
   );
 });
 
@@ -187,6 +188,6 @@ test('[C6] whatever is done to a file, it is read as it was or refused with a co
         }
       },
     ),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   );
 });

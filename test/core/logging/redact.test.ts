@@ -3,6 +3,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { HoldfastError } from '../../../src/core/errors/index.ts';
 import { PAGE, redact } from '../../../src/core/logging/index.ts';
+import { runs } from '../../support/runs.ts';
 
 const CANARY = 'C4naryC4naryC4nary';
 
@@ -97,7 +98,7 @@ const haunted = fc
 test('[R32] a secret in any known place of any object never comes out', (t) => {
   fc.assert(
     fc.property(haunted, (value) => !JSON.stringify(redact(value)).includes(CANARY)),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   );
   t.pass();
 });
@@ -116,7 +117,7 @@ test('[R32] what was redacted once stays as it is', (t) => {
       const once = redact(value);
       t.deepEqual(redact(once), once);
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 

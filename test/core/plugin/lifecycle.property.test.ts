@@ -1,6 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { defineToken, PluginHost } from '../../../src/core/plugin/index.ts';
+import { runs } from '../../support/runs.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { plugin, services } from './fixture.ts';
 
@@ -103,6 +104,6 @@ test('[C12] whatever starts, hangs, fails or comes late: what has begun to start
         t.is(clock.armed, 0);
       },
     ),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   );
 });

@@ -6,6 +6,7 @@ import { SqliteReader } from '../../../src/core/log/index.ts';
 import { verifyLog } from '../../../src/core/replay/index.ts';
 import { openBench } from '../../support/actors.ts';
 import { door, doorMachine } from '../../support/door.ts';
+import { runs } from '../../support/runs.ts';
 import { tempDir } from '../../support/temp.ts';
 
 const effects = ['bell.ring', 'lamp.on'].map((type) => ({
@@ -100,7 +101,7 @@ test('[C4] whatever happens to some actors, the log folds to their live states a
         }
       },
     ),
-    { numRuns: 25 },
+    { numRuns: runs(25) },
   );
 });
 

@@ -1,6 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { normaliseCidr, readLeg, withAddresses } from '../../../src/plugins/reconciler/legs.ts';
+import { runs } from '../../support/runs.ts';
 
 const address = 'fd5e:21aa:0:10::1/64';
 const leg = { intf: 'eth1.10', address };
@@ -104,6 +105,6 @@ test('[R24] whatever a config holds, nothing but the legs’ ipv6 differs in wha
       }
       t.deepEqual(undone, JSON.parse(before));
     }),
-    { numRuns: 150, seed: 20_260_103 },
+    { numRuns: runs(150), seed: 20_260_103 },
   );
 });

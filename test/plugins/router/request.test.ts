@@ -2,6 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { HoldfastError } from '../../../src/core/errors/index.ts';
 import { parseRequest } from '../../../src/plugins/router/request.ts';
+import { runs } from '../../support/runs.ts';
 import { type Config, exampleConfig } from './rig.ts';
 
 test('[R4] control fields are told from the config', (t) => {
@@ -119,7 +120,7 @@ test('[R36] whatever is posted, the answer is a request or a coded refusal', (t)
         }
       },
     ),
-    { numRuns: 2000, seed: 8837 },
+    { numRuns: runs(2000), seed: 8837 },
   );
   t.pass();
 });

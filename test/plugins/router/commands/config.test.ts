@@ -6,6 +6,7 @@ import { differenceOf } from '../../../../src/plugins/router/commands/config/dif
 import { leavesOf } from '../../../../src/plugins/router/commands/config/leaves.ts';
 import { hideSecrets, putSecretsBack } from '../../../../src/plugins/router/commands/config/placeholders.ts';
 import { setPath, unsetPath } from '../../../../src/plugins/router/commands/config/set-path.ts';
+import { runs } from '../../../support/runs.ts';
 import { type Config, exampleConfig } from '../rig.ts';
 
 const SECRETS = /EXAMPLEx(PRIVATE|PRESHARED|OTHER)|example-not-a-secret/;
@@ -49,7 +50,7 @@ test('[R35] an editor copy with its placeholders put back is the config, and hol
       t.deepEqual(putSecretsBack(copy, whole), whole);
       t.false(leavesOf(copy).some(({ value, secret }) => secret && !/^\{\{secret /.test(String(value))));
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 
@@ -82,7 +83,7 @@ test('[R31] two configs have a difference exactly when they are not equal, the n
       t.is(differenceOf(before, after, plain).length === 0, jsonEqual(before, after));
       t.deepEqual(differenceOf({ ...before, ncid: 'x' }, before, plain), []);
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 

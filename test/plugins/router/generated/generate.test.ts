@@ -12,6 +12,7 @@ import {
 } from '../../../../src/plugins/router/generated/generate.ts';
 import { planReapply } from '../../../../src/plugins/router/reapply.ts';
 import { validateConfig } from '../../../../src/plugins/router/validate.ts';
+import { runs } from '../../../support/runs.ts';
 import { tempDir } from '../../../support/temp.ts';
 import { type Config, exampleConfig } from '../rig.ts';
 
@@ -203,7 +204,7 @@ test('[R19] no config writes a line of its own into a file, nor a file elsewhere
           (text === '' || text.endsWith('\n')),
       );
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   );
   t.true(made > 20, 'some are fine');
 });
@@ -252,6 +253,6 @@ test('[R19] the real dnsmasq parses what any valid config generates', (t) => {
       validateConfig(own);
       t.deepEqual(dnsmasqSays(tempDir(t), own), []);
     }),
-    { numRuns: 25 },
+    { numRuns: runs(25) },
   );
 });
