@@ -45,7 +45,7 @@ export async function runCommandLine(argv: readonly string[], host: Host): Promi
   let fallback = false;
   let code = OK;
   try {
-    if (!isOfCore(words)) {
+    if (!isOfCore(words) && !isVersion(words, argv)) {
       const plugins = await commandsOfPlugins(configuration);
       listed.push(...plugins.listed);
       remark = plugins.remark;
@@ -126,6 +126,11 @@ async function contextOf(
 /** Whether the words choose one of core's commands, so that no plugin need be asked. */
 function isOfCore(words: readonly string[]): boolean {
   return coreCommands.some(({ name }) => commandWords(name).every((word, index) => words[index] === word));
+}
+
+/** It is answered at once, and with a broken configuration, too. */
+function isVersion(words: readonly string[], argv: readonly string[]): boolean {
+  return words.length === 0 && (argv.includes('--version') || argv.includes('-V'));
 }
 
 /** The part of the words that names a command, or a folder of commands, to be asked for help. */

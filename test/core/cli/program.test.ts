@@ -64,6 +64,13 @@ test('[C14] a command of a plugin gets its arguments, its flags and --json', asy
   t.is(named.out, '2 doors in anywhere\n');
 });
 
+test('[C14] the version is told without asking the configuration', async (t) => {
+  const cwd = tempDir(t);
+  writeConfig(cwd, 'globalThis.wasAsked = true; export default defineConfig({ plugins: [] });');
+  t.is((await call(['--version'], { cwd })).code, 0);
+  t.false('wasAsked' in globalThis);
+});
+
 test('[C14] a plugin cannot take a command of core', async (t) => {
   const cwd = tempDir(t);
   writeConfig(

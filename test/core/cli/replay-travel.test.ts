@@ -197,3 +197,11 @@ test('[C6] a log is read with the machines that the program brings, where no con
   const named = new Configuration({ cwd, env: {}, builtinPlugins, file: 'wrong.ts' });
   await t.throwsAsync(named.actors(), { code: 'HF_REPLAY_MACHINES' });
 });
+
+test('[C7] a time before the log is told as one', async (t) => {
+  const dir = await folder(t);
+  doorsConfig(dir);
+  const { code, err } = await call(['replay', 'at', '1969-01-01T00:00', dir], { cwd: dir });
+  t.is(code, 2);
+  t.regex(err, /^HF_LOG_RANGE\n {2}There is no record as old as 1969-01-01T00:00\./);
+});

@@ -1,3 +1,4 @@
+import { HoldfastError } from '../../errors/index.ts';
 import type { SqliteReader } from '../../log/sqlite-reader.ts';
 import { firstSeqAt, parsePlace } from './instant.ts';
 
@@ -17,8 +18,13 @@ export function referenceTime(log: Pick<SqliteReader, 'lastSeq' | 'record'>, now
  * nearest one before.
  *
  * @throws HF_CLI_USAGE it is neither
+ * @throws HF_LOG_RANGE the log begins after that time
  */
 export async function seqOfPlace(log: SqliteReader, text: string, now = referenceTime(log)): Promise<number> {
   const place = parsePlace(text, 'The place', now);
-  return 'seq' in place ? place.seq : (await firstSeqAt(log, place.at + 1)) - 1;
+  if ('seq' in place) return place.seq;
+  const seq = (await firstSeqAt(log, place.at + 1)) - 1;
+  const first = log.firstSeq();
+  if (seq >= first) return seq;
+  throw new HoldfastError('HF_LOG_RANGE', { seq: `as old as ${text}`, first, last: log.lastSeq() });
 }
