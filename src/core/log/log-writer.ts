@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { type BodyKey, BodyKeys, sealBody } from './body-keys.ts';
 import { CHAIN_START, chainHash } from './chain.ts';
 import { Mark } from './mark.ts';
 import type { CommitRequest, Done, SavingPart } from './protocol.ts';
@@ -32,6 +33,7 @@ export class LogWriter {
   readonly #insertRecord: StatementSync;
   readonly #insertBlob: StatementSync;
   readonly #mark: Mark;
+  readonly #bodyKeys: BodyKeys;
   #head: Head;
   /** The newest signature, and whether it is noted beside the key. */
   #signed: { readonly signature: Signature | undefined; readonly noted: boolean };
@@ -43,12 +45,15 @@ export class LogWriter {
     this.#signEvery = signEvery;
     this.#key = openLogKey(dataDir);
     this.#mark = new Mark(dataDir);
+    this.#bodyKeys = new BodyKeys(dataDir);
     const db = openForWriting(dataDir);
     this.#db = db;
     this.#states = new SavedStates(db, this.#key);
     this.#signed = { signature: newestSignature(db, this.#key.text), noted: existsSync(headFile(dataDir)) };
     this.#insertRecord = db.prepare(INSERT_RECORD);
-    this.#insertBlob = db.prepare('INSERT OR REPLACE INTO blobs (key, body, at) VALUES (?, ?, ?)');
+    this.#insertBlob = db.prepare(
+      'INSERT OR REPLACE INTO blobs (key, body, at, sealed_by) VALUES (?, ?, ?, ?)',
+    );
     const newest = db.prepare('SELECT seq, hash FROM records ORDER BY seq DESC LIMIT 1').get();
     this.#head = newest
       ? { seq: newest.seq as number, hash: newest.hash as string }
@@ -59,11 +64,13 @@ export class LogWriter {
   commit(request: CommitRequest): Done {
     // The noted head may be among those that go: a newer one is noted before them.
     if (request.prune !== undefined) this.#signHead();
+    if (request.shred) this.#dropKeys(request.shred); // first: from here on no copy can be read, come what may
+    const bodies = this.#sealed(request);
     const before = this.#head.seq;
     const done = this.#transaction(() => {
       const head = this.#append(request);
       if (head.seq - (this.#signed.signature?.seq ?? 0) >= this.#signEvery) this.#sign(head);
-      for (const [key, body] of request.blobs) this.#insertBlob.run(key, body, Date.now());
+      for (const { name, body, key } of bodies) this.#insertBlob.run(name, body, Date.now(), key.id);
       const saved = request.saving && this.#states.add(request.saving);
       if (request.saving?.finish?.keep) this.#dropBlobs(request.saving.finish.keep);
       const more = request.prune !== undefined && pruneSlice(this.#db, this.#key, request.prune);
@@ -71,6 +78,7 @@ export class LogWriter {
       return { head, done: { saved, more } };
     });
     if (this.#head.seq > before) this.#mark.write(this.#head);
+    if (request.saving?.finish?.keep) this.#dropKeys();
     return request.shred ? { ...done, more: !emptyWal(this.#db) } : done;
   }
 
@@ -110,6 +118,7 @@ export class LogWriter {
       if (this.#wrote) this.#signHead();
     } finally {
       this.#mark.close();
+      this.#bodyKeys.close();
       this.#db.close();
     }
   }
@@ -162,6 +171,26 @@ export class LogWriter {
       seq += 1;
     }
     return { seq: head, hash };
+  }
+
+  /** Each body under a key of its own, durable before the record that names it. A body to be shredded gets none. */
+  #sealed({ blobs, shred = [] }: CommitRequest): { name: string; body: Uint8Array; key: BodyKey }[] {
+    const wanted = blobs.filter(([name]) => !shred.includes(name));
+    if (wanted.length === 0) return [];
+    const keys = this.#bodyKeys.take(wanted.length);
+    return keys.map((key, place) => {
+      const [name, body] = wanted[place] as (typeof wanted)[number];
+      return { name, body: sealBody(key, name, body), key };
+    });
+  }
+
+  /** Of bodies that are not here any more, whatever took them away or replaced them, and of those named. */
+  #dropKeys(shred: readonly string[] = []): void {
+    const named = this.#db.prepare(
+      'SELECT sealed_by FROM blobs WHERE sealed_by IS NOT NULL AND key NOT IN (SELECT value FROM json_each(?))',
+    );
+    const kept = named.all(JSON.stringify(shred)).map((row) => row.sealed_by as string);
+    this.#bodyKeys.retain(new Set(kept));
   }
 
   #dropBlobs(keep: readonly string[]): void {

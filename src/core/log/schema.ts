@@ -6,6 +6,9 @@ import { HoldfastError } from '../errors/index.ts';
 /** Raised when the tables or the meaning of a record change. */
 const LOG_FORMAT = 1;
 
+/** The id of the data key that a body was sealed with; none: it was stored as it was handed in, by an older release. */
+const SEALED_BY = 'sealed_by TEXT';
+
 /**
  * `at` stands in the body alone: it is monotone, so a time is found by binary search over seq. The generated
  * column costs nothing to write and spares whoever queries an incident by hand the JSON path.
@@ -23,7 +26,7 @@ const TABLES = `
   CREATE INDEX IF NOT EXISTS records_actor ON records (actor, seq);
   CREATE INDEX IF NOT EXISTS records_correlation ON records (correlation, seq);
   CREATE TABLE IF NOT EXISTS blobs (
-    key TEXT PRIMARY KEY, body BLOB NOT NULL, at INTEGER NOT NULL DEFAULT 0
+    key TEXT PRIMARY KEY, body BLOB NOT NULL, at INTEGER NOT NULL DEFAULT 0, ${SEALED_BY}
   ) STRICT;
   CREATE TABLE IF NOT EXISTS shredded (key TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS snapshots (
@@ -83,12 +86,18 @@ export function hasTable(db: DatabaseSync, name: string): boolean {
   return db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(name) !== undefined;
 }
 
+export function hasColumn(db: DatabaseSync, table: string, name: string): boolean {
+  return db.prepare('SELECT 1 FROM pragma_table_info(?) WHERE name = ?').get(table, name) !== undefined;
+}
+
 /** Makes the tables of a log where there are none. States saved without a checkpoint are derived: they are dropped. */
 export function logTables(db: DatabaseSync): void {
   db.exec(TABLES);
   if (!hasTable(db, 'checkpoints')) db.exec(`DELETE FROM snapshots; ${CHECKPOINTS}`);
-  const knowsAge = db.prepare("SELECT 1 FROM pragma_table_info('blobs') WHERE name = 'at'").get();
-  if (!knowsAge) db.exec('ALTER TABLE blobs ADD COLUMN at INTEGER NOT NULL DEFAULT 0');
+  for (const column of ['at INTEGER NOT NULL DEFAULT 0', SEALED_BY]) {
+    if (!hasColumn(db, 'blobs', column.slice(0, column.indexOf(' '))))
+      db.exec(`ALTER TABLE blobs ADD COLUMN ${column}`);
+  }
   db.prepare("INSERT OR IGNORE INTO meta (key, value) VALUES ('format', ?)").run(String(LOG_FORMAT));
 }
 

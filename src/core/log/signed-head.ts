@@ -1,6 +1,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { HoldfastError } from '../errors/index.ts';
+import { BodyKeys } from './body-keys.ts';
 import { readChained } from './chained.ts';
 import { readMark } from './mark.ts';
 import { headFile, isGenuine, type LogKey, openLogKey, type Signature, signatureSchema } from './signing.ts';
@@ -55,10 +56,11 @@ export function readHead(dataDir: string): Signature | undefined {
  * states that the start will begin from are those that were saved. The rest is for `log verify`, for it takes as long
  * as the log is.
  *
- * @throws HF_LOG_UNTRUSTED, HF_LOG_CORRUPT
+ * @throws HF_LOG_UNTRUSTED, HF_LOG_CORRUPT; HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID
  */
 export function checkBeforeStart(reader: SqliteReader, dataDir: string): LogKey {
   const key = openLogKey(dataDir);
+  new BodyKeys(dataDir).close(); // the writer would find out too late that others may read them
   const refuse = (reason: string): never => {
     throw new HoldfastError('HF_LOG_UNTRUSTED', { dir: dataDir, reason });
   };

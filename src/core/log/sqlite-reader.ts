@@ -1,10 +1,11 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { HoldfastError } from '../errors/index.ts';
 import { isObject } from '../json.ts';
+import { findBodyKey, openBody } from './body-keys.ts';
 import type { LogReader, ReadRange } from './event-log.ts';
 import { LATEST, type LogRecord, logRecordSchema, TIMER_CANCEL, TIMER_START } from './record.ts';
 import { digestOf, newestFull } from './saved-states.ts';
-import { hasTable, openForReading } from './schema.ts';
+import { hasColumn, hasTable, openForReading } from './schema.ts';
 import { newestSignature, signaturesBetween } from './signatures.ts';
 import type { Signature } from './signing.ts';
 
@@ -19,6 +20,11 @@ export interface RawRecord {
   readonly hash: string;
 }
 
+interface StoredBody {
+  readonly body: Uint8Array;
+  readonly sealed_by: string | null;
+}
+
 /** Reads the log of a data folder, also while a runtime writes it; or one that `openReader` made of a file. */
 export class SqliteReader implements LogReader {
   readonly #db: DatabaseSync;
@@ -28,6 +34,8 @@ export class SqliteReader implements LogReader {
   readonly #hasSignatures: boolean;
   readonly #hasCheckpoints: boolean;
   readonly #hasShredded: boolean;
+  /** Where the data keys of bodies lie; undefined when no body has one. */
+  readonly #keysIn: string | undefined;
 
   /**
    * @param source a data folder, or a database with the tables of a log, which is closed with the reader
@@ -39,6 +47,8 @@ export class SqliteReader implements LogReader {
     this.partial = this.#get("SELECT 1 FROM meta WHERE key = 'partial'") !== undefined;
     this.#hasLinks = has('links');
     this.#hasShredded = has('shredded');
+    const areSealed = sound(() => hasColumn(this.#db, 'blobs', 'sealed_by'));
+    this.#keysIn = typeof source === 'string' && areSealed ? source : undefined;
     this.#hasSignatures = has('signatures');
     this.#hasCheckpoints = has('checkpoints');
   }
@@ -146,14 +156,33 @@ export class SqliteReader implements LogReader {
     return row?.signature ? (row as unknown as Signature) : undefined;
   }
 
-  /** @throws HF_LOG_SHREDDED it was here, and was made unreadable */
-  blob(key: string): Uint8Array | undefined {
-    const body = this.#get('SELECT body FROM blobs WHERE key = ?', key)?.body as Uint8Array | undefined;
-    if (body !== undefined || !this.#hasShredded) return body;
-    const shredded = this.#get('SELECT at FROM shredded WHERE key = ?', key);
-    if (!shredded) return undefined;
-    const at = new Date(shredded.at as number).toISOString();
-    throw new HoldfastError('HF_LOG_SHREDDED', { fingerprint: key, at });
+  /** @throws HF_LOG_SHREDDED it was here, and was made unreadable; HF_LOG_DAMAGED it was changed */
+  blob(name: string): Uint8Array | undefined {
+    if (this.#keysIn === undefined) return this.#stored(name)?.body ?? this.#shredded(name);
+    const first = this.#stored(name);
+    const body = first && this.#opened(this.#keysIn, name, first);
+    if (body) return body;
+    // Its writer may have stored it anew in between, under another key.
+    const again = this.#stored(name);
+    return again ? (this.#opened(this.#keysIn, name, again) ?? shredded(name)) : this.#shredded(name);
+  }
+
+  #stored(name: string): StoredBody | undefined {
+    const columns = this.#keysIn === undefined ? 'body, NULL AS sealed_by' : 'body, sealed_by';
+    return this.#get(`SELECT ${columns} FROM blobs WHERE key = ?`, name) as StoredBody | undefined;
+  }
+
+  /** @returns undefined when its key is gone */
+  #opened(dataDir: string, name: string, { body, sealed_by: id }: StoredBody): Uint8Array | undefined {
+    if (id === null) return body;
+    const key = findBodyKey(dataDir, id);
+    return key && sound(() => openBody(key, name, body));
+  }
+
+  #shredded(name: string): undefined {
+    if (!this.#hasShredded) return undefined;
+    const note = this.#get('SELECT at FROM shredded WHERE key = ?', name);
+    if (note) shredded(name, new Date(note.at as number).toISOString());
   }
 
   /** The bodies kept here that were stored before a time, epoch milliseconds. */
@@ -226,6 +255,10 @@ export class SqliteReader implements LogReader {
   #get(sql: string, ...values: SQLInputValue[]): Record<string, unknown> | undefined {
     return sound(() => this.#db.prepare(sql).get(...values));
   }
+}
+
+function shredded(fingerprint: string, at = 'a time that is not known'): never {
+  throw new HoldfastError('HF_LOG_SHREDDED', { fingerprint, at });
 }
 
 /** @throws HF_LOG_DAMAGED SQLite cannot make sense of the file */

@@ -24,11 +24,12 @@ const OTHERS = 0o077;
  * Reads a secret file as it is now. Its mode is checked on the opened file, so nobody can swap it in between.
  *
  * @param file absolute path
+ * @param largest bytes that it may have; 64 KiB unless set
  * @throws HF_CONFIG_SECRET_MISSING there is no such file, or it cannot be opened
  * @throws HF_CONFIG_SECRET_MODE group or others have any right on it
- * @throws HF_CONFIG_SECRET_INVALID it is not a regular file, or larger than 64 KiB
+ * @throws HF_CONFIG_SECRET_INVALID it is not a regular file, or larger than that
  */
-export function readSecretFile(file: string): Buffer {
+export function readSecretFile(file: string, largest = LARGEST_SECRET_BYTES): Buffer {
   const descriptor = openSecret(file);
   try {
     const stat = fstatSync(descriptor);
@@ -36,7 +37,7 @@ export function readSecretFile(file: string): Buffer {
     if ((stat.mode & OTHERS) !== 0) {
       throw new HoldfastError('HF_CONFIG_SECRET_MODE', { file, mode: octal(stat.mode) });
     }
-    if (stat.size > LARGEST_SECRET_BYTES) invalid(file, `it is larger than ${LARGEST_SECRET_BYTES} bytes`);
+    if (stat.size > largest) invalid(file, `it is larger than ${largest} bytes`);
     const content = Buffer.alloc(stat.size);
     return content.subarray(0, readSync(descriptor, content, 0, stat.size, 0));
   } finally {
