@@ -9,6 +9,14 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** @returns whether a value is such as `JSON.parse` gives; numbers are finite */
+export function isJson(value: unknown): value is Json {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return true;
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (Array.isArray(value)) return value.every(isJson);
+  return isObject(value) && isPlain(value) && Object.values(value).every(isJson);
+}
+
 /**
  * The JSON merge patch (RFC 7396) that turns one context into the next, or `undefined` when they are equal.
  * Unchanged parts that are the same object are not walked, so the cost follows the change.

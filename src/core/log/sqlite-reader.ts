@@ -282,6 +282,11 @@ export function parseRecord(seq: number, body: string, strict = false): LogRecor
   } catch (error) {
     throw new HoldfastError('HF_LOG_CORRUPT', { seq, reason: 'its body is not JSON' }, { cause: error });
   }
+  return checkRecord(seq, value, strict);
+}
+
+/** The same for a body that has been parsed. @throws HF_LOG_CORRUPT it is not a record */
+export function checkRecord(seq: number, value: unknown, strict: boolean): LogRecord {
   if (isRecordShaped(value) && !strict) return value;
   const { data, error } = logRecordSchema.safeParse(value);
   if (data && isRecordShaped(value)) return value;

@@ -135,7 +135,8 @@ function compressor(file: string): Transform[] {
   return [];
 }
 
-async function sync(path: string): Promise<void> {
+/** Makes a file or the entries of a folder durable. */
+export async function sync(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {
     await handle.sync();

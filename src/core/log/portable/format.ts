@@ -65,6 +65,8 @@ export type PortableLine =
       readonly kind: 'record';
       /** Exactly as it was hashed. */
       readonly body: string;
+      /** The body, parsed. */
+      readonly value: unknown;
       readonly hash: string;
       /** The hash it chains to, where the record before it was left out. */
       readonly previous?: string;
@@ -85,6 +87,9 @@ export function recordLine(hash: string, body: string, previous?: string): strin
   const link = previous === undefined ? '' : `"previous":"${previous}",`;
   return `{"hash":"${hash}",${link}"record":${body}}\n`;
 }
+
+/** How `recordLine` begins: what follows it is the body, and parsed once. */
+const RECORD_LINE = /^\{"hash":"([0-9a-f]{64})",(?:"previous":"([0-9a-f]{64})",)?"record":/;
 
 /** Stands behind the record that it signs. */
 export function signatureLine(signature: Signature): string {
@@ -124,6 +129,14 @@ export function parseLine(text: string, file: string, line: number): PortableLin
   const damaged = (reason: string) => new HoldfastError('HF_PORTABLE_DAMAGED', { file, line, reason });
   if (text.length > DEEPEST * 2 && depthOf(text) > DEEPEST)
     throw damaged(`it is nested deeper than ${DEEPEST}`);
+  const known = RECORD_LINE.exec(text);
+  if (known) {
+    const [begin, hash = '', previous] = known;
+    const body = text.slice(begin.length, -1);
+    const value = text.endsWith('}') ? json(body) : undefined;
+    if (value !== undefined)
+      return { kind: 'record', body, value, hash, ...(previous !== undefined && { previous }) };
+  }
   const value = json(text);
   if (typeof value !== 'object' || value === null) throw damaged('it is not a JSON object');
   const { hash, previous, record, state, signature, end } = value as Record<string, Json | undefined>;
@@ -132,10 +145,15 @@ export function parseLine(text: string, file: string, line: number): PortableLin
     if (previous !== undefined && !chainHash.safeParse(previous).success)
       throw damaged('the hash it chains to is none');
     const link = previous as string | undefined;
-    const before = recordLine(hash as string, '', link).slice(0, -2);
     // A tool that wrote the line anew, with spaces say, keeps the data and not the bytes.
-    const body = text.startsWith(before) ? text.slice(before.length, -1) : JSON.stringify(record);
-    return { kind: 'record', body, hash: hash as string, ...(link !== undefined && { previous: link }) };
+    const body = JSON.stringify(record);
+    return {
+      kind: 'record',
+      body,
+      value: record,
+      hash: hash as string,
+      ...(link !== undefined && { previous: link }),
+    };
   }
   if (state !== undefined) {
     const { data, error } = stateSchema.safeParse(state);

@@ -5,7 +5,7 @@ import { chainHash } from '../chain.ts';
 import { digestOf } from '../saved-states.ts';
 import { INSERT_RECORD } from '../schema.ts';
 import { insertSignature } from '../signatures.ts';
-import { parseRecord } from '../sqlite-reader.ts';
+import { checkRecord } from '../sqlite-reader.ts';
 import { readLines } from './file.ts';
 import { type PortableHeader, parseHeader, parseLine } from './format.ts';
 
@@ -95,8 +95,8 @@ async function fill(
         if (!after) insertState.run(parsed.ref, header.range.from - 1, parsed.body);
         break;
       case 'record': {
-        const { body, hash, previous } = parsed;
-        const { seq, at, actor, correlation } = parseRecord(newest.seq + 1, body, chained);
+        const { body, value, hash, previous } = parsed;
+        const { seq, at, actor, correlation } = checkRecord(newest.seq + 1, value, chained);
         if (at < time) {
           const reason = `its time lies ${time - at} ms before that of the record before`;
           throw new HoldfastError('HF_LOG_CORRUPT', { seq, reason });
