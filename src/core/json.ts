@@ -103,6 +103,12 @@ function own(object: Record<string, unknown>, key: string): unknown {
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
+/** @returns whether objects and arrays are nested in more than so many levels; never walks deeper than that */
+export function nestedDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((item) => nestedDeeper(item, levels - 1));
+}
+
 /**
  * A copy of a value as JSON will keep it: what a machine decides on live is then what replay will read.
  *

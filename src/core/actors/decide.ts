@@ -3,6 +3,7 @@ import { diffContext, toPlain } from '../json.ts';
 import {
   type EffectRequest,
   INIT,
+  LATEST,
   type LogEvent,
   type LogRecord,
   TIMER_CANCEL,
@@ -95,7 +96,10 @@ function recordedEffects(
     const params = effect.params as { timer: string; delayMs: number };
     if (effect.type === TIMER_START) {
       open.add(params.timer);
-      recorded.push({ type: TIMER_START, params: { timer: params.timer, at: at + params.delayMs } });
+      recorded.push({
+        type: TIMER_START,
+        params: { timer: params.timer, at: Math.min(at + params.delayMs, LATEST) },
+      });
     } else if (effect.type === TIMER_CANCEL) {
       if (open.delete(params.timer)) recorded.push(effect);
     } else {

@@ -2,13 +2,13 @@ import { isIPv4, isIPv6 } from 'node:net';
 import { z } from 'zod';
 import type { NetworkConfig } from '../../core/adapters/router.ts';
 import { HoldfastError } from '../../core/errors/index.ts';
-import { isObject } from '../../core/json.ts';
+import { isObject, nestedDeeper } from '../../core/json.ts';
 import { maskText } from '../../core/logging/index.ts';
 import { isConfigurable, isDeviceName } from './generated/names.ts';
 import { staticRouteIn } from './static-routes.ts';
 
 /** Deeper than any config; a document that is nested without end must not end in a stack overflow. */
-const DEEPEST = 64;
+export const DEEPEST = 64;
 const LONGEST_PATH = 200;
 
 type Context = z.core.$RefinementCtx;
@@ -132,11 +132,6 @@ export function validateConfig(config: NetworkConfig): void {
   const [first, ...more] = result.error.issues;
   const also = more.length > 0 ? ` (and ${more.length} more)` : '';
   refuse(first?.path.join('.') ?? '', `${first?.message ?? 'it is not a network config'}${also}`);
-}
-
-function nestedDeeper(value: unknown, left: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return left === 0 || Object.values(value).some((item) => nestedDeeper(item, left - 1));
 }
 
 /** The path holds keys as they were posted. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { z } from 'zod';
 import type {
   ConfigStore,
   ConfigWrite,
@@ -14,9 +15,10 @@ import {
   HISTORY_KEY,
 } from '../../../core/adapters/router-redis/index.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
-import { isObject } from '../../../core/json.ts';
+import { isObject, nestedDeeper } from '../../../core/json.ts';
 import { type RedisClient, RedisFault } from '../../../core/redis/index.ts';
 import type { Vault } from '../../../core/secrets/index.ts';
+import { DEEPEST } from '../validate.ts';
 import { CONFIG_PURPOSE } from './reader.ts';
 import {
   COMMIT,
@@ -46,16 +48,23 @@ interface Seen extends Omit<StoredConfig, 'transaction'> {
   readonly sha: string;
 }
 
-/** What was there before the first write; its score is that write's. */
-interface First {
-  readonly ncid: string;
-  readonly score: number;
-  /** Base64. */
-  readonly sealed: string;
-}
+// Whoever shares this Redis may have written any of it.
+const name = z.string().min(1).max(1_024);
+
+/** What was there before the first write: its score is that write's, `sealed` is base64. */
+const firstSchema = z.object({ ncid: name, score: z.number(), sealed: z.string() });
+type First = z.infer<typeof firstSchema>;
 
 /** What is known of a write beside its config. */
+const factsSchema = z.object({ ncid: name, op: name, who: name, changed: z.array(z.string()).max(1_000) });
 type WriteFacts = Pick<HistoryEntry, 'ncid' | 'op' | 'who' | 'changed'>;
+
+const transactionSchema = z.object({
+  transID: name,
+  who: name,
+  previous: name,
+  deadline: z.number().nonnegative().max(8_640_000_000_000_000),
+});
 
 /**
  * The config store in Redis, at the places that a router's daemon uses: `sysdb:networkConfig` in database 1,
@@ -94,7 +103,7 @@ export class RedisConfigStore implements ConfigStore {
     this.#held = held;
     if (isForeign) this.#onForeign();
     if (!this.#seen || held === null) return this.#seen;
-    return { ...this.#seen, transaction: transactionOf(held, Number(now)) };
+    return { ...this.#seen, transaction: this.#transactionOf(held, Number(now)) };
   }
 
   async save({ expected, ncid, body, at, op, who, changed, transaction }: ConfigWrite): Promise<boolean> {
@@ -136,7 +145,7 @@ export class RedisConfigStore implements ConfigStore {
     const keys = [HISTORY_KEY, WRITES_KEY, FIRST_KEY];
     const found = await this.#ask(HISTORY, keys, [HISTORY_DATABASE, limit]);
     const [flat, writes, kept] = found as [flat: string[], writes: string[], first: string | null];
-    const known = writes.map((write) => JSON.parse(write.slice(SHA_LENGTH)) as WriteFacts);
+    const known = writes.flatMap((write) => understood(factsSchema, write.slice(SHA_LENGTH)) ?? []);
     const ages = new Map<string, number>(known.map(({ ncid }, index) => [ncid, index]));
     const entries: { age: number; entry: HistoryEntry }[] = [];
     for (let i = 0; i + 1 < flat.length; i += 2) {
@@ -193,13 +202,25 @@ export class RedisConfigStore implements ConfigStore {
 
   #understood(text: string): Seen {
     const config = parsed(text);
-    if (!isObject(config) || typeof config.ncid !== 'string' || config.ncid === '') {
+    const isConfig = isObject(config) && typeof config.ncid === 'string' && config.ncid !== '';
+    if (!isConfig || nestedDeeper(config, DEEPEST)) {
       this.#seen = undefined;
       throw this.#error(`key ${CONFIG_KEY} in database ${CONFIG_DATABASE} holds no JSON object with an ncid`);
     }
     const isPlain = CONTROL_FIELDS.every((field) => config[field] === undefined);
     const body = isPlain ? text : JSON.stringify(withoutControlFields(config));
-    return { ncid: config.ncid, body, text, sha: sha1(text) };
+    return { ncid: config.ncid as string, body, text, sha: sha1(text) };
+  }
+
+  /** @param now by the clock that set the deadline, epoch milliseconds @throws HF_ROUTER_STORE */
+  #transactionOf(text: string, now: number): StoredTransaction {
+    const transaction = understood(transactionSchema, text);
+    if (!transaction)
+      throw this.#error(
+        `key ${TRANSACTION_KEY} in database ${HISTORY_DATABASE} holds no transaction of ours`,
+      );
+    const { deadline, ...rest } = transaction;
+    return { ...rest, leftMs: Math.max(0, deadline - now) };
   }
 
   #error(reason: string): HoldfastError {
@@ -214,19 +235,17 @@ function sha1(text: string): string {
   return createHash('sha1').update(text).digest('hex');
 }
 
-/** @param now by the clock that set the deadline, epoch milliseconds */
-function transactionOf(text: string, now: number): StoredTransaction {
-  const { deadline, ...rest } = JSON.parse(text) as Omit<StoredTransaction, 'leftMs'> & { deadline: number };
-  return { ...rest, leftMs: Math.max(0, deadline - now) };
-}
-
 function firstOf(text: string | null | undefined): First | undefined {
-  return text ? (JSON.parse(text) as First) : undefined;
+  return text ? understood(firstSchema, text) : undefined;
 }
 
 /** An entry that another daemon wrote: only its config is known. */
 function foreign(ncid: string): WriteFacts {
   return { ncid, op: 'save', who: 'not Holdfast', changed: [] };
+}
+
+function understood<T>(schema: z.ZodType<T>, text: string): T | undefined {
+  return schema.safeParse(parsed(text)).data;
 }
 
 function parsed(text: string): unknown {
