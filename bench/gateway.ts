@@ -1,51 +1,24 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { fakeDisk } from '../test/support/disk.ts';
 import type { Load, Order } from './gateway/load.ts';
+import { Program } from './gateway/program.ts';
 import { type Benchmark, type Result, withFolder } from './measure.ts';
 
 const KEY = 'sk-bench-0123456789abcdef0123456789abcdef';
 const ROUNDS = 3;
 const SLICE_MS = 1_500;
+/** Machine code for the hot path is made in the first seconds. */
+const WARM_MS = 4_000;
+const SYNC_MS = 20;
+/** Calls of the memory row: a million takes ten minutes. */
+const MANY_MS = process.env.HOLDFAST_BENCH_LONG ? 600_000 : 15_000;
 
 interface Usage {
   readonly cpuMs: number;
   readonly rssMb: number;
 }
 
-/** A program of this bench on one processor: what is measured must not borrow another's time. */
-class Program {
-  readonly #child: ChildProcess;
-
-  private constructor(child: ChildProcess) {
-    this.#child = child;
-  }
-
-  static start(name: string, processor: number, ...args: string[]): Program {
-    const file = fileURLToPath(new URL(`gateway/${name}.ts`, import.meta.url));
-    const child = spawn('taskset', ['-c', String(processor), process.execPath, file, ...args], {
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    });
-    return new Program(child);
-  }
-
-  async said<T>(): Promise<T> {
-    const [message] = await once(this.#child, 'message');
-    return message as T;
-  }
-
-  ask<T>(question: object): Promise<T> {
-    this.#child.send(question);
-    return this.said<T>();
-  }
-
-  stop(): void {
-    if (this.#child.connected) this.#child.disconnect();
-  }
-}
-
 interface Target {
-  readonly name: 'direct' | 'proxy' | 'gateway';
+  readonly name: 'direct' | 'proxy' | 'gateway' | 'slow';
   readonly url: string;
   readonly headers: Record<string, string>;
   readonly prefix: string;
@@ -102,20 +75,31 @@ async function session(url: string): Promise<Record<string, string>> {
 async function measure(dir: string): Promise<Result[]> {
   const upstream = Program.start('upstream', 1);
   const { url: direct } = await upstream.said<{ url: string }>();
-  const proxy = Program.start('proxy', 0, direct);
-  const gateway = Program.start('gateway', 0, direct, dir, KEY);
+  const proxy = Program.start('proxy', 0, [direct]);
+  const gateway = Program.start('gateway', 0, [direct, `${dir}/fast`, KEY]);
+  const { env } = fakeDisk(dir, SYNC_MS);
+  const slow = Program.start('gateway', 0, [direct, `${dir}/slow`, KEY], env);
   const load = Program.start('load', 1);
   try {
-    const [{ url: proxied }, { url: gated }] = await Promise.all([
-      proxy.said<{ url: string }>(),
-      gateway.said<{ url: string }>(),
-      load.said(),
+    const said = <T>(program: Program) => program.said<T>();
+    const [proxied, gated, slowed] = await Promise.all([
+      said<{ url: string }>(proxy),
+      said<{ url: string }>(gateway),
+      said<{ url: string }>(slow),
+      said(load),
     ]);
+    const through = async (name: 'gateway' | 'slow', url: string, program: Program): Promise<Target> => {
+      return { name, url, headers: await session(url), prefix: 'bench-', program };
+    };
     const targets: Target[] = [
       { name: 'direct', url: direct, headers: {}, prefix: '' },
-      { name: 'proxy', url: proxied, headers: {}, prefix: '', program: proxy },
-      { name: 'gateway', url: gated, headers: await session(gated), prefix: 'bench-', program: gateway },
+      { name: 'proxy', url: proxied.url, headers: {}, prefix: '', program: proxy },
+      await through('gateway', gated.url, gateway),
+      await through('slow', slowed.url, slow),
     ];
+    for (const { url, headers, prefix } of targets) {
+      await load.ask({ url, clients: 8, ms: WARM_MS, tool: 'small', headers, prefix } satisfies Order);
+    }
     const results: Result[] = [];
     for (const [tool, clients] of [
       ['small', 1],
@@ -125,17 +109,38 @@ async function measure(dir: string): Promise<Result[]> {
       ['stream', 8],
     ] as const) {
       const measured = await interleaved(load, targets, clients, tool);
-      results.push(...lines(tool, clients, measured));
+      results.push(...rows(tool, clients, measured));
     }
+    const [, , ours] = targets;
+    if (ours) results.push(await memory(load, ours));
     return results;
   } finally {
-    for (const program of [load, gateway, proxy, upstream]) program.stop();
+    for (const program of [load, slow, gateway, proxy, upstream]) program.stop();
   }
 }
 
-function lines(tool: Order['tool'], clients: number, measured: Map<string, Measured>): Result[] {
-  const [direct, proxy, ours] = ['direct', 'proxy', 'gateway'].map((name) => measured.get(name) as Measured);
-  if (!direct || !proxy || !ours) return [];
+/** What the process holds after so many calls more. */
+async function memory(load: Program, { url, headers, prefix, program }: Target): Promise<Result> {
+  const before = await program?.ask<Usage>({});
+  const order: Order = { url, clients: 64, ms: MANY_MS, tool: 'small', headers, prefix };
+  const { calls } = await load.ask<Load>(order);
+  const after = await program?.ask<Usage>({});
+  const [then, now] = [before?.rssMb ?? 0, after?.rssMb ?? 0];
+  return {
+    what: `memory after ${calls.toLocaleString('en')} calls more`,
+    ours: `${now.toFixed(0)} MB`,
+    baseline: `${then.toFixed(0)} MB before them`,
+    ratio: now / then,
+    target: 'flat',
+    met: now < then * 1.2,
+  };
+}
+
+function rows(tool: Order['tool'], clients: number, measured: Map<string, Measured>): Result[] {
+  const [direct, proxy, ours, slow] = ['direct', 'proxy', 'gateway', 'slow'].map(
+    (name) => measured.get(name) as Measured,
+  );
+  if (!direct || !proxy || !ours || !slow) return [];
   if (tool === 'stream') {
     const added = ours.first - direct.first;
     return [
@@ -150,7 +155,7 @@ function lines(tool: Order['tool'], clients: number, measured: Map<string, Measu
     ];
   }
   const ratio = ours.rate / proxy.rate;
-  const added = ours.p50 - direct.p50;
+  const added = ours.p50 - proxy.p50;
   const size = tool === 'big' ? '1 MB' : 'small';
   return [
     {
@@ -169,6 +174,13 @@ function lines(tool: Order['tool'], clients: number, measured: Map<string, Measu
       ...(clients === 8 && tool === 'small' && { target: '< 0.3 ms added', met: added < 0.3 }),
     },
     {
+      what: `the same with ${SYNC_MS} ms in every sync of the disk`,
+      ours: `${slow.p50.toFixed(2)} ms`,
+      baseline: `${ours.p50.toFixed(2)} ms without`,
+      ratio: slow.p50 / ours.p50,
+      ...(clients === 8 && tool === 'small' && { target: '< 0.3 ms more', met: slow.p50 - ours.p50 < 0.3 }),
+    },
+    {
       what: `${size} results, ${clients} clients, p99 · CPU · RSS`,
       ours: `${ours.p99.toFixed(2)} ms · ${ours.cpuPerCallMs.toFixed(3)} ms · ${ours.rssMb.toFixed(0)} MB`,
       baseline: `${proxy.p99.toFixed(2)} ms · ${proxy.cpuPerCallMs.toFixed(3)} ms · ${proxy.rssMb.toFixed(0)} MB proxy`,
@@ -180,6 +192,6 @@ function lines(tool: Order['tool'], clients: number, measured: Map<string, Measu
 export const gatewayBenchmark: Benchmark = {
   name: 'gateway',
   summary:
-    'calls direct, through a bare undici proxy, and through the gateway, taking turns; each on one processor',
+    'calls direct, through a bare undici proxy, and through the gateway with key, scope, limit, log and spans, taking turns; each on one processor',
   run: () => withFolder(measure),
 };

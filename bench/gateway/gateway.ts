@@ -9,6 +9,8 @@ import { tellUsage } from './usage.ts';
 const [, , upstream = '', dataDir = '', key = ''] = process.argv;
 const { definition, options } = gateway({
   port: 0,
+  probeEveryMs: 0,
+  telemetry: { endpoint: new URL(upstream).origin },
   routes: [credentialFree({ name: 'bench', url: upstream })],
 });
 const runtime = createRuntime({
