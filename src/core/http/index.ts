@@ -5,14 +5,14 @@
  * Plugins declare surfaces through their context; the runtime makes them. This folder imports logging, metrics,
  * errors and ids.
  */
+export type {
+  HttpSurface,
+  Surface,
+  SurfaceDependencies,
+  SurfaceError,
+  SurfaceOptions,
+} from './contract.ts';
 export { Exchanges, HTTP_REPLY, type Reply } from './exchanges.ts';
 export { parseJsonBody } from './json-body.ts';
 export { controlSocket, nearPath } from './socket-path.ts';
-export {
-  createSurface,
-  type HttpSurface,
-  type Surface,
-  type SurfaceDependencies,
-  type SurfaceError,
-  type SurfaceOptions,
-} from './surface.ts';
+export { createSurface } from './surface.ts';

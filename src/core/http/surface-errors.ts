@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { FastifyError, FastifyRequest } from 'fastify';
 import { HoldfastError, isCoded, toErrorBody } from '../errors/index.ts';
 import { maskText } from '../logging/index.ts';
-import type { SurfaceError } from './surface.ts';
+import type { SurfaceError } from './contract.ts';
 
 /** What an error's sentences need to know of the surface. */
 export interface SurfaceLimits {

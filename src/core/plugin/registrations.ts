@@ -1,7 +1,7 @@
 import type { Route, Topic } from '../../bus/index.ts';
 import type { ActorDefinition } from '../actors/definition.ts';
 import type { EffectRegistration } from '../actors/effect.ts';
-import type { HttpSurface, SurfaceOptions } from '../http/surface.ts';
+import type { HttpSurface, SurfaceOptions } from '../http/contract.ts';
 import type { CommandDefinition } from './command.ts';
 import type { HealthReport, OnFailure } from './definition.ts';
 import type { CheckDefinition } from './diagnosis.ts';

@@ -1,27 +1,9 @@
 import type { RouterTransaction } from '../../adapters/router-transaction.ts';
 import { isObject } from '../../json.ts';
-import type { LastRun } from './last-run.ts';
-import type { Instance } from './look.ts';
+import type { Health, LastRun } from './shapes.ts';
 
 /** An instance that works answers at once. */
 const PATIENCE_MS = 3_000;
-
-/** What the health page says. */
-export interface Health {
-  readonly state: 'ok' | 'degraded' | 'failing';
-  /** What keeps it from being `ok`, by name. */
-  readonly reasons?: readonly string[];
-  readonly plugins: readonly { readonly name: string; readonly state: string; readonly reason?: string }[];
-  readonly log: {
-    readonly state?: string;
-    readonly seq: number;
-    readonly durableSeq: number;
-    readonly reason?: string;
-  };
-  readonly transaction?: RouterTransaction;
-  readonly facts: Instance['facts'] & object;
-  readonly lastStop?: LastRun;
-}
 
 /**
  * Asks `GET /healthz` of a running instance.

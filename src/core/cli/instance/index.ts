@@ -3,4 +3,5 @@
  * that it left. Used by `holdfast status`; starts nothing and changes nothing.
  */
 export { instanceLines } from './lines.ts';
-export { type Instance, lookAt } from './look.ts';
+export { lookAt } from './look.ts';
+export type { Instance } from './shapes.ts';

@@ -4,19 +4,7 @@ import { CONFIG_ACTOR, routerTransaction } from '../../adapters/router-transacti
 import { isCoded } from '../../errors/index.ts';
 import { HOST, runsOf } from '../../lifecycle/index.ts';
 import { SqliteReader } from '../../log/sqlite-reader.ts';
-import type { Instance } from './look.ts';
-
-/** A run that is over. */
-export interface LastRun {
-  readonly pid: number;
-  /** ISO 8601. */
-  readonly startedAt: string;
-  readonly version: string;
-  /** The name of a signal, another reason, or `killed` when the process did not get to say one. */
-  readonly reason: string;
-  /** ISO 8601; absent when it was killed. */
-  readonly stoppedAt?: string;
-}
+import type { Instance, LastRun } from './shapes.ts';
 
 /** What the log that was left behind says: how the last run ended, and what the next one will take up. */
 export async function readLastRun(

@@ -2,7 +2,7 @@ import type { RouterTransaction } from '../../adapters/router-transaction.ts';
 import { isObject } from '../../json.ts';
 import { duration, plainText, shortFields, shortValue, timestamp } from '../log-view/values.ts';
 import type { Colour, Terminal } from '../terminal.ts';
-import type { Instance } from './look.ts';
+import type { Instance } from './shapes.ts';
 
 const HEADLINES: Readonly<Record<Instance['state'], readonly [text: string, colour: Colour]>> = {
   ok: ['Holdfast runs and is healthy.', 'green'],

@@ -1,37 +1,8 @@
-import type { RouterTransaction } from '../../adapters/router-transaction.ts';
 import { lockedBy } from '../../log/lock.ts';
-import { type RuntimeFile, readRuntimeFile } from '../../runtime/runtime-file.ts';
-import { askHealth, type Health } from './health.ts';
-import { type LastRun, readLastRun } from './last-run.ts';
-
-/** What is known of the instance on a data folder. */
-export interface Instance {
-  /**
-   * - `ok`, `degraded`, `failing`: it runs, in its own words.
-   * - `starting`: the folder is taken, and nobody has said yet where to ask.
-   * - `unreachable`: the folder is taken, and the health page does not answer; or it cannot be looked into.
-   * - `stopped`: nothing runs.
-   */
-  readonly state: 'ok' | 'degraded' | 'failing' | 'starting' | 'unreachable' | 'stopped';
-  readonly running: boolean;
-  readonly dataDir: string;
-  readonly pid?: number;
-  /** ISO 8601. */
-  readonly startedAt?: string;
-  readonly version?: string;
-  readonly surfaces?: RuntimeFile['surfaces'];
-  readonly plugins?: Health['plugins'];
-  readonly log?: Health['log'];
-  readonly transaction?: RouterTransaction;
-  /** Other facts that plugins contribute to the health page, by name. */
-  readonly facts?: Readonly<Record<string, unknown>>;
-  /** How the run before the present one, or the last one, ended. */
-  readonly lastStop?: LastRun;
-  /** Why the health page, or the log, does not say. */
-  readonly reason?: string;
-  /** What keeps a running one from being healthy, by name. */
-  readonly reasons?: readonly string[];
-}
+import { readRuntimeFile } from '../../runtime/runtime-file.ts';
+import { askHealth } from './health.ts';
+import { readLastRun } from './last-run.ts';
+import type { Instance } from './shapes.ts';
 
 /** Looks at a data folder. Never throws for what it finds there: that is the answer. */
 export async function lookAt(dataDir: string, now: number, signal: AbortSignal): Promise<Instance> {
