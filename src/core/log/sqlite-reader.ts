@@ -271,21 +271,23 @@ function sound<T>(read: () => T): T {
   }
 }
 
-/**
- * @param strict whether the whole schema is checked, field by field, for what comes from somebody else
- * @throws HF_LOG_CORRUPT the body is not a record
- */
-export function parseRecord(seq: number, body: string, strict = false): LogRecord {
+/** @throws HF_LOG_CORRUPT the body is not a record */
+export function parseRecord(seq: number, body: string): LogRecord {
   let value: unknown;
   try {
     value = JSON.parse(body);
   } catch (error) {
     throw new HoldfastError('HF_LOG_CORRUPT', { seq, reason: 'its body is not JSON' }, { cause: error });
   }
-  return checkRecord(seq, value, strict);
+  return checkRecord(seq, value, false);
 }
 
-/** The same for a body that has been parsed. @throws HF_LOG_CORRUPT it is not a record */
+/**
+ * The same for a body that has been parsed.
+ *
+ * @param strict whether the whole schema is checked, field by field, for what comes from somebody else
+ * @throws HF_LOG_CORRUPT it is not a record
+ */
 export function checkRecord(seq: number, value: unknown, strict: boolean): LogRecord {
   if (isRecordShaped(value) && !strict) return value;
   const { data, error } = logRecordSchema.safeParse(value);
