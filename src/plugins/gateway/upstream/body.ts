@@ -38,17 +38,40 @@ export async function small(body: Body, withinMs: number): Promise<Buffer> {
   }
 }
 
+/** Bytes that come in parts. A body that comes byte by byte must not become millions of objects. */
+export class Gathered {
+  #bytes: Buffer = Buffer.alloc(0);
+  size = 0;
+
+  push(chunk: Buffer): void {
+    const size = this.size + chunk.length;
+    if (this.size === 0) {
+      this.#bytes = chunk; // mostly the only one
+    } else {
+      if (size > this.#bytes.length) {
+        const larger = Buffer.allocUnsafe(Math.max(size, this.size * 2));
+        this.#bytes.copy(larger, 0, 0, this.size);
+        this.#bytes = larger;
+      }
+      chunk.copy(this.#bytes, this.size);
+    }
+    this.size = size;
+  }
+
+  /** All of them; good until the next push. */
+  bytes(): Buffer {
+    return this.#bytes.subarray(0, this.size);
+  }
+}
+
 /** @throws RangeError it is larger than the limit, bytes */
 export async function whole(chunks: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
-  const parts: Buffer[] = [];
-  let size = 0;
+  const gathered = new Gathered();
   for await (const chunk of chunks) {
-    size += chunk.length;
-    if (size > limit) throw new RangeError('too large');
-    parts.push(chunk);
+    if (gathered.size + chunk.length > limit) throw new RangeError('too large');
+    gathered.push(chunk);
   }
-  const [only] = parts;
-  return parts.length === 1 && only ? only : Buffer.concat(parts, size);
+  return gathered.bytes();
 }
 
 /** Reads what nobody needs, so that its connection can be used again; one that is long or slow ends with it. */

@@ -7,25 +7,33 @@ const LARGEST_EVENT = 8 * 1024 * 1024;
 /** Cuts an event stream into its events, each as it was written with the empty line at its end. */
 export class EventBlocks {
   readonly #decoder = new TextDecoder();
-  #pending = '';
-  #searched = 0;
+  /** What was searched of the event that is not whole yet; joined once, so that the cost grows with its size alone. */
+  #searched: string[] = [];
+  #held = 0;
+  /** The last characters: an empty line may have begun in them. */
+  #tail = '';
 
   /**
    * @returns the events that are whole now
    * @throws RangeError one event is larger than what may be held
    */
   push(chunk: Buffer): string[] {
-    this.#pending += this.#decoder.decode(chunk, { stream: true });
+    const text = this.#tail + this.#decoder.decode(chunk, { stream: true });
     const blocks: string[] = [];
     let start = 0;
-    BOUNDARY.lastIndex = this.#searched;
-    while (BOUNDARY.exec(this.#pending)) {
-      blocks.push(this.#pending.slice(start, BOUNDARY.lastIndex));
+    BOUNDARY.lastIndex = 0;
+    while (BOUNDARY.exec(text)) {
+      this.#searched.push(text.slice(start, BOUNDARY.lastIndex));
+      blocks.push(this.#searched.join(''));
+      this.#searched = [];
+      this.#held = 0;
       start = BOUNDARY.lastIndex;
     }
-    if (start > 0) this.#pending = this.#pending.slice(start);
-    if (this.#pending.length > LARGEST_EVENT) throw new RangeError('an event is too large');
-    this.#searched = Math.max(0, this.#pending.length - LONGEST_BOUNDARY);
+    const end = Math.max(start, text.length - LONGEST_BOUNDARY);
+    if (end > start) this.#searched.push(text.slice(start, end));
+    this.#held += end - start;
+    this.#tail = text.slice(end);
+    if (this.#held > LARGEST_EVENT) throw new RangeError('an event is too large');
     return blocks;
   }
 }

@@ -1,6 +1,7 @@
 import { isObject } from '../../../core/json.ts';
 import type { CallEnded } from '../../../machines/mcp-access.ts';
 import type { ToolFacts } from '../telemetry/index.ts';
+import { Gathered } from './body.ts';
 import { EventBlocks, parseEvent } from './event-blocks.ts';
 
 /** How a call ended as its answer tells, HTTP, JSON-RPC and tool errors told apart. */
@@ -46,19 +47,16 @@ function tokensOf(meta: unknown): Told['tokens'] {
 }
 
 function jsonListener(): Listener {
-  const chunks: Buffer[] = [];
-  let size = 0;
+  let gathered: Gathered | undefined = new Gathered();
   return {
     push(chunk) {
-      size += chunk.length;
-      if (size <= LARGEST_READ) chunks.push(chunk);
-      else chunks.length = 0;
+      if (gathered && gathered.size + chunk.length <= LARGEST_READ) gathered.push(chunk);
+      else gathered = undefined;
     },
     end() {
-      if (size > LARGEST_READ) return OK;
-      const body = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
+      const body = gathered?.bytes();
       // A native search is some hundred times faster than parsing an answer that says nothing of errors.
-      if (!TELLING.some((name) => body.includes(name))) return OK;
+      if (!body || !TELLING.some((name) => body.includes(name))) return OK;
       return parsed(body.toString('utf8')) ?? OK;
     },
   };
