@@ -17,6 +17,27 @@ export function isJson(value: unknown): value is Json {
   return isObject(value) && isPlain(value) && Object.values(value).every(isJson);
 }
 
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** Whether JSON is nested deeper than so many levels; counts brackets outside of strings, before a parser allocates anything for them. */
+export function nestsDeeper(text: string, levels: number): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
+    if (inString) {
+      if (code === BACKSLASH) index += 1;
+      else if (code === QUOTE) inString = false;
+    } else if (code === QUOTE) inString = true;
+    else if (code === 0x5b || code === 0x7b) {
+      depth += 1;
+      if (depth > levels) return true;
+    } else if (code === 0x5d || code === 0x7d) depth -= 1;
+  }
+  return false;
+}
+
 /**
  * The JSON merge patch (RFC 7396) that turns one context into the next, or `undefined` when they are equal.
  * Unchanged parts that are the same object are not walked, so the cost follows the change.

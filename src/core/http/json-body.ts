@@ -1,11 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import { HoldfastError } from '../errors/index.ts';
-import { isObject } from '../json.ts';
+import { isObject, nestsDeeper } from '../json.ts';
 
 /** Deeper than any config or protocol message; deep nesting serves only to exhaust a stack. */
 const DEEPEST = 64;
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 
 /**
  * Parses the body of a request. What its error says never quotes the body, which may hold secrets.
@@ -17,7 +15,7 @@ export function parseJsonBody(body: Buffer): unknown {
   if (body.length === 0) refuse('it is empty');
   if (!isUtf8(body)) refuse('it is not UTF-8');
   const text = body.toString('utf8');
-  if (tooDeep(text)) refuse(`it is nested deeper than ${DEEPEST} levels`);
+  if (nestsDeeper(text, DEEPEST)) refuse(`it is nested deeper than ${DEEPEST} levels`);
   const value = parse(text);
   // Both names may hide behind escapes; without either there is nothing to look for.
   if (/__proto__|constructor|\\u/.test(text) && isPoisoned(value)) {
@@ -35,24 +33,6 @@ function parse(text: string): unknown {
     if (position !== undefined) return refuse(`it goes wrong at character ${position}`);
     return refuse(/end of JSON|Unterminated/.test(message) ? 'it ends too early' : 'it is not JSON');
   }
-}
-
-/** Counts brackets outside of strings, before the parser allocates anything for them. */
-function tooDeep(text: string): boolean {
-  let depth = 0;
-  let inString = false;
-  for (let index = 0; index < text.length; index += 1) {
-    const code = text.charCodeAt(index);
-    if (inString) {
-      if (code === BACKSLASH) index += 1;
-      else if (code === QUOTE) inString = false;
-    } else if (code === QUOTE) inString = true;
-    else if (code === 0x5b || code === 0x7b) {
-      depth += 1;
-      if (depth > DEEPEST) return true;
-    } else if (code === 0x5d || code === 0x7d) depth -= 1;
-  }
-  return false;
 }
 
 function isPoisoned(value: unknown): boolean {

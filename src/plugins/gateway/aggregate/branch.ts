@@ -84,7 +84,7 @@ export class Branch {
   /** A request whose answer the gateway reads itself; never throws. */
   async request(message: Message, stop: AbortSignal): Promise<Heard> {
     const body = { ...message.body, id: OWN_ID };
-    const signal = this.#deadline(stop);
+    const signal = this.within(stop);
     try {
       return await hear(
         await this.ask({ method: 'POST', message: { ...message, id: OWN_ID, body }, signal }),
@@ -103,14 +103,14 @@ export class Branch {
     const { session, legs } = this.#parts;
     const leg = session && (await legs.current(session, this.route.name));
     if (session && !leg) return;
-    await this.#quietly(leg, { method: 'POST', message, signal: this.#deadline(stop) });
+    await this.#quietly(leg, { method: 'POST', message, signal: this.within(stop) });
   }
 
   async close(stop: AbortSignal): Promise<void> {
     const { session, legs } = this.#parts;
     const leg = session && (await legs.current(session, this.route.name));
     if (leg && leg.id !== '') {
-      await this.#quietly(leg, { method: 'DELETE', message: undefined, signal: this.#deadline(stop) });
+      await this.#quietly(leg, { method: 'DELETE', message: undefined, signal: this.within(stop) });
     }
   }
 
@@ -124,7 +124,7 @@ export class Branch {
     { version, ...client }: ClientFacts,
     stop?: AbortSignal,
   ): Promise<{ readonly leg: Leg; readonly result: Readonly<Record<string, unknown>> }> {
-    const signal = this.#deadline(stop);
+    const signal = this.within(stop);
     const initialize = own('initialize', { protocolVersion: version, ...client }, OWN_ID);
     let heard: Heard;
     try {
@@ -153,7 +153,7 @@ export class Branch {
   async #isGone(leg: Leg, status: number): Promise<boolean> {
     if (leg.id === '' || status !== 400) return leg.id !== '' && status === 404;
     try {
-      const pong = await this.#send(leg, { method: 'POST', message: PING, signal: this.#deadline() });
+      const pong = await this.#send(leg, { method: 'POST', message: PING, signal: this.within() });
       drop(pong.body);
       return pong.statusCode === 400 || pong.statusCode === 404;
     } catch {
@@ -170,7 +170,7 @@ export class Branch {
 
   /** @returns the newest kind of revision that the upstream speaks; undefined when it would not say */
   async #probe(): Promise<Era | undefined> {
-    const signal = this.#deadline();
+    const signal = this.within();
     const answer = await this.#send(undefined, { method: 'POST', message: DISCOVER, signal });
     const { statusCode: status } = answer;
     const heard = await hear(answer, OWN_ID);
@@ -203,7 +203,8 @@ export class Branch {
     return ask(agent, requestTo(this.route, { ...sent, headers: changed, session: leg?.id || undefined }));
   }
 
-  #deadline(stop?: AbortSignal): AbortSignal {
+  /** Aborted when the others have waited long enough for this upstream, or with `stop`. */
+  within(stop?: AbortSignal): AbortSignal {
     const late = AbortSignal.timeout(this.#parts.deadlineMs);
     return stop ? AbortSignal.any([stop, late]) : late;
   }

@@ -1,17 +1,24 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { createParser } from 'eventsource-parser';
-import { isObject } from '../../../core/json.ts';
+import { isObject, nestsDeeper } from '../../../core/json.ts';
 import { parseExact, type RequestId } from '../mcp/message.ts';
 import { whole } from '../upstream/body.ts';
 import type { UpstreamAnswer } from '../upstream/client.ts';
 import { headerOf, isEvents } from '../upstream/headers.ts';
 
 /** An answer that the gateway itself reads is held whole. */
-const LARGEST = 8 * 1024 * 1024;
+export const LARGEST: number = 8 * 1024 * 1024;
+/** What is parsed is written again, and a stack is not as deep as a text is long. */
+const DEEPEST = 512;
 
 /** What an upstream answered to a request of the gateway's own. */
 export type Heard =
-  | { readonly message: Readonly<Record<string, unknown>>; readonly headers: IncomingHttpHeaders }
+  | {
+      readonly message: Readonly<Record<string, unknown>>;
+      readonly headers: IncomingHttpHeaders;
+      /** That were read for it. */
+      readonly bytes: number;
+    }
   /** Why there is no answer, in words that hold nothing of the upstream's own. */
   | { readonly reason: string };
 
@@ -19,6 +26,7 @@ export type Heard =
  * Reads the answer to one request, from JSON or from the first event that answers it.
  *
  * @param id undefined for a notification, which has none
+ * @throws RangeError it is larger or nested deeper than what can be held; whatever breaks its body off
  */
 export async function hear(answer: UpstreamAnswer, id: RequestId | undefined): Promise<Heard> {
   const { statusCode: status, headers, body } = answer;
@@ -26,16 +34,24 @@ export async function hear(answer: UpstreamAnswer, id: RequestId | undefined): P
   const isStream = isEvents(type);
   const isJson = /^application\/json\b/i.test(type);
   body.on('error', () => {}); // what is not read to its end is destroyed, which undici reports here
+  let bytes = 0;
+  const counted = async function* () {
+    for await (const chunk of body) {
+      bytes += (chunk as Buffer).length;
+      yield chunk as Buffer;
+    }
+  };
   try {
     if (status >= 300 && !(isJson && status !== 401 && status !== 403)) return { reason: reasonOf(status) };
-    if (id === undefined) return status < 300 ? { message: {}, headers } : { reason: reasonOf(status) };
+    if (id === undefined)
+      return status < 300 ? { message: {}, headers, bytes } : { reason: reasonOf(status) };
     if (!isStream && !isJson)
       return { reason: 'answers with something that is neither JSON nor an event stream' };
     const message = isStream
-      ? await firstAnswer(body, id)
-      : parsed((await whole(body as AsyncIterable<Buffer>, LARGEST)).toString('utf8'));
+      ? await firstAnswer(counted(), id)
+      : parsed((await whole(counted(), LARGEST)).toString('utf8'));
     const answers = isObject(message) && ('result' in message || 'error' in message);
-    if (answers) return { message, headers };
+    if (answers) return { message, headers, bytes };
     return { reason: status < 300 ? 'breaks its answer off' : reasonOf(status) };
   } finally {
     body.destroy();
@@ -47,7 +63,7 @@ function reasonOf(status: number): string {
   return `answers with status ${status}`;
 }
 
-async function firstAnswer(body: UpstreamAnswer['body'], id: RequestId): Promise<unknown> {
+async function firstAnswer(chunks: AsyncIterable<Buffer>, id: RequestId): Promise<unknown> {
   let found: unknown;
   const parser = createParser({
     onEvent({ data }) {
@@ -57,16 +73,17 @@ async function firstAnswer(body: UpstreamAnswer['body'], id: RequestId): Promise
   });
   const decoder = new TextDecoder();
   let size = 0;
-  for await (const chunk of body) {
-    size += (chunk as Buffer).length;
+  for await (const chunk of chunks) {
+    size += chunk.length;
     if (size > LARGEST) throw new RangeError('too large');
-    parser.feed(decoder.decode(chunk as Buffer, { stream: true }));
+    parser.feed(decoder.decode(chunk, { stream: true }));
     if (found !== undefined) return found;
   }
   return undefined;
 }
 
 function parsed(text: string): unknown {
+  if (nestsDeeper(text, DEEPEST)) throw new RangeError('too deep');
   try {
     return parseExact(text);
   } catch {

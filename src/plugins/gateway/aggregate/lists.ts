@@ -2,6 +2,7 @@ import { isObject } from '../../../core/json.ts';
 import type { Message } from '../mcp/message.ts';
 import { shownName, showTools } from '../mcp/tool-names.ts';
 import type { Branch } from './branch.ts';
+import { LARGEST } from './listen.ts';
 
 /** Methods whose answers are merged, and under what name each has its items. */
 const LISTS: Readonly<Record<string, string>> = {
@@ -51,21 +52,25 @@ async function listFrom(
 ): Promise<readonly unknown[] | Missing> {
   const { route } = branch;
   const items: unknown[] = [];
+  const inTime = branch.within(stop); // for all pages together
   let cursor: unknown;
+  let bytes = 0;
   for (let page = 0; page < MOST_PAGES; page += 1) {
     const params = {
       ...(message.body.params as object | undefined),
       ...(cursor !== undefined && { cursor }),
     };
-    const heard = await branch.request({ ...message, body: { ...message.body, params } }, stop);
+    const heard = await branch.request({ ...message, body: { ...message.body, params } }, inTime);
     if ('reason' in heard) return { server: route.name, reason: heard.reason };
+    bytes += heard.bytes;
+    if (bytes > LARGEST) return { server: route.name, reason: 'answers more than can be held' };
     const { result, error } = heard.message;
     if (isObject(error) && error.code === METHOD_NOT_FOUND) return [];
     if (!isObject(result)) return { server: route.name, reason: 'answers with an error' };
     const shown = field === 'tools' ? showTools(result, { route, allowed }) : result;
     const found = isObject(shown) ? shown[field] : undefined;
-    if (Array.isArray(found)) {
-      items.push(...(field === 'prompts' ? found.map((prompt) => shownPrompt(branch, prompt)) : found));
+    for (const one of Array.isArray(found) ? found : []) {
+      items.push(field === 'prompts' ? shownPrompt(branch, one) : one);
     }
     cursor = result.nextCursor;
     if (cursor === undefined || cursor === null) return items;
