@@ -92,8 +92,15 @@ const FAULTS: readonly Fault[] = [
     title: 'hangs up without a word',
     script: (response) => response.socket?.destroy(),
     status: 502,
-    says: /cannot be reached/,
-    outcome: 'unreachable',
+    says: /broke the connection off/,
+    outcome: 'cut',
+  },
+  {
+    title: 'answers with what is no HTTP',
+    script: (response) => response.socket?.end('SSH-2.0-hello\r\n\r\n'),
+    status: 502,
+    says: /broke the connection off/,
+    outcome: 'cut',
   },
   {
     title: 'answers with a page',
@@ -180,6 +187,18 @@ test("[G23] whatever an upstream does wrong is answered in the protocol's words,
     ended.map(({ outcome, status }) => ({ outcome, status })),
     wanted,
   );
+});
+
+test('[G16] a call whose upstream broke off has cost what it costs: who can make it fail does not call for nothing', async (t) => {
+  const upstream = await startScripted(t, (response) => response.socket?.destroy());
+  const costs = { '*': 1 };
+  const rig = await Rig.start(t, { routes: [credentialFree({ name: 'wiki', url: upstream.url, costs })] });
+  const key = await rig.mint({ servers: ['wiki'], maxBudget: 1 });
+  const ask = () => rig.post('/wiki/mcp', call.body, { ...call.headers, ...admission(key) });
+  t.is((await ask()).status, 502);
+  await rig.ended(1);
+  t.regex(await (await ask()).text(), /Budget of this key exceeded/);
+  t.is(upstream.heard.length, 1);
 });
 
 test('[G23] an upstream that is down: 502', async (t) => {

@@ -97,6 +97,11 @@ for (const [title, text, code] of [
   ['an id that is an object', '{"jsonrpc":"2.0","id":{},"method":"x"}', -32_600],
   ['an id that is null', '{"jsonrpc":"2.0","id":null,"method":"x"}', -32_600],
   ['a call without a tool', '{"jsonrpc":"2.0","id":1,"method":"tools/call"}', -32_600],
+  [
+    'an initialize whose revision is no text',
+    '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":{"toString":1}}}',
+    -32_602,
+  ],
   ['params in a list', '{"jsonrpc":"2.0","id":1,"method":"x","params":[]}', -32_600],
   ['nesting that serves only to exhaust', `${'['.repeat(100_000)}`, -32_700],
 ] as const) {

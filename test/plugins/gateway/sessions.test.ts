@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
 import { startUpstream, type Upstream } from '../../support/mcp-upstream.ts';
+import { resultFor, startScripted } from '../../support/scripted-upstream.ts';
 import { tempDir } from '../../support/temp.ts';
 import { admission, initialize, Rig, rpc } from './rig.ts';
 
@@ -106,4 +107,16 @@ test('[G18] when its upstream forgot the session, the client hears 404 and begin
   upstream.forget();
   t.is((await rig.post('/wiki/mcp', echo, session)).status, 404);
   await works(t, rig, await open(rig, key));
+});
+
+test('[G18] an upstream whose session is longer than what can be sealed is refused, and not only after a restart', async (t) => {
+  const upstream = await startScripted(t, (response, heard) =>
+    response
+      .writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 's'.repeat(1_025) })
+      .end(resultFor(heard, {})),
+  );
+  const rig = await Rig.start(t, { routes: [credentialFree({ name: 'wiki', url: upstream.url })] });
+  const answer = await rig.post('/wiki/mcp', initialize, admission(await rig.mint({ servers: ['wiki'] })));
+  t.is(answer.status, 502);
+  t.regex(await answer.text(), /names a session too long to keep/);
 });

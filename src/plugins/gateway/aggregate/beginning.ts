@@ -80,9 +80,12 @@ function factsOf({ body }: Message): ClientFacts {
   return {
     ...facts,
     capabilities: Object.fromEntries(known.map((one) => [one, {}])),
-    clientInfo: { name: String(name).slice(0, 128), version: String(its).slice(0, 64) },
+    clientInfo: { name: shortened(name, 128), version: shortened(its, 64) },
   };
 }
+
+const shortened = (text: unknown, length: number): string =>
+  typeof text === 'string' ? text.slice(0, length) : 'unknown';
 
 /** What the aggregate can is what any of its upstreams can; who is away now may come later. */
 function capabilitiesOf(all: readonly unknown[], someMissing: boolean): Readonly<Record<string, unknown>> {

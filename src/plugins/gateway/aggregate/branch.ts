@@ -5,6 +5,7 @@ import type { Era } from '../mcp/checks.ts';
 import { type Message, REVISION_META } from '../mcp/message.ts';
 import { isStateless, STATELESS_SINCE } from '../mcp/revisions.ts';
 import type { Route } from '../routes/table.ts';
+import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
 import { drop } from '../upstream/body.ts';
 import { ask, type UpstreamAnswer } from '../upstream/client.ts';
 import { type ForUpstream, requestTo } from '../upstream/request.ts';
@@ -13,7 +14,6 @@ import { type Heard, hear } from './listen.ts';
 
 /** Ids of the gateway's own requests; a client's own ids go to the one upstream that it calls. */
 const OWN_ID = 'holdfast';
-const LONGEST_SESSION = 1_024;
 const META_PREFIX = 'io.modelcontextprotocol/';
 const CAPABILITIES_META = `${META_PREFIX}clientCapabilities`;
 

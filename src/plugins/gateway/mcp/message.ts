@@ -59,6 +59,10 @@ export function readMessage(body: Buffer): Message | Malformed {
   if (method === 'tools/call' && (typeof name !== 'string' || name.length > LONGEST_NAME)) {
     return malformed(-32600, 'Invalid Request: tools/call names its tool', known);
   }
+  const asked = method === 'initialize' ? params?.protocolVersion : undefined;
+  if (asked !== undefined && typeof asked !== 'string') {
+    return malformed(-32602, 'Invalid params: protocolVersion is no protocol version', known);
+  }
   const meta = isObject(params?._meta) ? params._meta : {};
   const revision = meta[REVISION_META];
   if (revision !== undefined && typeof revision !== 'string') {

@@ -11,10 +11,13 @@ import { z } from 'zod';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import { createSecretFile, readSecretFile } from '../../../core/secrets/index.ts';
 
+/** Characters of an upstream's own session id that are kept at most. */
+export const LONGEST_SESSION = 1_024;
+
 /** What a session id carries: there is no table of sessions anywhere. */
 export const sessionSchema = z.strictObject({
   /** The upstream's session, by route; a route without one keeps none (on the aggregate an empty one). */
-  upstream: z.record(z.string(), z.string().max(1_024)),
+  upstream: z.record(z.string(), z.string().max(LONGEST_SESSION)),
   /** Protocol revision that was agreed on. */
   version: z.string().max(32),
   /** Revisions that upstreams of the aggregate agreed on instead, by route. */
@@ -85,7 +88,7 @@ export class SealedSessions {
     cipher.setAAD(Buffer.from(binding));
     const body = Buffer.concat([cipher.update(JSON.stringify(session), 'utf8'), cipher.final()]);
     const id = Buffer.concat([sealing.id, nonce, cipher.getAuthTag(), body]).toString('base64url');
-    this.#opened.set(`${binding} ${id}`, session);
+    if (id.length <= LONGEST_ID) this.#opened.set(`${binding} ${id}`, session);
     return id;
   }
 
@@ -94,7 +97,9 @@ export class SealedSessions {
     if (id.length > LONGEST_ID) return undefined;
     const cached = this.#opened.get(`${binding} ${id}`);
     if (cached) return cached;
-    const session = this.#decrypt(Buffer.from(id, 'base64url'), binding);
+    const bytes = Buffer.from(id, 'base64url');
+    if (bytes.toString('base64url') !== id) return undefined; // another spelling would be another session that never ended
+    const session = this.#decrypt(bytes, binding);
     if (session) this.#opened.set(`${binding} ${id}`, session);
     return session;
   }

@@ -12,6 +12,8 @@ import { type EventChanges, eventRewriter, rewriteMessage } from './rewrite.ts';
 
 /** Answers up to here are sent in one piece. */
 const WHOLE = 64 * 1024;
+/** Errors of a connection that was there: the upstream may have done what it was asked, so it is not given back. */
+const AFTER_SENDING = /^(?:UND_ERR_SOCKET|UND_ERR_HEADERS_OVERFLOW|ECONNRESET|EPIPE|HTTPParserError)$/;
 /** A tool list must be held whole to be renamed. */
 const LARGEST_LIST = 8 * 1024 * 1024;
 
@@ -34,8 +36,10 @@ export async function passAnswer(
     answer = await asked();
   } catch (error) {
     if (stop.aborted) return stopped(parts, stop, false);
-    const late = (error as { code?: string }).code === 'UND_ERR_HEADERS_TIMEOUT';
-    return late ? tooLate(parts) : refuse(parts, 502, 'cannot be reached', 'unreachable');
+    const { name, code = name ?? '' } = error as { name?: string; code?: string };
+    if (code === 'UND_ERR_HEADERS_TIMEOUT') return tooLate(parts);
+    if (AFTER_SENDING.test(code)) return refuse(parts, 502, 'broke the connection off', 'cut');
+    return refuse(parts, 502, 'cannot be reached', 'unreachable');
   }
   const asEvents = isEvents(headerOf(answer.headers, 'content-type') ?? '');
   try {

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { CallEnded } from '../../../machines/mcp-access.ts';
 import type { RouteCallParts } from '../calls/route-call.ts';
 import { rpcError } from '../mcp/answers.ts';
+import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
 import type { UpstreamAnswer } from './client.ts';
 import { headerOf, isEvents } from './headers.ts';
 import type { Told } from './outcome.ts';
@@ -49,6 +50,8 @@ export function problemOf(
   if (status >= 400) {
     return readable ? undefined : failed(`answers with status ${status}`, status >= 500 ? 502 : status);
   }
+  if (message?.method === 'initialize' && longSession(headers))
+    return failed('names a session too long to keep');
   if (message?.kind === 'request') {
     const empty = status === 202 || status === 204 || headers['content-length'] === '0';
     if (empty) return failed('answers a request without a body');
@@ -57,6 +60,9 @@ export function problemOf(
   if (exchange.method === 'GET' && !isEvents(type)) return failed('answers a stream with something else');
   return undefined;
 }
+
+const longSession = (headers: IncomingHttpHeaders): boolean =>
+  (headerOf(headers, 'mcp-session-id')?.length ?? 0) > LONGEST_SESSION;
 
 /** Parameters of a challenge that a client acts on. */
 const PASSED = ['error', 'error_description', 'scope'];
