@@ -2,7 +2,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import type { HoldfastError } from '../../../src/core/errors/index.ts';
+import { lockDataDir } from '../../../src/core/log/index.ts';
 import { clientConfigCommand } from '../../../src/plugins/gateway/clients/command.ts';
+import { baseUrl } from '../../../src/plugins/gateway/clients/settings.ts';
 import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
 import { tempDir } from '../../support/temp.ts';
 
@@ -80,7 +82,26 @@ test('[G19,G21] a key comes from a file and never from an argument', (t) => {
 
 test('[G21] a port that each start chooses makes no entry that leads nowhere', (t) => {
   const free = clientConfigCommand({ port: 0, routes: [overwrite({ name: 'library_docs' })] });
-  const context = { json: false, print: () => t.fail(), note: () => {} };
+  const context = { json: false, dataDir: tempDir(t), print: () => t.fail(), note: () => {} };
   const flags = { client: 'cli', scope: 'user' };
   t.throws(() => void free.run([], flags, context as never), { code: 'HF_CLI_USAGE', message: /give --url/ });
+});
+
+test('[G21,G22] clients are pointed at the public base, else at where the running instance listens', (t) => {
+  const dataDir = tempDir(t);
+  const settings = { routes: [], port: 4000 };
+  const surfaces = { gateway: { url: 'http://127.0.0.1:35221' } };
+  const content = { pid: process.pid, startedAt: new Date(0).toISOString(), version: '0.1.0', surfaces };
+  writeFileSync(join(dataDir, 'runtime.json'), JSON.stringify(content));
+  t.is(
+    baseUrl(undefined, settings, dataDir, 'x'),
+    'http://127.0.0.1:4000',
+    'it was left by one that was killed',
+  );
+  const unlock = lockDataDir(dataDir);
+  t.teardown(unlock);
+  t.is(baseUrl(undefined, settings, dataDir, 'x'), 'http://127.0.0.1:35221');
+  const publicUrl = 'https://mcp.example.net/';
+  t.is(baseUrl(undefined, { ...settings, publicUrl }, dataDir, 'x'), 'https://mcp.example.net');
+  t.is(baseUrl('http://other:1', { ...settings, publicUrl }, dataDir, 'x'), 'http://other:1');
 });

@@ -32,6 +32,7 @@ const symptoms: readonly (readonly [said: string, code: string, mend: RegExp])[]
   ['GET /key/info?key=sk-…', 'key_in_query', /rotate the key/],
   ['the proxy fails to load: hyphen in a server name', 'hyphen', /underscores/],
   ['error="invalid_token"', 'wrong_audience', /mcp-public/],
+  ['connect ECONNREFUSED 127.0.0.1:4000', 'gateway_down', /holdfast status/],
   ['error="temporarily_unavailable"', 'identity_provider_down', /identity provider/],
 ];
 
@@ -110,21 +111,22 @@ test('[G22] entries of projects are looked through too, and a file of something 
   }
 });
 
-test('[G22] from outside: healthy, not entitled, wrong key, and an upstream that is down', async (t) => {
+test('[G22] from outside: healthy, not configured, not entitled, wrong key, an upstream that is down, and no gateway', async (t) => {
   const upstream = await startUpstream(t);
   const rig = await Rig.start(t, {
     routes: [
       credentialFree({ name: 'repo_wiki', url: upstream.url }),
       credentialFree({ name: 'web_search', url: 'http://127.0.0.1:9/mcp' }),
+      credentialFree({ name: 'web_crawl' }),
     ],
   });
   const dispatcher = new Agent();
   t.teardown(() => dispatcher.destroy());
-  const probe = (name: string, key: string) => {
+  const probe = (name: string, key: string, gatewayUrl = rig.url) => {
     const entry = routeSchema.parse(credentialFree({ name }));
-    return probeRoute(entry, { gatewayUrl: rig.url, key, dispatcher, signal: AbortSignal.timeout(20_000) });
+    return probeRoute(entry, { gatewayUrl, key, dispatcher, signal: AbortSignal.timeout(20_000) });
   };
-  const key = await rig.mint({ servers: ['repo_wiki', 'web_search'] });
+  const key = await rig.mint({ servers: ['repo_wiki', 'web_search', 'web_crawl'] });
   t.like(await probe('repo_wiki', key), { state: 'healthy', found: '2 tools' });
   t.like(await probe('repo_wiki', await rig.mint({})), {
     state: 'sick',
@@ -133,4 +135,10 @@ test('[G22] from outside: healthy, not entitled, wrong key, and an upstream that
   t.is((await probe('repo_wiki', 'sk-nobody-knows-this-one')).diagnosis?.code, 'key_wrong');
   t.is((await probe('web_search', key)).diagnosis?.code, 'upstream_down');
   t.is((await probe('no_such', key)).diagnosis?.code, 'wrong_url');
+  t.deepEqual(await probe('web_crawl', key), {
+    route: 'web_crawl',
+    state: 'not_configured',
+    found: 'set HOLDFAST_MCP_WEB_CRAWL_URL',
+  });
+  t.is((await probe('repo_wiki', key, 'http://127.0.0.1:9')).diagnosis?.code, 'gateway_down');
 });

@@ -31,7 +31,10 @@ export function clientConfigCommand(settings: ClientSettings): CommandDefinition
         summary: 'of the CLI client: user (all projects) or local (this one)',
         default: 'user',
       },
-      { flags: '--url <url>', summary: "the gateway's public base, unless the configuration names it" },
+      {
+        flags: '--url <url>',
+        summary: "the gateway's base (default: HOLDFAST_PUBLIC_URL, then where it listens)",
+      },
       {
         flags: '--registered',
         summary: `for identity routes: use the client ${FALLBACK_CLIENT} where registering one is refused`,
@@ -48,7 +51,7 @@ export function clientConfigCommand(settings: ClientSettings): CommandDefinition
       const wanted = flags.route as readonly string[] | undefined;
       const routes = chosenRoutes(settings.routes, wanted, COMMAND);
       const options: ClientOptions = {
-        gatewayUrl: baseUrl(flags.url as string | undefined, settings, COMMAND),
+        gatewayUrl: baseUrl(flags.url as string | undefined, settings, context.dataDir, COMMAND),
         scope,
         clientId: flags.registered === true ? FALLBACK_CLIENT : undefined,
       };

@@ -1,4 +1,6 @@
 import { HoldfastError } from '../../../core/errors/index.ts';
+import { lockedBy } from '../../../core/log/index.ts';
+import { readRuntimeFile } from '../../../core/runtime/index.ts';
 import { type RouteEntry, routeSchema } from '../routes/entry.ts';
 
 /** What commands that speak of clients know of the configuration. */
@@ -28,17 +30,27 @@ export function chosenRoutes(
   });
 }
 
-/** The base that clients use, without a slash at its end. @throws HF_CLI_USAGE it is no URL, or nobody knows it */
+/**
+ * The base that clients use, without a slash at its end: the one given, the public one, where the instance on the data
+ * folder listens, or would.
+ *
+ * @throws HF_CLI_USAGE it is no URL, or nobody knows it
+ */
 export function baseUrl(
   given: string | undefined,
   { publicUrl, port }: ClientSettings,
+  dataDir: string,
   command: string,
 ): string {
-  if ((given ?? publicUrl) === undefined && port === 0) {
-    const reason = 'The port is chosen at each start: give --url, which `holdfast status` shows.';
+  const url = given ?? publicUrl ?? runningAt(dataDir) ?? `http://127.0.0.1:${port}`;
+  if (url === 'http://127.0.0.1:0') {
+    const reason = 'The port is chosen at each start, and nothing runs: start Holdfast, or give --url.';
     throw new HoldfastError('HF_CLI_USAGE', { reason, command });
   }
-  const url = given ?? publicUrl ?? `http://127.0.0.1:${port}`;
   if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url.replace(/\/+$/, '');
   throw new HoldfastError('HF_CLI_USAGE', { reason: '--url is an http or https URL.', command });
+}
+
+function runningAt(dataDir: string): string | undefined {
+  return lockedBy(dataDir) === undefined ? undefined : readRuntimeFile(dataDir)?.surfaces.gateway?.url;
 }

@@ -23,7 +23,10 @@ export function doctorCommand(settings: ClientSettings): CommandDefinition {
       { flags: '--key-file <file>', summary: 'the virtual key (mode 0600)' },
       { flags: '--token-file <file>', summary: 'an identity token (mode 0600), for identity routes' },
       { flags: '--route <name>', summary: 'only this route; may be given several times', repeatable: true },
-      { flags: '--url <url>', summary: "the gateway's base, unless the configuration names it" },
+      {
+        flags: '--url <url>',
+        summary: "the gateway's base (default: HOLDFAST_PUBLIC_URL, then where it listens)",
+      },
       { flags: '--symptom <text>', summary: 'what a client says, where it can not be seen from outside' },
       {
         flags: '--entry <file>',
@@ -41,7 +44,7 @@ export function doctorCommand(settings: ClientSettings): CommandDefinition {
       const entries = entry === undefined ? [] : inspectClientFile(parsedFile(entry), relays);
       const key = keyFile === undefined ? undefined : readTokenFile(keyFile);
       const token = tokenFile === undefined ? undefined : readTokenFile(tokenFile);
-      const gatewayUrl = baseUrl(url, settings, COMMAND);
+      const gatewayUrl = baseUrl(url, settings, context.dataDir, COMMAND);
       const findings =
         key === undefined ? [] : await probeAll(routes, { gatewayUrl, key, token }, context.signal);
       report({ said, entries, findings }, context);

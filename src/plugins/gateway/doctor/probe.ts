@@ -19,7 +19,7 @@ export interface ProbeOptions {
 /** What a route looks like to a client. */
 export interface RouteFinding {
   readonly route: string;
-  readonly state: 'healthy' | 'login_needed' | 'sick';
+  readonly state: 'healthy' | 'login_needed' | 'not_configured' | 'sick';
   readonly found: string;
   readonly diagnosis?: Diagnosis;
 }
@@ -44,13 +44,15 @@ export async function probeRoute(entry: RouteEntry, options: ProbeOptions): Prom
     capabilities: {},
     clientInfo: { name: 'holdfast-doctor', version },
   });
-  if (typeof opened === 'string') return sick(opened, diagnosis('upstream_down'));
+  if (typeof opened === 'string') return sick(opened, diagnosis('gateway_down'));
   if (opened.status === 401 && opened.challenge !== undefined && options.token === undefined) {
     return loginOf(entry, options);
   }
+  const unset = opened.status === 503 ? /is not configured: ([^"]*)\."/.exec(opened.text)?.[1] : undefined;
+  if (unset !== undefined) return { route, state: 'not_configured', found: unset };
   if (opened.status !== 200) return sick(...refusalOf(entry, opened, options));
   const listed = await post(entry, options, 'tools/list', {}, opened.session);
-  if (typeof listed === 'string') return sick(listed, diagnosis('upstream_down'));
+  if (typeof listed === 'string') return sick(listed, diagnosis('gateway_down'));
   const error = isObject(listed.message) ? listed.message.error : undefined;
   if (isObject(error)) {
     return sick(`tools/list: ${String(error.message).slice(0, 200)}`, diagnose(String(error.message)));

@@ -117,6 +117,12 @@ const ROWS: readonly Row[] = [
     'Send x-gateway-api-key: Bearer <virtual_key>; a 200 with mcp-session-id and a tool list that is not empty confirm it.',
   ),
   row(
+    'gateway_down',
+    /no answer from|ECONNREFUSED|connection refused/i,
+    'The gateway itself does not answer at this URL.',
+    'Look at `holdfast status` for where it listens; name another base with --url or HOLDFAST_PUBLIC_URL.',
+  ),
+  row(
     'upstream_down',
     /\b50[234]\b|cannot be reached|unreachable/i,
     'The server behind the gateway does not answer.',
