@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { HoldfastError } from '../errors/index.ts';
@@ -33,9 +33,15 @@ export function lockDataDir(dataDir: string): () => void {
     }
     throw new HoldfastError('HF_LOG_LOCKED', { dir: dataDir, pid: holder(dataDir) }, { cause: error });
   }
-  writeFileSync(join(dataDir, 'lock.pid'), `${process.pid}\n`, { mode: 0o600 });
+  writeAnew(join(dataDir, 'lock.pid'), `${process.pid}\n`);
   const held = db;
   return () => held.close();
+}
+
+/** Writes a file of mode 0600 in the place of what is there: never through a link that somebody else left. */
+export function writeAnew(file: string, text: string): void {
+  rmSync(file, { force: true });
+  writeFileSync(file, text, { mode: 0o600, flag: 'wx' });
 }
 
 /**

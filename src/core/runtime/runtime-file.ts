@@ -1,6 +1,6 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync } from 'node:fs';
 import { z } from 'zod';
-import { runtimeFile } from '../log/lock.ts';
+import { runtimeFile, writeAnew } from '../log/lock.ts';
 
 const schema = z.object({
   pid: z.int().positive(),
@@ -16,7 +16,7 @@ export type RuntimeFile = z.output<typeof schema>;
 /** Written whole or not at all: a reader never sees half of it. */
 export function writeRuntimeFile(dataDir: string, content: RuntimeFile): void {
   const file = runtimeFile(dataDir);
-  writeFileSync(`${file}.new`, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
+  writeAnew(`${file}.new`, `${JSON.stringify(content, null, 2)}\n`);
   renameSync(`${file}.new`, file);
 }
 
