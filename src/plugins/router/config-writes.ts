@@ -59,6 +59,8 @@ export class ConfigWrites {
     await setImmediate();
     const before = config && JSON.parse(await this.#activeFor(who, correlation));
     const changed = config && changedPaths(before, config);
+    // What a revert goes back to must be kept from here on, also where it was shredded meanwhile.
+    const undo = config && control.op === 'append' ? this.#configs.seal(before).blobs : [];
     const reply = this.#exchanges.open(request, this.#replyTimeoutMs);
     const payload = {
       request,
@@ -70,7 +72,7 @@ export class ConfigWrites {
     this.#bus.publish(setRequested, payload, {
       correlation,
       ...(cause !== undefined && { cause }),
-      ...(sealed && { blobs: sealed.blobs }),
+      ...(sealed && { blobs: new Map([...undo, ...sealed.blobs]) }),
     });
     return reply;
   }

@@ -41,3 +41,17 @@ test('[C6,R31] shredding by age spares what a transaction on the active config w
   t.is((await rig.set({}, { transactionOp: 'revert', transID: 't1' })).status, 200);
   t.is((await rig.active()).interface.vlan['eth1.10'].meta.name, 'older');
 });
+
+test('[C6,R31] a transaction can be reverted also when the active config was shredded by name before it', async (t) => {
+  const rig = await Rig.start(t);
+  const before = await rig.active();
+  await rig.settled();
+  const reader = new SqliteReader(rig.dataDir);
+  t.teardown(() => reader.close());
+  await rig.runtime.services.log.shred(reader.blobKeys(Number.MAX_SAFE_INTEGER));
+  const change = structuredClone(before);
+  change.interface.vlan['eth1.10'].meta.name = 'changed';
+  await rig.set(change, { transactionOp: 'append', transID: 't1' });
+  t.is((await rig.set({}, { transactionOp: 'revert', transID: 't1' })).status, 200);
+  t.deepEqual((await rig.active()).interface, before.interface);
+});
