@@ -1,15 +1,15 @@
 import { hash } from 'node:crypto';
 import { type FSWatcher, readFileSync, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
+import type { OptionsFile } from '../plugin/index.ts';
 import type { Environment } from './environment.ts';
 import { loadConfig } from './load.ts';
 
 /** An editor that saves touches a file several times. */
 const QUIET_MS = 200;
 
-/** The configuration file of a running instance, for plugins that take changes up without a restart. */
-export class ConfigFile {
-  /** Absolute path. */
+/** A `plugins.config.ts`, read anew whenever a plugin asks. */
+export class ConfigFile implements OptionsFile {
   readonly file: string;
   readonly #env: Environment;
 
@@ -18,24 +18,12 @@ export class ConfigFile {
     this.#env = env;
   }
 
-  /**
-   * Loads the file as it is now and validates it as a whole. The modules that it imports stay those of this process.
-   *
-   * @returns the options of one plugin; undefined when the file does not list it any more
-   * @throws HF_CONFIG_*
-   */
   async optionsOf(plugin: string): Promise<Readonly<Record<string, unknown>> | undefined> {
     const { plugins } = await loadConfig({ file: this.file, env: this.#env, fresh: true });
     return plugins.find(({ definition }) => definition.name === plugin)?.options;
   }
 
-  /**
-   * Calls back some time after the file's content has changed. Watches the folder, for editors put a new file in the
-   * old one's place. It does not keep the process alive.
-   *
-   * @param failed told when the folder can't be watched (any more)
-   * @returns ends it
-   */
+  /** Watches the folder, for editors put a new file in the old one's place. It does not keep the process alive. */
   watch(changed: () => void, failed: (error: unknown) => void): () => void {
     let timer: NodeJS.Timeout | undefined;
     let seen = this.#digest();

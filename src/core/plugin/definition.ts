@@ -5,7 +5,6 @@ import type { ActorDefinition } from '../actors/definition.ts';
 import type { EffectHandler, EffectOptions } from '../actors/effect.ts';
 import type { ActorSystem } from '../actors/system.ts';
 import type { Clock } from '../clock.ts';
-import type { ConfigFile } from '../config/config-file.ts';
 import type { HttpSurface, SurfaceOptions } from '../http/contract.ts';
 import type { Exchanges } from '../http/exchanges.ts';
 import type { Json } from '../json.ts';
@@ -15,6 +14,26 @@ import type { Vault } from '../secrets/vault.ts';
 import type { CommandDefinition } from './command.ts';
 import type { CheckDefinition } from './diagnosis.ts';
 import type { Token } from './token.ts';
+
+/** The configuration file of a running instance, for plugins that take changes up without a restart. */
+export interface OptionsFile {
+  /** Absolute path. */
+  readonly file: string;
+  /**
+   * Loads the file as it is now and validates it as a whole. The modules that it imports stay those of this process.
+   *
+   * @returns the options of one plugin; undefined when the file does not list it any more
+   * @throws HF_CONFIG_*
+   */
+  optionsOf(plugin: string): Promise<Readonly<Record<string, unknown>> | undefined>;
+  /**
+   * Calls back some time after the file's content has changed.
+   *
+   * @param failed told when the folder can't be watched (any more)
+   * @returns ends it
+   */
+  watch(changed: () => void, failed: (error: unknown) => void): () => void;
+}
 
 /** What a plugin may use once the runtime starts; nothing of it works before. */
 export interface Services {
@@ -31,7 +50,7 @@ export interface Services {
   /** Absolute path of the data folder. */
   readonly dataDir: string;
   /** The configuration file, where there is one: a program that embeds the runtime may have none. */
-  readonly configFile?: ConfigFile | undefined;
+  readonly configFile?: OptionsFile | undefined;
   /** What every plugin is doing, for health pages. */
   readonly plugins: () => readonly PluginStatus[];
   /** What plugins contribute to health pages, by name. */

@@ -8,6 +8,7 @@ export {
   definePlugin,
   type HealthReport,
   type OnFailure,
+  type OptionsFile,
   type Plugin,
   type PluginContext,
   type PluginDefinition,

@@ -2,7 +2,6 @@ import { resolve } from 'node:path';
 import { Bus } from '../../bus/index.ts';
 import { ActorSystem, EffectDispatcher, recover } from '../actors/index.ts';
 import { type Clock, systemClock } from '../clock.ts';
-import type { ConfigFile } from '../config/index.ts';
 import { HoldfastError } from '../errors/index.ts';
 import { Exchanges } from '../http/exchanges.ts';
 import { newCorrelation } from '../ids.ts';
@@ -12,6 +11,7 @@ import { createLogger, type Logger } from '../logging/index.ts';
 import { Metrics } from '../metrics.ts';
 import {
   type ConfiguredPlugin,
+  type OptionsFile,
   PluginHost,
   type Registrations,
   type RuntimeServices,
@@ -43,7 +43,7 @@ export interface RuntimeOptions {
   readonly clock?: Clock;
   readonly logger?: Logger;
   /** Where the plugins' options come from, for those that take changes up while they run. */
-  readonly configFile?: ConfigFile | undefined;
+  readonly configFile?: OptionsFile | undefined;
   /** How long a `batched` record may wait for company, milliseconds; 50 unless set. */
   readonly lingerMs?: number;
   /** The log is signed at least every so many records, and at a stop; 1,000 unless set. */
@@ -77,7 +77,7 @@ export class Runtime {
   readonly registrations: Registrations;
   readonly #options: Required<Omit<RuntimeOptions, 'plugins' | 'retention' | 'configFile'>> &
     Pick<RuntimeOptions, 'retention'>;
-  readonly #configFile: ConfigFile | undefined;
+  readonly #configFile: OptionsFile | undefined;
   readonly #host: PluginHost;
   readonly #undo: (() => unknown)[] = [];
   #services: RuntimeServices | undefined;
