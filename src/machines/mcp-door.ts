@@ -19,6 +19,8 @@ export type DoorEvent =
       readonly path: string;
       /** What stood where it may leak, whatever the rule was. */
       readonly misplaced?: 'virtual_key' | 'master_key';
+      /** Of the requests from this source that the same rule turned away at once; one when absent. */
+      readonly count?: number;
     }
   | CallEnded;
 
@@ -64,7 +66,9 @@ export const mcpDoor = setup({
     'alert.raise': effect<Alert>(),
     count: assign(({ context, event }) => {
       if (event.type !== 'TURNED_AWAY') return {};
-      return { counts: { ...context.counts, [event.rule]: (context.counts[event.rule] ?? 0) + 1 } };
+      return {
+        counts: { ...context.counts, [event.rule]: (context.counts[event.rule] ?? 0) + (event.count ?? 1) },
+      };
     }),
     told: assign(({ context, event }) => {
       const reason = reasonOf(event);

@@ -26,10 +26,11 @@ export function describeGatewayRecord({ event: recorded, effects, ignored }: Log
       return `${outcome}${status === undefined ? '' : ` ${status}`} in ${ms} ms`;
     }
     case 'TURNED_AWAY': {
-      const { rule, source, path, misplaced } = event;
+      const { rule, source, path, misplaced, count } = event;
       const beside =
         misplaced === undefined ? '' : `, with a ${misplaced.replace('_', ' ')} in Authorization`;
-      return `${source} turned away from ${path}, ${rule}${beside}`;
+      const often = count === undefined ? '' : `, with what followed within a second ${count} in all`;
+      return `${source} turned away from ${path}, ${rule}${beside}${often}`;
     }
     case 'KEY_CREATED':
       return ignored ? undefined : `made: ${termsText(event.terms)}`;

@@ -14,6 +14,7 @@ import { definePlugin } from '../../core/plugin/index.ts';
 import { mcpAccess } from '../../machines/mcp-access.ts';
 import { mcpDoor } from '../../machines/mcp-door.ts';
 import { aggregateEndpoint } from './aggregate/endpoint.ts';
+import { Door } from './calls/door.ts';
 import { registerCallEffects } from './calls/effects.ts';
 import { mcpEndpoint } from './calls/endpoint.ts';
 import type { LiveCalls } from './calls/live-call.ts';
@@ -161,6 +162,7 @@ export const gateway = definePlugin({
       started = {
         services,
         calls,
+        door: new Door(services, calls),
         keys,
         admin: new KeyAdmin({ services, keys, servers: () => table.live().table.routes, masterId }),
         sessions: SealedSessions.fromFiles(keyFiles as [string, ...string[]]),

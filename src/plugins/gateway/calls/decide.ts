@@ -5,9 +5,9 @@ import type { Message } from '../mcp/message.ts';
 import { upstreamName } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/table.ts';
 import type { Exchange } from './exchange.ts';
-import { ended, type LiveCall } from './live-call.ts';
+import type { LiveCall } from './live-call.ts';
 import type { GatewayParts } from './parts.ts';
-import { callMade, turnedAway } from './topics.ts';
+import { callMade } from './topics.ts';
 import { traceCall } from './trace.ts';
 
 /** How long a decision may take: it waits for its record only. */
@@ -36,25 +36,22 @@ export function admit(parts: GatewayParts, exchange: Exchange, entrance: Entranc
   return undefined;
 }
 
-/** Somebody without a key: recorded by one actor, answered by its effect. */
-function turnAway(
+/** Somebody without a key: recorded by one actor, then answered. */
+async function turnAway(
   parts: GatewayParts,
   exchange: Exchange,
   { rule, misplaced }: Extract<Caller, { rule: string }>,
   entrance: Entrance,
 ): Promise<void> {
-  const call: LiveCall = {
-    forward: async () => ended(exchange, { outcome: 'gone' }),
-    answer(params) {
-      exchange.send(unauthorized(params.rule) ?? { status: 401 });
-      return ended(exchange, { outcome: 'answered' });
-    },
-  };
   traceCall(parts, exchange, entrance.path);
-  return decide(parts, exchange, call, () => {
-    const facts = { at: parts.services.clock.now(), rule, ...entrance, ...(misplaced && { misplaced }) };
-    parts.services.bus.publish(turnedAway, facts, { correlation: exchange.correlation });
-  });
+  exchange.facts.outcome = 'answered';
+  try {
+    const refusal = { rule, ...entrance, ...(misplaced && { misplaced }) };
+    const decided = await parts.door.turnAway(refusal, exchange.correlation);
+    exchange.send(unauthorized(decided) ?? { status: 401 });
+  } catch (error) {
+    undecided(exchange, error);
+  }
 }
 
 /** Lets the key's machine decide about a call, which it then carries out or answers. */
@@ -120,7 +117,12 @@ async function decide(
     await decided;
   } catch (error) {
     calls.delete(correlation);
-    const text = isCoded(error) ? `${error.what} ${error.mend}` : 'The gateway failed.';
-    exchange.send({ status: 503, body: { detail: text }, headers: { 'retry-after': '5' } });
+    undecided(exchange, error);
   }
+}
+
+/** What is not in the log is not decided. */
+function undecided(exchange: Exchange, error: unknown): void {
+  const text = isCoded(error) ? `${error.what} ${error.mend}` : 'The gateway failed.';
+  exchange.send({ status: 503, body: { detail: text }, headers: { 'retry-after': '5' } });
 }

@@ -5,6 +5,7 @@ import type { KeyRegistry } from '../keys/registry.ts';
 import type { RouteTable } from '../routes/table.ts';
 import type { SealedSessions } from '../session/sealed-sessions.ts';
 import type { Telemetry } from '../telemetry/index.ts';
+import type { Door } from './door.ts';
 import type { LiveCalls } from './live-call.ts';
 
 /** What the endpoints stand on; there once the plugin has started. */
@@ -12,6 +13,8 @@ export interface GatewayParts {
   readonly services: Services;
   readonly keys: KeyRegistry;
   readonly calls: LiveCalls;
+  /** Where callers without a key are turned away. */
+  readonly door: Door;
   readonly sessions: SealedSessions;
   readonly agent: Dispatcher;
   /** The protected-resource documents of upstreams. */

@@ -30,13 +30,15 @@ export const callMade: Topic<CallMade> = defineTopic(
   'Somebody with a known key calls a server behind the gateway.',
 );
 
-interface TurnedAway {
+export interface TurnedAway {
   readonly at: number;
   readonly rule: DoorRule;
   readonly source: string;
   readonly path: string;
   /** What stood where it may leak. */
   readonly misplaced?: 'virtual_key' | 'master_key';
+  /** Of the requests that this is about; one when absent. */
+  readonly count?: number;
 }
 
 export const turnedAway: Topic<TurnedAway> = defineTopic(
@@ -56,6 +58,7 @@ export const turnedAway: Topic<TurnedAway> = defineTopic(
     source: z.string(),
     path: z.string(),
     misplaced: z.enum(['virtual_key', 'master_key']).optional(),
+    count: z.int().min(1).optional(),
   }) as unknown as z.ZodType<TurnedAway>,
   'Somebody without a known key called the gateway.',
 );

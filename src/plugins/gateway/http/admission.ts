@@ -2,11 +2,9 @@ import { timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { AnswerParams, DoorRule } from '../../../machines/mcp-access.ts';
 import type { GatewayParts } from '../calls/parts.ts';
-import { turnedAway } from '../calls/topics.ts';
 import { keyId } from '../keys/key-id.ts';
 
 const BEARER = /^Bearer ([\x21-\x7e]{1,4096})$/;
-const DECISION_MS = 10_000;
 
 /** Whoever calls a REST path with something in `Authorization` that is good there. */
 export type RestCaller =
@@ -38,30 +36,10 @@ const isSame = (a: string, b: string): boolean =>
  * @returns the rule that decided, once it is durable
  * @throws HF_LOG_WRITE, HF_HTTP_TIMEOUT it can't be recorded
  */
-export async function recordRefusal(
-  { services, calls }: GatewayParts,
-  request: FastifyRequest,
+export function recordRefusal(
+  { door }: GatewayParts,
+  { id, ip, routeOptions }: FastifyRequest,
   rule: DoorRule,
 ): Promise<AnswerParams['rule']> {
-  const { id: correlation } = request;
-  let decided: AnswerParams['rule'] = rule;
-  calls.set(correlation, {
-    forward: async () => ({ type: 'CALL_ENDED', outcome: 'gone', ms: 0 }),
-    answer(params) {
-      decided = params.rule;
-      return { type: 'CALL_ENDED', outcome: 'answered', status: 401, ms: 0 };
-    },
-  });
-  const answered = services.exchanges.open(correlation, DECISION_MS);
-  try {
-    services.bus.publish(
-      turnedAway,
-      { at: services.clock.now(), rule, source: request.ip, path: request.routeOptions.url ?? '' },
-      { correlation },
-    );
-    await answered;
-    return decided;
-  } finally {
-    calls.delete(correlation);
-  }
+  return door.turnAway({ rule, source: ip, path: routeOptions.url ?? '' }, id);
 }
