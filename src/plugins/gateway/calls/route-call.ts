@@ -1,42 +1,17 @@
-import type { Dispatcher } from 'undici';
 import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/mcp-access.ts';
 import { challenge, toolRefusal, unauthorized } from '../mcp/answers.ts';
 import { eraOf } from '../mcp/checks.ts';
-import type { Message } from '../mcp/message.ts';
 import { upstreamName } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/table.ts';
-import type { Session } from '../session/sealed-sessions.ts';
 import type { ToolFacts } from '../telemetry/index.ts';
 import { ask, type UpstreamAnswer } from '../upstream/client.ts';
 import type { Told } from '../upstream/outcome.ts';
 import { passAnswer } from '../upstream/pass.ts';
 import { requestTo } from '../upstream/request.ts';
-import type { EventChanges, Rewrite } from '../upstream/rewrite.ts';
-import type { Exchange } from './exchange.ts';
 import { ended, type LiveCall } from './live-call.ts';
+import type { RouteCallParts } from './route-call-parts.ts';
 import { stopWith } from './stop.ts';
 import { unentitled } from './unentitled.ts';
-
-/** What a call of one route consists of, beside what is decided about it. */
-export interface RouteCallParts {
-  readonly exchange: Exchange;
-  readonly route: Route;
-  /** Of a POST. */
-  readonly message: Message | undefined;
-  /** Of a request that belongs to one. */
-  readonly session: Session | undefined;
-  readonly agent: Dispatcher;
-  /** URL of the route's protected-resource document, for challenges. */
-  readonly metadataUrl: string;
-  /** Seals a new session for this caller and route. */
-  readonly seal: (session: Session) => string;
-  /** For a client that hears several upstreams at one endpoint. */
-  readonly events?: EventChanges;
-  /** Changes the result of an answer, which is then held whole where it is JSON. */
-  readonly result?: Rewrite | undefined;
-  /** Ends what would go on for ever. */
-  readonly draining: AbortSignal;
-}
 
 /** A call to one server behind the gateway, streamed both ways. */
 export class RouteCall implements LiveCall {

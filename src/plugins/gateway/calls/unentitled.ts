@@ -3,7 +3,7 @@ import { type Answer, COMPLETE, result, rpcError, SERVER_INFO_META } from '../mc
 import { eraOf } from '../mcp/checks.ts';
 import type { Message, RequestId } from '../mcp/message.ts';
 import { isKnown, isStateless, NEWEST_SESSIONED, REVISIONS } from '../mcp/revisions.ts';
-import type { RouteCallParts } from './route-call.ts';
+import type { RouteCallParts } from './route-call-parts.ts';
 
 const METHOD_NOT_FOUND = -32_601;
 

@@ -1,5 +1,5 @@
 import { KEY_ENDED } from '../calls/open-calls.ts';
-import type { RouteCallParts } from '../calls/route-call.ts';
+import type { RouteCallParts } from '../calls/route-call-parts.ts';
 import { keyEnded } from '../mcp/answers.ts';
 import { parseExact } from '../mcp/message.ts';
 import { showTools } from '../mcp/tool-names.ts';

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { CallEnded } from '../../../machines/mcp-access.ts';
-import type { RouteCallParts } from '../calls/route-call.ts';
+import type { RouteCallParts } from '../calls/route-call-parts.ts';
 import { rpcError } from '../mcp/answers.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
 import type { UpstreamAnswer } from './client.ts';
