@@ -1,4 +1,7 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import test from 'ava';
+import { credentialFree } from '../../../src/plugins/gateway/index.ts';
 import { admission, initialize, Rig } from './rig.ts';
 
 const turnedAway = async (rig: Rig) =>
@@ -31,4 +34,21 @@ test('[G19] who is turned away by another rule, or beside a stranger, does not w
   t.is((await rig.post('/mcp/', initialize)).status, 401);
   t.deepEqual((await turnedAway(rig)).at(-1)?.rule, 'no_key');
   t.is((await turnedAway(rig)).at(-1)?.count, undefined);
+});
+
+test('[G19,G23] a stranger is answered before its body is read, so that it can have nothing held for it', async (t) => {
+  const rig = await Rig.start(t, {
+    routes: [credentialFree({ name: 'wiki', url: 'http://127.0.0.1:9/mcp' })],
+  });
+  const { hostname, port, host } = new URL(rig.url);
+  for (const path of ['/wiki/mcp', '/mcp/', '/mcp/sse', '/key/generate', '/key/update']) {
+    const socket = connect({ host: hostname, port: Number(port) });
+    socket.write(
+      `POST ${path} HTTP/1.1\r\nhost: ${host}\r\ncontent-type: application/json\r\ncontent-length: 4000000\r\n\r\n{`,
+    );
+    const [first] = (await once(socket, 'data')) as [Buffer];
+    t.regex(first.toString(), /^HTTP\/1.1 401 /, path);
+    socket.destroy();
+  }
+  t.is((await turnedAway(rig)).length, 5);
 });

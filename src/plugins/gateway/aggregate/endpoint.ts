@@ -2,6 +2,7 @@ import type { HttpSurface } from '../../../core/http/index.ts';
 import { admit } from '../calls/decide.ts';
 import { ClientExchange } from '../calls/exchange.ts';
 import type { GatewayParts } from '../calls/parts.ts';
+import { strangersFirst } from '../calls/strangers.ts';
 import { type Aggregate, callOf, judgeAggregate, readAggregate } from './aggregate.ts';
 import { Legs } from './legs.ts';
 import { SseMount } from './sse-mount.ts';
@@ -19,6 +20,7 @@ export function aggregateEndpoint(http: HttpSurface, parts: () => GatewayParts, 
   const aggregate = (): Aggregate => ({ parts: parts(), legs, deadlineMs, draining: http.draining });
   const sse = new SseMount(SSE_PATH, aggregate);
   http.register((scope, _options, registered) => {
+    strangersFirst(scope, parts);
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
     scope.route({

@@ -9,10 +9,12 @@ import { ClientExchange } from './exchange.ts';
 import type { GatewayParts } from './parts.ts';
 import { bindingOf, readRequest } from './read-request.ts';
 import { RouteCall } from './route-call.ts';
+import { strangersFirst } from './strangers.ts';
 
 /** The endpoint of one server, `/<server>/mcp` (G1, G3, G4). */
 export function mcpEndpoint(http: HttpSurface, parts: () => GatewayParts): void {
   http.register((scope, _options, registered) => {
+    strangersFirst(scope, parts);
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
     scope.route({

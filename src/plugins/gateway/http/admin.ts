@@ -30,7 +30,12 @@ export function adminEndpoints(http: HttpSurface, parts: () => AdminParts): void
       return sendError(reply, { status, message: UNREADABLE[status] ?? 'The request is not valid.' });
     });
     const route = (method: 'GET' | 'POST', url: string, handle: Handler) =>
-      scope.route({ method, url, handler: (request, reply) => asMaster(request, reply, parts(), handle) });
+      scope.route({
+        method,
+        url,
+        onRequest: (request, reply) => onlyMaster(request, reply, parts()), // before a body is read
+        handler: (request) => handle(request, parts()),
+      });
 
     route('POST', '/key/generate', async ({ body, id }, { admin }) => {
       const { value, view } = await admin.generate(body, id);
@@ -74,16 +79,11 @@ const UNREADABLE: Readonly<Record<number, string>> = {
   415: 'The body is JSON: send it with content-type: application/json.',
 };
 
-async function asMaster(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  parts: AdminParts,
-  handle: Handler,
-): Promise<unknown> {
+async function onlyMaster(request: FastifyRequest, reply: FastifyReply, parts: AdminParts): Promise<unknown> {
   const caller = restCaller(request, parts);
   if ('rule' in caller) return turnAway(request, reply, parts, caller);
   if (caller.kind !== 'master') return turnAway(request, reply, parts, { rule: 'master_key_wanted' });
-  return handle(request, parts);
+  return undefined;
 }
 
 /** What a key is told that asks about itself. */
