@@ -1,47 +1,27 @@
 import { once } from 'node:events';
 import { isObject } from '../../../core/json.ts';
 import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/mcp-access.ts';
-import type { Exchange } from '../calls/exchange.ts';
 import { ended, type LiveCall } from '../calls/live-call.ts';
-import type { GatewayParts } from '../calls/parts.ts';
 import { passCall } from '../calls/route-call.ts';
+import { stopWith } from '../calls/stop.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
-import type { Known } from '../keys/caller.ts';
 import { type Answer, COMPLETE, result, rpcError, unauthorized } from '../mcp/answers.ts';
 import type { Message } from '../mcp/message.ts';
 import { REVISIONS } from '../mcp/revisions.ts';
-import type { Session } from '../session/sealed-sessions.ts';
 import type { Told } from '../upstream/outcome.ts';
 import { stopped } from '../upstream/pass.ts';
-import { common, noSuch, refusal, whyUnusable, withMeta } from './answers.ts';
+import type { AggregateCallParts } from './aggregate-call-parts.ts';
+import { common, noSuch, refusal, withMeta } from './answers.ts';
 import { begin } from './beginning.ts';
-import { Branch } from './branch.ts';
-import type { Legs, OpenSession } from './legs.ts';
+import type { Branch } from './branch.ts';
+import { branchesTo } from './branches.ts';
 import { listOf, type Missing, mergedList } from './lists.ts';
-import type { Meaning } from './meaning.ts';
 import { mergeStreams, type Sink } from './merged-stream.ts';
-import { aggregated, type Selection } from './selection.ts';
 import { eventId, fromServer, readEventId } from './server-requests.ts';
 
 const METHOD_NOT_FOUND = -32_601;
 const INVALID_PARAMS = -32_602;
 const OK: Told = { outcome: 'ok' };
-
-/** What a request to the aggregate consists of, beside what is decided about it. */
-export interface AggregateCallParts {
-  readonly gateway: GatewayParts;
-  readonly exchange: Exchange;
-  readonly caller: Known;
-  readonly selection: Selection;
-  readonly message: Message | undefined;
-  readonly meaning: Meaning;
-  /** None in the stateless revision, and while it begins. */
-  readonly session: OpenSession | undefined;
-  readonly legs: Legs;
-  readonly deadlineMs: number;
-  readonly seal: (session: Session) => string;
-  readonly draining: AbortSignal;
-}
 
 /** A call to several servers at once, or to the one that it names. */
 export class AggregateCall implements LiveCall {
@@ -54,25 +34,30 @@ export class AggregateCall implements LiveCall {
 
   async forward(params: ForwardParams, signal: AbortSignal): Promise<CallEnded> {
     const { exchange, draining } = this.#parts;
-    const stop = AbortSignal.any([exchange.gone, draining, signal]);
-    const told = await this.#carryOut(params, stop).catch((): Told => {
-      if (stop.aborted) return stopped({ exchange }, stop, true);
+    const stop = stopWith(exchange.gone, draining, signal);
+    const told = await this.#carryOut(params, stop.signal).catch((): Told => {
+      if (stop.signal.aborted) return stopped({ exchange }, stop.signal, true);
       exchange.send({ status: 503, body: { detail: 'The gateway could not finish this call.' } });
       return { outcome: 'cut' };
     });
+    stop.release();
     return ended(exchange, told, params.cost);
   }
 
   /** Sends what the servers say to a stream that has begun, for as long as its client is there. */
   async listen(params: ForwardParams, signal: AbortSignal): Promise<CallEnded> {
     const { exchange, draining, gateway } = this.#parts;
-    const stop = AbortSignal.any([exchange.gone, draining, signal]);
+    const stop = stopWith(exchange.gone, draining, signal);
     const sink: Sink = { open: () => undefined, write: (events) => exchange.write(events) };
     const { clock } = gateway.services;
-    const merging = { sink, clock, resumed: undefined, tools: params.tools, stop };
-    await mergeStreams(this.#branches(params.routes), merging);
-    if (!stop.aborted) await once(stop, 'abort'); // nobody has more to say, yet answers are to come
-    return ended(exchange, stopped({ exchange }, stop, true));
+    const merging = { sink, clock, resumed: undefined, tools: params.tools, stop: stop.signal };
+    try {
+      await mergeStreams(this.#branches(params.routes), merging);
+      if (!stop.signal.aborted) await once(stop.signal, 'abort'); // nobody has more to say, yet answers are to come
+      return ended(exchange, stopped({ exchange }, stop.signal, true));
+    } finally {
+      stop.release();
+    }
   }
 
   /** Ends the sessions with these servers. */
@@ -126,27 +111,10 @@ export class AggregateCall implements LiveCall {
     }
   }
 
-  /** Those of the selected routes that can be asked; the others are missing, with the reason. */
-  #branches(allowed: readonly string[]): Branch[] {
-    const { gateway, exchange, caller, selection, session, legs, deadlineMs } = this.#parts;
-    const { headers } = exchange;
-    return selection.routes.flatMap((route) => {
-      if (!allowed.includes(route.name)) return [];
-      const reason = whyUnusable(route, caller);
-      if (reason !== undefined) {
-        this.#missing.push({ server: route.name, reason });
-        return [];
-      }
-      return new Branch({
-        route: aggregated(route),
-        headers,
-        agent: gateway.agent,
-        caller: `${caller.presented}\n${headers.authorization ?? ''}`,
-        legs,
-        session,
-        deadlineMs,
-      });
-    });
+  #branches(allowed: readonly string[]): readonly Branch[] {
+    const { branches, missing } = branchesTo(this.#parts, allowed);
+    this.#missing.push(...missing);
+    return branches;
   }
 
   /** A call to one server: its answer streams through, with the server's own requests marked as its own. */
