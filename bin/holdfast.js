@@ -7,6 +7,7 @@ import module from 'node:module';
 import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import v8 from 'node:v8';
 
 const self = fileURLToPath(import.meta.url);
 const root = dirname(dirname(self));
@@ -29,6 +30,9 @@ async function run() {
   const cache = join(packages, '.cache', 'holdfast');
   module.enableCompileCache(cache);
   process.env.NODE_COMPILE_CACHE = cache; // worker threads look here
+  // Loading makes much garbage at once, for which V8 would grow its young generation by some 50 MB and keep it.
+  // A runtime that has started lets it grow again, for then it is worth it.
+  v8.setFlagsFromString('--semi-space-growth-factor=1');
   const source = join(root, 'src', 'main.ts'); // in a checkout; the published package has only dist
   const entry = existsSync(source) ? source : join(root, 'dist', 'main.js');
   if (!existsSync(entry)) fail('HF_LAUNCH_NOT_BUILT', `${entry} is missing.`, 'Mend: npm run build');

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import v8 from 'node:v8';
 import { isCoded } from '../../errors/index.ts';
 import type { CommandContext, CommandDefinition } from '../../plugin/command.ts';
 import type { Runtime } from '../../runtime/index.ts';
@@ -51,6 +52,8 @@ export const start: CommandDefinition = {
       void ended.then(({ reason }) => runtime.stop(reason));
       await runtime.start();
       await settled(runtime);
+      // The launcher held the young generation small; under load a larger one is worth its memory (V8's default).
+      v8.setFlagsFromString('--semi-space-growth-factor=2');
       announce(runtime, performance.now() - began, context);
     } catch (error) {
       if (!isCoded(error, 'HF_PLUGIN_INTERRUPTED')) throw error;
