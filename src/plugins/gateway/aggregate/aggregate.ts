@@ -92,7 +92,10 @@ export function judgeAggregate(
   );
 }
 
-/** An id that would not fit into a header leaves out sessions of upstreams, which are then opened again at their first use. */
+/**
+ * An id that would not fit into a header leaves out sessions of upstreams, which are then opened again at their first
+ * use.
+ */
 function sealWithin(sessions: SealedSessions, state: Session, binding: string): string {
   const upstream = { ...state.upstream };
   for (;;) {

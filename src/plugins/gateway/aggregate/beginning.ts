@@ -18,7 +18,9 @@ export interface Begun {
   readonly missing: readonly Missing[];
 }
 
-/** `initialize`: every upstream begins a session at once, and one that fails keeps nobody waiting beyond its deadline. */
+/**
+ * `initialize`: every upstream begins a session at once, and one that fails keeps nobody waiting beyond its deadline.
+ */
 export async function begin(
   branches: readonly Branch[],
   message: Message,

@@ -46,7 +46,10 @@ type Sent = Pick<ForUpstream, 'method' | 'message' | 'signal'> & {
   readonly lastEventId?: string | undefined;
 };
 
-/** One upstream as a request to the aggregate sees it: its session is opened when there is none, and again when it is gone. */
+/**
+ * One upstream as a request to the aggregate sees it: its session is opened when there is none, and again when it is
+ * gone.
+ */
 export class Branch {
   readonly route: Route;
   readonly #parts: BranchParts;

@@ -8,8 +8,8 @@ const GONE: CallEnded = { type: 'CALL_ENDED', outcome: 'gone', ms: 0 };
 const DECIDED = { status: 200 };
 
 /**
- * The effects of a decision, and of a change of the key that a call was decided by. A crash loses the request with its connection, so none is tried again: the key's
- * actor hears that its call was lost.
+ * The effects of a decision, and of a change of the key that a call was decided by. A crash loses the request with its
+ * connection, so none is tried again: the key's actor hears that its call was lost.
  */
 export function registerCallEffects(context: PluginContext, calls: LiveCalls): void {
   const take = (correlation: string) => {

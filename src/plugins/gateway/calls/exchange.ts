@@ -38,7 +38,8 @@ export interface Exchange {
 }
 
 /**
- * One HTTP exchange with a client, taken out of the framework's hands: the answer may be a stream that goes on for hours.
+ * One HTTP exchange with a client, taken out of the framework's hands: the answer may be a stream that goes on for
+ * hours.
  */
 export class ClientExchange implements Exchange {
   readonly method: 'GET' | 'POST' | 'DELETE';

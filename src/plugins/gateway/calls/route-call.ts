@@ -47,7 +47,9 @@ export class RouteCall implements LiveCall {
   }
 }
 
-/** Makes the request of one upstream and passes its answer on. What a tool's call took and used is told to telemetry. */
+/**
+ * Makes the request of one upstream and passes its answer on. What a tool's call took and used is told to telemetry.
+ */
 export async function passCall(
   parts: RouteCallParts,
   send: () => Promise<UpstreamAnswer>,

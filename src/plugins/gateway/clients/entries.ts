@@ -47,8 +47,8 @@ export interface DesktopEntry {
 }
 
 /**
- * A route for the desktop client, through a stdio bridge (G21). No space follows the header's colon: the bridge's parser
- * would cut the value there.
+ * A route for the desktop client, through a stdio bridge (G21). No space follows the header's colon: the bridge's
+ * parser would cut the value there.
  *
  * @param value of the virtual key; a placeholder unless given
  */

@@ -7,8 +7,8 @@ const DOCUMENT_KEPT_MS = 5 * 60_000;
 const NONE_KEPT_MS = 30_000;
 
 /**
- * The documents of upstreams, read when they are asked for. A document is kept for minutes, "has none" for half a minute,
- * a failure not at all (G13). However many ask at once, the upstream is asked once.
+ * The documents of upstreams, read when they are asked for. A document is kept for minutes, "has none" for half a
+ * minute, a failure not at all (G13). However many ask at once, the upstream is asked once.
  */
 export class Documents {
   readonly #agent: Dispatcher;

@@ -10,8 +10,8 @@ export interface EntryFinding extends Diagnosis {
 const own = (code: string, cause: string, mend: string): Diagnosis => ({ code, cause, mend });
 
 /**
- * Looks at the entries of a client's file, the CLI client's or the desktop client's, for what can't be seen from outside
- * (G22).
+ * Looks at the entries of a client's file, the CLI client's or the desktop client's, for what can't be seen from
+ * outside (G22).
  *
  * @param file parsed JSON; `mcpServers` at its root or in one of its projects
  * @param relays names of the identity routes

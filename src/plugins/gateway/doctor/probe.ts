@@ -28,8 +28,8 @@ const DEADLINE_MS = 15_000;
 const LONGEST_ANSWER = 4 * 1024 * 1024;
 
 /**
- * Calls a route as a client would (G22): it connects, lists tools, and for an identity route reads what a login needs. A
- * 200 from `initialize` alone is not called healthy.
+ * Calls a route as a client would (G22): it connects, lists tools, and for an identity route reads what a login needs.
+ * A 200 from `initialize` alone is not called healthy.
  */
 export async function probeRoute(entry: RouteEntry, options: ProbeOptions): Promise<RouteFinding> {
   const { name: route } = entry;

@@ -20,8 +20,9 @@ const REVISION = '2025-06-18';
 const clientInfo = { name: 'holdfast-health', version };
 
 /**
- * Looks at the upstream of a route (G17). With the gateway's own credential it connects and lists tools: that it answers
- * `initialize` is not enough. A relay route has no credential to look with, so its discovery document is read instead.
+ * Looks at the upstream of a route (G17). With the gateway's own credential it connects and lists tools: that it
+ * answers `initialize` is not enough. A relay route has no credential to look with, so its discovery document is read
+ * instead.
  */
 export async function probe(route: Route, agent: Dispatcher, stop: AbortSignal): Promise<Look> {
   const { url } = route;

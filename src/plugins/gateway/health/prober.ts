@@ -55,8 +55,8 @@ const FIRST_MS = 3_000;
 const AT_ONCE = 8;
 
 /**
- * Looks at every route's upstream from time to time. What is new goes to the route's actor, which decides what it means;
- * that all is as it was is not recorded each minute.
+ * Looks at every route's upstream from time to time. What is new goes to the route's actor, which decides what it
+ * means; that all is as it was is not recorded each minute.
  */
 export class Prober {
   readonly #parts: ProberParts;

@@ -18,8 +18,8 @@ export interface AdminParts extends GatewayParts {
 type Handler = (request: FastifyRequest, parts: AdminParts) => unknown;
 
 /**
- * The REST paths of the gateway (G14, G15): keys, budgets, and the list of servers, for the holder of the master key; a key
- * may read about itself.
+ * The REST paths of the gateway (G14, G15): keys, budgets, and the list of servers, for the holder of the master key; a
+ * key may read about itself.
  */
 export function adminEndpoints(http: HttpSurface, parts: () => AdminParts): void {
   http.register((scope, _options, registered) => {

@@ -26,8 +26,8 @@ export type Known = Extract<Caller, { id: string }>;
 const BEARER = /^Bearer ([\x21-\x7e]{1,4096})$/;
 
 /**
- * Tells who calls (G3, G9, G25). The admission header alone admits; `Authorization` is looked at only to find a key that
- * should not be there.
+ * Tells who calls (G3, G9, G25). The admission header alone admits; `Authorization` is looked at only to find a key
+ * that should not be there.
  *
  * @param masterId id of the master key
  */

@@ -51,7 +51,9 @@ const handlers: Readonly<Record<string, Handler>> = {
   },
 };
 
-/** Registers what the commands of keys need of the running instance: its user is its operator, and needs no master key. */
+/**
+ * Registers what the commands of keys need of the running instance: its user is its operator, and needs no master key.
+ */
 export function registerKeyControl(context: PluginContext, parts: () => KeyControlParts): void {
   context.control((surface) => {
     for (const [verb, handle] of Object.entries(handlers)) {

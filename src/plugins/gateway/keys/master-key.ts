@@ -6,8 +6,8 @@ import { keyId } from './key-id.ts';
 const READ_AGAIN_MS = 5_000;
 
 /**
- * The key of the admin endpoints (G14, G25). Only its id stays in memory; the file is read again now and then, so that a
- * changed one needs no restart.
+ * The key of the admin endpoints (G14, G25). Only its id stays in memory; the file is read again now and then, so that
+ * a changed one needs no restart.
  */
 export class MasterKey {
   readonly #read: () => string;
@@ -20,8 +20,8 @@ export class MasterKey {
   }
 
   /**
-   * From the given file, from `HOLDFAST_MASTER_KEY_FILE` or `HOLDFAST_MASTER_KEY`, else from the data folder, where it is
-   * made at the first start.
+   * From the given file, from `HOLDFAST_MASTER_KEY_FILE` or `HOLDFAST_MASTER_KEY`, else from the data folder, where it
+   * is made at the first start.
    *
    * @throws HF_CONFIG_SECRET_MISSING, HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID
    */

@@ -25,7 +25,10 @@ export interface Malformed {
   readonly id: RequestId | null;
 }
 
-/** Written in JSON where a round trip through a double would change them: long digits, fractions, exponents, a negative zero. */
+/**
+ * Written in JSON where a round trip through a double would change them: long digits, fractions, exponents, a negative
+ * zero.
+ */
 const DELICATE_NUMBER = /\d{16}|\d[.eE]|-0/;
 /** Where a message of the stateless revision names its revision: a key of `params._meta`. */
 export const REVISION_META = 'io.modelcontextprotocol/protocolVersion';

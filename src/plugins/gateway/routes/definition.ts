@@ -5,7 +5,10 @@ import { type RouteEntry, routeSchema } from './entry.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** All that makes a route: its entry, and what its environment entry gave. Holds no token, but its URL may hold a secret. */
+/**
+ * All that makes a route: its entry, and what its environment entry gave. Holds no token, but its URL may hold a
+ * secret.
+ */
 export interface RouteDefinition {
   readonly entry: RouteEntry;
   /** The upstream, query included; undefined when it is not configured. */
@@ -23,8 +26,8 @@ export interface Entries {
 }
 
 /**
- * Reads the entries of `plugins.config.ts`. Each stands for itself: a bad one is listed with its reason, and keeps no other
- * from serving (G2). Of two of one name neither is taken, for nobody knows which is meant.
+ * Reads the entries of `plugins.config.ts`. Each stands for itself: a bad one is listed with its reason, and keeps no
+ * other from serving (G2). Of two of one name neither is taken, for nobody knows which is meant.
  */
 export function readEntries(inputs: readonly unknown[], env: Environment): Entries {
   const rejected: RejectedEntry[] = [];

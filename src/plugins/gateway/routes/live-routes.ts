@@ -19,8 +19,9 @@ import type { SecretSources } from './upstream-secret.ts';
 const TABLE = actorRef(ROUTES_ACTOR, ROUTES_KEY);
 
 /**
- * The route table that serves, and how it follows the configuration (G2, G24): entries are read and opened here, the actor
- * decides which of them serve, and `serve` puts its decision in place. Calls that run keep the route they began with.
+ * The route table that serves, and how it follows the configuration (G2, G24): entries are read and opened here, the
+ * actor decides which of them serve, and `serve` puts its decision in place. Calls that run keep the route they began
+ * with.
  */
 export class LiveRoutes {
   readonly #services: Services;

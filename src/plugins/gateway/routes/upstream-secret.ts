@@ -15,8 +15,8 @@ export interface SecretSources {
 }
 
 /**
- * The token of a route: read when it is needed, and again when it is older than some seconds. One that can't be read for
- * a moment leaves the last one good. It is held here and in the request alone.
+ * The token of a route: read when it is needed, and again when it is older than some seconds. One that can't be read
+ * for a moment leaves the last one good. It is held here and in the request alone.
  */
 export class UpstreamSecret {
   readonly #source: string;

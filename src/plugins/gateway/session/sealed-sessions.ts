@@ -54,7 +54,10 @@ export class SealedSessions {
   readonly #keys: readonly SealingKey[];
   readonly #opened = new LRUCache<string, Session>({ max: OPENED_KEPT });
 
-  /** @param keys the first seals, all of them open: a new key is put before the old one, which goes when its sessions have */
+  /**
+   * @param keys the first seals, all of them open: a new key is put before the old one, which goes when its sessions
+   * have
+   */
   constructor(keys: readonly Buffer[]) {
     this.#keys = keys.map((bytes) => ({
       id: hash('sha256', bytes, 'buffer').subarray(0, KEY_ID_BYTES),

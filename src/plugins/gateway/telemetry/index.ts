@@ -1,6 +1,6 @@
 /**
- * One server span a call and the four `gen_ai.*` histograms (O24), by the OpenTelemetry SDK, which is loaded only where a
- * receiver is configured. What may be told of a call is `CallFacts`, and nothing else.
+ * One server span a call and the four `gen_ai.*` histograms (O24), by the OpenTelemetry SDK, which is loaded only where
+ * a receiver is configured. What may be told of a call is `CallFacts`, and nothing else.
  */
 import { noTelemetry, type Telemetry, type TelemetryOptions } from './telemetry.ts';
 

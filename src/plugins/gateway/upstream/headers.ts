@@ -4,8 +4,8 @@ import { encodeHeaderValue } from '../mcp/header-value.ts';
 import type { Message } from '../mcp/message.ts';
 
 /**
- * What of a client's headers an upstream gets. A list of what passes, not of what is taken out: a new header of ours, or
- * one that a proxy reads in another way, can't slip through (G19, G25).
+ * What of a client's headers an upstream gets. A list of what passes, not of what is taken out: a new header of ours,
+ * or one that a proxy reads in another way, can't slip through (G19, G25).
  */
 const UP: ReadonlySet<string> = new Set([
   'last-event-id',

@@ -18,8 +18,8 @@ const AFTER_SENDING = /^(?:UND_ERR_SOCKET|UND_ERR_HEADERS_OVERFLOW|ECONNRESET|EP
 const LARGEST_LIST = 8 * 1024 * 1024;
 
 /**
- * Asks the upstream and passes its answer on, unbuffered where it is a stream (G23). Whatever the upstream does wrong is
- * answered in the protocol's words.
+ * Asks the upstream and passes its answer on, unbuffered where it is a stream (G23). Whatever the upstream does wrong
+ * is answered in the protocol's words.
  *
  * @param tools the only ones that may appear in a list
  * @param stop aborted when nobody waits for the answer any more

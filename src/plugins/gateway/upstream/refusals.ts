@@ -10,7 +10,9 @@ import type { Told } from './outcome.ts';
 const UPSTREAM_FAILED = -32_603;
 const UNAUTHORIZED = -32_001;
 
-/** Says in the protocol's words what an upstream did wrong, never in the upstream's own: they could hold a credential. */
+/**
+ * Says in the protocol's words what an upstream did wrong, never in the upstream's own: they could hold a credential.
+ */
 export function refuse(
   { exchange, route, message }: RouteCallParts,
   status: number,

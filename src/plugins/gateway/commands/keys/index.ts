@@ -1,6 +1,6 @@
 /**
- * `holdfast gateway keys`: virtual keys, changed through the running instance (G14). A key's value is read from a file or
- * standard input and written to standard output once; it is never an argument.
+ * `holdfast gateway keys`: virtual keys, changed through the running instance (G14). A key's value is read from a file
+ * or standard input and written to standard output once; it is never an argument.
  */
 import type { CommandContext, CommandDefinition } from '../../../../core/cli/index.ts';
 import { jsonText } from '../../../../core/cli/log-view/values.ts';
