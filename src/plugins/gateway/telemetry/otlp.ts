@@ -28,7 +28,7 @@ const SCOPE = 'holdfast.gateway';
 const QUEUE_LIMIT = 4_096;
 const DEADLINE_MS = 5_000;
 /** For the last batches at a stop. */
-const LAST_MS = 1_000;
+const LAST_MS = 3_000;
 
 /** Spans and metrics by the OpenTelemetry SDK, sent as OTLP over HTTP. Loaded only where a receiver is configured. */
 export function otlpTelemetry(options: TelemetryOptions): Telemetry {
