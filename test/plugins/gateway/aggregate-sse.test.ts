@@ -1,7 +1,11 @@
+import { once } from 'node:events';
+import { connect as connectSocket } from 'node:net';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import test, { type ExecutionContext } from 'ava';
-import { admission, initialize, MEDIA, type Rig } from './rig.ts';
+import { credentialFree } from '../../../src/plugins/gateway/index.ts';
+import { resultFor, startScripted } from '../../support/scripted-upstream.ts';
+import { admission, initialize, MEDIA, Rig, rpc } from './rig.ts';
 import { setUp, until } from './talkers.ts';
 
 async function connect(
@@ -72,4 +76,37 @@ test('[G12,G3,G5] /mcp/sse admits as every route: nobody without a key, and a ke
   t.is((await rig.post('/mcp/sse?session=none', initialize, key)).status, 404);
   t.is((await rig.post(endpoint, '{', key)).status, 400);
   await reader?.cancel();
+});
+
+test('[G23] a client of /mcp/sse that asks and never reads is cut off before it fills the memory', async (t) => {
+  const text = 'x'.repeat(1024 * 1024);
+  const upstream = await startScripted(t, (response, heard) =>
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(
+        resultFor(heard, {
+          protocolVersion: '2025-06-18',
+          capabilities: {},
+          content: [{ type: 'text', text }],
+        }),
+      ),
+  );
+  const rig = await Rig.start(t, { routes: [credentialFree({ name: 'wiki', url: upstream.url })] });
+  const key = admission(await rig.mint({ servers: ['wiki'] }));
+  const { hostname, port, host } = new URL(rig.url);
+  const socket = connectSocket({ host: hostname, port: Number(port) }).on('error', () => undefined);
+  t.teardown(() => socket.destroy());
+  const headers = Object.entries({ host, accept: 'text/event-stream', ...key });
+  socket.write(
+    `GET /mcp/sse HTTP/1.1\r\n${headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`,
+  );
+  let heard = '';
+  while (!/session=\S+\n/.test(heard)) heard += String((await once(socket, 'data'))[0]);
+  socket.pause();
+  const path = /data: (\S+)/.exec(heard)?.[1] ?? '';
+  t.is((await rig.post(path, initialize, key)).status, 202);
+  const call = rpc('tools/call', { name: 'wiki-x', arguments: {} });
+  let asked = 0;
+  while ((await rig.post(path, call, key)).status !== 404 && asked < 100) asked += 1;
+  t.true(asked < 60, String(asked));
 });

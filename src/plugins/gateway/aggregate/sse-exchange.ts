@@ -8,6 +8,8 @@ import { SELECTION_HEADER } from './selection.ts';
 
 const LARGEST = 8 * 1024 * 1024;
 const FAILED = -32_603;
+/** Bytes that a client may leave unread: its answers come by requests of its own, which no slow reading holds up. */
+const MOST_UNREAD = 16 * 1024 * 1024;
 
 /** The stream of one client of the old transport. */
 export class SseStream {
@@ -51,7 +53,9 @@ export class SseStream {
   }
 
   write(events: Buffer | string): Promise<void> | undefined {
-    return this.#exchange.write(events);
+    const room = this.#exchange.write(events);
+    if (this.#exchange.unread > MOST_UNREAD) this.#exchange.cut();
+    return room;
   }
 }
 

@@ -81,6 +81,11 @@ export class ClientExchange implements Exchange {
     return this.#bytes;
   }
 
+  /** Bytes that the client has not taken yet. */
+  get unread(): number {
+    return this.#response.writableLength;
+  }
+
   get ms(): number {
     return Math.round((performance.now() - this.#startedAt) * 10) / 10;
   }
