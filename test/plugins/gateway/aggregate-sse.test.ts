@@ -81,15 +81,13 @@ test('[G12,G3,G5] /mcp/sse admits as every route: nobody without a key, and a ke
 test('[G23] a client of /mcp/sse that asks and never reads is cut off before it fills the memory', async (t) => {
   const text = 'x'.repeat(1024 * 1024);
   const upstream = await startScripted(t, (response, heard) =>
-    response
-      .writeHead(200, { 'content-type': 'application/json' })
-      .end(
-        resultFor(heard, {
-          protocolVersion: '2025-06-18',
-          capabilities: {},
-          content: [{ type: 'text', text }],
-        }),
-      ),
+    response.writeHead(200, { 'content-type': 'application/json' }).end(
+      resultFor(heard, {
+        protocolVersion: '2025-06-18',
+        capabilities: {},
+        content: [{ type: 'text', text }],
+      }),
+    ),
   );
   const rig = await Rig.start(t, { routes: [credentialFree({ name: 'wiki', url: upstream.url })] });
   const key = admission(await rig.mint({ servers: ['wiki'] }));
