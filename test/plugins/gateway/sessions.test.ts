@@ -3,10 +3,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
-import { startUpstream, type Upstream } from '../../support/mcp-upstream.ts';
+import { startSessionServer, startUpstream, type Upstream } from '../../support/mcp-upstream.ts';
 import { resultFor, startScripted } from '../../support/scripted-upstream.ts';
 import { tempDir } from '../../support/temp.ts';
 import { admission, initialize, Rig, rpc } from './rig.ts';
+import { talker } from './talkers.ts';
 
 const routesTo = (upstream: Upstream) => [
   credentialFree({ name: 'wiki', url: upstream.url }),
@@ -107,6 +108,33 @@ test('[G18] when its upstream forgot the session, the client hears 404 and begin
   upstream.forget();
   t.is((await rig.post('/wiki/mcp', echo, session)).status, 404);
   await works(t, rig, await open(rig, key));
+});
+
+test('[G18] an upstream that answers 400 to a session it has forgotten is 404 for the client, and another 400 stays one', async (t) => {
+  const wiki = await startSessionServer(t, { serve: () => talker('wiki', [], []), unknown: 400 });
+  const strict = await startScripted(t, (response, heard) => {
+    const { method } = JSON.parse(heard.text || '{}') as { method?: string };
+    response.setHeader('mcp-session-id', 'one').setHeader('content-type', 'application/json');
+    if (method === 'tools/call') response.writeHead(400);
+    response.end(resultFor(heard, { protocolVersion: '2025-06-18', capabilities: {} }));
+  });
+  const rig = await Rig.start(t, {
+    routes: [
+      credentialFree({ name: 'wiki', url: wiki.url }),
+      credentialFree({ name: 'strict', url: strict.url }),
+    ],
+  });
+  const key = await rig.mint({ servers: ['wiki', 'strict'] });
+  const session = await open(rig, key);
+  wiki.forget();
+  const answer = await rig.post('/wiki/mcp', rpc('tools/list'), session);
+  t.is(answer.status, 404);
+  t.regex(await answer.text(), /Session not found/);
+  t.is((await rig.post('/wiki/mcp', rpc('tools/list'), await open(rig, key))).status, 200);
+  const begun = await rig.post('/strict/mcp', initialize, admission(key));
+  const other = { ...admission(key), 'mcp-session-id': begun.headers.get('mcp-session-id') ?? '' };
+  t.is((await rig.post('/strict/mcp', rpc('tools/call', { name: 'strict-echo' }), other)).status, 400);
+  t.is(strict.heard.filter(({ text }) => text.includes('tools/call')).length, 1);
 });
 
 test('[G18] an upstream whose session is longer than what can be sealed is refused, and not only after a restart', async (t) => {

@@ -8,6 +8,7 @@ import type { Route } from '../routes/table.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
 import { drop } from '../upstream/body.ts';
 import { ask, type UpstreamAnswer } from '../upstream/client.ts';
+import { hasForgotten } from '../upstream/forgotten.ts';
 import { type ForUpstream, requestTo } from '../upstream/request.ts';
 import { bridgeFor, type Leg, type Legs, type OpenSession } from './legs.ts';
 import { type Heard, hear } from './listen.ts';
@@ -152,16 +153,9 @@ export class Branch {
     return { leg, result };
   }
 
-  /** 404 says so by itself. Some servers answer 400 to that as to much else, and a ping that fares no better tells. */
   async #isGone(leg: Leg, status: number): Promise<boolean> {
-    if (leg.id === '' || status !== 400) return leg.id !== '' && status === 404;
-    try {
-      const pong = await this.#send(leg, { method: 'POST', message: PING, signal: this.within() });
-      drop(pong.body);
-      return pong.statusCode === 400 || pong.statusCode === 404;
-    } catch {
-      return false;
-    }
+    const ping = (message: Message) => this.#send(leg, { method: 'POST', message, signal: this.within() });
+    return leg.id !== '' && hasForgotten(status, ping);
   }
 
   /** @returns for a client without sessions, the one kept for it with an upstream that knows nothing else */
@@ -213,7 +207,6 @@ export class Branch {
   }
 }
 
-const PING = own('ping', undefined, OWN_ID);
 /** Asks an upstream whether it speaks the stateless revision. */
 const DISCOVER: Message = {
   ...own('server/discover', { _meta: { [REVISION_META]: STATELESS_SINCE, [CAPABILITIES_META]: {} } }, OWN_ID),

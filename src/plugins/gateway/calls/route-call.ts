@@ -1,10 +1,13 @@
 import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/mcp-access.ts';
 import { challenge, toolRefusal, unauthorized } from '../mcp/answers.ts';
 import { eraOf } from '../mcp/checks.ts';
+import type { Message } from '../mcp/message.ts';
 import { upstreamName } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/table.ts';
 import type { ToolFacts } from '../telemetry/index.ts';
+import { drop } from '../upstream/body.ts';
 import { ask, type UpstreamAnswer } from '../upstream/client.ts';
+import { hasForgotten, SessionForgotten } from '../upstream/forgotten.ts';
 import type { Told } from '../upstream/outcome.ts';
 import { passAnswer } from '../upstream/pass.ts';
 import { requestTo } from '../upstream/request.ts';
@@ -27,7 +30,15 @@ export class RouteCall implements LiveCall {
     const stop = stopWith(gone, draining, signal);
     const upstream = session?.upstream[route.name];
     const request = { method, headers, message, session: upstream, signal: stop.signal };
-    const send = async () => ask(agent, requestTo(route, request));
+    const send = async () => {
+      const answer = await ask(agent, requestTo(route, request));
+      if (upstream === undefined || answer.statusCode !== 400) return answer;
+      const ping = (message: Message) =>
+        ask(agent, requestTo(route, { ...request, method: 'POST', message }));
+      if (!(await hasForgotten(answer.statusCode, ping))) return answer;
+      drop(answer.body);
+      throw new SessionForgotten();
+    };
     try {
       const told = await passCall(this.#parts, send, params, stop.signal);
       return ended(exchange, told, params.cost);

@@ -1,10 +1,12 @@
 import { KEY_ENDED } from '../calls/open-calls.ts';
 import type { RouteCallParts } from '../calls/route-call-parts.ts';
 import { keyEnded } from '../mcp/answers.ts';
+import { sessionUnknown } from '../mcp/checks.ts';
 import { parseExact } from '../mcp/message.ts';
 import { showTools } from '../mcp/tool-names.ts';
 import { drop, Stalled, small, steady, whole } from './body.ts';
 import type { UpstreamAnswer } from './client.ts';
+import { SessionForgotten } from './forgotten.ts';
 import { downHeaders, headerOf, isEvents } from './headers.ts';
 import { listener, type Told, toldBy } from './outcome.ts';
 import { problemOf, refuse } from './refusals.ts';
@@ -36,6 +38,10 @@ export async function passAnswer(
     answer = await asked();
   } catch (error) {
     if (stop.aborted) return stopped(parts, stop, false);
+    if (error instanceof SessionForgotten) {
+      exchange.send(sessionUnknown(parts.message?.id)); // the client begins another one
+      return { outcome: 'http_error' };
+    }
     const { name, code = name ?? '' } = error as { name?: string; code?: string };
     if (code === 'UND_ERR_HEADERS_TIMEOUT') return tooLate(parts);
     if (AFTER_SENDING.test(code)) return refuse(parts, 502, 'broke the connection off', 'cut');

@@ -1,0 +1,37 @@
+import type { Message } from '../mcp/message.ts';
+import { drop } from './body.ts';
+import type { UpstreamAnswer } from './client.ts';
+
+const ID = 'holdfast';
+const PING: Message = {
+  kind: 'request',
+  method: 'ping',
+  id: ID,
+  name: undefined,
+  revision: undefined,
+  body: { jsonrpc: '2.0', id: ID, method: 'ping' },
+};
+
+/** An upstream doesn't know the session any more, and so did nothing of what it was asked. */
+export class SessionForgotten extends Error {}
+
+/**
+ * Whether an upstream has forgotten a session. 404 says so by itself; some servers answer 400 to that as to much else,
+ * and a ping in the same session that fares no better tells.
+ *
+ * @param status of its answer to a request in that session
+ * @param ping sends a message in that session
+ */
+export async function hasForgotten(
+  status: number,
+  ping: (message: Message) => Promise<UpstreamAnswer>,
+): Promise<boolean> {
+  if (status !== 400) return status === 404;
+  try {
+    const pong = await ping(PING);
+    drop(pong.body);
+    return pong.statusCode === 400 || pong.statusCode === 404;
+  } catch {
+    return false;
+  }
+}
