@@ -3,6 +3,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
+import { CredentialRepeated, credentialWatch } from '../../../src/plugins/gateway/upstream/credential.ts';
 import { resultFor, type Script, startScripted } from '../../support/scripted-upstream.ts';
 import { tempDir } from '../../support/temp.ts';
 import { type RawAnswer, send } from './raw.ts';
@@ -245,6 +246,67 @@ test('[G19] the credential of an overwrite route comes back in no answer, whatev
   }
   t.is(upstream.heard.at(-1)?.headers.authorization, `Bearer ${TOKEN}`);
   t.deepEqual(await rig.traces(TOKEN), []);
+});
+
+const EVENTS_TYPE = { 'content-type': 'text/event-stream' };
+const REPEATING: readonly (readonly [what: string, script: Script])[] = [
+  [
+    'a small result',
+    (response, heard) => response.writeHead(200, JSON_TYPE).end(resultFor(heard, { repeated: TOKEN })),
+  ],
+  [
+    'a large result, cut in two',
+    (response, heard) => {
+      const text = resultFor(heard, { text: 'x'.repeat(200_000), repeated: TOKEN });
+      const middle = text.lastIndexOf(TOKEN) + 5;
+      response.writeHead(200, JSON_TYPE).write(text.slice(0, middle), () => {
+        setTimeout(() => response.end(text.slice(middle)), 20);
+      });
+    },
+  ],
+  [
+    'an event stream',
+    (response, heard) =>
+      response.writeHead(200, EVENTS_TYPE).end(`data: ${resultFor(heard, { repeated: TOKEN })}\n\n`),
+  ],
+];
+
+for (const [what, script] of REPEATING) {
+  test(`[G19] the credential of an overwrite route comes back in no good answer either: ${what}`, async (t) => {
+    const tokenFile = join(tempDir(t), 'token');
+    writeFileSync(tokenFile, TOKEN, { mode: 0o600 });
+    const upstream = await startScripted(t, script);
+    const { rig, ask } = await calling(t, upstream.url, overwrite, { tokenFile });
+    const text = await ask().then(
+      (answer) => answer.text,
+      () => 'a broken connection',
+    );
+    t.false(text.includes(TOKEN));
+    const [ended] = await rig.ended(1);
+    t.true(ended?.outcome === 'http_error' || ended?.outcome === 'cut');
+    t.deepEqual(await rig.traces(TOKEN), []);
+  });
+}
+
+test('[G19] a credential is found across parts, however small they are', (t) => {
+  const watching = () =>
+    credentialWatch({
+      entry: { disposition: 'overwrite' },
+      credential: () => ({ authorization: `Bearer ${TOKEN}` }),
+    } as never);
+  for (const size of [1, 2, 7, TOKEN.length - 1, TOKEN.length, 1_000]) {
+    const bytes = Buffer.from(`${'x'.repeat(100)}${TOKEN}${'x'.repeat(100)}`);
+    const watch = watching();
+    t.throws(
+      () => {
+        for (let at = 0; at < bytes.length; at += size) watch(bytes.subarray(at, at + size));
+      },
+      { instanceOf: CredentialRepeated },
+      String(size),
+    );
+  }
+  const watch = watching();
+  t.notThrows(() => watch(Buffer.from(TOKEN.slice(1))));
 });
 
 const refusing =

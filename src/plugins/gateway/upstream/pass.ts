@@ -6,6 +6,7 @@ import { parseExact } from '../mcp/message.ts';
 import { showTools } from '../mcp/tool-names.ts';
 import { drop, Stalled, small, steady, whole } from './body.ts';
 import type { UpstreamAnswer } from './client.ts';
+import { CredentialRepeated, credentialWatch } from './credential.ts';
 import { SessionForgotten } from './forgotten.ts';
 import { downHeaders, headerOf, isEvents } from './headers.ts';
 import { listener, type Told, toldBy } from './outcome.ts';
@@ -58,6 +59,9 @@ export async function passAnswer(
       return { outcome: 'cut' };
     }
     if (error instanceof Stalled) return tooLate(parts);
+    if (error instanceof CredentialRepeated) {
+      return refuse(parts, 502, 'repeats the credential of the gateway', 'http_error');
+    }
     if (error instanceof RangeError) return refuse(parts, 502, 'answers more than can be held', 'http_error');
     if (error instanceof SyntaxError) return refuse(parts, 502, 'answers with what is no JSON', 'http_error');
     return refuse(parts, 502, 'broke its answer off', 'cut');
@@ -94,7 +98,9 @@ async function pass(
   const chunks = steady(body, timeoutMs);
   if (status >= 400) return passError(parts, status, headers, await whole(chunks, WHOLE));
   if (shown && exchange.method === 'POST') {
-    const list = shown(parseExact((await whole(chunks, LARGEST_LIST)).toString('utf8')));
+    const bytes = await whole(chunks, LARGEST_LIST);
+    credentialWatch(parts.route)(bytes);
+    const list = shown(parseExact(bytes.toString('utf8')));
     exchange.send({ status, body: list, headers });
     return toldBy(list);
   }
@@ -109,6 +115,7 @@ function passSmall(
   answer: Buffer,
 ): Told {
   const { exchange } = parts;
+  credentialWatch(parts.route)(answer);
   if (answer.length === 0) return refuse(parts, 502, 'answers a request without a body', 'http_error');
   const heard = listener(false);
   heard.push(answer);
@@ -126,9 +133,11 @@ async function passJson(
 ): Promise<Told> {
   const { exchange } = parts;
   const heard = listener(false);
+  const watch = credentialWatch(parts.route);
   const held: Buffer[] = [];
   let size = 0;
   for await (const chunk of chunks) {
+    watch(chunk);
     heard.push(chunk);
     size += chunk.length;
     if (exchange.begun) {
@@ -153,16 +162,18 @@ async function passJson(
 
 /** An event stream: each part goes on as it comes, and a slow client slows its upstream down. */
 async function stream(
-  { exchange }: RouteCallParts,
+  { exchange, route }: RouteCallParts,
   { statusCode: status, body }: UpstreamAnswer,
   headers: Readonly<Record<string, string>>,
   changes: EventChanges | undefined,
 ): Promise<Told> {
   const heard = listener(true);
   const rewriter = changes && eventRewriter(changes);
+  const watch = credentialWatch(route);
   exchange.begin(status, { ...headers, 'x-accel-buffering': 'no' }); // for a proxy in front of us
   exchange.flush();
   for await (const chunk of body as AsyncIterable<Buffer>) {
+    watch(chunk);
     heard.push(chunk);
     const next = rewriter ? rewriter.feed(chunk) : chunk;
     if (next.length > 0) await exchange.write(next);
