@@ -1,7 +1,10 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'ava';
-import { credentialFree } from '../../../src/plugins/gateway/index.ts';
+import { credentialFree, overwrite } from '../../../src/plugins/gateway/index.ts';
 import { startUpstream } from '../../support/mcp-upstream.ts';
 import { type Script, startScripted } from '../../support/scripted-upstream.ts';
+import { tempDir } from '../../support/temp.ts';
 import { admission, initialize, Rig, rpc } from './rig.ts';
 
 /** An upstream whose tools are this JSON, page after page. */
@@ -83,4 +86,17 @@ test('[G12] a server that gives page after page has one deadline for all of them
   const { _meta } = await listed(rig, await rig.mint({ servers: ['slow'] }));
   t.deepEqual(_meta?.['holdfast/unavailable'], [{ server: 'slow', reason: 'does not answer in time' }]);
   t.true(slow.heard.filter(({ text }) => text.includes('tools/list')).length < 10);
+});
+
+test('[G19,G12] a server that repeats the gateway’s token in its list of tools is named as missing, and the token is nowhere', async (t) => {
+  const token = 'tok_canary_0123456789';
+  const tokenFile = join(tempDir(t), 'token');
+  writeFileSync(tokenFile, token, { mode: 0o600 });
+  const docs = await startScripted(t, listing(JSON.stringify([{ name: token }])));
+  const rig = await Rig.start(t, { routes: [overwrite({ name: 'docs', url: docs.url, tokenFile })] });
+  const list = await listed(rig, await rig.mint({ servers: ['docs'] }));
+  t.deepEqual(list, {
+    tools: [],
+    _meta: { 'holdfast/unavailable': [{ server: 'docs', reason: 'repeats the credential of the gateway' }] },
+  });
 });

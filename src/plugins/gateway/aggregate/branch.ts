@@ -8,6 +8,7 @@ import type { Route } from '../routes/table.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
 import { drop } from '../upstream/body.ts';
 import { ask, type UpstreamAnswer } from '../upstream/client.ts';
+import { CredentialRepeated, credentialWatch } from '../upstream/credential.ts';
 import { hasForgotten } from '../upstream/forgotten.ts';
 import { type ForUpstream, requestTo } from '../upstream/request.ts';
 import { bridgeFor, type Leg, type Legs, type OpenSession } from './legs.ts';
@@ -93,6 +94,7 @@ export class Branch {
       return await hear(
         await this.ask({ method: 'POST', message: { ...message, id: OWN_ID, body }, signal }),
         OWN_ID,
+        credentialWatch(this.route),
       );
     } catch (error) {
       return { reason: whyNot(error) };
@@ -230,6 +232,7 @@ function own(method: string, params: object | undefined, id?: string): Message {
 
 export function whyNot(error: unknown): string {
   if (error instanceof Unavailable) return error.message;
+  if (error instanceof CredentialRepeated) return 'repeats the credential of the gateway';
   const { name, code } = error as { name?: string; code?: string };
   if (name === 'TimeoutError' || code === 'UND_ERR_HEADERS_TIMEOUT') return 'does not answer in time';
   return name === 'RangeError' ? 'answers more than can be held' : 'cannot be reached';

@@ -26,9 +26,14 @@ export type Heard =
  * Reads the answer to one request, from JSON or from the first event that answers it.
  *
  * @param id undefined for a notification, which has none
+ * @param watch looks at each part, and throws at one that must not be passed on
  * @throws RangeError it is larger or nested deeper than what can be held; whatever breaks its body off
  */
-export async function hear(answer: UpstreamAnswer, id: RequestId | undefined): Promise<Heard> {
+export async function hear(
+  answer: UpstreamAnswer,
+  id: RequestId | undefined,
+  watch?: (part: Buffer) => void,
+): Promise<Heard> {
   const { statusCode: status, headers, body } = answer;
   const type = headerOf(headers, 'content-type') ?? '';
   const isStream = isEvents(type);
@@ -37,6 +42,7 @@ export async function hear(answer: UpstreamAnswer, id: RequestId | undefined): P
   let bytes = 0;
   const counted = async function* () {
     for await (const chunk of body) {
+      watch?.(chunk as Buffer);
       bytes += (chunk as Buffer).length;
       yield chunk as Buffer;
     }

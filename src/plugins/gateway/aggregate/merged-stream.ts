@@ -3,6 +3,7 @@ import { showTools } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/table.ts';
 import { drop } from '../upstream/body.ts';
 import type { UpstreamAnswer } from '../upstream/client.ts';
+import { credentialWatch } from '../upstream/credential.ts';
 import { headerOf, isEvents } from '../upstream/headers.ts';
 import { eventRewriter, rewriteMessage } from '../upstream/rewrite.ts';
 import type { Branch } from './branch.ts';
@@ -96,7 +97,9 @@ async function pour(
       return eventId(name, resumed?.stream ?? 'merged', id);
     },
   });
+  const watch = credentialWatch(route);
   for await (const chunk of body) {
+    watch(chunk as Buffer);
     heard();
     const events = rewriter.feed(chunk as Buffer);
     if (events !== '') await sink.write(events);
