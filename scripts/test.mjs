@@ -37,6 +37,17 @@ function installSystemPackages() {
   }
 }
 
+const secondsOf = ([, , minutes = '0', amount, unit]) =>
+  Number(minutes) * 60 + Number(amount) / (unit === 'ms' ? 1000 : 1);
+
+/** Where a run that grows longer should be looked at. */
+function tellSlowest(timed) {
+  const slowest = timed.sort((a, b) => b.seconds - a.seconds).slice(0, 10);
+  if (slowest.length === 0 || slowest[0].seconds < 5) return;
+  console.log('The slowest tests:');
+  for (const { title, seconds } of slowest) console.log(`  ${seconds.toFixed(0).padStart(3)} s  ${title}`);
+}
+
 /** Runs AVA, shows its report with the passed tests folded into a count, resolves to its counts and exit code. */
 function runAva(args, fast) {
   return new Promise((resolve) => {
@@ -53,7 +64,10 @@ function runAva(args, fast) {
       },
     });
     let shown = 0;
+    const timed = [];
     createInterface({ input: child.stdout }).on('line', (line) => {
+      const took = /^\s*✔ (.*) \((?:(\d+)m )?([\d.]+)(m?s)\)$/.exec(line);
+      if (took) timed.push({ title: took[1], seconds: secondsOf(took) });
       if (!/^\s*✔ /.test(line)) console.log(line);
       else if (++shown % 50 === 0) console.log(`  ✔ ${shown} passed so far`);
     });
@@ -64,8 +78,10 @@ function runAva(args, fast) {
     process.on('SIGINT', () => {});
     process.on('SIGTERM', () => child.kill('SIGTERM'));
     child.on('error', (error) => console.error(`${node}: ${error.message}`));
-    const done = () =>
+    const done = () => {
+      tellSlowest(timed);
       resolve({ code: child.exitCode, stats: report === '' ? undefined : JSON.parse(report) });
+    };
     child.on('close', done);
     // A process that a test left behind holds the pipes open, and `close` would wait for it.
     child.on('exit', () => setTimeout(done, 2000).unref());
