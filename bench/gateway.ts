@@ -6,8 +6,8 @@ import { type Benchmark, type Result, withFolder } from './measure.ts';
 const KEY = 'sk-bench-0123456789abcdef0123456789abcdef';
 const ROUNDS = 3;
 const SLICE_MS = 1_500;
-/** Machine code for the hot path is made in the first seconds. */
-const WARM_MS = 4_000;
+/** V8 makes machine code of the hot path in its first twenty thousand calls or so. */
+const WARM_MS = 12_000;
 const SYNC_MS = 20;
 /** Calls of the memory row: a million takes ten minutes. */
 const MANY_MS = process.env.HOLDFAST_BENCH_LONG ? 600_000 : 15_000;
@@ -98,7 +98,7 @@ async function measure(dir: string): Promise<Result[]> {
       await through('slow', slowed.url, slow),
     ];
     for (const { url, headers, prefix } of targets) {
-      await load.ask({ url, clients: 8, ms: WARM_MS, tool: 'small', headers, prefix } satisfies Order);
+      await load.ask({ url, clients: 64, ms: WARM_MS, tool: 'small', headers, prefix } satisfies Order);
     }
     const results: Result[] = [];
     for (const [tool, clients] of [
