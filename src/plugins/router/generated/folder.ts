@@ -91,7 +91,7 @@ async function inTurns<T>(items: readonly T[], work: (item: T) => Promise<void>)
 }
 
 function staged(root: string, written: readonly string[], gone: readonly string[]): StagedFiles {
-  const changed = [...written, ...gone];
+  const changed = [...written, ...gone].sort();
   const at = (path: string) => join(root, path);
   const had = new Set<string>();
   const begun: string[] = [];
