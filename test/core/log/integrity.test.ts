@@ -250,3 +250,19 @@ test('[C9] a head that is torn is said as that', async (t) => {
   writeFileSync(join(dir, 'secrets/log-head'), '{');
   t.throws(() => new SqliteLog({ dataDir: dir }), { code: 'HF_LOG_UNTRUSTED', message: /log-head/ });
 });
+
+test('[C9] a rewritten log whose signatures name the key without being made by it is found', async (t) => {
+  const dir = await signed(t);
+  const key = findLogKey(dir)?.text;
+  tamper(dir, (db) => {
+    db.exec(`UPDATE records SET body = replace(body, 'KNOCK', 'BREAK') WHERE seq = 3`);
+    rehash(db, 3);
+    db.exec('DELETE FROM checkpoints; DELETE FROM snapshots');
+    db.exec('UPDATE signatures SET hash = (SELECT hash FROM records WHERE records.seq = signatures.seq)');
+  });
+  for (const noted of ['log-head', 'log-mark']) rmSync(join(dir, 'secrets', noted), { force: true });
+  const error = t.throws<HoldfastError>(() => verify(dir), { code: 'HF_LOG_CORRUPT' });
+  t.is(findLogKey(dir)?.text, key, 'the key is the same');
+  t.regex(error.message, /its signature is not one of the key it names/);
+  t.is(badSeq(error), 10);
+});
