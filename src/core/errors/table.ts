@@ -1,11 +1,17 @@
 import type { ErrorEntry } from './entry.ts';
+import { alertingErrors } from './table/alerting.ts';
 import { cliErrors } from './table/cli.ts';
+import { clusterErrors } from './table/cluster.ts';
+import { columnarErrors } from './table/columnar.ts';
 import { gatewayErrors } from './table/gateway.ts';
 import { httpErrors } from './table/http.ts';
+import { ingestErrors } from './table/ingest.ts';
 import { logErrors } from './table/log.ts';
+import { memoryErrors } from './table/memory.ts';
 import { routerErrors } from './table/router.ts';
 import { runtimeErrors } from './table/runtime.ts';
 import { setupErrors } from './table/setup.ts';
+import { uptimeErrors } from './table/uptime.ts';
 
 /**
  * Every error that a person can meet, by area. `docs/errors.md` is generated from this table, and a test proves that
@@ -18,6 +24,12 @@ export const errorTable = {
   ...httpErrors,
   ...routerErrors,
   ...gatewayErrors,
+  ...columnarErrors,
+  ...ingestErrors,
+  ...uptimeErrors,
+  ...alertingErrors,
+  ...clusterErrors,
+  ...memoryErrors,
   ...cliErrors,
 } as const satisfies Record<string, ErrorEntry>;
 

@@ -1,0 +1,75 @@
+import { defineToken, type Token } from '../plugin/token.ts';
+
+/** The tables that hold the signals (O6). */
+export const SIGNAL_TABLES = [
+  'otel_logs',
+  'otel_traces',
+  'otel_metrics_gauge',
+  'otel_metrics_sum',
+  'otel_metrics_histogram',
+  'otel_metrics_exponential_histogram',
+  'otel_metrics_summary',
+] as const;
+export type SignalTable = (typeof SIGNAL_TABLES)[number];
+
+/**
+ * One row of a signal table, by the column names of our own schema. Times are decimal strings of nanoseconds since the
+ * epoch, 64-bit integers are decimal strings, maps are plain objects of strings. The adapter fits it to the columns that
+ * the table really has: it leaves out those that are missing, and turns times into the column's own precision.
+ */
+export type SignalRow = Readonly<Record<string, unknown>>;
+
+/** What a parameter of a query may be; it is bound by name as `{name:Type}`, never pasted into the text. */
+export type QueryParameter = string | number | boolean | readonly string[];
+
+export interface QueryOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Ends the work in the database too; seconds, 10 unless given. */
+  readonly maxSeconds?: number | undefined;
+}
+
+/** What a person's own query gave. 64-bit integers are strings. */
+export interface QueryTable {
+  readonly columns: readonly { readonly name: string; readonly type: string }[];
+  readonly rows: readonly (readonly unknown[])[];
+  /** There were more than the limit. */
+  readonly truncated: boolean;
+  readonly elapsedMs: number;
+}
+
+/** Where logs, metrics and spans are kept: a server, or the engine inside this process. */
+export interface ColumnarDatabase {
+  readonly kind: 'embedded' | 'remote';
+  /** For people: host and port, or the folder; without credentials. */
+  readonly place: string;
+  /**
+   * Runs a query of our own.
+   *
+   * @param sql with parameters as `{name:Type}`
+   * @returns its rows; 64-bit integers are strings
+   * @throws HF_COLUMNAR_UNREACHABLE, HF_COLUMNAR_QUERY, HF_COLUMNAR_TIMEOUT
+   */
+  query<R extends object = Record<string, unknown>>(
+    sql: string,
+    parameters?: Readonly<Record<string, QueryParameter>>,
+    options?: QueryOptions,
+  ): Promise<readonly R[]>;
+  /**
+   * Runs a query that a person typed, on a connection that can only read: one statement, bounded in time, memory and rows.
+   *
+   * @param limit at most so many rows are given
+   * @throws HF_COLUMNAR_REFUSED it is no single reading statement, or asks what must not be asked
+   * @throws HF_COLUMNAR_UNREACHABLE, HF_COLUMNAR_QUERY, HF_COLUMNAR_TIMEOUT
+   */
+  ask(sql: string, limit: number, options?: QueryOptions): Promise<QueryTable>;
+  /**
+   * Inserts a batch, whole or not at all; when it resolves the rows are in the table.
+   *
+   * @param rows at most 50,000
+   * @throws HF_COLUMNAR_UNREACHABLE, HF_COLUMNAR_QUERY, HF_COLUMNAR_TIMEOUT
+   */
+  insert(table: SignalTable, rows: readonly SignalRow[], options?: QueryOptions): Promise<void>;
+}
+
+/** Provided by the plugin that speaks to the database. */
+export const ColumnarDatabaseToken: Token<ColumnarDatabase> = defineToken('columnar.database');

@@ -1,0 +1,99 @@
+import { defineToken, type Token } from '../plugin/token.ts';
+
+/** A snapshot as the store lists it. */
+export interface SnapshotDescription {
+  readonly name: string;
+  /** As the store writes it; undefined when it says none. */
+  readonly createdAt?: string | undefined;
+  /** Bytes. */
+  readonly size: number;
+  /** Absent or null for those in an object store; never a proof (B4). */
+  readonly checksum?: string | undefined;
+}
+
+export type PointId = number | string;
+
+/** One memory: its vector and what is kept with it. */
+export interface Point {
+  readonly id: PointId;
+  readonly vector?: unknown;
+  readonly payload?: Readonly<Record<string, unknown>> | undefined;
+}
+
+export interface CollectionInfo {
+  /** e.g. `green` */
+  readonly status: string;
+  /** Approximate by contract: shown, never compared. */
+  readonly pointsCount: number;
+  /** The collection's vector parameters as the store tells them. */
+  readonly vectors: unknown;
+}
+
+/**
+ * A vector store, by its REST surface. All calls have deadlines, and retry a 429 after the time that it names.
+ * They throw HF_MEMORY_UNREACHABLE, HF_MEMORY_REFUSED (with the store's own text) and HF_MEMORY_ANSWER.
+ */
+export interface MemoryStore {
+  /** Scheme, host and port; without credentials. */
+  readonly url: string;
+  ready(signal?: AbortSignal): Promise<boolean>;
+  /** What the instance says of itself, e.g. its version. */
+  about(signal?: AbortSignal): Promise<{ readonly title: string; readonly version: string }>;
+  collection(collection: string, signal?: AbortSignal): Promise<CollectionInfo | undefined>;
+  /** Exact. */
+  count(collection: string, signal?: AbortSignal): Promise<number>;
+  /** Those of `ids` that exist, with payload and vector, in no order. */
+  points(collection: string, ids: readonly PointId[], signal?: AbortSignal): Promise<readonly Point[]>;
+  /** A page of points by id; `next` is where the following one begins, undefined after the last. */
+  scroll(
+    collection: string,
+    page: { readonly from?: PointId | undefined; readonly limit: number; readonly vectors: boolean },
+    signal?: AbortSignal,
+  ): Promise<{ readonly points: readonly Point[]; readonly next?: PointId | undefined }>;
+  upsert(collection: string, points: readonly Point[], signal?: AbortSignal): Promise<void>;
+  snapshots(collection: string, signal?: AbortSignal): Promise<readonly SnapshotDescription[]>;
+  createSnapshot(collection: string, signal?: AbortSignal): Promise<SnapshotDescription>;
+  deleteSnapshot(collection: string, name: string, signal?: AbortSignal): Promise<void>;
+  /** Where another instance finds it. */
+  snapshotUrl(collection: string, name: string): string;
+  /** @param location URL of a snapshot, which the store fetches itself; resolves when the store has answered `result: true` */
+  recover(collection: string, location: string, signal?: AbortSignal): Promise<void>;
+}
+
+/** The live memory store, and how to reach another one of its kind. */
+export interface MemoryStores {
+  readonly kind: 'embedded' | 'remote';
+  /** The collection that is kept. */
+  readonly collection: string;
+  readonly live: MemoryStore;
+  /** @param url of a scratch instance; the live store's credentials are not sent there */
+  at(url: string): MemoryStore;
+}
+
+/** Provided by the plugin that speaks to a memory store, or is one. */
+export const MemoryStoresToken: Token<MemoryStores> = defineToken('memory.stores');
+
+/** An instance that lives for one drill; it carries a marker and an expiry, and is swept at a start. */
+export interface ScratchInstance {
+  readonly id: string;
+  readonly url: string;
+}
+
+/** Where scratch instances come from. */
+export interface ScratchStores {
+  /** e.g. `embedded`, `configured`, `cluster` */
+  readonly kind: string;
+  /**
+   * @param id names the instance: asked for twice, it is the same one (after a crash)
+   * @param from an empty instance, or one opened on a copy of the live store's volume
+   * @throws HF_RESTORE_SCRATCH
+   */
+  create(id: string, from: 'empty' | 'volume-copy', signal: AbortSignal): Promise<ScratchInstance>;
+  /** That it is gone already is no error. */
+  remove(id: string, signal: AbortSignal): Promise<void>;
+  /** What there is now, left by whichever run. */
+  list(signal: AbortSignal): Promise<readonly { readonly id: string; readonly expiresAt: number }[]>;
+}
+
+/** Provided beside `MemoryStoresToken`, by the plugin that can make an instance. */
+export const ScratchStoresToken: Token<ScratchStores> = defineToken('memory.scratch');

@@ -1,0 +1,4 @@
+import type { ErrorEntry } from '../entry.ts';
+
+/** Of the columnar database. */
+export const columnarErrors = {} as const satisfies Record<string, ErrorEntry>;

@@ -1,0 +1,4 @@
+import type { ErrorEntry } from '../entry.ts';
+
+/** Of receiving telemetry and its keys. */
+export const ingestErrors = {} as const satisfies Record<string, ErrorEntry>;
