@@ -9,6 +9,7 @@
 //     option: HOLDFAST_ROUTER_PORT=0 npm run up.
 //   - Secrets do not belong here: give the path of a file of mode 0600 instead.
 import { defineConfig } from './src/core/config/index.ts';
+import { collector } from './src/plugins/collector/index.ts';
 import { consolePlugin } from './src/plugins/console/index.ts';
 import { credentialFree, gateway, overwrite, relay } from './src/plugins/gateway/index.ts';
 import { reconciler } from './src/plugins/reconciler/index.ts';
@@ -49,6 +50,9 @@ export default defineConfig({
     // Secrets named `<path>#<property>`, as files of mode 0600 in a folder: `<data dir>/secrets/store/<path>/<property>`
     // unless HOLDFAST_SECRETS_DIR names another.
     secretsFolder(),
+    // The ingest keys of telemetry: those of the collector whose effective config HOLDFAST_COLLECTOR_CONFIG names (the
+    // file is watched), else one of our own, made in `<data dir>/secrets/otel_ingest_api_key`.
+    collector(),
     // Health, readiness and metrics of the process on port 7800.
     consolePlugin(),
   ],

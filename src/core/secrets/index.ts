@@ -5,5 +5,11 @@
  * and any plugin may import this folder; it imports only ids, JSON and errors.
  */
 export { canonicalJson } from './canonical-json.ts';
-export { createSecretFile, readSecretFile, readTokenFile } from './secret-file.ts';
+export {
+  createSecretFile,
+  readSecretFile,
+  readTokenFile,
+  removeSecretFile,
+  replaceSecretFile,
+} from './secret-file.ts';
 export { openVault, Vault, type VaultKeys } from './vault.ts';

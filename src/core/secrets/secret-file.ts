@@ -9,6 +9,7 @@ import {
   mkdirSync,
   openSync,
   readSync,
+  renameSync,
   statSync,
   unlinkSync,
   writeSync,
@@ -68,13 +69,9 @@ export function readTokenFile(file: string): string {
  * @throws HF_CONFIG_SECRET_FOLDER group or others may change the folder
  */
 export function createSecretFile(file: string, content: Uint8Array): boolean {
-  const folder = dirname(file);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const mode = statSync(folder).mode;
-  // Whoever may write into the folder may put another key in place of ours, whatever the file's own mode.
-  if ((mode & 0o022) !== 0) throw new HoldfastError('HF_CONFIG_SECRET_FOLDER', { folder, mode: octal(mode) });
+  const folder = ownFolder(file);
   if (existsSync(file)) return false;
-  const draft = join(folder, `.${basename(file)}.${process.pid}.${randomBytes(6).toString('hex')}`);
+  const draft = draftOf(file);
   try {
     writeDurably(draft, content);
     linkSync(draft, file); // unlike a rename, a link never replaces what another process has just made
@@ -86,6 +83,45 @@ export function createSecretFile(file: string, content: Uint8Array): boolean {
   } finally {
     removeDraft(draft);
   }
+}
+
+/**
+ * Puts a secret file, mode 0600, in the place of one that may be there, and makes it durable. Whoever reads meanwhile
+ * has the old content or the new one, never a part.
+ *
+ * @throws HF_CONFIG_SECRET_FOLDER group or others may change the folder
+ */
+export function replaceSecretFile(file: string, content: Uint8Array): void {
+  const folder = ownFolder(file);
+  const draft = draftOf(file);
+  try {
+    writeDurably(draft, content);
+    renameSync(draft, file);
+    syncFolder(folder);
+  } finally {
+    removeDraft(draft);
+  }
+}
+
+/** Takes a secret file away, durably; that it is gone already is no error. */
+export function removeSecretFile(file: string): void {
+  if (!existsSync(file)) return;
+  removeDraft(file);
+  syncFolder(dirname(file));
+}
+
+/** The folder of a secret file, made when it is not there. */
+function ownFolder(file: string): string {
+  const folder = dirname(file);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const mode = statSync(folder).mode;
+  // Whoever may write into the folder may put another key in place of ours, whatever the file's own mode.
+  if ((mode & 0o022) !== 0) throw new HoldfastError('HF_CONFIG_SECRET_FOLDER', { folder, mode: octal(mode) });
+  return folder;
+}
+
+function draftOf(file: string): string {
+  return join(dirname(file), `.${basename(file)}.${process.pid}.${randomBytes(6).toString('hex')}`);
 }
 
 function openSecret(file: string): number {

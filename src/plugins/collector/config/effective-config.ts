@@ -1,0 +1,178 @@
+import { parseDocument } from 'yaml';
+import { z } from 'zod';
+import { isLoopback } from './loopback.ts';
+
+/** The extension whose tokens admit producers. */
+const AUTHENTICATOR = 'bearertokenauth/hyperdx';
+/** The shape of an ingest key: a UUID as the UI writes it. */
+const INGEST_KEY = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+/** Exporters that keep nothing. */
+const IDLE_EXPORTERS = new Set(['debug', 'logging', 'nop']);
+const MOST_TOKENS = 64;
+
+export type FindingCode =
+  | 'unreadable'
+  | 'bootstrap_only'
+  | 'auth_not_enforced'
+  | 'no_token'
+  | 'plaintext_off_host';
+
+/** What is wrong with a collector's config, in words for a person and without secrets. */
+export interface Finding {
+  readonly code: FindingCode;
+  readonly text: string;
+  readonly mend: string;
+}
+
+/** What an effective collector config says of ingestion. It holds secrets: never log it. */
+export interface EffectiveConfig {
+  /** Everything that the collector's receiver accepts. */
+  readonly tokens: readonly string[];
+  /** The first token of the ingest key's shape (O8). */
+  readonly ingestKey?: string | undefined;
+  readonly findings: readonly Finding[];
+}
+
+const section = z.record(z.string(), z.unknown()).nullish();
+const names = z.array(z.string()).nullish();
+const shape = z.looseObject({
+  extensions: section,
+  receivers: section,
+  exporters: section,
+  service: z
+    .looseObject({
+      extensions: names,
+      pipelines: z
+        .record(z.string(), z.looseObject({ receivers: names, exporters: names }).nullish())
+        .nullish(),
+    })
+    .nullish(),
+});
+const bearer = z.looseObject({ token: z.string().nullish(), tokens: z.array(z.string()).nullish() });
+const listener = z.looseObject({ auth: z.looseObject({ authenticator: z.string().nullish() }).nullish() });
+const receiver = z.looseObject({ protocols: z.record(z.string(), z.unknown()).nullish() });
+const exporter = z.looseObject({
+  endpoint: z.string().nullish(),
+  tls: z.looseObject({ insecure: z.boolean().nullish() }).nullish(),
+});
+
+type Shape = z.output<typeof shape>;
+
+/**
+ * Reads the text of an effective collector config. A config that can't be read is a finding, not an error: the
+ * collector goes on with what it has, and so do we.
+ *
+ * @param text YAML; aliases are refused, for a few lines of them grow without end
+ */
+export function readEffectiveConfig(text: string): EffectiveConfig {
+  let config: Shape;
+  try {
+    const document = parseDocument(text, { logLevel: 'silent' });
+    // The parser's own message quotes the line, which may hold a token.
+    if (document.errors[0]) return unreadable(`it is no YAML (${document.errors[0].code})`);
+    const parsed = shape.safeParse(document.toJS({ maxAliasCount: 0 }));
+    if (!parsed.success) return unreadable(`it has another form at ${pathOf(parsed.error)}`);
+    config = parsed.data;
+  } catch {
+    return unreadable('it holds aliases, or is nested without end');
+  }
+  const tokens = tokensOf(config.extensions?.[AUTHENTICATOR]);
+  return {
+    tokens,
+    ingestKey: tokens.find((token) => INGEST_KEY.test(token)),
+    findings: [...findings(config, tokens)],
+  };
+}
+
+export function unreadable(reason: string): EffectiveConfig {
+  const mend = 'Look at the file and at its rights; until then the keys that were last read stay.';
+  return { tokens: [], findings: [{ code: 'unreadable', text: `It can't be read: ${reason}.`, mend }] };
+}
+
+function* findings(config: Shape, tokens: readonly string[]): Generator<Finding> {
+  const pipelines = Object.values(config.service?.pipelines ?? {});
+  const used = new Set(pipelines.flatMap((pipeline) => pipeline?.exporters ?? []));
+  if ([...used].every((name) => IDLE_EXPORTERS.has(kindOf(name)))) {
+    yield {
+      code: 'bootstrap_only',
+      text: 'It exports nothing but debug output: it is the bootstrap config, not the effective one.',
+      mend: 'The collector has no config from the UI yet. Look whether its supervisor reaches the UI over OpAMP; changes of chart values or of the bootstrap file change nothing.',
+    };
+    return;
+  }
+  if (!tokens.some((token) => INGEST_KEY.test(token))) {
+    yield {
+      code: 'no_token',
+      text: `${AUTHENTICATOR} holds no ingest key.`,
+      mend: 'Log in to the UI once: the key is made with the first team, and reaches the collector over OpAMP.',
+    };
+  }
+  const open = openListeners(config, new Set(pipelines.flatMap((pipeline) => pipeline?.receivers ?? [])));
+  if (open.length > 0) {
+    yield {
+      code: 'auth_not_enforced',
+      text: `Authentication is not enforced: ${open.join(', ')} admit whoever connects.`,
+      mend: 'Enforce authentication of the collector in the UI; until then let no network but the cluster reach these ports.',
+    };
+  }
+  const plain = plaintextExporters(config, used);
+  if (plain.length > 0) {
+    yield {
+      code: 'plaintext_off_host',
+      text: `OTLP leaves the host in plaintext: ${plain.join(', ')}.`,
+      mend: 'Send it to the OTLP gateway, port 443, with a client certificate.',
+    };
+  }
+}
+
+/** OTLP listeners that ask nobody for a token. */
+function openListeners(config: Shape, used: ReadonlySet<string>): string[] {
+  const running = new Set(config.service?.extensions ?? []);
+  const open: string[] = [];
+  for (const name of used) {
+    if (kindOf(name) !== 'otlp') continue;
+    const { protocols } = receiver.safeParse(config.receivers?.[name] ?? {}).data ?? {};
+    for (const [protocol, settings] of Object.entries(protocols ?? {})) {
+      const authenticator = listener.safeParse(settings ?? {}).data?.auth?.authenticator;
+      if (!authenticator || !running.has(authenticator)) open.push(`${name} ${protocol}`);
+    }
+  }
+  return open;
+}
+
+function plaintextExporters(config: Shape, used: ReadonlySet<string>): string[] {
+  const plain: string[] = [];
+  for (const name of used) {
+    if (!['otlp', 'otlphttp', 'otlp_http', 'otlp_grpc'].includes(kindOf(name))) continue;
+    const { endpoint, tls } = exporter.safeParse(config.exporters?.[name] ?? {}).data ?? {};
+    if (!endpoint) continue;
+    const isPlain = endpoint.startsWith('http://') || (!endpoint.includes('://') && tls?.insecure === true);
+    const host = hostOf(endpoint);
+    if (isPlain && !isLoopback(host)) plain.push(`${name} to ${host}`);
+  }
+  return plain;
+}
+
+function tokensOf(extension: unknown): string[] {
+  const { token, tokens } = bearer.safeParse(extension ?? {}).data ?? {};
+  const all = [...(tokens ?? []), ...(token ? [token] : [])];
+  // What the collector itself would still fill in is no token.
+  return [...new Set(all.map((text) => text.trim()))]
+    .filter((text) => text !== '' && !text.includes('${'))
+    .slice(0, MOST_TOKENS);
+}
+
+/** `otlp/hyperdx` is an `otlp`. */
+function kindOf(name: string): string {
+  return name.split('/')[0] ?? name;
+}
+
+/** Of `host:port` or a URL; credentials are left out. */
+function hostOf(endpoint: string): string {
+  const url = endpoint.includes('://') ? endpoint : `http://${endpoint}`;
+  return URL.canParse(url) ? new URL(url).host : 'a place that is no address';
+}
+
+function pathOf(error: z.ZodError): string {
+  return error.issues[0]?.path.join('.') || 'its root';
+}

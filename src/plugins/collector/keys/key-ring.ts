@@ -1,0 +1,102 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { IngestJudgement, IngestKeys } from '../../../core/adapters/ingest-keys.ts';
+import type { Clock } from '../../../core/clock.ts';
+import { HoldfastError } from '../../../core/errors/index.ts';
+import type { Vault } from '../../../core/secrets/index.ts';
+import { type Sighting, Sightings } from './sightings.ts';
+
+/** What admits producers now. */
+export interface RingKeys {
+  /** Everything that is accepted. */
+  readonly tokens: readonly string[];
+  /** The one that is handed to producers; one of them. */
+  readonly current?: string | undefined;
+  /** Why there is none. */
+  readonly reason?: string | undefined;
+}
+
+/** No key is longer; a longer value is not worth a digest. */
+const LONGEST_TOKEN = 1_024;
+const PREFIX = /^bearer[ \t]+/i;
+
+/**
+ * The keys that admit producers. What is presented is compared by its keyed fingerprint: whoever measures time learns
+ * of a digest under a key that he does not have, and all accepted ones are compared whichever fits.
+ */
+export class KeyRing implements IngestKeys {
+  readonly #vault: Vault;
+  readonly #clock: Clock;
+  readonly #sightings = new Sightings();
+  #keys: RingKeys = { tokens: [], reason: 'nothing was read yet' };
+  #accepted: readonly Buffer[] = [];
+  #vestigial: Buffer | undefined;
+  #watched: readonly string[] = [];
+
+  constructor(vault: Vault, clock: Clock) {
+    this.#vault = vault;
+    this.#clock = clock;
+  }
+
+  /** Accepts these keys from now on, and no others. */
+  accept(keys: RingKeys): void {
+    this.#keys = keys;
+    this.#accepted = keys.tokens.map((token) => this.#digest(token));
+  }
+
+  /** @param token `otel_ingest_token`, which never admitted anybody; undefined when there is none */
+  knowVestigial(token: string | undefined): void {
+    this.#vestigial = token === undefined ? undefined : this.#digest(token);
+  }
+
+  /** Sightings of these keys are remembered although they are refused: retired ones, by fingerprint. */
+  watchRetired(fingerprints: readonly string[]): void {
+    this.#watched = fingerprints;
+  }
+
+  judge(presented: string, producer: string): IngestJudgement {
+    if (presented === '' || presented.length > LONGEST_TOKEN) return { kind: 'unknown' };
+    const digest = this.#digest(presented);
+    const fingerprint = digest.toString('latin1');
+    const accepted = this.#fits(digest);
+    if (accepted || this.#watched.includes(fingerprint)) {
+      this.#sightings.see(fingerprint, producer, this.#clock.now());
+    }
+    if (accepted) return { kind: 'accepted', fingerprint };
+    if (this.#vestigial && timingSafeEqual(this.#vestigial, digest)) return { kind: 'vestigial' };
+    const bare = presented.replace(PREFIX, '');
+    if (bare !== presented && bare !== '' && this.#fits(this.#digest(bare))) return { kind: 'prefixed' };
+    return { kind: 'unknown' };
+  }
+
+  async current(): Promise<string> {
+    const { current, reason } = this.#keys;
+    if (current !== undefined) return current;
+    throw new HoldfastError('HF_INGEST_NO_KEY', { reason: reason ?? 'the collector has none' });
+  }
+
+  /** Fingerprints of what is accepted, that of the current key first. */
+  get fingerprints(): readonly string[] {
+    const { tokens, current } = this.#keys;
+    const ordered = current === undefined ? tokens : [current, ...tokens.filter((one) => one !== current)];
+    return ordered.map((token) => this.fingerprintOf(token));
+  }
+
+  fingerprintOf(token: string): string {
+    return this.#vault.fingerprint(token);
+  }
+
+  /** Who was seen with a key, accepted or watched for; newest last. */
+  sightings(fingerprint: string): readonly Sighting[] {
+    return this.#sightings.of(fingerprint);
+  }
+
+  #fits(digest: Buffer): boolean {
+    let fits = false;
+    for (const accepted of this.#accepted) fits = timingSafeEqual(accepted, digest) || fits;
+    return fits;
+  }
+
+  #digest(token: string): Buffer {
+    return Buffer.from(this.fingerprintOf(token), 'latin1');
+  }
+}

@@ -1,0 +1,41 @@
+/** Which key was last seen of which producer. */
+export interface Sighting {
+  readonly fingerprint: string;
+  readonly producer: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+}
+
+const MOST_KEYS = 16;
+const MOST_PRODUCERS = 256;
+const LONGEST_NAME = 100;
+
+/** Remembers the newest sighting per key and producer; of more than it may hold, the oldest go. */
+export class Sightings {
+  readonly #keys = new Map<string, Map<string, number>>();
+
+  /** @param producer as it calls itself: it is cut and cleaned */
+  see(fingerprint: string, producer: string, at: number): void {
+    const producers = renew(this.#keys, fingerprint, this.#keys.get(fingerprint) ?? new Map(), MOST_KEYS);
+    renew(producers, cleaned(producer), at, MOST_PRODUCERS);
+  }
+
+  /** Newest last. */
+  of(fingerprint: string): Sighting[] {
+    const seen = [...(this.#keys.get(fingerprint) ?? [])];
+    return seen.map(([producer, at]) => ({ fingerprint, producer, at }));
+  }
+}
+
+/** A map is kept in the order of use: the first of it is the one that was unused for longest. */
+function renew<V>(map: Map<string, V>, key: string, value: V, most: number): V {
+  map.delete(key);
+  map.set(key, value);
+  const [oldest] = map.size > most ? map.keys() : [];
+  if (oldest !== undefined) map.delete(oldest);
+  return value;
+}
+
+function cleaned(name: string): string {
+  return name.slice(0, LONGEST_NAME).replace(/\p{C}/gu, ' ').trim() || 'unnamed';
+}

@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { z } from 'zod';
+import { type IngestKeys, IngestKeysToken } from '../../../src/core/adapters/ingest-keys.ts';
+import { resolveConfig } from '../../../src/core/config/index.ts';
+import { isCoded } from '../../../src/core/errors/index.ts';
+import { createLogger } from '../../../src/core/logging/index.ts';
+import { definePlugin } from '../../../src/core/plugin/index.ts';
+import { createRuntime } from '../../../src/core/runtime/index.ts';
+import { openVault } from '../../../src/core/secrets/index.ts';
+import { collector } from '../../../src/plugins/collector/index.ts';
+import { KeyRing } from '../../../src/plugins/collector/keys/key-ring.ts';
+import { OwnKey } from '../../../src/plugins/collector/keys/own-key.ts';
+import { secretsFolder } from '../../../src/plugins/secrets-folder/index.ts';
+import type { Scope } from '../../support/scope.ts';
+import { tempDir } from '../../support/temp.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+import { effectiveYaml } from './effective.ts';
+
+const key = randomUUID();
+const other = randomUUID();
+const vestigial = 'c0ffee-token-that-never-admitted';
+
+function ring(t: Scope, clock = new VirtualClock()) {
+  return new KeyRing(openVault(tempDir(t)), clock);
+}
+
+async function started(t: Scope, options: Parameters<typeof collector>[0], dir = tempDir(t)) {
+  let keys: IngestKeys | undefined;
+  const consumer = definePlugin({
+    name: 'consumer',
+    options: z.strictObject({}),
+    requires: [IngestKeysToken],
+    register: (context) =>
+      context.onStart(() => {
+        keys = context.services.get(IngestKeysToken);
+      }),
+  });
+  const { plugins } = resolveConfig(
+    { plugins: [consumer(), collector(options), secretsFolder()] },
+    { env: {} },
+  );
+  const runtime = createRuntime({ plugins, dataDir: dir, logger: createLogger({ level: 'silent' }) });
+  t.teardown(() => runtime.stop('test over'));
+  await runtime.start();
+  return { keys: keys as unknown as IngestKeys, dir };
+}
+
+async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
+  const end = performance.now() + 20_000;
+  while (!(await holds())) {
+    if (performance.now() > end) throw new Error('it did not come about');
+    await new Promise((done) => setTimeout(done, 5));
+  }
+}
+
+test('[O2] the raw key admits, and every other way to present it says what it is', (t) => {
+  const keys = ring(t);
+  keys.accept({ tokens: [key, other], current: key });
+  keys.knowVestigial(vestigial);
+  for (const token of [key, other]) {
+    t.deepEqual(keys.judge(token, 'app'), { kind: 'accepted', fingerprint: keys.fingerprintOf(token) });
+    t.deepEqual(keys.judge(`Bearer ${token}`, 'app'), { kind: 'prefixed' });
+    t.deepEqual(keys.judge(`bearer  ${token}`, 'app'), { kind: 'prefixed' });
+  }
+  t.deepEqual(keys.judge(vestigial, 'app'), { kind: 'vestigial' });
+  for (const wrong of [
+    '',
+    ' ',
+    'Bearer',
+    'Bearer ',
+    randomUUID(),
+    key.slice(1),
+    `${key} `,
+    'x'.repeat(100_000),
+  ]) {
+    t.deepEqual(keys.judge(wrong, 'app'), { kind: 'unknown' }, wrong.slice(0, 50));
+  }
+});
+
+test('[O9] who was seen with which key is remembered, within bounds', (t) => {
+  const clock = new VirtualClock();
+  const keys = ring(t, clock);
+  keys.accept({ tokens: [key, other], current: other });
+  const fingerprint = keys.fingerprintOf(key);
+  for (let index = 0; index < 1_000; index += 1) keys.judge(key, `app-${index}`);
+  t.is(keys.sightings(fingerprint).length, 256);
+  void clock.advance(5);
+  keys.judge(key, `bad\u001b[31m\nname${'x'.repeat(500)}`);
+  const last = keys.sightings(fingerprint).at(-1);
+  t.is(last?.at, clock.now());
+  t.notRegex(last?.producer ?? '', /\p{C}/u);
+  t.true((last?.producer.length ?? 0) <= 100);
+  t.deepEqual(keys.sightings(keys.fingerprintOf(other)), []);
+});
+
+test('[O9] a retired key is refused, and who still presents it is remembered', (t) => {
+  const keys = ring(t);
+  keys.accept({ tokens: [other], current: other });
+  const old = keys.fingerprintOf(key);
+  keys.judge(key, 'before');
+  keys.watchRetired([old]);
+  t.deepEqual(keys.judge(key, 'router-edge'), { kind: 'unknown' });
+  t.deepEqual(
+    keys.sightings(old).map(({ producer }) => producer),
+    ['router-edge'],
+  );
+});
+
+test('[O8] without a collector config a key is made once, mode 0600, and admits', async (t) => {
+  const { keys, dir } = await started(t, {});
+  const file = join(dir, 'secrets', 'otel_ingest_api_key');
+  const made = readFileSync(file, 'utf8').trim();
+  t.regex(made, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+  t.is(statSync(file).mode & 0o777, 0o600);
+  t.is(await keys.current(), made);
+  t.is(keys.judge(made, 'app').kind, 'accepted');
+});
+
+test('[O9] our own key is rotated with an overlap: both admit until the old one is retired', (t) => {
+  const dir = tempDir(t);
+  const own = new OwnKey(dir);
+  const first = own.read();
+  own.regenerate();
+  const both = own.read();
+  t.not(both.current, first.current);
+  t.deepEqual([...both.tokens].sort(), [both.current, first.current].sort());
+  t.deepEqual(new OwnKey(dir).read(), both);
+  own.retire();
+  own.retire();
+  t.deepEqual(own.read(), { tokens: [both.current as string], current: both.current });
+});
+
+test('[O8] a changed collector config counts at once, a broken one leaves the last good keys', async (t) => {
+  const dir = tempDir(t);
+  const file = join(dir, 'effective.yaml');
+  writeFileSync(file, effectiveYaml({ tokens: ['no-key', key, other] }));
+  const { keys } = await started(t, { effectiveConfig: file, lookEveryMs: 20 });
+  t.is(await keys.current(), key);
+  t.is(keys.judge('no-key', 'app').kind, 'accepted');
+  writeFileSync(file, effectiveYaml({ tokens: [other] }));
+  await until(async () => (await keys.current()) === other);
+  t.is(keys.judge(key, 'app').kind, 'unknown');
+  writeFileSync(file, 'extensions: [not, {a map');
+  await new Promise((done) => setTimeout(done, 100));
+  t.is(keys.judge(other, 'app').kind, 'accepted');
+  t.is(await keys.current(), other);
+});
+
+test('[O8] where no key is known everybody is refused, and whoever asks for it hears why', async (t) => {
+  const dir = tempDir(t);
+  const { keys } = await started(t, { effectiveConfig: join(dir, 'nowhere.yaml') });
+  const error = await t.throwsAsync(keys.current());
+  t.true(isCoded(error, 'HF_INGEST_NO_KEY'));
+  t.is(keys.judge(key, 'app').kind, 'unknown');
+});
+
+test('[O25] the vestigial token is known from the secrets store', async (t) => {
+  const dir = tempDir(t);
+  const folder = join(dir, 'secrets', 'store', 'observability');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  writeFileSync(join(folder, 'otel_ingest_token'), vestigial, { mode: 0o600 });
+  const { keys } = await started(t, {}, dir);
+  t.is(keys.judge(vestigial, 'app').kind, 'vestigial');
+});
