@@ -10,18 +10,21 @@ export interface WorkerOptions<M> {
   readonly base: string;
   readonly name: string;
   readonly data: unknown;
+  /** Of its heap; beyond it the thread ends, not the process. 128 MiB unless set. */
+  readonly heapMiB?: number;
   readonly onMessage: (message: M) => void;
   /** Called once, with why, when the thread has ended. */
   readonly onEnd: (reason: string) => void;
 }
 
 /** Starts a module of ours as a worker thread. It does not keep the process alive until somebody calls `ref`. */
-export function startWorker<M>({ module, base, name, data, onMessage, onEnd }: WorkerOptions<M>): Worker {
+export function startWorker<M>(options: WorkerOptions<M>): Worker {
+  const { module, base, name, data, heapMiB, onMessage, onEnd } = options;
   const ending = base.endsWith('.ts') ? '.ts' : '.js';
   const worker = new Worker(new URL(module + ending, base), {
     name,
     workerData: data,
-    resourceLimits: LIMITS,
+    resourceLimits: heapMiB === undefined ? LIMITS : { maxOldGenerationSizeMb: heapMiB },
   });
   let failure: string | undefined;
   worker.on('message', (message: unknown) => onMessage(message as M));

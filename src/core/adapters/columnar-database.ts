@@ -28,6 +28,14 @@ export interface QueryOptions {
   readonly maxSeconds?: number | undefined;
 }
 
+export interface InsertOptions extends QueryOptions {
+  /**
+   * Names the batch. A batch of the same name that the table has taken before is not taken again, as far as the table
+   * remembers (`non_replicated_deduplication_window`); so an insert whose answer got lost can be made again.
+   */
+  readonly token?: string | undefined;
+}
+
 /** What a person's own query gave. 64-bit integers are strings. */
 export interface QueryTable {
   readonly columns: readonly { readonly name: string; readonly type: string }[];
@@ -68,7 +76,7 @@ export interface ColumnarDatabase {
    * @param rows at most 50,000
    * @throws HF_COLUMNAR_UNREACHABLE, HF_COLUMNAR_QUERY, HF_COLUMNAR_TIMEOUT
    */
-  insert(table: SignalTable, rows: readonly SignalRow[], options?: QueryOptions): Promise<void>;
+  insert(table: SignalTable, rows: readonly SignalRow[], options?: InsertOptions): Promise<void>;
 }
 
 /** Provided by the plugin that speaks to the database. */

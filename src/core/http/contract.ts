@@ -58,11 +58,10 @@ export type HttpSurface = Pick<
   readonly draining: AbortSignal;
 };
 
-/** One listener of the runtime. */
-export interface Surface {
+/** One listener of the runtime: a surface, or what a plugin brings itself because it speaks another protocol (gRPC). */
+export interface Listener {
+  /** Its name in `runtime.json`. */
   readonly name: string;
-  /** Where routes are declared, before `listen`. */
-  readonly http: HttpSurface;
   /**
    * @returns where it can be reached from this machine, e.g. `http://127.0.0.1:8837`
    * @throws HF_HTTP_TOKEN_REQUIRED it would be open to other machines without a token
@@ -76,6 +75,12 @@ export interface Surface {
    * @param deadlineMs longest wait for answers, milliseconds
    */
   close(deadlineMs: number): Promise<void>;
+}
+
+/** A listener for HTTP. */
+export interface Surface extends Listener {
+  /** Where routes are declared, before `listen`. */
+  readonly http: HttpSurface;
 }
 
 export interface SurfaceDependencies {

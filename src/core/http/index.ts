@@ -7,6 +7,7 @@
  */
 export type {
   HttpSurface,
+  Listener,
   Surface,
   SurfaceDependencies,
   SurfaceError,

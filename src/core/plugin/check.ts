@@ -16,13 +16,14 @@ export interface Gap {
  * @throws HF_PLUGIN_CONFLICT an actor type, effect, surface, command, health fact or check is declared twice
  */
 export function refuseConflicts(registrations: Registrations): void {
-  const { actors, effects, surfaces, commands, health } = registrations;
+  const { actors, effects, surfaces, listeners, commands, health } = registrations;
   for (const { type, owner } of effects) {
     if (isOfCore(type)) throw conflict(`Effect ${type}`, CORE, owner);
   }
   refuseTwice('Actor type', actors, ({ type }) => type);
   refuseTwice('Effect', effects, ({ type }) => type);
-  refuseTwice('Surface', surfaces, ({ options }) => options.name);
+  const named = surfaces.map(({ options: { name }, owner }) => ({ name, owner }));
+  refuseTwice('Surface', [...named, ...listeners], ({ name }) => name);
   refuseTwice('Command', commands, ({ name }) => commandWords(name).join(' '));
   refuseTwice('Health fact', health, ({ name }) => name);
   refuseTwice('Check', registrations.checks, ({ name }) => name);

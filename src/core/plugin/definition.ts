@@ -5,7 +5,7 @@ import type { ActorDefinition } from '../actors/definition.ts';
 import type { EffectHandler, EffectOptions } from '../actors/effect.ts';
 import type { ActorSystem } from '../actors/system.ts';
 import type { Clock } from '../clock.ts';
-import type { HttpSurface, SurfaceOptions } from '../http/contract.ts';
+import type { HttpSurface, Listener, SurfaceOptions } from '../http/contract.ts';
 import type { Exchanges } from '../http/exchanges.ts';
 import type { Json } from '../json.ts';
 import type { EventLog } from '../log/event-log.ts';
@@ -94,6 +94,10 @@ export interface PluginContext {
   effect<P>(type: string, handler: EffectHandler<P>, options: EffectOptions): void;
   /** A listener of its own; it starts after every `onStart` and drains before any `onStop`. */
   http(options: SurfaceOptions, build: (surface: HttpSurface) => void): void;
+  /**
+   * A listener of another protocol than HTTP, made by the plugin; it starts after the surfaces and drains with them.
+   */
+  listener(listener: Listener): void;
   /**
    * Routes on the data folder's control socket, by which commands write through the running instance. Only the user
    * that runs it can connect. Paths begin with the plugin's name, e.g. `/router/simulate`.

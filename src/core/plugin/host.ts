@@ -268,6 +268,7 @@ export class PluginHost {
       controls: all('controls'),
       commands: all('commands'),
       health: all('health'),
+      listeners: all('listeners'),
       checks: all('checks'),
       schedules: all('schedules'),
       startWork: all('startWork'),

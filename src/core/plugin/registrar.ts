@@ -61,6 +61,7 @@ export function createRegistrar(
       add(declared.effects, { ...options, type, handler: guarded }, `effect ${type}`);
     },
     http: (options, build) => add(declared.surfaces, { options, build }, `surface ${options.name}`),
+    listener: (listener) => add(declared.listeners, listener, `listener ${listener.name}`),
     control: (build) => add(declared.controls, { build }, 'routes on the control socket'),
     command: (command) => add(declared.commands, command, `command ${command.name}`),
     check: (check) => add(declared.checks, check, `check ${check.name}`),
@@ -92,6 +93,7 @@ function emptyDeclared(): Declared {
     routes: [],
     effects: [],
     surfaces: [],
+    listeners: [],
     controls: [],
     commands: [],
     health: [],

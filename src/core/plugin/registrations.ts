@@ -1,7 +1,7 @@
 import type { Route, Topic } from '../../bus/index.ts';
 import type { ActorDefinition } from '../actors/definition.ts';
 import type { EffectRegistration } from '../actors/effect.ts';
-import type { HttpSurface, SurfaceOptions } from '../http/contract.ts';
+import type { HttpSurface, Listener, SurfaceOptions } from '../http/contract.ts';
 import type { CommandDefinition } from './command.ts';
 import type { HealthReport, OnFailure } from './definition.ts';
 import type { CheckDefinition } from './diagnosis.ts';
@@ -67,6 +67,8 @@ export interface Registrations {
   readonly effects: readonly Owned<EffectRegistration>[];
   /** HTTP listeners; no two of one `options.name`. They start after every plugin and drain before any stops. */
   readonly surfaces: readonly Owned<SurfaceRegistration>[];
+  /** Listeners of other protocols; their names are none of a surface's. */
+  readonly listeners: readonly Owned<Listener>[];
   /** Routes on the control socket, which listens when there are any. */
   readonly controls: readonly Owned<ControlRegistration>[];
   /** Commands of the command line; no two of the same words. */

@@ -202,6 +202,7 @@ export class Runtime {
     resume();
     this.#surfaces = new Surfaces(
       this.#host.started(this.registrations.surfaces),
+      this.#host.started(this.registrations.listeners),
       [
         { owner: 'core', build: (surface) => logControl(surface, services) },
         ...this.#host.started(this.registrations.controls),

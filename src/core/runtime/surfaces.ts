@@ -1,10 +1,16 @@
-import { controlSocket, createSurface, type Surface, type SurfaceDependencies } from '../http/index.ts';
+import {
+  controlSocket,
+  createSurface,
+  type Listener,
+  type Surface,
+  type SurfaceDependencies,
+} from '../http/index.ts';
 import type { Logger } from '../logging/index.ts';
 import type { ControlRegistration, Owned, RuntimeServices, SurfaceRegistration } from '../plugin/index.ts';
 
-/** The HTTP listeners of one runtime. */
+/** The listeners of one runtime. */
 export class Surfaces {
-  readonly #surfaces: { readonly owner: string; readonly surface: Surface }[] = [];
+  readonly #listeners: { readonly owner: string; readonly listener: Listener }[] = [];
   readonly #failed: (plugin: string, error: unknown) => void;
   readonly #control: Surface | undefined;
   readonly #logger: Logger;
@@ -13,6 +19,7 @@ export class Surfaces {
   /** @param failed hears of a surface that cannot be had, and throws when its plugin must not fail */
   constructor(
     registrations: readonly Owned<SurfaceRegistration>[],
+    listeners: readonly Owned<Listener>[],
     controls: readonly Owned<ControlRegistration>[],
     { logger, metrics, dataDir }: RuntimeServices,
     failed: (plugin: string, error: unknown) => void,
@@ -24,11 +31,12 @@ export class Surfaces {
       try {
         const surface = createSurface(options, { logger, metrics });
         build(surface.http);
-        this.#surfaces.push({ owner, surface });
+        this.#listeners.push({ owner, listener: surface });
       } catch (error) {
         failed(owner, error);
       }
     }
+    for (const listener of listeners) this.#listeners.push({ owner: listener.owner, listener });
   }
 
   /** Where each listens, by name. */
@@ -38,9 +46,9 @@ export class Surfaces {
 
   /** @throws HF_HTTP_LISTEN, HF_HTTP_TOKEN_REQUIRED of a plugin that must not fail */
   async listen(): Promise<void> {
-    for (const { owner, surface } of this.#surfaces) {
+    for (const { owner, listener } of this.#listeners) {
       try {
-        this.#urls[surface.name] = await surface.listen();
+        this.#urls[listener.name] = await listener.listen();
       } catch (error) {
         this.#failed(owner, error);
       }
@@ -55,7 +63,7 @@ export class Surfaces {
 
   /** Answers what is under way, takes nothing new. @param deadlineMs after which connections are cut, milliseconds */
   async close(deadlineMs: number): Promise<void> {
-    const all = this.#surfaces.map(({ surface }) => surface);
+    const all = this.#listeners.map(({ listener }) => listener);
     if (this.#control) all.push(this.#control);
     await Promise.all(all.map((surface) => surface.close(deadlineMs)));
   }
