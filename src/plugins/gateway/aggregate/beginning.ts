@@ -3,9 +3,9 @@ import type { Message } from '../mcp/message.ts';
 import { isKnown, isStateless, NEWEST_SESSIONED } from '../mcp/revisions.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 import type { Branch, ClientFacts } from './branch.ts';
-import { whyNot } from './branch.ts';
 import { serverInfo } from './legs.ts';
 import type { Missing } from './lists.ts';
+import { whyNot } from './unavailable.ts';
 
 /** A client's facts are told again to every upstream that comes later, so they travel in the session's id. */
 const LONGEST_FACTS = 2_048;

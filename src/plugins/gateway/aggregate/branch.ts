@@ -1,26 +1,21 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { isObject } from '../../../core/json.ts';
+import { type Stop, stopWithin } from '../calls/stop.ts';
 import type { Era } from '../mcp/checks.ts';
-import { type Message, REVISION_META } from '../mcp/message.ts';
-import { isStateless, STATELESS_SINCE } from '../mcp/revisions.ts';
+import type { Message } from '../mcp/message.ts';
+import { isStateless } from '../mcp/revisions.ts';
 import type { Route } from '../routes/table.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
 import { drop } from '../upstream/body.ts';
 import { ask, type UpstreamAnswer } from '../upstream/client.ts';
-import { CredentialRepeated, credentialWatch } from '../upstream/credential.ts';
+import { credentialWatch } from '../upstream/credential.ts';
 import { hasForgotten } from '../upstream/forgotten.ts';
 import { type ForUpstream, requestTo } from '../upstream/request.ts';
 import { bridgeFor, type Leg, type Legs, type OpenSession } from './legs.ts';
 import { type Heard, hear } from './listen.ts';
-
-/** Ids of the gateway's own requests; a client's own ids go to the one upstream that it calls. */
-const OWN_ID = 'holdfast';
-const META_PREFIX = 'io.modelcontextprotocol/';
-const CAPABILITIES_META = `${META_PREFIX}clientCapabilities`;
-
-/** Why an upstream takes no part, in words that hold nothing of its own. */
-export class Unavailable extends Error {}
+import { DISCOVER, OWN_ID, own, sessioned } from './own-messages.ts';
+import { Unavailable, whyNot } from './unavailable.ts';
 
 /** What a client said of itself when its session began. */
 export interface ClientFacts {
@@ -89,7 +84,7 @@ export class Branch {
   /** A request whose answer the gateway reads itself; never throws. */
   async request(message: Message, stop: AbortSignal): Promise<Heard> {
     const body = { ...message.body, id: OWN_ID };
-    const signal = this.within(stop);
+    const { signal, release } = this.within(stop);
     try {
       return await hear(
         await this.ask({ method: 'POST', message: { ...message, id: OWN_ID, body }, signal }),
@@ -98,6 +93,8 @@ export class Branch {
       );
     } catch (error) {
       return { reason: whyNot(error) };
+    } finally {
+      release();
     }
   }
 
@@ -109,14 +106,14 @@ export class Branch {
     const { session, legs } = this.#parts;
     const leg = session && (await legs.current(session, this.route.name));
     if (session && !leg) return;
-    await this.#quietly(leg, { method: 'POST', message, signal: this.within(stop) });
+    await this.#quietly(leg, { method: 'POST', message }, stop);
   }
 
   async close(stop: AbortSignal): Promise<void> {
     const { session, legs } = this.#parts;
     const leg = session && (await legs.current(session, this.route.name));
     if (leg && leg.id !== '') {
-      await this.#quietly(leg, { method: 'DELETE', message: undefined, signal: this.within(stop) });
+      await this.#quietly(leg, { method: 'DELETE', message: undefined }, stop);
     }
   }
 
@@ -130,7 +127,7 @@ export class Branch {
     { version, ...client }: ClientFacts,
     stop?: AbortSignal,
   ): Promise<{ readonly leg: Leg; readonly result: Readonly<Record<string, unknown>> }> {
-    const signal = this.within(stop);
+    const { signal, release } = this.within(stop);
     const initialize = own('initialize', { protocolVersion: version, ...client }, OWN_ID);
     let heard: Heard;
     try {
@@ -140,6 +137,8 @@ export class Branch {
       );
     } catch (error) {
       throw new Unavailable(whyNot(error));
+    } finally {
+      release();
     }
     if ('reason' in heard) throw new Unavailable(heard.reason);
     const { result } = heard.message;
@@ -147,17 +146,15 @@ export class Branch {
     const id = String(heard.headers['mcp-session-id'] ?? '');
     if (id.length > LONGEST_SESSION) throw new Unavailable('names a session too long to keep');
     const leg = { id, version: String(result.protocolVersion ?? version).slice(0, 32) };
-    await this.#quietly(leg, {
-      method: 'POST',
-      message: own('notifications/initialized', undefined),
-      signal,
-    });
+    await this.#quietly(leg, { method: 'POST', message: own('notifications/initialized', undefined) }, stop);
     return { leg, result };
   }
 
   async #isGone(leg: Leg, status: number): Promise<boolean> {
-    const ping = (message: Message) => this.#send(leg, { method: 'POST', message, signal: this.within() });
-    return leg.id !== '' && hasForgotten(status, ping);
+    if (leg.id === '') return false;
+    const { signal, release } = this.within();
+    const ping = (message: Message) => this.#send(leg, { method: 'POST', message, signal });
+    return hasForgotten(status, ping).finally(release);
   }
 
   /** @returns for a client without sessions, the one kept for it with an upstream that knows nothing else */
@@ -169,10 +166,16 @@ export class Branch {
 
   /** @returns the newest kind of revision that the upstream speaks; undefined when it would not say */
   async #probe(): Promise<Era | undefined> {
-    const signal = this.within();
-    const answer = await this.#send(undefined, { method: 'POST', message: DISCOVER, signal });
-    const { statusCode: status } = answer;
-    const heard = await hear(answer, OWN_ID);
+    const { signal, release } = this.within();
+    let status: number;
+    let heard: Heard;
+    try {
+      const answer = await this.#send(undefined, { method: 'POST', message: DISCOVER, signal });
+      status = answer.statusCode;
+      heard = await hear(answer, OWN_ID);
+    } finally {
+      release();
+    }
     if (status === 401 || status === 403 || status >= 500) return undefined;
     const result = 'message' in heard && isObject(heard.message.result) ? heard.message.result : {};
     const { supportedVersions: versions } = result;
@@ -183,12 +186,19 @@ export class Branch {
     return (await this.open({ version, ...(client ?? { capabilities: {}, clientInfo: {} }) })).leg;
   }
 
-  async #quietly(leg: Leg | undefined, sent: Sent): Promise<void> {
+  async #quietly(
+    leg: Leg | undefined,
+    sent: Pick<Sent, 'method' | 'message'>,
+    stop: AbortSignal | undefined,
+  ): Promise<void> {
+    const { signal, release } = this.within(stop);
     try {
-      const { body } = await this.#send(leg, sent);
+      const { body } = await this.#send(leg, { ...sent, signal });
       drop(body);
     } catch {
       // the other upstreams and the client go on without it
+    } finally {
+      release();
     }
   }
 
@@ -203,37 +213,7 @@ export class Branch {
   }
 
   /** Aborted when the others have waited long enough for this upstream, or with `stop`. */
-  within(stop?: AbortSignal): AbortSignal {
-    const late = AbortSignal.timeout(this.#parts.deadlineMs);
-    return stop ? AbortSignal.any([stop, late]) : late;
+  within(stop?: AbortSignal): Stop {
+    return stopWithin(this.#parts.deadlineMs, ...(stop ? [stop] : []));
   }
-}
-
-/** Asks an upstream whether it speaks the stateless revision. */
-const DISCOVER: Message = {
-  ...own('server/discover', { _meta: { [REVISION_META]: STATELESS_SINCE, [CAPABILITIES_META]: {} } }, OWN_ID),
-  revision: STATELESS_SINCE,
-};
-
-/** A message of the stateless revision, as servers of sessions read it. */
-function sessioned(message: Message): Message {
-  const { params } = message.body;
-  if (!isObject(params) || !isObject(params._meta)) return { ...message, revision: undefined };
-  const kept = Object.entries(params._meta).filter(([name]) => !name.startsWith(META_PREFIX));
-  const _meta = Object.fromEntries(kept);
-  return { ...message, revision: undefined, body: { ...message.body, params: { ...params, _meta } } };
-}
-
-function own(method: string, params: object | undefined, id?: string): Message {
-  const body = { jsonrpc: '2.0', ...(id && { id }), method, ...(params && { params }) };
-  const kind = id === undefined ? 'notification' : 'request';
-  return { kind, method, id, name: undefined, revision: undefined, body };
-}
-
-export function whyNot(error: unknown): string {
-  if (error instanceof Unavailable) return error.message;
-  if (error instanceof CredentialRepeated) return 'repeats the credential of the gateway';
-  const { name, code } = error as { name?: string; code?: string };
-  if (name === 'TimeoutError' || code === 'UND_ERR_HEADERS_TIMEOUT') return 'does not answer in time';
-  return name === 'RangeError' ? 'answers more than can be held' : 'cannot be reached';
 }

@@ -50,9 +50,19 @@ async function listFrom(
   allowed: readonly string[] | undefined,
   stop: AbortSignal,
 ): Promise<readonly unknown[] | Missing> {
+  const inTime = branch.within(stop); // for all pages together
+  return listWithin(branch, message, field, allowed, inTime.signal).finally(inTime.release);
+}
+
+async function listWithin(
+  branch: Branch,
+  message: Message,
+  field: string,
+  allowed: readonly string[] | undefined,
+  inTime: AbortSignal,
+): Promise<readonly unknown[] | Missing> {
   const { route } = branch;
   const items: unknown[] = [];
-  const inTime = branch.within(stop); // for all pages together
   let cursor: unknown;
   let bytes = 0;
   for (let page = 0; page < MOST_PAGES; page += 1) {

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isObject } from '../../../core/json.ts';
 import type { ClientExchange, Exchange } from '../calls/exchange.ts';
+import { stopWith } from '../calls/stop.ts';
 import { type Answer, rpcError } from '../mcp/answers.ts';
 import { parseExact, type RequestId } from '../mcp/message.ts';
 import { isEvents } from '../upstream/headers.ts';
@@ -25,7 +26,9 @@ export class SseStream {
   constructor(exchange: ClientExchange, presented: string, draining: AbortSignal) {
     this.#exchange = exchange;
     this.presented = presented;
-    this.over = AbortSignal.any([exchange.gone, draining]);
+    const over = stopWith(exchange.gone, draining);
+    exchange.onClose(over.release);
+    this.over = over.signal;
     draining.addEventListener('abort', () => exchange.end(), { once: true, signal: exchange.gone });
   }
 

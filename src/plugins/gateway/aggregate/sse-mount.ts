@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { admit } from '../calls/decide.ts';
 import type { ClientExchange } from '../calls/exchange.ts';
 import { ended, type LiveCall } from '../calls/live-call.ts';
+import { stopWith } from '../calls/stop.ts';
 import type { Known } from '../keys/caller.ts';
 import { notFound, unauthorized } from '../mcp/answers.ts';
 import { mediaProblem } from '../mcp/checks.ts';
@@ -35,8 +36,8 @@ export class SseMount {
     const call: LiveCall = {
       forward: async (params, signal) => {
         const stream = this.#begin(exchange, caller, aggregate.draining);
-        const stop = AbortSignal.any([stream.over, signal]);
-        const sealed = await stream.initialized(stop);
+        const stop = stopWith(stream.over, signal);
+        const sealed = await stream.initialized(stop.signal).finally(stop.release);
         if (sealed === undefined) return ended(exchange, { outcome: 'cancelled' });
         const session = reopen(aggregate, caller, sealed);
         const listening = callOf(aggregate, { ...request, session });

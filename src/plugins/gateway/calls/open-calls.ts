@@ -5,6 +5,8 @@ import { type Stop, stopWith } from './stop.ts';
 /** The reason with which a call is aborted whose key no longer admits it. */
 export const KEY_ENDED: unique symbol = Symbol('the key no longer admits this call');
 
+const LOOK_EVERY_MS = 60_000;
+
 interface OpenCall {
   readonly routes: readonly string[];
   readonly stop: Stop;
@@ -62,7 +64,15 @@ export class OpenCalls {
   #endAt(call: OpenCall, until = Number.POSITIVE_INFINITY): void {
     if (until >= call.until) return;
     call.until = until;
+    this.#arm(call);
+  }
+
+  /** Timers know nothing of a clock that is set: time is looked at again, and at least once a minute. */
+  #arm(call: OpenCall): void {
     call.disarm?.();
-    call.disarm = this.#clock.after(until - this.#clock.now(), () => call.stop.abort(KEY_ENDED));
+    if (call.until === Number.POSITIVE_INFINITY) return;
+    const left = call.until - this.#clock.now();
+    if (left <= 0) call.stop.abort(KEY_ENDED);
+    else call.disarm = this.#clock.after(Math.min(left, LOOK_EVERY_MS), () => this.#arm(call));
   }
 }

@@ -24,6 +24,25 @@ export function stopWith(...sources: readonly AbortSignal[]): Stop {
   };
 }
 
+/**
+ * The same, and at the latest after so long: the reason is then a TimeoutError, as that of `AbortSignal.timeout`.
+ *
+ * @param ms milliseconds
+ */
+export function stopWithin(ms: number, ...sources: readonly AbortSignal[]): Stop {
+  const stop = stopWith(...sources);
+  const late = () => stop.abort(new DOMException('It took too long.', 'TimeoutError'));
+  const timer = setTimeout(late, ms);
+  timer.unref();
+  return {
+    ...stop,
+    release: () => {
+      clearTimeout(timer);
+      stop.release();
+    },
+  };
+}
+
 function follow(controller: AbortController, source: AbortSignal): void {
   if (source.aborted) {
     controller.abort(source.reason);

@@ -1,6 +1,6 @@
 import type { CommandContext, CommandDefinition } from '../../../core/cli/index.ts';
 import { isCoded } from '../../../core/errors/index.ts';
-import { readEntries } from '../routes/definition.ts';
+import { readEntries, variablesOf } from '../routes/definition.ts';
 import { ROUTES_PATH } from '../routes/register.ts';
 import type { RouteView, TableView } from '../routes/view.ts';
 import { askInstance } from './ask.ts';
@@ -35,7 +35,7 @@ async function tableOf(context: CommandContext): Promise<TableView & { readonly 
         disposition,
         ...(shown && { upstream: shown.origin + shown.pathname }),
         ...(secret !== undefined && { secret }),
-        ...(url === undefined && { reason: 'not configured' }),
+        ...(url === undefined && { reason: `not configured: set ${variablesOf(entry.name)}_URL` }),
         since: '',
         revision: 0,
         before: [],
@@ -84,9 +84,16 @@ function stateOf({ health, reason }: RouteView, running: boolean): string {
 const toolsOf = ({ health }: RouteView): string => (health?.tools === undefined ? '-' : String(health.tools));
 const checkedOf = ({ health }: RouteView): string => health?.checkedAt?.slice(11, 19) ?? '-';
 
-function whyOf({ reason, problem, pinned, upstream, health }: RouteView): string {
+/** Clients hear who should have the token; the operator also by which name. */
+function missingOf({ reason, secret }: RouteView): string | undefined {
+  const names = reason?.startsWith('without its token') && secret !== undefined;
+  return names ? `${reason} (${secret})` : reason;
+}
+
+function whyOf(route: RouteView): string {
+  const { problem, pinned, upstream, health } = route;
   const texts = [
-    reason ?? health?.reason ?? upstream ?? '',
+    missingOf(route) ?? health?.reason ?? upstream ?? '',
     ...(problem === undefined ? [] : [`the entry in the file does not serve: ${problem}`]),
     ...(pinned ? ['rolled back until its entry changes'] : []),
   ];

@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { isObject } from '../../../core/json.ts';
+import { stopWithin } from '../calls/stop.ts';
 
 /** What an upstream says of its protected-resource document (RFC 9728). */
 export type DocumentAnswer =
@@ -25,13 +26,16 @@ export async function readDocument(
   upstream: URL,
   signal?: AbortSignal,
 ): Promise<DocumentAnswer> {
-  const deadline = AbortSignal.timeout(DEADLINE_MS);
-  const stop = signal ? AbortSignal.any([signal, deadline]) : deadline;
-  const path = upstream.pathname.replace(/\/+$/, '');
-  const first = await readAt(agent, upstream.origin, `${WELL_KNOWN}${path}`, stop);
-  if (first.kind !== 'none' || path === '') return first;
-  const root = await readAt(agent, upstream.origin, WELL_KNOWN, stop);
-  return root.kind === 'document' ? root : first;
+  const stop = stopWithin(DEADLINE_MS, ...(signal ? [signal] : []));
+  try {
+    const path = upstream.pathname.replace(/\/+$/, '');
+    const first = await readAt(agent, upstream.origin, `${WELL_KNOWN}${path}`, stop.signal);
+    if (first.kind !== 'none' || path === '') return first;
+    const root = await readAt(agent, upstream.origin, WELL_KNOWN, stop.signal);
+    return root.kind === 'document' ? root : first;
+  } finally {
+    stop.release();
+  }
 }
 
 async function readAt(

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { isObject } from '../../../core/json.ts';
 import { version } from '../../../core/version.ts';
+import { stopWithin } from '../calls/stop.ts';
 import { ADMISSION_HEADER } from '../keys/caller.ts';
 import type { RouteEntry } from '../routes/entry.ts';
 import { type Diagnosis, diagnose, diagnosis } from './symptoms.ts';
@@ -79,6 +80,7 @@ async function post(
   session?: string,
 ): Promise<Answered | string> {
   const url = new URL(`${gatewayUrl}/${name}/mcp`);
+  const stop = stopWithin(DEADLINE_MS, signal);
   try {
     const answer = await dispatcher.request({
       origin: url.origin,
@@ -92,7 +94,7 @@ async function post(
         ...(session !== undefined && { 'mcp-session-id': session }),
       },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-      signal: AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]),
+      signal: stop.signal,
     });
     const text = await bounded(answer.body);
     const header = (field: string) => {
@@ -110,6 +112,8 @@ async function post(
     signal.throwIfAborted();
     const { code, name: kind } = error as { code?: string; name?: string };
     return `no answer from ${url.origin} (${kind === 'TimeoutError' ? 'late' : (code ?? 'broken off')})`;
+  } finally {
+    stop.release();
   }
 }
 
@@ -157,12 +161,13 @@ async function loginOf(entry: RouteEntry, options: ProbeOptions): Promise<RouteF
   const { name: route } = entry;
   const { gatewayUrl, dispatcher, signal } = options;
   const url = new URL(`${gatewayUrl}/.well-known/oauth-protected-resource/${route}/mcp`);
+  const stop = stopWithin(DEADLINE_MS, signal);
   try {
     const answer = await dispatcher.request({
       origin: url.origin,
       path: url.pathname,
       method: 'GET',
-      signal: AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]),
+      signal: stop.signal,
     });
     const text = await bounded(answer.body);
     if (answer.statusCode !== 200) {
@@ -181,5 +186,7 @@ async function loginOf(entry: RouteEntry, options: ProbeOptions): Promise<RouteF
   } catch {
     signal.throwIfAborted();
     return { route, state: 'sick', found: 'discovery does not answer', diagnosis: diagnosis('no_document') };
+  } finally {
+    stop.release();
   }
 }

@@ -4,6 +4,7 @@ import { isObject } from '../../../core/json.ts';
 import { version } from '../../../core/version.ts';
 import type { Probed } from '../../../machines/mcp-route-health.ts';
 import { type Heard, hear } from '../aggregate/listen.ts';
+import { stopWithin } from '../calls/stop.ts';
 import { readDocument } from '../discovery/document.ts';
 import { REVISION_META } from '../mcp/message.ts';
 import { STATELESS_SINCE } from '../mcp/revisions.ts';
@@ -27,13 +28,15 @@ const clientInfo = { name: 'holdfast-health', version };
 export async function probe(route: Route, agent: Dispatcher, stop: AbortSignal): Promise<Look> {
   const { url } = route;
   if (!url) return { found: 'failed', reason: 'is not configured' };
-  const signal = AbortSignal.any([stop, AbortSignal.timeout(DEADLINE_MS)]);
-  if (route.entry.disposition === 'relay') return documentLook(await readDocument(agent, url, signal));
+  const { signal, release } = stopWithin(DEADLINE_MS, stop);
   try {
+    if (route.entry.disposition === 'relay') return documentLook(await readDocument(agent, url, signal));
     return await new Probe(route, url, agent, signal).look();
   } catch (error) {
     if (isCoded(error)) return { found: 'failed', reason: 'its token can not be read' };
     return { found: 'failed', reason: signal.aborted ? 'does not answer in time' : 'cannot be reached' };
+  } finally {
+    release();
   }
 }
 
