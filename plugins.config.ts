@@ -16,6 +16,7 @@ import { reconciler } from './src/plugins/reconciler/index.ts';
 import { router } from './src/plugins/router/index.ts';
 import { routerRemote } from './src/plugins/router-remote/index.ts';
 import { secretsFolder } from './src/plugins/secrets-folder/index.ts';
+import { uptime } from './src/plugins/uptime/index.ts';
 
 export default defineConfig({
   plugins: [
@@ -53,6 +54,9 @@ export default defineConfig({
     // The ingest keys of telemetry: those of the collector whose effective config HOLDFAST_COLLECTOR_CONFIG names (the
     // file is watched), else one of our own, made in `<data dir>/secrets/otel_ingest_api_key`.
     collector(),
+    // Beats of the watchdog and the reconciler go to the uptime monitor that HOLDFAST_UPTIME_URL names, with the push token in
+    // `<data dir>/secrets/push/<monitor>`: docs/uptime.md.
+    uptime(),
     // Health, readiness and metrics of the process on port 7800.
     consolePlugin(),
   ],

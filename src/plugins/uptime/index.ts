@@ -1,0 +1,38 @@
+/**
+ * The push client: beats go by HTTP to an uptime monitor, Uptime Kuma or whatever has its push contract; without one
+ * (HOLDFAST_UPTIME_URL) to the embedded one, by the same way. `push-client.ts` sends, `answer.ts` says what an answer
+ * means, `tokens.ts` reads the token at each push.
+ *
+ * Imports core; no other plugin.
+ */
+import { SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
+import { UptimeMonitorToken } from '../../core/adapters/uptime.ts';
+import { definePlugin } from '../../core/plugin/index.ts';
+import { monitorBase } from './base.ts';
+import { uptimeOptions } from './options.ts';
+import { PushClient } from './push-client.ts';
+import { readPushToken } from './tokens.ts';
+
+/** @example uptime({ url: 'https://status.example.org', connect: '10.0.0.8:443' }) */
+export const uptime = definePlugin({
+  name: 'uptime',
+  options: uptimeOptions,
+  env: { HOLDFAST_UPTIME_URL: 'url', HOLDFAST_UPTIME_CONNECT: 'connect' },
+  wants: [SecretsStoreToken],
+  provides: [UptimeMonitorToken],
+  register(context, options) {
+    const { url, connect, caFile, timeoutMs, monitors } = options;
+    context.provide(UptimeMonitorToken, () => {
+      const { clock, dataDir, find } = context.services;
+      return new PushClient({
+        base: () => monitorBase(url, dataDir, process.pid),
+        connect: url === undefined ? undefined : connect,
+        caFile,
+        timeoutMs,
+        clock,
+        token: (monitor) =>
+          readPushToken(monitor, { dataDir, monitors, store: () => find(SecretsStoreToken) }),
+      });
+    });
+  },
+});

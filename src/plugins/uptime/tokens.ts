@@ -1,0 +1,57 @@
+import { join, resolve } from 'node:path';
+import { parseSecretReference, type SecretsStore } from '../../core/adapters/secrets-store.ts';
+import { HoldfastError, isCoded } from '../../core/errors/index.ts';
+import { readTokenFile } from '../../core/secrets/index.ts';
+import type { TokenSource } from './options.ts';
+
+/** How long the secrets store may take, milliseconds. */
+const STORE_MS = 5_000;
+
+export interface TokenPlaces {
+  /** Absolute path of the data folder. */
+  readonly dataDir: string;
+  readonly monitors: Readonly<Record<string, TokenSource>>;
+  readonly store: () => SecretsStore | undefined;
+}
+
+/** Where a monitor's token lies, for a person. */
+export function tokenPlace(monitor: string, { dataDir, monitors }: TokenPlaces): string {
+  const { tokenFile, secret } = monitors[monitor] ?? {};
+  if (secret !== undefined) return `the secrets store, ${secret}`;
+  return tokenFile === undefined ? join(dataDir, 'secrets', 'push', monitor) : resolve(tokenFile);
+}
+
+/**
+ * Reads the token of a monitor as it is now; it is kept nowhere.
+ *
+ * @throws HF_UPTIME_TOKEN
+ */
+export async function readPushToken(monitor: string, places: TokenPlaces): Promise<string> {
+  const place = tokenPlace(monitor, places);
+  const refuse = (reason: string, cause?: unknown): never => {
+    throw new HoldfastError('HF_UPTIME_TOKEN', { monitor, reason, place }, { cause });
+  };
+  if (!/^[\w.-]+$/.test(monitor)) return refuse('it is no name of a monitor');
+  const token = await readFrom(monitor, place, places).catch((error: unknown) =>
+    refuse(isCoded(error) ? error.what.replace(/\.$/, '') : 'it could not be read', error),
+  );
+  // It becomes one segment of a path: anything else would be another address.
+  if (!/^[\w.~-]{1,256}$/.test(token) || /^\.+$/.test(token)) {
+    return refuse('it holds characters that no push token has: is it the whole push URL?');
+  }
+  return token;
+}
+
+async function readFrom(monitor: string, place: string, { monitors, store }: TokenPlaces): Promise<string> {
+  const { secret } = monitors[monitor] ?? {};
+  if (secret === undefined) return readTokenFile(place);
+  const secrets = store();
+  if (!secrets) {
+    throw new HoldfastError('HF_CONFIG_SECRET_MISSING', {
+      file: secret,
+      reason: 'no plugin provides a secrets store',
+    });
+  }
+  const { path, property } = parseSecretReference(secret);
+  return (await secrets.read(path, property, AbortSignal.timeout(STORE_MS))).trim();
+}
