@@ -16,6 +16,7 @@ import { reconciler } from './src/plugins/reconciler/index.ts';
 import { router } from './src/plugins/router/index.ts';
 import { routerRemote } from './src/plugins/router-remote/index.ts';
 import { secretsFolder } from './src/plugins/secrets-folder/index.ts';
+import { secretsKv } from './src/plugins/secrets-kv/index.ts';
 import { uptime } from './src/plugins/uptime/index.ts';
 
 export default defineConfig({
@@ -49,8 +50,9 @@ export default defineConfig({
       ],
     }),
     // Secrets named `<path>#<property>`, as files of mode 0600 in a folder: `<data dir>/secrets/store/<path>/<property>`
-    // unless HOLDFAST_SECRETS_DIR names another.
-    secretsFolder(),
+    // unless HOLDFAST_SECRETS_DIR names another. With HOLDFAST_SECRETS_URL and HOLDFAST_SECRETS_TOKEN_FILE: on a server of
+    // the KV version 2 protocol. `secretsEnvironment()` reads them from variables instead.
+    process.env.HOLDFAST_SECRETS_URL ? secretsKv() : secretsFolder(),
     // The ingest keys of telemetry: those of the collector whose effective config HOLDFAST_COLLECTOR_CONFIG names (the
     // file is watched), else one of our own, made in `<data dir>/secrets/otel_ingest_api_key`.
     collector(),

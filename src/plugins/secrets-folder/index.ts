@@ -4,11 +4,12 @@
  *
  * Imports core; no other plugin.
  */
+import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { type SecretsStore, SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
 import { definePlugin } from '../../core/plugin/index.ts';
-import { readTokenFile } from '../../core/secrets/index.ts';
+import { readTokenFile, replaceSecretFile } from '../../core/secrets/index.ts';
 
 /**
  * Every file is read when its secret is asked for, and refused when group or others have any right on it.
@@ -19,6 +20,14 @@ export function folderStore(folder: string): SecretsStore {
   return {
     // The reference's own pattern allows no `..` in either part.
     read: async (path, property) => readTokenFile(join(folder, path, property)),
+    async write(path, property, value) {
+      replaceSecretFile(join(folder, path, property), Buffer.from(`${value}\n`));
+    },
+    async describe(path, property) {
+      const place = join(folder, path, property);
+      const stat = statSync(place, { throwIfNoEntry: false });
+      return { exists: stat !== undefined, place, ...(stat && { changedAt: Math.round(stat.mtimeMs) }) };
+    },
   };
 }
 

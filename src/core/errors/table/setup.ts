@@ -69,13 +69,28 @@ export const setupErrors = {
   ),
   HF_CONFIG_SECRET_MISSING: entry(
     500,
-    'The secret file {file} cannot be opened ({reason}).',
-    'Create it with mode 600, or correct the option that names it.',
+    'The secret {file} cannot be read ({reason}).',
+    'Create it (a file with mode 600), or correct the option that names it.',
   ),
   HF_CONFIG_SECRET_FOLDER: entry(
     500,
     'The folder of secrets {folder} may be changed by others (mode {mode}).',
     'Run `chmod 700 {folder}`, and look whether its files are still yours.',
+  ),
+  HF_SECRET_STORE_UNREACHABLE: entry(
+    502,
+    'The secrets store at {place} gave no usable answer: {reason}.',
+    'Look whether it runs, is unsealed and is reached from here; nothing was changed unless its own log says so.',
+  ),
+  HF_SECRET_STORE_REFUSED: entry(
+    502,
+    'The secrets store refuses to {what} {place}.',
+    "Give the policy of Holdfast's token the rights read, create, update and patch on that path, or renew the token.",
+  ),
+  HF_SECRET_CONFLICT: entry(
+    409,
+    'The secret {place} was changed by somebody else while it was written.',
+    'Look who writes there, and do it again.',
   ),
   HF_SECRET_SEALED: entry(
     500,
