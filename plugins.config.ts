@@ -9,6 +9,7 @@
 //     option: HOLDFAST_ROUTER_PORT=0 npm run up.
 //   - Secrets do not belong here: give the path of a file of mode 0600 instead.
 import { defineConfig } from './src/core/config/index.ts';
+import { cluster } from './src/plugins/cluster/index.ts';
 import { collector } from './src/plugins/collector/index.ts';
 import { consolePlugin } from './src/plugins/console/index.ts';
 import { credentialFree, gateway, overwrite, relay } from './src/plugins/gateway/index.ts';
@@ -59,6 +60,9 @@ export default defineConfig({
     // Beats of the watchdog and the reconciler go to the uptime monitor that HOLDFAST_UPTIME_URL names, with the push token in
     // `<data dir>/secrets/push/<monitor>`: docs/uptime.md.
     uptime(),
+    // The cluster's API, by the kubeconfig that HOLDFAST_KUBECONFIG names or the account of the pod this runs in: restore
+    // drills and the rotation of keys use it. Without either there is no cluster, and nothing of it is loaded.
+    ...(process.env.HOLDFAST_KUBECONFIG || process.env.KUBERNETES_SERVICE_HOST ? [cluster()] : []),
     // Health, readiness and metrics of the process on port 7800.
     consolePlugin(),
   ],

@@ -1,0 +1,178 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import type { KubeConfig } from '@kubernetes/client-node';
+import { request } from 'undici';
+import type { Clock } from '../../core/clock.ts';
+import { HoldfastError, isCoded } from '../../core/errors/index.ts';
+import { isObject, nestsDeeper } from '../../core/json.ts';
+import type { ClusterOptions } from './options.ts';
+
+/** What came back: JSON in either case. */
+export interface Answer {
+  readonly status: number;
+  readonly body: Record<string, unknown>;
+}
+
+export interface Call {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  readonly body?: object;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const IN_CLUSTER = "the pod's own account";
+const DEEPEST = 100;
+
+/** HTTP with one API server, with the credentials of a kubeconfig; redirects are never followed, answers are bounded. */
+export class Connection {
+  readonly #options: ClusterOptions;
+  readonly #clock: Clock;
+  #loaded: Promise<KubeConfig> | undefined;
+  /** For people: where it goes, as soon as that is known. */
+  place: string;
+
+  constructor(options: ClusterOptions, clock: Clock) {
+    this.#options = options;
+    this.#clock = clock;
+    this.place = options.kubeconfig ?? IN_CLUSTER;
+  }
+
+  /** The library takes half a second and 60 MB: it is loaded by the first who needs it. @throws HF_CLUSTER_CONFIG */
+  config(): Promise<KubeConfig> {
+    this.#loaded ??= this.#load().catch((error: unknown) => {
+      // A file that has been corrected meanwhile must not need a restart.
+      this.#loaded = undefined;
+      throw error;
+    });
+    return this.#loaded;
+  }
+
+  /** @throws HF_CLUSTER_CONFIG, HF_CLUSTER_UNREACHABLE */
+  call({ method, path, body, signal }: Call): Promise<Answer> {
+    return this.deadline(signal, async (over) => {
+      const { headers, dispatcher, server } = await this.#credentials(method, path);
+      const answer = await request(`${server}${path}`, {
+        method,
+        dispatcher,
+        headers: {
+          ...headers,
+          accept: 'application/json',
+          ...(body && {
+            'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
+          }),
+        },
+        ...(body && { body: JSON.stringify(body) }),
+        signal: over,
+      });
+      const text = await textOf(answer.body, this.#options.answerLimit);
+      return { status: answer.statusCode, body: parse(text, answer.statusCode) };
+    });
+  }
+
+  /**
+   * Runs work that ends when its signal is aborted, within the deadline of a call.
+   *
+   * @throws HF_CLUSTER_UNREACHABLE with the reason, for whatever it throws that has no code of ours
+   */
+  async deadline<T>(signal: AbortSignal | undefined, work: (over: AbortSignal) => Promise<T>): Promise<T> {
+    const { timeoutMs } = this.#options;
+    const over = new AbortController();
+    const late = `nothing came within ${timeoutMs / 1_000} s`;
+    const cancel = this.#clock.after(timeoutMs, () => over.abort(new Error(late)));
+    const giveUp = () => over.abort(new Error('it was given up'));
+    signal?.addEventListener('abort', giveUp, { once: true });
+    if (signal?.aborted) giveUp();
+    try {
+      over.signal.throwIfAborted();
+      return await work(over.signal);
+    } catch (error) {
+      if (isCoded(error)) throw error;
+      const reason = reasonOf(over.signal.aborted ? over.signal.reason : error);
+      throw new HoldfastError('HF_CLUSTER_UNREACHABLE', { place: this.place, reason }, { cause: error });
+    } finally {
+      cancel();
+      signal?.removeEventListener('abort', giveUp);
+    }
+  }
+
+  /** Asked for at each call: tokens of pods and of login programs change. */
+  async #credentials(method: Call['method'], path: string) {
+    const config = await this.config();
+    const { ServerConfiguration } = await import('@kubernetes/client-node');
+    const server = String(config.getCurrentCluster()?.server).replace(/\/+$/, '');
+    const context = new ServerConfiguration(server, {}).makeRequestContext(path, method as never);
+    try {
+      await config.applySecurityAuthentication(context);
+    } catch (error) {
+      throw this.#unusable(reasonOf(error));
+    }
+    return { headers: context.getHeaders(), dispatcher: context.getDispatcher() as never, server };
+  }
+
+  async #load(): Promise<KubeConfig> {
+    const { kubeconfig, context } = this.#options;
+    const { KubeConfig } = await import('@kubernetes/client-node');
+    const config = new KubeConfig();
+    try {
+      if (kubeconfig === undefined) config.loadFromCluster();
+      else {
+        readFileSync(kubeconfig);
+        config.loadFromFile(kubeconfig);
+      }
+      if (context !== undefined) config.setCurrentContext(context);
+    } catch (error) {
+      throw this.#unusable(reasonOf(error));
+    }
+    const server = config.getCurrentCluster()?.server;
+    if (server === undefined) throw this.#unusable(`it has no context ${context ?? config.currentContext}`);
+    if (!URL.canParse(server)) throw this.#unusable('its server is no URL');
+    const { protocol, hostname, host } = new URL(server);
+    if (protocol !== 'https:' && !isLoopback(hostname)) {
+      throw this.#unusable(`its server ${host} is beyond this machine and not reached by https`);
+    }
+    this.place = `${protocol}//${host}`;
+    return config;
+  }
+
+  #unusable(reason: string): HoldfastError {
+    return new HoldfastError('HF_CLUSTER_CONFIG', { file: this.#options.kubeconfig ?? IN_CLUSTER, reason });
+  }
+}
+
+function isLoopback(hostname: string): boolean {
+  const address = hostname.replace(/^\[|\]$/g, '');
+  return address === 'localhost' || address === '::1' || (isIP(address) === 4 && address.startsWith('127.'));
+}
+
+async function textOf(body: AsyncIterable<Uint8Array>, limit: number): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > limit) throw new Error(`the answer is larger than ${limit} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** A proxy in between answers what it likes; only an answer of success must be JSON. */
+function parse(text: string, status: number): Record<string, unknown> {
+  try {
+    const body: unknown = nestsDeeper(text, DEEPEST) ? undefined : JSON.parse(text);
+    if (isObject(body)) return body;
+  } catch {
+    // What is no JSON is no answer of the API.
+  }
+  if (status < 400) throw new Error(`HTTP ${status} without a JSON object`);
+  return {};
+}
+
+/** @returns a part of a sentence */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'ECONNREFUSED') return 'nothing listens there (ECONNREFUSED)';
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `its name cannot be resolved (${code})`;
+  if (code === 'ECONNRESET' || code === 'UND_ERR_SOCKET') return 'the connection broke off';
+  return code === undefined ? error.message : `${error.message} (${code})`;
+}

@@ -1,0 +1,41 @@
+/**
+ * The cluster's API: reads, creates, changes and deletes objects of any kind, and forwards ports of pods
+ * (`kube-cluster.ts`). The library that knows kubeconfigs is loaded with the first call, so an instance that needs no
+ * cluster does not pay for it.
+ *
+ * Imports core; no other plugin.
+ */
+import { resolve } from 'node:path';
+import { ClusterToken } from '../../core/adapters/cluster.ts';
+import { definePlugin } from '../../core/plugin/index.ts';
+import { clusterCheck } from './checks.ts';
+import { KubeCluster } from './kube-cluster.ts';
+import { clusterOptions } from './options.ts';
+
+/**
+ * Provides the cluster, by a kubeconfig or by the account of the pod that Holdfast runs in.
+ *
+ * @example cluster({ kubeconfig: '/etc/holdfast/kubeconfig', context: 'home' })
+ */
+export const cluster = definePlugin({
+  name: 'cluster',
+  options: clusterOptions,
+  env: { HOLDFAST_KUBECONFIG: 'kubeconfig', HOLDFAST_KUBE_CONTEXT: 'context' },
+  provides: [ClusterToken],
+  onFailure: 'continue',
+  register(context, given) {
+    const options = {
+      ...given,
+      ...(given.kubeconfig !== undefined && { kubeconfig: resolve(given.kubeconfig) }),
+    };
+    let adapter: KubeCluster | undefined;
+    context.provide(ClusterToken, () => {
+      adapter = new KubeCluster(options, context.services.clock);
+      return adapter;
+    });
+    context.check(clusterCheck(options));
+    context.onStop(async () => {
+      await adapter?.close();
+    });
+  },
+});

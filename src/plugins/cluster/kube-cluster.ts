@@ -1,0 +1,104 @@
+import type { Cluster, ClusterKind, ClusterObject, PortForward } from '../../core/adapters/cluster.ts';
+import type { Clock } from '../../core/clock.ts';
+import { type ErrorCode, HoldfastError } from '../../core/errors/index.ts';
+import { isObject } from '../../core/json.ts';
+import { type Answer, Connection } from './connection.ts';
+import { openForward } from './forward.ts';
+import { Kinds } from './kinds.ts';
+import type { ClusterOptions } from './options.ts';
+
+const MOST = 500;
+
+type Where = { readonly namespace?: string | undefined; readonly name?: string | undefined };
+
+/** The cluster by its REST API; objects come and go as JSON, unchanged. */
+export class KubeCluster implements Cluster {
+  readonly #connection: Connection;
+  readonly #kinds: Kinds;
+  readonly #forwards = new Set<PortForward>();
+
+  constructor(options: ClusterOptions, clock: Clock) {
+    this.#connection = new Connection(options, clock);
+    this.#kinds = new Kinds(this.#connection);
+  }
+
+  get place(): string {
+    return this.#connection.place;
+  }
+
+  async get(kind: ClusterKind, name: string, namespace?: string, signal?: AbortSignal) {
+    const path = await this.#kinds.path(kind, { name, namespace }, signal);
+    const answer = await this.#connection.call({ method: 'GET', path, signal });
+    if (answer.status === 404) return undefined;
+    return objectOf(this.#accepted(answer, 'read', kind, { name, namespace }));
+  }
+
+  async list(
+    kind: ClusterKind,
+    { namespace, labels = {} }: Parameters<Cluster['list']>[1],
+    signal?: AbortSignal,
+  ): Promise<readonly ClusterObject[]> {
+    const query = new URLSearchParams({ limit: String(MOST) });
+    const selector = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
+    if (selector.length > 0) query.set('labelSelector', selector.join(','));
+    const path = await this.#kinds.path(kind, { namespace }, signal);
+    const answer = await this.#connection.call({ method: 'GET', path: `${path}?${query}`, signal });
+    const { items } = this.#accepted(answer, 'list', kind, { namespace });
+    // The items of a list carry no kind of their own.
+    return (Array.isArray(items) ? items : []).filter(isObject).map((item) => objectOf({ ...kind, ...item }));
+  }
+
+  async create(object: ClusterObject, signal?: AbortSignal): Promise<ClusterObject> {
+    const { apiVersion, kind, metadata } = object;
+    const path = await this.#kinds.path(object, { namespace: metadata.namespace }, signal);
+    const answer = await this.#connection.call({ method: 'POST', path, body: object, signal });
+    return objectOf(this.#accepted(answer, 'create', { apiVersion, kind }, metadata));
+  }
+
+  async patch(kind: ClusterKind, name: string, namespace: string, patch: object, signal?: AbortSignal) {
+    const path = await this.#kinds.path(kind, { name, namespace }, signal);
+    const answer = await this.#connection.call({ method: 'PATCH', path, body: patch, signal });
+    return objectOf(this.#accepted(answer, 'change', kind, { name, namespace }));
+  }
+
+  async delete(kind: ClusterKind, name: string, namespace?: string, signal?: AbortSignal): Promise<void> {
+    const path = await this.#kinds.path(kind, { name, namespace }, signal);
+    const body = { kind: 'DeleteOptions', apiVersion: 'v1', propagationPolicy: 'Background' };
+    const answer = await this.#connection.call({ method: 'DELETE', path, body, signal });
+    if (answer.status !== 404) this.#accepted(answer, 'delete', kind, { name, namespace });
+  }
+
+  async forward(namespace: string, pod: string, port: number, signal?: AbortSignal): Promise<PortForward> {
+    const forward = await openForward(this.#connection, { namespace, pod, port }, signal);
+    this.#forwards.add(forward);
+    return {
+      port: forward.port,
+      close: async () => {
+        this.#forwards.delete(forward);
+        await forward.close();
+      },
+    };
+  }
+
+  /** Ends what is still forwarded. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#forwards].map((forward) => forward.close()));
+    this.#forwards.clear();
+  }
+
+  #accepted({ status, body }: Answer, action: string, kind: ClusterKind, where: Where): Answer['body'] {
+    if (status < 300) return body;
+    const { namespace, name } = where;
+    const what = [kind.kind, name, namespace && `in namespace ${namespace}`].filter(Boolean).join(' ');
+    // A conflict on what is being created says that it is there; any other is a race, or a namespace that is going.
+    const code: ErrorCode = body.reason === 'AlreadyExists' ? 'HF_CLUSTER_EXISTS' : 'HF_CLUSTER_REFUSED';
+    const reason = typeof body.message === 'string' ? body.message.slice(0, 500) : 'it does not say why';
+    throw new HoldfastError(code, { place: this.place, action, what, reason, status });
+  }
+}
+
+function objectOf(body: Answer['body']): ClusterObject {
+  if (isObject(body.metadata) && typeof body.metadata.name === 'string')
+    return body as unknown as ClusterObject;
+  return { ...(body as unknown as ClusterObject), metadata: { ...(body.metadata as object), name: '' } };
+}

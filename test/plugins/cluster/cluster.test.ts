@@ -1,0 +1,226 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import test from 'ava';
+import { request } from 'undici';
+import type { ClusterObject } from '../../../src/core/adapters/cluster.ts';
+import { systemClock } from '../../../src/core/clock.ts';
+import { KubeCluster } from '../../../src/plugins/cluster/kube-cluster.ts';
+import { clusterOptions } from '../../../src/plugins/cluster/options.ts';
+import { podOf, runsDeployments } from '../../support/cluster/behaviours.ts';
+import { ClusterApi, type ClusterApiOptions, Refusal } from '../../support/cluster/index.ts';
+import type { Scope } from '../../support/scope.ts';
+import { tempDir } from '../../support/temp.ts';
+
+const SECRET = { apiVersion: 'v1', kind: 'Secret' };
+const NAMESPACE = { apiVersion: 'v1', kind: 'Namespace' };
+
+async function rig(t: Scope, options: ClusterApiOptions = {}, timeoutMs = 15_000) {
+  const api = await ClusterApi.start(t, options);
+  const kubeconfig = api.kubeconfig(tempDir(t));
+  const cluster = new KubeCluster(clusterOptions.parse({ kubeconfig, timeoutMs }), systemClock);
+  t.teardown(() => cluster.close());
+  return { api, cluster, kubeconfig };
+}
+
+const secret = (name: string, labels = {}): ClusterObject => ({
+  ...SECRET,
+  metadata: { name, namespace: 'default', labels },
+  data: { key: 'dmFsdWU=' },
+});
+
+test('[B3] an object is created, read, listed by label, changed and deleted by its kind alone', async (t) => {
+  const { cluster } = await rig(t);
+  const made = await cluster.create(secret('one', { app: 'store' }));
+  t.truthy(made.metadata.uid);
+  await cluster.create(secret('two'));
+  const listed = await cluster.list(SECRET, { namespace: 'default', labels: { app: 'store' } });
+  t.deepEqual(
+    listed.map(({ kind, metadata }) => [kind, metadata.name]),
+    [['Secret', 'one']],
+  );
+  const changed = await cluster.patch(SECRET, 'one', 'default', {
+    metadata: { annotations: { seen: 'yes' } },
+  });
+  t.deepEqual(changed.metadata.annotations, { seen: 'yes' });
+  t.deepEqual((await cluster.get(SECRET, 'one', 'default'))?.data, { key: 'dmFsdWU=' });
+  await cluster.delete(SECRET, 'one', 'default');
+  t.is(await cluster.get(SECRET, 'one', 'default'), undefined);
+  await t.notThrowsAsync(cluster.delete(SECRET, 'one', 'default'));
+});
+
+test('[B3] what the API refuses has a code, the reason it gave, and no credentials', async (t) => {
+  const { api, cluster } = await rig(t, { token: 'canary-token' });
+  await cluster.create(secret('one'));
+  await t.throwsAsync(cluster.create(secret('one')), {
+    message: /^HF_CLUSTER_EXISTS: .*Secret one in namespace default/,
+  });
+  const nowhere = { ...secret('one'), metadata: { name: 'one', namespace: 'nowhere' } };
+  await t.throwsAsync(cluster.create(nowhere), {
+    message: /^HF_CLUSTER_REFUSED: .*"nowhere" not found \(HTTP 404\)/,
+  });
+  await t.throwsAsync(cluster.create({ ...secret('odd'), dat: {} }), { message: /unknown field "dat"/ });
+  const unknown = { apiVersion: 'velero.io/v2', kind: 'Restore' };
+  await t.throwsAsync(cluster.list(unknown, {}), {
+    message: /^HF_CLUSTER_KIND: .*Restore \(velero.io\/v2\)/,
+  });
+  api.mishap = () => new Refusal(403, 'Forbidden', 'secrets is forbidden: User "x" cannot list');
+  const refused = await t.throwsAsync(cluster.list(SECRET, {}), { message: /cannot list \(HTTP 403\)/ });
+  t.false(JSON.stringify(refused).includes('canary-token'));
+});
+
+test('[B3] an API that is silent, broken or gone is given up with a reason', async (t) => {
+  const { api, cluster } = await rig(t, {}, 200);
+  await cluster.list(SECRET, {});
+  api.mishap = () => 'hang';
+  await t.throwsAsync(cluster.list(SECRET, {}), {
+    message: /^HF_CLUSTER_UNREACHABLE: .*nothing came within 0.2 s/,
+  });
+  const gone = AbortSignal.abort();
+  await t.throwsAsync(cluster.get(SECRET, 'one', 'default', gone), { message: /it was given up/ });
+  await api.stop();
+  await t.throwsAsync(cluster.list(SECRET, {}), { message: /ECONNREFUSED|broke off/ });
+});
+
+test('[B3] a kubeconfig that cannot be used is named before anything is sent', async (t) => {
+  const dir = tempDir(t);
+  const list = (kubeconfig: string, context?: string) =>
+    new KubeCluster(clusterOptions.parse({ kubeconfig, context }), systemClock).list(SECRET, {});
+  await t.throwsAsync(list(join(dir, 'none')), { message: /^HF_CLUSTER_CONFIG: .*none: .*ENOENT/ });
+  const file = join(dir, 'broken');
+  writeFileSync(file, '{"clusters": 1');
+  await t.throwsAsync(list(file), { message: /^HF_CLUSTER_CONFIG/ });
+  const { kubeconfig } = await rig(t);
+  await t.throwsAsync(list(kubeconfig, 'other'), { message: /it has no context other/ });
+  const plain = { server: 'http://192.0.2.1:8080' };
+  const config = {
+    clusters: [{ name: 'far', cluster: plain }],
+    users: [{ name: 'far', user: { token: 'canary' } }],
+    contexts: [{ name: 'far', context: { cluster: 'far', user: 'far' } }],
+    'current-context': 'far',
+  };
+  writeFileSync(file, JSON.stringify(config));
+  await t.throwsAsync(list(file), {
+    message: /192.0.2.1:8080 is beyond this machine and not reached by https/,
+  });
+});
+
+test('[B3] over HTTPS the certificate authority of the kubeconfig decides, and the token is sent', async (t) => {
+  const dir = tempDir(t);
+  const [key, cert] = [join(dir, 'key'), join(dir, 'cert')];
+  const openssl = spawnSync('openssl', [
+    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'],
+    ...['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', cert],
+  ]);
+  t.is(openssl.status, 0, String(openssl.stderr));
+  const tls = { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
+  const { cluster } = await rig(t, { tls, token: 'secret' });
+  t.is((await cluster.list(NAMESPACE, {})).length, 2);
+  t.regex(cluster.place, /^https:\/\/127/);
+  const other = await ClusterApi.start(t, { tls });
+  const kubeconfig = other.kubeconfig(tempDir(t));
+  const distrusted = readFileSync(kubeconfig, 'utf8').replace(
+    /"certificate-authority-data":"[^"]*"/,
+    '"x":1',
+  );
+  writeFileSync(kubeconfig, distrusted);
+  const wary = new KubeCluster(clusterOptions.parse({ kubeconfig }), systemClock);
+  await t.throwsAsync(wary.list(NAMESPACE, {}), { message: /^HF_CLUSTER_UNREACHABLE.*certificate/ });
+});
+
+test('[B3] a namespace goes through Terminating with all that is in it, and takes nothing new meanwhile', async (t) => {
+  const { api, cluster } = await rig(t);
+  await cluster.create({ ...NAMESPACE, metadata: { name: 'scratch' } });
+  const inside = { ...secret('one'), metadata: { name: 'one', namespace: 'scratch' } };
+  await cluster.create(inside);
+  api.store.namespaceEndsMs = 50;
+  await cluster.delete(NAMESPACE, 'scratch');
+  t.like(await cluster.get(NAMESPACE, 'scratch'), { status: { phase: 'Terminating' } });
+  const late = { ...inside, metadata: { name: 'two', namespace: 'scratch' } };
+  await t.throwsAsync(cluster.create(late), { message: /being terminated/ });
+  while (await cluster.get(NAMESPACE, 'scratch')) await new Promise((resolve) => setTimeout(resolve, 5));
+  t.is(await cluster.get(SECRET, 'one', 'scratch'), undefined);
+});
+
+test('[B2] a port of a pod is reached over loopback, in both directions and by many connections', async (t) => {
+  const { api, cluster } = await rig(t);
+  const server = createServer((incoming, response) => {
+    response.writeHead(200, { 'x-path': incoming.url });
+    incoming.pipe(response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const { port: real } = server.address() as AddressInfo;
+  api.reach = (pod, port) => (pod.metadata.name === 'store-0' && port === 6333 ? real : undefined);
+  const spec = { template: { metadata: {}, spec: { containers: [{ name: 'store', image: 'store:1' }] } } };
+  const owner = {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'store', namespace: 'default', uid: 'of-the-owner' },
+    spec,
+  };
+  api.store.create(podOf(owner, 'store-0'));
+  const forward = await cluster.forward('default', 'store-0', 6333);
+  const body = 'x'.repeat(300_000);
+  const echoed = await Promise.all(
+    [1, 2, 3].map(async (n) => {
+      const answer = await request(`http://127.0.0.1:${forward.port}/${n}`, { method: 'POST', body });
+      return [answer.headers['x-path'], (await answer.body.text()).length];
+    }),
+  );
+  t.deepEqual(echoed, [
+    ['/1', 300_000],
+    ['/2', 300_000],
+    ['/3', 300_000],
+  ]);
+  const closed = await cluster.forward('default', 'store-0', 1);
+  await t.throwsAsync(request(`http://127.0.0.1:${closed.port}/`));
+  const absent = await cluster.forward('default', 'gone', 6333);
+  await t.throwsAsync(request(`http://127.0.0.1:${absent.port}/`));
+  await forward.close();
+  await t.throwsAsync(request(`http://127.0.0.1:${forward.port}/`));
+});
+
+test('[B9] kubectl works against the stand-in: it creates, lists, waits, and deletes', async (t) => {
+  const { api, kubeconfig } = await rig(t);
+  runsDeployments(api);
+  const dir = tempDir(t);
+  const run = promisify(execFile);
+  const kubectl = async (...args: string[]) => {
+    const env = { ...process.env, HOME: dir, KUBECONFIG: kubeconfig };
+    const { stdout } = await run('kubectl', args, { env, timeout: 20_000 });
+    return stdout;
+  };
+  const file = join(dir, 'objects.json');
+  const labels = { app: 'store' };
+  const objects = [
+    { ...NAMESPACE, metadata: { name: 'scratch' } },
+    {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'store', namespace: 'scratch', labels },
+      spec: {
+        replicas: 1,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { containers: [{ name: 'store', image: 'store:1' }] } },
+      },
+    },
+  ];
+  writeFileSync(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }));
+  t.regex(await kubectl('create', '--validate=false', '-f', file), /deployment.apps\/store created/);
+  t.regex(
+    await kubectl('get', 'deployments,pods', '-n', 'scratch', '-l', 'app=store'),
+    /deployment.apps\/store/,
+  );
+  t.regex(
+    await kubectl('wait', '--for=condition=Ready', 'pod/store-0', '-n', 'scratch', '--timeout=10s'),
+    /met/,
+  );
+  t.regex(await kubectl('delete', 'namespace', 'scratch', '--timeout=10s'), /"scratch" deleted/);
+  t.deepEqual(api.store.all('Pod', 'scratch'), []);
+});
