@@ -174,5 +174,5 @@ function reasonOf(error: unknown): string {
   if (code === 'ECONNREFUSED') return 'nothing listens there (ECONNREFUSED)';
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `its name cannot be resolved (${code})`;
   if (code === 'ECONNRESET' || code === 'UND_ERR_SOCKET') return 'the connection broke off';
-  return code === undefined ? error.message : `${error.message} (${code})`;
+  return code === undefined || error.message.includes(code) ? error.message : `${error.message} (${code})`;
 }
