@@ -80,6 +80,33 @@ test('[G16] a clock that is set back neither locks a key for hours nor gives it 
   t.pass();
 });
 
+test('[G16] a key opens no more at once than its terms say, else the gateway; what ends something is never refused', (t) => {
+  const few = given(mcpAccess, { events: [made({ maxParallel: 2, maxStreams: 1, rpmLimit: 1 })] });
+  const most = { most: 1_000 };
+  few.when(call({ ...most, open: 1 })).then({ state: 'active', effects: [forward()] });
+  few
+    .when(call({ ...most, open: 2 }))
+    .then({ state: 'active', effects: [answer('too_many_calls', { retryAfterMs: 1_000 })] })
+    .when(call(most))
+    .then({ state: 'active', effects: [forward()], context: { calls: 1, window: { at: 0, calls: 1 } } });
+  for (const method of ['stream', 'subscriptions/listen']) {
+    few
+      .when(call({ ...most, method, open: 1 }))
+      .then({ state: 'active', effects: [answer('too_many_streams', { retryAfterMs: 1_000 })] });
+  }
+  for (const method of ['close', 'reply', 'notifications/cancelled']) {
+    few.when(call({ ...most, method, open: 5 })).then({ state: 'active', effects: [forward()] });
+  }
+  given(mcpAccess, { events: [made()] })
+    .when(call({ method: 'tools/list', open: 999, ...most }))
+    .then({ state: 'active', effects: [forward()] })
+    .when(call({ method: 'tools/list', open: 1_000, ...most }))
+    .then({ state: 'active', effects: [answer('too_many_calls', { retryAfterMs: 1_000 })] })
+    .when(call({ method: 'tools/list', open: 1_000, ...most, routes: ['cluster'] }))
+    .then({ state: 'active', effects: [answer('not_entitled')] });
+  t.pass();
+});
+
 test('[G16] a budget is charged when a call is admitted, and given back what never reached an upstream', (t) => {
   const ended = (outcome: 'ok' | 'unreachable' | 'gone' | 'timed_out' | 'tool_error') =>
     ({ type: 'CALL_ENDED', outcome, ms: 1, cost: 0.1 }) as const;

@@ -14,6 +14,10 @@ export interface KeyTerms {
   readonly rpmLimit?: number;
   /** What its calls may cost in all. */
   readonly maxBudget?: number;
+  /** Requests that may be open at once; the gateway's own limit when absent. */
+  readonly maxParallel?: number;
+  /** Streams that may be open at once; the gateway's own limit when absent. */
+  readonly maxStreams?: number;
   readonly expiresAt?: number;
   /** Endpoints it is restricted to, e.g. `llm_api_routes`, which may not read `/key/info`. */
   readonly restriction?: string;
@@ -62,6 +66,10 @@ export interface AccessCall {
   /** The route may change state: its decisions are durable before they count. */
   readonly writes?: true;
   readonly cost?: number;
+  /** What of its kind (`slotOf`) the key had open when it came; nothing when absent. */
+  readonly open?: number;
+  /** As much of its kind a key may have open whose terms say nothing of it. */
+  readonly most?: number;
 }
 
 export type AccessRule =
@@ -75,13 +83,15 @@ export type AccessRule =
   | 'identity_required'
   | 'not_entitled'
   | 'tool_not_allowed'
+  | 'too_many_calls'
+  | 'too_many_streams'
   | 'rate_limited'
   | 'over_budget'
   | 'restricted';
 
 export interface Verdict {
   readonly rule: AccessRule;
-  /** What is left of the minute, for `rate_limited`. */
+  /** What is left of the minute, for `rate_limited`; for what is open already, when it is worth another try. */
   readonly retryAfterMs?: number;
 }
 

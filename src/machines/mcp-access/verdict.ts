@@ -41,6 +41,27 @@ function badKey(context: AccessContext, presented: string, at: number): Verdict 
   return undefined;
 }
 
+/**
+ * What a call takes up while it is open: a stream may stay for hours, a request ends. Notifications, answers and the
+ * end of a session take up nothing: whoever has too much open must be able to end it.
+ */
+export function slotOf(method: string): 'call' | 'stream' | undefined {
+  if (method === 'stream' || method === 'subscriptions/listen') return 'stream';
+  return method === 'reply' || method === 'close' || method.startsWith('notifications/') ? undefined : 'call';
+}
+
+/** How soon one of many open calls may have ended. */
+const TRY_AGAIN_MS = 1_000;
+
+/** @returns why a key that has so much open already may open no more */
+function overOpen({ terms }: AccessContext, { method, open = 0, most }: AccessCall): Verdict | undefined {
+  const slot = slotOf(method);
+  if (slot === undefined) return undefined;
+  const limit = (slot === 'stream' ? terms?.maxStreams : terms?.maxParallel) ?? most;
+  if (limit === undefined || open < limit) return undefined;
+  return { rule: slot === 'stream' ? 'too_many_streams' : 'too_many_calls', retryAfterMs: TRY_AGAIN_MS };
+}
+
 /** @returns why another call of a tool is one too many */
 function overLimit(context: AccessContext, at: number, cost: number): Verdict | undefined {
   const { terms, spend } = context;
@@ -54,8 +75,8 @@ function overLimit(context: AccessContext, at: number, cost: number): Verdict | 
 
 /**
  * What the terms of a key say of a call. The order is the contract: whether the key is good, whether something was
- * put where it may leak, whether the route wants an identity, whether the key may go there, and last the limits,
- * which only calls of tools use up.
+ * put where it may leak, whether the route wants an identity, whether the key may go there, and last the limits: of
+ * what is open at once, and those that only calls of tools use up.
  */
 export function judge(context: AccessContext, call: AccessCall): Verdict {
   const { terms } = context;
@@ -65,11 +86,11 @@ export function judge(context: AccessContext, call: AccessCall): Verdict {
   if (call.relay && call.authorization === 'virtual_key') return { rule: 'key_misplaced' };
   if (call.relay && call.authorization === undefined) return { rule: 'identity_required' };
   if (!call.routes.some((route) => terms.servers.includes(route))) return { rule: 'not_entitled' };
-  if (call.method !== 'tools/call') return { rule: 'admitted' };
+  if (call.method !== 'tools/call') return overOpen(context, call) ?? { rule: 'admitted' };
   if (call.toolUnlisted || (terms.tools && !terms.tools.includes(call.tool ?? ''))) {
     return { rule: 'tool_not_allowed' };
   }
-  return overLimit(context, call.at, call.cost ?? 0) ?? { rule: 'admitted' };
+  return overOpen(context, call) ?? overLimit(context, call.at, call.cost ?? 0) ?? { rule: 'admitted' };
 }
 
 /** Whether a key may read about itself: a good one that is not restricted, and within its limits. */

@@ -61,12 +61,15 @@ const WORDS: Partial<Readonly<Record<keyof KeyTerms, string>>> = {
   tools: 'list of tools',
   rpmLimit: 'limit',
   maxBudget: 'budget',
+  maxParallel: 'limit of open requests',
+  maxStreams: 'limit of open streams',
   expiresAt: 'expiry',
   restriction: 'restriction',
 };
 
 function termsText(terms: Partial<KeyTerms>): string {
   const { alias, owner, servers, tools, rpmLimit, maxBudget, expiresAt, restriction } = terms;
+  const { maxParallel, maxStreams } = terms;
   return [
     alias,
     owner && `of ${owner}`,
@@ -74,6 +77,8 @@ function termsText(terms: Partial<KeyTerms>): string {
     tools && `tools ${tools.join(' ') || 'none'}`,
     rpmLimit !== undefined && `${rpmLimit} calls a minute`,
     maxBudget !== undefined && `budget ${maxBudget}`,
+    maxParallel !== undefined && `${maxParallel} requests at once`,
+    maxStreams !== undefined && `${maxStreams} streams at once`,
     expiresAt !== undefined && `until ${new Date(expiresAt).toISOString().slice(0, 19)}Z`,
     restriction && `only ${restriction}`,
   ]

@@ -18,6 +18,7 @@ import { Door } from './calls/door.ts';
 import { registerCallEffects } from './calls/effects.ts';
 import { mcpEndpoint } from './calls/endpoint.ts';
 import type { LiveCalls } from './calls/live-call.ts';
+import { OpenSlots } from './calls/open-slots.ts';
 import { callRoutes, DOOR_ACTOR } from './calls/topics.ts';
 import { clientConfigCommand } from './clients/command.ts';
 import { keyCommands } from './commands/keys/index.ts';
@@ -52,6 +53,10 @@ const options = z.strictObject({
   masterKeyFile: z.string().min(1).optional(),
   /** Files (mode 0600, 32 bytes) with the keys of session ids: the first seals, all open. Share them among replicas. */
   sessionKeyFiles: z.array(z.string().min(1)).min(1).optional(),
+  /** Requests that one key may have open at once, unless `max_parallel_requests` of the key says otherwise. */
+  maxParallel: z.int().min(1).max(1_000_000).default(1_000),
+  /** Event streams that one key may have open at once, unless `max_streams` of the key says otherwise. */
+  maxStreams: z.int().min(1).max(1_000_000).default(10_000),
   /** Largest request, bytes. */
   bodyLimit: z
     .int()
@@ -162,6 +167,7 @@ export const gateway = definePlugin({
       started = {
         services,
         calls,
+        slots: new OpenSlots({ call: settings.maxParallel, stream: settings.maxStreams }),
         door: new Door(services, calls),
         keys,
         admin: new KeyAdmin({ services, keys, servers: () => table.live().table.routes, masterId }),

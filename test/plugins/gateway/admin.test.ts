@@ -17,6 +17,8 @@ test('[G14] a key is generated with all its fields, and reads about itself', asy
   const rig = await Rig.start(t, { routes });
   const made = await rig.admin('POST', '/key/generate', {
     key_alias: 'laptop',
+    max_parallel_requests: 20,
+    max_streams: 5,
     user_id: 'ann@example.net',
     object_permission: { mcp_servers: ['memory', 'repo_wiki'], mcp_tools: ['memory-find'] },
     rpm_limit: 30,
@@ -33,6 +35,8 @@ test('[G14] a key is generated with all its fields, and reads about itself', asy
     object_permission: { mcp_servers: ['memory', 'repo_wiki'], mcp_tools: ['memory-find'] },
     rpm_limit: 30,
     max_budget: 2.5,
+    max_parallel_requests: 20,
+    max_streams: 5,
     allowed_routes: [],
     revision: 1,
   });

@@ -5,7 +5,7 @@ import { ended, type LiveCall } from '../calls/live-call.ts';
 import { passCall } from '../calls/route-call.ts';
 import { stopWith } from '../calls/stop.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
-import { type Answer, COMPLETE, result, rpcError, unauthorized } from '../mcp/answers.ts';
+import { type Answer, COMPLETE, plainRefusal, result, rpcError } from '../mcp/answers.ts';
 import type { Message } from '../mcp/message.ts';
 import { REVISIONS } from '../mcp/revisions.ts';
 import type { Told } from '../upstream/outcome.ts';
@@ -67,7 +67,7 @@ export class AggregateCall implements LiveCall {
 
   answer(params: AnswerParams): CallEnded {
     const { exchange } = this.#parts;
-    exchange.send(unauthorized(params.rule) ?? refusal(this.#parts, params));
+    exchange.send(plainRefusal(params, this.#parts.message) ?? refusal(this.#parts, params));
     return ended(exchange, { outcome: 'answered' });
   }
 

@@ -4,7 +4,7 @@ import type { ClientExchange } from '../calls/exchange.ts';
 import { ended, type LiveCall } from '../calls/live-call.ts';
 import { stopWith } from '../calls/stop.ts';
 import type { Known } from '../keys/caller.ts';
-import { notFound, unauthorized } from '../mcp/answers.ts';
+import { notFound, plainRefusal } from '../mcp/answers.ts';
 import { mediaProblem } from '../mcp/checks.ts';
 import { type Aggregate, callOf, judgeAggregate, readAggregate, reopen } from './aggregate.ts';
 import { SseExchange, SseStream } from './sse-exchange.ts';
@@ -48,7 +48,7 @@ export class SseMount {
         }
       },
       answer: (params) => {
-        const refusal = unauthorized(params.rule);
+        const refusal = plainRefusal(params, undefined);
         if (refusal) exchange.send(refusal);
         else this.#begin(exchange, caller, aggregate.draining); // connected, with nothing to see
         return ended(exchange, { outcome: 'answered' });

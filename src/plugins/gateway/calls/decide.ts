@@ -68,12 +68,14 @@ export function judgeCall(
 }
 
 function publishCall(
-  { services, table }: GatewayParts,
-  { correlation, method }: Exchange,
+  { services, table, slots }: GatewayParts,
+  exchange: Exchange,
   { id, presented, authorization }: Known,
   message: Message | undefined,
   { routes, route }: Meant,
 ): void {
+  const { correlation } = exchange;
+  const method = methodOf(exchange.method, message);
   const isToolCall = message?.method === 'tools/call' && message.name !== undefined;
   const tool = isToolCall && route ? upstreamName(route, message.name ?? '') : undefined;
   const cost = tool === undefined ? 0 : (route?.costOf(tool) ?? 0);
@@ -85,7 +87,8 @@ function publishCall(
       presented,
       routes,
       table: table().revision,
-      method: methodOf(method, message),
+      method,
+      ...slots.enter(id, method, exchange),
       ...(isToolCall && { tool: message.name }),
       ...(isToolCall && (tool === undefined || !route?.offers(tool)) && { toolUnlisted: true as const }),
       ...(authorization && { authorization }),

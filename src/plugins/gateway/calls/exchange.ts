@@ -91,7 +91,8 @@ export class ClientExchange implements Exchange {
   }
 
   onClose(listener: () => void): void {
-    this.#response.once('close', listener);
+    if (this.#response.closed) listener();
+    else this.#response.once('close', listener);
   }
 
   send({ status, body, headers = {} }: Answer): void {

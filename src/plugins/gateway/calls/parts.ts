@@ -7,12 +7,15 @@ import type { SealedSessions } from '../session/sealed-sessions.ts';
 import type { Telemetry } from '../telemetry/index.ts';
 import type { Door } from './door.ts';
 import type { LiveCalls } from './live-call.ts';
+import type { OpenSlots } from './open-slots.ts';
 
 /** What the endpoints stand on; there once the plugin has started. */
 export interface GatewayParts {
   readonly services: Services;
   readonly keys: KeyRegistry;
   readonly calls: LiveCalls;
+  /** What each key has open. */
+  readonly slots: OpenSlots;
   /** Where callers without a key are turned away. */
   readonly door: Door;
   readonly sessions: SealedSessions;

@@ -1,5 +1,5 @@
 import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/mcp-access.ts';
-import { challenge, toolRefusal, unauthorized } from '../mcp/answers.ts';
+import { challenge, plainRefusal, toolRefusal } from '../mcp/answers.ts';
 import { eraOf } from '../mcp/checks.ts';
 import type { Message } from '../mcp/message.ts';
 import { upstreamName } from '../mcp/tool-names.ts';
@@ -50,7 +50,7 @@ export class RouteCall implements LiveCall {
   answer(params: AnswerParams): CallEnded {
     const { exchange, message, metadataUrl } = this.#parts;
     const { rule } = params;
-    const plain = rule === 'identity_required' ? challenge(metadataUrl) : unauthorized(rule);
+    const plain = rule === 'identity_required' ? challenge(metadataUrl) : plainRefusal(params, message);
     const isToolCall = message?.kind === 'request' && message.method === 'tools/call';
     const refusal = () => toolRefusal(message?.id ?? null, params, eraOf(exchange.headers, message));
     exchange.send(plain ?? (isToolCall ? refusal() : unentitled(this.#parts)));

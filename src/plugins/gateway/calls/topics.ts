@@ -22,6 +22,8 @@ const call = z.object({
   relay: z.literal(true).optional(),
   writes: z.literal(true).optional(),
   cost: z.number().optional(),
+  open: z.number().optional(),
+  most: z.number().optional(),
 });
 
 export const callMade: Topic<CallMade> = defineTopic(

@@ -51,6 +51,8 @@ const fields = {
   object_permission: permission.nullable().optional(),
   rpm_limit: z.int().min(1).max(1_000_000).nullable().optional(),
   max_budget: z.number().min(0).max(1e12).nullable().optional(),
+  max_parallel_requests: z.int().min(1).max(1_000_000).nullable().optional(),
+  max_streams: z.int().min(1).max(1_000_000).nullable().optional(),
   duration: duration.nullable().optional(),
   expires: z.iso.datetime({ offset: true, local: false }).nullable().optional(),
   allowed_routes: z.array(z.literal('llm_api_routes')).max(1).nullable().optional(),
@@ -114,6 +116,7 @@ export function termsOf(
   { servers: known, before, now }: { servers: KnownServers; before: readonly string[]; now: number },
 ): { readonly set: Partial<KeyTerms>; readonly clear: readonly ClearableTerm[] } {
   const { key_alias, user_id, object_permission, rpm_limit, max_budget, allowed_routes } = request;
+  const { max_parallel_requests, max_streams } = request;
   const permitted = object_permission === null ? { mcp_servers: [], mcp_tools: null } : object_permission;
   const servers = permitted?.mcp_servers;
   const tools = permitted?.mcp_tools;
@@ -132,6 +135,8 @@ export function termsOf(
     tools: tools && [...new Set(tools)],
     rpmLimit: rpm_limit,
     maxBudget: max_budget,
+    maxParallel: max_parallel_requests,
+    maxStreams: max_streams,
     expiresAt,
     restriction,
   };

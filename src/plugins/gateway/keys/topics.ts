@@ -17,6 +17,8 @@ const limits = {
   tools: z.array(z.string()).optional(),
   rpmLimit: z.number().optional(),
   maxBudget: z.number().optional(),
+  maxParallel: z.number().optional(),
+  maxStreams: z.number().optional(),
   expiresAt: z.number().optional(),
   restriction: z.string().optional(),
 };
@@ -31,7 +33,18 @@ const change = z.discriminatedUnion('type', [
     at,
     set: terms.partial(),
     clear: z
-      .array(z.enum(['owner', 'tools', 'rpmLimit', 'maxBudget', 'expiresAt', 'restriction']))
+      .array(
+        z.enum([
+          'owner',
+          'tools',
+          'rpmLimit',
+          'maxBudget',
+          'maxParallel',
+          'maxStreams',
+          'expiresAt',
+          'restriction',
+        ]),
+      )
       .optional(),
   }),
   z.object({ type: z.literal('KEY_ROTATED'), at, presented, overlapMs: z.number() }),

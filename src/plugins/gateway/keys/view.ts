@@ -26,6 +26,8 @@ export function keyFields({ id, context }: KeyView): Record<string, unknown> {
     object_permission: { mcp_servers: terms?.servers ?? [], ...(terms?.tools && { mcp_tools: terms.tools }) },
     rpm_limit: terms?.rpmLimit ?? null,
     max_budget: terms?.maxBudget ?? null,
+    max_parallel_requests: terms?.maxParallel ?? null,
+    max_streams: terms?.maxStreams ?? null,
     expires: time(terms?.expiresAt),
     allowed_routes: terms?.restriction === undefined ? [] : [terms.restriction],
     created_at: time(createdAt),

@@ -36,6 +36,35 @@ export function unauthorized(rule: AnswerParams['rule']): Answer | undefined {
   return text === undefined ? undefined : { status: 401, body: detail(text) };
 }
 
+/**
+ * What a refused call is answered by a status of its own, whatever it asked for.
+ *
+ * @param message none for a stream
+ * @returns undefined for a rule whose answer depends on the method
+ */
+export function plainRefusal(
+  { rule, retryAfterMs }: AnswerParams,
+  message: { readonly method: string | undefined; readonly id?: RequestId | undefined } | undefined,
+): Answer | undefined {
+  if (rule !== 'too_many_streams' && rule !== 'too_many_calls') return unauthorized(rule);
+  if (message?.method === 'tools/call') return undefined; // in a result, which the model gets to see
+  const headers = { 'retry-after': String(secondsOf(retryAfterMs)) };
+  const text = LIMITS[rule] ?? '';
+  if (!message) return { status: 429, body: { detail: text }, headers };
+  return { ...rpcError(429, message.id ?? null, -32_000, text), headers };
+}
+
+/** Whole seconds of a wait, at least one. */
+const secondsOf = (ms = 0): number => Math.max(1, Math.ceil(ms / 1_000));
+
+/** What is said of a limit beside when to come back. */
+const LIMITS: Partial<Readonly<Record<AnswerParams['rule'], string>>> = {
+  too_many_calls:
+    'Too many calls of this key are open at once. Wait until one has ended, or ask its owner to raise max_parallel_requests.',
+  too_many_streams:
+    'Too many streams of this key are open at once. Close one, or ask its owner to raise max_streams.',
+};
+
 /** To a call that was open when its key was revoked, changed or expired. */
 export const keyEnded: Answer = {
   status: 401,
@@ -85,8 +114,9 @@ export function toolRefusal(
   { rule, retryAfterMs }: AnswerParams,
   era: 'sessions' | 'stateless' = 'sessions',
 ): Answer {
-  const seconds = Math.max(1, Math.ceil((retryAfterMs ?? 0) / 1_000));
+  const seconds = secondsOf(retryAfterMs);
   const texts: Partial<Record<AnswerParams['rule'], string>> = {
+    ...LIMITS,
     rate_limited: `Rate limit of this key exceeded. Try again in ${seconds} s.`,
     over_budget: 'Budget of this key exceeded. Ask its owner to raise max_budget.',
   };
@@ -94,6 +124,6 @@ export function toolRefusal(
   return result(
     id,
     { content, isError: true, ...(era === 'stateless' && COMPLETE) },
-    rule === 'rate_limited' ? { 'retry-after': String(seconds) } : undefined,
+    retryAfterMs === undefined ? undefined : { 'retry-after': String(seconds) },
   );
 }

@@ -12,6 +12,8 @@ export interface ShownKey {
   };
   readonly rpm_limit: number | null;
   readonly max_budget: number | null;
+  readonly max_parallel_requests: number | null;
+  readonly max_streams: number | null;
   readonly expires: string | null;
   readonly allowed_routes: readonly string[];
   readonly created_at: string | null;
@@ -58,6 +60,7 @@ export function infoLines(key: ShownKey): string[] {
     ['servers', namesOf(key)],
     ['tools', object_permission.mcp_tools?.join(', ') ?? 'all of its servers'],
     ['limit', rpm_limit === null ? 'none' : `${rpm_limit} calls of tools a minute`],
+    ['open', openOf(key)],
     ['spent', spent(key)],
     ['calls', `${calls} admitted, ${refused} refused`],
     ['restricted', key.allowed_routes.join(', ') || undefined],
@@ -77,6 +80,15 @@ export function infoLines(key: ShownKey): string[] {
 
 const namesOf = ({ object_permission: { mcp_server_names, mcp_servers } }: ShownKey): string =>
   (mcp_server_names ?? mcp_servers).join(', ') || '(none)';
+
+/** What it may have open, where it is not the gateway's own limit that holds. */
+function openOf({ max_parallel_requests: calls, max_streams: streams }: ShownKey): string | undefined {
+  const limits = [
+    ...(calls === null ? [] : [`${calls} requests`]),
+    ...(streams === null ? [] : [`${streams} streams`]),
+  ];
+  return limits.length === 0 ? undefined : `at most ${limits.join(' and ')} at once`;
+}
 
 const spent = ({ spend = 0, max_budget }: ShownKey): string =>
   max_budget === null ? String(spend) : `${spend} of ${max_budget}`;

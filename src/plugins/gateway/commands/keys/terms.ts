@@ -19,6 +19,8 @@ export const termFlags: readonly CommandFlag[] = [
   },
   { flags: '--rpm-limit <n>', summary: 'calls of tools a minute' },
   { flags: '--max-budget <amount>', summary: 'what its calls may cost in all' },
+  { flags: '--max-parallel <n>', summary: 'requests that may be open at once' },
+  { flags: '--max-streams <n>', summary: 'event streams that may be open at once' },
   { flags: '--expires <when>', summary: 'a time from now (30d, 12h) or a moment (2027-01-31T00:00:00Z)' },
 ];
 
@@ -29,6 +31,8 @@ const CLEARED: Readonly<Record<string, object>> = {
   tool: { object_permission: { mcp_tools: null } },
   'rpm-limit': { rpm_limit: null },
   'max-budget': { max_budget: null },
+  'max-parallel': { max_parallel_requests: null },
+  'max-streams': { max_streams: null },
   expires: { expires: null },
 };
 
@@ -40,7 +44,7 @@ export const clearFlag: CommandFlag = {
 
 /** The flags as fields of a request. @throws HF_CLI_USAGE */
 export function termsOfFlags(flags: Flags, command: string): Record<string, unknown> {
-  const { alias, user, server, tool, rpmLimit, maxBudget, expires } = flags;
+  const { alias, user, server, tool, rpmLimit, maxBudget, maxParallel, maxStreams, expires } = flags;
   const cleared = ((flags.clear ?? []) as string[]).map((term) => {
     const fields = CLEARED[term];
     if (!fields) throw usage(`--clear takes one of ${Object.keys(CLEARED).join(', ')}.`, command);
@@ -57,6 +61,10 @@ export function termsOfFlags(flags: Flags, command: string): Record<string, unkn
     ...(Object.keys(scope).length > 0 && { object_permission: scope }),
     ...(rpmLimit !== undefined && { rpm_limit: numberOf(rpmLimit, '--rpm-limit', command) }),
     ...(maxBudget !== undefined && { max_budget: numberOf(maxBudget, '--max-budget', command) }),
+    ...(maxParallel !== undefined && {
+      max_parallel_requests: numberOf(maxParallel, '--max-parallel', command),
+    }),
+    ...(maxStreams !== undefined && { max_streams: numberOf(maxStreams, '--max-streams', command) }),
     ...(typeof expires === 'string' && (/^\d+[a-z]$/i.test(expires) ? { duration: expires } : { expires })),
   };
 }

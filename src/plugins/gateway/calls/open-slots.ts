@@ -1,0 +1,42 @@
+import { slotOf } from '../../../machines/mcp-access/verdict.ts';
+import type { Exchange } from './exchange.ts';
+
+/** As much any key may have open, unless its own terms say otherwise. */
+export interface OpenLimits {
+  readonly call: number;
+  readonly stream: number;
+}
+
+/** What the key's machine is told of it. */
+export interface OpenFacts {
+  readonly open?: number;
+  readonly most?: number;
+}
+
+/**
+ * How many calls and streams each key has open in this process. A count of what is there, not of what was decided: it
+ * needs no mending after a crash, which ends them all.
+ */
+export class OpenSlots {
+  readonly #limits: OpenLimits;
+  readonly #open = new Map<string, number>();
+
+  constructor(limits: OpenLimits) {
+    this.#limits = limits;
+  }
+
+  /** Counts a call for as long as its exchange is open. @returns what was open before it */
+  enter(key: string, method: string, exchange: Pick<Exchange, 'onClose'>): OpenFacts {
+    const slot = slotOf(method);
+    if (slot === undefined) return {};
+    const name = `${slot} ${key}`;
+    const open = this.#open.get(name) ?? 0;
+    this.#open.set(name, open + 1);
+    exchange.onClose(() => {
+      const left = (this.#open.get(name) ?? 1) - 1;
+      if (left > 0) this.#open.set(name, left);
+      else this.#open.delete(name);
+    });
+    return { ...(open > 0 && { open }), most: this.#limits[slot] };
+  }
+}

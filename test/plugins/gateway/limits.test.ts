@@ -1,0 +1,82 @@
+import type { ServerResponse } from 'node:http';
+import { setTimeout as after } from 'node:timers/promises';
+import test, { type ExecutionContext } from 'ava';
+import { credentialFree } from '../../../src/plugins/gateway/index.ts';
+import { answerEmpty, startScripted } from '../../support/scripted-upstream.ts';
+import { admission, initialize, MEDIA, Rig, rpc } from './rig.ts';
+
+/** A gateway whose upstream begins every stream and every call of a tool, and ends none by itself. */
+async function setUp(t: ExecutionContext, options: object) {
+  const open = new Set<ServerResponse>();
+  const upstream = await startScripted(t, (response, heard, request) => {
+    const stays = heard.method === 'GET' || heard.text.includes('tools/call');
+    if (!stays) return answerEmpty(response, heard, request);
+    open.add(response);
+    response.once('close', () => open.delete(response));
+    return response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+  });
+  const routes = [credentialFree({ name: 'wiki', url: upstream.url })];
+  const rig = await Rig.start(t, { routes, ...options });
+  const master = (body: object) => rig.admin('POST', '/key/generate', body);
+  const client = async (key: string) => {
+    const first = await rig.post('/wiki/mcp', initialize, admission(key));
+    await first.text();
+    const headers = { ...admission(key), 'mcp-session-id': first.headers.get('mcp-session-id') ?? '' };
+    const stream = () => fetch(`${rig.url}/wiki/mcp`, { headers: { ...headers, accept: MEDIA } });
+    const call = (method = 'tools/call') => rig.post('/wiki/mcp', rpc(method, { name: 'wiki-x' }), headers);
+    return { stream, call, headers };
+  };
+  return { rig, open, master, client };
+}
+
+const object_permission = { mcp_servers: ['wiki'] };
+
+test('[G16,G23] a key has no more streams open than it may, hears when to come back, and has room when one ends', async (t) => {
+  const { rig, open, master, client } = await setUp(t, { maxStreams: 3 });
+  const { body } = await master({ object_permission, max_streams: 1, key_alias: 'few' });
+  t.is(body.max_streams, 1);
+  const few = await client(body.key);
+  const { body: another } = await master({ object_permission });
+  const other = await client(another.key);
+
+  const first = await few.stream();
+  t.is(first.status, 200);
+  const refused = await few.stream();
+  t.is(refused.status, 429);
+  t.is(refused.headers.get('retry-after'), '1');
+  t.regex(await refused.text(), /Too many streams of this key .* max_streams/);
+  t.is(open.size, 1, 'its upstream does not hear of it');
+  for (let count = 0; count < 3; count += 1)
+    t.is((await other.stream()).status, 200, 'others have their own');
+  t.is((await other.stream()).status, 429, 'and no more than the gateway gives');
+  t.is((await few.call('tools/list')).status, 200, 'what is no stream goes on');
+
+  await first.body?.cancel();
+  while (open.size > 3) await after(10);
+  let again = await few.stream();
+  while (again.status === 429) {
+    await after(20); // the upstream may hear of the end before the gateway has closed its own side
+    again = await few.stream();
+  }
+  t.is(again.status, 200);
+  t.is((await rig.admin('POST', '/key/update', { key: body.key, max_streams: 2 })).status, 200);
+  t.is((await few.stream()).status, 200, 'a raised limit counts at once');
+});
+
+test('[G16,G23] a key has no more calls under way than it may; a refusal is a result for a tool, a status else', async (t) => {
+  const { open, master, client } = await setUp(t, { maxParallel: 2 });
+  const { body } = await master({ object_permission });
+  const { call, headers } = await client(body.key);
+  const calls = [await call(), await call()];
+  const refused = await call();
+  t.is(refused.status, 200);
+  t.is(refused.headers.get('retry-after'), '1');
+  t.like(((await refused.json()) as { result: object }).result, { isError: true });
+  const list = await call('tools/list');
+  t.is(list.status, 429);
+  t.like(await list.json(), { id: 7, error: { code: -32_000 } });
+  t.is(open.size, 2);
+  const ended = await fetch(refused.url, { method: 'DELETE', headers });
+  t.not(ended.status, 429, 'what ends a session is not refused');
+  for (const one of calls) await one.body?.cancel();
+});
