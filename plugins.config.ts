@@ -9,6 +9,7 @@
 //     option: HOLDFAST_ROUTER_PORT=0 npm run up.
 //   - Secrets do not belong here: give the path of a file of mode 0600 instead.
 import { defineConfig } from './src/core/config/index.ts';
+import { clickhouse } from './src/plugins/clickhouse/index.ts';
 import { cluster } from './src/plugins/cluster/index.ts';
 import { collector } from './src/plugins/collector/index.ts';
 import { consolePlugin } from './src/plugins/console/index.ts';
@@ -50,6 +51,10 @@ export default defineConfig({
         credentialFree({ name: 'repo_wiki' }),
       ],
     }),
+    // Logs, metrics and spans: the ClickHouse that HOLDFAST_CLICKHOUSE_URL names, else the same engine in this process,
+    // which keeps them in `<data dir>/columnar` for HOLDFAST_RETENTION_DAYS (30): docs/stack.md.
+    // Its password lies in the secrets store: clickhouse({ password: 'clickstack#admin_password' })
+    clickhouse(),
     // Secrets named `<path>#<property>`, as files of mode 0600 in a folder: `<data dir>/secrets/store/<path>/<property>`
     // unless HOLDFAST_SECRETS_DIR names another. With HOLDFAST_SECRETS_URL and HOLDFAST_SECRETS_TOKEN_FILE: on a server of
     // the KV version 2 protocol. `secretsEnvironment()` reads them from variables instead.

@@ -19,6 +19,26 @@ export type SignalTable = (typeof SIGNAL_TABLES)[number];
  */
 export type SignalRow = Readonly<Record<string, unknown>>;
 
+/** What a signal table really is, as far as queries of our own must know it. */
+export interface TableSchema {
+  readonly table: SignalTable;
+  /** E.g. `MergeTree`. */
+  readonly engine: string;
+  /** Names and types of its columns, e.g. `TimeUnix` → `DateTime64(9)` or, in other schemas, `DateTime`. */
+  readonly columns: ReadonlyMap<string, string>;
+  /** Which names it holds in `SpanKind` and `StatusCode`: `Server`, `Ok`, or the older `SPAN_KIND_SERVER`, `STATUS_CODE_OK`. */
+  readonly enumNames: 'short' | 'prefixed';
+  /** Whether Holdfast made it; one of somebody else is used as it is. */
+  readonly isOurs: boolean;
+}
+
+/** A table whose engine is not the one that is expected. */
+export interface EngineDrift {
+  readonly table: string;
+  readonly engine: string;
+  readonly expected: string;
+}
+
 /** What a parameter of a query may be; it is bound by name as `{name:Type}`, never pasted into the text. */
 export type QueryParameter = string | number | boolean | readonly string[];
 
@@ -55,7 +75,7 @@ export interface ColumnarDatabase {
    *
    * @param sql with parameters as `{name:Type}`
    * @returns its rows; 64-bit integers are strings
-   * @throws HF_COLUMNAR_UNREACHABLE, HF_COLUMNAR_QUERY, HF_COLUMNAR_TIMEOUT
+   * @throws HF_COLUMNAR_UNREACHABLE, HF_COLUMNAR_CREDENTIALS, HF_COLUMNAR_ANSWER, HF_COLUMNAR_BUSY, HF_COLUMNAR_QUERY, HF_COLUMNAR_TIMEOUT
    */
   query<R extends object = Record<string, unknown>>(
     sql: string,
@@ -74,9 +94,18 @@ export interface ColumnarDatabase {
    * Inserts a batch, whole or not at all; when it resolves the rows are in the table.
    *
    * @param rows at most 50,000
-   * @throws HF_COLUMNAR_UNREACHABLE, HF_COLUMNAR_QUERY, HF_COLUMNAR_TIMEOUT
+   * @throws HF_COLUMNAR_SCHEMA, HF_COLUMNAR_FULL, and as `query` does. All but HF_COLUMNAR_QUERY may pass when tried again
    */
   insert(table: SignalTable, rows: readonly SignalRow[], options?: InsertOptions): Promise<void>;
+  /**
+   * Looks at a signal table, once; later calls give the same until the connection was lost.
+   *
+   * @throws HF_COLUMNAR_SCHEMA there is no such table, and it could not be made
+   * @throws HF_COLUMNAR_UNREACHABLE, HF_COLUMNAR_QUERY, HF_COLUMNAR_TIMEOUT
+   */
+  schema(table: SignalTable): Promise<TableSchema>;
+  /** The tables of the database whose engine has drifted (O10); none is good. @throws as `query` does */
+  drift(options?: QueryOptions): Promise<readonly EngineDrift[]>;
 }
 
 /** Provided by the plugin that speaks to the database. */

@@ -1,0 +1,79 @@
+import { HoldfastError } from '../../core/errors/index.ts';
+
+/** What a statement that only reads begins with. */
+const READING = ['SELECT', 'WITH', 'SHOW', 'DESCRIBE', 'DESC', 'EXPLAIN', 'EXISTS', '('];
+
+/**
+ * Functions, as a column or as a table, that read something else than the tables of this database: files, addresses,
+ * other servers, programs, dictionaries. Some of them work even where the engine is told to be read-only.
+ */
+const OUTSIDE =
+  /^(file\w*|url\w*|remote\w*|cluster\w*|s3\w*|gcs|oss|cosn|hdfs\w*|azure\w*|iceberg\w*|delta\w*|hudi\w*|paimon\w*|ytsaurus|mysql|postgresql|sqlite|mongodb|redis|jdbc|odbc|executable\w*|python|input|merge|mergetree\w*|dictionary|dictget\w*|dicthas|dictisin|catboostevaluate|arrowflight\w*|prometheus\w*|timeseries\w*|fuzz\w*|loop|view\w*if|joinget\w*|filesystem\w*|getserverport|getserversetting|getmacro|hostname|fqdn|sleep\w*|currentprofiles|showcertificate|addressto\w*|trap|logtrace)$/i;
+
+/** Databases that tell of the server instead of the signals: settings, users, queries of others. */
+const FORBIDDEN_DATABASES = /^(system|information_schema)$/i;
+
+interface Token {
+  readonly kind: 'word' | 'text' | 'sign';
+  readonly value: string;
+}
+
+/**
+ * Lets one statement through that reads the tables of the database, and nothing else. The engine is told to be
+ * read-only besides; this is for what that does not cover, and for saying why.
+ *
+ * @returns the statement without what ends it
+ * @throws HF_COLUMNAR_REFUSED
+ */
+export function readingStatement(sql: string): string {
+  const text = sql.trim().replace(/(\s*;)+$/, '');
+  const tokens = tokensOf(text);
+  const [first] = tokens;
+  if (!first) throw refused('it is empty');
+  if (!READING.includes(first.value.toUpperCase()))
+    throw refused(`it begins with ${first.value.slice(0, 20)}, and only reading is allowed`);
+  for (const [at, { kind, value }] of tokens.entries()) {
+    const next = tokens[at + 1]?.value;
+    const previous = tokens[at - 1]?.value;
+    const word = value.toUpperCase();
+    if (kind === 'sign' && value === ';') throw refused('it is more than one statement');
+    if (kind !== 'word') continue;
+    if (FORBIDDEN_DATABASES.test(value) && (next === '.' || /^(FROM|IN)$/i.test(previous ?? '')))
+      throw refused(`it reads the database ${value}, which tells of the server`);
+    if (OUTSIDE.test(value) && next === '(')
+      throw refused(`it calls ${value}(), which reads something else than the tables here, or does not read`);
+    if (word === 'OUTFILE' && previous?.toUpperCase() === 'INTO') throw refused('it writes a file');
+    if (word === 'FORMAT' && /^\w+$/.test(next ?? '') && previous !== ',' && previous !== '.')
+      throw refused('it asks for a FORMAT of its own; leave that out, and use --json for JSON');
+    if (word === 'SETTINGS' && /^\w+$/.test(next ?? '') && tokens[at + 2]?.value === '=')
+      throw refused('it sets SETTINGS of its own; limits are given by --timeout and --limit');
+  }
+  return text;
+}
+
+/** Words (quoted names among them), texts and signs; comments and spaces are nothing. */
+function tokensOf(sql: string): Token[] {
+  const pattern =
+    /--[^\n]*|#[ !][^\n]*|\/\*[\s\S]*?\*\/|'(?:[^'\\]|\\[\s\S]|'')*'|`((?:[^`\\]|\\[\s\S]|``)*)`|"((?:[^"\\]|\\[\s\S]|"")*)"|([\p{L}_][\p{L}\p{N}_$]*)|\d[\w.]*|\$\w*\$|\S/gu;
+  const tokens: Token[] = [];
+  for (const [value, backquoted, quoted, word] of sql.matchAll(pattern)) {
+    const name = backquoted ?? quoted ?? word;
+    if (name !== undefined) tokens.push({ kind: 'word', value: unescaped(name) });
+    else if (/^(--|#[ !]|\/\*)/.test(value)) continue;
+    else if (value.startsWith("'") && value.length > 1) tokens.push({ kind: 'text', value });
+    else if (value.startsWith('$')) throw refused('it holds a text between $ signs');
+    else if (/^['"`]$/.test(value)) throw refused(`a ${value} in it has no end`);
+    else tokens.push({ kind: 'sign', value });
+  }
+  return tokens;
+}
+
+/** `fi\x6ce` is `file` to the engine. */
+function unescaped(name: string): string {
+  if (name.includes('\\')) throw refused('a name in it holds a backslash');
+  return name;
+}
+
+function refused(reason: string): HoldfastError {
+  return new HoldfastError('HF_COLUMNAR_REFUSED', { reason });
+}

@@ -1,0 +1,46 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SIGNAL_TABLES, type SignalTable } from '../../src/core/adapters/columnar-database.ts';
+import { systemClock } from '../../src/core/clock.ts';
+import { Database, type DatabaseParts } from '../../src/plugins/clickhouse/database.ts';
+import { EmbeddedEngine } from '../../src/plugins/clickhouse/engine/embedded.ts';
+
+/** The embedded engine of one test file, with the tables made: a process can have but one folder open. */
+export interface ColumnarRig {
+  readonly database: Database;
+  readonly engine: EmbeddedEngine;
+  readonly folder: string;
+  /** Empties tables, all unless told. */
+  empty(...tables: SignalTable[]): Promise<void>;
+  /** Call it in `test.after.always`. */
+  close(): Promise<void>;
+}
+
+/**
+ * @example
+ * let rig: ColumnarRig;
+ * test.before(async () => { rig = await openColumnar(); });
+ * test.after.always(() => rig.close());
+ */
+export async function openColumnar(parts: Partial<DatabaseParts> = {}): Promise<ColumnarRig> {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-columnar-'));
+  const engine = await EmbeddedEngine.open(join(folder, 'columnar'));
+  const schema = { database: 'default', retentionDays: 30, replicas: 1 };
+  const database = new Database({ engine, clock: systemClock, schema, ...parts });
+  await database.schema('otel_logs');
+  return {
+    database,
+    engine,
+    folder,
+    async empty(...tables) {
+      const bounds = { seconds: 10, signal: new AbortController().signal };
+      for (const table of tables.length > 0 ? tables : SIGNAL_TABLES)
+        await engine.command(`TRUNCATE TABLE default.${table}`, bounds);
+    },
+    async close() {
+      await engine.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
