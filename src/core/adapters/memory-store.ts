@@ -97,3 +97,26 @@ export interface ScratchStores {
 
 /** Provided beside `MemoryStoresToken`, by the plugin that can make an instance. */
 export const ScratchStoresToken: Token<ScratchStores> = defineToken('memory.scratch');
+
+/** What a collection held when a snapshot of it was made: what any restore of that must reproduce (B4). */
+export interface SnapshotRecord {
+  /** The snapshot's name. */
+  readonly name: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** Exact. */
+  readonly count: number;
+  /** The seeded points that were there, each with the vault's fingerprint of `{ payload, vector }`. */
+  readonly seeds: readonly { readonly id: PointId; readonly fingerprint: string }[];
+}
+
+/** What is known of snapshots beside what the store says of them. */
+export interface SnapshotRecords {
+  /** @returns undefined for a snapshot that somebody else made */
+  of(snapshot: string): SnapshotRecord | undefined;
+  /** Ids of the points that Holdfast keeps in the collection so that a restore can be proven. */
+  readonly seeds: readonly PointId[];
+}
+
+/** Provided by the plugin that makes snapshots. */
+export const SnapshotRecordsToken: Token<SnapshotRecords> = defineToken('memory.snapshot_records');
