@@ -107,10 +107,10 @@ export const mcpAccess = setup({
       };
     }),
     countRefusal: assign(({ context, event }) => {
-      const { at } = calling(event);
+      const { at, count = 1 } = calling(event);
       return {
         lastSeenAt: at,
-        refused: context.refused + 1,
+        refused: context.refused + count,
         // Else the minute of a clock that was set back would begin anew at every refusal, and never end.
         ...(at < context.window.at && { window: windowAt(context, at).window }),
       };

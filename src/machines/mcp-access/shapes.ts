@@ -70,6 +70,8 @@ export interface AccessCall {
   readonly open?: number;
   /** As much of its kind a key may have open whose terms say nothing of it. */
   readonly most?: number;
+  /** So many identical calls came within a second: a refusal is for all of them, and what is admitted is one of them. */
+  readonly count?: number;
 }
 
 export type AccessRule =

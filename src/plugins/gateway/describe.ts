@@ -13,12 +13,13 @@ export function describeGatewayRecord({ event: recorded, effects, ignored }: Log
   const event = recorded as unknown as AccessEvent | DoorEvent;
   switch (event.type) {
     case 'CALL': {
-      const { routes, method, tool } = event;
+      const { routes, method, tool, count } = event;
       const decision = effects.find(({ type }) => type.startsWith('gateway.'));
       const { alias, owner, ...params } = (decision?.params ?? {}) as Partial<ForwardParams & AnswerParams>;
       const who = `${alias ?? 'a key'}${owner === undefined ? '' : ` of ${owner}`}`;
       const what = `${who}: ${routes.join(',')} ${method}${tool === undefined ? '' : ` ${tool}`}`;
-      if (decision?.type !== 'gateway.forward') return `${what}: refused, ${params.rule}${waiting(params)}`;
+      if (decision?.type !== 'gateway.forward')
+        return `${what}: refused, ${params.rule}${waiting(params)}${together(count)}`;
       return `${what}: admitted${params.cost ? `, charged ${params.cost}` : ''}`;
     }
     case 'CALL_ENDED': {
@@ -29,8 +30,7 @@ export function describeGatewayRecord({ event: recorded, effects, ignored }: Log
       const { rule, source, path, misplaced, count } = event;
       const beside =
         misplaced === undefined ? '' : `, with a ${misplaced.replace('_', ' ')} in Authorization`;
-      const often = count === undefined ? '' : `, with what followed within a second ${count} in all`;
-      return `${source} turned away from ${path}, ${rule}${beside}${often}`;
+      return `${source} turned away from ${path}, ${rule}${beside}${together(count)}`;
     }
     case 'KEY_CREATED':
       return ignored ? undefined : `made: ${termsText(event.terms)}`;
@@ -55,6 +55,9 @@ export function describeGatewayRecord({ event: recorded, effects, ignored }: Log
 
 const waiting = ({ retryAfterMs }: Pick<AnswerParams, 'retryAfterMs'>): string =>
   retryAfterMs === undefined ? '' : ` for ${Math.ceil(retryAfterMs / 1_000)} s more`;
+
+const together = (count: number | undefined): string =>
+  count === undefined ? '' : `, with what followed within a second ${count} in all`;
 
 const WORDS: Partial<Readonly<Record<keyof KeyTerms, string>>> = {
   owner: 'owner',

@@ -14,6 +14,7 @@ import { definePlugin } from '../../core/plugin/index.ts';
 import { mcpAccess } from '../../machines/mcp-access.ts';
 import { mcpDoor } from '../../machines/mcp-door.ts';
 import { aggregateEndpoint } from './aggregate/endpoint.ts';
+import { judgement } from './calls/decide.ts';
 import { Door } from './calls/door.ts';
 import { registerCallEffects } from './calls/effects.ts';
 import { mcpEndpoint } from './calls/endpoint.ts';
@@ -164,10 +165,12 @@ export const gateway = definePlugin({
       const keyFiles = settings.sessionKeyFiles ?? [resolve(dataDir, 'secrets', 'gateway-session-key')];
       const keys = new KeyRegistry(services.actors);
       const masterId = () => master.id();
+      const slots = new OpenSlots({ call: settings.maxParallel, stream: settings.maxStreams });
       started = {
         services,
         calls,
-        slots: new OpenSlots({ call: settings.maxParallel, stream: settings.maxStreams }),
+        slots,
+        repeats: judgement({ services, calls, slots }),
         door: new Door(services, calls),
         keys,
         admin: new KeyAdmin({ services, keys, servers: () => table.live().table.routes, masterId }),

@@ -80,3 +80,48 @@ test('[G16,G23] a key has no more calls under way than it may; a refusal is a re
   t.not(ended.status, 429, 'what ends a session is not refused');
   for (const one of calls) await one.body?.cancel();
 });
+
+test('[G14,C2] a revoked key in a loop is refused to the last call, is counted to the last, and does not fill the disk', async (t) => {
+  const { rig, master, client } = await setUp(t, {});
+  const { body } = await master({ object_permission });
+  const { call } = await client(body.key);
+  await rig.admin('POST', '/key/delete', { keys: [body.key_id] });
+  const before = (await rig.records()).length;
+  const answers = await Promise.all(Array.from({ length: 500 }, () => call('tools/list')));
+  t.deepEqual([...new Set(answers.map(({ status }) => status))], [401]);
+  const records = (await rig.records()).slice(before);
+  t.true(records.length < 150, `${records.length} records`);
+  const calls = records.flatMap(({ event }) => (event.type === 'CALL' ? [event as { count?: number }] : []));
+  t.is(
+    calls.reduce((sum, { count = 1 }) => sum + count, 0),
+    500,
+  );
+  const { body: list } = await rig.admin('GET', '/key/list');
+  t.is(list.keys.find((one: { key_id: string }) => one.key_id === body.key_id).refused, 500);
+  t.is(
+    (await call('tools/list')).status,
+    401,
+    'who comes later waits for a record of its own, and hears the same',
+  );
+});
+
+test('[G16,C2] calls that wait with a refused one are decided each for itself when the first is admitted', async (t) => {
+  const { rig, master, client } = await setUp(t, {});
+  const { body } = await master({ object_permission: { mcp_servers: [] } });
+  const { call } = await client(body.key);
+  const wave = () => Promise.all(Array.from({ length: 60 }, () => call()));
+  const refused = await wave();
+  for (const answer of refused) t.true(((await answer.json()) as { result: any }).result.isError);
+  const before = (await rig.records()).length;
+  const waiting = Promise.all(Array.from({ length: 8 }, () => call()));
+  const changed = rig.admin('POST', '/key/update', { key: body.key, object_permission, rpm_limit: 3 });
+  const answers = await waiting;
+  t.is((await changed).status, 200);
+  const streams = answers.filter((answer) => /event-stream/.test(answer.headers.get('content-type') ?? ''));
+  t.is(streams.length, 3, 'the limit holds among them');
+  for (const stream of streams) await stream.body?.cancel();
+  const records = (await rig.records()).slice(before);
+  const admitted = records.filter(({ effects }) => effects.some(({ type }) => type === 'gateway.forward'));
+  t.is(admitted.length, 3);
+  t.is(admitted.filter(({ event }) => 'count' in event).length, 1);
+});

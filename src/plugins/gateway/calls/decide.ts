@@ -6,8 +6,10 @@ import { upstreamName } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/table.ts';
 import type { Exchange } from './exchange.ts';
 import type { LiveCall } from './live-call.ts';
+import type { OpenFacts } from './open-slots.ts';
 import type { GatewayParts } from './parts.ts';
-import { callMade } from './topics.ts';
+import { type Asked, Repeats } from './repeats.ts';
+import { type CallMade, callMade } from './topics.ts';
 import { traceCall } from './trace.ts';
 
 /** How long a decision may take: it waits for its record only. */
@@ -64,40 +66,36 @@ export function judgeCall(
   call: LiveCall,
 ): Promise<void> {
   traceCall(parts, exchange, meant.path, caller.id, message);
-  return decide(parts, exchange, call, () => publishCall(parts, exchange, caller, message, meant));
+  const facts = factsOf(parts, exchange, caller, message, meant);
+  const { key, presented, method, routes, tool = '', authorization = '' } = facts;
+  const name = [key, presented, method, tool, authorization, ...routes].join(' ');
+  return parts.repeats.judge(name, { exchange, call, facts });
 }
 
-function publishCall(
-  { services, table, slots }: GatewayParts,
+function factsOf(
+  { table }: GatewayParts,
   exchange: Exchange,
   { id, presented, authorization }: Known,
   message: Message | undefined,
   { routes, route }: Meant,
-): void {
-  const { correlation } = exchange;
+): CallFacts {
   const method = methodOf(exchange.method, message);
   const isToolCall = message?.method === 'tools/call' && message.name !== undefined;
   const tool = isToolCall && route ? upstreamName(route, message.name ?? '') : undefined;
   const cost = tool === undefined ? 0 : (route?.costOf(tool) ?? 0);
-  services.bus.publish(
-    callMade,
-    {
-      key: id,
-      at: services.clock.now(),
-      presented,
-      routes,
-      table: table().revision,
-      method,
-      ...slots.enter(id, method, exchange),
-      ...(isToolCall && { tool: message.name }),
-      ...(isToolCall && (tool === undefined || !route?.offers(tool)) && { toolUnlisted: true as const }),
-      ...(authorization && { authorization }),
-      ...(route?.entry.disposition === 'relay' && { relay: true as const }),
-      ...(route?.entry.writes && { writes: true as const }),
-      ...(cost > 0 && { cost }),
-    },
-    { correlation },
-  );
+  return {
+    key: id,
+    presented,
+    routes,
+    table: table().revision,
+    method,
+    ...(isToolCall && { tool: message.name }),
+    ...(isToolCall && (tool === undefined || !route?.offers(tool)) && { toolUnlisted: true as const }),
+    ...(authorization && { authorization }),
+    ...(route?.entry.disposition === 'relay' && { relay: true as const }),
+    ...(route?.entry.writes && { writes: true as const }),
+    ...(cost > 0 && { cost }),
+  };
 }
 
 function methodOf(method: Exchange['method'], message: Message | undefined): string {
@@ -105,22 +103,52 @@ function methodOf(method: Exchange['method'], message: Message | undefined): str
   return method === 'GET' ? 'stream' : 'close';
 }
 
-/** Publishes the facts, and answers 503 when what is decided about them can't be recorded. */
+/** Calls to be decided, with what the machine decides by. */
+export interface Judged extends Asked {
+  readonly exchange: Exchange;
+  readonly facts: CallFacts;
+}
+
+/** What of a call does not change while it waits. */
+type CallFacts = Omit<CallMade, 'at' | 'count' | keyof OpenFacts>;
+
+/** Where calls of known keys are decided. */
+export function judgement(parts: Pick<GatewayParts, 'services' | 'calls' | 'slots'>): Repeats<Judged> {
+  const { clock } = parts.services;
+  return new Repeats<Judged>(
+    clock,
+    (judged, call, count) => decide(parts, judged, call, count),
+    ({ exchange }, error) => undecided(exchange, error),
+  );
+}
+
+/**
+ * Publishes the facts, and waits for the decision.
+ *
+ * @throws HF_LOG_WRITE, HF_LOG_WAITING, HF_HTTP_TIMEOUT it can't be recorded
+ */
 async function decide(
-  { services, calls }: GatewayParts,
-  exchange: Exchange,
+  { services, calls, slots }: Pick<GatewayParts, 'services' | 'calls' | 'slots'>,
+  { exchange, facts }: Judged,
   call: LiveCall,
-  publish: () => void,
+  count?: number,
 ): Promise<void> {
   const { correlation } = exchange;
+  const { key, method } = facts;
   calls.set(correlation, call);
   const decided = services.exchanges.open(correlation, DECISION_MS);
   try {
-    publish();
+    const open = slots.enter(key, method, exchange);
+    const at = services.clock.now();
+    services.bus.publish(
+      callMade,
+      { at, ...facts, ...open, ...(count !== undefined && { count }) },
+      { correlation },
+    );
     await decided;
   } catch (error) {
     calls.delete(correlation);
-    undecided(exchange, error);
+    throw error;
   }
 }
 

@@ -5,15 +5,19 @@ import type { KeyRegistry } from '../keys/registry.ts';
 import type { RouteTable } from '../routes/table.ts';
 import type { SealedSessions } from '../session/sealed-sessions.ts';
 import type { Telemetry } from '../telemetry/index.ts';
+import type { Judged } from './decide.ts';
 import type { Door } from './door.ts';
 import type { LiveCalls } from './live-call.ts';
 import type { OpenSlots } from './open-slots.ts';
+import type { Repeats } from './repeats.ts';
 
 /** What the endpoints stand on; there once the plugin has started. */
 export interface GatewayParts {
   readonly services: Services;
   readonly keys: KeyRegistry;
   readonly calls: LiveCalls;
+  /** Where calls of known keys are decided. */
+  readonly repeats: Repeats<Judged>;
   /** What each key has open. */
   readonly slots: OpenSlots;
   /** Where callers without a key are turned away. */

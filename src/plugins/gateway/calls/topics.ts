@@ -7,7 +7,7 @@ import { KEY_ACTOR } from '../keys/registry.ts';
 export const DOOR_ACTOR = 'gateway.door';
 export const DOOR_KEY = 'all';
 
-type CallMade = Omit<AccessCall, 'type'> & { readonly key: string };
+export type CallMade = Omit<AccessCall, 'type'> & { readonly key: string };
 
 const call = z.object({
   key: z.string(),
@@ -24,6 +24,7 @@ const call = z.object({
   cost: z.number().optional(),
   open: z.number().optional(),
   most: z.number().optional(),
+  count: z.int().min(2).optional(),
 });
 
 export const callMade: Topic<CallMade> = defineTopic(
