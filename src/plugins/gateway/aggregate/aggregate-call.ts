@@ -9,7 +9,7 @@ import { type Answer, COMPLETE, plainRefusal, result, rpcError } from '../mcp/an
 import type { Message } from '../mcp/message.ts';
 import { REVISIONS } from '../mcp/revisions.ts';
 import type { Told } from '../upstream/outcome.ts';
-import { stopped } from '../upstream/pass.ts';
+import { stopped } from '../upstream/stopped.ts';
 import type { AggregateCallParts } from './aggregate-call-parts.ts';
 import { common, noSuch, refusal, withMeta } from './answers.ts';
 import { begin } from './beginning.ts';

@@ -7,7 +7,6 @@ import type { Message } from '../mcp/message.ts';
 import { isStateless } from '../mcp/revisions.ts';
 import type { Route } from '../routes/table.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
-import { drop } from '../upstream/body.ts';
 import { ask, type UpstreamAnswer } from '../upstream/client.ts';
 import { credentialWatch } from '../upstream/credential.ts';
 import { hasForgotten } from '../upstream/forgotten.ts';
@@ -72,7 +71,7 @@ export class Branch {
       (await legs.renew(session, this.route.name, undefined, () => this.#reopen(session)));
     const answer = await this.#send(leg, sent);
     if (!(await this.#isGone(leg, answer.statusCode))) return answer;
-    drop(answer.body);
+    void answer.body.dump();
     return this.#send(await legs.renew(session, this.route.name, leg, () => this.#reopen(session)), sent);
   }
 
@@ -194,7 +193,7 @@ export class Branch {
     const { signal, release } = this.within(stop);
     try {
       const { body } = await this.#send(leg, { ...sent, signal });
-      drop(body);
+      void body.dump();
     } catch {
       // the other upstreams and the client go on without it
     } finally {

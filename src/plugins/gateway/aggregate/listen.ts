@@ -38,13 +38,12 @@ export async function hear(
   const type = headerOf(headers, 'content-type') ?? '';
   const isStream = isEvents(type);
   const isJson = /^application\/json\b/i.test(type);
-  body.on('error', () => {}); // what is not read to its end is destroyed, which undici reports here
   let bytes = 0;
   const counted = async function* () {
     for await (const chunk of body) {
-      watch?.(chunk as Buffer);
-      bytes += (chunk as Buffer).length;
-      yield chunk as Buffer;
+      watch?.(chunk);
+      bytes += chunk.length;
+      yield chunk;
     }
   };
   try {

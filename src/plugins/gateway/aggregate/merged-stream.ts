@@ -1,7 +1,6 @@
 import type { Clock } from '../../../core/clock.ts';
 import { showTools } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/table.ts';
-import { drop } from '../upstream/body.ts';
 import type { UpstreamAnswer } from '../upstream/client.ts';
 import { credentialWatch } from '../upstream/credential.ts';
 import { headerOf, isEvents } from '../upstream/headers.ts';
@@ -59,7 +58,7 @@ async function follow(branch: Branch, merging: Merging): Promise<void> {
         lastEventId: place.last,
       });
       if (answer.statusCode !== 200 || !isEvents(headerOf(answer.headers, 'content-type') ?? '')) {
-        drop(answer.body);
+        void answer.body.dump();
         if (isCall || (answer.statusCode < 500 && place.last === undefined)) return;
         place.last = undefined; // where it was, nobody knows any more
       } else {
@@ -99,9 +98,9 @@ async function pour(
   });
   const watch = credentialWatch(route);
   for await (const chunk of body) {
-    watch(chunk as Buffer);
+    watch(chunk);
     heard();
-    const events = rewriter.feed(chunk as Buffer);
+    const events = rewriter.feed(chunk);
     if (events !== '') await sink.write(events);
   }
 }

@@ -5,7 +5,6 @@ import type { Message } from '../mcp/message.ts';
 import { upstreamName } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/table.ts';
 import type { ToolFacts } from '../telemetry/index.ts';
-import { drop } from '../upstream/body.ts';
 import { ask, type UpstreamAnswer } from '../upstream/client.ts';
 import { hasForgotten, SessionForgotten } from '../upstream/forgotten.ts';
 import type { Told } from '../upstream/outcome.ts';
@@ -36,7 +35,7 @@ export class RouteCall implements LiveCall {
       const ping = (message: Message) =>
         ask(agent, requestTo(route, { ...request, method: 'POST', message }));
       if (!(await hasForgotten(answer.statusCode, ping))) return answer;
-      drop(answer.body);
+      void answer.body.dump();
       throw new SessionForgotten();
     };
     try {

@@ -1,25 +1,19 @@
-import type { UpstreamAnswer } from './client.ts';
-
-export type Body = UpstreamAnswer['body'];
-
-/** What nobody needs is read up to here, bytes and milliseconds. */
-const DROPPED = 64 * 1024;
-const DROPPED_MS = 2_000;
+import type { AnswerBody } from './answer-body.ts';
 
 /** An upstream that begins an answer and does not go on. */
 export class Stalled extends Error {}
 
 /** A body that must keep coming. @param idleMs longest wait for its next part; a slow reader's time does not count */
-export async function* steady(body: Body, idleMs: number): AsyncGenerator<Buffer> {
+export async function* steady(body: AnswerBody, idleMs: number): AsyncGenerator<Buffer> {
   let waiting = true;
   const timer = setTimeout(() => {
     if (waiting) body.destroy(new Stalled());
     else timer.refresh();
   }, idleMs);
   try {
-    for await (const chunk of body) {
+    for await (const part of body) {
       waiting = false;
-      yield chunk as Buffer;
+      yield part;
       waiting = true;
       timer.refresh();
     }
@@ -29,52 +23,64 @@ export async function* steady(body: Body, idleMs: number): AsyncGenerator<Buffer
 }
 
 /** A body of known, small size, whole. @param withinMs longest wait for all of it */
-export async function small(body: Body, withinMs: number): Promise<Buffer> {
+export async function small(body: AnswerBody, withinMs: number): Promise<Buffer> {
+  if (body.isOver) return body.rest();
   const timer = setTimeout(() => body.destroy(new Stalled()), withinMs);
   try {
-    return Buffer.from(await body.arrayBuffer());
+    return await whole(body, Number.POSITIVE_INFINITY);
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** Bytes that come in parts. A body that comes byte by byte must not become millions of objects. */
+/** Parts below this many bytes are copied together, so that they do not become millions of objects. */
+const SMALL_PART = 4_096;
+
+/** Bytes that come in parts. A large part is kept as it came, for copying it would cost more than all else. */
 export class Gathered {
-  #bytes: Buffer = Buffer.alloc(0);
+  #parts: Buffer[] = [];
+  /** Small parts behind the large ones, and how much of it they fill. */
+  #tail: Buffer = Buffer.alloc(0);
+  #filled = 0;
   size = 0;
 
-  push(chunk: Buffer): void {
-    const size = this.size + chunk.length;
-    if (this.size === 0) {
-      this.#bytes = chunk; // mostly the only one
-    } else {
-      if (size > this.#bytes.length) {
-        const larger = Buffer.allocUnsafe(Math.max(size, this.size * 2));
-        this.#bytes.copy(larger, 0, 0, this.size);
-        this.#bytes = larger;
-      }
-      chunk.copy(this.#bytes, this.size);
+  push(part: Buffer): void {
+    this.size += part.length;
+    if (part.length >= SMALL_PART || this.size === part.length) {
+      this.#close();
+      this.#parts.push(part);
+      return;
     }
-    this.size = size;
+    const filled = this.#filled + part.length;
+    if (filled > this.#tail.length) {
+      const larger = Buffer.allocUnsafe(Math.max(SMALL_PART, filled * 2));
+      this.#tail.copy(larger, 0, 0, this.#filled);
+      this.#tail = larger;
+    }
+    part.copy(this.#tail, this.#filled);
+    this.#filled = filled;
   }
 
   /** All of them; good until the next push. */
   bytes(): Buffer {
-    return this.#bytes.subarray(0, this.size);
+    this.#close();
+    if (this.#parts.length > 1) this.#parts = [Buffer.concat(this.#parts, this.size)];
+    return this.#parts[0] ?? Buffer.alloc(0);
+  }
+
+  #close(): void {
+    if (this.#filled > 0) this.#parts.push(this.#tail.subarray(0, this.#filled));
+    this.#tail = Buffer.alloc(0);
+    this.#filled = 0;
   }
 }
 
 /** @throws RangeError it is larger than the limit, bytes */
-export async function whole(chunks: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
+export async function whole(parts: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
   const gathered = new Gathered();
-  for await (const chunk of chunks) {
-    if (gathered.size + chunk.length > limit) throw new RangeError('too large');
-    gathered.push(chunk);
+  for await (const part of parts) {
+    if (gathered.size + part.length > limit) throw new RangeError('too large');
+    gathered.push(part);
   }
   return gathered.bytes();
-}
-
-/** Reads what nobody needs, so that its connection can be used again; one that is long or slow ends with it. */
-export function drop(body: Body): void {
-  body.dump({ limit: DROPPED, signal: AbortSignal.timeout(DROPPED_MS) }).catch(() => body.destroy());
 }

@@ -1,4 +1,5 @@
 import type { Route } from '../routes/table.ts';
+import { finder } from './find.ts';
 
 /** An upstream that repeats the gateway's own credential in its answer. */
 export class CredentialRepeated extends Error {}
@@ -13,11 +14,8 @@ export function credentialWatch({ entry, credential }: Route): (part: Buffer) =>
   const token = entry.disposition === 'overwrite' ? credential(undefined).authorization : undefined;
   const secret = Buffer.from(token?.replace(/^Bearer /, '') ?? '');
   if (secret.length === 0) return () => undefined;
-  let end: Buffer = Buffer.alloc(0);
+  const repeats = finder([secret]);
   return (part) => {
-    const seam = Buffer.concat([end, part.subarray(0, secret.length - 1)]);
-    if (part.includes(secret) || seam.includes(secret)) throw new CredentialRepeated();
-    end = (part.length < secret.length ? Buffer.concat([end, part]) : part).subarray(-(secret.length - 1));
-    if (secret.length === 1) end = Buffer.alloc(0);
+    if (repeats(part)) throw new CredentialRepeated();
   };
 }

@@ -1,5 +1,4 @@
 import type { Message } from '../mcp/message.ts';
-import { drop } from './body.ts';
 import type { UpstreamAnswer } from './client.ts';
 
 const ID = 'holdfast';
@@ -29,7 +28,7 @@ export async function hasForgotten(
   if (status !== 400) return status === 404;
   try {
     const pong = await ping(PING);
-    drop(pong.body);
+    void pong.body.dump();
     return pong.statusCode === 400 || pong.statusCode === 404;
   } catch {
     return false;

@@ -1,0 +1,112 @@
+import type { Dispatcher } from 'undici';
+
+/** So much is held for a reader that is slow, bytes; then the upstream waits. */
+const HELD = 64 * 1024;
+/** What nobody needs is read up to here, bytes and milliseconds. */
+const DROPPED = 64 * 1024;
+const DROPPED_MS = 2_000;
+
+type Flow = Pick<Dispatcher.DispatchController, 'pause' | 'resume' | 'abort'>;
+
+/**
+ * The body of an upstream's answer, read once. It does for one reader what a stream does for any, at a third of the
+ * time: parts go from the connection to whoever iterates, and one that is slow slows the upstream down.
+ */
+export class AnswerBody implements AsyncIterable<Buffer> {
+  readonly #flow: Flow;
+  #parts: Buffer[] = [];
+  #held = 0;
+  #paused = false;
+  #over = false;
+  #error: unknown;
+  #wake: (() => void) | undefined;
+
+  constructor(flow: Flow) {
+    this.#flow = flow;
+  }
+
+  /** Whether nothing more will come: most answers are whole when their headers are read. */
+  get isOver(): boolean {
+    return this.#over;
+  }
+
+  /** Takes a part from the connection. */
+  push(part: Buffer): void {
+    if (this.#over) return;
+    this.#parts.push(part);
+    this.#held += part.length;
+    if (this.#held > HELD && !this.#paused) {
+      this.#paused = true;
+      this.#flow.pause();
+    }
+    this.#wake?.();
+  }
+
+  /** Nothing more comes. @param error why it is not whole; it is thrown behind the parts that came */
+  end(error?: unknown): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#error = error;
+    this.#wake?.();
+  }
+
+  /** Ends it, and its connection, unless it is over. @param error thrown to its reader, before anything that is left */
+  destroy(error: unknown = new Error('destroyed')): void {
+    if (this.#over) return;
+    this.#parts = [];
+    this.end(error);
+    this.#flow.abort(error as Error);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
+    try {
+      while (true) {
+        const part = this.#parts.shift();
+        if (part) {
+          this.#release(part.length);
+          yield part;
+        } else if (this.#over) {
+          if (this.#error !== undefined) throw this.#error;
+          return;
+        } else {
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve;
+          });
+        }
+      }
+    } finally {
+      this.destroy();
+    }
+  }
+
+  /** All that is there of a body that is over. @throws why it broke off */
+  rest(): Buffer {
+    if (this.#error !== undefined) throw this.#error;
+    const parts = this.#parts;
+    this.#parts = [];
+    return parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
+  }
+
+  /** Reads what nobody needs, so that its connection can be used again; one that is long or slow ends with it. */
+  async dump(): Promise<void> {
+    const late = setTimeout(() => this.destroy(), DROPPED_MS);
+    let size = 0;
+    try {
+      for await (const part of this) {
+        size += part.length;
+        if (size > DROPPED) break;
+      }
+    } catch {
+      // nobody needs it
+    } finally {
+      clearTimeout(late);
+    }
+  }
+
+  #release(bytes: number): void {
+    this.#held -= bytes;
+    if (!this.#paused || this.#held > HELD / 2) return;
+    this.#paused = false;
+    this.#flow.resume();
+  }
+}

@@ -1,0 +1,109 @@
+import type { RouteCallParts } from '../calls/route-call-parts.ts';
+import type { UpstreamAnswer } from './client.ts';
+import { credentialWatch } from './credential.ts';
+import { listener, type Told, toldBy, toldByWhole } from './outcome.ts';
+import { refuse } from './refusals.ts';
+import { type EventChanges, eventRewriter } from './rewrite.ts';
+
+/** Answers up to here are sent in one piece, bytes. */
+export const WHOLE: number = 64 * 1024;
+
+/** JSON of a size that is known to be small: most answers of tools, in one piece. */
+export function passSmall(
+  parts: RouteCallParts,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  answer: Buffer,
+): Told {
+  const { exchange } = parts;
+  credentialWatch(parts.route)(answer);
+  if (answer.length === 0) return refuse(parts, 502, 'answers a request without a body', 'http_error');
+  const told = toldByWhole(answer);
+  exchange.begin(status, { ...headers, 'content-length': String(answer.length) });
+  exchange.end(answer);
+  return told;
+}
+
+/** JSON: a small answer is held until it is whole, so that one that breaks off is an error and not half an answer. */
+export async function passJson(
+  parts: RouteCallParts,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  chunks: AsyncIterable<Buffer>,
+): Promise<Told> {
+  const { exchange } = parts;
+  const heard = listener(false);
+  const watch = credentialWatch(parts.route);
+  const held: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of chunks) {
+    watch(chunk);
+    heard.push(chunk);
+    size += chunk.length;
+    if (exchange.begun) {
+      await exchange.write(chunk);
+      continue;
+    }
+    held.push(chunk);
+    if (size > WHOLE) {
+      exchange.begin(status, headers);
+      await exchange.write(Buffer.concat(held));
+    }
+  }
+  if (size === 0) return refuse(parts, 502, 'answers a request without a body', 'http_error');
+  if (exchange.begun) {
+    exchange.end();
+  } else {
+    exchange.begin(status, { ...headers, 'content-length': String(size) });
+    exchange.end(held.length === 1 ? held[0] : Buffer.concat(held));
+  }
+  return heard.end();
+}
+
+/** An event stream: each part goes on as it comes, and a slow client slows its upstream down. */
+export async function passEvents(
+  { exchange, route }: RouteCallParts,
+  { statusCode: status, body }: UpstreamAnswer,
+  headers: Readonly<Record<string, string>>,
+  changes: EventChanges | undefined,
+): Promise<Told> {
+  const heard = listener(true);
+  const rewriter = changes && eventRewriter(changes);
+  const watch = credentialWatch(route);
+  exchange.begin(status, { ...headers, 'x-accel-buffering': 'no' }); // for a proxy in front of us
+  exchange.flush();
+  for await (const chunk of body) {
+    watch(chunk);
+    heard.push(chunk);
+    const next = rewriter ? rewriter.feed(chunk) : chunk;
+    if (next.length > 0) await exchange.write(next);
+  }
+  exchange.end();
+  return status < 400 ? heard.end() : { outcome: 'http_error' };
+}
+
+/** A JSON error passes as it is, unless the upstream repeats the gateway's own credential in it. */
+export function passError(
+  parts: RouteCallParts,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  bytes: Buffer,
+): Told {
+  const { exchange, route } = parts;
+  const own = Object.values(route.credential(undefined)).map((value) => value.replace(/^Bearer /, ''));
+  if (own.some((secret) => secret !== '' && bytes.includes(secret))) {
+    return refuse(parts, status >= 500 ? 502 : status, `answers with status ${status}`, 'http_error');
+  }
+  exchange.begin(status, { ...headers, 'content-length': String(bytes.length) });
+  exchange.end(bytes);
+  const { code } = errorCode(bytes);
+  return { outcome: 'http_error', ...(code !== undefined && { code }) };
+}
+
+function errorCode(bytes: Buffer): Partial<Told> {
+  try {
+    return toldBy(JSON.parse(bytes.toString('utf8')));
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,22 @@
+import { KEY_ENDED } from '../calls/open-calls.ts';
+import type { RouteCallParts } from '../calls/route-call-parts.ts';
+import { keyEnded } from '../mcp/answers.ts';
+import type { Told } from './outcome.ts';
+
+/**
+ * Ends a call whose client has left, whose key was ended, or that a stop cuts short.
+ *
+ * @param asEvents a stream may end at any event; anything else would look whole
+ */
+export function stopped(
+  { exchange }: Pick<RouteCallParts, 'exchange'>,
+  { reason }: AbortSignal,
+  asEvents: boolean,
+): Told {
+  if (exchange.gone.aborted) return { outcome: 'cancelled' };
+  if (!exchange.begun && reason === KEY_ENDED) exchange.send(keyEnded);
+  else if (!exchange.begun) exchange.send({ status: 503, body: { detail: 'The gateway is stopping.' } });
+  else if (asEvents) exchange.end();
+  else exchange.cut();
+  return { outcome: 'cut' };
+}
