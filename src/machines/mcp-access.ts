@@ -10,6 +10,7 @@ import type {
   ForwardParams,
   KeyReply,
   KeyTerms,
+  Misplaced,
 } from './mcp-access/shapes.ts';
 import { add, goodUntil, judge, judgeReading, windowAt } from './mcp-access/verdict.ts';
 
@@ -30,10 +31,18 @@ const attribution = ({ terms }: AccessContext): Attribution => ({
   ...(terms && { alias: terms.alias }),
   ...(terms?.owner !== undefined && { owner: terms.owner }),
 });
-/** A key or the master key where only an identity token belongs: somebody should rotate it (G9, G25). */
-const misplaced = ({ event }: Args): boolean => {
-  const { authorization } = calling(event);
-  return authorization === 'virtual_key' || authorization === 'master_key';
+/** A key or the master key where it does not belong: somebody should rotate it (G9, G25). */
+const misplacedIn = (event: AccessEvent): Misplaced | undefined => {
+  const { authorization, misplaced } = calling(event);
+  const known = authorization === 'virtual_key' || authorization === 'master_key';
+  return known ? { key: authorization, where: 'header authorization' } : misplaced;
+};
+/** A client that does it with every call must not become a flood of alerts. */
+const WARN_EVERY_MS = 60_000;
+const toWarn = ({ context, event }: Args): boolean => {
+  if (misplacedIn(event) === undefined) return false;
+  const passed = calling(event).at - (context.warnedAt ?? Number.NEGATIVE_INFINITY);
+  return passed >= WARN_EVERY_MS || passed < 0; // below zero the clock was set back
 };
 
 /**
@@ -115,6 +124,7 @@ export const mcpAccess = setup({
         ...(at < context.window.at && { window: windowAt(context, at).window }),
       };
     }),
+    warned: assign(({ event }) => ({ warnedAt: calling(event).at })),
     // What never reached its upstream has cost nothing.
     refund: assign(({ context, event }) => {
       if (event.type !== 'CALL_ENDED' || !event.cost) return {};
@@ -123,9 +133,9 @@ export const mcpAccess = setup({
     }),
   },
   guards: {
-    admitted: (args) => verdictOf(args).rule === 'admitted' && !misplaced(args),
+    admitted: (args) => verdictOf(args).rule === 'admitted' && !toWarn(args),
     admittedMisplaced: (args) => verdictOf(args).rule === 'admitted',
-    misplaced,
+    misplaced: toWarn,
   },
 }).createMachine({
   id: 'mcp-access',
@@ -141,8 +151,8 @@ export const mcpAccess = setup({
         KEY_READ: { actions: [replyToReading()] },
         CALL: [
           { guard: 'admitted', actions: [forward(), 'count'] },
-          { guard: 'admittedMisplaced', actions: [forward(), 'count', warn()] },
-          { guard: 'misplaced', actions: [refuse(), 'countRefusal', warn()] },
+          { guard: 'admittedMisplaced', actions: [forward(), 'count', warn(), 'warned'] },
+          { guard: 'misplaced', actions: [refuse(), 'countRefusal', warn(), 'warned'] },
           { actions: [refuse(), 'countRefusal'] },
         ],
       },
@@ -236,13 +246,14 @@ function warn() {
   return {
     type: 'alert.raise',
     params: ({ context, event }: Args): Alert => {
-      const { routes, authorization } = calling(event);
-      const what = authorization === 'master_key' ? 'The master key' : 'A virtual key';
+      const { routes } = calling(event);
+      const { key, where } = misplacedIn(event) ?? { key: 'virtual_key', where: '' };
+      const what = key === 'master_key' ? 'The master key' : 'A virtual key';
       return {
         name: 'gateway.key_misplaced',
         severity: 'critical',
-        text: `${what} came in the Authorization header, where an upstream could have read it. It was not forwarded; rotate it.`,
-        labels: { alias: context.terms?.alias ?? 'unknown', routes: routes.join(',') },
+        text: `${what} came where it does not belong (${where}) and may have been read. It was not forwarded; rotate it.`,
+        labels: { alias: context.terms?.alias ?? 'unknown', routes: routes.join(','), where },
       };
     },
   } as const;

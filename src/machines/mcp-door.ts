@@ -1,12 +1,15 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from './effect.ts';
-import type { AnswerParams, CallEnded, DoorRule } from './mcp-access/shapes.ts';
+import type { AnswerParams, CallEnded, DoorRule, Misplaced } from './mcp-access/shapes.ts';
+
+/** What a person should hear of: a rule, or a key in some other header. */
+type Reason = DoorRule | 'key_misplaced';
 
 export interface DoorContext {
   /** How often each rule turned somebody away. */
   readonly counts: Partial<Readonly<Record<DoorRule, number>>>;
   /** When each was last told to a person, epoch milliseconds. */
-  readonly told: Partial<Readonly<Record<DoorRule, number>>>;
+  readonly told: Partial<Readonly<Record<Reason, number>>>;
 }
 
 export type DoorEvent =
@@ -18,7 +21,9 @@ export type DoorEvent =
       readonly source: string;
       readonly path: string;
       /** What stood where it may leak, whatever the rule was. */
-      readonly misplaced?: 'virtual_key' | 'master_key';
+      readonly misplaced?: Misplaced['key'];
+      /** Where, if not in the Authorization header. */
+      readonly where?: string;
       /** Of the requests from this source that the same rule turned away at once; one when absent. */
       readonly count?: number;
     }
@@ -32,21 +37,24 @@ interface Args {
 /** A scanner must not become a flood of alerts. */
 const ALERT_EVERY_MS = 60_000;
 
-const GRAVE: Partial<Readonly<Record<DoorRule, string>>> = {
+const GRAVE: Partial<Readonly<Record<Reason, string>>> = {
   master_key_presented:
     'The master key was presented on an MCP route. It belongs to admin endpoints alone: rotate it.',
   key_only_in_authorization:
     'A virtual key came in the Authorization header instead of the admission header. It was not forwarded; rotate it.',
   key_in_query:
     'A request had a key in its URL, which proxies log. It was refused, and the URL is not kept here; rotate the key.',
+  key_misplaced: 'A virtual key came in a header where it does not belong. It was not forwarded; rotate it.',
 };
 
 /** What a person should hear of: the rule itself, or what was found beside it. */
-const reasonOf = (event: DoorEvent): DoorRule | undefined => {
+const reasonOf = (event: DoorEvent): Reason | undefined => {
   if (event.type !== 'TURNED_AWAY') return undefined;
   if (GRAVE[event.rule] !== undefined) return event.rule;
   if (event.misplaced === undefined) return undefined;
-  return event.misplaced === 'master_key' ? 'master_key_presented' : 'key_only_in_authorization';
+  if (event.misplaced === 'master_key') return 'master_key_presented';
+  if (event.where === undefined) return 'key_only_in_authorization';
+  return event.where === 'query' || event.where === 'path' ? 'key_in_query' : 'key_misplaced';
 };
 
 const grave = ({ context, event }: Args): boolean => {
@@ -92,13 +100,13 @@ export const mcpDoor = setup({
               {
                 type: 'alert.raise',
                 params: ({ event }: Args): Alert => {
-                  const { source, path } = event as Extract<DoorEvent, { type: 'TURNED_AWAY' }>;
+                  const { source, path, where } = event as Extract<DoorEvent, { type: 'TURNED_AWAY' }>;
                   const reason = reasonOf(event) ?? 'no_key';
                   return {
                     name: `gateway.${reason}`,
                     severity: 'critical',
                     text: GRAVE[reason] ?? '',
-                    labels: { source, path },
+                    labels: { source, path, ...(where !== undefined && { where }) },
                   };
                 },
               },

@@ -180,13 +180,13 @@ test('[G9] an identity route wants a token of its own, and no key in its place',
   const key = given(mcpAccess, { events: [made()] });
   key.when(call({ relay: true })).then({ state: 'active', effects: [answer('identity_required')] });
   key.when(call({ relay: true, authorization: 'bearer' })).then({ state: 'active', effects: [forward()] });
-  const alert = (what: string) => ({
+  const alert = (what: string, where = 'header authorization') => ({
     type: 'alert.raise',
     params: {
       name: 'gateway.key_misplaced',
       severity: 'critical',
-      text: `${what} came in the Authorization header, where an upstream could have read it. It was not forwarded; rotate it.`,
-      labels: { alias: 'laptop', routes: 'memory' },
+      text: `${what} came where it does not belong (${where}) and may have been read. It was not forwarded; rotate it.`,
+      labels: { alias: 'laptop', routes: 'memory', where },
     },
   });
   key
@@ -198,6 +198,18 @@ test('[G9] an identity route wants a token of its own, and no key in its place',
   key
     .when(call({ authorization: 'master_key' }))
     .then({ state: 'active', effects: [answer('master_key_misplaced'), alert('The master key')] });
+  const cookie = { key: 'virtual_key', where: 'header cookie' } as const;
+  key
+    .when(call({ misplaced: cookie }))
+    .then({ state: 'active', effects: [forward(), alert('A virtual key', 'header cookie')] })
+    .when(call({ at: 61_999, misplaced: cookie }))
+    .then({ state: 'active', effects: [forward()] })
+    .when(call({ at: 61_999, misplaced: { key: 'master_key', where: 'query' } }))
+    .then({ state: 'active', effects: [answer('master_key_misplaced')] })
+    .when(call({ at: 62_000, misplaced: cookie }))
+    .then({ state: 'active', effects: [forward(), alert('A virtual key', 'header cookie')] })
+    .when(call({ at: 1_000, misplaced: cookie }))
+    .then({ state: 'active', effects: [forward(), alert('A virtual key', 'header cookie')] });
   t.pass();
 });
 

@@ -41,6 +41,15 @@ export interface AccessContext {
   readonly spend: number;
   readonly calls: number;
   readonly refused: number;
+  /** When somebody was last told that a key came where it does not belong. */
+  readonly warnedAt?: number;
+}
+
+/** A key where none belongs. */
+export interface Misplaced {
+  readonly key: 'virtual_key' | 'master_key';
+  /** `query`, `path`, or a header by its name. */
+  readonly where: string;
 }
 
 /** A call as the surface saw it: facts, nothing decided. */
@@ -61,6 +70,8 @@ export interface AccessCall {
   readonly toolUnlisted?: true;
   /** What stood in `Authorization`. */
   readonly authorization?: 'bearer' | 'virtual_key' | 'master_key';
+  /** A key that came somewhere else. */
+  readonly misplaced?: Misplaced;
   /** The route relays the caller's own token and wants one. */
   readonly relay?: true;
   /** The route may change state: its decisions are durable before they count. */

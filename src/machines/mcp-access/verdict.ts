@@ -82,7 +82,9 @@ export function judge(context: AccessContext, call: AccessCall): Verdict {
   const { terms } = context;
   const bad = badKey(context, call.presented, call.at);
   if (bad || !terms) return bad ?? { rule: 'unknown_key' };
-  if (call.authorization === 'master_key') return { rule: 'master_key_misplaced' };
+  if (call.authorization === 'master_key' || call.misplaced?.key === 'master_key') {
+    return { rule: 'master_key_misplaced' };
+  }
   if (call.relay && call.authorization === 'virtual_key') return { rule: 'key_misplaced' };
   if (call.relay && call.authorization === undefined) return { rule: 'identity_required' };
   if (!call.routes.some((route) => terms.servers.includes(route))) return { rule: 'not_entitled' };

@@ -27,9 +27,8 @@ export function describeGatewayRecord({ event: recorded, effects, ignored }: Log
       return `${outcome}${status === undefined ? '' : ` ${status}`} in ${ms} ms`;
     }
     case 'TURNED_AWAY': {
-      const { rule, source, path, misplaced, count } = event;
-      const beside =
-        misplaced === undefined ? '' : `, with a ${misplaced.replace('_', ' ')} in Authorization`;
+      const { rule, source, path, misplaced, where = 'Authorization', count } = event;
+      const beside = misplaced === undefined ? '' : `, with a ${misplaced.replace('_', ' ')} in ${where}`;
       return `${source} turned away from ${path}, ${rule}${beside}${together(count)}`;
     }
     case 'KEY_CREATED':

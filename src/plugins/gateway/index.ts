@@ -30,12 +30,14 @@ import { Documents } from './discovery/documents.ts';
 import { discoveryRoutes } from './discovery/endpoint.ts';
 import { doctorCommand } from './doctor/command.ts';
 import { type AdminParts, adminEndpoints } from './http/admin.ts';
+import { recordRefusal } from './http/admission.ts';
 import { KeyAdmin } from './keys/admin.ts';
 import { registerKeyControl } from './keys/control.ts';
 import { MasterKey } from './keys/master-key.ts';
+import { keyInUrl } from './keys/misplaced.ts';
 import { KEY_ACTOR, KeyRegistry } from './keys/registry.ts';
 import { keyRoute } from './keys/topics.ts';
-import { edgeRoutes, gatewayErrorBody } from './routes/edges.ts';
+import { edgeRoutes, gatewayErrorBody, watchUnknownPaths } from './routes/edges.ts';
 import { registerTable } from './routes/register.ts';
 import { SealedSessions } from './session/sealed-sessions.ts';
 import { openTelemetry } from './telemetry/index.ts';
@@ -153,6 +155,12 @@ export const gateway = definePlugin({
           publicBase: parts().publicBase,
         }));
         discoveryRoutes(http, parts);
+        watchUnknownPaths(http, (request) => {
+          const { keys, masterId } = parts();
+          const known = { keys, masterId: masterId() };
+          if (!keyInUrl(request.raw.url ?? '', known)) return;
+          recordRefusal(parts(), request, 'key_in_query').catch(() => undefined); // the answer is out already
+        });
       },
     );
 

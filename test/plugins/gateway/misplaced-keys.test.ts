@@ -75,12 +75,9 @@ test('[G9,G25,G19] every combination of headers: what is refused, what is told, 
       for (const authorization of Object.keys(AUTHORIZATIONS) as Authorization[]) {
         const what = `${route}: ${admission} in the admission header, ${authorization} in Authorization`;
         const asked = upstream.asked.length;
-        const answer = await rig.post(`/${route}/mcp?key=${VIRTUAL}`, initialize, {
+        const answer = await rig.post(`/${route}/mcp`, initialize, {
           ...(ADMISSIONS[admission] && { 'x-gateway-api-key': ADMISSIONS[admission] }),
           ...(AUTHORIZATIONS[authorization] && { authorization: AUTHORIZATIONS[authorization] }),
-          'x-api-key': VIRTUAL,
-          'x-litellm-api-key': `Bearer ${VIRTUAL}`,
-          cookie: `key=${VIRTUAL}`,
         });
         const body = await answer.text();
         const { status, alert } = expected(route, admission, authorization);
@@ -106,8 +103,9 @@ test('[G9,G25,G19] every combination of headers: what is refused, what is told, 
   t.is(decisions.length, stories.length, 'each is decided once');
   for (const { what, alert, correlation } of stories) {
     const decision = decisions.find((record) => record.correlation === correlation);
-    const { rule, misplaced } = (decision?.event ?? {}) as { rule?: string; misplaced?: string };
-    const told = decision?.effects.some(({ type }) => type === 'alert.raise');
+    const facts = (decision?.event ?? {}) as { rule?: string; misplaced?: string; authorization?: string };
+    const { rule, misplaced, authorization = 'bearer' } = facts;
+    const told = authorization !== 'bearer';
     const grave = rule === 'master_key_presented' || rule === 'key_only_in_authorization';
     t.is(told || grave || misplaced !== undefined, alert, what);
   }
@@ -122,6 +120,67 @@ test('[G9,G25,G19] every combination of headers: what is refused, what is told, 
   const received = JSON.stringify(upstream.asked);
   for (const secret of secrets) if (secret !== TOKEN) t.false(received.includes(secret));
   t.false(received.includes('x-gateway-api-key'));
+});
+
+const PLACES: Readonly<Record<string, (value: string) => Record<string, string>>> = {
+  'header x-api-key': (value) => ({ 'x-api-key': value }),
+  'header user-agent': (value) => ({ 'user-agent': `curl/8 (${value} )` }),
+  'header tracestate': (value) => ({ tracestate: `vendor=${value}` }),
+  'header mcp-param-who': (value) => ({ 'mcp-param-who': value }),
+  'header cookie': (value) => ({ cookie: `a=b; key=${value}` }),
+  'header forwarded': (value) => ({ forwarded: `for=x;by="${value}"` }),
+  'a header': (value) => ({ 'x-the-name-is-as-long-as-a-key': `Bearer ${value}` }),
+  query: () => ({}),
+};
+
+test('[G9,G25] a key in any other header or in the URL is told once a minute, and passed on in none of them', async (t) => {
+  const upstream = await startUpstream(t, true);
+  const masterKeyFile = join(tempDir(t), 'master');
+  writeFileSync(masterKeyFile, MASTER, { mode: 0o600 });
+  const { url } = upstream;
+  const routes = [credentialFree({ name: 'repo_wiki', url }), relay({ name: 'memory', url })];
+  const rig = await Rig.start(t, { masterKeyFile, routes });
+  await rig.mint({ servers: ['repo_wiki', 'memory'] }, VIRTUAL);
+  const good = { 'x-gateway-api-key': `Bearer ${VIRTUAL}` };
+  const token = { authorization: `Bearer ${TOKEN}` };
+  for (const [where, headers] of Object.entries(PLACES)) {
+    for (const value of [VIRTUAL, MASTER]) {
+      for (const route of ['repo_wiki', 'memory']) {
+        const heard = upstream.asked.length;
+        const path = `/${route}/mcp${where === 'query' ? `?a=b&key=${encodeURIComponent(value)}` : ''}`;
+        const answer = await rig.post(path, initialize, { ...good, ...token, ...headers(value) });
+        await answer.text();
+        t.is(answer.status, value === MASTER ? 401 : 200, `${where} ${route}`);
+        t.is(upstream.asked.length - heard, value === MASTER ? 0 : 1);
+        const stranger = await rig.post(path, initialize, { ...token, ...headers(value) });
+        await stranger.text();
+        t.is(stranger.status, 401);
+        const [known, unknown] = (await rig.records()).filter(({ correlation, event }) => {
+          const asked = [answer, stranger].map((one) => one.headers.get('x-correlation-id'));
+          return asked.includes(correlation) && /^(?:CALL|TURNED_AWAY)$/.test(event.type);
+        });
+        const key = value === MASTER ? 'master_key' : 'virtual_key';
+        t.like(known?.event, { misplaced: { key, where } });
+        t.like(unknown?.event, { misplaced: key, where });
+      }
+    }
+  }
+  t.deepEqual((await rig.alerts()).sort(), [
+    'gateway.key_in_query',
+    'gateway.key_misplaced',
+    'gateway.key_misplaced',
+    'gateway.master_key_presented',
+  ]);
+  for (const path of [`/repo_wiki/${VIRTUAL}/mcp`, `/${VIRTUAL}/mcp`, `/nowhere?x=${VIRTUAL}`]) {
+    t.is((await rig.post(path, initialize, good)).status, 404);
+  }
+  for (;;) {
+    const looked = (await rig.records()).filter(({ event }) => (event as any).rule === 'key_in_query');
+    if (looked.length === 3) break;
+  }
+  const received = JSON.stringify(upstream.asked);
+  for (const secret of [VIRTUAL, MASTER]) t.false(received.includes(secret));
+  t.deepEqual(await rig.traces(VIRTUAL, MASTER, TOKEN), []);
 });
 
 test('[G25] the master key opens the admin endpoints and no route, and is told once a minute', async (t) => {

@@ -1,10 +1,11 @@
 import { isCoded } from '../../../core/errors/index.ts';
 import { type Caller, identify, type Known } from '../keys/caller.ts';
+import { takeMisplaced } from '../keys/misplaced.ts';
 import { unauthorized } from '../mcp/answers.ts';
 import type { Message } from '../mcp/message.ts';
 import { upstreamName } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/table.ts';
-import type { Exchange } from './exchange.ts';
+import type { ClientExchange, Exchange } from './exchange.ts';
 import type { LiveCall } from './live-call.ts';
 import type { OpenFacts } from './open-slots.ts';
 import type { GatewayParts } from './parts.ts';
@@ -31,10 +32,14 @@ export interface Meant {
 }
 
 /** @returns the caller; undefined for somebody without a key, who is turned away */
-export function admit(parts: GatewayParts, exchange: Exchange, entrance: Entrance): Known | undefined {
-  const caller = identify(exchange.headers, parts.keys, parts.masterId());
-  if (!('rule' in caller)) return caller;
-  void turnAway(parts, exchange, caller, entrance);
+export function admit(parts: GatewayParts, exchange: ClientExchange, entrance: Entrance): Known | undefined {
+  const masterId = parts.masterId();
+  const { keys } = parts;
+  const caller = identify(exchange.headers, keys, masterId);
+  const misplaced = takeMisplaced(exchange.headers, exchange.url, { keys, masterId });
+  if (!('rule' in caller)) return misplaced ? { ...caller, misplaced } : caller;
+  const beside = misplaced && !caller.misplaced && { misplaced: misplaced.key, where: misplaced.where };
+  void turnAway(parts, exchange, { ...caller, ...beside }, entrance);
   return undefined;
 }
 
@@ -42,13 +47,13 @@ export function admit(parts: GatewayParts, exchange: Exchange, entrance: Entranc
 async function turnAway(
   parts: GatewayParts,
   exchange: Exchange,
-  { rule, misplaced }: Extract<Caller, { rule: string }>,
+  { rule, misplaced, where }: Extract<Caller, { rule: string }>,
   entrance: Entrance,
 ): Promise<void> {
   traceCall(parts, exchange, entrance.path);
   exchange.facts.outcome = 'answered';
   try {
-    const refusal = { rule, ...entrance, ...(misplaced && { misplaced }) };
+    const refusal = { rule, ...entrance, ...(misplaced && { misplaced }), ...(where && { where }) };
     const decided = await parts.door.turnAway(refusal, exchange.correlation);
     exchange.send(unauthorized(decided) ?? { status: 401 });
   } catch (error) {
@@ -67,15 +72,15 @@ export function judgeCall(
 ): Promise<void> {
   traceCall(parts, exchange, meant.path, caller.id, message);
   const facts = factsOf(parts, exchange, caller, message, meant);
-  const { key, presented, method, routes, tool = '', authorization = '' } = facts;
-  const name = [key, presented, method, tool, authorization, ...routes].join(' ');
+  const { key, presented, method, routes, tool = '', authorization = '', misplaced } = facts;
+  const name = [key, presented, method, tool, authorization, misplaced?.where ?? '', ...routes].join(' ');
   return parts.repeats.judge(name, { exchange, call, facts });
 }
 
 function factsOf(
   { table }: GatewayParts,
   exchange: Exchange,
-  { id, presented, authorization }: Known,
+  { id, presented, authorization, misplaced }: Known,
   message: Message | undefined,
   { routes, route }: Meant,
 ): CallFacts {
@@ -92,6 +97,7 @@ function factsOf(
     ...(isToolCall && { tool: message.name }),
     ...(isToolCall && (tool === undefined || !route?.offers(tool)) && { toolUnlisted: true as const }),
     ...(authorization && { authorization }),
+    ...(misplaced && { misplaced }),
     ...(route?.entry.disposition === 'relay' && { relay: true as const }),
     ...(route?.entry.writes && { writes: true as const }),
     ...(cost > 0 && { cost }),

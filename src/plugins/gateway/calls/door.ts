@@ -34,8 +34,8 @@ export class Door {
    * @throws HF_LOG_WRITE, HF_HTTP_TIMEOUT it can't be recorded
    */
   async turnAway(refusal: Refusal, correlation: string): Promise<AnswerParams['rule']> {
-    const { source, rule, misplaced } = refusal;
-    const name = `${source}\n${rule}\n${misplaced ?? ''}`;
+    const { source, rule, misplaced = '', where = '' } = refusal;
+    const name = [source, rule, misplaced, where].join('\n');
     if (this.#gathering.spend(name)) return this.#record(refusal, correlation);
     const told: Told = { rule };
     await this.#gathering.join(name, told, async (all) => {

@@ -46,6 +46,8 @@ export class ClientExchange implements Exchange {
   readonly headers: IncomingHttpHeaders;
   readonly correlation: string;
   readonly facts: Facts = {};
+  /** Path and query as they came; for nothing but to look for what should not be there. */
+  readonly url: string;
   readonly #response: ServerResponse;
   readonly #reply: FastifyReply;
   readonly #gone = new AbortController();
@@ -56,6 +58,7 @@ export class ClientExchange implements Exchange {
   constructor(request: FastifyRequest, reply: FastifyReply) {
     this.method = request.method as 'GET' | 'POST' | 'DELETE';
     this.headers = request.headers;
+    this.url = request.raw.url ?? '';
     this.correlation = request.id;
     this.#response = reply.raw;
     this.#reply = reply;

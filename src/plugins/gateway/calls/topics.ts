@@ -19,6 +19,7 @@ const call = z.object({
   tool: z.string().optional(),
   toolUnlisted: z.literal(true).optional(),
   authorization: z.enum(['bearer', 'virtual_key', 'master_key']).optional(),
+  misplaced: z.object({ key: z.enum(['virtual_key', 'master_key']), where: z.string() }).optional(),
   relay: z.literal(true).optional(),
   writes: z.literal(true).optional(),
   cost: z.number().optional(),
@@ -40,6 +41,8 @@ export interface TurnedAway {
   readonly path: string;
   /** What stood where it may leak. */
   readonly misplaced?: 'virtual_key' | 'master_key';
+  /** Where, if not in Authorization. */
+  readonly where?: string;
   /** Of the requests that this is about; one when absent. */
   readonly count?: number;
 }
@@ -61,6 +64,7 @@ export const turnedAway: Topic<TurnedAway> = defineTopic(
     source: z.string(),
     path: z.string(),
     misplaced: z.enum(['virtual_key', 'master_key']).optional(),
+    where: z.string().optional(),
     count: z.int().min(1).optional(),
   }) as unknown as z.ZodType<TurnedAway>,
   'Somebody without a known key called the gateway.',

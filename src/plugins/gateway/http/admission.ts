@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { AnswerParams, DoorRule } from '../../../machines/mcp-access.ts';
 import type { GatewayParts } from '../calls/parts.ts';
 import { keyId } from '../keys/key-id.ts';
+import { keyInUrl } from '../keys/misplaced.ts';
 
 const BEARER = /^Bearer ([\x21-\x7e]{1,4096})$/;
 
@@ -17,12 +18,14 @@ export function restCaller(request: FastifyRequest, parts: GatewayParts): RestCa
   if (Object.keys(request.query as object).some((name) => /^(?:api_?|master_?)?keys?$/i.test(name))) {
     return { rule: 'key_in_query' };
   }
+  const masterId = parts.masterId();
+  if (keyInUrl(request.raw.url ?? '', { keys: parts.keys, masterId })) return { rule: 'key_in_query' };
   const { authorization } = request.headers;
   if (authorization === undefined || authorization.trim() === '') return { rule: 'no_key' };
   const value = BEARER.exec(authorization)?.[1];
   if (value === undefined) return { rule: 'malformed_key' };
   const presented = keyId(value);
-  if (isSame(presented, parts.masterId())) return { kind: 'master' };
+  if (isSame(presented, masterId)) return { kind: 'master' };
   const id = parts.keys.find(presented);
   return id === undefined ? { rule: 'unknown_key' } : { kind: 'key', id, presented };
 }

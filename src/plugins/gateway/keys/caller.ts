@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { AccessCall, DoorRule } from '../../../machines/mcp-access.ts';
+import type { AccessCall, DoorRule, Misplaced } from '../../../machines/mcp-access.ts';
 import { keyId } from './key-id.ts';
+import { ADMISSION_HEADER, keyIn } from './misplaced.ts';
 import type { KeyRegistry } from './registry.ts';
 
-/** The header by which a virtual key admits, on every route. */
-export const ADMISSION_HEADER = 'x-gateway-api-key';
+export { ADMISSION_HEADER } from './misplaced.ts';
 
 /** Who calls: a key that is known, or somebody to turn away. What was presented is gone after this. */
 export type Caller =
@@ -13,11 +13,15 @@ export type Caller =
       /** Id of the presented value. */
       readonly presented: string;
       readonly authorization: AccessCall['authorization'];
+      /** A key somewhere else. */
+      readonly misplaced?: Misplaced;
     }
   | {
       readonly rule: DoorRule;
       /** A key in `Authorization` all the same. */
       readonly misplaced?: 'virtual_key' | 'master_key';
+      /** Where it was, if not there. */
+      readonly where?: string;
     };
 
 /** A caller with a known key. */
@@ -40,7 +44,7 @@ export function identify(headers: IncomingHttpHeaders, keys: KeyRegistry, master
   }
   const value = typeof header === 'string' ? BEARER.exec(header)?.[1] : undefined;
   if (value === undefined) {
-    const isMaster = typeof header === 'string' && foundIn(header, keys, masterId) === 'master_key';
+    const isMaster = typeof header === 'string' && keyIn(header, { keys, masterId }) === 'master_key';
     return turnedAway('malformed_key', isMaster ? 'master_key' : authorization);
   }
   const presented = keyId(value);
@@ -59,26 +63,5 @@ function authorizationOf(
   masterId: string,
 ): AccessCall['authorization'] {
   if (header === undefined || header.trim() === '') return undefined;
-  return foundIn(header, keys, masterId) ?? 'bearer';
-}
-
-/** A key in any part of a header, whatever its scheme: it leaks the same in each. */
-function foundIn(
-  header: string,
-  keys: KeyRegistry,
-  masterId: string,
-): 'virtual_key' | 'master_key' | undefined {
-  const ids = partsOf(header).map(keyId);
-  if (ids.includes(masterId)) return 'master_key';
-  return ids.some((id) => keys.find(id) !== undefined) ? 'virtual_key' : undefined;
-}
-
-/** More parts than any header has that means well. */
-const MOST_PARTS = 16;
-
-function partsOf(header: string): string[] {
-  const words = header.split(/[\s,;"]+/, MOST_PARTS).filter((word) => word !== '' && !/^bearer$/i.test(word));
-  const basic = /^basic\s+(\S+)/i.exec(header.trim())?.[1];
-  if (basic === undefined) return words;
-  return [...words, ...Buffer.from(basic, 'base64').toString('latin1').split(':', MOST_PARTS)];
+  return keyIn(header, { keys, masterId }) ?? 'bearer';
 }

@@ -27,10 +27,13 @@ const label = z
   .regex(/^[^\p{C}]*$/u, 'it has characters that can not be shown')
   .refine((text) => !/\bsk-/.test(text), 'it looks like a key; labels are shown everywhere');
 
+/** Nobody guesses a value of so many characters. */
+export const SHORTEST_KEY = 20;
+
 /** A value for a key: long enough that nobody guesses it. */
 export const keyValue = z
   .string()
-  .min(20, 'a key has at least 20 characters')
+  .min(SHORTEST_KEY, `a key has at least ${SHORTEST_KEY} characters`)
   .max(512)
   .regex(/^[\x21-\x7e]*$/, 'a key has visible ASCII characters only')
   .refine((text) => !KEY_ID.test(text), 'that is the id of a key, not a value');

@@ -23,7 +23,7 @@ const UNAUTHORIZED: Partial<Readonly<Record<AnswerParams['rule'], string>>> = {
   master_key_presented:
     'The master key is for admin endpoints only. Send a virtual key, and rotate the master key.',
   master_key_misplaced:
-    'The master key is for admin endpoints only. Take it out of Authorization, and rotate it.',
+    'The master key is for admin endpoints only. Take it out of the request, and rotate it.',
   key_misplaced:
     'A virtual key came in Authorization, which this route passes on. It was not forwarded: send it as x-gateway-api-key only, and rotate it.',
 };

@@ -47,6 +47,18 @@ export function edgeRoutes(http: HttpSurface, parts: () => EdgeParts): void {
   for (const path of ['/:server/mcp/sse', '/:server/sse', '/sse']) at(path, () => noStream);
 }
 
+/**
+ * Tells of a key in the URL of a path that is not there (G9): nobody looks at such a request, but proxies log it.
+ *
+ * @param tell of a request with one
+ */
+export function watchUnknownPaths(http: HttpSurface, tell: (request: FastifyRequest) => void): void {
+  http.addHook('onResponse', (request, reply, done) => {
+    if (reply.raw.statusCode === 404) tell(request);
+    done();
+  });
+}
+
 /** The gateway's own shape of an error; clients look for `detail`. */
 export function gatewayErrorBody({ code, what, mend }: SurfaceError): unknown {
   return { detail: code === 'HF_HTTP_NOT_FOUND' ? NOT_FOUND : `${what} ${mend}`, code };

@@ -1,0 +1,98 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Misplaced } from '../../../machines/mcp-access.ts';
+import { keyId } from './key-id.ts';
+import type { KeyRegistry } from './registry.ts';
+import { SHORTEST_KEY } from './request.ts';
+
+/** By which a virtual key admits, on every route. */
+export const ADMISSION_HEADER = 'x-gateway-api-key';
+
+/** More parts than any text has that means well: of a header, and of all that one request is searched for. */
+const MOST_PARTS = 16;
+const MOST_SEARCHED = 128;
+
+/** What keys are known by. */
+export interface KnownKeys {
+  readonly keys: Pick<KeyRegistry, 'find'>;
+  /** Id of the master key. */
+  readonly masterId: string;
+}
+
+/** A key in any part of a header, whatever its scheme: it leaks the same in each. */
+export function keyIn(header: string, known: KnownKeys): Misplaced['key'] | undefined {
+  return kindOf(partsOf(header), known);
+}
+
+/**
+ * Looks for a key where none belongs (G9, G25): in every header but the two that are looked at by themselves, in the
+ * path and in the query. A header with one is taken out, so that nothing passes it on.
+ *
+ * @param headers changed
+ * @param url path and query as they came; only values of 20 characters or more are looked at here
+ */
+export function takeMisplaced(
+  headers: IncomingHttpHeaders,
+  url: string,
+  known: KnownKeys,
+): Misplaced | undefined {
+  const found: Misplaced[] = [];
+  let left = MOST_SEARCHED;
+  for (const name in headers) {
+    if (name === ADMISSION_HEADER || name === 'authorization') continue;
+    const value = headers[name];
+    const text = Array.isArray(value) ? value.join(' ') : value;
+    if (text === undefined || text.length < SHORTEST_KEY) continue;
+    const parts = longParts(text).slice(0, Math.max(0, left));
+    left -= parts.length;
+    const key = kindOf(parts, known);
+    if (key === undefined) continue;
+    delete headers[name];
+    // A name as long as a key may be one.
+    found.push({ key, where: name.length < SHORTEST_KEY ? `header ${name}` : 'a header' });
+  }
+  const inUrl = keyInUrl(url, known);
+  if (inUrl) found.push(inUrl);
+  return found.find(({ key }) => key === 'master_key') ?? found[0];
+}
+
+/** @param url path and query as they came */
+export function keyInUrl(url: string, known: KnownKeys): Misplaced | undefined {
+  if (url.length < SHORTEST_KEY) return undefined;
+  const at = url.indexOf('?');
+  const [path, query] = at < 0 ? [url, ''] : [url.slice(0, at), url.slice(at + 1)];
+  for (const [where, text] of [
+    ['query', query],
+    ['path', path],
+  ] as const) {
+    const key = kindOf(longParts(text).map(decoded).slice(0, MOST_SEARCHED), known);
+    if (key !== undefined) return { key, where };
+  }
+  return undefined;
+}
+
+function kindOf(values: readonly string[], { keys, masterId }: KnownKeys): Misplaced['key'] | undefined {
+  const ids = values.map(keyId);
+  if (ids.includes(masterId)) return 'master_key';
+  return ids.some((id) => keys.find(id) !== undefined) ? 'virtual_key' : undefined;
+}
+
+function partsOf(header: string): string[] {
+  const words = header.split(/[\s,;"]+/, MOST_PARTS).filter((word) => word !== '' && !/^bearer$/i.test(word));
+  const basic = /^basic\s+(\S+)/i.exec(header.trim())?.[1];
+  if (basic === undefined) return words;
+  return [...words, ...Buffer.from(basic, 'base64').toString('latin1').split(':', MOST_PARTS)];
+}
+
+/** Whatever of a text may be a key: its words, and what stands behind a name in them. */
+function longParts(text: string): string[] {
+  const words = partsOf(text).flatMap((word) => [word, ...word.split(/[=&?/:|'()<>[\]{}]+/, MOST_PARTS)]);
+  return [...new Set(words)].filter((word) => word.length >= SHORTEST_KEY);
+}
+
+function decoded(text: string): string {
+  try {
+    return text.includes('%') ? decodeURIComponent(text) : text;
+  } catch {
+    return text;
+  }
+}
