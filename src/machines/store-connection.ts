@@ -1,7 +1,15 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from './effect.ts';
 
+/** How a loss is told, where the store is another than the router's. */
+export interface StoreAlert {
+  readonly name: string;
+  readonly text: string;
+}
+
 export interface StoreConnectionContext {
+  /** Set once, with the actor. */
+  readonly alert?: StoreAlert;
   /** The store as it may be shown, without credentials. */
   readonly store?: string;
   /** Why it is away; absent while it is there. */
@@ -15,10 +23,20 @@ export type StoreConnectionEvent =
   | { readonly type: 'LOST'; readonly store: string; readonly reason: string }
   | { readonly type: 'MISSED'; readonly who: string };
 
-const lost = ({ event }: { event: StoreConnectionEvent }): Alert => ({
+const ROUTER_STORE: StoreAlert = {
   name: 'router.store_lost',
-  severity: 'critical',
   text: 'The Redis that holds the router config cannot be reached: the config is neither served nor changed.',
+};
+
+interface Lost {
+  readonly context: StoreConnectionContext;
+  readonly event: StoreConnectionEvent;
+}
+
+const lost = ({ context: { alert = ROUTER_STORE }, event }: Lost): Alert => ({
+  name: alert.name,
+  severity: 'critical',
+  text: alert.text,
   labels: event.type === 'LOST' ? { store: event.store, reason: event.reason } : {},
 });
 
@@ -27,7 +45,11 @@ const lost = ({ event }: { event: StoreConnectionEvent }): Alert => ({
  * were refused meanwhile, when it was back. A loss is told to a person, each time.
  */
 export const storeConnection = setup({
-  types: {} as { context: StoreConnectionContext; events: StoreConnectionEvent },
+  types: {} as {
+    context: StoreConnectionContext;
+    events: StoreConnectionEvent;
+    input: { readonly alert?: StoreAlert } | undefined;
+  },
   actions: {
     'alert.raise': effect<Alert>(),
     lose: assign(({ event }) =>
@@ -40,7 +62,7 @@ export const storeConnection = setup({
   },
 }).createMachine({
   id: 'store-connection',
-  context: { missed: 0 },
+  context: ({ input }) => ({ missed: 0, ...(input?.alert && { alert: input.alert }) }),
   initial: 'unknown',
   on: {
     CONNECTED: { target: '.connected', actions: 'connect' },

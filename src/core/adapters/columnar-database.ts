@@ -13,6 +13,12 @@ export const SIGNAL_TABLES = [
 export type SignalTable = (typeof SIGNAL_TABLES)[number];
 
 /**
+ * `ServiceName` of the span by which a probe shows that spans arrive; it is no application's. When one is in
+ * `otel_traces`, the pipeline is wired (O27).
+ */
+export const PROBE_SERVICE = 'holdfast-probe';
+
+/**
  * One row of a signal table, by the column names of our own schema. Times are decimal strings of nanoseconds since the
  * epoch, 64-bit integers are decimal strings, maps are plain objects of strings. The adapter fits it to the columns that
  * the table really has: it leaves out those that are missing, and turns times into the column's own precision.

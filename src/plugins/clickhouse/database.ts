@@ -14,7 +14,7 @@ import type { Clock } from '../../core/clock.ts';
 import { HoldfastError } from '../../core/errors/index.ts';
 import type { Bounds, Engine } from './engine/contract.ts';
 import { faultOf, type Work } from './fault.ts';
-import { LiveSchema, type SchemaOptions } from './schema/live-schema.ts';
+import { LiveSchema, type SchemaOptions, type SeenTable } from './schema/live-schema.ts';
 import { encode } from './schema/rows.ts';
 import { readingStatement } from './statement.ts';
 
@@ -78,18 +78,18 @@ export class Database implements ColumnarDatabase {
   }
 
   async ask(sql: string, limit: number, options: QueryOptions = {}): Promise<QueryTable> {
+    const { text, elapsedMs } = await this.askText(sql, limit, options);
+    return tableOf(text, limit, elapsedMs, this.place);
+  }
+
+  /** As `ask`, for `tableOf` to read elsewhere. */
+  async askText(sql: string, limit: number, options: QueryOptions = {}): Promise<AnswerText> {
     const statement = readingStatement(sql);
     const began = performance.now();
-    return this.#work('ask', options, async (bounds) => {
-      const text = await this.#parts.engine.ask(statement, limit + 1, bounds);
-      const { columns, rows } = await parse(text, this.place);
-      return {
-        columns,
-        rows: rows.slice(0, limit),
-        truncated: rows.length > limit,
-        elapsedMs: performance.now() - began,
-      };
-    });
+    const text = await this.#work('ask', options, (bounds) =>
+      this.#parts.engine.ask(statement, limit + 1, bounds),
+    );
+    return { text, elapsedMs: performance.now() - began, place: this.place };
   }
 
   async insert(table: SignalTable, rows: readonly SignalRow[], options: InsertOptions = {}): Promise<void> {
@@ -108,8 +108,13 @@ export class Database implements ColumnarDatabase {
     return this.#schema.table(table);
   }
 
-  drift(): Promise<readonly EngineDrift[]> {
-    return this.#schema.drift();
+  drift(options?: QueryOptions): Promise<readonly EngineDrift[]> {
+    return this.#schema.drift((sql, parameters) => this.query(sql, parameters, options));
+  }
+
+  /** The signal tables as they are, one line each, for people. @throws as `query` does */
+  look(options?: QueryOptions): Promise<readonly SeenTable[]> {
+    return this.#schema.look((sql, parameters) => this.query(sql, parameters, options));
   }
 
   /** The next insert looks at the tables again: they may be others when a server comes back. */
@@ -173,6 +178,24 @@ export class Database implements ColumnarDatabase {
       signal?.removeEventListener('abort', giveUp);
     }
   }
+}
+
+/** An engine's answer as it came. */
+export interface AnswerText {
+  readonly text: string;
+  readonly elapsedMs: number;
+  readonly place: string;
+}
+
+/** @throws HF_COLUMNAR_ANSWER */
+export async function tableOf(
+  text: string,
+  limit: number,
+  elapsedMs: number,
+  place: string,
+): Promise<QueryTable> {
+  const { columns, rows } = await parse(text, place);
+  return { columns, rows: rows.slice(0, limit), truncated: rows.length > limit, elapsedMs };
 }
 
 /** @throws HF_COLUMNAR_ANSWER */

@@ -1,7 +1,8 @@
 /**
  * The columnar database (O6, O7): a ClickHouse server where HOLDFAST_CLICKHOUSE_URL names one (`engine/remote.ts`), else
  * the same engine inside this process (`engine/embedded.ts`). `database.ts` makes either a `ColumnarDatabase`: bounded
- * times, coded errors (`fault.ts`), a lane for what people type (`statement.ts`). The tables are in `schema/`.
+ * times, coded errors (`fault.ts`), a lane for what people type (`statement.ts`). The tables are in `schema/`, what
+ * commands and doctor ask in `questions/`, whether it is there in `connection.ts`.
  *
  * Imports core, bus and machines; no other plugin.
  */
@@ -9,10 +10,17 @@ import { ColumnarDatabaseToken } from '../../core/adapters/columnar-database.ts'
 import { SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
 import { HoldfastError } from '../../core/errors/index.ts';
 import { definePlugin } from '../../core/plugin/index.ts';
+import { databaseChecks } from './checks.ts';
+import { nasCommand } from './commands/nas.ts';
+import { queryCommand } from './commands/query.ts';
+import { verifyCommand } from './commands/verify.ts';
+import { ConnectionWatch, registerConnection } from './connection.ts';
 import { Database } from './database.ts';
 import type { Engine } from './engine/contract.ts';
+import { measure } from './metrics.ts';
 import { openEngine, schemaOptions } from './open.ts';
 import { clickhouseOptions, clickhouseVariables } from './options.ts';
+import { serveQuestions } from './questions/serve.ts';
 
 /** @example clickhouse({ url: 'https://db.example.org', password: 'clickstack#admin_password', retentionDays: 14 }) */
 export const clickhouse = definePlugin({
@@ -24,18 +32,48 @@ export const clickhouse = definePlugin({
   onFailure: 'continue',
   register(context, options) {
     let engine: Engine | undefined;
-    let database: Database | undefined;
+    let started: Database | undefined;
+    let watch: ConnectionWatch | undefined;
+    const database = (): Database => {
+      if (started) return started;
+      const status = context.services.plugins().find(({ name }) => name === 'clickhouse');
+      throw new HoldfastError('HF_COLUMNAR_NOT_RUNNING', { reason: status?.reason ?? 'it has not started' });
+    };
 
-    context.provide(ColumnarDatabaseToken, () => {
-      if (!database) throw new HoldfastError('HF_PLUGIN_EARLY', { plugin: 'clickhouse' });
-      return database;
-    });
+    registerConnection(context);
+    context.provide(ColumnarDatabaseToken, database);
+    context.control((surface) => serveQuestions(surface, database));
+    context.health('columnar', () => watch?.health());
+    for (const command of [verifyCommand, nasCommand, queryCommand]) context.command(command(options));
+    for (const check of databaseChecks(options)) context.check(check);
+
     context.onStart(async () => {
-      const { clock, dataDir, find } = context.services;
-      engine = await openEngine(options, dataDir, find(SecretsStoreToken));
-      database = new Database({ engine, clock, schema: schemaOptions(options) });
+      const { bus, clock, dataDir, find, logger, metrics } = context.services;
+      const opened = await openEngine(options, dataDir, find(SecretsStoreToken));
+      engine = opened;
+      const told = measure(metrics, () => watch?.isThere ?? false);
+      started = new Database({
+        engine: opened,
+        clock,
+        schema: schemaOptions(options),
+        observe(observed) {
+          told(observed);
+          // Somebody else met it first.
+          if (observed.fault?.code === 'HF_COLUMNAR_UNREACHABLE' && watch?.isThere) void watch.look();
+        },
+      });
+      watch = new ConnectionWatch({
+        database: started,
+        bus,
+        clock,
+        logger,
+        checkMs: options.checkMs,
+        reconnect: () => opened.reconnect(),
+      });
+      watch.start();
     });
     context.onStop(async () => {
+      await watch?.stop();
       await engine?.close();
     });
   },

@@ -33,6 +33,11 @@ export const clickhouseOptions = z.strictObject({
     .string()
     .regex(/^[A-Za-z_]\w{0,63}$/, 'it must be a plain word')
     .default('default'),
+  /** Where a server's native protocol is, `host:port`, when it is not port 9000 of the same host; only doctor looks there. */
+  native: z
+    .string()
+    .regex(/^[\w.[\]:-]+:\d{1,5}$/, 'it must be host:port')
+    .optional(),
   /** Rows of the tables that Holdfast makes live so long. */
   retentionDays: z.int().min(14, 'logs are kept for at least 14 days').max(3_650).default(30),
   /** Of the server: with more than one, the tables must be replicated, and are not made by Holdfast. */

@@ -13,7 +13,7 @@ const OUTSIDE =
 /** Databases that tell of the server instead of the signals: settings, users, queries of others. */
 const FORBIDDEN_DATABASES = /^(system|information_schema)$/i;
 
-interface Token {
+export interface Token {
   readonly kind: 'word' | 'text' | 'sign';
   readonly value: string;
 }
@@ -52,7 +52,7 @@ export function readingStatement(sql: string): string {
 }
 
 /** Words (quoted names among them), texts and signs; comments and spaces are nothing. */
-function tokensOf(sql: string): Token[] {
+export function tokensOf(sql: string): Token[] {
   const pattern =
     /--[^\n]*|#[ !][^\n]*|\/\*[\s\S]*?\*\/|'(?:[^'\\]|\\[\s\S]|'')*'|`((?:[^`\\]|\\[\s\S]|``)*)`|"((?:[^"\\]|\\[\s\S]|"")*)"|([\p{L}_][\p{L}\p{N}_$]*)|\d[\w.]*|\$\w*\$|\S/gu;
   const tokens: Token[] = [];

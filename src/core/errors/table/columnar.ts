@@ -57,4 +57,19 @@ export const columnarErrors = {
     'The folder {folder} of the embedded columnar database cannot be opened: {reason}.',
     'Stop the other process that has it open; ask a running Holdfast through its commands (`holdfast stack query`).',
   ),
+  HF_COLUMNAR_NOT_RUNNING: entry(
+    503,
+    'The columnar database cannot be asked: {reason}.',
+    'Start Holdfast (`npm run up`), whose commands then ask it, or name a server with HOLDFAST_CLICKHOUSE_URL.',
+  ),
+  HF_COLUMNAR_WRONG_TABLE: entry(
+    400,
+    'The metric {metric} is not in {asked}: {found}. Its rows there would be none, whatever the pipeline does.',
+    'Ask the right table: {query}',
+  ),
+  HF_COLUMNAR_RAW_TARGET: entry(
+    400,
+    'This query shows or groups the raw http.target, which may carry a key and differs from call to call.',
+    'Group by the server that it names: {query}',
+  ),
 } as const satisfies Record<string, ErrorEntry>;

@@ -11,7 +11,7 @@ export const ANSWER_FORMAT = 'JSONCompactEachRowWithNamesAndTypes';
 
 /** A person's own query may use so much of the machine. */
 export const LANE_MEMORY_BYTES = 1_000_000_000;
-export const LANE_RESULT_BYTES = 16 * 1024 * 1024;
+export const LANE_RESULT_BYTES = 8 * 1024 * 1024;
 
 /** Rows as they go into a table. */
 export interface Batch {
@@ -40,6 +40,8 @@ export interface Engine {
    */
   ask(sql: string, rows: number, bounds: Bounds): Promise<string>;
   insert(batch: Batch, bounds: Bounds): Promise<void>;
+  /** The next call makes a new connection, with credentials and authorities as they are then. */
+  reconnect(): void;
   /** Gives up what is under way. */
   close(): Promise<void>;
 }

@@ -126,6 +126,9 @@ export class EmbeddedEngine implements Engine {
     });
   }
 
+  /** There is nothing in between that could be lost. */
+  reconnect(): void {}
+
   async close(): Promise<void> {
     this.#closing.abort(
       new HoldfastError('HF_COLUMNAR_UNREACHABLE', { place: this.place, reason: 'it is being closed' }),

@@ -117,8 +117,7 @@ export class RemoteEngine implements Engine {
     });
   }
 
-  /** The next call makes a new connection with the credentials and authorities as they are then. */
-  forget(): void {
+  reconnect(): void {
     const client = this.#client;
     this.#client = undefined;
     client?.then((made) => made.close()).catch(() => {});

@@ -15,13 +15,24 @@ export interface SchemaOptions {
   readonly replicas: number;
 }
 
+type Query = (
+  sql: string,
+  parameters: Readonly<Record<string, string>>,
+) => Promise<readonly Record<string, unknown>[]>;
+
 /** What the schema needs of the database. */
 export interface SchemaAccess {
-  query(
-    sql: string,
-    parameters: Readonly<Record<string, string>>,
-  ): Promise<readonly Record<string, unknown>[]>;
+  readonly query: Query;
   command(sql: string): Promise<void>;
+}
+
+/** A signal table, for people. */
+export interface SeenTable {
+  readonly table: SignalTable;
+  readonly made: 'here' | 'elsewhere' | 'missing';
+  readonly engine?: string;
+  readonly rows: number;
+  readonly bytes: number;
 }
 
 const FAMILY = /^(?:Replicated|Shared)?(?:\w*)MergeTree$/;
@@ -63,11 +74,11 @@ export class LiveSchema {
     this.#known = undefined;
   }
 
-  /** @throws what the database throws */
-  async drift(): Promise<readonly EngineDrift[]> {
+  /** @throws what the query throws */
+  async drift(query: Query): Promise<readonly EngineDrift[]> {
     const { database, replicas } = this.#options;
     const expected = replicas > 1 ? 'ReplicatedMergeTree' : 'MergeTree';
-    const rows = await this.#access.query(
+    const rows = await query(
       `SELECT name, engine FROM system.tables WHERE database = {database:String} AND NOT is_temporary
        AND (engine LIKE '%MergeTree' OR name IN (${SIGNAL_TABLES.map((table) => `'${table}'`).join(', ')})) ORDER BY name`,
       { database },
@@ -75,6 +86,23 @@ export class LiveSchema {
     return rows
       .map(({ name, engine }) => ({ table: String(name), engine: String(engine), expected }))
       .filter(({ engine }) => !FAMILY.test(engine) || (replicas > 1 && !/^(Replicated|Shared)/.test(engine)));
+  }
+
+  /** @throws what the query throws */
+  async look(query: Query): Promise<readonly SeenTable[]> {
+    const { database } = this.#options;
+    const rows = await query(
+      `SELECT name, engine, comment, total_rows AS rows, total_bytes AS bytes FROM system.tables
+       WHERE database = {database:String} AND startsWith(name, 'otel_') ORDER BY name`,
+      { database },
+    );
+    const seen = new Map(rows.map((row) => [String(row.name), row]));
+    return SIGNAL_TABLES.map((table) => {
+      const row = seen.get(table);
+      if (!row) return { table, made: 'missing', rows: 0, bytes: 0 };
+      const made = ourComment(String(row.comment)) ? 'here' : 'elsewhere';
+      return { table, made, engine: String(row.engine), rows: Number(row.rows), bytes: Number(row.bytes) };
+    });
   }
 
   async #learn(): Promise<ReadonlyMap<SignalTable, TableSchema | HoldfastError>> {

@@ -1,0 +1,130 @@
+import { connect } from 'node:net';
+import type { EngineDrift } from '../../core/adapters/columnar-database.ts';
+import { isCoded } from '../../core/errors/index.ts';
+import type { CheckContext, CheckDefinition, CheckResult } from '../../core/plugin/index.ts';
+import type { ClickhouseOptions } from './options.ts';
+import { put } from './questions/put.ts';
+import type { SeenTable } from './schema/live-schema.ts';
+
+const SECONDS = 10;
+const CONNECT_MS = 3_000;
+const NATIVE_PORT = 9000;
+const GIGABYTE = 1_000_000_000;
+
+interface Looked {
+  readonly drift: readonly EngineDrift[];
+  readonly tables: readonly SeenTable[];
+}
+
+/** What `holdfast doctor stack` looks at of the database (O26). */
+export function databaseChecks(options: ClickhouseOptions): CheckDefinition[] {
+  const lookedAt = options.url === undefined ? 'the embedded columnar database' : new URL(options.url).host;
+  return [
+    { name: 'stack.database', run: (context) => databaseCheck(options, lookedAt, context) },
+    { name: 'stack.engines', run: (context) => enginesCheck(options, lookedAt, context) },
+    ...(options.url === undefined
+      ? []
+      : [{ name: 'stack.native', run: (context: CheckContext) => nativeCheck(options, context) }]),
+  ];
+}
+
+async function databaseCheck(
+  options: ClickhouseOptions,
+  lookedAt: string,
+  context: CheckContext,
+): Promise<CheckResult> {
+  const looked = await look(options, lookedAt, context);
+  if ('state' in looked) return looked;
+  const missing = looked.tables.filter(({ made }) => made === 'missing').map(({ table }) => table);
+  if (missing.length > 0) {
+    const mend = 'Start Holdfast with a user that may create tables, or create them as docs/stack.md shows.';
+    return { state: 'fail', lookedAt, found: `it has no ${missing.join(', ')}`, mend };
+  }
+  const rows = looked.tables.reduce((sum, { rows }) => sum + rows, 0);
+  const bytes = looked.tables.reduce((sum, { bytes }) => sum + bytes, 0);
+  const foreign = looked.tables.filter(({ made }) => made === 'elsewhere').length;
+  const by =
+    foreign === 0 ? 'made by Holdfast' : `${foreign} of them made by somebody else and used as they are`;
+  const size = bytes < GIGABYTE ? `${Math.ceil(bytes / 1e6)} MB` : `${(bytes / GIGABYTE).toFixed(1)} GB`;
+  return { state: 'ok', lookedAt, found: `it answers: seven tables, ${by}; ${rows} rows, ${size}` };
+}
+
+async function enginesCheck(
+  options: ClickhouseOptions,
+  lookedAt: string,
+  context: CheckContext,
+): Promise<CheckResult> {
+  const looked = await look(options, lookedAt, context);
+  if ('state' in looked) return looked;
+  const { replicas, url } = options;
+  const replicated = looked.tables.filter(
+    ({ engine }) => engine && /^(Replicated|Shared)/.test(engine),
+  ).length;
+  if (looked.drift.length === 0 && (replicas > 1 || replicated === 0)) {
+    const found =
+      url === undefined || replicas === 1
+        ? 'every engine is of the MergeTree family'
+        : 'every table is replicated';
+    return { state: 'ok', lookedAt, found };
+  }
+  if (looked.drift.length === 0) {
+    const found = `${replicated} tables are replicated, and the configuration says one replica`;
+    return {
+      state: 'warn',
+      lookedAt,
+      found,
+      mend: 'Set `replicas` of the clickhouse plugin to their number, so that drift is seen.',
+    };
+  }
+  const tables = looked.drift.map(({ table, engine }) => `${table} (${engine})`).join(', ');
+  const expected = looked.drift[0]?.expected ?? '';
+  const mend = `Make them anew with ENGINE = ${expected} and copy the rows over.`;
+  return { state: 'fail', lookedAt, found: `not ${expected}: ${tables}`, mend };
+}
+
+/** The native protocol is for the database's own client; what answers there need not be asked anything. */
+async function nativeCheck(
+  { url = '', native }: ClickhouseOptions,
+  { signal }: CheckContext,
+): Promise<CheckResult> {
+  const { hostname } = new URL(url);
+  const [host, port] = native === undefined ? [hostname, NATIVE_PORT] : hostPort(native);
+  const lookedAt = `${host}:${port}`;
+  const fault = await connects(host, port, signal);
+  if (fault === undefined) return { state: 'ok', lookedAt, found: 'the native port takes connections' };
+  const mend =
+    'Only clickhouse-client needs it: through a TLS proxy it is another name on port 443; set `native` to it, or let it be.';
+  return { state: 'warn', lookedAt, found: `the native port cannot be reached (${fault})`, mend };
+}
+
+function hostPort(text: string): [string, number] {
+  const { hostname, port } = new URL(`tcp://${text}`);
+  return [hostname, Number(port)];
+}
+
+function connects(host: string, port: number, signal: AbortSignal): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: host.replace(/^\[|\]$/g, ''), port, timeout: CONNECT_MS, signal });
+    const end = (fault?: string) => {
+      socket.destroy();
+      resolve(fault);
+    };
+    socket.once('connect', () => end());
+    socket.once('timeout', () => end(`nothing within ${CONNECT_MS / 1_000} s`));
+    socket.once('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.message));
+  });
+}
+
+async function look(
+  options: ClickhouseOptions,
+  lookedAt: string,
+  { dataDir, signal }: CheckContext,
+): Promise<Looked | CheckResult> {
+  try {
+    return await put<Looked>('drift', { seconds: SECONDS }, { dataDir, signal }, options);
+  } catch (error) {
+    if (!isCoded(error)) throw error;
+    const state = error.code === 'HF_COLUMNAR_NOT_RUNNING' ? 'warn' : 'fail';
+    return { state, lookedAt, found: error.what, mend: error.mend };
+  }
+}
