@@ -34,6 +34,8 @@ export class CommitPipeline {
   #cancelRetry: (() => void) | undefined;
   #retryMs = FIRST_RETRY_MS;
   #frozen: string | undefined;
+  /** Something that was due found the writer busy. */
+  #overdue = false;
   #closing: PromiseWithResolvers<void> | undefined;
   #closed = false;
 
@@ -52,7 +54,10 @@ export class CommitPipeline {
     return blobs.findLast(([name]) => name === key)?.[1];
   }
 
-  /** Posts what is queued, as far as the writer takes it. */
+  /**
+   * Posts what is queued, as far as the writer takes it, and the rest when it can. What is queued after that may wait
+   * for company.
+   */
   run(): void {
     if (this.#closed) return;
     while (this.#inFlight.length < PIPELINE && this.#frozen === undefined) {
@@ -62,6 +67,7 @@ export class CommitPipeline {
       this.#inFlight.push(posted);
       this.#post(posted);
     }
+    this.#overdue = this.#parts.queue.waiting;
     if (this.#closing && this.#inFlight.length === 0) this.#shut();
   }
 
@@ -103,7 +109,7 @@ export class CommitPipeline {
     this.#thaw();
     this.#parts.onCommitted(batch, performance.now() - batch.postedAt);
     batch.chore?.resolve(reply.done);
-    if (this.#parts.queue.waiting || this.#closing) this.run();
+    if (this.#overdue || this.#closing) this.run();
   }
 
   #freeze(reason: string): void {

@@ -63,6 +63,20 @@ test('[C2] batched records wait for the linger, or for the next commit that must
   t.is(log.status().durableSeq, 3);
 });
 
+test('[C2] batched records that come while a commit is under way wait for the linger all the same', async (t) => {
+  const { log, clock } = open(t);
+  const commits: number[] = [];
+  log.onDurable((_seq, { records }) => commits.push(records));
+  log.append(record(1), { durability: 'sync' });
+  await new Promise(setImmediate); // it is on its way
+  log.append(record(2), { durability: 'batched' });
+  await log.whenDurable(1);
+  log.append(record(3), { durability: 'batched' });
+  await clock.advance(50);
+  await log.whenDurable(3);
+  t.deepEqual(commits, [1, 2]);
+});
+
 test('[C2] a full queue has no room until some of it is durable, and then says so', async (t) => {
   const { log } = open(t);
   const rooms: boolean[] = [];
