@@ -20,6 +20,7 @@ import { routerRemote } from './src/plugins/router-remote/index.ts';
 import { secretsFolder } from './src/plugins/secrets-folder/index.ts';
 import { secretsKv } from './src/plugins/secrets-kv/index.ts';
 import { uptime } from './src/plugins/uptime/index.ts';
+import { uptimeMonitor } from './src/plugins/uptime-monitor/index.ts';
 
 export default defineConfig({
   plugins: [
@@ -68,6 +69,9 @@ export default defineConfig({
     // The cluster's API, by the kubeconfig that HOLDFAST_KUBECONFIG names or the account of the pod this runs in: restore
     // drills and the rotation of keys use it. Without either there is no cluster, and nothing of it is loaded.
     ...(process.env.HOLDFAST_KUBECONFIG || process.env.KUBERNETES_SERVICE_HOST ? [cluster()] : []),
+    // Our own monitor on port 3001 where no other is named, with status pages at /status/<slug>. One more of yours:
+    // uptimeMonitor({ monitors: [{ name: 'backup', interval: 86_400, retries: 1, retryInterval: 3_600 }, …] })
+    ...(process.env.HOLDFAST_UPTIME_URL ? [] : [uptimeMonitor()]),
     // Health, readiness and metrics of the process on port 7800.
     consolePlugin(),
   ],

@@ -36,11 +36,33 @@ const routeFacts = {
 const otherUrl = { fingerprint: 'fp_2', upstream: 'http://other/mcp', parts: { url: 'b' } };
 const rejectedRoute = { name: 'memory', route: 'memory', reason: 'bad' };
 
+const pushSettings = {
+  name: 'm',
+  title: 'M',
+  slug: 's',
+  intervalMs: 300_000,
+  graceMs: 300_000,
+  remindMs: 3_600_000,
+};
+
 /**
  * Inputs and events that make sense, by machine. A machine without an entry is driven with random events alone,
  * which seldom leads it far.
  */
 export const machineSamples: Readonly<Record<string, Samples>> = {
+  'push-monitor': {
+    input: pushSettings,
+    events: [
+      { type: 'WATCH', at: 1_000, settings: pushSettings },
+      { type: 'BEAT', at: 2_000, up: true, msg: 'OK', ping: 3 },
+      { type: 'BEAT', at: 3_000, up: false, msg: 'disk' },
+      { type: 'TROUBLE', trouble: { at: 2_500, outcome: 'unhealthy', text: 'database' } },
+      { type: 'ACK', at: 4_000, by: 'ann', note: 'on it', forMs: 60_000 },
+      { type: 'PAUSE', at: 5_000, by: 'ann' },
+      { type: 'UNPAUSE', at: 6_000, by: 'ann' },
+      { type: 'RELEASE', at: 7_000 },
+    ],
+  },
   'config-transaction': {
     events: [
       { type: 'LOADED', ...before },

@@ -1,3 +1,5 @@
+import { z } from 'zod';
+import { defineTopic, type Topic } from '../../bus/index.ts';
 import { defineToken, type Token } from '../plugin/token.ts';
 
 /** One beat of somebody who is alive. */
@@ -46,3 +48,26 @@ export interface UptimeMonitor {
 
 /** Provided by the plugin that speaks to an uptime monitor, or is one. */
 export const UptimeMonitorToken: Token<UptimeMonitor> = defineToken('uptime.monitor');
+
+/** What the run of a sender came to when no beat came of it: what an absent beat can't say itself. */
+export interface RunTrouble {
+  /** Whose beats are missing, e.g. `clickstack-watchdog`. */
+  readonly monitor: string;
+  readonly at: number;
+  /** Its checks failed, its push was not delivered, or it was killed. */
+  readonly outcome: 'unhealthy' | 'undelivered' | 'killed';
+  /** In words, without secrets. */
+  readonly text: string;
+}
+
+/** Senders within this process say here why no beat came; the embedded monitor joins it to the absence. */
+export const runTrouble: Topic<RunTrouble> = defineTopic(
+  'uptime.run_trouble',
+  z.object({
+    monitor: z.string(),
+    at: z.number(),
+    outcome: z.enum(['unhealthy', 'undelivered', 'killed']),
+    text: z.string(),
+  }),
+  'A run came to no beat, and this is why.',
+);

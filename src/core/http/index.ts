@@ -5,6 +5,7 @@
  * Plugins declare surfaces through their context; the runtime makes them. This folder imports logging, metrics,
  * errors and ids.
  */
+export { isLoopback } from './admission.ts';
 export type {
   HttpSurface,
   Listener,

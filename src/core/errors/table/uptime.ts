@@ -7,4 +7,14 @@ export const uptimeErrors = {
     'There is no usable push token for the monitor {monitor}: {reason}.',
     'Put the token alone into {place}, mode 0600; the monitor shows it in its push URL, after /api/push/.',
   ),
+  HF_UPTIME_MONITOR: entry(
+    404,
+    'There is no push monitor {monitor}.',
+    'Name one that is listed: {known}. More are added to `monitors` of uptimeMonitor() in plugins.config.ts.',
+  ),
+  HF_UPTIME_STATE: entry(
+    409,
+    '{monitor} is {state}, so this cannot be done to it.',
+    'Only what is down can be acknowledged, and only what is paused resumed: `holdfast uptime list` shows how they are.',
+  ),
 } as const satisfies Record<string, ErrorEntry>;

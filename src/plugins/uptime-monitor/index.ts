@@ -1,0 +1,82 @@
+/**
+ * The embedded uptime monitor (port 3001): push monitors with Uptime Kuma's push contract, one actor each
+ * (`machines/push-monitor.ts`), and status pages. `take-push.ts` takes a beat, `monitors.ts` knows the listed ones,
+ * `view.ts` says how one is, `page.ts`, `kuma.ts` and `badge.ts` show it.
+ *
+ * Imports core, bus and its machine; no other plugin.
+ */
+import { join } from 'node:path';
+import { defineRoute } from '../../bus/index.ts';
+import { defineActor } from '../../core/actors/index.ts';
+import { runTrouble } from '../../core/adapters/uptime.ts';
+import { isLoopback } from '../../core/http/index.ts';
+import type { Json } from '../../core/json.ts';
+import type { LogRecord } from '../../core/log/index.ts';
+import { definePlugin } from '../../core/plugin/index.ts';
+import { pushMonitor } from '../../machines/push-monitor.ts';
+import { describeMonitorRecord } from './describe.ts';
+import { Monitors } from './monitors.ts';
+import { registerOperations } from './operate.ts';
+import { monitorSettings, uptimeMonitorOptions } from './options.ts';
+import { PushTokens } from './push-tokens.ts';
+import { monitorRoutes } from './routes.ts';
+import { MONITOR_ACTOR } from './take-push.ts';
+
+/** @example uptimeMonitor({ monitors: [{ name: 'backup', interval: 86_400, retries: 1, retryInterval: 3_600 }] }) */
+export const uptimeMonitor = definePlugin({
+  name: 'uptime-monitor',
+  options: uptimeMonitorOptions,
+  env: { HOLDFAST_UPTIME_PORT: 'port' },
+  register(context, options) {
+    const { port, host, allowedHosts } = options;
+    const settings = monitorSettings(options);
+    const byName = new Map(settings.map((each) => [each.name, each]));
+    let monitors: Monitors | undefined;
+    const known = () => {
+      if (!monitors) throw new Error('the monitors are known once the plugin has started');
+      return monitors;
+    };
+
+    context.actor(
+      defineActor({
+        type: MONITOR_ACTOR,
+        machine: pushMonitor,
+        version: 1,
+        durability: (record) => (isRoutine(record) ? 'batched' : 'sync'),
+        input: (key) => ({ ...byName.get(key) }) as Json,
+        describe: describeMonitorRecord,
+      }),
+    );
+    context.route(
+      defineRoute(runTrouble, MONITOR_ACTOR, ({ payload: { monitor, ...trouble } }) =>
+        byName.has(monitor) ? [{ key: monitor, event: { type: 'TROUBLE', trouble } }] : [],
+      ),
+    );
+    // Push tokens are in the path, so the surface needs no other; pages of one that others can reach give no reasons.
+    const surface = { name: 'uptime', port, host, allowedHosts, portVariable: 'HOLDFAST_UPTIME_PORT' };
+    context.http({ ...surface, admission: 'own', bodyLimit: 64 * 1024 }, (http) =>
+      monitorRoutes(http, known),
+    );
+    registerOperations(context, known);
+    context.health('uptime', () => monitors?.health());
+
+    context.onStart(async (signal) => {
+      const { services } = context;
+      const tokens = new PushTokens(join(services.dataDir, 'secrets', 'push'));
+      const details = options.details ?? isLoopback(host);
+      monitors = new Monitors(services, settings, tokens, details);
+      await tokens.load([...byName.keys()], signal);
+      await monitors.watch(signal);
+    });
+  },
+});
+
+/** A beat that only goes on with what was: what a crash may cost of them, the next one brings back. */
+function isRoutine({ event, from, to, effects }: LogRecord): boolean {
+  return (
+    event.type === 'BEAT' &&
+    from === 'up' &&
+    to.value === 'up' &&
+    effects.every(({ type }) => type.startsWith('timer.'))
+  );
+}

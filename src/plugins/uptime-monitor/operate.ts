@@ -1,0 +1,142 @@
+import { z } from 'zod';
+import { HoldfastError, isCoded } from '../../core/errors/index.ts';
+import { isObject } from '../../core/json.ts';
+import type { CommandContext, CommandDefinition } from '../../core/plugin/command.ts';
+import type { PluginContext } from '../../core/plugin/index.ts';
+import type { Monitors } from './monitors.ts';
+import type { MonitorView } from './view.ts';
+
+const PATH = '/uptime-monitor';
+
+const asked = z.object({
+  monitor: z.string().max(64),
+  by: z.string().min(1).max(64),
+  note: z.string().max(200).optional(),
+  forMs: z.number().int().min(60_000).max(2_592_000_000).default(3_600_000),
+});
+
+/** Registers what the commands ask of the running instance, and the commands. */
+export function registerOperations(context: PluginContext, monitors: () => Monitors): void {
+  context.control((surface) => {
+    surface.post(`${PATH}/list`, async () => ({ monitors: monitors().all() }));
+    for (const [verb, type] of [
+      ['ack', 'ACK'],
+      ['pause', 'PAUSE'],
+      ['resume', 'UNPAUSE'],
+    ] as const) {
+      surface.post(`${PATH}/${verb}`, async ({ body }, reply) => {
+        const { success, data } = asked.safeParse(body);
+        if (!success) return reply.code(400).send({ reason: 'the request has not the fields it needs' });
+        const { monitor, by, note, forMs } = data;
+        const more = type === 'ACK' ? { forMs, ...(note !== undefined && { note }) } : {};
+        try {
+          return { monitors: [await monitors().act(monitor, { type, by, ...more })] };
+        } catch (error) {
+          if (!isCoded(error)) throw error;
+          return reply.code(error.status).send({ code: error.code, details: error.details });
+        }
+      });
+    }
+  });
+  for (const command of commands) context.command(command);
+}
+
+const commands: readonly CommandDefinition[] = [
+  {
+    name: 'uptime list',
+    summary: 'Lists the push monitors of the running instance: since when each is how, and why',
+    example: 'holdfast uptime list',
+    run: async (_args, _flags, command) => {
+      const monitors = await ask(command, 'list', {});
+      show(monitors, command);
+      return monitors.some(({ state }) => state === 'down') ? 1 : 0;
+    },
+  },
+  {
+    name: 'uptime ack <monitor>',
+    summary: 'Says that somebody looks after a monitor that is down: no reminders until then',
+    example: 'holdfast uptime ack clickstack-watchdog --for 2h --note "disk is being replaced"',
+    flags: [
+      { flags: '--for <time>', summary: 'e.g. 30m, 2h or 1d', default: '1h' },
+      { flags: '--note <text>', summary: 'shown on the status page' },
+      { flags: '--by <name>', summary: 'who; the user unless given' },
+    ],
+    run: async ([monitor = ''], { for: time, note, by }, command) => {
+      const forMs = duration(String(time));
+      show(
+        await ask(command, 'ack', { monitor, by: by ?? who(), forMs, ...(note !== undefined && { note }) }),
+        command,
+      );
+    },
+  },
+  {
+    name: 'uptime pause <monitor>',
+    summary: 'Pauses a monitor: its beats are refused and nobody is told of their absence',
+    example: 'holdfast uptime pause router-ula',
+    run: async ([monitor = ''], _flags, command) => {
+      show(await ask(command, 'pause', { monitor, by: who() }), command);
+    },
+  },
+  {
+    name: 'uptime resume <monitor>',
+    summary: 'Watches a paused monitor again',
+    example: 'holdfast uptime resume router-ula',
+    run: async ([monitor = ''], _flags, command) => {
+      show(await ask(command, 'resume', { monitor, by: who() }), command);
+    },
+  },
+];
+
+async function ask({ dataDir, signal }: CommandContext, verb: string, body: object): Promise<MonitorView[]> {
+  const { postControl } = await import('../../core/cli/index.ts');
+  const { status, body: answer } = await postControl(dataDir, `${PATH}/${verb}`, body, signal);
+  if (status === 200 && isObject(answer)) return answer.monitors as unknown as MonitorView[];
+  if (isObject(answer) && (answer.code === 'HF_UPTIME_MONITOR' || answer.code === 'HF_UPTIME_STATE')) {
+    throw new HoldfastError(answer.code, answer.details as Record<string, string>);
+  }
+  const said =
+    isObject(answer) && typeof answer.reason === 'string' ? answer.reason : `it answered ${status}`;
+  const reason = status === 404 ? 'it runs no uptime monitor' : said;
+  throw new HoldfastError('HF_CONTROL_UNREACHABLE', { dir: dataDir, reason });
+}
+
+function show(monitors: readonly MonitorView[], { json, print, terminal }: CommandContext): void {
+  if (json) {
+    print(JSON.stringify({ monitors }));
+    return;
+  }
+  const width = Math.max(0, ...monitors.map(({ name }) => name.length));
+  for (const { name, state, since, lastBeat, reason, acknowledged, downAt } of monitors) {
+    const colour = state === 'up' ? 'green' : state === 'down' ? 'red' : 'yellow';
+    const said = [
+      since && `since ${short(since)}`,
+      lastBeat ? `last beat ${short(lastBeat.at)}${lastBeat.msg ? ` (${lastBeat.msg})` : ''}` : 'no beat yet',
+      state === 'late' && downAt && `down at ${short(downAt)}`,
+      acknowledged && `acknowledged by ${acknowledged.by} until ${short(acknowledged.until)}`,
+    ];
+    print(
+      `${name.padEnd(width)}  ${terminal.paint(colour, state.padEnd(7))}  ${said.filter(Boolean).join(', ')}`,
+    );
+    if (reason) print(`${' '.repeat(width)}  ${reason}`);
+  }
+}
+
+const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+function duration(text: string): number {
+  const [, count, unit = ''] = /^(\d{1,5})([smhd])$/.exec(text) ?? [];
+  const ms = Number(count) * (UNITS[unit] ?? Number.NaN);
+  if (ms >= 60_000 && ms <= 2_592_000_000) return ms;
+  throw new HoldfastError('HF_CLI_USAGE', {
+    reason: `--for must be a time from 1m to 30d, not ${text}`,
+    command: 'uptime ack',
+  });
+}
+
+function who(): string {
+  return process.env.SUDO_USER ?? process.env.USER ?? process.env.LOGNAME ?? 'operator';
+}
+
+function short(at: string): string {
+  return at.replace('T', ' ').replace(/\.\d+Z$/, ' UTC');
+}

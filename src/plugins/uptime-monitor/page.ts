@@ -1,0 +1,126 @@
+import { hash } from 'node:crypto';
+import { escapeText } from './escape-text.ts';
+import type { MonitorState, MonitorView } from './view.ts';
+
+/** A monitor with what its bar draws. */
+export interface ShownMonitor {
+  readonly view: MonitorView;
+  readonly bars: readonly (MonitorState | undefined)[];
+}
+
+const STYLE = `
+:root{color-scheme:light dark;--fg:#1b1d21;--bg:#fff;--soft:#5a616b;--line:#d5d9df;--up:#2a7d2e;--late:#8a6100;--down:#b3261e;--none:#a8aeb8}
+@media (prefers-color-scheme:dark){:root{--fg:#e8eaed;--bg:#15171a;--soft:#a4abb6;--line:#363b43;--up:#6fcf75;--late:#e0b040;--down:#ff8a80;--none:#5a616b}}
+body{margin:0 auto;max-width:52rem;padding:1.5rem 1rem;font:1rem/1.5 system-ui,sans-serif;color:var(--fg);background:var(--bg)}
+h1{font-size:1.4rem;margin:0 0 .25rem}h2{font-size:1.1rem;margin:0}p{margin:.25rem 0;overflow-wrap:anywhere}
+article{border-top:1px solid var(--line);padding:1rem 0}.soft{color:var(--soft)}
+.up{color:var(--up)}.late{color:var(--late)}.down{color:var(--down)}.paused,.waiting{color:var(--soft)}
+strong{text-transform:uppercase}svg{display:block;width:100%;height:1.5rem;margin:.5rem 0}
+svg .up{fill:var(--up)}svg .late{fill:var(--late)}svg .down{fill:var(--down)}svg .none,svg .paused,svg .waiting{fill:var(--none)}
+a{color:inherit}summary{cursor:pointer}li{overflow-wrap:anywhere}
+`;
+
+/** Nothing may be loaded or run: the page is text and its own style. */
+export const PAGE_HEADERS: Readonly<Record<string, string>> = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': `default-src 'none'; style-src 'sha256-${hash('sha256', STYLE, 'base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  'referrer-policy': 'no-referrer',
+};
+
+/** Monitors on one page; those beyond are counted. */
+const SHOWN = 500;
+
+const WORDS: Readonly<Record<MonitorState, string>> = {
+  up: 'up',
+  late: 'late: a beat was due, nobody is told yet',
+  down: 'down',
+  paused: 'paused',
+  waiting: 'waiting for its first beat',
+};
+
+/** The status page of a slug. @param at ISO 8601, when it was made */
+export function statusPage(slug: string, monitors: readonly ShownMonitor[], at: string): string {
+  const down = monitors.filter(({ view }) => view.state === 'down');
+  const silent = monitors.filter(({ view }) => view.state !== 'up' && view.state !== 'down');
+  const headline =
+    down.length > 0
+      ? `${down.length} of ${monitors.length} down`
+      : silent.length > 0
+        ? `None is down, ${silent.length} of ${monitors.length} not known to be up`
+        : `All ${monitors.length} up`;
+  const rank = (state: MonitorState) => ['down', 'late', 'waiting', 'paused', 'up'].indexOf(state);
+  const sorted = [...monitors].sort((one, other) => rank(one.view.state) - rank(other.view.state));
+  const rest = monitors.length - SHOWN;
+  return shell(`Status of ${slug}`, [
+    `<h1>${escapeText(slug)}: ${escapeText(headline)}</h1>`,
+    `<p class="soft">As of ${time(at)}. Health is what beats say: a run that ended well sends one, and nothing else counts.</p>`,
+    ...sorted.slice(0, SHOWN).map(article),
+    ...(rest > 0 ? [`<p>${rest} more: <a href="/status/${escapeText(slug)}.json">all as JSON</a>.</p>`] : []),
+  ]);
+}
+
+/** The list of all status pages. */
+export function indexPage(
+  pages: readonly { readonly slug: string; readonly down: number; readonly of: number }[],
+): string {
+  const items = pages.map(
+    ({ slug, down, of }) =>
+      `<li><a href="/status/${escapeText(slug)}">${escapeText(slug)}</a>: ${down > 0 ? `<span class="down">${down} of ${of} down</span>` : `none of ${of} down`}</li>`,
+  );
+  return shell('Status pages', ['<h1>Status pages</h1>', `<ul>${items.join('')}</ul>`]);
+}
+
+function article({ view, bars }: ShownMonitor): string {
+  const { title, state, since, lastBeat, downAt, reason, acknowledged, uptime24h, changes, interval } = view;
+  const lines = [
+    `<h2>${escapeText(title)}</h2>`,
+    `<p><strong class="${state}">${state}</strong>${state === 'up' || state === 'down' ? '' : ` (${escapeText(WORDS[state])})`}${since ? ` since ${time(since)}` : ''}</p>`,
+  ];
+  if (reason) lines.push(`<p>${state === 'down' ? 'Why' : 'Last run'}: ${escapeText(reason)}</p>`);
+  if (acknowledged) {
+    const { by, until, note } = acknowledged;
+    lines.push(
+      `<p>Acknowledged${by ? ` by ${escapeText(by)}` : ''} until ${time(until)}${note ? `: ${escapeText(note)}` : ''}</p>`,
+    );
+  }
+  const beat = lastBeat
+    ? `Last beat ${time(lastBeat.at)}${lastBeat.msg ? `: ${escapeText(lastBeat.msg)}` : ''}${lastBeat.ping === undefined ? '' : ` (${lastBeat.ping} ms)`}`
+    : 'No beat yet';
+  lines.push(
+    `<p class="soft">${beat}. One is due every ${interval} s.${downAt ? ` Down at ${time(downAt)} without one.` : ''}</p>`,
+  );
+  const percent = uptime24h === undefined ? 'not known' : `${(uptime24h * 100).toFixed(2)} % up`;
+  lines.push(bar(bars, `Last 24 hours: ${percent}`), `<p class="soft">Last 24 hours: ${percent}</p>`);
+  if (changes.length > 0) {
+    const items = [...changes]
+      .reverse()
+      .map(
+        ({ at, to, why }) =>
+          `<li>${time(at)} <span class="${to}">${to}</span>${why ? `: ${escapeText(why)}` : ''}</li>`,
+      );
+    lines.push(`<details><summary>Changes</summary><ul>${items.join('')}</ul></details>`);
+  }
+  return `<article>${lines.join('\n')}</article>`;
+}
+
+function bar(bars: ShownMonitor['bars'], label: string): string {
+  const rects = bars.map(
+    (state, index) => `<rect x="${index * 10}" width="8" height="20" rx="2" class="${state ?? 'none'}"/>`,
+  );
+  const width = bars.length * 10;
+  return `<svg role="img" aria-label="${escapeText(label)}" viewBox="0 0 ${width} 20" preserveAspectRatio="none">${rects.join('')}</svg>`;
+}
+
+function time(at: string): string {
+  return `<time datetime="${escapeText(at)}">${escapeText(at.replace('T', ' ').replace(/\.\d+Z$/, ' UTC'))}</time>`;
+}
+
+function shell(title: string, body: readonly string[]): string {
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>${escapeText(title)}</title>
+<meta name="viewport" content="width=device-width,initial-scale=1"><style>${STYLE}</style></head>
+<body><main>
+${body.join('\n')}
+</main></body></html>
+`;
+}

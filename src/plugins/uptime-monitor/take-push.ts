@@ -1,0 +1,95 @@
+import type { ActorSystem } from '../../core/actors/index.ts';
+import type { Clock } from '../../core/clock.ts';
+import { isCoded } from '../../core/errors/index.ts';
+import { actorRef } from '../../core/ids.ts';
+import { TEXT_KEPT } from '../../machines/push-monitor/shapes.ts';
+import { BeatRing } from './beat-ring.ts';
+import type { PushTokens } from './push-tokens.ts';
+
+/** The type of a monitor's actor; its key is the monitor's name. */
+export const MONITOR_ACTOR = 'uptime.monitor';
+
+/** What is answered to a push: 200 or 404, whatever is the matter, as old clients know it; `msg` and `reason` tell more. */
+export interface PushReply {
+  readonly status: 200 | 404;
+  readonly body: {
+    readonly ok: boolean;
+    readonly msg?: string;
+    readonly reason?: 'unknown-token' | 'paused' | 'bad-value' | 'busy';
+  };
+}
+
+export interface TakePushParts {
+  readonly actors: ActorSystem;
+  readonly clock: Clock;
+  readonly tokens: PushTokens;
+  readonly beats: Map<string, BeatRing>;
+}
+
+/** Milliseconds: some three years, the largest that Uptime Kuma takes. */
+const LARGEST_PING = 100_000_000_000;
+const NOT_ACTIVE = 'Monitor not found or not active';
+
+/**
+ * Takes one push. The monitor's machine decides what it means; a beat that only goes on with what was is answered when
+ * it is queued, anything else when it is durable.
+ */
+export async function takePush(
+  { actors, clock, tokens, beats }: TakePushParts,
+  token: string,
+  query: Readonly<Record<string, unknown>>,
+): Promise<PushReply> {
+  const name = tokens.nameOf(token);
+  if (name === undefined) return refused('unknown-token', `${NOT_ACTIVE}: no monitor has this push token.`);
+  const { status = 'up', msg = 'OK', ping: pinged = '' } = query;
+  if (typeof status !== 'string' || typeof msg !== 'string' || typeof pinged !== 'string') {
+    return refused('bad-value', 'Invalid value: status, msg and ping may be given once each.');
+  }
+  const ping = pinged === '' ? undefined : Number(pinged);
+  if (ping !== undefined && (!/^\d+$/.test(pinged) || ping > LARGEST_PING)) {
+    return refused(
+      'bad-value',
+      `Invalid ping value: it must be a non-negative integer of milliseconds, at most ${LARGEST_PING}.`,
+    );
+  }
+  if (!actors.accepting()) return busy();
+  const at = clock.now();
+  const up = status === 'up';
+  const said = plain(msg);
+  try {
+    const sent = actors.send(actorRef(MONITOR_ACTOR, name), {
+      type: 'BEAT',
+      at,
+      up,
+      msg: said,
+      ...(ping !== undefined && { ping }),
+    });
+    const record = sent.record?.batched ? sent.record : await sent.durable();
+    if (record.to.value === 'paused') return refused('paused', `${NOT_ACTIVE}: ${name} is paused.`);
+  } catch (error) {
+    if (isCoded(error, 'HF_ACTOR_OVERLOADED')) return busy();
+    throw error;
+  }
+  const ring = beats.get(name) ?? new BeatRing();
+  beats.set(name, ring);
+  ring.add({ at, up, ...(ping !== undefined && { ping }) });
+  if (up) return { status: 200, body: { ok: true } };
+  const word = status === 'down' ? '' : ', for its status is not exactly up';
+  return { status: 200, body: { ok: true, msg: `${name} is DOWN now${word}.` } };
+}
+
+function refused(reason: NonNullable<PushReply['body']['reason']>, msg: string): PushReply {
+  return { status: 404, body: { ok: false, msg, reason } };
+}
+
+function busy(): PushReply {
+  return refused('busy', 'Busy: no beat can be recorded at the moment. Push again in some seconds.');
+}
+
+/** One bounded line, without what would act on a terminal. */
+function plain(text: string): string {
+  return text
+    .slice(0, TEXT_KEPT)
+    .replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]+/gu, ' ')
+    .trim();
+}
