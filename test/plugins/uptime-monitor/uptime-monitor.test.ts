@@ -1,0 +1,328 @@
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { z } from 'zod';
+import { type AlertRaised, alertRaised } from '../../../src/core/adapters/alerts.ts';
+import { runTrouble, type UptimeMonitor, UptimeMonitorToken } from '../../../src/core/adapters/uptime.ts';
+import { resolveConfig } from '../../../src/core/config/index.ts';
+import { SqliteReader } from '../../../src/core/log/index.ts';
+import { createLogger } from '../../../src/core/logging/index.ts';
+import { definePlugin } from '../../../src/core/plugin/index.ts';
+import { verifyLog } from '../../../src/core/replay/index.ts';
+import { createRuntime, type Runtime } from '../../../src/core/runtime/index.ts';
+import { uptime } from '../../../src/plugins/uptime/index.ts';
+import { uptimeMonitor } from '../../../src/plugins/uptime-monitor/index.ts';
+import { tempDir } from '../../support/temp.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+
+type Options = NonNullable<Parameters<typeof uptimeMonitor>[0]>;
+
+const watchdog = {
+  name: 'clickstack-watchdog',
+  title: 'Watchdog',
+  interval: 300,
+  retries: 1,
+  remindEvery: 3_600,
+};
+
+interface Rig {
+  readonly runtime: Runtime;
+  readonly clock: VirtualClock;
+  readonly url: string;
+  readonly alerts: AlertRaised[];
+  readonly client: UptimeMonitor;
+  readonly lines: string[];
+  token(name?: string): string;
+  push(query?: string, token?: string, init?: RequestInit): Promise<{ status: number; body: any }>;
+  json(path: string): Promise<any>;
+  /** Moves time in steps, so that what is decided becomes durable between them. */
+  pass(seconds: number): Promise<void>;
+  settled(): Promise<void>;
+}
+
+async function rig(
+  t: ExecutionContext,
+  {
+    dir = tempDir(t),
+    clock = new VirtualClock(),
+    monitors = [watchdog],
+    ...rest
+  }: Options & { dir?: string; clock?: VirtualClock } = {},
+): Promise<Rig & { dir: string }> {
+  let client: UptimeMonitor | undefined;
+  const probe = definePlugin({
+    name: 'probe',
+    options: z.strictObject({}),
+    requires: [UptimeMonitorToken],
+    register: (context) =>
+      context.onStart(() => {
+        client = context.services.get(UptimeMonitorToken);
+      }),
+  });
+  const lines: string[] = [];
+  const entries = [uptime(), uptimeMonitor({ port: 0, monitors, ...rest }), probe()];
+  const { plugins } = resolveConfig({ plugins: entries }, { env: {} });
+  const logger = createLogger({
+    level: 'debug',
+    destination: { write: (line: string) => void lines.push(line) },
+  } as never);
+  const runtime = createRuntime({ plugins, dataDir: dir, clock, logger });
+  t.teardown(() => runtime.stop('test over'));
+  await runtime.start();
+  const { bus, log } = runtime.services;
+  const alerts: AlertRaised[] = [];
+  bus.subscribe(alertRaised, 'test', ({ payload }) => alerts.push(payload));
+  const url = runtime.surfaces.uptime!.url;
+  const token = (name = 'clickstack-watchdog') =>
+    readFileSync(join(dir, 'secrets', 'push', name), 'utf8').trim();
+  const settled = async () => {
+    for (let round = 0; round < 3; round += 1) {
+      await log.whenDurable(log.lastSeq());
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  return {
+    dir,
+    runtime,
+    clock,
+    url,
+    alerts,
+    lines,
+    client: client!,
+    token,
+    settled,
+    async push(query = 'status=up&msg=OK&ping=', given = token(), init = {}) {
+      const answer = await fetch(`${url}/api/push/${given}?${query}`, init);
+      return { status: answer.status, body: await answer.json().catch(() => undefined) };
+    },
+    json: async (path) => (await fetch(url + path)).json(),
+    async pass(seconds) {
+      clock.jump(seconds * 1_000);
+      await settled();
+      // What was armed by what fired, and is due by now.
+      clock.jump(0);
+      await settled();
+    },
+  };
+}
+
+test('[O16] a push is taken by any method, and each way to fail has its own msg behind the same 404', async (t) => {
+  const { push, token, url, json, runtime, dir, lines, settled } = await rig(t);
+  t.is(statSync(join(dir, 'secrets', 'push', 'clickstack-watchdog')).mode & 0o777, 0o600);
+  for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+    t.deepEqual(await push(undefined, undefined, { method }), { status: 200, body: { ok: true } }, method);
+  }
+  const form = { method: 'POST', body: new URLSearchParams({ status: 'down' }) };
+  t.deepEqual(await push('', undefined, form), { status: 200, body: { ok: true } }, 'a body says nothing');
+
+  const refused = async (query: string, reason: string, msg: RegExp, given?: string) => {
+    const { status, body } = await push(query, given);
+    t.is(status, 404, query);
+    t.like(body, { ok: false, reason });
+    t.regex(body.msg, msg);
+  };
+  await refused(
+    '',
+    'unknown-token',
+    /^Monitor not found or not active: no monitor has this push token/,
+    'nope',
+  );
+  for (const ping of ['-1', '1.5', 'abc', '1e99', '999999999999999']) {
+    await refused(`status=up&ping=${ping}`, 'bad-value', /^Invalid ping value/);
+  }
+  await refused('status=up&status=up', 'bad-value', /^Invalid value/);
+
+  const control = runtime.services.actors;
+  const ref = 'uptime.monitor/clickstack-watchdog';
+  control.send(ref, { type: 'PAUSE', at: 1, by: 'ann' });
+  await refused('status=up', 'paused', /^Monitor not found or not active: clickstack-watchdog is paused/);
+  control.send(ref, { type: 'UNPAUSE', at: 1, by: 'ann' });
+
+  // Whatever is not exactly `up` is DOWN, with a 200.
+  t.deepEqual(await push('status=UP&msg=%3Cb%3E'), {
+    status: 200,
+    body: { ok: true, msg: 'clickstack-watchdog is DOWN now, for its status is not exactly up.' },
+  });
+  t.is((await json('/status/clickstack-watchdog.json')).monitors[0].state, 'down');
+  await settled();
+  t.false(lines.join('').includes(token()), 'no log line holds a token');
+  t.is((await fetch(`${url}/status/none`)).status, 404);
+});
+
+test('[O16] silence is DOWN after 600 s, told once with what the last run came to, and a beat resolves it', async (t) => {
+  const { push, pass, alerts, runtime, json, clock, dir } = await rig(t);
+  await push('status=up&msg=stale%3D4s+drift%3D0&ping=7');
+  await pass(299);
+  await push('status=up&msg=stale%3D5s+drift%3D0&ping=7');
+  const text = 'HEALTH CHECK FAILED: database: nothing listens there';
+  runtime.services.bus.publish(runTrouble, {
+    monitor: 'clickstack-watchdog',
+    at: clock.now(),
+    outcome: 'unhealthy',
+    text,
+  });
+  await pass(599);
+  t.deepEqual(alerts, []);
+  t.is((await json('/status/clickstack-watchdog.json')).monitors[0].state, 'late');
+  await pass(1);
+  t.is(alerts.length, 1);
+  t.like(alerts[0], { name: 'uptime.monitor_down', severity: 'critical', labels: { state: 'firing' } });
+  t.regex(
+    alerts[0]!.text,
+    /^Watchdog is DOWN: no beat for 10 min; its last run was made, and found: HEALTH CHECK FAILED: database: nothing listens there; the last good beat said: stale=5s drift=0\.$/,
+  );
+  t.regex(JSON.stringify(runtime.health().uptime), /Watchdog is DOWN: no beat for 10 min/);
+  await pass(3_600);
+  t.like(alerts[1], { labels: { state: 'firing', reminder: '1' } });
+  await push();
+  await pass(0);
+  t.like(alerts[2], { severity: 'info', text: 'Watchdog beats again.', labels: { state: 'resolved' } });
+  t.is(alerts.length, 3);
+  await runtime.stop('done');
+  const reader = new SqliteReader(dir);
+  const definitions = new Map(runtime.registrations.actors.map((actor) => [actor.type, actor]));
+  t.is(verifyLog(reader, definitions).divergence, undefined);
+  reader.close();
+});
+
+test('[O16] the client of this process pushes to the embedded monitor by the same way', async (t) => {
+  const { client, runtime } = await rig(t);
+  // Its deadline is on the clock of the runtime, which stands still here.
+  t.deepEqual(await client.push('clickstack-watchdog', { status: 'up', msg: 'hello', ping: 3 }), {
+    kind: 'delivered',
+    status: 200,
+  });
+  t.like(runtime.services.actors.snapshot('uptime.monitor/clickstack-watchdog')!.context, {
+    lastMsg: 'hello',
+    lastPing: 3,
+  });
+  runtime.services.actors.send('uptime.monitor/clickstack-watchdog', { type: 'PAUSE', at: 1, by: 'ann' });
+  t.like(await client.push('clickstack-watchdog', { status: 'up', msg: 'x' }), {
+    kind: 'refused',
+    status: 404,
+    msg: 'Monitor not found or not active: clickstack-watchdog is paused.',
+  });
+});
+
+test('[O16] in every state: after a restart of our own, however long, nobody is called DOWN for it, and what was told is not told again', async (t) => {
+  const dir = tempDir(t);
+  const clock = new VirtualClock();
+  const monitors = ['waiting', 'up', 'late', 'down', 'acked', 'paused'].map((name) => ({
+    ...watchdog,
+    name,
+    title: name,
+  }));
+  const first = await rig(t, { dir, clock, monitors });
+  const act = (name: string, event: { type: string; [field: string]: unknown }) =>
+    first.runtime.services.actors.send(`uptime.monitor/${name}`, { at: clock.now(), by: 'ann', ...event });
+  const tokenOfWaiting = first.token('waiting');
+  for (const name of ['late', 'down', 'acked']) await first.push('', first.token(name));
+  await first.pass(350);
+  for (const name of ['waiting', 'up', 'late']) await first.push('', first.token(name));
+  await first.pass(251); // down and acked are
+  await first.push('', first.token('up'));
+  await first.pass(60); // late is late
+  act('waiting', { type: 'PAUSE' });
+  act('waiting', { type: 'UNPAUSE' });
+  act('acked', { type: 'ACK', forMs: 86_400_000 });
+  act('paused', { type: 'PAUSE' });
+  await first.settled();
+  t.deepEqual(first.alerts.map(({ labels }) => labels.monitor).sort(), ['acked', 'down', 'paused', 'paused']);
+  const states = (runtime: Runtime) =>
+    Object.fromEntries(
+      monitors.map(({ name }) => [
+        name,
+        JSON.stringify(runtime.services.actors.snapshot(`uptime.monitor/${name}`)!.value),
+      ]),
+    );
+  const before = states(first.runtime);
+  t.deepEqual(before, {
+    waiting: '"waiting"',
+    up: '"up"',
+    late: '"late"',
+    down: '{"down":"told"}',
+    acked: '{"down":"acknowledged"}',
+    paused: '"paused"',
+  });
+  await first.runtime.stop('restart');
+
+  clock.jump(30 * 60_000); // shorter than the spacing of reminders
+  const second = await rig(t, { dir, clock, monitors });
+  await second.pass(0);
+  t.deepEqual(states(second.runtime), before);
+  t.deepEqual(second.alerts, []);
+  t.is(second.token('waiting'), tokenOfWaiting, 'tokens stay');
+  await second.pass(299);
+  for (const name of ['waiting', 'up', 'late']) await second.push('', second.token(name));
+  await second.pass(250);
+  t.deepEqual(second.alerts, [], 'whoever beats within its interval is never DOWN');
+  await second.pass(400);
+  t.deepEqual(second.alerts.map(({ labels }) => labels.monitor).sort(), ['late', 'up', 'waiting']);
+});
+
+test('[O16] a clock that jumps, forward or back, calls nobody DOWN and hides no silence', async (t) => {
+  class Skewed extends VirtualClock {
+    skew = 0;
+    override now() {
+      return (super.now() + this.skew) as ReturnType<VirtualClock['now']>;
+    }
+  }
+  const clock = new Skewed();
+  const { push, pass, alerts } = await rig(t, { clock });
+  await push();
+  clock.skew = 86_400_000;
+  await pass(1);
+  t.deepEqual(alerts, []);
+  await push();
+  clock.skew = -86_400_000;
+  await pass(250);
+  await push();
+  await pass(300);
+  await pass(299);
+  t.deepEqual(alerts, []);
+  await pass(1);
+  t.is(alerts.length, 1);
+});
+
+test('[O16] status pages and badges escape everything, run nothing, and tell others no reasons', async (t) => {
+  const nasty = { ...watchdog, title: `<img src=x onerror="alert(1)">&'` };
+  const { push, url, pass, json } = await rig(t, {
+    monitors: [nasty, { ...watchdog, name: 'other', slug: 'clickstack-watchdog' }],
+  });
+  await push(`status=up&msg=${encodeURIComponent('<script>alert("x")</script>\u001b[2J')}`);
+  const page = await fetch(`${url}/status/clickstack-watchdog`);
+  const html = await page.text();
+  t.false(/<script|<img|onerror="/.test(html));
+  t.false(html.includes('\u001b'));
+  t.regex(html, /&lt;script&gt;/);
+  t.regex(page.headers.get('content-security-policy')!, /^default-src 'none'; style-src 'sha256-/);
+  t.regex(html, /<html lang="en">[\s\S]*role="img" aria-label="Last 24 hours/);
+  t.regex(html, /prefers-color-scheme:dark/);
+  for (const kind of ['status', 'uptime', 'ping']) {
+    const badge = await fetch(`${url}/api/badge/clickstack-watchdog/${kind}`);
+    t.is(badge.headers.get('content-type'), 'image/svg+xml; charset=utf-8');
+    t.notRegex(await badge.text(), /<img/);
+  }
+  t.like(await json('/api/status-page/clickstack-watchdog'), {
+    config: { slug: 'clickstack-watchdog' },
+    publicGroupList: [
+      {
+        monitorList: [
+          { id: 1, type: 'push' },
+          { id: 2, name: 'Watchdog' },
+        ],
+      },
+    ],
+  });
+  const beats = await json('/api/status-page/heartbeat/clickstack-watchdog');
+  t.like(beats.heartbeatList['1'][0], { status: 1, msg: '', ping: null });
+  t.is(beats.uptimeList['1_24'], 0, 'nothing is known of the first moment');
+  await pass(601);
+  t.true((await (await fetch(`${url}/status/clickstack-watchdog`)).text()).includes('2 of 2 down'));
+  t.regex(await (await fetch(url)).text(), /2 of 2 down/);
+
+  const open = await rig(t, { host: '127.0.0.1', details: false });
+  await open.push('status=down&msg=secret-host');
+  t.notRegex(await (await fetch(`${open.url}/status/clickstack-watchdog`)).text(), /secret-host/);
+  t.notRegex(JSON.stringify(await open.json('/status/clickstack-watchdog.json')), /secret-host/);
+});
