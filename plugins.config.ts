@@ -14,6 +14,8 @@ import { cluster } from './src/plugins/cluster/index.ts';
 import { collector } from './src/plugins/collector/index.ts';
 import { consolePlugin } from './src/plugins/console/index.ts';
 import { credentialFree, gateway, overwrite, relay } from './src/plugins/gateway/index.ts';
+import { memoryStore } from './src/plugins/memory-store/index.ts';
+import { qdrant } from './src/plugins/qdrant/index.ts';
 import { reconciler } from './src/plugins/reconciler/index.ts';
 import { router } from './src/plugins/router/index.ts';
 import { routerRemote } from './src/plugins/router-remote/index.ts';
@@ -56,6 +58,10 @@ export default defineConfig({
     // which keeps them in `<data dir>/columnar` for HOLDFAST_RETENTION_DAYS (30): docs/stack.md.
     // Its password lies in the secrets store: clickhouse({ password: 'clickstack#admin_password' })
     clickhouse(),
+    // The memory store: a real one elsewhere when HOLDFAST_MEMORY_URL names its REST port (with
+    // HOLDFAST_MEMORY_API_KEY_FILE), else our own on port 6333. One adapter speaks to either: docs/memory.md.
+    ...(process.env.HOLDFAST_MEMORY_URL ? [] : [memoryStore()]),
+    qdrant(),
     // Secrets named `<path>#<property>`, as files of mode 0600 in a folder: `<data dir>/secrets/store/<path>/<property>`
     // unless HOLDFAST_SECRETS_DIR names another. With HOLDFAST_SECRETS_URL and HOLDFAST_SECRETS_TOKEN_FILE: on a server of
     // the KV version 2 protocol. `secretsEnvironment()` reads them from variables instead.

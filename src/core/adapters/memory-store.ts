@@ -29,6 +29,14 @@ export interface CollectionInfo {
   readonly vectors: unknown;
 }
 
+/** What an instance says of itself. */
+export interface About {
+  readonly title: string;
+  readonly version: string;
+  /** Told by an embedded store: of this very instance, so that a copy of it is another one. */
+  readonly instance?: string | undefined;
+}
+
 /**
  * A vector store, by its REST surface. All calls have deadlines, and retry a 429 after the time that it names.
  * They throw HF_MEMORY_UNREACHABLE, HF_MEMORY_REFUSED (with the store's own text) and HF_MEMORY_ANSWER.
@@ -38,7 +46,7 @@ export interface MemoryStore {
   readonly url: string;
   ready(signal?: AbortSignal): Promise<boolean>;
   /** What the instance says of itself, e.g. its version. */
-  about(signal?: AbortSignal): Promise<{ readonly title: string; readonly version: string }>;
+  about(signal?: AbortSignal): Promise<About>;
   collection(collection: string, signal?: AbortSignal): Promise<CollectionInfo | undefined>;
   /** Exact. */
   count(collection: string, signal?: AbortSignal): Promise<number>;
@@ -66,12 +74,32 @@ export interface MemoryStores {
   /** The collection that is kept. */
   readonly collection: string;
   readonly live: MemoryStore;
-  /** @param url of a scratch instance; the live store's credentials are not sent there */
+  /**
+   * @param url of a scratch instance. The live store's key is not sent there, but for one case: where it is asked to
+   * recover from a snapshot of the live store, the key stands in the request's `api_key`, or it could not fetch it.
+   */
   at(url: string): MemoryStore;
 }
 
 /** Provided by the plugin that speaks to a memory store, or is one. */
 export const MemoryStoresToken: Token<MemoryStores> = defineToken('memory.stores');
+
+/** The memory store of this process, as the plugin that is one gives it to the plugin that speaks to one. */
+export interface MemoryInstance {
+  /** Scheme, host and port. @throws HF_MEMORY_FAILED before it listens */
+  readonly url: string;
+  readonly apiKey: () => string | undefined;
+  /**
+   * A copy of all collections as they are at one moment.
+   *
+   * @param file absolute; it appears whole or not at all
+   * @throws HF_MEMORY_BUSY, HF_MEMORY_FULL, HF_MEMORY_FAILED
+   */
+  readonly copyTo: (file: string) => Promise<void>;
+}
+
+/** Provided where the memory store is embedded. */
+export const MemoryInstanceToken: Token<MemoryInstance> = defineToken('memory.instance');
 
 /** An instance that lives for one drill; it carries a marker and an expiry, and is swept at a start. */
 export interface ScratchInstance {

@@ -1,0 +1,92 @@
+import type { Worker } from 'node:worker_threads';
+import type { Clock } from '../../../core/clock.ts';
+import { HoldfastError } from '../../../core/errors/index.ts';
+import { startWorker } from '../../../core/worker.ts';
+import { ENGINE_DEADLINE_MS, MOST_WAITING } from '../limits.ts';
+import type { Operation } from './engine.ts';
+import type { EngineReply, EngineRequest } from './protocol.ts';
+
+interface Waiting {
+  readonly resolve: (result: string) => void;
+  readonly reject: (error: Error) => void;
+  readonly cancel: () => void;
+}
+
+/** The engine as the rest of the store calls it. Its thread starts with the first call, and anew after it has ended. */
+export class EngineClient {
+  readonly #file: string;
+  readonly #clock: Clock;
+  readonly #waiting = new Map<number, Waiting>();
+  #worker: Worker | undefined;
+  #lastId = 0;
+  #ended: Promise<void> = Promise.resolve();
+  #closed = false;
+
+  /** @param file of the database; its folder exists */
+  constructor(file: string, clock: Clock) {
+    this.#file = file;
+    this.#clock = clock;
+  }
+
+  /**
+   * @param body JSON as it was received; it is given away
+   * @returns the result as JSON
+   * @throws HF_MEMORY_* as the engine answers; HF_MEMORY_BUSY too much is waiting; HF_MEMORY_FAILED it ended
+   */
+  call(operation: Operation, collection = '', body?: Uint8Array): Promise<string> {
+    if (this.#closed) return Promise.reject(failed('it has been stopped'));
+    if (this.#waiting.size >= MOST_WAITING) {
+      const what = `${MOST_WAITING} requests wait`;
+      return Promise.reject(new HoldfastError('HF_MEMORY_BUSY', { what, seconds: 1 }));
+    }
+    return new Promise((resolve, reject) => {
+      this.#lastId += 1;
+      const id = this.#lastId;
+      const cancel = this.#clock.after(ENGINE_DEADLINE_MS, () =>
+        this.#settle(id)?.reject(failed('it took too long')),
+      );
+      this.#waiting.set(id, { resolve, reject, cancel });
+      const request: EngineRequest = { id, operation, collection, body };
+      this.#running().postMessage(request);
+    });
+  }
+
+  /** Ends the thread once it has answered what was asked before. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#worker?.postMessage('close');
+    await this.#ended;
+  }
+
+  #running(): Worker {
+    if (this.#worker) return this.#worker;
+    const ended = Promise.withResolvers<void>();
+    this.#ended = ended.promise;
+    this.#worker = startWorker<EngineReply>({
+      module: './worker',
+      base: import.meta.url,
+      name: 'memory-engine',
+      data: this.#file,
+      onMessage: (reply) => {
+        const waiting = this.#settle(reply.id);
+        if ('result' in reply) waiting?.resolve(reply.result);
+        else waiting?.reject(new HoldfastError(reply.code, reply.details));
+      },
+      onEnd: (reason) => {
+        this.#worker = undefined;
+        for (const id of [...this.#waiting.keys()]) this.#settle(id)?.reject(failed(reason));
+        ended.resolve();
+      },
+    });
+    return this.#worker;
+  }
+
+  #settle(id: number): Waiting | undefined {
+    const waiting = this.#waiting.get(id);
+    waiting?.cancel();
+    this.#waiting.delete(id);
+    return waiting;
+  }
+}
+
+const failed = (reason: string) => new HoldfastError('HF_MEMORY_FAILED', { reason });

@@ -1,0 +1,143 @@
+import { randomInt } from 'node:crypto';
+import type { DatabaseSync } from 'node:sqlite';
+import { HoldfastError } from '../../../core/errors/index.ts';
+import { MOST_COLLECTIONS } from '../limits.ts';
+import {
+  type Collection,
+  dropOrphans,
+  findCollection,
+  inTransaction,
+  newPlace,
+  openDatabase,
+  putCollection,
+  tableOf,
+} from './database.ts';
+import * as points from './points.ts';
+import { parseRequest } from './requests.ts';
+import { Search } from './search.ts';
+
+const LARGEST_PEER = 2 ** 47;
+const DONE = { operation_id: 0, status: 'completed' };
+
+/** What can be asked of the engine; each answers with its `result`. */
+export type Operation = keyof Engine['operations'];
+
+/** The collections and their points: the one thread that reads and writes them for requests. */
+export class Engine {
+  readonly #db: DatabaseSync;
+  readonly #search: Search;
+
+  constructor(file: string) {
+    this.#db = openDatabase(file);
+    dropOrphans(this.#db);
+    this.#search = new Search(this.#db);
+  }
+
+  readonly operations = {
+    peer: () => this.#peer(),
+    list: () => ({ collections: this.#all().map((name) => ({ name })) }),
+    exists: (name: string) => ({ exists: findCollection(this.#db, name) !== undefined }),
+    create: (name: string, body: Uint8Array) => this.#create(name, body),
+    drop: (name: string) => this.#drop(name),
+    info: (name: string) => this.#info(name),
+    upsert: (name: string, body: Uint8Array) => {
+      const collection = this.#collection(name);
+      points.upsert(this.#db, collection, parseRequest('upsert', body));
+      this.#search.forget(collection);
+      return DONE;
+    },
+    delete: (name: string, body: Uint8Array) => {
+      const collection = this.#collection(name);
+      points.remove(this.#db, collection, parseRequest('delete', body));
+      this.#search.forget(collection);
+      return DONE;
+    },
+    retrieve: (name: string, body: Uint8Array) =>
+      points.retrieve(this.#db, this.#collection(name), parseRequest('retrieve', body)),
+    scroll: (name: string, body: Uint8Array) =>
+      points.scroll(this.#db, this.#collection(name), parseRequest('scroll', body)),
+    count: (name: string, body: Uint8Array) => ({
+      count: points.count(this.#db, this.#collection(name), parseRequest('count', body).filter),
+    }),
+    search: (name: string, body: Uint8Array) => {
+      const { vector, ...ranking } = parseRequest('search', body);
+      return this.#search.nearest(this.#collection(name), { ...ranking, target: vector });
+    },
+    query: (name: string, body: Uint8Array) => ({
+      points: this.#search.nearest(this.#collection(name), parseRequest('query', body)),
+    }),
+  } as const;
+
+  close(): void {
+    this.#db.close();
+  }
+
+  #collection(name: string): Collection {
+    const collection = findCollection(this.#db, name);
+    if (!collection) throw new HoldfastError('HF_MEMORY_COLLECTION_MISSING', { collection: name });
+    return collection;
+  }
+
+  #all(): string[] {
+    return this.#db
+      .prepare('SELECT name FROM collections ORDER BY name')
+      .all()
+      .map(({ name }) => String(name));
+  }
+
+  /** The number that stands in the names of snapshots. */
+  #peer(): number {
+    const known = this.#db.prepare('SELECT peer FROM instance').get()?.peer;
+    if (known !== undefined) return Number(known);
+    const peer = randomInt(LARGEST_PEER);
+    this.#db.prepare('INSERT INTO instance (peer) VALUES (?)').run(peer);
+    return peer;
+  }
+
+  #create(name: string, body: Uint8Array): true {
+    const { vectors } = parseRequest('create', body);
+    inTransaction(this.#db, () => {
+      const known = this.#all();
+      if (known.includes(name)) throw new HoldfastError('HF_MEMORY_COLLECTION_EXISTS', { collection: name });
+      if (known.length >= MOST_COLLECTIONS) {
+        throw new HoldfastError('HF_MEMORY_REQUEST', {
+          reason: `there are ${MOST_COLLECTIONS} collections already`,
+        });
+      }
+      putCollection(this.#db, { name, place: newPlace(this.#db), size: vectors.size });
+    });
+    return true;
+  }
+
+  #drop(name: string): boolean {
+    return inTransaction(this.#db, () => {
+      const collection = findCollection(this.#db, name);
+      if (!collection) return false;
+      this.#search.forget(collection);
+      this.#db.prepare('DELETE FROM collections WHERE name = ?').run(name);
+      this.#db.exec(`DROP TABLE ${tableOf(collection)}`);
+      return true;
+    });
+  }
+
+  #info(name: string): object {
+    const collection = this.#collection(name);
+    return {
+      status: 'green',
+      optimizer_status: 'ok',
+      points_count: points.count(this.#db, collection),
+      indexed_vectors_count: 0,
+      segments_count: 1,
+      config: {
+        params: {
+          vectors: { size: collection.size, distance: 'Cosine' },
+          shard_number: 1,
+          replication_factor: 1,
+          write_consistency_factor: 1,
+          on_disk_payload: true,
+        },
+      },
+      payload_schema: {},
+    };
+  }
+}

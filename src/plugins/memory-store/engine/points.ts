@@ -1,0 +1,130 @@
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import { HoldfastError } from '../../../core/errors/index.ts';
+import { LARGEST_PAGE, MOST_POINTS } from '../limits.ts';
+import { type Collection, inTransaction, tableOf } from './database.ts';
+import { matches } from './filter.ts';
+import type { Filter, Id, Requests } from './requests.ts';
+
+export interface Row {
+  readonly id: Id;
+  readonly vector: Uint8Array;
+  readonly payload: string | null;
+}
+
+type Shown = Pick<Requests['scroll'], 'with_payload' | 'with_vector'>;
+const SCROLL_LIMIT = 10;
+
+/** The binding takes a number for a fraction: as an integer it is found by its index, and sorts before texts. */
+export const bound = (id: Id): SQLInputValue => (typeof id === 'number' ? BigInt(id) : id);
+
+export const floats = (blob: Uint8Array): Float32Array =>
+  new Float32Array(blob.buffer, blob.byteOffset, blob.byteLength / 4);
+
+/** Stored with length 1, as the real store does for its cosine distance; a zero vector stays one. */
+export function normalised(vector: readonly number[], size: number): Float32Array {
+  if (vector.length !== size) {
+    const reason = `Vector dimension error: expected dim: ${size}, got ${vector.length}`;
+    throw new HoldfastError('HF_MEMORY_REQUEST', { reason });
+  }
+  const stored = Float32Array.from(vector);
+  let squares = 0;
+  for (const value of stored) squares += value * value;
+  const length = Math.sqrt(squares);
+  if (!Number.isFinite(length)) {
+    throw new HoldfastError('HF_MEMORY_REQUEST', { reason: 'a vector holds numbers beyond 32 bits' });
+  }
+  // One that has length 1 already keeps its very bits: what is read can be stored again without a change.
+  if (length === 0 || Math.abs(squares - 1) < 1e-6) return stored;
+  return stored.map((value) => value / length);
+}
+
+/** A point as it is answered. */
+export function shownPoint({ id, vector, payload }: Row, { with_payload, with_vector }: Shown): object {
+  const kept = payload === null ? null : (JSON.parse(payload) as Record<string, unknown>);
+  const chosen =
+    kept && Array.isArray(with_payload)
+      ? Object.fromEntries(Object.entries(kept).filter(([key]) => with_payload.includes(key)))
+      : kept;
+  return {
+    id,
+    ...(with_payload !== false && with_payload !== undefined && { payload: chosen ?? {} }),
+    ...(with_vector === true && { vector: Array.from(floats(vector)) }),
+  };
+}
+
+/** All of one request, or nothing. */
+export function upsert(db: DatabaseSync, collection: Collection, { points }: Requests['upsert']): void {
+  const table = tableOf(collection);
+  const put = db.prepare(
+    `INSERT INTO ${table} (id, vector, payload) VALUES (?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET vector = excluded.vector, payload = excluded.payload`,
+  );
+  inTransaction(db, () => {
+    for (const { id, vector, payload } of points) {
+      const stored = normalised(vector, collection.size);
+      put.run(
+        bound(id),
+        new Uint8Array(stored.buffer),
+        payload === null || payload === undefined ? null : JSON.stringify(payload),
+      );
+    }
+    // Row numbers only grow: below the limit there cannot be too many, and nothing needs to be counted.
+    const last = Number(db.prepare(`SELECT max(rowid) AS last FROM ${table}`).get()?.last ?? 0);
+    if (last > MOST_POINTS && count(db, collection) > MOST_POINTS) {
+      const reason = `a collection holds at most ${MOST_POINTS} points here`;
+      throw new HoldfastError('HF_MEMORY_REQUEST', { reason });
+    }
+  });
+}
+
+export function remove(db: DatabaseSync, collection: Collection, selector: Requests['delete']): void {
+  const drop = db.prepare(`DELETE FROM ${tableOf(collection)} WHERE id = ?`);
+  inTransaction(db, () => {
+    const doomed =
+      'points' in selector
+        ? selector.points
+        : Array.from(rows(db, collection, undefined, selector.filter), ({ id }) => id);
+    for (const id of doomed) drop.run(bound(id));
+  });
+}
+
+export function count(db: DatabaseSync, collection: Collection, filter?: Filter): number {
+  if (!filter) return Number(db.prepare(`SELECT count(*) AS n FROM ${tableOf(collection)}`).get()?.n);
+  let found = 0;
+  for (const _ of rows(db, collection, undefined, filter)) found += 1;
+  return found;
+}
+
+/** Those that exist, in the order asked for. */
+export function retrieve(db: DatabaseSync, collection: Collection, request: Requests['retrieve']): object[] {
+  const get = db.prepare(`SELECT id, vector, payload FROM ${tableOf(collection)} WHERE id = ?`);
+  const { with_payload = true, with_vector } = request;
+  return request.ids.flatMap((id) => {
+    const row = get.get(bound(id)) as unknown as Row | undefined;
+    return row ? [shownPoint(row, { with_payload: with_payload ?? true, with_vector })] : [];
+  });
+}
+
+export function scroll(db: DatabaseSync, collection: Collection, request: Requests['scroll']): object {
+  const { offset, filter, with_vector } = request;
+  const shown = { with_payload: request.with_payload ?? true, with_vector };
+  const limit = request.limit ?? SCROLL_LIMIT;
+  const points: object[] = [];
+  let bytes = 0;
+  for (const row of rows(db, collection, offset ?? undefined, filter)) {
+    if (points.length === limit || bytes > LARGEST_PAGE) return { points, next_page_offset: row.id };
+    points.push(shownPoint(row, shown));
+    bytes += (with_vector ? row.vector.length * 5 : 0) + (row.payload?.length ?? 0);
+  }
+  return { points, next_page_offset: null };
+}
+
+/** By id; ids that are numbers come first. */
+export function* rows(db: DatabaseSync, collection: Collection, from?: Id, filter?: Filter): Generator<Row> {
+  const where = from === undefined ? '' : 'WHERE id >= ?';
+  const select = db.prepare(`SELECT id, vector, payload FROM ${tableOf(collection)} ${where} ORDER BY id`);
+  for (const row of select.iterate(...(from === undefined ? [] : [bound(from)]))) {
+    const point = row as unknown as Row;
+    if (matches(filter, point)) yield point;
+  }
+}

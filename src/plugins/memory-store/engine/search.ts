@@ -1,0 +1,122 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { HoldfastError } from '../../../core/errors/index.ts';
+import { LARGEST_CACHE } from '../limits.ts';
+import { type Collection, tableOf } from './database.ts';
+import { matches } from './filter.ts';
+import { bound, count, floats, normalised, type Row, shownPoint } from './points.ts';
+import type { Id, Requests } from './requests.ts';
+
+interface Hit {
+  readonly id: Id;
+  readonly score: number;
+}
+
+interface Vectors {
+  readonly ids: readonly Id[];
+  /** One after another. */
+  readonly values: Float32Array;
+}
+
+type Ranking = Omit<Requests['search'], 'vector'> & { readonly target: readonly number[] | Id };
+
+/** Exact search: every vector is compared. Those of small collections are kept in memory until a write. */
+export class Search {
+  readonly #db: DatabaseSync;
+  readonly #kept = new Map<number, Vectors>();
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+  }
+
+  /** What is kept of a collection is old. */
+  forget({ place }: Collection): void {
+    this.#kept.delete(place);
+  }
+
+  /** @throws HF_MEMORY_REQUEST another number of dimensions, or an id that is not there */
+  nearest(collection: Collection, ranking: Ranking): object[] {
+    const { limit, offset, score_threshold, filter } = ranking;
+    const target = this.#target(collection, ranking.target);
+    const self = Array.isArray(ranking.target) ? undefined : ranking.target;
+    const best = new Best(limit + (offset ?? 0), score_threshold ?? Number.NEGATIVE_INFINITY);
+    const kept = filter ? undefined : this.#vectors(collection);
+    if (kept) {
+      const { ids, values } = kept;
+      for (let index = 0; index < ids.length; index += 1) {
+        const id = ids[index] as Id;
+        if (id !== self) best.offer(id, dot(target, values, index * target.length));
+      }
+    } else {
+      const all = this.#db.prepare(`SELECT id, vector, payload FROM ${tableOf(collection)}`);
+      for (const found of all.iterate()) {
+        const row = found as unknown as Row;
+        if (row.id !== self && matches(filter, row)) best.offer(row.id, dot(target, floats(row.vector), 0));
+      }
+    }
+    return this.#shown(collection, best.sorted().slice(offset ?? 0), ranking);
+  }
+
+  #target(collection: Collection, target: readonly number[] | Id): Float32Array {
+    if (typeof target === 'object') return normalised(target, collection.size);
+    const row = this.#db.prepare(`SELECT vector FROM ${tableOf(collection)} WHERE id = ?`).get(bound(target));
+    if (!row) throw new HoldfastError('HF_MEMORY_REQUEST', { reason: `No point with id ${target} found` });
+    return floats(row.vector as Uint8Array);
+  }
+
+  #shown(collection: Collection, hits: readonly Hit[], ranking: Ranking): object[] {
+    const get = this.#db.prepare(`SELECT id, vector, payload FROM ${tableOf(collection)} WHERE id = ?`);
+    const shown = { with_payload: ranking.with_payload ?? false, with_vector: ranking.with_vector };
+    return hits.flatMap(({ id, score }) => {
+      const row = get.get(bound(id)) as unknown as Row | undefined;
+      return row ? [{ ...shownPoint(row, shown), version: 0, score }] : [];
+    });
+  }
+
+  #vectors(collection: Collection): Vectors | undefined {
+    const known = this.#kept.get(collection.place);
+    if (known) return known;
+    const rows = count(this.#db, collection);
+    if (rows * collection.size * 4 > LARGEST_CACHE) return undefined;
+    const values = new Float32Array(rows * collection.size);
+    const ids: Id[] = [];
+    for (const row of this.#db.prepare(`SELECT id, vector FROM ${tableOf(collection)}`).iterate()) {
+      values.set(floats(row.vector as Uint8Array), ids.length * collection.size);
+      ids.push(row.id as Id);
+    }
+    this.#kept.clear(); // one collection's worth of memory
+    this.#kept.set(collection.place, { ids, values });
+    return { ids, values };
+  }
+}
+
+function dot(target: Float32Array, values: Float32Array, from: number): number {
+  let sum = 0;
+  for (let index = 0; index < target.length; index += 1) {
+    sum += (target[index] as number) * (values[from + index] as number);
+  }
+  return sum;
+}
+
+/** The best few of many, in one pass: a list that is sorted whenever it has doubled. */
+class Best {
+  readonly #most: number;
+  #least: number;
+  #hits: Hit[] = [];
+
+  constructor(most: number, threshold: number) {
+    this.#most = most;
+    this.#least = threshold;
+  }
+
+  offer(id: Id, score: number): void {
+    if (score < this.#least) return;
+    this.#hits.push({ id, score });
+    if (this.#hits.length < 2 * this.#most + 16) return;
+    this.#hits = this.sorted();
+    this.#least = this.#hits.at(-1)?.score ?? this.#least;
+  }
+
+  sorted(): Hit[] {
+    return this.#hits.toSorted((a, b) => b.score - a.score).slice(0, this.#most);
+  }
+}

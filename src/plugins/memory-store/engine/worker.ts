@@ -1,0 +1,30 @@
+/** The thread that owns the store's connection for requests: a search or a commit blocks nobody who has something else to do. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { codedFailure } from './database.ts';
+import { Engine } from './engine.ts';
+import type { EngineReply, EngineRequest } from './protocol.ts';
+
+const NOTHING = Buffer.from('{}');
+
+let engine: Engine | undefined;
+
+parentPort?.on('message', (request: EngineRequest | 'close') => {
+  if (request === 'close') {
+    engine?.close();
+    parentPort?.close();
+    return;
+  }
+  parentPort?.postMessage(answer(request));
+});
+
+function answer({ id, operation, collection, body }: EngineRequest): EngineReply {
+  try {
+    engine ??= new Engine(workerData as string);
+    const given = body === undefined || body.length === 0 ? NOTHING : body;
+    const result = engine.operations[operation](collection, given);
+    return { id, result: JSON.stringify(result) };
+  } catch (error) {
+    const { code, details } = codedFailure(error, 'what was to be stored');
+    return { id, code, details };
+  }
+}

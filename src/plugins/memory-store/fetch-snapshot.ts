@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { dirname } from 'node:path';
+import { Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { request } from 'undici';
+import type { Clock } from '../../core/clock.ts';
+import { HoldfastError } from '../../core/errors/index.ts';
+import { refuseFullDisk } from './jobs/files.ts';
+import { FETCH_DEADLINE_MS, FETCH_IDLE_MS, LARGEST_SNAPSHOT } from './limits.ts';
+
+export interface Fetched {
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/**
+ * Writes a stream to a new file: bounded, hashed on its way, and durable.
+ *
+ * @throws HF_MEMORY_FULL, HF_MEMORY_REQUEST it is larger than a snapshot may be
+ */
+export async function receive(from: Readable, file: string, signal?: AbortSignal): Promise<Fetched> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  const measured = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      hash.update(chunk);
+      if (bytes <= LARGEST_SNAPSHOT) return done(null, chunk);
+      const reason = `a snapshot has at most ${LARGEST_SNAPSHOT} bytes here`;
+      done(new HoldfastError('HF_MEMORY_REQUEST', { reason }));
+    },
+  });
+  try {
+    const into = createWriteStream(file, { flags: 'wx', mode: 0o600, flush: true });
+    await pipeline(from, measured, into, { ...(signal && { signal }) });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+    throw new HoldfastError('HF_MEMORY_FULL', { what: 'the snapshot' }, { cause: error });
+  }
+  return { bytes, sha256: hash.digest('hex') };
+}
+
+/**
+ * Fetches a snapshot from another store. Redirects are not followed, for they could lead anywhere.
+ *
+ * @throws HF_MEMORY_FETCH, HF_MEMORY_FULL, HF_MEMORY_REQUEST
+ */
+export async function fetchSnapshot(of: {
+  readonly url: URL;
+  readonly file: string;
+  readonly clock: Clock;
+  readonly apiKey?: string | undefined;
+}): Promise<Fetched> {
+  const { url, file, clock, apiKey } = of;
+  const refuse = (reason: string, cause?: unknown) =>
+    new HoldfastError('HF_MEMORY_FETCH', { url: url.origin + url.pathname, reason }, { cause });
+  const over = new AbortController();
+  const cancel = clock.after(FETCH_DEADLINE_MS, () => over.abort());
+  try {
+    const { statusCode, headers, body } = await request(url, {
+      headers: { ...(apiKey !== undefined && { 'api-key': apiKey }) },
+      signal: over.signal,
+      headersTimeout: FETCH_IDLE_MS,
+      bodyTimeout: FETCH_IDLE_MS,
+    });
+    if (statusCode !== 200) {
+      await body.dump();
+      throw refuse(`it was answered with ${statusCode}`);
+    }
+    const announced = Number(headers['content-length'] ?? 0);
+    refuseFullDisk(dirname(file), Number.isFinite(announced) ? announced : 0, 'the snapshot');
+    const fetched = await receive(Readable.from(body, { objectMode: false }), file, over.signal);
+    if (announced > 0 && fetched.bytes !== announced)
+      throw refuse(`only ${fetched.bytes} of ${announced} bytes came`);
+    return fetched;
+  } catch (error) {
+    if (error instanceof HoldfastError) throw error;
+    throw refuse(over.signal.aborted ? 'it took too long' : (error as Error).message, error);
+  } finally {
+    cancel();
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * The embedded memory store: collections of vectors on SQLite, behind the REST surface of the real one on port 6333,
+ * with snapshots, recovery, and scratch instances of itself for drills. Requests are carried out in `engine/`, long work
+ * in `jobs/`, each in threads of their own, for the gateway shares this process. What it takes and what it refuses:
+ * docs/memory.md.
+ *
+ * Imports core; no other plugin.
+ */
+
+import { join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { MemoryInstanceToken, ScratchStoresToken } from '../../core/adapters/memory-store.ts';
+import { HoldfastError } from '../../core/errors/index.ts';
+import { definePlugin } from '../../core/plugin/index.ts';
+import { readTokenFile } from '../../core/secrets/index.ts';
+import { memoryStoreOptions, surfaceOf } from './options.ts';
+import { EmbeddedScratch } from './scratch.ts';
+import { MemoryServer } from './server.ts';
+
+/** @example memoryStore({ port: 6333 }) */
+export const memoryStore = definePlugin({
+  name: 'memory-store',
+  options: memoryStoreOptions,
+  env: { HOLDFAST_MEMORY_PORT: 'port' },
+  provides: [MemoryInstanceToken, ScratchStoresToken],
+  onFailure: 'continue',
+  register(context, { port, host, apiKeyFile, recoverFrom, scratchTtlMs }) {
+    let live: MemoryServer | undefined;
+    let scratch: EmbeddedScratch | undefined;
+    let url: string | undefined;
+    const origins = () => [...recoverFrom, ...(url === undefined ? [] : [url])];
+    const apiKey = () => (apiKeyFile === undefined ? undefined : readTokenFile(apiKeyFile));
+
+    const server = (): MemoryServer => {
+      const { dataDir, clock } = context.services;
+      live ??= new MemoryServer({ dir: join(dataDir, 'memory'), clock, recoverFrom: origins, apiKey });
+      return live;
+    };
+    const scratchStores = (): EmbeddedScratch => {
+      const { dataDir, clock, logger, metrics } = context.services;
+      scratch ??= new EmbeddedScratch({
+        dir: join(dataDir, 'scratch'),
+        live: server(),
+        server: { clock, recoverFrom: origins },
+        dependencies: { logger, metrics },
+        ttlMs: scratchTtlMs,
+      });
+      return scratch;
+    };
+
+    context.provide(MemoryInstanceToken, () => ({
+      get url() {
+        if (url === undefined)
+          throw new HoldfastError('HF_MEMORY_FAILED', { reason: 'it does not listen yet' });
+        return url;
+      },
+      apiKey,
+      copyTo: (file) => server().copyTo(file),
+    }));
+    context.provide(ScratchStoresToken, scratchStores);
+
+    const own = apiKeyFile === undefined ? {} : ({ admission: 'own' } as const);
+    context.http({ ...surfaceOf('memory'), port, host, ...own }, (surface) => {
+      server().serve(surface);
+      surface.addHook('onListen', function (this: FastifyInstance, done) {
+        const address = this.server.address();
+        if (typeof address === 'object' && address) url = `http://${hostOf(address)}:${address.port}`;
+        done();
+      });
+    });
+    context.onStart(async () => {
+      await server().start();
+      const swept = await scratchStores().sweep();
+      if (swept.length > 0) context.services.logger.warn({ swept }, 'memory.scratch_swept');
+    });
+    context.onStop(async () => {
+      await scratch?.close();
+      await live?.close();
+    });
+  },
+});
+
+/** A wildcard address is no destination; loopback always reaches it. */
+function hostOf({ address, family }: { readonly address: string; readonly family: string }): string {
+  if (address === '0.0.0.0') return '127.0.0.1';
+  if (address === '::') return '[::1]';
+  return family === 'IPv6' ? `[${address}]` : address;
+}

@@ -1,0 +1,76 @@
+import { dirname } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import { HoldfastError } from '../../../core/errors/index.ts';
+import { findCollection, openDatabase, POINTS_COLUMNS, tableOf } from '../engine/database.ts';
+import { noteChecksum, refuseFullDisk, writeWhole } from './files.ts';
+import type { Job } from './protocol.ts';
+
+/** `HFMS`: this SQLite file is a snapshot of ours. */
+export const APPLICATION_ID = 0x48464d53;
+export const FORMAT = 1;
+
+/** What a snapshot consists of; recovery refuses a file that holds anything else, for SQL of others could run. */
+export const SNAPSHOT_TABLES: Readonly<Record<string, string>> = {
+  snapshot: '(format INTEGER, collection TEXT, size INTEGER, points INTEGER)',
+  points: POINTS_COLUMNS,
+};
+
+/** Copies one collection, as it is at one moment, into a database of its own. Requests are answered meanwhile. */
+export function snapshot({ database, collection: name, file }: Extract<Job, { kind: 'snapshot' }>): void {
+  const db = openDatabase(database);
+  try {
+    writeWhole(
+      file,
+      (draft) => {
+        refuseFullDisk(dirname(file), bytesOf(db), 'the snapshot');
+        db.prepare('ATTACH ? AS out').run(draft);
+        // Durable at the end, by one fsync; until then the draft is nobody's.
+        db.exec(
+          'PRAGMA out.page_size = 8192; PRAGMA out.journal_mode = OFF; PRAGMA out.synchronous = OFF; BEGIN',
+        );
+        const collection = findCollection(db, name);
+        if (!collection) throw new HoldfastError('HF_MEMORY_COLLECTION_MISSING', { collection: name });
+        for (const [table, columns] of Object.entries(SNAPSHOT_TABLES)) {
+          db.exec(`CREATE TABLE out.${table} ${columns}`);
+        }
+        const copied = db
+          .prepare(
+            `INSERT INTO out.points SELECT id, vector, payload FROM main.${tableOf(collection)} ORDER BY id`,
+          )
+          .run();
+        db.prepare('INSERT INTO out.snapshot VALUES (?, ?, ?, ?)').run(
+          FORMAT,
+          name,
+          collection.size,
+          copied.changes,
+        );
+        db.exec(`PRAGMA out.application_id = ${APPLICATION_ID}; COMMIT; DETACH out`);
+      },
+      (draft) => noteChecksum(file, draft),
+    );
+  } finally {
+    db.close();
+  }
+}
+
+/**
+ * Copies all collections. `VACUUM INTO` reads within one transaction of one database: the copy is what the store would
+ * find after a crash at that moment, the write-ahead log applied.
+ */
+export function copy({ database, file }: Extract<Job, { kind: 'copy' }>): void {
+  const db = openDatabase(database);
+  try {
+    writeWhole(file, (draft) => {
+      refuseFullDisk(dirname(file), bytesOf(db), 'the copy of the volume');
+      db.prepare('VACUUM INTO ?').run(draft);
+    });
+  } finally {
+    db.close();
+  }
+}
+
+/** No copy of a part is larger. */
+function bytesOf(db: DatabaseSync): number {
+  const pages = Number(db.prepare('PRAGMA page_count').get()?.page_count);
+  return pages * Number(db.prepare('PRAGMA page_size').get()?.page_size);
+}

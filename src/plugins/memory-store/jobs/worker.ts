@@ -1,0 +1,20 @@
+/** A thread for one job: it may take minutes, and ends with it. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { codedFailure } from '../engine/database.ts';
+import type { Job, JobReply } from './protocol.ts';
+import { recover } from './recover.ts';
+import { copy, snapshot } from './snapshot.ts';
+
+function run(job: Job): JobReply {
+  try {
+    if (job.kind === 'snapshot') snapshot(job);
+    else if (job.kind === 'recover') recover(job);
+    else copy(job);
+    return { ok: true };
+  } catch (error) {
+    const { code, details } = codedFailure(error, 'what was to be written');
+    return { ok: false, code, details };
+  }
+}
+
+parentPort?.postMessage(run(workerData as Job));

@@ -1,0 +1,32 @@
+/**
+ * What the embedded store takes; anything beyond is refused, never cut. docs/memory.md has these figures.
+ */
+
+/** Bytes of a request that is not an upload. */
+export const BODY_LIMIT = 16 * 1024 * 1024;
+/** Numbers in a vector. */
+export const LARGEST_VECTOR = 4_096;
+export const MOST_COLLECTIONS = 64;
+export const MOST_POINTS = 1_000_000;
+/** Points that one request may name, and one page or search may give. */
+export const MOST_PER_REQUEST = 10_000;
+/** Bytes of points in one page; the page then ends early and says where the next begins. */
+export const LARGEST_PAGE = 8 * 1024 * 1024;
+/** Bytes of vectors that are kept in memory for searches; a larger collection is read from disk at each. */
+export const LARGEST_CACHE = 32 * 1024 * 1024;
+/** Requests that wait for the engine. */
+export const MOST_WAITING = 64;
+/** Snapshots, recoveries and copies that wait for the one that runs. */
+export const MOST_JOBS = 4;
+/** Bytes of a snapshot that is fetched or uploaded. */
+export const LARGEST_SNAPSHOT = 8 * 1024 * 1024 * 1024;
+/** Bytes that stay free on the disk. */
+export const SPARE_BYTES = 64 * 1024 * 1024;
+/** Milliseconds. */
+export const ENGINE_DEADLINE_MS = 60_000;
+export const FETCH_DEADLINE_MS = 600_000;
+export const FETCH_IDLE_MS = 30_000;
+
+/** Collections are named so, and folders after them. */
+export const COLLECTION_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/;
+export const SNAPSHOT_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,150}\.snapshot$/;

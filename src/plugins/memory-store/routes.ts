@@ -1,0 +1,179 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { HoldfastError, isCoded } from '../../core/errors/index.ts';
+import { type HttpSurface, parseJsonBody, type SurfaceError } from '../../core/http/index.ts';
+import { version } from '../../core/version.ts';
+import type { EngineClient } from './engine/client.ts';
+import type { Operation } from './engine/engine.ts';
+import { receive } from './fetch-snapshot.ts';
+import { COLLECTION_NAME, LARGEST_SNAPSHOT } from './limits.ts';
+import { filePart } from './multipart.ts';
+import type { Snapshots } from './snapshots.ts';
+
+/** The release of the real store whose REST surface this follows; clients compare it with their own. */
+const REST_VERSION = '1.19.0';
+const JSON_TYPE = 'application/json; charset=utf-8';
+const OPEN_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/livez']);
+
+export interface MemoryParts {
+  readonly instance: string;
+  readonly engine: EngineClient;
+  readonly snapshots: Snapshots;
+  readonly apiKey: () => string | undefined;
+}
+
+const checksum = z
+  .string()
+  .regex(/^[0-9a-fA-F]{64}$/, 'it is no SHA-256')
+  .nullish();
+const priority = z.enum(['snapshot', 'replica', 'no_sync']).nullish();
+const recovery = z.strictObject({
+  location: z.string().max(2_048),
+  // There is one node: whatever the priority, what stands in the snapshot counts.
+  priority,
+  checksum,
+  api_key: z.string().max(4_096).nullish(),
+});
+
+/** The real store's shape of an error answer. */
+export function memoryErrorBody({ what, code }: SurfaceError): object {
+  return { status: { error: what }, time: 0, code };
+}
+
+/** The REST surface: what is answered here, and what it takes, is in docs/memory.md. */
+export function memoryRoutes(surface: HttpSurface, parts: MemoryParts): void {
+  const { engine, snapshots } = parts;
+  surface.addHook('onRequest', (request, _reply, done) => {
+    done(refusal(request, parts.apiKey()));
+  });
+  surface.addHook('onError', (_request, reply, error, done) => {
+    if (isCoded(error, 'HF_MEMORY_BUSY')) reply.header('retry-after', String(error.details.seconds ?? 1));
+    done();
+  });
+
+  surface.get('/', async () => ({
+    title: 'holdfast - memory store',
+    version: REST_VERSION,
+    holdfast: version,
+    instance: parts.instance,
+  }));
+  surface.get('/healthz', async () => 'healthz check passed');
+  surface.get('/livez', async () => 'healthz check passed');
+  surface.get('/readyz', async () => {
+    await engine.call('peer');
+    return 'all shards are ready';
+  });
+
+  surface.register((scope, _options, registered) => {
+    // Bodies go to the engine as they came: parsing a large one here would stall everybody else.
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+    const asks = (method: 'get' | 'post' | 'put' | 'delete', path: string, operation: Operation) =>
+      scope[method](path, (request, reply) =>
+        answer(reply, () =>
+          engine.call(operation, collectionOf(request), request.body as Buffer | undefined),
+        ),
+      );
+    scope.get('/collections', (_request, reply) => answer(reply, () => engine.call('list')));
+    asks('put', '/collections/:collection', 'create');
+    asks('get', '/collections/:collection', 'info');
+    asks('delete', '/collections/:collection', 'drop');
+    asks('get', '/collections/:collection/exists', 'exists');
+    asks('put', '/collections/:collection/points', 'upsert');
+    asks('post', '/collections/:collection/points', 'retrieve');
+    asks('post', '/collections/:collection/points/delete', 'delete');
+    asks('post', '/collections/:collection/points/scroll', 'scroll');
+    asks('post', '/collections/:collection/points/count', 'count');
+    asks('post', '/collections/:collection/points/search', 'search');
+    asks('post', '/collections/:collection/points/query', 'query');
+
+    const path = '/collections/:collection/snapshots';
+    scope.get(path, (request, reply) => plain(reply, () => snapshots.list(collectionOf(request))));
+    scope.post(path, (request, reply) => plain(reply, () => snapshots.create(collectionOf(request))));
+    scope.get(`${path}/:name`, async (request, reply) => {
+      const { stream, size } = await snapshots.open(collectionOf(request), nameOf(request));
+      reply.headers({
+        'content-length': size,
+        'content-disposition': `attachment; filename="${nameOf(request)}"`,
+      });
+      return reply.type('application/octet-stream').send(stream);
+    });
+    scope.delete(`${path}/:name`, (request, reply) =>
+      plain(reply, async () => {
+        await snapshots.delete(collectionOf(request), nameOf(request));
+        return true;
+      }),
+    );
+    scope.put(`${path}/recover`, (request, reply) =>
+      plain(reply, async () => {
+        const given = read(recovery, parseJsonBody((request.body ?? Buffer.alloc(0)) as Buffer));
+        await snapshots.recover(collectionOf(request), {
+          location: given.location,
+          checksum: given.checksum ?? undefined,
+          apiKey: given.api_key ?? undefined,
+        });
+        return true;
+      }),
+    );
+    registered();
+  });
+
+  surface.register((scope, _options, registered) => {
+    // A file of any size: it is read as it comes, never as a whole.
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('multipart/form-data', (_request, _payload, done) => done(null, undefined));
+    scope.post(
+      '/collections/:collection/snapshots/upload',
+      { bodyLimit: LARGEST_SNAPSHOT },
+      (request, reply) =>
+        plain(reply, async () => {
+          const query = request.query as Record<string, unknown>;
+          const given = read(z.object({ checksum, priority }), query);
+          const part = filePart(request.headers['content-type'] ?? '', request.raw);
+          await snapshots.incoming(collectionOf(request), given.checksum ?? undefined, (file) =>
+            receive(part, file),
+          );
+          return true;
+        }),
+    );
+    registered();
+  });
+}
+
+/** Every answer: the result that the engine gave as JSON, in the real store's envelope. */
+async function answer(reply: FastifyReply, work: () => Promise<string>): Promise<FastifyReply> {
+  const began = performance.now();
+  const result = await work();
+  const seconds = ((performance.now() - began) / 1_000).toFixed(6);
+  return reply.type(JSON_TYPE).send(`{"result":${result},"status":"ok","time":${seconds}}`);
+}
+
+const plain = (reply: FastifyReply, work: () => Promise<unknown>) =>
+  answer(reply, async () => JSON.stringify(await work()));
+
+function read<T>(shape: z.ZodType<T>, value: unknown): T {
+  const outcome = shape.safeParse(value);
+  if (outcome.success) return outcome.data;
+  const [issue] = outcome.error.issues;
+  throw new HoldfastError('HF_MEMORY_REQUEST', { reason: `${issue?.path.join('.')}: ${issue?.message}` });
+}
+
+function collectionOf(request: FastifyRequest): string {
+  const { collection } = request.params as { collection: string };
+  if (COLLECTION_NAME.test(collection)) return collection;
+  const reason = 'a collection is named with letters, digits, and . _ -, at most 64';
+  throw new HoldfastError('HF_MEMORY_VALIDATION', { reason });
+}
+
+const nameOf = (request: FastifyRequest): string => (request.params as { name: string }).name;
+
+/** The key comes as the real store takes it: in `api-key`, or as a bearer token. */
+function refusal({ headers, url }: FastifyRequest, key: string | undefined): HoldfastError | undefined {
+  if (key === undefined || OPEN_PATHS.has(url)) return undefined;
+  const bearer = /^bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
+  const given = typeof headers['api-key'] === 'string' ? headers['api-key'] : bearer;
+  const digest = (text: string) => hash('sha256', text, 'buffer');
+  if (given !== undefined && timingSafeEqual(digest(given), digest(key))) return undefined;
+  return new HoldfastError('HF_MEMORY_API_KEY');
+}

@@ -1,0 +1,138 @@
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { ScratchInstance, ScratchStores } from '../../core/adapters/memory-store.ts';
+import { HoldfastError } from '../../core/errors/index.ts';
+import { createSurface, type Surface, type SurfaceDependencies } from '../../core/http/index.ts';
+import { surfaceOf } from './options.ts';
+import { databaseIn, MemoryServer, type MemoryServerOptions } from './server.ts';
+
+const MARKER = 'scratch.json';
+const ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
+const CLOSE_MS = 2_000;
+const marker = z.strictObject({ holdfast: z.literal('scratch'), id: z.string(), expiresAt: z.number() });
+
+interface ScratchOptions {
+  /** Folder of all scratch instances. */
+  readonly dir: string;
+  /** The live store, and the origins that an instance may fetch from. */
+  readonly live: MemoryServer;
+  readonly server: Pick<MemoryServerOptions, 'clock' | 'recoverFrom'>;
+  readonly dependencies: SurfaceDependencies;
+  /** How long an instance may be left over by a killed process, milliseconds. */
+  readonly ttlMs: number;
+}
+
+interface Running {
+  readonly server: MemoryServer;
+  readonly surface: Surface;
+  readonly url: string;
+}
+
+/**
+ * Scratch instances in this process: each a folder, a free port on loopback and a thread. In this process, because
+ * then a kill leaves no process and no port behind, only a folder; and that one carries a marker and an expiry.
+ */
+export class EmbeddedScratch implements ScratchStores {
+  readonly kind = 'embedded';
+  readonly #options: ScratchOptions;
+  readonly #running = new Map<string, Promise<Running>>();
+
+  constructor(options: ScratchOptions) {
+    this.#options = options;
+  }
+
+  async create(id: string, from: 'empty' | 'volume-copy', signal: AbortSignal): Promise<ScratchInstance> {
+    if (!ID.test(id))
+      throw new HoldfastError('HF_RESTORE_SCRATCH', { reason: 'its id may hold letters, digits, _ and -' });
+    signal.throwIfAborted();
+    let running = this.#running.get(id);
+    if (!running) {
+      running = this.#start(id, from);
+      this.#running.set(id, running);
+      running.catch(() => this.#running.delete(id));
+    }
+    const { url } = await running;
+    return { id, url };
+  }
+
+  async remove(id: string): Promise<void> {
+    if (!ID.test(id)) return;
+    const running = this.#running.get(id);
+    this.#running.delete(id);
+    await running?.then(stop, () => {});
+    await rm(this.#folder(id), { recursive: true, force: true });
+  }
+
+  async list(): Promise<readonly { readonly id: string; readonly expiresAt: number }[]> {
+    const names = await readdir(this.#options.dir).catch(() => []);
+    const found = await Promise.all(names.map((name) => this.#marked(name)));
+    return found.filter((one) => one !== undefined);
+  }
+
+  /** At a start: those whose time is over, and drafts. */
+  async sweep(): Promise<readonly string[]> {
+    const now = this.#options.server.clock.now();
+    const over = (await this.list()).filter(({ expiresAt }) => expiresAt <= now).map(({ id }) => id);
+    for (const id of over) await this.remove(id);
+    for (const name of await readdir(this.#options.dir).catch(() => [])) {
+      if (name.startsWith('.draft-'))
+        await rm(join(this.#options.dir, name), { recursive: true, force: true });
+    }
+    return over;
+  }
+
+  /** The folders stay: whoever asked for an instance may ask again after a restart. */
+  async close(): Promise<void> {
+    await Promise.all(Array.from(this.#running.values(), (running) => running.then(stop, () => {})));
+  }
+
+  async #start(id: string, from: 'empty' | 'volume-copy'): Promise<Running> {
+    const { server: settings, dependencies } = this.#options;
+    try {
+      if (!(await this.#marked(id))) await this.#prepare(id, from);
+      const server = new MemoryServer({ ...settings, dir: this.#folder(id) });
+      await server.start();
+      const surface = createSurface({ ...surfaceOf('memoryScratch'), port: 0 }, dependencies);
+      server.serve(surface.http);
+      const { url } = await surface.listen();
+      return { server, surface, url };
+    } catch (error) {
+      const reason =
+        error instanceof HoldfastError ? error.what.replace(/\.$/, '') : (error as Error).message;
+      throw new HoldfastError('HF_RESTORE_SCRATCH', { reason }, { cause: error });
+    }
+  }
+
+  /** The folder appears with its marker and, where asked for, the whole copy, or not at all. */
+  async #prepare(id: string, from: 'empty' | 'volume-copy'): Promise<void> {
+    const { dir, live, server, ttlMs } = this.#options;
+    const draft = join(dir, `.draft-${id}`);
+    await rm(draft, { recursive: true, force: true });
+    await mkdir(draft, { recursive: true, mode: 0o700 });
+    const mark = { holdfast: 'scratch', id, expiresAt: server.clock.now() + ttlMs };
+    await writeFile(join(draft, MARKER), JSON.stringify(mark), { mode: 0o600, flush: true });
+    if (from === 'volume-copy') await live.copyTo(databaseIn(draft));
+    await rm(this.#folder(id), { recursive: true, force: true });
+    await rename(draft, this.#folder(id));
+  }
+
+  async #marked(id: string): Promise<{ readonly id: string; readonly expiresAt: number } | undefined> {
+    if (!ID.test(id)) return undefined;
+    try {
+      const found = marker.parse(JSON.parse(await readFile(join(this.#folder(id), MARKER), 'utf8')));
+      return found.id === id ? { id, expiresAt: found.expiresAt } : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  #folder(id: string): string {
+    return join(this.#options.dir, id);
+  }
+}
+
+async function stop({ surface, server }: Running): Promise<void> {
+  await surface.close(CLOSE_MS);
+  await server.close();
+}

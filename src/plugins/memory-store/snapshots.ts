@@ -1,0 +1,192 @@
+import { createReadStream } from 'node:fs';
+import { mkdir, readdir, readFile, realpath, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { SnapshotDescription } from '../../core/adapters/memory-store.ts';
+import type { Clock } from '../../core/clock.ts';
+import { HoldfastError } from '../../core/errors/index.ts';
+import type { EngineClient } from './engine/client.ts';
+import { type Fetched, fetchSnapshot } from './fetch-snapshot.ts';
+import { checksumFile, draftOf } from './jobs/files.ts';
+import type { Jobs } from './jobs/jobs.ts';
+import { SNAPSHOT_NAME } from './limits.ts';
+
+/** A snapshot as the REST surface lists it. */
+interface Listed extends Omit<SnapshotDescription, 'createdAt'> {
+  readonly creation_time: string;
+}
+
+export interface Recovery {
+  readonly location: string;
+  readonly checksum?: string | undefined;
+  /** Shown to the store that the location names. */
+  readonly apiKey?: string | undefined;
+}
+
+interface SnapshotsOptions {
+  /** Of the store; snapshots lie in `snapshots/<collection>`, what is fetched in `incoming`. */
+  readonly dir: string;
+  readonly database: string;
+  readonly engine: EngineClient;
+  readonly jobs: Jobs;
+  readonly clock: Clock;
+  /** Origins from which snapshots may be fetched. */
+  readonly recoverFrom: () => readonly string[];
+}
+
+/** The snapshots of one store: files, made and read in threads of their own and streamed in both directions. */
+export class Snapshots {
+  readonly #options: SnapshotsOptions;
+  #fetched = 0;
+
+  constructor(options: SnapshotsOptions) {
+    this.#options = options;
+  }
+
+  /** Takes away what an interrupted run left half written. */
+  async sweep(): Promise<void> {
+    await rm(this.#incoming, { recursive: true, force: true });
+    for (const folder of await entries(join(this.#options.dir, 'snapshots'))) {
+      const path = join(this.#options.dir, 'snapshots', folder);
+      for (const file of await entries(path)) {
+        if (file.endsWith(draftOf(''))) await rm(join(path, file), { force: true });
+      }
+    }
+  }
+
+  /** By name, which is by time. @throws HF_MEMORY_COLLECTION_MISSING */
+  async list(collection: string): Promise<readonly Listed[]> {
+    await this.#options.engine.call('info', collection);
+    const folder = this.#folder(collection);
+    const names = (await entries(folder)).filter((name) => SNAPSHOT_NAME.test(name));
+    const listed = await Promise.all(names.toSorted().map((name) => this.#describe(collection, name)));
+    return listed.filter((one) => one !== undefined);
+  }
+
+  /** @throws HF_MEMORY_COLLECTION_MISSING, HF_MEMORY_BUSY, HF_MEMORY_FULL */
+  async create(collection: string): Promise<Listed> {
+    const { engine, jobs, database } = this.#options;
+    await engine.call('info', collection);
+    const peer = Number(await engine.call('peer'));
+    const { file } = await jobs.run(async () => {
+      const folder = this.#folder(collection);
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      const file = join(folder, this.#freeName(collection, peer, await entries(folder)));
+      return { kind: 'snapshot', database, collection, file } as const;
+    });
+    const made = await this.#describe(collection, file.slice(this.#folder(collection).length + 1));
+    if (!made) throw new HoldfastError('HF_MEMORY_FAILED', { reason: 'the new snapshot is gone already' });
+    return made;
+  }
+
+  /** @throws HF_MEMORY_SNAPSHOT_MISSING */
+  async open(collection: string, name: string): Promise<{ stream: NodeJS.ReadableStream; size: number }> {
+    const { size } = await this.#existing(collection, name);
+    return {
+      stream: createReadStream(join(this.#folder(collection), name), { end: Math.max(0, size - 1) }),
+      size,
+    };
+  }
+
+  /** @throws HF_MEMORY_SNAPSHOT_MISSING */
+  async delete(collection: string, name: string): Promise<void> {
+    await this.#existing(collection, name);
+    const file = join(this.#folder(collection), name);
+    await rm(file, { force: true });
+    await rm(checksumFile(file), { force: true });
+  }
+
+  /** @throws HF_MEMORY_LOCATION, HF_MEMORY_FETCH, HF_MEMORY_SNAPSHOT_INVALID, HF_MEMORY_REQUEST, HF_MEMORY_FULL */
+  async recover(collection: string, { location, checksum, apiKey }: Recovery): Promise<void> {
+    const url = URL.canParse(location) ? new URL(location) : undefined;
+    if (!url) throw new HoldfastError('HF_MEMORY_REQUEST', { reason: 'location is no URL' });
+    if (url.protocol === 'file:') return this.#recoverFile(collection, await this.#ownFile(url), checksum);
+    if (url.username !== '' || url.password !== '' || !this.#options.recoverFrom().includes(url.origin)) {
+      throw new HoldfastError('HF_MEMORY_LOCATION', {
+        place: url.origin === 'null' ? url.protocol : url.origin,
+      });
+    }
+    const { clock } = this.#options;
+    await this.incoming(collection, checksum, (file) => fetchSnapshot({ url, file, clock, apiKey }));
+  }
+
+  /** Recovers from a file that `receive` writes; it is taken away afterwards. */
+  async incoming(
+    collection: string,
+    checksum: string | undefined,
+    receive: (file: string) => Promise<Fetched>,
+  ): Promise<void> {
+    await mkdir(this.#incoming, { recursive: true, mode: 0o700 });
+    this.#fetched += 1;
+    const file = join(this.#incoming, `${this.#fetched}.snapshot`);
+    try {
+      const { sha256 } = await receive(file);
+      if (checksum !== undefined && sha256 !== checksum.toLowerCase()) {
+        throw new HoldfastError('HF_MEMORY_REQUEST', { reason: 'Snapshot checksum mismatch' });
+      }
+      await this.#recoverFile(collection, file, undefined);
+    } finally {
+      await rm(file, { force: true });
+    }
+  }
+
+  async #recoverFile(collection: string, file: string, checksum: string | undefined): Promise<void> {
+    const { engine, jobs, database } = this.#options;
+    await engine.call('peer'); // the database exists
+    await jobs.run(() => ({ kind: 'recover', database, collection, file, checksum }) as const);
+  }
+
+  /** A file is read only where this store itself puts snapshots, wherever links lead. */
+  async #ownFile(url: URL): Promise<string> {
+    const forbidden = new HoldfastError('HF_MEMORY_LOCATION', { place: 'files outside of its snapshots' });
+    if (url.host !== '') throw forbidden;
+    try {
+      const own = await realpath(join(this.#options.dir, 'snapshots'));
+      const file = await realpath(fileURLToPath(url));
+      if (file.startsWith(`${own}/`) && SNAPSHOT_NAME.test(file.slice(file.lastIndexOf('/') + 1)))
+        return file;
+    } catch {
+      // Whether a file elsewhere exists is nobody's business.
+    }
+    throw forbidden;
+  }
+
+  /** Two in one second differ by their number: the second one's is one more. */
+  #freeName(collection: string, peer: number, taken: readonly string[]): string {
+    const at = new Date(this.#options.clock.now()).toISOString().slice(0, 19).replaceAll(/[T:]/g, '-');
+    for (let id = peer; ; id += 1) {
+      const name = `${collection}-${id}-${at}.snapshot`;
+      if (!taken.includes(name)) return name;
+    }
+  }
+
+  async #existing(collection: string, name: string): Promise<Listed> {
+    const found = SNAPSHOT_NAME.test(name) ? await this.#describe(collection, name) : undefined;
+    if (found) return found;
+    throw new HoldfastError('HF_MEMORY_SNAPSHOT_MISSING', { collection, snapshot: name.slice(0, 200) });
+  }
+
+  async #describe(collection: string, name: string): Promise<Listed | undefined> {
+    const file = join(this.#folder(collection), name);
+    try {
+      const { size, mtime } = await stat(file);
+      const checksum = await readFile(checksumFile(file), 'latin1').catch(() => undefined);
+      const creation_time = mtime.toISOString().slice(0, 19);
+      return { name, creation_time, size, ...(checksum !== undefined && { checksum }) };
+    } catch {
+      return undefined; // deleted meanwhile
+    }
+  }
+
+  #folder(collection: string): string {
+    return join(this.#options.dir, 'snapshots', collection);
+  }
+
+  get #incoming(): string {
+    return join(this.#options.dir, 'incoming');
+  }
+}
+
+async function entries(folder: string): Promise<string[]> {
+  return readdir(folder).catch(() => []);
+}

@@ -1,0 +1,73 @@
+/**
+ * The memory store as the rest of Holdfast sees it: one adapter for its REST surface (`store/`), for a real store
+ * elsewhere (HOLDFAST_MEMORY_URL) and for the embedded one alike.
+ *
+ * Imports core; no other plugin.
+ */
+import { MemoryInstanceToken, MemoryStoresToken } from '../../core/adapters/memory-store.ts';
+import { parseSecretReference, SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
+import { HoldfastError } from '../../core/errors/index.ts';
+import { definePlugin, type Services } from '../../core/plugin/index.ts';
+import { readTokenFile } from '../../core/secrets/index.ts';
+import { type QdrantOptions, qdrantOptions } from './options.ts';
+import { RestStores } from './store/stores.ts';
+
+/** @example qdrant({ url: 'http://qdrant.agent-memory:6333', apiKeyRef: 'memory/qdrant#api_key' }) */
+export const qdrant = definePlugin({
+  name: 'qdrant',
+  options: qdrantOptions,
+  env: {
+    HOLDFAST_MEMORY_URL: 'url',
+    HOLDFAST_MEMORY_API_KEY_FILE: 'apiKeyFile',
+    HOLDFAST_MEMORY_CA_FILE: 'caFile',
+  },
+  provides: [MemoryStoresToken],
+  wants: [MemoryInstanceToken, SecretsStoreToken],
+  onFailure: 'continue',
+  register(context, options) {
+    let stores: RestStores | undefined;
+    context.provide(MemoryStoresToken, () => {
+      stores = openStores(options, context.services);
+      return stores;
+    });
+    context.onStop(() => stores?.close());
+  },
+});
+
+function openStores(options: QdrantOptions, services: Services): RestStores {
+  const { url, collection, caFile } = options;
+  const { clock } = services;
+  if (url !== undefined) {
+    return new RestStores({
+      kind: 'remote',
+      collection,
+      caFile,
+      clock,
+      url: () => url,
+      apiKey: keyOf(options, services),
+    });
+  }
+  const instance = services.find(MemoryInstanceToken);
+  if (!instance) throw new HoldfastError('HF_MEMORY_NONE', { reason: 'no URL is set and none is embedded' });
+  return new RestStores({
+    kind: 'embedded',
+    collection,
+    clock,
+    url: () => instance.url,
+    apiKey: async () => instance.apiKey(),
+  });
+}
+
+function keyOf({ apiKeyFile, apiKeyRef }: QdrantOptions, services: Services) {
+  return async (signal: AbortSignal): Promise<string | undefined> => {
+    if (apiKeyFile !== undefined) return readTokenFile(apiKeyFile);
+    if (apiKeyRef === undefined) return undefined;
+    const { path, property } = parseSecretReference(apiKeyRef);
+    const secrets = services.find(SecretsStoreToken);
+    if (!secrets)
+      throw new HoldfastError('HF_MEMORY_NONE', {
+        reason: 'its key is in a secrets store that is not there',
+      });
+    return secrets.read(path, property, signal);
+  };
+}
