@@ -12,6 +12,7 @@ import { accessPoints } from './access-points.ts';
 import { addressSets } from './address-sets.ts';
 import { configTransaction } from './config-transaction.ts';
 import { dhcpService } from './dhcp-service.ts';
+import { ingestKeyRotation } from './ingest-key-rotation.ts';
 import { mcpAccess } from './mcp-access.ts';
 import { mcpDoor } from './mcp-door.ts';
 import { mcpRouteHealth } from './mcp-route-health.ts';
@@ -30,6 +31,7 @@ export const allMachines: Readonly<Record<string, AnyStateMachine>> = {
   'address-sets': addressSets,
   'config-transaction': configTransaction,
   'dhcp-service': dhcpService,
+  'ingest-key-rotation': ingestKeyRotation,
   'mcp-access': mcpAccess,
   'mcp-door': mcpDoor,
   'mcp-route-health': mcpRouteHealth,

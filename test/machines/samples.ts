@@ -1,3 +1,4 @@
+import { rotationDefaults } from '../../src/machines/ingest-key-rotation/shapes.ts';
 import { legDefaults } from '../../src/machines/reconciler/shapes.ts';
 import type { Samples } from '../support/drive.ts';
 
@@ -45,6 +46,18 @@ const pushSettings = {
   remindMs: 3_600_000,
 };
 
+const rotate = {
+  type: 'ROTATE',
+  at: 1,
+  name: 'otel_ingest_api_key',
+  maker: 'own',
+  old: 'fp_1',
+  producers: [{ producer: 'a', at: 1 }],
+  external: ['edge'],
+  canForce: false,
+  settings: rotationDefaults,
+};
+
 /**
  * Inputs and events that make sense, by machine. A machine without an entry is driven with random events alone,
  * which seldom leads it far.
@@ -61,6 +74,29 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'PAUSE', at: 5_000, by: 'ann' },
       { type: 'UNPAUSE', at: 6_000, by: 'ann' },
       { type: 'RELEASE', at: 7_000 },
+    ],
+  },
+  'ingest-key-rotation': {
+    events: [
+      rotate,
+      { ...rotate, maker: 'api', canForce: true },
+      { ...rotate, name: 'otel_ingest_token' },
+      { type: 'REGENERATED', at: 2 },
+      { type: 'BY_HAND', at: 2, text: 'do it' },
+      { type: 'CONFIG_READ', at: 3, fingerprint: 'fp_1' },
+      { type: 'CONFIG_READ', at: 3, fingerprint: 'fp_2' },
+      { type: 'STORED', at: 4, place: 'there' },
+      { type: 'LOOKED', at: 5, old: [{ producer: 'a', at: 1 }], fresh: [] },
+      { type: 'LOOKED', at: 6, old: [{ producer: 'a', at: 1 }], fresh: [{ producer: 'a', at: 6 }] },
+      { type: 'LOOKED', at: 9e8, old: [], fresh: [] },
+      { type: 'FORCE', at: 6 },
+      { type: 'FORCED', at: 7, what: ['restarted'] },
+      { type: 'EXTERNAL_DONE', at: 8 },
+      { type: 'RETIRED', at: 9 },
+      { type: 'RESUME', at: 9 },
+      { type: 'ABANDON', at: 9 },
+      { type: 'effect.failed', effect: 'ingest.store', code: 'HF_INTERNAL', message: 'no' },
+      { type: 'effect.failed', effect: 'ingest.retire', code: 'HF_INTERNAL', message: 'no' },
     ],
   },
   'config-transaction': {

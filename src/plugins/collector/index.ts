@@ -1,67 +1,114 @@
 /**
  * The collector as Holdfast knows it: by which ingest keys producers are admitted, read from the effective config of an
- * OpenTelemetry collector that a UI manages, or made by ourselves where there is none (O8). `config/` reads the config
- * and says what is wrong with it, `keys/` judges what producers present.
+ * OpenTelemetry collector that a UI manages, or made by ourselves where there is none (O8), and how they are rotated
+ * (O9). `config/` reads the config and says what is wrong with it, `keys/` judges what producers present, `rotation/`
+ * carries out what `machines/ingest-key-rotation.ts` decides.
  *
- * Imports core and bus; no other plugin.
+ * Imports core, bus and its machine; no other plugin.
  */
 import { resolve } from 'node:path';
-import { z } from 'zod';
+import { defineRoute } from '../../bus/index.ts';
+import { defineActor } from '../../core/actors/index.ts';
+import { ClusterToken } from '../../core/adapters/cluster.ts';
 import { IngestKeysToken } from '../../core/adapters/ingest-keys.ts';
 import { SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
+import { isObject } from '../../core/json.ts';
 import { definePlugin, type Services } from '../../core/plugin/index.ts';
+import { ingestKeyRotation } from '../../machines/ingest-key-rotation.ts';
 import { KeyRing } from './keys/key-ring.ts';
-import { OwnKey } from './keys/own-key.ts';
-import { fileSource, type KeySource, ownSource } from './keys/source.ts';
+import { INGEST_KEY_NAME, OwnKey } from './keys/own-key.ts';
+import { fileSource, ownSource } from './keys/source.ts';
+import { type CollectorOptions, collectorOptions } from './options.ts';
+import type { CollectorParts } from './parts.ts';
+import { rotateCommand } from './rotation/command.ts';
+import { ROTATION, ROTATION_ACTOR, registerRotationControl } from './rotation/control.ts';
+import { describeRotationRecord } from './rotation/describe.ts';
+import { registerRotationEffects } from './rotation/effects.ts';
+import { configRead } from './topics.ts';
 
 export const collector = definePlugin({
   name: 'collector',
-  options: z.strictObject({
-    /** The collector's `effective.yaml`; without it Holdfast is its own collector. */
-    effectiveConfig: z.string().min(1).optional(),
-    lookEveryMs: z.int().min(20).max(60_000).default(1_000),
-    /** Where the stack's keys lie in the secrets store. */
-    secretsPath: z.string().min(1).max(200).default('observability'),
-  }),
-  env: { HOLDFAST_COLLECTOR_CONFIG: 'effectiveConfig' },
-  wants: [SecretsStoreToken],
+  options: collectorOptions,
+  env: { HOLDFAST_COLLECTOR_CONFIG: 'effectiveConfig', HOLDFAST_UI_URL: 'ui.url' },
+  wants: [SecretsStoreToken, ClusterToken],
   provides: [IngestKeysToken],
   onFailure: 'continue',
   register(context, options) {
-    let ring: KeyRing | undefined;
-    let unwatch: (() => void) | undefined;
-    context.provide(IngestKeysToken, () => {
-      ring ??= new KeyRing(context.services.vault, context.services.clock);
-      return ring;
-    });
-    context.onStart(async (signal) => {
-      const { services } = context;
-      const source = sourceOf(options, services.dataDir);
-      ring ??= new KeyRing(services.vault, services.clock);
-      const keys = ring;
-      const read = () => {
-        const { findings, ...found } = source.read();
-        keys.accept(found);
-        const fingerprints = keys.fingerprints;
-        services.logger.info({ place: source.place, fingerprints }, 'ingest.keys_read');
-        for (const { code, text } of findings)
-          services.logger.warn({ finding: code, text }, 'collector.config');
+    let started: CollectorParts | undefined;
+    const parts = (): CollectorParts => {
+      started ??= open(context.services, options);
+      return started;
+    };
+    context.provide(IngestKeysToken, () => parts().ring);
+    context.actor(
+      defineActor({
+        type: ROTATION_ACTOR,
+        machine: ingestKeyRotation,
+        version: 1,
+        describe: describeRotationRecord,
+      }),
+    );
+    context.route(
+      defineRoute(configRead, ROTATION_ACTOR, ({ payload }) => [
+        { key: INGEST_KEY_NAME, event: { type: 'CONFIG_READ', ...payload } },
+      ]),
+    );
+    registerRotationEffects(context, options, parts);
+    registerRotationControl(context, options, parts);
+    context.command(rotateCommand);
+    context.health('collector', () => {
+      if (!started) return undefined;
+      const { source, ring, reading } = started;
+      const [finding] = reading.findings;
+      return {
+        ...(finding && { ok: false, reason: finding.text }),
+        ...{ source: source.kind, place: source.place, keys: [...ring.fingerprints] },
       };
-      read();
-      unwatch = source.watch(read);
-      keys.knowVestigial(await vestigialToken(services, options.secretsPath, signal));
+    });
+
+    let unwatch: (() => void) | undefined;
+    context.onStart(async (signal) => {
+      const { ring, source, reload } = parts();
+      unwatch = source.watch(reload);
+      const rotation = context.services.actors.snapshot(ROTATION)?.context;
+      if (isObject(rotation) && typeof rotation.old === 'string') ring.watchRetired([rotation.old]);
+      ring.knowVestigial(await vestigialToken(context.services, options.secretsPath, signal));
     });
     context.onStop(() => unwatch?.());
   },
 });
 
-function sourceOf(
-  { effectiveConfig, lookEveryMs }: { effectiveConfig?: string | undefined; lookEveryMs: number },
-  dataDir: string,
-): KeySource {
-  return effectiveConfig === undefined
-    ? ownSource(new OwnKey(dataDir))
-    : fileSource(resolve(effectiveConfig), lookEveryMs);
+function open({ vault, clock, dataDir, logger, bus }: Services, options: CollectorOptions): CollectorParts {
+  const { effectiveConfig, lookEveryMs } = options;
+  const own = effectiveConfig === undefined ? new OwnKey(dataDir) : undefined;
+  const source = own ? ownSource(own) : fileSource(resolve(effectiveConfig ?? ''), lookEveryMs);
+  const ring = new KeyRing(vault, clock);
+  let reading = source.read();
+  const take = () => {
+    ring.accept(reading);
+    logger.info({ place: source.place, fingerprints: ring.fingerprints }, 'ingest.keys_read');
+    for (const { code, text } of reading.findings) logger.warn({ finding: code, text }, 'collector.config');
+  };
+  take();
+  return {
+    ring,
+    source,
+    own,
+    get reading() {
+      return reading;
+    },
+    reload() {
+      const before = JSON.stringify([ring.fingerprints, reading.findings]);
+      const [current] = ring.fingerprints;
+      reading = source.read();
+      ring.accept(reading);
+      if (JSON.stringify([ring.fingerprints, reading.findings]) === before) return;
+      take();
+      const [fingerprint] = ring.fingerprints;
+      if (fingerprint === current || reading.current === undefined) return;
+      bus.publish(configRead, { at: clock.now(), fingerprint });
+    },
+  };
 }
 
 /** Known only so that a producer that sends it hears which key it should send. */

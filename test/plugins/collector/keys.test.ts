@@ -2,22 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { z } from 'zod';
-import { type IngestKeys, IngestKeysToken } from '../../../src/core/adapters/ingest-keys.ts';
-import { resolveConfig } from '../../../src/core/config/index.ts';
 import { isCoded } from '../../../src/core/errors/index.ts';
-import { createLogger } from '../../../src/core/logging/index.ts';
-import { definePlugin } from '../../../src/core/plugin/index.ts';
-import { createRuntime } from '../../../src/core/runtime/index.ts';
 import { openVault } from '../../../src/core/secrets/index.ts';
-import { collector } from '../../../src/plugins/collector/index.ts';
 import { KeyRing } from '../../../src/plugins/collector/keys/key-ring.ts';
 import { OwnKey } from '../../../src/plugins/collector/keys/own-key.ts';
-import { secretsFolder } from '../../../src/plugins/secrets-folder/index.ts';
 import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { effectiveYaml } from './effective.ts';
+import { type Options, startRig, until } from './rig.ts';
 
 const key = randomUUID();
 const other = randomUUID();
@@ -27,34 +20,7 @@ function ring(t: Scope, clock = new VirtualClock()) {
   return new KeyRing(openVault(tempDir(t)), clock);
 }
 
-async function started(t: Scope, options: Parameters<typeof collector>[0], dir = tempDir(t)) {
-  let keys: IngestKeys | undefined;
-  const consumer = definePlugin({
-    name: 'consumer',
-    options: z.strictObject({}),
-    requires: [IngestKeysToken],
-    register: (context) =>
-      context.onStart(() => {
-        keys = context.services.get(IngestKeysToken);
-      }),
-  });
-  const { plugins } = resolveConfig(
-    { plugins: [consumer(), collector(options), secretsFolder()] },
-    { env: {} },
-  );
-  const runtime = createRuntime({ plugins, dataDir: dir, logger: createLogger({ level: 'silent' }) });
-  t.teardown(() => runtime.stop('test over'));
-  await runtime.start();
-  return { keys: keys as unknown as IngestKeys, dir };
-}
-
-async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
-  const end = performance.now() + 20_000;
-  while (!(await holds())) {
-    if (performance.now() > end) throw new Error('it did not come about');
-    await new Promise((done) => setTimeout(done, 5));
-  }
-}
+const started = (t: Scope, options: Options, dir = tempDir(t)) => startRig(t, dir, options);
 
 test('[O2] the raw key admits, and every other way to present it says what it is', (t) => {
   const keys = ring(t);
@@ -141,7 +107,7 @@ test('[O8] a changed collector config counts at once, a broken one leaves the la
   t.is(await keys.current(), key);
   t.is(keys.judge('no-key', 'app').kind, 'accepted');
   writeFileSync(file, effectiveYaml({ tokens: [other] }));
-  await until(async () => (await keys.current()) === other);
+  await until('the new key counts', async () => (await keys.current()) === other);
   t.is(keys.judge(key, 'app').kind, 'unknown');
   writeFileSync(file, 'extensions: [not, {a map');
   await new Promise((done) => setTimeout(done, 100));

@@ -1,0 +1,15 @@
+import type { KeyRing } from './keys/key-ring.ts';
+import type { OwnKey } from './keys/own-key.ts';
+import type { KeySource, Reading } from './keys/source.ts';
+
+/** What the plugin is made of once it has started. */
+export interface CollectorParts {
+  readonly ring: KeyRing;
+  readonly source: KeySource;
+  /** Where we are the collector. */
+  readonly own: OwnKey | undefined;
+  /** The newest reading. */
+  readonly reading: Reading;
+  /** Reads the source again, and takes up what it says. */
+  reload(): void;
+}

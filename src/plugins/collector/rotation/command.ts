@@ -1,0 +1,94 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CommandContext, CommandDefinition } from '../../../core/cli/index.ts';
+import { HoldfastError } from '../../../core/errors/index.ts';
+import { askCollector } from '../ask.ts';
+import { INGEST_KEY_NAME } from '../keys/own-key.ts';
+import { ROTATION_PATH } from './control.ts';
+import { finishedLine, nowLine, planLines, type RotationPlan } from './lines.ts';
+import type { RotationView } from './view.ts';
+
+const POLL_MS = 500;
+/** Exit code of a rotation that goes on and waits for a person. */
+const WAITS = 3;
+
+const ACTIONS = ['show', 'resume', 'force', 'stored', 'externalDone', 'abandon'] as const;
+
+/** `holdfast stack rotate-ingest-key`: begins a rotation, or says a word to the one under way, and follows it. */
+export const rotateCommand: CommandDefinition = {
+  name: 'stack rotate-ingest-key [name]',
+  summary: `Rotates the OTLP ingest key (${INGEST_KEY_NAME}) step by step; exit 3 while it waits for a person`,
+  example: 'holdfast stack rotate-ingest-key --dry-run',
+  flags: [
+    { flags: '--dry-run', summary: 'say what would be done, and change nothing' },
+    { flags: '--no-follow', summary: 'return when it has begun' },
+    { flags: '--show', summary: 'how the last rotation stands' },
+    { flags: '--resume', summary: 'take up a rotation that failed, where it failed' },
+    { flags: '--force', summary: 'do not wait for producers inside the cluster to refresh: force them' },
+    { flags: '--stored', summary: 'you have put the new key in the secrets store' },
+    { flags: '--external-done', summary: 'you have updated the producers outside of the cluster' },
+    { flags: '--abandon', summary: 'give the rotation up where it stands' },
+  ],
+  async run([name], flags, context) {
+    const words = ACTIONS.filter((action) => flags[action] === true);
+    if (words.length + (flags.dryRun === true ? 1 : 0) > 1) {
+      const reason = 'Only one of the flags can be meant at a time.';
+      throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'stack rotate-ingest-key' });
+    }
+    const [word] = words;
+    const action =
+      flags.dryRun === true ? 'plan' : word === 'externalDone' ? 'external_done' : (word ?? 'rotate');
+    const ask = (asked: string) =>
+      askCollector<RotationView & { plan?: RotationPlan }>(context, ROTATION_PATH, {
+        action: asked,
+        ...(name !== undefined && { name }),
+      });
+    const view = await ask(action);
+    if (view.plan) {
+      if (context.json) context.print(JSON.stringify(view.plan));
+      else for (const line of planLines(view.plan)) context.print(line);
+      return 0;
+    }
+    const follows = flags.follow !== false && action !== 'show' && action !== 'abandon';
+    return follow(view, context, follows ? () => ask('show') : undefined);
+  },
+};
+
+/** Prints steps as they end. @param again looks once more; undefined: what is known now is all */
+async function follow(
+  first: RotationView,
+  { json, print, terminal, signal, note }: CommandContext,
+  again: (() => Promise<RotationView>) | undefined,
+): Promise<number> {
+  const told = new Set<string>();
+  let view = first;
+  for (;;) {
+    if (!json) {
+      for (const step of view.steps) {
+        if (step.state !== 'done' || told.has(step.step)) continue;
+        told.add(step.step);
+        terminal.progress('');
+        print(finishedLine(step, view));
+      }
+      terminal.progress(nowLine(view));
+    }
+    const ends = ['idle', 'done', 'failed'].includes(view.state) || view.note !== undefined;
+    if (
+      !again ||
+      ends ||
+      (view.state.startsWith('external') && view.pending.length + view.unconfirmed.length > 0)
+    )
+      break;
+    try {
+      await sleep(POLL_MS, undefined, { signal });
+    } catch {
+      note('It goes on without you: holdfast stack rotate-ingest-key --show');
+      break;
+    }
+    view = await again();
+  }
+  terminal.progress('');
+  if (json) print(JSON.stringify(view));
+  else if (view.state !== 'done') print(nowLine(view));
+  if (view.state === 'failed') return 1;
+  return view.state === 'done' || view.state === 'idle' ? 0 : WAITS;
+}

@@ -1,0 +1,21 @@
+import type { LogRecord } from '../../../core/log/index.ts';
+
+/** A record of the rotation in an operator's words; total, for any record may come. */
+export function describeRotationRecord({ event, to, ignored }: LogRecord): string | undefined {
+  if (ignored) return event.type === 'CONFIG_READ' ? '' : undefined;
+  const state = String(to?.value ?? '');
+  switch (event.type) {
+    case 'ROTATE':
+      return state === 'regenerating' ? `a rotation begins, ${String(event.maker)}` : 'refused';
+    case 'LOOKED':
+      return state.endsWith('Pause') ? '' : `producers looked at, ${state}`;
+    case 'CONFIG_READ':
+      return state === 'storing' ? 'the new key is adopted' : 'the old key is still the one';
+    case 'STORED':
+      return `stored in ${String(event.place)}`;
+    case 'BY_HAND':
+      return 'a person must do this step';
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,126 @@
+import { ClusterToken } from '../../../core/adapters/cluster.ts';
+import { SecretsStoreToken } from '../../../core/adapters/secrets-store.ts';
+import { HoldfastError } from '../../../core/errors/index.ts';
+import type { LogEvent } from '../../../core/log/index.ts';
+import type { PluginContext } from '../../../core/plugin/index.ts';
+import type { RotationEvent } from '../../../machines/ingest-key-rotation/shapes.ts';
+import { INGEST_KEY_NAME } from '../keys/own-key.ts';
+import type { CollectorOptions } from '../options.ts';
+import type { CollectorParts } from '../parts.ts';
+import { regenerateInUi } from './ask-ui.ts';
+import { forceRefresh } from './force-refresh.ts';
+
+const IN_UI =
+  'make a new key in the UI, Team Settings → API Keys → Regenerate; it is noticed by itself when the collector has it';
+
+/** What the rotation's machine asks for. All of it may run twice after a crash. */
+export function registerRotationEffects(
+  context: PluginContext,
+  options: CollectorOptions,
+  parts: () => CollectorParts,
+): void {
+  const now = () => context.services.clock.now();
+  const { ui, secretsPath, refresh } = options;
+
+  context.effect<{ maker: string; old: string }>(
+    'ingest.regenerate',
+    async ({ maker, old }, { signal, recovered }) => {
+      const { ring, own, reload } = parts();
+      ring.watchRetired([old]);
+      if (maker === 'own' && own) {
+        if (ring.fingerprints[0] === old) own.regenerate();
+        reload();
+        return outcome({ type: 'REGENERATED', at: now() });
+      }
+      if (maker !== 'api' || ui?.tokenFile === undefined) {
+        return outcome({ type: 'BY_HAND', at: now(), text: IN_UI });
+      }
+      if (recovered) {
+        // Asked a second time it would make a second key.
+        const text = `the process ended while the UI was asked: if no new key is adopted, ${IN_UI}`;
+        return outcome({ type: 'BY_HAND', at: now(), text });
+      }
+      await regenerateInUi({ ...ui, tokenFile: ui.tokenFile }, signal);
+      return outcome({ type: 'REGENERATED', at: now() });
+    },
+    { onRecovery: 'retry', adapter: 'UI' },
+  );
+
+  context.effect(
+    'ingest.read_config',
+    () => {
+      const { ring, reload } = parts();
+      reload();
+      const [fingerprint] = ring.fingerprints;
+      return outcome({ type: 'CONFIG_READ', at: now(), ...(fingerprint !== undefined && { fingerprint }) });
+    },
+    { onRecovery: 'retry', adapter: 'collector config' },
+  );
+
+  context.effect<{ fresh: string }>(
+    'ingest.store',
+    async ({ fresh }, { signal }) => {
+      const { ring, own } = parts();
+      const current = await ring.current();
+      if (ring.fingerprintOf(current) !== fresh) {
+        throw new HoldfastError('HF_INGEST_NO_KEY', { reason: 'the collector has another one by now' });
+      }
+      const store = context.services.find(SecretsStoreToken);
+      if (store?.write) {
+        await store.write(secretsPath, INGEST_KEY_NAME, current, signal);
+        const kept = await store.read(secretsPath, INGEST_KEY_NAME, signal);
+        if (kept !== current) {
+          throw new HoldfastError('HF_SECRET_CONFLICT', { place: `${secretsPath}#${INGEST_KEY_NAME}` });
+        }
+        return outcome({ type: 'STORED', at: now(), place: `${secretsPath}#${INGEST_KEY_NAME}` });
+      }
+      if (!store && own) return outcome({ type: 'STORED', at: now(), place: own.file });
+      const place = (await store?.describe?.(secretsPath, INGEST_KEY_NAME, signal))?.place;
+      const where = own ? ` (it is in ${own.file})` : '';
+      const text = place
+        ? `the secrets store can only be read: put the new key${where} in ${place}, then add --stored`
+        : `no secrets store is configured: put the new key${where} where your producers read it, then add --stored`;
+      return outcome({ type: 'BY_HAND', at: now(), text });
+    },
+    { onRecovery: 'retry', adapter: SecretsStoreToken.name },
+  );
+
+  context.effect<{ old: string; fresh: string }>(
+    'ingest.look',
+    ({ old, fresh }) => {
+      const { ring } = parts();
+      ring.watchRetired([old]);
+      const seen = (fingerprint: string) =>
+        ring.sightings(fingerprint).map(({ producer, at }) => ({ producer, at }));
+      return outcome({ type: 'LOOKED', at: now(), old: seen(old), fresh: seen(fresh) });
+    },
+    { onRecovery: 'retry', adapter: 'OTLP receiver' },
+  );
+
+  context.effect(
+    'ingest.force_refresh',
+    async (_params, { at, signal }) => {
+      const cluster = context.services.find(ClusterToken);
+      const what = cluster && refresh ? await forceRefresh(cluster, refresh, at, signal) : [];
+      return outcome({ type: 'FORCED', at: now(), what });
+    },
+    { onRecovery: 'retry', adapter: ClusterToken.name },
+  );
+
+  context.effect<{ fresh: string }>(
+    'ingest.retire',
+    ({ fresh }) => {
+      const { own, ring, reload } = parts();
+      // Never the last key: what is there now must be the new one.
+      if (ring.fingerprints[0] === fresh) own?.retire();
+      reload();
+      return outcome({ type: 'RETIRED', at: now() });
+    },
+    { onRecovery: 'retry' },
+  );
+}
+
+/** An event of the machine as the log keeps it. */
+function outcome(event: RotationEvent): LogEvent {
+  return event as unknown as LogEvent;
+}

@@ -1,0 +1,79 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { type IngestKeys, IngestKeysToken } from '../../../src/core/adapters/ingest-keys.ts';
+import { SecretsStoreToken } from '../../../src/core/adapters/secrets-store.ts';
+import { resolveConfig } from '../../../src/core/config/index.ts';
+import { createLogger } from '../../../src/core/logging/index.ts';
+import { definePlugin, type PluginEntry } from '../../../src/core/plugin/index.ts';
+import { createRuntime, type Runtime } from '../../../src/core/runtime/index.ts';
+import { collector } from '../../../src/plugins/collector/index.ts';
+import { secretsFolder } from '../../../src/plugins/secrets-folder/index.ts';
+import { call, type Finished } from '../../support/cli.ts';
+import type { Scope } from '../../support/scope.ts';
+
+export type Options = NonNullable<Parameters<typeof collector>[0]>;
+
+/** Patience that fits a test. */
+export const quick: Options = {
+  lookEveryMs: 20,
+  rotation: { lookMs: 20, refreshMs: 60_000, overlapMs: 600_000, adoptMs: 60_000, retryMs: 20 },
+};
+
+export interface Rig {
+  readonly runtime: Runtime;
+  readonly dir: string;
+  readonly keys: IngestKeys;
+  /** Runs `holdfast …` on its data folder. */
+  holdfast(...argv: string[]): Promise<Finished>;
+  /** State of the rotation. */
+  state(): string;
+}
+
+/** A started runtime with the collector plugin, and a config file by which commands find it. */
+export async function startRig(
+  t: Scope,
+  dir: string,
+  options: Options = {},
+  others: readonly PluginEntry[] = [secretsFolder()],
+): Promise<Rig> {
+  let keys: IngestKeys | undefined;
+  const consumer = definePlugin({
+    name: 'consumer',
+    options: z.strictObject({}),
+    requires: [IngestKeysToken],
+    wants: [SecretsStoreToken],
+    register: (context) =>
+      context.onStart(() => {
+        keys = context.services.get(IngestKeysToken);
+      }),
+  });
+  const entries = [consumer(), collector({ ...quick, ...options }), ...others];
+  const { plugins } = resolveConfig({ plugins: entries }, { env: {} });
+  const runtime = createRuntime({ plugins, dataDir: dir, logger: createLogger({ level: 'silent' }) });
+  t.teardown(() => runtime.stop('test over'));
+  await runtime.start();
+  const source = new URL('../../../src/', import.meta.url);
+  writeFileSync(
+    join(dir, 'plugins.config.ts'),
+    `import { defineConfig } from '${new URL('core/config/index.ts', source)}';
+import { collector } from '${new URL('plugins/collector/index.ts', source)}';
+export default defineConfig({ plugins: [collector()] });`,
+  );
+  return {
+    runtime,
+    dir,
+    keys: keys as unknown as IngestKeys,
+    holdfast: (...argv) => call([...argv, '--data-dir', dir], { cwd: dir }),
+    state: () =>
+      String(runtime.services.actors.snapshot('ingest.rotation/otel_ingest_api_key')?.value ?? 'idle'),
+  };
+}
+
+export async function until(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
+  const end = performance.now() + 20_000;
+  while (!(await holds())) {
+    if (performance.now() > end) throw new Error(`it did not come about: ${what}`);
+    await new Promise((done) => setTimeout(done, 5));
+  }
+}

@@ -1,0 +1,254 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import test from 'ava';
+import { z } from 'zod';
+import { defineActor } from '../../../src/core/actors/index.ts';
+import { type Cluster, ClusterToken } from '../../../src/core/adapters/cluster.ts';
+import { resolveConfig } from '../../../src/core/config/index.ts';
+import type { LogEvent } from '../../../src/core/log/index.ts';
+import { createLogger } from '../../../src/core/logging/index.ts';
+import { definePlugin, type PluginEntry } from '../../../src/core/plugin/index.ts';
+import { createRuntime } from '../../../src/core/runtime/index.ts';
+import { openVault } from '../../../src/core/secrets/index.ts';
+import { rotationDefaults } from '../../../src/machines/ingest-key-rotation/shapes.ts';
+import { ingestKeyRotation } from '../../../src/machines/ingest-key-rotation.ts';
+import { OwnKey } from '../../../src/plugins/collector/keys/own-key.ts';
+import { secretsEnvironment } from '../../../src/plugins/secrets-environment/index.ts';
+import { secretsFolder } from '../../../src/plugins/secrets-folder/index.ts';
+import { tempDir } from '../../support/temp.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+import { effectiveYaml } from './effective.ts';
+import { quick, startRig, until } from './rig.ts';
+
+const command = ['stack', 'rotate-ingest-key'];
+const storeOf = (dir: string) => join(dir, 'secrets', 'store', 'observability', 'otel_ingest_api_key');
+const text = (file: string) => readFileSync(file, 'utf8').trim();
+
+test('[O9] our own key is rotated while producers move one by one, and no value is shown', async (t) => {
+  const rig = await startRig(t, tempDir(t), { externalProducers: ['router-edge'] });
+  const old = await rig.keys.current();
+  rig.keys.judge(old, 'scraper');
+  rig.keys.judge(old, 'router-edge');
+  const plan = await rig.holdfast(...command, '--dry-run');
+  t.is(plan.code, 0, plan.err);
+  t.regex(plan.out, /Nothing is changed[\s\S]*scraper, router-edge[\s\S]*router-edge/);
+  t.is(await rig.keys.current(), old);
+  t.is(rig.state(), 'idle');
+
+  const begun = await rig.holdfast(...command, '--no-follow', '--json');
+  t.is(begun.code, 3, begun.err);
+  await until('the new key is stored', () => rig.state().startsWith('refresh'));
+  const fresh = await rig.keys.current();
+  t.not(fresh, old);
+  t.is(text(storeOf(rig.dir)), fresh);
+  t.is(rig.keys.judge(old, 'scraper').kind, 'accepted');
+  const again = await rig.holdfast(...command, '--json');
+  t.regex(again.err, /HF_INGEST_ROTATION.*under way/);
+
+  rig.keys.judge(fresh, 'scraper');
+  await until('those inside have moved', () => rig.state().startsWith('external'));
+  const waiting = await rig.holdfast(...command, '--show', '--json');
+  t.is(waiting.code, 3);
+  t.like(JSON.parse(waiting.out), { pending: ['router-edge'], unconfirmed: ['router-edge'] });
+  rig.keys.judge(fresh, 'router-edge');
+  await until('all have moved', () => rig.state() === 'done');
+  t.is(rig.keys.judge(old, 'late').kind, 'unknown');
+  t.is(rig.keys.judge(fresh, 'scraper').kind, 'accepted');
+  const shown = await rig.holdfast(...command, '--show');
+  t.is(shown.code, 0);
+  t.regex(shown.out, /regenerated[\s\S]*retired/);
+
+  await rig.runtime.stop('to read its files');
+  const everything = [plan, begun, again, waiting, shown].map(({ out, err }) => out + err).join();
+  const log = readFileSync(join(rig.dir, 'log.db'), 'latin1');
+  for (const key of [old, fresh]) t.false(everything.includes(key) || log.includes(key));
+});
+
+test('[O9,O25] the vestigial token is refused by name, and stays as it is', async (t) => {
+  const dir = tempDir(t);
+  const rig = await startRig(t, dir);
+  const { code, err } = await rig.holdfast(...command, 'otel_ingest_token');
+  t.not(code, 0);
+  t.regex(err, /HF_INGEST_ROTATION.*never rotated, emptied or deleted/s);
+  t.is(rig.state(), 'idle');
+});
+
+test('[O9] with a UI the key is asked for by its API, adopted by the config, refreshed in the cluster', async (t) => {
+  const dir = tempDir(t);
+  const file = join(dir, 'effective.yaml');
+  const [old, fresh] = [randomUUID(), randomUUID()];
+  writeFileSync(file, effectiveYaml({ tokens: [old] }));
+  writeFileSync(join(dir, 'ui-token'), 'ui-token-canary', { mode: 0o600 });
+  const asked: string[] = [];
+  const ui = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url} ${request.headers.authorization}`);
+    response.end(JSON.stringify({ newApiKey: fresh }));
+    writeFileSync(file, effectiveYaml({ tokens: [fresh] }));
+  });
+  await new Promise<void>((done) => ui.listen(0, '127.0.0.1', done));
+  t.teardown(() => ui.close());
+  const { plugin, patched } = clusterPlugin();
+  const rig = await startRig(
+    t,
+    dir,
+    {
+      effectiveConfig: file,
+      ui: {
+        url: `http://127.0.0.1:${(ui.address() as AddressInfo).port}`,
+        tokenFile: join(dir, 'ui-token'),
+      },
+      refresh: {
+        namespace: 'stack',
+        secretSync: { name: 'otel-ingest' },
+        deployments: ['scraper'],
+        daemonSets: ['scraper-node'],
+      },
+    },
+    [secretsFolder(), plugin()],
+  );
+  rig.keys.judge(old, 'scraper');
+  const begun = await rig.holdfast(...command, '--no-follow');
+  t.is(begun.code, 3, begun.err);
+  await until('the new key is stored', () => rig.state().startsWith('refresh'));
+  t.deepEqual(asked, ['PATCH /api/team/apiKey Bearer ui-token-canary']);
+  t.is(text(storeOf(dir)), fresh);
+  t.is(rig.keys.judge(old, 'scraper').kind, 'unknown');
+  await rig.holdfast(...command, '--force', '--no-follow');
+  await until('the refresh is forced', () => patched.length === 3);
+  t.deepEqual(
+    patched.map(({ kind, name }) => `${kind} ${name}`),
+    ['ExternalSecret otel-ingest', 'Deployment scraper', 'DaemonSet scraper-node'],
+  );
+  rig.keys.judge(fresh, 'scraper');
+  await until('it is done', () => rig.state() === 'done');
+});
+
+test('[O9] a store that can only be read has a person write, by the name of the place', async (t) => {
+  const rig = await startRig(t, tempDir(t), {}, [secretsEnvironment()]);
+  const begun = await rig.holdfast(...command);
+  t.is(begun.code, 3);
+  t.regex(begun.out, /variable HOLDFAST_SECRET_OBSERVABILITY_OTEL_INGEST_API_KEY, then add --stored/);
+  const stored = await rig.holdfast(...command, '--stored');
+  t.is(stored.code, 0, stored.err + stored.out);
+  t.regex(stored.out, /old key retired/);
+});
+
+/** What each effect answers before the one at which the process ends. */
+const answers: Record<string, (dir: string) => LogEvent> = {
+  'ingest.regenerate': () => ({ type: 'REGENERATED', at: 1 }),
+  'ingest.read_config': (dir) => ({ type: 'CONFIG_READ', at: 2, fingerprint: fingerprintIn(dir) }),
+  'ingest.store': () => ({ type: 'STORED', at: Date.now(), place: 'there' }),
+  'ingest.look': () => ({ type: 'LOOKED', at: Date.now(), old: [], fresh: [] }),
+  'ingest.force_refresh': () => ({ type: 'FORCED', at: Date.now(), what: [] }),
+  'ingest.retire': () => ({ type: 'RETIRED', at: 9 }),
+};
+
+function fingerprintIn(dir: string): string {
+  return openVault(dir).fingerprint(new OwnKey(dir).read().current);
+}
+
+/** Brings a rotation to one of its effects in a process that ends before its outcome is known. */
+async function interruptedAt(effect: string, dir: string): Promise<void> {
+  const reached = Promise.withResolvers<void>();
+  const half = definePlugin({
+    name: 'collector',
+    options: z.strictObject({}),
+    register(context) {
+      context.actor(defineActor({ type: 'ingest.rotation', machine: ingestKeyRotation, version: 1 }));
+      for (const [type, answer] of Object.entries(answers)) {
+        context.effect(
+          type,
+          async (_params, { signal }) => {
+            if (type !== effect) {
+              if (type === 'ingest.regenerate') new OwnKey(dir).regenerate();
+              return answer(dir);
+            }
+            reached.resolve();
+            return new Promise<LogEvent>((_done, failed) =>
+              signal.addEventListener('abort', () => failed(signal.reason)),
+            );
+          },
+          { onRecovery: 'retry' },
+        );
+      }
+    },
+  });
+  const { plugins } = resolveConfig({ plugins: [half()] }, { env: {} });
+  const clock = new VirtualClock();
+  const runtime = createRuntime({ plugins, dataDir: dir, clock, logger: createLogger({ level: 'silent' }) });
+  await runtime.start();
+  const old = fingerprintIn(dir);
+  const rotate = {
+    ...{ type: 'ROTATE', at: Date.now(), name: 'otel_ingest_api_key', maker: 'own', old },
+    ...{ producers: [], external: [], canForce: false, settings: { ...rotationDefaults, ...quick.rotation } },
+  };
+  runtime.services.actors.send('ingest.rotation/otel_ingest_api_key', rotate as LogEvent, {
+    correlation: 'c',
+  });
+  await reached.promise;
+  const stopped = runtime.stop('killed');
+  // What is under way has its time to end, and takes it.
+  const passing = setInterval(() => void clock.advance(1_000), 5);
+  await stopped;
+  clearInterval(passing);
+}
+
+/** What may have been done of an effect when the process ended. */
+const halfDone: [effect: string, what: string, left: (dir: string) => void][] = [
+  ['ingest.regenerate', 'nothing', () => {}],
+  [
+    'ingest.regenerate',
+    'the old key kept',
+    (dir) => {
+      const { file, regenerate } = new OwnKey(dir);
+      const before = text(file);
+      regenerate.call(new OwnKey(dir));
+      writeFileSync(file, before);
+    },
+  ],
+  ['ingest.regenerate', 'everything', (dir) => new OwnKey(dir).regenerate()],
+  ['ingest.read_config', 'nothing', () => {}],
+  ['ingest.store', 'nothing', () => {}],
+  ['ingest.look', 'nothing', () => {}],
+  ['ingest.retire', 'nothing', () => {}],
+  ['ingest.retire', 'everything', (dir) => new OwnKey(dir).retire()],
+];
+
+for (const [effect, what, left] of halfDone) {
+  test(`[O9] a process that ends during ${effect} with ${what} done is followed by one that ends the rotation`, async (t) => {
+    const dir = tempDir(t);
+    const old = new OwnKey(dir).read().current as string;
+    await interruptedAt(effect, dir);
+    left(dir);
+    const rig = await startRig(t, dir);
+    await until('it is done', () => rig.state() === 'done');
+    const fresh = await rig.keys.current();
+    t.not(fresh, old);
+    t.is(rig.keys.judge(fresh, 'app').kind, 'accepted');
+    t.is(rig.keys.judge(old, 'app').kind, 'unknown');
+    t.false(existsSync(join(dir, 'secrets', 'otel_ingest_api_key.previous')));
+    if (effect === 'ingest.store') t.is(text(storeOf(dir)), fresh);
+  });
+}
+
+/** A cluster that keeps what is patched. */
+function clusterPlugin() {
+  const patched: { kind: string; name: string; patch: object }[] = [];
+  const cluster = {
+    place: 'stand-in',
+    patch: async ({ kind }: { kind: string }, name: string, _namespace: string, patch: object) => {
+      patched.push({ kind, name, patch });
+      return {};
+    },
+  } as unknown as Cluster;
+  const plugin: () => PluginEntry = definePlugin({
+    name: 'cluster',
+    options: z.strictObject({}),
+    provides: [ClusterToken],
+    register: (context) => context.provide(ClusterToken, () => cluster),
+  });
+  return { plugin, patched };
+}
