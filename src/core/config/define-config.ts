@@ -13,6 +13,8 @@ export interface DataOptions {
   readonly lingerMs?: number | undefined;
   /** The log is signed every so many records, and at a stop; 1,000 unless set. */
   readonly signEvery?: number | undefined;
+  /** Milliseconds that the disk may take for one commit before requests are refused; 5,000 unless set. */
+  readonly patienceMs?: number | undefined;
   /** What leaves the log for an archive by itself, once an hour; nothing unless set. */
   readonly retention?:
     | {
@@ -40,6 +42,7 @@ export const settingsSchema = z.strictObject({
       dir: z.string().min(1).optional(),
       lingerMs: z.int().min(0).max(10_000).optional(),
       signEvery: z.int().min(1).max(1_000_000).optional(),
+      patienceMs: z.int().min(100).max(600_000).optional(),
       retention: z
         .strictObject({
           olderThan: z

@@ -29,6 +29,8 @@ export interface ResolvedConfig {
   readonly lingerMs?: number;
   /** Records between two signatures of the log. */
   readonly signEvery?: number;
+  /** Milliseconds that the disk may take for one commit. */
+  readonly patienceMs?: number;
   /** What of the log is archived by itself. */
   readonly retention?: RetentionSettings;
 }
@@ -65,6 +67,7 @@ export function resolveConfig(config: Config, source: ConfigSource = {}): Resolv
     dataDir,
     ...(data?.lingerMs !== undefined && { lingerMs: data.lingerMs }),
     ...(data?.signEvery !== undefined && { signEvery: data.signEvery }),
+    ...(data?.patienceMs !== undefined && { patienceMs: data.patienceMs }),
     ...(data?.retention && { retention: retentionOf(data.retention, dataDir, source) }),
   };
 }

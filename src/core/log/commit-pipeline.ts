@@ -7,16 +7,19 @@ import type { CommitReply } from './protocol.ts';
 
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 5_000;
+const REPLY_MS = 50;
 /** While the writer syncs one batch it has the next at hand already. */
 const PIPELINE = 2;
 
 interface PipelineParts {
   readonly writer: LogWriterOptions;
   readonly clock: Clock;
+  /** How long a batch may be on its way, milliseconds. */
+  readonly patienceMs: number;
   readonly queue: CommitQueue;
   /** A batch is durable, so many milliseconds after it was posted. */
   readonly onCommitted: (batch: Batch, ms: number) => void;
-  /** A commit fails; with no reason: it works again. */
+  /** A commit fails, or does not come back; with no reason: it works again. */
   readonly onFrozen: (reason: string | undefined) => void;
   /** Nothing is on its way any more, and the writer lets go of the file next: as the last, it tidies up. */
   readonly onDrained: () => void;
@@ -24,7 +27,8 @@ interface PipelineParts {
 
 /**
  * The way from the queue to the worker thread and back. A batch that fails is tried again, later and later, until it
- * is durable: nothing is recomputed, and nothing that depends on it runs.
+ * is durable: nothing is recomputed, and nothing that depends on it runs. One that does not come back (the disk hangs)
+ * is waited for, and counts as failing meanwhile.
  */
 export class CommitPipeline {
   readonly #parts: PipelineParts;
@@ -36,6 +40,10 @@ export class CommitPipeline {
   #frozen: string | undefined;
   /** Something that was due found the writer busy. */
   #overdue = false;
+  /** Why the oldest batch is waited for, while it takes too long. */
+  #hanging: string | undefined;
+  /** Of real time: a disk hangs whatever the clock says. */
+  #watch: NodeJS.Timeout | undefined;
   #closing: PromiseWithResolvers<void> | undefined;
   #closed = false;
 
@@ -46,7 +54,7 @@ export class CommitPipeline {
 
   /** Why commits fail, while they do. */
   get frozen(): string | undefined {
-    return this.#frozen;
+    return this.#frozen ?? this.#hanging;
   }
 
   blob(key: string): Uint8Array | undefined {
@@ -89,6 +97,29 @@ export class CommitPipeline {
     this.#worker ??= this.#spawn();
     this.#worker.ref(); // what is being written keeps the process alive until it is durable
     this.#worker.postMessage(batch.request);
+    if (this.#watch === undefined) this.#watchOldest();
+  }
+
+  /** Chores (pruning, saving states) may take long; the batch behind them is watched when they are done. */
+  #watchOldest(): void {
+    clearTimeout(this.#watch);
+    this.#watch = undefined;
+    const oldest = this.#inFlight[0];
+    if (!oldest || oldest.chore) return;
+    const { patienceMs } = this.#parts;
+    const late = () => this.#hangs(oldest, `the disk has not taken a commit for ${patienceMs} ms`);
+    // A reply may have come while this thread was busy itself: it is read before the second timer fires.
+    this.#watch = setTimeout(() => {
+      this.#watch = setTimeout(late, REPLY_MS);
+      this.#watch.unref();
+    }, patienceMs);
+    this.#watch.unref();
+  }
+
+  #hangs(batch: Batch, reason: string): void {
+    if (this.#closed || this.#inFlight[0] !== batch || this.frozen !== undefined) return;
+    this.#hanging = reason;
+    this.#parts.onFrozen(reason);
   }
 
   #postAgain(): void {
@@ -105,6 +136,7 @@ export class CommitPipeline {
       return;
     }
     this.#inFlight.shift();
+    this.#watchOldest();
     if (this.#inFlight.length === 0) this.#worker?.unref();
     this.#thaw();
     this.#parts.onCommitted(batch, performance.now() - batch.postedAt);
@@ -113,7 +145,7 @@ export class CommitPipeline {
   }
 
   #freeze(reason: string): void {
-    if (this.#frozen === undefined) this.#parts.onFrozen(reason);
+    if (this.frozen === undefined) this.#parts.onFrozen(reason);
     this.#frozen = reason;
     if (this.#closing) {
       this.#shut();
@@ -126,8 +158,9 @@ export class CommitPipeline {
 
   #thaw(): void {
     this.#retryMs = FIRST_RETRY_MS;
-    if (this.#frozen === undefined) return;
+    if (this.frozen === undefined) return;
     this.#frozen = undefined;
+    this.#hanging = undefined;
     this.#parts.onFrozen(undefined);
   }
 
@@ -153,6 +186,7 @@ export class CommitPipeline {
 
   #shut(): void {
     this.#closed = true;
+    clearTimeout(this.#watch);
     this.#cancelRetry?.();
     this.#parts.onDrained();
     if (!this.#worker) {

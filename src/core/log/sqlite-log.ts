@@ -24,6 +24,8 @@ export interface SqliteLogOptions {
   readonly lingerMs?: number;
   /** A signature at least every so many records; 1,000 unless set. */
   readonly signEvery?: number;
+  /** How long one commit may take before the log counts as frozen, milliseconds; 5,000 unless set. */
+  readonly patienceMs?: number;
   readonly clock?: Clock;
 }
 
@@ -64,7 +66,13 @@ export class SqliteLog implements EventLog {
    *
    * @throws HF_LOG_FORMAT, HF_LOG_DAMAGED, HF_LOG_FOLDER; HF_LOG_UNTRUSTED, HF_LOG_CORRUPT it is not what was written
    */
-  constructor({ dataDir, lingerMs = 50, signEvery = 1_000, clock = systemClock }: SqliteLogOptions) {
+  constructor({
+    dataDir,
+    lingerMs = 50,
+    signEvery = 1_000,
+    patienceMs = 5_000,
+    clock = systemClock,
+  }: SqliteLogOptions) {
     this.#lingerMs = lingerMs;
     this.#clock = clock;
     openForWriting(dataDir).close();
@@ -81,6 +89,7 @@ export class SqliteLog implements EventLog {
     this.#pipeline = new CommitPipeline({
       writer: { dataDir, signEvery },
       clock,
+      patienceMs,
       queue: this.#queue,
       onCommitted: (batch, ms) => this.#committed(batch, ms),
       onFrozen: (reason) => this.#frozen(reason),

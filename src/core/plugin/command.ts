@@ -35,6 +35,7 @@ export interface CommandConfig {
   readonly plugins: readonly ConfiguredPlugin[];
   readonly lingerMs?: number | undefined;
   readonly signEvery?: number | undefined;
+  readonly patienceMs?: number | undefined;
   readonly retention?: RetentionSettings | undefined;
 }
 

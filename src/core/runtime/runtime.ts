@@ -48,6 +48,8 @@ export interface RuntimeOptions {
   readonly lingerMs?: number;
   /** The log is signed at least every so many records, and at a stop; 1,000 unless set. */
   readonly signEvery?: number;
+  /** How long the disk may take for one commit before requests are refused, milliseconds; 5,000 unless set. */
+  readonly patienceMs?: number;
   /** Actors are saved every so many records, so that a start reads no more than that; 10,000 unless set. */
   readonly checkpointEvery?: number;
   /** What of the log is archived by itself; nothing unless set. */
@@ -93,6 +95,7 @@ export class Runtime {
       logger: rest.logger ?? createLogger(),
       lingerMs: 50,
       signEvery: 1_000,
+      patienceMs: 5_000,
       checkpointEvery: 10_000,
       ...rest,
       dataDir: resolve(dataDir),
@@ -150,11 +153,12 @@ export class Runtime {
   }
 
   async #start(): Promise<void> {
-    const { dataDir, clock, logger, lingerMs, signEvery, checkpointEvery, retention } = this.#options;
+    const { dataDir, clock, logger, lingerMs, signEvery, patienceMs, checkpointEvery, retention } =
+      this.#options;
     const startedAt = new Date(clock.now()).toISOString();
     this.#undo.push(lockDataDir(dataDir));
     const vault = openVault(dataDir);
-    const log = new SqliteLog({ dataDir, lingerMs, signEvery, clock });
+    const log = new SqliteLog({ dataDir, lingerMs, signEvery, patienceMs, clock });
     this.#undo.push(() => log.close());
     const recovered = readStates(dataDir);
 

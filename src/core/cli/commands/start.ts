@@ -25,7 +25,7 @@ export const start: CommandDefinition = {
   summary: 'start everything that plugins.config.ts names, and run until a signal',
   example: 'HOLDFAST_ROUTER_PORT=0 holdfast start --data-dir /var/lib/holdfast',
   async run(_args, _flags, context) {
-    const { file, plugins, lingerMs, signEvery, retention } = await context.config();
+    const { file, plugins, lingerMs, signEvery, patienceMs, retention } = await context.config();
     const [{ createRuntime }, { createLogger }, { ConfigFile }] = await Promise.all([
       import('../../runtime/index.ts'),
       import('../../logging/index.ts'),
@@ -42,6 +42,7 @@ export const start: CommandDefinition = {
       configFile: new ConfigFile(file),
       ...(lingerMs !== undefined && { lingerMs }),
       ...(signEvery !== undefined && { signEvery }),
+      ...(patienceMs !== undefined && { patienceMs }),
       ...(retention && { retention }),
     });
     const ended = endOf(signal);
