@@ -20,6 +20,7 @@ import { mcpRoutes } from './mcp-routes.ts';
 import { pushMonitor } from './push-monitor.ts';
 import { reconciler } from './reconciler.ts';
 import { storeConnection } from './store-connection.ts';
+import { telemetryIntake } from './telemetry-intake.ts';
 import { wan } from './wan.ts';
 
 export { and, assign, not, or, setup } from 'xstate';
@@ -39,5 +40,6 @@ export const allMachines: Readonly<Record<string, AnyStateMachine>> = {
   'push-monitor': pushMonitor,
   reconciler,
   'store-connection': storeConnection,
+  'telemetry-intake': telemetryIntake,
   wan,
 };

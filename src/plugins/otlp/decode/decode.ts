@@ -1,0 +1,38 @@
+import { parseJson } from './json.ts';
+import { mapLogs } from './logs.ts';
+import { mapMetrics } from './metrics.ts';
+import { type Decoded, Rows } from './rows.ts';
+import { mapTraces } from './traces.ts';
+import { BodyInvalid, ItemRefused, type Message } from './values.ts';
+
+export type Signal = 'traces' | 'metrics' | 'logs';
+export type Encoding = 'json' | 'protobuf';
+
+const SIGNALS = {
+  traces: { type: 'TraceRequest', map: mapTraces },
+  metrics: { type: 'MetricsRequest', map: mapMetrics },
+  logs: { type: 'LogsRequest', map: mapLogs },
+} as const;
+
+/**
+ * The rows of one request.
+ *
+ * @param body inflated
+ * @param nowMs the receiver's clock
+ * @throws BodyInvalid nothing of it can be taken
+ */
+export async function decode(signal: Signal, encoding: Encoding, body: Buffer, nowMs: number): Promise<Decoded> {
+  const { type, map } = SIGNALS[signal];
+  const request = encoding === 'json' ? parseJson(body) : (await import('./protobuf.ts')).parseProtobuf(body, type);
+  if (typeof request !== 'object' || request === null || Array.isArray(request)) {
+    throw new BodyInvalid('it is no JSON object');
+  }
+  const rows = new Rows();
+  try {
+    map(request as Message, rows, nowMs);
+  } catch (error) {
+    if (error instanceof ItemRefused) throw new BodyInvalid(error.message);
+    throw error;
+  }
+  return rows;
+}

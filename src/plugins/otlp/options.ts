@@ -1,0 +1,37 @@
+import { z } from 'zod';
+
+const MIB = 1024 * 1024;
+const port = z.int().min(0).max(65_535);
+
+export const otlpOptions = z.strictObject({
+  httpPort: port.default(4318),
+  grpcPort: port.default(4317),
+  /** Of both; the key is asked for on every address. */
+  host: z.string().min(1).default('127.0.0.1'),
+  /** Names beside loopback under which producers call the HTTP port, e.g. that of a service in a cluster. */
+  allowedHosts: z.array(z.string()).default([]),
+  /** For producers from outside: gRPC that demands a client certificate besides the key. Off unless `port` is set. */
+  mtls: z
+    .strictObject({
+      port: port.optional(),
+      host: z.string().min(1).default('127.0.0.1'),
+      /** PEM files. They are read again when they change: a renewed certificate needs no restart. */
+      certFile: z.string().min(1).optional(),
+      keyFile: z.string().min(1).optional(),
+      /** Of the authority that client certificates are signed by. */
+      clientCaFile: z.string().min(1).optional(),
+      /** How often the files are looked at, milliseconds. */
+      checkMs: z.int().min(10).max(86_400_000).default(10_000),
+    })
+    .prefault({}),
+  /** Largest body, also after inflating, bytes. */
+  bodyLimit: z.int().min(1_024).max(256 * MIB).default(20 * MIB),
+  /** Memory for all bodies that are being received or wait for their answer, bytes. */
+  memoryLimit: z.int().min(MIB).default(64 * MIB),
+  /** Room on disk for what was answered and is not in the database, bytes. */
+  spoolLimit: z.int().min(MIB).default(512 * MIB),
+  /** How long rows may wait for company before they are written and inserted, milliseconds. */
+  lingerMs: z.int().min(0).max(1_000).default(20),
+});
+
+export type OtlpOptions = z.output<typeof otlpOptions>;

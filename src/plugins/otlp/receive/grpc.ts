@@ -1,0 +1,174 @@
+import type * as Grpc from '@grpc/grpc-js';
+import { HoldfastError } from '../../../core/errors/index.ts';
+import type { Listener } from '../../../core/http/index.ts';
+import type { Logger } from '../../../core/logging/index.ts';
+import type { Signal } from '../decode/index.ts';
+import type { Receiver, Refusal } from './receiver.ts';
+import { exportResponse, rpcStatus } from './wire.ts';
+
+/** Calls that one connection may have open. */
+const STREAMS = 64;
+
+const METHODS: readonly [Signal, string][] = [
+  ['traces', 'trace.v1.TraceService'],
+  ['metrics', 'metrics.v1.MetricsService'],
+  ['logs', 'logs.v1.LogsService'],
+];
+
+export interface GrpcParts {
+  readonly receiver: () => Receiver;
+  /** Largest message, bytes. */
+  readonly bodyLimit: number;
+  readonly logger: () => Logger;
+}
+
+export interface GrpcListenerOptions extends GrpcParts {
+  readonly name: string;
+  readonly host: string;
+  /** 0 means any free one. */
+  readonly port: number;
+  readonly portVariable: string;
+  /** Plain unless given; may throw what is wrong with the certificates. */
+  readonly credentials?: (grpc: typeof Grpc) => Grpc.ServerCredentials;
+  /** Called when the listener is closed. */
+  readonly closed?: () => void;
+}
+
+/**
+ * OTLP/gRPC (O3): the same receiver as OTLP/HTTP.
+ *
+ * @throws HF_HTTP_LISTEN of its `listen`: the port cannot be had
+ */
+export function grpcListener(options: GrpcListenerOptions): Listener {
+  const { name, host, port, portVariable } = options;
+  let server: Grpc.Server | undefined;
+  return {
+    name,
+    async listen() {
+      const grpc = await import('@grpc/grpc-js');
+      const credentials = options.credentials?.(grpc);
+      server = serverOf(grpc, options);
+      try {
+        const bound = await bind(server, `${bracketed(host)}:${port}`, credentials ?? grpc.ServerCredentials.createInsecure());
+        const url = `${credentials ? 'https' : 'http'}://${bracketed(reachable(host))}:${bound}`;
+        options.logger().info({ url, surface: name }, 'grpc.listening');
+        return { url };
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        throw new HoldfastError('HF_HTTP_LISTEN', { surface: name, host, port, variable: portVariable, reason });
+      }
+    },
+    async close(deadlineMs) {
+      if (!server) return;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(() => {
+        server?.forceShutdown();
+        resolve();
+      }, deadlineMs);
+      server.tryShutdown(() => resolve());
+      await promise;
+      clearTimeout(timer);
+      options.closed?.();
+    },
+  };
+}
+
+function serverOf(grpc: typeof Grpc, { receiver, bodyLimit }: GrpcParts): Grpc.Server {
+  const server = new grpc.Server({
+    'grpc.max_receive_message_length': bodyLimit,
+    'grpc.max_concurrent_streams': STREAMS,
+    interceptors: [(_method, call) => guarded(grpc, call, receiver)],
+  });
+  const same = (bytes: Buffer) => bytes;
+  for (const [signal, service] of METHODS) {
+    const path = `/opentelemetry.proto.collector.${service}/Export`;
+    const method = { path, requestStream: false, responseStream: false } as const;
+    const codec = {
+      requestSerialize: same,
+      requestDeserialize: same,
+      responseSerialize: same,
+      responseDeserialize: same,
+    };
+    server.addService({ Export: { ...method, ...codec } }, {
+      Export: (call: Grpc.ServerUnaryCall<Buffer, Buffer>, answer: Grpc.sendUnaryData<Buffer>) =>
+        void serve(grpc, receiver(), signal, call, answer),
+    });
+  }
+  return server;
+}
+
+/** Judges a call by its metadata, before its message is read. */
+function guarded(
+  grpc: typeof Grpc,
+  call: Grpc.ServerInterceptingCallInterface,
+  receiver: () => Receiver,
+): Grpc.ServerInterceptingCall {
+  return new grpc.ServerInterceptingCall(call, {
+    start(next) {
+      const listener = new grpc.ServerListenerBuilder()
+        .withOnReceiveMetadata((metadata, admit) => {
+          const refusal = receiver().turnAway(presented(metadata), addressOf(call.getPeer()));
+          if (!refusal) return admit(metadata);
+          const { code, details, metadata: trailers } = statusOf(grpc, refusal);
+          call.sendStatus({ code, details, metadata: trailers });
+        })
+        .build();
+      next(listener);
+    },
+  });
+}
+
+async function serve(
+  grpc: typeof Grpc,
+  receiver: Receiver,
+  signal: Signal,
+  call: Grpc.ServerUnaryCall<Buffer, Buffer>,
+  answer: Grpc.sendUnaryData<Buffer>,
+): Promise<void> {
+  const bytes = call.request;
+  const share = receiver.share(bytes.length);
+  if ('status' in share) return answer(statusOf(grpc, share));
+  try {
+    const body = { signal, encoding: 'protobuf', gzip: false, bytes } as const;
+    const outcome = await receiver.take(body, presented(call.metadata) ?? '');
+    if ('refusal' in outcome) return answer(statusOf(grpc, outcome.refusal));
+    answer(null, exportResponse(outcome.accepted.refused, outcome.accepted.message));
+  } catch {
+    answer({ code: grpc.status.INTERNAL, details: 'The request could not be handled.' });
+  } finally {
+    share.release();
+  }
+}
+
+function statusOf(grpc: typeof Grpc, { grpc: code, message, retrySeconds }: Refusal) {
+  const metadata = new grpc.Metadata();
+  if (retrySeconds !== undefined) {
+    metadata.set('grpc-status-details-bin', rpcStatus(code, message, retrySeconds));
+  }
+  return { code, details: message, metadata };
+}
+
+function presented(metadata: Grpc.Metadata): string | undefined {
+  const [value] = metadata.get('authorization');
+  return value?.toString();
+}
+
+/** Without the port, which is another one with each connection. */
+function addressOf(peer: string): string {
+  return peer.replace(/:\d+$/, '');
+}
+
+function bind(server: Grpc.Server, address: string, credentials: Grpc.ServerCredentials): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.bindAsync(address, credentials, (error, port) => (error ? reject(error) : resolve(port)));
+  });
+}
+
+function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+/** A wildcard address is no destination; loopback always reaches it. */
+function reachable(host: string): string {
+  return host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+}

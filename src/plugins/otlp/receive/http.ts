@@ -1,0 +1,124 @@
+import type { IncomingMessage } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { HttpSurface, SurfaceError } from '../../../core/http/index.ts';
+import type { Encoding, Signal } from '../decode/index.ts';
+import type { Share } from './budget.ts';
+import type { Receiver, Refusal } from './receiver.ts';
+import { exportResponse, rpcStatus } from './wire.ts';
+
+const SIGNALS: readonly Signal[] = ['traces', 'metrics', 'logs'];
+const REJECTED = { traces: 'rejectedSpans', metrics: 'rejectedDataPoints', logs: 'rejectedLogRecords' } as const;
+const JSON_TYPE = 'application/json';
+const PROTOBUF_TYPE = 'application/x-protobuf';
+
+/** Answers of the surface itself, before a route is reached: as the collector gives them. */
+export function otlpErrorBody({ status, what, mend }: SurfaceError): unknown {
+  if (status === 405 || status === 415) return `${what}\n`;
+  return { code: status >= 500 ? 14 : 3, message: `${what} ${mend}` };
+}
+
+/** `POST /v1/traces`, `/v1/metrics` and `/v1/logs` (O1, O2, O4). */
+export function otlpRoutes(http: HttpSurface, receiver: () => Receiver, bodyLimit: number): void {
+  http.register((scope, _options, registered) => {
+    scope.removeAllContentTypeParsers();
+    // A body is read here, in bounds, and only when its sender is known.
+    scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
+    scope.addHook('onRequest', (request, reply, done) => {
+      const refusal = receiver().turnAway(request.headers.authorization, producerOf(request));
+      if (refusal) return void refuse(request, reply, refusal);
+      const unreadable = unreadableBecause(request);
+      if (unreadable === undefined) return done();
+      reply.code(415).type('text/plain; charset=utf-8').send(unreadable);
+    });
+    for (const signal of SIGNALS) {
+      scope.post(`/v1/${signal}`, (request, reply) => serve(receiver(), request, reply, signal, bodyLimit));
+    }
+    registered();
+  });
+}
+
+async function serve(
+  receiver: Receiver,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  signal: Signal,
+  bodyLimit: number,
+): Promise<unknown> {
+  const share = receiver.share(Number(request.headers['content-length'] ?? 0));
+  if ('status' in share) return refuse(request, reply, share);
+  try {
+    const bytes = await readBody(request.raw, share, bodyLimit);
+    if (bytes === 'too-large') return cut(request, reply, receiver.refuse('HF_INGEST_BODY_TOO_LARGE', { limit: bodyLimit }));
+    if (bytes === 'no-room') return cut(request, reply, receiver.refuse('HF_INGEST_PRESSED'));
+    const body = { signal, encoding: encodingOf(request), gzip: isGzip(request), bytes };
+    const answer = await receiver.take(body, request.headers.authorization ?? '');
+    if ('refusal' in answer) return refuse(request, reply, answer.refusal);
+    const { refused, message } = answer.accepted;
+    if (body.encoding === 'protobuf') return reply.type(PROTOBUF_TYPE).send(exportResponse(refused, message));
+    const partialSuccess = refused === 0 ? {} : { [REJECTED[signal]]: String(refused), errorMessage: message };
+    return reply.type(JSON_TYPE).send({ partialSuccess });
+  } finally {
+    share.release();
+  }
+}
+
+/** Reads a body as long as it keeps to its limit and to the memory that is left. */
+async function readBody(
+  stream: IncomingMessage,
+  share: Share,
+  limit: number,
+): Promise<Buffer | 'too-large' | 'no-room'> {
+  if (Number(stream.headers['content-length'] ?? 0) > limit) return 'too-large';
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
+    length += (chunk as Buffer).length;
+    if (length > limit) return 'too-large';
+    if (!share.grow(length)) return 'no-room';
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks, length);
+}
+
+/** Of a body that is not read to its end the rest would be taken for the next request. */
+function cut(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply {
+  reply.header('connection', 'close');
+  return refuse(request, reply, refusal);
+}
+
+/** In the encoding of the request, as the protocol wants it. */
+function refuse(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply {
+  const { status, grpc, message, retrySeconds } = refusal;
+  reply.code(status);
+  if (retrySeconds !== undefined) reply.header('retry-after', retrySeconds);
+  if (encodingOf(request) === 'protobuf') {
+    return reply.type(PROTOBUF_TYPE).send(rpcStatus(grpc, message, retrySeconds));
+  }
+  return reply.type(JSON_TYPE).send({ code: grpc, message });
+}
+
+function unreadableBecause({ headers }: FastifyRequest): string | undefined {
+  const type = mediaType(headers['content-type']);
+  if (type !== JSON_TYPE && type !== PROTOBUF_TYPE) {
+    return `415 unsupported media type, supported: [${JSON_TYPE}, ${PROTOBUF_TYPE}]\n`;
+  }
+  const encoding = headers['content-encoding'];
+  if (encoding === undefined || encoding === 'identity' || encoding === 'gzip') return undefined;
+  return '415 unsupported content encoding, supported: [gzip, identity]\n';
+}
+
+function encodingOf({ headers }: FastifyRequest): Encoding {
+  return mediaType(headers['content-type']) === PROTOBUF_TYPE ? 'protobuf' : 'json';
+}
+
+function isGzip({ headers }: FastifyRequest): boolean {
+  return headers['content-encoding'] === 'gzip';
+}
+
+function mediaType(header: string | undefined): string {
+  return header?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+}
+
+function producerOf({ ip }: FastifyRequest): string {
+  return ip;
+}

@@ -1,0 +1,150 @@
+import type { IngestKeys } from '../../../core/adapters/ingest-keys.ts';
+import { type ErrorCode, type ErrorDetails, HoldfastError } from '../../../core/errors/index.ts';
+import type { Signal } from '../decode/index.ts';
+import type { Body, Intake, Outcome } from '../intake.ts';
+import type { Budget, Share } from './budget.ts';
+
+/** What a collector answers to a request without a key; clients and probes look for this text. */
+const KEY_MISSING = 'missing or empty authorization header: Authorization';
+
+/** gRPC's codes of what a request can end with. */
+const GRPC = { invalid: 3, exhausted: 8, internal: 13, unavailable: 14, unauthenticated: 16 } as const;
+
+const PRESSED_SECONDS = 1;
+const STUCK_SECONDS = 30;
+
+/** Why a request is not taken, for either protocol. */
+export interface Refusal {
+  /** For metrics: one of a small set. */
+  readonly reason: string;
+  readonly status: number;
+  readonly grpc: number;
+  readonly message: string;
+  /** Whole seconds after which to try again; absent when that would change nothing. */
+  readonly retrySeconds?: number;
+}
+
+/** How a body that was taken is answered. */
+export interface Accepted {
+  readonly refused: number;
+  /** Why so many items were refused; empty when none was. */
+  readonly message: string;
+}
+
+export type Answer = { readonly accepted: Accepted } | { readonly refusal: Refusal };
+
+export interface ReceiverParts {
+  readonly intake: Intake;
+  readonly budget: Budget;
+  readonly keys: () => IngestKeys | undefined;
+  /** Why nothing is taken now; undefined while something is. */
+  readonly shut: () => string | undefined;
+  readonly counted: {
+    taken(signal: Signal, rows: number, refused: number): void;
+    turnedAway(refusal: Refusal): void;
+  };
+}
+
+/** What both protocols share: who may send, how much at once, and what the answers say. */
+export class Receiver {
+  readonly #parts: ReceiverParts;
+
+  constructor(parts: ReceiverParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Judges a request by its header alone.
+   *
+   * @param presented the whole value of `authorization`
+   * @param producer the address it comes from
+   */
+  turnAway(presented: string | undefined, producer: string): Refusal | undefined {
+    const refusal = this.#unknown(presented, producer) ?? this.#shut();
+    if (refusal) this.#parts.counted.turnedAway(refusal);
+    return refusal;
+  }
+
+  /** Sets memory aside for a body. @param bytes as far as they are known */
+  share(bytes: number): Share | Refusal {
+    return this.#parts.budget.share(bytes) ?? this.refuse('HF_INGEST_PRESSED');
+  }
+
+  /** Refuses what is known to be too large, or finds no room. */
+  refuse(code: ErrorCode, details: ErrorDetails = {}): Refusal {
+    const refusal = refusalOf(new HoldfastError(code, details));
+    this.#parts.counted.turnedAway(refusal);
+    return refusal;
+  }
+
+  /** @param presented the key it came with, which its services are now known to use */
+  async take(body: Body, presented: string): Promise<Answer> {
+    const outcome = await this.#parts.intake.take(body);
+    if (outcome.kind !== 'taken') return { refusal: this.#failed(outcome) };
+    const { rows, refused, reasons, services } = outcome;
+    this.#parts.counted.taken(body.signal, rows, refused);
+    for (const service of services) this.#parts.keys()?.judge(presented, service);
+    return { accepted: { refused, message: refused === 0 ? '' : worded(refused, reasons) } };
+  }
+
+  #failed(outcome: Exclude<Outcome, { kind: 'taken' }>): Refusal {
+    switch (outcome.kind) {
+      case 'invalid':
+        return this.refuse('HF_INGEST_BODY_INVALID', { reason: outcome.reason });
+      case 'too-large':
+        return this.refuse('HF_INGEST_BODY_TOO_LARGE');
+      case 'full':
+        return this.refuse('HF_INGEST_STUCK', { reason: 'the spool is full' });
+      case 'disk':
+        return this.refuse('HF_INGEST_STUCK', { reason: `the disk refuses: ${outcome.reason}` });
+      case 'lost':
+        return this.refuse('HF_INGEST_LOST', { reason: outcome.reason });
+    }
+  }
+
+  #shut(): Refusal | undefined {
+    const reason = this.#parts.shut();
+    return reason === undefined ? undefined : refusalOf(new HoldfastError('HF_INGEST_STUCK', { reason }));
+  }
+
+  #unknown(presented: string | undefined, producer: string): Refusal | undefined {
+    if (presented === undefined || presented.trim() === '') {
+      return { reason: 'key_missing', status: 401, grpc: GRPC.unauthenticated, message: KEY_MISSING };
+    }
+    const keys = this.#parts.keys();
+    if (!keys) return refusalOf(new HoldfastError('HF_INGEST_NO_KEYS'));
+    switch (keys.judge(presented, producer).kind) {
+      case 'accepted':
+        return undefined;
+      case 'prefixed':
+        return refusalOf(new HoldfastError('HF_INGEST_KEY_PREFIXED'));
+      case 'vestigial':
+        return refusalOf(new HoldfastError('HF_INGEST_KEY_VESTIGIAL'));
+      case 'unknown':
+        return refusalOf(new HoldfastError('HF_INGEST_KEY_UNKNOWN'));
+    }
+  }
+}
+
+function refusalOf({ code, status, what, mend }: HoldfastError): Refusal {
+  return {
+    reason: code.replace('HF_INGEST_', '').toLowerCase(),
+    status,
+    grpc: grpcCode(status),
+    message: `${what} ${mend}`,
+    ...(status === 429 && { retrySeconds: PRESSED_SECONDS }),
+    ...(status === 503 && { retrySeconds: code === 'HF_INGEST_LOST' ? PRESSED_SECONDS : STUCK_SECONDS }),
+  };
+}
+
+function grpcCode(status: number): number {
+  if (status === 401) return GRPC.unauthenticated;
+  if (status === 413) return GRPC.exhausted;
+  if (status === 429 || status === 503) return GRPC.unavailable;
+  return status < 500 ? GRPC.invalid : GRPC.internal;
+}
+
+function worded(refused: number, reasons: Readonly<Record<string, number>>): string {
+  const each = Object.entries(reasons).map(([reason, count]) => `${count}: ${reason}`);
+  return `${refused} refused. ${each.join('; ')}.`;
+}

@@ -1,0 +1,85 @@
+import type { SignalTable } from '../../../core/adapters/columnar-database.ts';
+import type { Decoded, Row } from '../decode/index.ts';
+import type { Frame, Taken } from './protocol.ts';
+
+/** More rows would hold up the main thread, which hands them to the database, for longer than a call may wait. */
+const FRAME_ROWS = 1_000;
+const FRAME_CHARACTERS = 2 * 1024 * 1024;
+/** A partition is a day, and the database takes no insert into more than a hundred of them. */
+const FRAME_DAYS = 60;
+
+export interface Filled {
+  readonly frame: Frame;
+  readonly text: string;
+}
+
+interface Filling {
+  readonly id: string;
+  readonly table: SignalTable;
+  readonly lines: string[];
+  readonly days: Set<number>;
+  characters: number;
+}
+
+/** The rows of bodies that wait for the next commit, cut into frames by table. */
+export class Gather {
+  readonly taken: Taken[] = [];
+  readonly #name: () => string;
+  readonly #full: Filling[] = [];
+  readonly #filling = new Map<SignalTable, Filling>();
+  #characters = 0;
+
+  /** @param name gives each frame a name */
+  constructor(name: () => string) {
+    this.#name = name;
+  }
+
+  /** Characters of rows that wait. */
+  get characters(): number {
+    return this.#characters;
+  }
+
+  /** Whether to wait for more gains nothing. */
+  get hasWhole(): boolean {
+    return this.#full.length > 0;
+  }
+
+  add(id: number, { rows, refused, reasons, services }: Decoded): void {
+    const frames = new Set<string>();
+    for (const row of rows) frames.add(this.#place(row));
+    this.taken.push({ id, frames: [...frames], rows: rows.length, refused, reasons, services });
+  }
+
+  /** @param at ms since the epoch */
+  frames(at: number): Filled[] {
+    return [...this.#full, ...this.#filling.values()].map(({ id, table, lines }) => ({
+      frame: { id, table, rows: lines.length, at },
+      text: lines.join('\n'),
+    }));
+  }
+
+  #place({ table, text, day }: Row): string {
+    let filling = this.#filling.get(table);
+    if (filling && !fits(filling, text, day)) {
+      this.#full.push(filling);
+      filling = undefined;
+    }
+    if (!filling) {
+      filling = { id: this.#name(), table, lines: [], days: new Set(), characters: 0 };
+      this.#filling.set(table, filling);
+    }
+    filling.lines.push(text);
+    filling.days.add(day);
+    filling.characters += text.length;
+    this.#characters += text.length;
+    return filling.id;
+  }
+}
+
+function fits({ lines, characters, days }: Filling, text: string, day: number): boolean {
+  return (
+    lines.length < FRAME_ROWS &&
+    characters + text.length <= FRAME_CHARACTERS &&
+    (days.size < FRAME_DAYS || days.has(day))
+  );
+}

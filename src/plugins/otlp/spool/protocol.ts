@@ -1,0 +1,68 @@
+import type { SignalTable } from '../../../core/adapters/columnar-database.ts';
+import type { Encoding, Signal } from '../decode/index.ts';
+
+/** Rows of one table that are inserted together: written, read, inserted and forgotten as one. */
+export interface Frame {
+  /** Unique for ever, so that the database can tell a repeated insert. */
+  readonly id: string;
+  readonly table: SignalTable;
+  readonly rows: number;
+  /** When it was written, ms since the epoch. */
+  readonly at: number;
+}
+
+/** What became of a body whose rows are on disk. */
+export interface Taken {
+  readonly id: number;
+  /** Frames that hold its rows. */
+  readonly frames: readonly string[];
+  readonly rows: number;
+  readonly refused: number;
+  readonly reasons: Readonly<Record<string, number>>;
+  readonly services: readonly string[];
+}
+
+/** Why nothing of a body was taken. */
+export type Failure =
+  | { readonly kind: 'invalid'; readonly reason: string }
+  | { readonly kind: 'too-large' }
+  | { readonly kind: 'full' }
+  | { readonly kind: 'disk'; readonly reason: string }
+  | { readonly kind: 'lost'; readonly reason: string };
+
+export interface ThreadSettings {
+  readonly dir: string;
+  /** Largest body after inflating, bytes. */
+  readonly bodyLimit: number;
+  /** Largest sum of the files, bytes. */
+  readonly spoolLimit: number;
+  /** Two commits are at least so far apart unless there is a whole frame, ms. */
+  readonly lingerMs: number;
+  /** One 32-bit integer: the id of the body that is being decoded, 0 for none. */
+  readonly decoding: SharedArrayBuffer;
+}
+
+export type ToThread =
+  | {
+      readonly type: 'take';
+      readonly id: number;
+      readonly signal: Signal;
+      readonly encoding: Encoding;
+      readonly gzip: boolean;
+      readonly body: Uint8Array;
+      /** The clock of the main thread, ms since the epoch. */
+      readonly now: number;
+    }
+  | { readonly type: 'read'; readonly frame: string }
+  | { readonly type: 'done'; readonly frame: string }
+  | { readonly type: 'close' };
+
+export type FromThread =
+  /** Once, first: what an earlier run left. */
+  | { readonly type: 'opened'; readonly frames: readonly Frame[]; readonly bytes: number }
+  | { readonly type: 'spooled'; readonly frames: readonly Frame[]; readonly taken: readonly Taken[]; readonly bytes: number }
+  | { readonly type: 'failed'; readonly ids: readonly number[]; readonly failure: Failure }
+  /** JSON, one row a line; undefined when the file does not give it any more. */
+  | { readonly type: 'rows'; readonly frame: string; readonly text: Uint8Array | undefined }
+  | { readonly type: 'freed'; readonly bytes: number }
+  | { readonly type: 'closed' };

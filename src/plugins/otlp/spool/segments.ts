@@ -1,0 +1,217 @@
+import { randomBytes } from 'node:crypto';
+import {
+  appendFileSync,
+  closeSync,
+  fdatasync,
+  fsyncSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writevSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { decodeContent, encodeFrame, framesOf, type Placed } from './frames.ts';
+import type { Frame } from './protocol.ts';
+
+/** A file takes frames until it has so many bytes. */
+const SEGMENT_BYTES = 8 * 1024 * 1024;
+/** A file of which nothing is needed any more is emptied from this size on, bytes. */
+const WORTH_EMPTYING = 1024 * 1024;
+/** Frames of which nothing is inserted yet, in all files. */
+const MOST_FRAMES = 500_000;
+
+const sync = promisify(fdatasync);
+
+interface Segment {
+  readonly file: string;
+  readonly fd: number;
+  bytes: number;
+  /** Frames that are not in the database. */
+  readonly open: Map<string, Placed>;
+}
+
+/** The spool's limit is reached: nothing was written. */
+export class SpoolFull extends Error {}
+
+/** The files of the spool. Used by one thread of one process; frames come out in the order they went in. */
+export class Segments {
+  readonly #dir: string;
+  readonly #limit: number;
+  readonly #segments: Segment[] = [];
+  readonly #of = new Map<string, Segment>();
+  #writing: Segment | undefined;
+  #next = 1;
+
+  /** Takes up what an earlier run left. */
+  constructor(dir: string, limit: number) {
+    this.#dir = dir;
+    this.#limit = limit;
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    for (const name of readdirSync(dir).filter((one) => one.endsWith('.rows')).sort()) this.#takeUp(name);
+  }
+
+  get bytes(): number {
+    return this.#segments.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  /** What is not in the database, oldest first. */
+  get frames(): Frame[] {
+    return this.#segments.flatMap(({ open }) => [...open.values()].map(({ frame }) => frame));
+  }
+
+  /** @returns a name for the next frame that no other had or will have */
+  name(): string {
+    return randomBytes(12).toString('hex');
+  }
+
+  /**
+   * Writes frames; they are durable when it resolves.
+   *
+   * @throws SpoolFull; what the disk says
+   */
+  async append(frames: readonly { readonly frame: Frame; readonly text: string }[]): Promise<void> {
+    const encoded = frames.map(({ frame, text }) => ({ frame, ...encodeFrame(frame, text) }));
+    const size = encoded.reduce((sum, { head, content }) => sum + head.length + content.length, 0);
+    if (this.bytes + size > this.#limit || this.#of.size + frames.length > MOST_FRAMES) throw new SpoolFull();
+    const segment = this.#writable();
+    const start = segment.bytes;
+    try {
+      writeAll(segment.fd, encoded.flatMap(({ head, content }) => [head, content]), start);
+      segment.bytes += size;
+      await sync(segment.fd);
+    } catch (error) {
+      this.#abandon(segment, start);
+      throw error;
+    }
+    let at = start;
+    for (const { frame, head, content } of encoded) {
+      const crc = Number(JSON.parse(head.toString()).crc);
+      segment.open.set(frame.id, { frame, start: at + head.length, bytes: content.length, crc });
+      this.#of.set(frame.id, segment);
+      at += head.length + content.length;
+    }
+  }
+
+  /** @returns the rows of a frame, one a line; undefined when the file does not give them any more */
+  read(id: string): Buffer | undefined {
+    const segment = this.#of.get(id);
+    const placed = segment?.open.get(id);
+    if (!segment || !placed) return undefined;
+    const content = Buffer.allocUnsafe(placed.bytes);
+    const read = readSync(segment.fd, content, 0, placed.bytes, placed.start);
+    return read === placed.bytes ? decodeContent(content, placed.crc) : undefined;
+  }
+
+  /** A frame is in the database. @returns whether space was freed */
+  done(id: string): boolean {
+    const segment = this.#of.get(id);
+    if (!segment) return false;
+    this.#of.delete(id);
+    segment.open.delete(id);
+    if (segment.open.size > 0 || (segment === this.#writing && segment.bytes < WORTH_EMPTYING)) {
+      appendFileSync(marksOf(segment.file), `${id}\n`, { mode: 0o600 });
+      return false;
+    }
+    this.#empty(segment);
+    return true;
+  }
+
+  close(): void {
+    this.#writing = undefined;
+    for (const segment of [...this.#segments]) {
+      if (segment.open.size === 0) this.#empty(segment);
+      else closeSync(segment.fd);
+    }
+  }
+
+  #takeUp(name: string): void {
+    const file = join(this.#dir, name);
+    const content = readFileSync(file);
+    const done = new Set(marked(file));
+    const open = new Map<string, Placed>();
+    for (const placed of framesOf(content)) {
+      if (!done.has(placed.frame.id)) open.set(placed.frame.id, placed);
+    }
+    this.#next = Math.max(this.#next, (Number.parseInt(name, 10) || 0) + 1);
+    if (open.size === 0) return remove(file);
+    const segment = { file, fd: openSync(file, 'r'), bytes: content.length, open };
+    this.#segments.push(segment);
+    for (const id of open.keys()) this.#of.set(id, segment);
+  }
+
+  #writable(): Segment {
+    if (this.#writing && this.#writing.bytes < SEGMENT_BYTES) return this.#writing;
+    const file = join(this.#dir, `${String(this.#next).padStart(12, '0')}.rows`);
+    const segment = { file, fd: openSync(file, 'wx+', 0o600), bytes: 0, open: new Map<string, Placed>() };
+    syncFolder(this.#dir);
+    this.#next += 1;
+    this.#segments.push(segment);
+    this.#writing = segment;
+    return segment;
+  }
+
+  /** What was written in part must not stand before what will be written next. */
+  #abandon(segment: Segment, end: number): void {
+    segment.bytes = end;
+    try {
+      ftruncateSync(segment.fd, end);
+    } catch {
+      this.#writing = undefined; // a reader stops at the part; later frames go into another file
+    }
+  }
+
+  #empty(segment: Segment): void {
+    if (segment === this.#writing) {
+      ftruncateSync(segment.fd, 0);
+      segment.bytes = 0;
+      rmSync(marksOf(segment.file), { force: true });
+      return;
+    }
+    closeSync(segment.fd);
+    this.#segments.splice(this.#segments.indexOf(segment), 1);
+    remove(segment.file);
+  }
+}
+
+/** Beside a file: the ids of frames that are in the database, one a line. */
+function marksOf(file: string): string {
+  return `${file}.done`;
+}
+
+function marked(file: string): string[] {
+  try {
+    return readFileSync(marksOf(file), 'utf8').split('\n');
+  } catch {
+    return [];
+  }
+}
+
+function remove(file: string): void {
+  rmSync(file, { force: true });
+  rmSync(marksOf(file), { force: true });
+}
+
+function writeAll(fd: number, parts: readonly Buffer[], position: number): void {
+  const whole = parts.reduce((sum, { length }) => sum + length, 0);
+  let rest = Buffer.concat(parts as Buffer[], whole);
+  let at = position;
+  while (rest.length > 0) {
+    const written = writevSync(fd, [rest], at);
+    rest = rest.subarray(written);
+    at += written;
+  }
+}
+
+function syncFolder(dir: string): void {
+  const fd = openSync(dir, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}

@@ -1,0 +1,127 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isMainThread, parentPort, workerData } from 'node:worker_threads';
+import { gunzipSync } from 'node:zlib';
+import { BodyInvalid, decode } from '../decode/index.ts';
+import { Gather } from './gather.ts';
+import type { Failure, FromThread, ThreadSettings, ToThread } from './protocol.ts';
+import { Segments, SpoolFull } from './segments.ts';
+
+/** Decoding waits while so many characters of rows wait for the disk. */
+const MOST_WAITING = 32 * 1024 * 1024;
+
+type Take = Extract<ToThread, { type: 'take' }>;
+
+/** The thread that inflates, decodes and writes down what is received, and gives it out again to be inserted. */
+class IntakeThread {
+  readonly #settings: ThreadSettings;
+  readonly #post: (message: FromThread, transfer?: readonly ArrayBuffer[]) => void;
+  readonly #decoding: Int32Array;
+  readonly #segments: Segments;
+  readonly #queue: Take[] = [];
+  #gather: Gather;
+  #decodes: Promise<void> | undefined;
+  #commits: Promise<void> | undefined;
+  #committedAt = 0;
+
+  constructor(settings: ThreadSettings, post: IntakeThread['#post']) {
+    this.#settings = settings;
+    this.#post = post;
+    this.#decoding = new Int32Array(settings.decoding);
+    this.#segments = new Segments(settings.dir, settings.spoolLimit);
+    this.#gather = new Gather(() => this.#segments.name());
+    post({ type: 'opened', frames: this.#segments.frames, bytes: this.#segments.bytes });
+  }
+
+  async hear(message: ToThread): Promise<void> {
+    switch (message.type) {
+      case 'take':
+        this.#queue.push(message);
+        this.#decodes ??= this.#decodeAll();
+        return;
+      case 'read': {
+        const text = this.#segments.read(message.frame);
+        // A copy that is this message's alone can be handed over instead of being copied again.
+        const own = text && new Uint8Array(text);
+        return this.#post({ type: 'rows', frame: message.frame, text: own }, own && [own.buffer]);
+      }
+      case 'done':
+        if (this.#segments.done(message.frame)) this.#post({ type: 'freed', bytes: this.#segments.bytes });
+        return;
+      case 'close':
+        await this.#decodes;
+        await this.#commits;
+        this.#segments.close();
+        this.#post({ type: 'closed' });
+    }
+  }
+
+  async #decodeAll(): Promise<void> {
+    for (let take = this.#queue.shift(); take; take = this.#queue.shift()) {
+      while (this.#gather.characters > MOST_WAITING) await this.#commits;
+      await this.#decode(take);
+    }
+    this.#decodes = undefined;
+  }
+
+  async #decode({ id, signal, encoding, gzip, body, now }: Take): Promise<void> {
+    try {
+      Atomics.store(this.#decoding, 0, id);
+      this.#gather.add(id, await decode(signal, encoding, this.#inflated(body, gzip), now));
+      this.#commits ??= this.#commitAll();
+    } catch (error) {
+      this.#post({ type: 'failed', ids: [id], failure: failureOf(error) });
+    } finally {
+      Atomics.store(this.#decoding, 0, 0);
+    }
+  }
+
+  /** Inflating ends at the limit: a bomb never goes off. */
+  #inflated(body: Uint8Array, gzip: boolean): Buffer {
+    const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+    return gzip ? gunzipSync(bytes, { maxOutputLength: this.#settings.bodyLimit }) : bytes;
+  }
+
+  /** Group commit: what is decoded while one write is on its way to the disk goes with the next. */
+  async #commitAll(): Promise<void> {
+    while (this.#gather.taken.length > 0) {
+      const wait = this.#committedAt + this.#settings.lingerMs - performance.now();
+      if (wait > 0 && !this.#gather.hasWhole) await sleep(wait);
+      const gather = this.#gather;
+      this.#gather = new Gather(() => this.#segments.name());
+      this.#committedAt = performance.now();
+      await this.#commit(gather);
+    }
+    this.#commits = undefined;
+  }
+
+  async #commit(gather: Gather): Promise<void> {
+    const { taken } = gather;
+    try {
+      const filled = gather.frames(Date.now());
+      if (filled.length > 0) await this.#segments.append(filled);
+      const frames = filled.map(({ frame }) => frame);
+      this.#post({ type: 'spooled', frames, taken, bytes: this.#segments.bytes });
+    } catch (error) {
+      this.#post({ type: 'failed', ids: taken.map(({ id }) => id), failure: failureOf(error) });
+    }
+  }
+}
+
+function failureOf(error: unknown): Failure {
+  if (error instanceof BodyInvalid) return { kind: 'invalid', reason: error.message };
+  if (error instanceof SpoolFull) return { kind: 'full' };
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  if (code === 'ERR_BUFFER_TOO_LARGE') return { kind: 'too-large' };
+  if (code.startsWith('Z_')) return { kind: 'invalid', reason: 'it is not gzip, or ends too early' };
+  // Nesting that exhausts the stack.
+  if (error instanceof RangeError) return { kind: 'invalid', reason: 'it is nested too deep, or too large' };
+  return { kind: 'disk', reason: code || message };
+}
+
+if (!isMainThread && parentPort) {
+  const port = parentPort;
+  const thread = new IntakeThread(workerData as ThreadSettings, (message, transfer = []) =>
+    port.postMessage(message, [...transfer]),
+  );
+  port.on('message', (message: ToThread) => void thread.hear(message));
+}

@@ -1,0 +1,46 @@
+import { isObject, type Json } from '../../core/json.ts';
+import type { CheckContext, CheckResult } from '../../core/plugin/index.ts';
+import type { TelemetryIntakeContext } from '../../machines/telemetry-intake.ts';
+
+/** Where the pieces of a health report come from. */
+export interface Seen {
+  readonly machine: Partial<TelemetryIntakeContext>;
+  readonly spool: { readonly bytes: number; readonly rows: number; readonly oldest: number | undefined };
+  readonly now: number;
+}
+
+/** What the health page tells of the receiver; not ok while it refuses, or keeps rows from the database. */
+export function intakeHealth({ machine, spool, now }: Seen): Json {
+  const { shut, away, awaySince } = machine;
+  const reason =
+    shut !== undefined
+      ? `telemetry is refused: ${shut}`
+      : away !== undefined
+        ? `telemetry is kept on disk since ${new Date(awaySince ?? now).toISOString()}: ${away}`
+        : undefined;
+  return {
+    ok: reason === undefined,
+    ...(reason !== undefined && { reason }),
+    ...(machine.place !== undefined && { database: machine.place }),
+    spool: { rows: spool.rows, bytes: spool.bytes },
+    lagSeconds: spool.oldest === undefined ? 0 : Math.round((now - spool.oldest) / 1000),
+  };
+}
+
+/** Whether the running instance takes telemetry and gets it into the database, for `holdfast doctor stack`. */
+export function intakeCheck({ running }: CheckContext): CheckResult {
+  const surfaces = ['otlpHttp', 'otlpGrpc', 'otlpMtls'].flatMap((name) => running?.surfaces[name]?.url ?? []);
+  const lookedAt = surfaces.length > 0 ? surfaces.join(', ') : 'the receiver of the running instance';
+  const fact = running?.facts.otlp;
+  if (!isObject(fact)) {
+    const found = 'none runs that can be asked, so no telemetry is received';
+    return { state: 'warn', lookedAt, found, mend: 'Start it with `holdfast start`.' };
+  }
+  if (fact.ok === true) return { state: 'ok', lookedAt, found: `inserts into ${fact.database ?? 'the database'}` };
+  return {
+    state: 'fail',
+    lookedAt,
+    found: String(fact.reason),
+    mend: '`holdfast log tail` has when that began; nothing that was answered is lost, it is inserted when the database takes it.',
+  };
+}
