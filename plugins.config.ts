@@ -15,6 +15,7 @@ import { collector } from './src/plugins/collector/index.ts';
 import { consolePlugin } from './src/plugins/console/index.ts';
 import { credentialFree, gateway, overwrite, relay } from './src/plugins/gateway/index.ts';
 import { memoryStore } from './src/plugins/memory-store/index.ts';
+import { otlp } from './src/plugins/otlp/index.ts';
 import { qdrant } from './src/plugins/qdrant/index.ts';
 import { reconciler } from './src/plugins/reconciler/index.ts';
 import { router } from './src/plugins/router/index.ts';
@@ -69,6 +70,10 @@ export default defineConfig({
     // The ingest keys of telemetry: those of the collector whose effective config HOLDFAST_COLLECTOR_CONFIG names (the
     // file is watched), else one of our own, made in `<data dir>/secrets/otel_ingest_api_key`.
     collector(),
+    // Receives telemetry: OTLP over HTTP on port 4318 and gRPC on 4317. A listener for producers from outside, which must
+    // show a client certificate too: HOLDFAST_OTLP_MTLS_PORT=4319 and otlp({ mtls: { certFile: '/etc/holdfast/tls.crt',
+    // keyFile: '/etc/holdfast/tls.key', clientCaFile: '/etc/holdfast/clients.crt' } })
+    otlp(),
     // Beats of the watchdog and the reconciler go to the uptime monitor that HOLDFAST_UPTIME_URL names, with the push token in
     // `<data dir>/secrets/push/<monitor>`: docs/uptime.md.
     uptime(),

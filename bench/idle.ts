@@ -18,6 +18,8 @@ async function start(dir: string): Promise<Started> {
     ...process.env,
     HOLDFAST_ROUTER_PORT: '0',
     HOLDFAST_GATEWAY_PORT: '0',
+    HOLDFAST_OTLP_HTTP_PORT: '0',
+    HOLDFAST_OTLP_GRPC_PORT: '0',
     HOLDFAST_CONSOLE_PORT: '0',
   };
   const started = performance.now();

@@ -16,7 +16,12 @@ export interface TelemetryIntakeContext {
 
 export type TelemetryIntakeEvent =
   | { readonly type: 'DATABASE_THERE'; readonly place: string }
-  | { readonly type: 'DATABASE_AWAY'; readonly place: string; readonly reason: string; readonly since: number }
+  | {
+      readonly type: 'DATABASE_AWAY';
+      readonly place: string;
+      readonly reason: string;
+      readonly since: number;
+    }
   /** Requests are refused because more is being received than memory is set aside for. */
   | { readonly type: 'PRESSED' }
   /** No request was refused for that for a while. */
@@ -59,7 +64,9 @@ export const telemetryIntake = setup({
       event.type === 'DATABASE_THERE' ? { place: event.place, away: undefined, awaySince: undefined } : {},
     ),
     lose: assign(({ event }) =>
-      event.type === 'DATABASE_AWAY' ? { place: event.place, away: event.reason, awaySince: event.since } : {},
+      event.type === 'DATABASE_AWAY'
+        ? { place: event.place, away: event.reason, awaySince: event.since }
+        : {},
     ),
     again: assign(({ event }) => (event.type === 'DATABASE_AWAY' ? { away: event.reason } : {})),
     shut: assign(({ event }) => (event.type === 'SPOOL_STUCK' ? { shut: event.reason } : {})),

@@ -24,8 +24,6 @@ export interface DrainParts {
   readonly changed: (place: string, reason: string | undefined) => void;
 }
 
-const SPOOL_AWAY = Symbol('the spool is being opened');
-
 /** The frames of one table, inserted one after another, the oldest first. */
 interface Lane {
   readonly frames: Frame[];
@@ -96,13 +94,18 @@ export class Drain {
   async #run(lane: Lane): Promise<void> {
     for (let frame = lane.frames.shift(); frame; frame = lane.frames.shift()) {
       lane.busy = frame;
-      const text = await this.#parts.read(frame).catch(() => SPOOL_AWAY);
+      const read = await this.#parts.read(frame).then(
+        (text) => ({ text }),
+        () => undefined,
+      );
       // The spool is opened anew, and will tell of this frame again.
-      if (text === SPOOL_AWAY) {
+      if (!read) {
         lane.busy = undefined;
         return;
       }
-      const reason = text === undefined ? this.#parts.done(frame, false) : await this.#insert(frame, text);
+      let reason: string | undefined;
+      if (read.text === undefined) this.#parts.done(frame, false);
+      else reason = await this.#insert(frame, read.text);
       lane.busy = undefined;
       if (reason !== undefined) {
         lane.frames.unshift(frame);

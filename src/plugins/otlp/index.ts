@@ -15,7 +15,13 @@ import { otlpOptions } from './options.ts';
 import { Pressure } from './pressure.ts';
 import { Budget, grpcListener, mtlsListener, otlpErrorBody, otlpRoutes, Receiver } from './receive/index.ts';
 import { intakeCheck, intakeHealth } from './status.ts';
-import { databaseChanged, INTAKE_ACTOR, pressureChanged, registerIntakeActor, spoolChanged } from './topics.ts';
+import {
+  databaseChanged,
+  INTAKE_ACTOR,
+  pressureChanged,
+  registerIntakeActor,
+  spoolChanged,
+} from './topics.ts';
 
 interface Running {
   readonly receiver: Receiver;
@@ -63,7 +69,13 @@ export const otlp = definePlugin({
     );
     const grpc = { receiver, bodyLimit, logger: () => context.services.logger };
     context.listener(
-      grpcListener({ ...grpc, name: 'otlpGrpc', host, port: grpcPort, portVariable: 'HOLDFAST_OTLP_GRPC_PORT' }),
+      grpcListener({
+        ...grpc,
+        name: 'otlpGrpc',
+        host,
+        port: grpcPort,
+        portVariable: 'HOLDFAST_OTLP_GRPC_PORT',
+      }),
     );
     if (mtls.port !== undefined) context.listener(mtlsListener(grpc, { ...mtls, port: mtls.port }));
 
@@ -79,7 +91,11 @@ export const otlp = definePlugin({
         lingerMs: settings.lingerMs,
         database: () => services.find(ColumnarDatabaseToken),
         databaseChanged: (place, reason) =>
-          bus.publish(databaseChanged, { place, since: clock.now(), ...(reason !== undefined && { reason }) }),
+          bus.publish(databaseChanged, {
+            place,
+            since: clock.now(),
+            ...(reason !== undefined && { reason }),
+          }),
         spoolChanged: (reason) => bus.publish(spoolChanged, reason === undefined ? {} : { reason }),
         inserted: (frame) => measured.inserted(frame),
         lost: (frame) => {

@@ -24,7 +24,8 @@ export interface Body {
   readonly bytes: Uint8Array;
 }
 
-export type Outcome = ({ readonly kind: 'taken' } & Taken) | Failure;
+export type Outcome = TakenOutcome | Failure;
+type TakenOutcome = Taken & { readonly kind: 'taken' };
 
 export interface IntakeParts {
   readonly clock: Clock;
@@ -93,7 +94,10 @@ export class Intake {
   get spool(): { readonly bytes: number; readonly rows: number; readonly oldest: number | undefined } {
     const frames = this.#drain.waiting;
     const rows = frames.reduce((sum, frame) => sum + frame.rows, 0);
-    const oldest = frames.reduce<number | undefined>((at, frame) => Math.min(at ?? frame.at, frame.at), undefined);
+    const oldest = frames.reduce<number | undefined>(
+      (at, frame) => Math.min(at ?? frame.at, frame.at),
+      undefined,
+    );
     return { bytes: frames.length === 0 ? 0 : this.#bytes, rows, oldest };
   }
 
@@ -105,7 +109,8 @@ export class Intake {
   take({ bytes, ...body }: Body): Promise<Outcome> {
     const { promise, resolve } = Promise.withResolvers<Outcome>();
     if (!this.#thread && !this.#restart && !this.#stopping) this.#open();
-    if (!this.#thread) return Promise.resolve({ kind: 'lost', reason: 'the thread that decodes starts anew' });
+    if (!this.#thread)
+      return Promise.resolve({ kind: 'lost', reason: 'the thread that decodes starts anew' });
     const id = this.#next;
     this.#next = (this.#next % 0x7fff_fffe) + 1;
     this.#waiting.set(id, { answer: resolve, left: 0 });
@@ -135,7 +140,13 @@ export class Intake {
   #open(): void {
     const { bodyLimit, spoolLimit, lingerMs } = this.#parts;
     this.#restart = undefined;
-    const data: ThreadSettings = { dir: this.#dir, bodyLimit, spoolLimit, lingerMs, decoding: this.#decoding };
+    const data: ThreadSettings = {
+      dir: this.#dir,
+      bodyLimit,
+      spoolLimit,
+      lingerMs,
+      decoding: this.#decoding,
+    };
     this.#thread = startWorker<FromThread>({
       module: './spool/thread',
       base: import.meta.url,
@@ -154,12 +165,14 @@ export class Intake {
         this.#bytes = message.bytes;
         this.#drain.reset();
         this.#unstick();
-        return this.#drain.add(message.frames);
+        this.#drain.add(message.frames);
+        return;
       case 'spooled':
         this.#bytes = message.bytes;
         this.#unstick();
         for (const taken of message.taken) this.#spooled(taken);
-        return this.#drain.add(message.frames);
+        this.#drain.add(message.frames);
+        return;
       case 'failed':
         if (message.failure.kind === 'full') this.#stick('the spool is full');
         if (message.failure.kind === 'disk') this.#stick(`the disk refuses: ${message.failure.reason}`);
@@ -174,7 +187,8 @@ export class Intake {
       }
       case 'freed':
         this.#bytes = message.bytes;
-        return this.#unstick();
+        this.#unstick();
+        return;
       case 'closed':
         this.#closed?.();
     }
@@ -185,10 +199,15 @@ export class Intake {
     const waiting = this.#waiting.get(taken.id);
     if (!waiting) return;
     const { length } = taken.frames;
-    if (length === 0 || this.#drain.reason !== undefined) return this.#answer(taken.id, { kind: 'taken', ...taken });
+    if (length === 0 || this.#drain.reason !== undefined) {
+      this.#answer(taken.id, { kind: 'taken', ...taken });
+      return;
+    }
     waiting.taken = taken;
     waiting.left = length;
-    waiting.cancel = this.#parts.clock.after(ANSWER_WAIT_MS, () => this.#answer(taken.id, { kind: 'taken', ...taken }));
+    waiting.cancel = this.#parts.clock.after(ANSWER_WAIT_MS, () =>
+      this.#answer(taken.id, { kind: 'taken', ...taken }),
+    );
     for (const frame of taken.frames) {
       const others = this.#byFrame.get(frame);
       if (others) others.push(taken.id);
@@ -257,8 +276,8 @@ export class Intake {
     this.#parts.threadEnded(reason);
     if (!this.#isOpen) this.#stick(`the spool cannot be opened: ${reason}`);
     this.#isOpen = false;
-    if (this.#closed) return this.#closed();
-    this.#restart = this.#parts.clock.after(RESTART_MS, () => this.#open());
+    if (this.#closed) this.#closed();
+    else this.#restart = this.#parts.clock.after(RESTART_MS, () => this.#open());
   }
 
   #failAll(failure: Failure): void {
@@ -271,5 +290,7 @@ export class Intake {
 /** A buffer that is part of a pool cannot be handed over. */
 function ownBuffer(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const whole = bytes.byteOffset === 0 && bytes.byteLength === bytes.buffer.byteLength;
-  return whole && bytes.buffer instanceof ArrayBuffer ? (bytes as Uint8Array<ArrayBuffer>) : new Uint8Array(bytes);
+  return whole && bytes.buffer instanceof ArrayBuffer
+    ? (bytes as Uint8Array<ArrayBuffer>)
+    : new Uint8Array(bytes);
 }

@@ -4,7 +4,11 @@ import type { Refusal } from './receive/receiver.ts';
 import type { Frame } from './spool/index.ts';
 
 interface Readings {
-  readonly spool: () => { readonly bytes: number; readonly rows: number; readonly oldest: number | undefined };
+  readonly spool: () => {
+    readonly bytes: number;
+    readonly rows: number;
+    readonly oldest: number | undefined;
+  };
   /** Bytes of bodies in memory. */
   readonly held: () => number;
   /** ms since the epoch */

@@ -25,11 +25,21 @@ export const otlpOptions = z.strictObject({
     })
     .prefault({}),
   /** Largest body, also after inflating, bytes. */
-  bodyLimit: z.int().min(1_024).max(256 * MIB).default(20 * MIB),
+  bodyLimit: z
+    .int()
+    .min(1_024)
+    .max(256 * MIB)
+    .default(20 * MIB),
   /** Memory for all bodies that are being received or wait for their answer, bytes. */
-  memoryLimit: z.int().min(MIB).default(64 * MIB),
+  memoryLimit: z
+    .int()
+    .min(MIB)
+    .default(64 * MIB),
   /** Room on disk for what was answered and is not in the database, bytes. */
-  spoolLimit: z.int().min(MIB).default(512 * MIB),
+  spoolLimit: z
+    .int()
+    .min(MIB)
+    .default(512 * MIB),
   /** How long rows may wait for company before they are written and inserted, milliseconds. */
   lingerMs: z.int().min(0).max(1_000).default(20),
 });

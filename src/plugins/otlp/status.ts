@@ -36,7 +36,8 @@ export function intakeCheck({ running }: CheckContext): CheckResult {
     const found = 'none runs that can be asked, so no telemetry is received';
     return { state: 'warn', lookedAt, found, mend: 'Start it with `holdfast start`.' };
   }
-  if (fact.ok === true) return { state: 'ok', lookedAt, found: `inserts into ${fact.database ?? 'the database'}` };
+  if (fact.ok === true)
+    return { state: 'ok', lookedAt, found: `inserts into ${fact.database ?? 'the database'}` };
   return {
     state: 'fail',
     lookedAt,

@@ -42,7 +42,11 @@ export function registerIntakeActor(context: PluginContext): void {
   context.actor(defineActor({ type: INTAKE_TYPE, machine: telemetryIntake, version: 1, describe }));
   context.route(
     defineRoute(databaseChanged, INTAKE_TYPE, ({ payload: { place, reason, since } }) =>
-      to(reason === undefined ? { type: 'DATABASE_THERE', place } : { type: 'DATABASE_AWAY', place, reason, since }),
+      to(
+        reason === undefined
+          ? { type: 'DATABASE_THERE', place }
+          : { type: 'DATABASE_AWAY', place, reason, since },
+      ),
     ),
   );
   context.route(

@@ -6,7 +6,13 @@ import test from 'ava';
 import { root, type Spawned, spawnHoldfast, writeConfig } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
 
-const PORTS = { HOLDFAST_ROUTER_PORT: '0', HOLDFAST_GATEWAY_PORT: '0', HOLDFAST_CONSOLE_PORT: '0' };
+const PORTS = {
+  HOLDFAST_ROUTER_PORT: '0',
+  HOLDFAST_GATEWAY_PORT: '0',
+  HOLDFAST_CONSOLE_PORT: '0',
+  HOLDFAST_OTLP_HTTP_PORT: '0',
+  HOLDFAST_OTLP_GRPC_PORT: '0',
+};
 
 /** The product as it stands in this checkout, on a folder of its own. */
 function holdfast(t: ExecutionContext, dir: string, ...argv: string[]): Spawned {
@@ -25,7 +31,7 @@ test.serial(
     t.timeout(60_000);
     const dir = tempDir(t);
     const { runtime, router } = await started(t, dir);
-    t.regex(runtime.out(), /plugins \d\/\d started in \d+ ms\n[├└]── /);
+    t.regex(runtime.out(), /plugins \d+\/\d+ started in \d+ ms\n[├└]── /);
     t.regex(runtime.out(), new RegExp(`Holdfast is ready \\(pid ${runtime.child.pid}, after \\d+ ms\\)`));
     t.regex(runtime.out(), new RegExp(`data +${dir}`));
     t.true(runtime.out().includes(`curl -s ${router}/v1/config/active\n`));

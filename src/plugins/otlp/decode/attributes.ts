@@ -1,11 +1,30 @@
-import { base64, flag, given, ItemRefused, integer, type Message, message, messages, name, text } from './values.ts';
+import {
+  base64,
+  flag,
+  given,
+  ItemRefused,
+  integer,
+  type Message,
+  message,
+  messages,
+  name,
+  text,
+} from './values.ts';
 
 /** More than any producer's limits allow. */
 const MOST_ATTRIBUTES = 1_024;
 const DEEPEST = 16;
 
 /** The kinds of a value, in the order of their field numbers. */
-const KINDS = ['stringValue', 'boolValue', 'intValue', 'doubleValue', 'arrayValue', 'kvlistValue', 'bytesValue'] as const;
+const KINDS = [
+  'stringValue',
+  'boolValue',
+  'intValue',
+  'doubleValue',
+  'arrayValue',
+  'kvlistValue',
+  'bytesValue',
+] as const;
 
 /**
  * Attributes as the map of strings that every table keeps. Of a key that is given twice the last value counts.
@@ -63,7 +82,9 @@ function json(value: unknown, depth: number): string {
       return JSON.stringify(base64(content, 'a bytes value'));
     case 'arrayValue': {
       const values = message(content, 'a list value').values;
-      return `[${messages(values, 'values of a list').map((one) => json(one, depth + 1)).join(',')}]`;
+      return `[${messages(values, 'values of a list')
+        .map((one) => json(one, depth + 1))
+        .join(',')}]`;
     }
     case 'kvlistValue': {
       const pairs = messages(message(content, 'a map value').values, 'values of a map');
@@ -76,7 +97,8 @@ function json(value: unknown, depth: number): string {
 
 /** Inside of a list or a map what is no JSON number is a JSON string. */
 function doubleText(content: unknown, depth: number): string {
-  const number = typeof content === 'number' ? content : typeof content === 'string' ? Number(content) : undefined;
+  const number =
+    typeof content === 'number' ? content : typeof content === 'string' ? Number(content) : undefined;
   if (number === undefined || (Number.isNaN(number) && typeof content === 'string' && content !== 'NaN')) {
     throw new ItemRefused('a floating-point value is no number');
   }

@@ -21,9 +21,15 @@ const SIGNALS = {
  * @param nowMs the receiver's clock
  * @throws BodyInvalid nothing of it can be taken
  */
-export async function decode(signal: Signal, encoding: Encoding, body: Buffer, nowMs: number): Promise<Decoded> {
+export async function decode(
+  signal: Signal,
+  encoding: Encoding,
+  body: Buffer,
+  nowMs: number,
+): Promise<Decoded> {
   const { type, map } = SIGNALS[signal];
-  const request = encoding === 'json' ? parseJson(body) : (await import('./protobuf.ts')).parseProtobuf(body, type);
+  const request =
+    encoding === 'json' ? parseJson(body) : (await import('./protobuf.ts')).parseProtobuf(body, type);
   if (typeof request !== 'object' || request === null || Array.isArray(request)) {
     throw new BodyInvalid('it is no JSON object');
   }

@@ -8,7 +8,8 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   ArrayValue: 'values:1:AnyValue*',
   KeyValueList: 'values:1:KeyValue*',
   KeyValue: 'key:1:string value:2:AnyValue',
-  InstrumentationScope: 'name:1:string version:2:string attributes:3:KeyValue* droppedAttributesCount:4:uint32',
+  InstrumentationScope:
+    'name:1:string version:2:string attributes:3:KeyValue* droppedAttributesCount:4:uint32',
   Resource: 'attributes:1:KeyValue* droppedAttributesCount:2:uint32',
 
   TraceRequest: 'resourceSpans:1:ResourceSpans*',

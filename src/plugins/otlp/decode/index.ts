@@ -6,5 +6,5 @@
  * Imports core and protobufjs, the latter with the first body that needs it.
  */
 export { decode, type Encoding, type Signal } from './decode.ts';
-export { BodyInvalid } from './values.ts';
 export { type Decoded, MAX_ROW_BYTES, type Row } from './rows.ts';
+export { BodyInvalid } from './values.ts';

@@ -17,7 +17,9 @@ export function parseJson(body: Buffer): unknown {
     return JSON.parse(body.toString('utf8'));
   } catch (error) {
     const position = /at position (\d+)/.exec(error instanceof Error ? error.message : '')?.[1];
-    throw new BodyInvalid(position === undefined ? 'it is not JSON, or ends too early' : `it goes wrong at character ${position}`);
+    throw new BodyInvalid(
+      position === undefined ? 'it is not JSON, or ends too early' : `it goes wrong at character ${position}`,
+    );
   }
 }
 

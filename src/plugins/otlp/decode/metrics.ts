@@ -78,7 +78,8 @@ export function mapMetrics(request: Message, rows: Rows, nowMs: number): void {
 /** How many points a metric has; it may be anything. */
 function pointsOf(metric: unknown): number {
   for (const [field] of KINDS) {
-    const points = (metric as Record<string, { dataPoints?: unknown } | undefined> | null)?.[field]?.dataPoints;
+    const points = (metric as Record<string, { dataPoints?: unknown } | undefined> | null)?.[field]
+      ?.dataPoints;
     if (Array.isArray(points)) return points.length;
   }
   return 1;
@@ -86,15 +87,17 @@ function pointsOf(metric: unknown): number {
 
 function temporality(holder: Message): SignalRow {
   const value = holder.aggregationTemporality;
-  return { AggregationTemporality: choice(value, TEMPORALITIES, 'AGGREGATION_TEMPORALITY_', 'the temporality') };
+  return {
+    AggregationTemporality: choice(value, TEMPORALITIES, 'AGGREGATION_TEMPORALITY_', 'the temporality'),
+  };
 }
 
 function numberColumns(point: Message): SignalRow {
-  return { Value: valueOf(point), ...exemplarColumns(point.exemplars) };
+  return { Value: numberOf(point), ...exemplarColumns(point.exemplars) };
 }
 
 /** A point without a value is no zero. */
-function valueOf(point: Message): number | string {
+function numberOf(point: Message): number | string {
   const asDouble = given(point, 'asDouble');
   if (asDouble !== undefined) return double(asDouble, 'asDouble');
   const asInt = given(point, 'asInt');
@@ -162,7 +165,7 @@ function exemplarColumns(value: unknown): SignalRow {
   return {
     'Exemplars.FilteredAttributes': exemplars.map((one) => attributes(one.filteredAttributes)),
     'Exemplars.TimeUnix': exemplars.map((one) => anyTime(one.timeUnixNano, 'the time of an exemplar')),
-    'Exemplars.Value': exemplars.map(valueOf),
+    'Exemplars.Value': exemplars.map(numberOf),
     'Exemplars.SpanId': exemplars.map((one) => id(one.spanId, 8, 'the spanId of an exemplar')),
     'Exemplars.TraceId': exemplars.map((one) => id(one.traceId, 16, 'the traceId of an exemplar')),
   };

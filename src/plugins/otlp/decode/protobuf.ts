@@ -10,7 +10,9 @@ let decoded = 0;
 
 /** The types, each counting what it decodes. Exported for tests, which encode with them. */
 export function build(): protobuf.Root {
-  const nested = Object.fromEntries(Object.entries(MESSAGES).map(([name, fields]) => [name, { fields: fieldsOf(fields) }]));
+  const nested = Object.fromEntries(
+    Object.entries(MESSAGES).map(([name, fields]) => [name, { fields: fieldsOf(fields) }]),
+  );
   const made = protobuf.Root.fromJSON({ nested });
   for (const name of Object.keys(MESSAGES)) {
     const type = made.lookupType(name).setup();

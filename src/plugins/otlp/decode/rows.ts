@@ -60,7 +60,8 @@ export class Rows implements Decoded {
       this.rows.length = taken;
       this.refused += items;
       const known = Object.hasOwn(this.reasons, error.message);
-      const reason = known || Object.keys(this.reasons).length < MOST_REASONS ? error.message : 'other reasons';
+      const reason =
+        known || Object.keys(this.reasons).length < MOST_REASONS ? error.message : 'other reasons';
       this.reasons[reason] = (this.reasons[reason] ?? 0) + items;
     }
   }

@@ -15,7 +15,10 @@ interface Layout {
 }
 
 /** Attributes that say how many others the producer dropped; the tables have no column for it. */
-export function noteDropped(map: Record<string, string>, dropped: Readonly<Record<string, unknown>>): Record<string, string> {
+export function noteDropped(
+  map: Record<string, string>,
+  dropped: Readonly<Record<string, unknown>>,
+): Record<string, string> {
   for (const [what, count] of Object.entries(dropped)) {
     const number = small(count, `the dropped ${what} count`);
     if (number > 0) put(map, `otel.dropped_${what}_count`, String(number));
@@ -39,7 +42,9 @@ export function eachItem(
   for (const group of messages(request[layout.resources], layout.resources)) {
     rows.each(() => {
       const resource = message(group.resource, 'the resource');
-      const own = noteDropped(attributes(resource.attributes), { attributes: resource.droppedAttributesCount });
+      const own = noteDropped(attributes(resource.attributes), {
+        attributes: resource.droppedAttributesCount,
+      });
       const service = own['service.name'] ?? '';
       const ofResource = {
         ServiceName: name(service, 'service.name'),

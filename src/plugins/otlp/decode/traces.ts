@@ -15,7 +15,9 @@ export function mapTraces(request: Message, rows: Rows, nowMs: number): void {
   eachItem(request, layout, rows, (span, { shared }) => {
     rows.each(() => {
       const start = rowTime(span.startTimeUnixNano, nowMs, 'startTimeUnixNano');
-      const end = hasTime(span.endTimeUnixNano) ? anyTime(span.endTimeUnixNano, 'endTimeUnixNano') : start.nanos;
+      const end = hasTime(span.endTimeUnixNano)
+        ? anyTime(span.endTimeUnixNano, 'endTimeUnixNano')
+        : start.nanos;
       const status = message(span.status, 'the status');
       rows.add('otel_traces', start.day, shared, {
         Timestamp: start.nanos,
@@ -53,8 +55,12 @@ function eventColumns(events: readonly Message[]) {
 
 function linkColumns(links: readonly Message[]) {
   return {
-    'Links.TraceId': links.map((link) => required(id(link.traceId, 16, 'the traceId of a link'), 'the traceId of a link')),
-    'Links.SpanId': links.map((link) => required(id(link.spanId, 8, 'the spanId of a link'), 'the spanId of a link')),
+    'Links.TraceId': links.map((link) =>
+      required(id(link.traceId, 16, 'the traceId of a link'), 'the traceId of a link'),
+    ),
+    'Links.SpanId': links.map((link) =>
+      required(id(link.spanId, 8, 'the spanId of a link'), 'the spanId of a link'),
+    ),
     'Links.TraceState': links.map((link) => text(link.traceState, 'the traceState of a link')),
     'Links.Attributes': links.map((link) =>
       noteDropped(attributes(link.attributes), { attributes: link.droppedAttributesCount }),

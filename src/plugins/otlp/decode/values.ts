@@ -106,7 +106,11 @@ export function base64(value: unknown, what: string): string {
  */
 export function integer(value: unknown, what: string, signed = false): string {
   const whole = bigOf(value);
-  if (whole === undefined || whole < (signed ? INT64_MIN : 0n) || whole > (signed ? -INT64_MIN - 1n : UINT64_MAX)) {
+  if (
+    whole === undefined ||
+    whole < (signed ? INT64_MIN : 0n) ||
+    whole > (signed ? -INT64_MIN - 1n : UINT64_MAX)
+  ) {
     throw new ItemRefused(`${what} is no ${signed ? '' : 'unsigned '}64-bit integer`);
   }
   return whole.toString();

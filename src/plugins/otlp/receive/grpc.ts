@@ -49,13 +49,23 @@ export function grpcListener(options: GrpcListenerOptions): Listener {
       const credentials = options.credentials?.(grpc);
       server = serverOf(grpc, options);
       try {
-        const bound = await bind(server, `${bracketed(host)}:${port}`, credentials ?? grpc.ServerCredentials.createInsecure());
+        const bound = await bind(
+          server,
+          `${bracketed(host)}:${port}`,
+          credentials ?? grpc.ServerCredentials.createInsecure(),
+        );
         const url = `${credentials ? 'https' : 'http'}://${bracketed(reachable(host))}:${bound}`;
         options.logger().info({ url, surface: name }, 'grpc.listening');
         return { url };
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
-        throw new HoldfastError('HF_HTTP_LISTEN', { surface: name, host, port, variable: portVariable, reason });
+        throw new HoldfastError('HF_HTTP_LISTEN', {
+          surface: name,
+          host,
+          port,
+          variable: portVariable,
+          reason,
+        });
       }
     },
     async close(deadlineMs) {
@@ -89,10 +99,13 @@ function serverOf(grpc: typeof Grpc, { receiver, bodyLimit }: GrpcParts): Grpc.S
       responseSerialize: same,
       responseDeserialize: same,
     };
-    server.addService({ Export: { ...method, ...codec } }, {
-      Export: (call: Grpc.ServerUnaryCall<Buffer, Buffer>, answer: Grpc.sendUnaryData<Buffer>) =>
-        void serve(grpc, receiver(), signal, call, answer),
-    });
+    server.addService(
+      { Export: { ...method, ...codec } },
+      {
+        Export: (call: Grpc.ServerUnaryCall<Buffer, Buffer>, answer: Grpc.sendUnaryData<Buffer>) =>
+          void serve(grpc, receiver(), signal, call, answer),
+      },
+    );
   }
   return server;
 }

@@ -7,7 +7,11 @@ import type { Receiver, Refusal } from './receiver.ts';
 import { exportResponse, rpcStatus } from './wire.ts';
 
 const SIGNALS: readonly Signal[] = ['traces', 'metrics', 'logs'];
-const REJECTED = { traces: 'rejectedSpans', metrics: 'rejectedDataPoints', logs: 'rejectedLogRecords' } as const;
+const REJECTED = {
+  traces: 'rejectedSpans',
+  metrics: 'rejectedDataPoints',
+  logs: 'rejectedLogRecords',
+} as const;
 const JSON_TYPE = 'application/json';
 const PROTOBUF_TYPE = 'application/x-protobuf';
 
@@ -48,14 +52,16 @@ async function serve(
   if ('status' in share) return refuse(request, reply, share);
   try {
     const bytes = await readBody(request.raw, share, bodyLimit);
-    if (bytes === 'too-large') return cut(request, reply, receiver.refuse('HF_INGEST_BODY_TOO_LARGE', { limit: bodyLimit }));
+    if (bytes === 'too-large')
+      return cut(request, reply, receiver.refuse('HF_INGEST_BODY_TOO_LARGE', { limit: bodyLimit }));
     if (bytes === 'no-room') return cut(request, reply, receiver.refuse('HF_INGEST_PRESSED'));
     const body = { signal, encoding: encodingOf(request), gzip: isGzip(request), bytes };
     const answer = await receiver.take(body, request.headers.authorization ?? '');
     if ('refusal' in answer) return refuse(request, reply, answer.refusal);
     const { refused, message } = answer.accepted;
     if (body.encoding === 'protobuf') return reply.type(PROTOBUF_TYPE).send(exportResponse(refused, message));
-    const partialSuccess = refused === 0 ? {} : { [REJECTED[signal]]: String(refused), errorMessage: message };
+    const partialSuccess =
+      refused === 0 ? {} : { [REJECTED[signal]]: String(refused), errorMessage: message };
     return reply.type(JSON_TYPE).send({ partialSuccess });
   } finally {
     share.release();

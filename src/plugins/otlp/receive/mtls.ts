@@ -119,7 +119,8 @@ class Certificates implements Grpc.experimental.CertificateProvider {
 
 async function readFiles({ certFile, keyFile, clientCaFile }: MtlsOptions): Promise<Files> {
   const read = async (option: string, file: string | undefined): Promise<Buffer> => {
-    if (file === undefined) throw new HoldfastError('HF_INGEST_MTLS', { reason: `mtls.${option} is not set` });
+    if (file === undefined)
+      throw new HoldfastError('HF_INGEST_MTLS', { reason: `mtls.${option} is not set` });
     try {
       return await readFile(file);
     } catch (error) {

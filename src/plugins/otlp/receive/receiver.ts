@@ -1,7 +1,8 @@
 import type { IngestKeys } from '../../../core/adapters/ingest-keys.ts';
-import { type ErrorCode, type ErrorDetails, HoldfastError } from '../../../core/errors/index.ts';
+import { type ErrorCode, HoldfastError } from '../../../core/errors/index.ts';
 import type { Signal } from '../decode/index.ts';
-import type { Body, Intake, Outcome } from '../intake.ts';
+import type { Body, Intake } from '../intake.ts';
+import type { Failure } from '../spool/index.ts';
 import type { Budget, Share } from './budget.ts';
 
 /** What a collector answers to a request without a key; clients and probes look for this text. */
@@ -71,7 +72,7 @@ export class Receiver {
   }
 
   /** Refuses what is known to be too large, or finds no room. */
-  refuse(code: ErrorCode, details: ErrorDetails = {}): Refusal {
+  refuse(code: ErrorCode, details: Readonly<Record<string, string | number>> = {}): Refusal {
     const refusal = refusalOf(new HoldfastError(code, details));
     this.#parts.counted.turnedAway(refusal);
     return refusal;
@@ -87,7 +88,7 @@ export class Receiver {
     return { accepted: { refused, message: refused === 0 ? '' : worded(refused, reasons) } };
   }
 
-  #failed(outcome: Exclude<Outcome, { kind: 'taken' }>): Refusal {
+  #failed(outcome: Failure): Refusal {
     switch (outcome.kind) {
       case 'invalid':
         return this.refuse('HF_INGEST_BODY_INVALID', { reason: outcome.reason });

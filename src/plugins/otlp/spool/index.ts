@@ -5,4 +5,4 @@
  *
  * Imports core and the decoders of this plugin.
  */
-export type { Failure, Frame, FromThread, Taken, ToThread, ThreadSettings } from './protocol.ts';
+export type { Failure, Frame, FromThread, Taken, ThreadSettings, ToThread } from './protocol.ts';

@@ -60,7 +60,12 @@ export type ToThread =
 export type FromThread =
   /** Once, first: what an earlier run left. */
   | { readonly type: 'opened'; readonly frames: readonly Frame[]; readonly bytes: number }
-  | { readonly type: 'spooled'; readonly frames: readonly Frame[]; readonly taken: readonly Taken[]; readonly bytes: number }
+  | {
+      readonly type: 'spooled';
+      readonly frames: readonly Frame[];
+      readonly taken: readonly Taken[];
+      readonly bytes: number;
+    }
   | { readonly type: 'failed'; readonly ids: readonly number[]; readonly failure: Failure }
   /** JSON, one row a line; undefined when the file does not give it any more. */
   | { readonly type: 'rows'; readonly frame: string; readonly text: Uint8Array | undefined }

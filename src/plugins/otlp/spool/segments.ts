@@ -52,7 +52,10 @@ export class Segments {
     this.#dir = dir;
     this.#limit = limit;
     mkdirSync(dir, { recursive: true, mode: 0o700 });
-    for (const name of readdirSync(dir).filter((one) => one.endsWith('.rows')).sort()) this.#takeUp(name);
+    for (const name of readdirSync(dir)
+      .filter((one) => one.endsWith('.rows'))
+      .sort())
+      this.#takeUp(name);
   }
 
   get bytes(): number {
@@ -81,7 +84,11 @@ export class Segments {
     const segment = this.#writable();
     const start = segment.bytes;
     try {
-      writeAll(segment.fd, encoded.flatMap(({ head, content }) => [head, content]), start);
+      writeAll(
+        segment.fd,
+        encoded.flatMap(({ head, content }) => [head, content]),
+        start,
+      );
       segment.bytes += size;
       await sync(segment.fd);
     } catch (error) {
@@ -138,7 +145,10 @@ export class Segments {
       if (!done.has(placed.frame.id)) open.set(placed.frame.id, placed);
     }
     this.#next = Math.max(this.#next, (Number.parseInt(name, 10) || 0) + 1);
-    if (open.size === 0) return remove(file);
+    if (open.size === 0) {
+      remove(file);
+      return;
+    }
     const segment = { file, fd: openSync(file, 'r'), bytes: content.length, open };
     this.#segments.push(segment);
     for (const id of open.keys()) this.#of.set(id, segment);

@@ -10,11 +10,12 @@ import { Segments, SpoolFull } from './segments.ts';
 const MOST_WAITING = 32 * 1024 * 1024;
 
 type Take = Extract<ToThread, { type: 'take' }>;
+type Post = (message: FromThread, transfer?: readonly ArrayBuffer[]) => void;
 
 /** The thread that inflates, decodes and writes down what is received, and gives it out again to be inserted. */
 class IntakeThread {
   readonly #settings: ThreadSettings;
-  readonly #post: (message: FromThread, transfer?: readonly ArrayBuffer[]) => void;
+  readonly #post: Post;
   readonly #decoding: Int32Array;
   readonly #segments: Segments;
   readonly #queue: Take[] = [];
@@ -23,7 +24,7 @@ class IntakeThread {
   #commits: Promise<void> | undefined;
   #committedAt = 0;
 
-  constructor(settings: ThreadSettings, post: IntakeThread['#post']) {
+  constructor(settings: ThreadSettings, post: Post) {
     this.#settings = settings;
     this.#post = post;
     this.#decoding = new Int32Array(settings.decoding);
