@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type Bus, defineRoute, defineTopic, type Topic } from '../../bus/index.ts';
 import { defineActor } from '../../core/actors/index.ts';
+import { SIGNAL_TABLES } from '../../core/adapters/columnar-database.ts';
 import type { Clock } from '../../core/clock.ts';
 import { isCoded } from '../../core/errors/index.ts';
 import type { EpochMs } from '../../core/ids.ts';
@@ -142,7 +143,9 @@ export class ConnectionWatch {
   async #schema(): Promise<void> {
     const { database, logger } = this.#parts;
     try {
-      await database.schema('otel_logs');
+      for (const table of SIGNAL_TABLES) await database.schema(table);
+      if (this.#state !== 'there')
+        for (const { what } of database.notes) logger.warn({ reason: what }, 'columnar.schema_not_renewed');
       this.#schemaFault = undefined;
     } catch (error) {
       const fault = isCoded(error) ? error.what.replace(/\.$/, '') : String(error);

@@ -117,6 +117,11 @@ export class Database implements ColumnarDatabase {
     return this.#schema.look((sql, parameters) => this.query(sql, parameters, options));
   }
 
+  /** Tables that serve, but could not be brought to the newest version or retention. */
+  get notes(): readonly HoldfastError[] {
+    return this.#schema.notes;
+  }
+
   /** The next insert looks at the tables again: they may be others when a server comes back. */
   forgetSchema(): void {
     this.#schema.forget();

@@ -54,11 +54,12 @@ export function readingStatement(sql: string): string {
 /** Words (quoted names among them), texts and signs; comments and spaces are nothing. */
 export function tokensOf(sql: string): Token[] {
   const pattern =
-    /--[^\n]*|#[ !][^\n]*|\/\*[\s\S]*?\*\/|'(?:[^'\\]|\\[\s\S]|'')*'|`((?:[^`\\]|\\[\s\S]|``)*)`|"((?:[^"\\]|\\[\s\S]|"")*)"|([\p{L}_][\p{L}\p{N}_$]*)|\d[\w.]*|\$\w*\$|\S/gu;
+    /--[^\n]*|#[ !][^\n]*|\/\*[\s\S]*?\*\/|\/\*|'(?:[^'\\]|\\[\s\S]|'')*'|`((?:[^`\\]|\\[\s\S]|``)*)`|"((?:[^"\\]|\\[\s\S]|"")*)"|([\p{L}_][\p{L}\p{N}_$]*)|\d[\w.]*|\$\w*\$|\S/gu;
   const tokens: Token[] = [];
   for (const [value, backquoted, quoted, word] of sql.matchAll(pattern)) {
     const name = backquoted ?? quoted ?? word;
     if (name !== undefined) tokens.push({ kind: 'word', value: unescaped(name) });
+    else if (value === '/*') throw refused('a comment in it has no end');
     else if (/^(--|#[ !]|\/\*)/.test(value)) continue;
     else if (value.startsWith("'") && value.length > 1) tokens.push({ kind: 'text', value });
     else if (value.startsWith('$')) throw refused('it holds a text between $ signs');
@@ -68,7 +69,7 @@ export function tokensOf(sql: string): Token[] {
   return tokens;
 }
 
-/** `fi\x6ce` is `file` to the engine. */
+/** To the engine `fi\\x6ce` between backquotes is `file`. */
 function unescaped(name: string): string {
   if (name.includes('\\')) throw refused('a name in it holds a backslash');
   return name;

@@ -11,7 +11,7 @@ export const MOST_LIMIT = 10_000;
 
 const seconds = z.int().min(1).max(MOST_SECONDS);
 const ask = z.strictObject({
-  sql: z.string().min(1).max(100_000),
+  sql: z.string().min(1).max(20_000),
   limit: z.int().min(1).max(MOST_LIMIT),
   seconds,
 });

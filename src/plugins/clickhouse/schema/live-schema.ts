@@ -46,6 +46,8 @@ export class LiveSchema {
   readonly #access: SchemaAccess;
   #known: Promise<ReadonlyMap<SignalTable, TableSchema | HoldfastError>> | undefined;
 
+  #notes: HoldfastError[] = [];
+
   constructor(options: SchemaOptions, access: SchemaAccess) {
     this.#options = options;
     this.#access = access;
@@ -67,6 +69,11 @@ export class LiveSchema {
     // Somebody may make it meanwhile.
     this.forget();
     throw found ?? new HoldfastError('HF_COLUMNAR_SCHEMA', { table, reason: 'there is no such table' });
+  }
+
+  /** Tables of ours that could not be brought to the newest version or retention; they serve as they are. */
+  get notes(): readonly HoldfastError[] {
+    return this.#notes;
   }
 
   /** The next call looks again. */
@@ -134,6 +141,7 @@ export class LiveSchema {
   async #migrate(): Promise<Map<SignalTable, HoldfastError>> {
     const { retentionDays, replicas } = this.#options;
     const faults = new Map<SignalTable, HoldfastError>();
+    this.#notes = [];
     const before = await this.#tables();
     for (const table of SIGNAL_TABLES) {
       const found = before.get(table);
@@ -142,20 +150,26 @@ export class LiveSchema {
       if (ours && ours.version > SCHEMA_VERSION) continue; // a newer Holdfast made it, and knows better
       if (ours?.version === SCHEMA_VERSION && ours.days === retentionDays) continue;
       try {
-        if (!found) await this.#create(table, replicas);
-        else {
-          await this.#access.command(
-            `ALTER TABLE ${this.nameOf(table)} MODIFY TTL ${ttl(table, retentionDays)}, MODIFY COMMENT '${commentOf(retentionDays)}'`,
-          );
-        }
+        if (found) await this.#renew(table);
+        else await this.#create(table, replicas);
       } catch (error) {
         if (!isCoded(error, 'HF_COLUMNAR_QUERY') && !isCoded(error, 'HF_COLUMNAR_SCHEMA')) throw error;
         const reason = String(error.details.reason);
-        if (!found)
-          faults.set(table, new HoldfastError('HF_COLUMNAR_SCHEMA', { table, reason }, { cause: error }));
+        const fault = new HoldfastError('HF_COLUMNAR_SCHEMA', { table, reason }, { cause: error });
+        if (found) this.#notes.push(fault);
+        else faults.set(table, fault);
       }
     }
     return faults;
+  }
+
+  /** The comment last: it says that the rest is done. */
+  async #renew(table: SignalTable): Promise<void> {
+    const { retentionDays } = this.#options;
+    await this.#access.command(`ALTER TABLE ${this.nameOf(table)} MODIFY TTL ${ttl(table, retentionDays)}`);
+    await this.#access.command(
+      `ALTER TABLE ${this.nameOf(table)} MODIFY COMMENT '${commentOf(retentionDays)}'`,
+    );
   }
 
   async #create(table: SignalTable, replicas: number): Promise<void> {
