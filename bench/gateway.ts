@@ -1,9 +1,10 @@
 import { fakeDisk } from '../test/support/disk.ts';
 import type { Load, Order } from './gateway/load.ts';
 import { Program } from './gateway/program.ts';
+import { KEY, session } from './gateway/session.ts';
+import type { Usage } from './gateway/usage.ts';
 import { type Benchmark, type Result, withFolder } from './measure.ts';
 
-const KEY = 'sk-bench-0123456789abcdef0123456789abcdef';
 const ROUNDS = 3;
 const SLICE_MS = 1_500;
 /** V8 makes machine code of the hot path in its first twenty thousand calls or so. */
@@ -11,11 +12,6 @@ const WARM_MS = 12_000;
 const SYNC_MS = 20;
 /** Calls of the memory row: a million takes ten minutes. */
 const MANY_MS = process.env.HOLDFAST_BENCH_LONG ? 600_000 : 15_000;
-
-interface Usage {
-  readonly cpuMs: number;
-  readonly rssMb: number;
-}
 
 interface Target {
   readonly name: 'direct' | 'proxy' | 'gateway' | 'slow';
@@ -51,25 +47,6 @@ async function interleaved(
   }
   const middle = (all: Measured[]) => all.toSorted((a, b) => a.rate - b.rate)[Math.floor(all.length / 2)];
   return new Map([...rounds].map(([name, all]) => [name, middle(all) as Measured]));
-}
-
-async function session(url: string): Promise<Record<string, string>> {
-  const headers = {
-    'content-type': 'application/json',
-    accept: 'application/json, text/event-stream',
-    'x-gateway-api-key': `Bearer ${KEY}`,
-  };
-  const params = {
-    protocolVersion: '2025-06-18',
-    capabilities: {},
-    clientInfo: { name: 'bench', version: '1' },
-  };
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params });
-  const answer = await fetch(url, { method: 'POST', headers, body });
-  return {
-    'x-gateway-api-key': headers['x-gateway-api-key'],
-    'mcp-session-id': answer.headers.get('mcp-session-id') ?? '',
-  };
 }
 
 async function measure(dir: string): Promise<Result[]> {

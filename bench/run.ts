@@ -5,6 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { appendBenchmark } from './append.ts';
+import { callsBenchmark } from './calls.ts';
 import { gatewayBenchmark } from './gateway.ts';
 import { idleBenchmark } from './idle.ts';
 import { killBenchmark } from './kill.ts';
@@ -14,6 +15,7 @@ import { reconcileBenchmark } from './reconcile.ts';
 import { replayBenchmark } from './replay.ts';
 import { routerBenchmark } from './router/index.ts';
 import { stallBenchmark } from './stall.ts';
+import { streamsBenchmark } from './streams.ts';
 
 const all: readonly Benchmark[] = [
   appendBenchmark,
@@ -21,6 +23,8 @@ const all: readonly Benchmark[] = [
   replayBenchmark,
   reconcileBenchmark,
   gatewayBenchmark,
+  streamsBenchmark,
+  callsBenchmark,
   routerBenchmark,
   idleBenchmark,
   killBenchmark,

@@ -5,6 +5,8 @@ export interface Order {
   readonly url: string;
   readonly clients: number;
   readonly ms: number;
+  /** Ends it also when so many are done. */
+  readonly calls?: number;
   readonly tool: 'small' | 'big' | 'stream';
   readonly headers: Record<string, string>;
   readonly prefix: string;
@@ -26,7 +28,15 @@ process.on('message', async (order: Order) => process.send?.(await load(order)))
 process.on('disconnect', () => process.exit());
 process.send?.({ ready: true });
 
-async function load({ url, clients, ms, tool, headers, prefix }: Order): Promise<Load> {
+async function load({
+  url,
+  clients,
+  ms,
+  calls = Number.POSITIVE_INFINITY,
+  tool,
+  headers,
+  prefix,
+}: Order): Promise<Load> {
   const { origin, pathname } = new URL(url);
   const pool = new Pool(origin, { connections: clients, pipelining: 1 });
   const body = JSON.stringify({
@@ -43,9 +53,11 @@ async function load({ url, clients, ms, tool, headers, prefix }: Order): Promise
   const took: number[] = [];
   const firsts: number[] = [];
   let failed = 0;
+  let begun = 0;
   const until = performance.now() + ms;
   const client = async () => {
-    while (performance.now() < until) {
+    while (performance.now() < until && begun < calls) {
+      begun += 1;
       const started = performance.now();
       const answer = await pool.request({ path: pathname, method: 'POST', headers: sent, body });
       if (answer.statusCode !== 200) failed += 1;

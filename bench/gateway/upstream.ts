@@ -1,5 +1,5 @@
 /** An upstream as cheap as one can be, so that what is measured is in front of it. Its own process. */
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 const answers: Readonly<Record<string, Buffer>> = {
@@ -25,10 +25,23 @@ const initialized = Buffer.from(
   }),
 );
 
+/** Those that are open, which say something only when they are told to. */
+const streams = new Set<ServerResponse>();
+process.on('message', ({ say }: { say?: string }) => {
+  if (say !== undefined) for (const stream of streams) stream.write(`data: ${say}\n\n`);
+  process.send?.({ streams: streams.size });
+});
+
 const server = createServer((request, response) => {
   if (request.url?.startsWith('/v1/')) {
     request.resume(); // the gateway's spans and metrics
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+    return;
+  }
+  if (request.method === 'GET') {
+    streams.add(response);
+    response.once('close', () => streams.delete(response));
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
     return;
   }
   const chunks: Buffer[] = [];
