@@ -17,6 +17,7 @@ import { mcpAccess } from './mcp-access.ts';
 import { mcpDoor } from './mcp-door.ts';
 import { mcpRouteHealth } from './mcp-route-health.ts';
 import { mcpRoutes } from './mcp-routes.ts';
+import { pipelineProbe } from './pipeline-probe.ts';
 import { pushMonitor } from './push-monitor.ts';
 import { reconciler } from './reconciler.ts';
 import { storeConnection } from './store-connection.ts';
@@ -37,6 +38,7 @@ export const allMachines: Readonly<Record<string, AnyStateMachine>> = {
   'mcp-door': mcpDoor,
   'mcp-route-health': mcpRouteHealth,
   'mcp-routes': mcpRoutes,
+  'pipeline-probe': pipelineProbe,
   'push-monitor': pushMonitor,
   reconciler,
   'store-connection': storeConnection,

@@ -63,6 +63,12 @@ const rotate = {
  * which seldom leads it far.
  */
 export const machineSamples: Readonly<Record<string, Samples>> = {
+  'pipeline-probe': {
+    events: [
+      { type: 'PROBED', at: 1, end: 'arrived', endpoint: 'http://r', service: 's', arrivedMs: 9 },
+      { type: 'PROBED', at: 2, end: 'lost', endpoint: 'http://r', service: 's' },
+    ],
+  },
   'push-monitor': {
     input: pushSettings,
     events: [

@@ -13,7 +13,7 @@ export const SIGNAL_TABLES = [
 export type SignalTable = (typeof SIGNAL_TABLES)[number];
 
 /**
- * `ServiceName` of the span by which a probe shows that spans arrive; it is no application's. When one is in
+ * How `ServiceName` begins of the span by which a probe shows that spans arrive; it is no application's. When one is in
  * `otel_traces`, the pipeline is wired (O27).
  */
 export const PROBE_SERVICE = 'holdfast-probe';

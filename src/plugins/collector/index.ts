@@ -2,7 +2,7 @@
  * The collector as Holdfast knows it: by which ingest keys producers are admitted, read from the effective config of an
  * OpenTelemetry collector that a UI manages, or made by ourselves where there is none (O8), and how they are rotated
  * (O9). `config/` reads the config and says what is wrong with it, `keys/` judges what producers present, `rotation/`
- * carries out what `machines/ingest-key-rotation.ts` decides.
+ * carries out what `machines/ingest-key-rotation.ts` decides, `probe/` sends a span through it all.
  *
  * Imports core, bus and its machine; no other plugin.
  */
@@ -10,6 +10,7 @@ import { resolve } from 'node:path';
 import { defineRoute } from '../../bus/index.ts';
 import { defineActor } from '../../core/actors/index.ts';
 import { ClusterToken } from '../../core/adapters/cluster.ts';
+import { ColumnarDatabaseToken } from '../../core/adapters/columnar-database.ts';
 import { IngestKeysToken } from '../../core/adapters/ingest-keys.ts';
 import { SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
 import { isObject } from '../../core/json.ts';
@@ -20,6 +21,7 @@ import { INGEST_KEY_NAME, OwnKey } from './keys/own-key.ts';
 import { fileSource, ownSource } from './keys/source.ts';
 import { type CollectorOptions, collectorOptions } from './options.ts';
 import type { CollectorParts } from './parts.ts';
+import { registerProbe } from './probe/index.ts';
 import { rotateCommand } from './rotation/command.ts';
 import { ROTATION, ROTATION_ACTOR, registerRotationControl } from './rotation/control.ts';
 import { describeRotationRecord } from './rotation/describe.ts';
@@ -30,7 +32,7 @@ export const collector = definePlugin({
   name: 'collector',
   options: collectorOptions,
   env: { HOLDFAST_COLLECTOR_CONFIG: 'effectiveConfig', HOLDFAST_UI_URL: 'ui.url' },
-  wants: [SecretsStoreToken, ClusterToken],
+  wants: [SecretsStoreToken, ClusterToken, ColumnarDatabaseToken],
   provides: [IngestKeysToken],
   onFailure: 'continue',
   register(context, options) {
@@ -56,6 +58,7 @@ export const collector = definePlugin({
     registerRotationEffects(context, options, parts);
     registerRotationControl(context, options, parts);
     context.command(rotateCommand);
+    registerProbe(context, parts);
     context.health('collector', () => {
       if (!started) return undefined;
       const { source, ring, reading } = started;

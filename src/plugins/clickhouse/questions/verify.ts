@@ -77,11 +77,11 @@ export async function verify(database: ColumnarDatabase, options: QueryOptions):
   );
   const mcp = await ask<{ server: string; calls: string }>(`${MCP_CALLS} LIMIT ${MOST_GROUPS}`);
   const [probe] = await ask<{ age: string; rows: string }>(
-    `SELECT count() AS rows, dateDiff('second', max(Timestamp), now()) AS age FROM otel_traces WHERE ServiceName = {probe:String} AND Timestamp > now() - INTERVAL 1 DAY`,
+    `SELECT count() AS rows, dateDiff('second', max(Timestamp), now()) AS age FROM otel_traces WHERE startsWith(ServiceName, {probe:String}) AND Timestamp > now() - INTERVAL 1 DAY`,
   );
   const drift = await database.drift(options);
   const probeAge = probe && Number(probe.rows) > 0 ? Number(probe.age) : undefined;
-  const applications = spans.filter(({ service }) => service !== PROBE_SERVICE).length;
+  const applications = spans.filter(({ service }) => !service.startsWith(PROBE_SERVICE)).length;
   return {
     place: database.place,
     signals,

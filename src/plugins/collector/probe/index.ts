@@ -1,0 +1,124 @@
+/** The end-to-end probe of trace ingest (O1): a span is sent, looked for, and how it went is remembered as an event. */
+import { z } from 'zod';
+import { defineRoute, defineTopic, type Topic } from '../../../bus/index.ts';
+import { defineActor } from '../../../core/actors/index.ts';
+import { ColumnarDatabaseToken } from '../../../core/adapters/columnar-database.ts';
+import type { CommandDefinition } from '../../../core/cli/index.ts';
+import { HoldfastError } from '../../../core/errors/index.ts';
+import { actorRef } from '../../../core/ids.ts';
+import type { PluginContext } from '../../../core/plugin/index.ts';
+import { readRuntimeFile } from '../../../core/runtime/runtime-file.ts';
+import { type PipelineProbeContext, type Probed, pipelineProbe } from '../../../machines/pipeline-probe.ts';
+import { askCollector } from '../ask.ts';
+import type { CollectorParts } from '../parts.ts';
+import { type ProbeReport, runProbe } from './run-probe.ts';
+
+const PROBE_PATH = '/collector/probe';
+const ACTOR = 'ingest.probe';
+const KEY = 'traces';
+const MOST_WAIT_SECONDS = 300;
+/** Exit codes by where it ended. */
+const CODES = { arrived: 0, no_key: 1, unreachable: 1, refused: 1, lost: 3, database_away: 4 } as const;
+
+const asked = z.strictObject({
+  endpoint: z.url({ protocol: /^https?$/ }).optional(),
+  seconds: z.number().min(0.1).max(MOST_WAIT_SECONDS).default(30),
+});
+
+const probed: Topic<Omit<Probed, 'type'>> = defineTopic(
+  'ingest.probed',
+  z.object({
+    at: z.number(),
+    end: z.enum(['arrived', 'no_key', 'unreachable', 'refused', 'lost', 'database_away']),
+    endpoint: z.string(),
+    service: z.string(),
+    arrivedMs: z.number().optional(),
+  }) as never,
+  'A span was sent through trace ingest and looked for in the database.',
+);
+
+export function registerProbe(context: PluginContext, parts: () => CollectorParts): void {
+  context.actor(defineActor({ type: ACTOR, machine: pipelineProbe, version: 1 }));
+  context.route(
+    defineRoute(probed, ACTOR, ({ payload }) => [{ key: KEY, event: { type: 'PROBED', ...payload } }]),
+  );
+  context.control((surface) => {
+    surface.post(PROBE_PATH, async (request) => {
+      const { endpoint, seconds } = asked.parse(request.body ?? {});
+      const { services } = context;
+      const own = readRuntimeFile(services.dataDir)?.surfaces.otlpHttp?.url;
+      const report = await runProbe({
+        endpoint: endpoint ?? own ?? 'http://127.0.0.1:4318',
+        keys: parts().ring,
+        database: services.find(ColumnarDatabaseToken),
+        waitMs: seconds * 1_000,
+        signal: AbortSignal.timeout((seconds + 30) * 1_000),
+      });
+      const { end, service, arrivedMs } = report;
+      const message = { at: services.clock.now(), end, endpoint: report.endpoint, service };
+      services.bus.publish(
+        probed,
+        { ...message, ...(arrivedMs !== undefined && { arrivedMs }) },
+        {
+          correlation: request.id,
+        },
+      );
+      return report;
+    });
+  });
+  context.command(probeCommand);
+  context.health('probe', () => {
+    const state = context.services.actors.snapshot(actorRef(ACTOR, KEY));
+    if (!state) return undefined;
+    const { end, at, arrivedAt, arrivedMs } = state.context as unknown as PipelineProbeContext;
+    return {
+      ...(end !== undefined && { end }),
+      ...(at !== undefined && { at: new Date(at).toISOString() }),
+      ...(arrivedAt !== undefined && { arrivedAt: new Date(arrivedAt).toISOString() }),
+      ...(arrivedMs !== undefined && { arrivedMs }),
+    };
+  });
+}
+
+const probeCommand: CommandDefinition = {
+  name: 'stack probe',
+  summary:
+    'Sends a span and shows it arriving, or where it stopped; exit 1 not accepted, 3 accepted and not found, 4 database away',
+  example: 'holdfast stack probe',
+  flags: [
+    {
+      flags: '--endpoint <url>',
+      summary: "base of an OTLP/HTTP receiver; the running instance's own unless given",
+    },
+    { flags: '--wait <seconds>', summary: 'how long it is looked for', default: '30' },
+  ],
+  async run(_args, flags, context) {
+    const seconds = Number(flags.wait);
+    const isUrl = flags.endpoint === undefined || /^https?:\/\/[^@]+$/.test(String(flags.endpoint));
+    if (!isUrl || !(seconds >= 0.1 && seconds <= MOST_WAIT_SECONDS)) {
+      const reason = isUrl
+        ? `--wait takes seconds, at most ${MOST_WAIT_SECONDS}.`
+        : '--endpoint takes an http or https URL without credentials.';
+      throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'stack probe' });
+    }
+    const { endpoint } = flags;
+    context.terminal.progress('a span is sent and looked for…');
+    const report = await askCollector<ProbeReport>(context, PROBE_PATH, {
+      seconds,
+      ...(endpoint !== undefined && { endpoint }),
+    });
+    context.terminal.progress('');
+    if (report.warning) context.note(report.warning);
+    if (context.json) context.print(JSON.stringify(report));
+    else {
+      const { paint } = context.terminal;
+      const isWell = report.end === 'arrived';
+      context.print(
+        `${paint(isWell ? 'green' : 'red', isWell ? 'arrived' : `stopped (${report.end})`)}: ${report.text}`,
+      );
+      if (report.mend) context.print(report.mend);
+      context.print(paint('dim', `service ${report.service}, trace ${report.traceId}`));
+    }
+    return CODES[report.end];
+  },
+};

@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ColumnarDatabase, PROBE_SERVICE } from '../../../core/adapters/columnar-database.ts';
+import type { IngestKeys } from '../../../core/adapters/ingest-keys.ts';
+import { isCoded } from '../../../core/errors/index.ts';
+import type { ProbeEnd } from '../../../machines/pipeline-probe.ts';
+import { isLoopback } from '../config/loopback.ts';
+import { sendSpan } from './send-span.ts';
+
+/** How one probe went, for a person. */
+export interface ProbeReport {
+  readonly end: ProbeEnd;
+  readonly endpoint: string;
+  /** The name under which its span is in `otel_traces`; another one each time. */
+  readonly service: string;
+  readonly traceId: string;
+  /** Until the receiver answered, and until the span was found, milliseconds. */
+  readonly answeredMs?: number;
+  readonly arrivedMs?: number;
+  readonly text: string;
+  readonly mend?: string;
+  readonly warning?: string;
+}
+
+export interface ProbeParts {
+  /** Base of an OTLP/HTTP receiver. */
+  readonly endpoint: string;
+  readonly keys: IngestKeys;
+  readonly database: ColumnarDatabase | undefined;
+  /** How long an accepted span is looked for, milliseconds. */
+  readonly waitMs: number;
+  readonly signal: AbortSignal;
+}
+
+const FIRST_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 1_000;
+
+/** Sends one span and looks for it, and says where it stopped (O1). */
+export async function runProbe({
+  endpoint,
+  keys,
+  database,
+  waitMs,
+  signal,
+}: ProbeParts): Promise<ProbeReport> {
+  const id = randomBytes(4).toString('hex');
+  const span = {
+    service: `${PROBE_SERVICE}-${id}`,
+    traceId: randomBytes(16).toString('hex'),
+    spanId: randomBytes(8).toString('hex'),
+  };
+  const { host, protocol } = new URL(endpoint);
+  const isPlain = protocol === 'http:' && !isLoopback(host);
+  const about = {
+    endpoint,
+    service: span.service,
+    traceId: span.traceId,
+    ...(isPlain && {
+      warning: `${host} is spoken to in plaintext, the key too: use the OTLP gateway, port 443, with a client certificate`,
+    }),
+  };
+  let key: string;
+  try {
+    key = await keys.current();
+  } catch (error) {
+    if (!isCoded(error)) throw error;
+    return { ...about, end: 'no_key', text: error.what, mend: error.mend };
+  }
+  const started = performance.now();
+  const sent = await sendSpan(endpoint, key, span, signal);
+  const answeredMs = Math.round(performance.now() - started);
+  if (sent.end !== 'accepted') return { ...about, answeredMs, ...sent };
+  const accepted = `${host} accepted it in ${answeredMs} ms`;
+  if (!database) {
+    const text = `${accepted}; no columnar database is configured to look for it`;
+    return { ...about, end: 'database_away', answeredMs, text, mend: 'Add the plugin clickhouse.' };
+  }
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+    try {
+      const [row] = await database.query<{ n: string }>(
+        'SELECT count() AS n FROM otel_traces WHERE ServiceName = {service:String} AND TraceId = {trace:String}',
+        { service: span.service, trace: span.traceId },
+        { signal, maxSeconds: 10 },
+      );
+      const arrivedMs = Math.round(performance.now() - started);
+      if (Number(row?.n ?? 0) > 0) {
+        const text = `${accepted}; it is in otel_traces after ${arrivedMs} ms`;
+        return { ...about, end: 'arrived', answeredMs, arrivedMs, text };
+      }
+    } catch (error) {
+      if (!isCoded(error)) throw error;
+      const text = `${accepted}; the database can't be asked: ${error.what}`;
+      return { ...about, end: 'database_away', answeredMs, text, mend: error.mend };
+    }
+    if (performance.now() - started + pause > waitMs) break;
+    await sleep(pause, undefined, { signal });
+  }
+  const text = `${accepted}, and within ${waitMs / 1_000} s it was not in otel_traces of ${database.place}`;
+  const mend =
+    'Look whether the receiver writes to this database, and at its queue: `holdfast doctor stack`; a collector elsewhere tells it in its own log.';
+  return { ...about, end: 'lost', answeredMs, text, mend };
+}
