@@ -16,6 +16,7 @@ import { SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
 import { isObject } from '../../core/json.ts';
 import { definePlugin, type Services } from '../../core/plugin/index.ts';
 import { ingestKeyRotation } from '../../machines/ingest-key-rotation.ts';
+import { collectorChecks } from './doctor/checks.ts';
 import { KeyRing } from './keys/key-ring.ts';
 import { INGEST_KEY_NAME, OwnKey } from './keys/own-key.ts';
 import { fileSource, ownSource } from './keys/source.ts';
@@ -26,6 +27,7 @@ import { rotateCommand } from './rotation/command.ts';
 import { ROTATION, ROTATION_ACTOR, registerRotationControl } from './rotation/control.ts';
 import { describeRotationRecord } from './rotation/describe.ts';
 import { registerRotationEffects } from './rotation/effects.ts';
+import { registerSecrets } from './secrets/index.ts';
 import { configRead } from './topics.ts';
 
 export const collector = definePlugin({
@@ -59,6 +61,8 @@ export const collector = definePlugin({
     registerRotationControl(context, options, parts);
     context.command(rotateCommand);
     registerProbe(context, parts);
+    registerSecrets(context, options, parts);
+    for (const check of collectorChecks(options)) context.check(check);
     context.health('collector', () => {
       if (!started) return undefined;
       const { source, ring, reading } = started;

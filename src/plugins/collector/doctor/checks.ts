@@ -1,0 +1,111 @@
+import { existsSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { request } from 'undici';
+import { isObject } from '../../../core/json.ts';
+import type { CheckContext, CheckDefinition, CheckResult } from '../../../core/plugin/index.ts';
+import { readConfigFile } from '../config/config-file.ts';
+import { isLoopback } from '../config/loopback.ts';
+import type { CollectorOptions } from '../options.ts';
+import { VOLUMES } from './volumes.ts';
+
+const DEADLINE_MS = 5_000;
+const GATEWAY = 'Send it to the OTLP gateway, port 443, with a client certificate.';
+
+/** What `holdfast doctor stack` looks at of the collector and of what is around it (O8, O26, O27, O29). */
+export function collectorChecks(options: CollectorOptions): CheckDefinition[] {
+  const { ui } = options;
+  return [
+    { name: 'stack.collector', run: () => configCheck(options) },
+    { name: 'stack.plaintext', run: () => plaintextCheck(process.env) },
+    { name: 'stack.probe', run: probeCheck },
+    ...(ui ? [{ name: 'stack.ui', run: (context: CheckContext) => uiCheck(ui.url, context.signal) }] : []),
+    { name: 'stack.volumes', run: volumesCheck },
+  ];
+}
+
+function configCheck({ effectiveConfig }: CollectorOptions): CheckResult {
+  if (effectiveConfig === undefined) {
+    const found = 'none is configured: Holdfast is its own collector, with an ingest key of its own';
+    return { state: 'ok', lookedAt: 'the effective collector config', found };
+  }
+  const lookedAt = resolve(effectiveConfig);
+  const { findings, tokens } = readConfigFile(lookedAt);
+  if (findings.length > 0) {
+    const isWorst = findings.some(({ code }) => code !== 'plaintext_off_host');
+    const found = findings.map(({ text }) => text).join(' ');
+    return {
+      state: isWorst ? 'fail' : 'warn',
+      lookedAt,
+      found,
+      mend: findings.map(({ mend }) => mend).join(' '),
+    };
+  }
+  if (existsSync(lookedAt) && (statSync(lookedAt).mode & 0o004) !== 0) {
+    const mend = `Take the right to read from others: chmod o-r ${lookedAt}`;
+    return {
+      state: 'warn',
+      lookedAt,
+      found: 'it is effective, and everybody on this host may read its key',
+      mend,
+    };
+  }
+  const found = `it is effective, authentication is enforced, ${tokens.length} ${tokens.length === 1 ? 'key' : 'keys'} accepted`;
+  return { state: 'ok', lookedAt, found };
+}
+
+/** Exporters of this process itself; the collector's are in its config. */
+export function plaintextCheck(env: NodeJS.ProcessEnv): CheckResult {
+  const names = ['', 'TRACES_', 'METRICS_', 'LOGS_'].map((signal) => `OTEL_EXPORTER_OTLP_${signal}ENDPOINT`);
+  const lookedAt = 'where OTLP leaves this host';
+  const plain = names.filter((name) => {
+    const value = env[name];
+    if (!value || !URL.canParse(value)) return false;
+    const { protocol, host } = new URL(value);
+    return protocol === 'http:' && !isLoopback(host);
+  });
+  if (plain.length === 0) return { state: 'ok', lookedAt, found: 'nothing leaves it in plaintext' };
+  const places = plain.map((name) => `${name} (${new URL(env[name] ?? '').host})`).join(', ');
+  return { state: 'warn', lookedAt, found: `in plaintext, the key too: ${places}`, mend: GATEWAY };
+}
+
+function probeCheck({ running }: CheckContext): CheckResult {
+  const lookedAt = 'the newest probe of trace ingest';
+  const fact = running?.facts.probe;
+  const mend = 'Run `holdfast stack probe`: it sends a span and shows where it ends.';
+  if (!running) return { state: 'warn', lookedAt, found: 'nothing runs that could be asked', mend };
+  if (!isObject(fact)) return { state: 'warn', lookedAt, found: 'none was made', mend };
+  if (fact.end === 'arrived') {
+    return { state: 'ok', lookedAt, found: `it arrived in ${fact.arrivedMs} ms, at ${fact.at}` };
+  }
+  return { state: 'fail', lookedAt, found: `it stopped (${fact.end}), at ${fact.at}`, mend };
+}
+
+export async function uiCheck(url: string, signal: AbortSignal): Promise<CheckResult> {
+  const lookedAt = new URL(url).host;
+  let status: number;
+  try {
+    const answer = await request(url, {
+      signal: AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]),
+    });
+    status = answer.statusCode;
+    await answer.body.dump({ limit: 65_536 });
+  } catch (error) {
+    const why = error instanceof Error && 'code' in error ? String(error.code) : 'nothing came in time';
+    const mend = 'Look whether the UI runs, and whether the ingress proxy has its address.';
+    return { state: 'fail', lookedAt, found: `the UI can't be reached: ${why}`, mend };
+  }
+  if (status < 500) return { state: 'ok', lookedAt, found: `the UI answers (${status})` };
+  const mend =
+    'Look at the document database, which holds users, sessions and alerts: of its three members two must be up; one may be lost.';
+  return {
+    state: 'fail',
+    lookedAt,
+    found: `the UI answers ${status}, as it does while its document database is down`,
+    mend,
+  };
+}
+
+function volumesCheck(): CheckResult {
+  const found = `as documented, all of it crash-consistent and none a backup by the database itself: ${VOLUMES.map(({ volume, protection }) => `${volume}: ${protection}`).join('; ')}`;
+  return { state: 'ok', lookedAt: 'what protects each volume', found };
+}

@@ -1,0 +1,128 @@
+/** `holdfast stack secrets`: the documents' table of keys with where each is and how old; never a value (O25). */
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { type SecretsStore, SecretsStoreToken } from '../../../core/adapters/secrets-store.ts';
+import type { CommandDefinition } from '../../../core/cli/index.ts';
+import { isCoded } from '../../../core/errors/index.ts';
+import type { PluginContext } from '../../../core/plugin/index.ts';
+import { askCollector } from '../ask.ts';
+import { INGEST_KEY_NAME } from '../keys/own-key.ts';
+import type { CollectorOptions } from '../options.ts';
+import type { CollectorParts } from '../parts.ts';
+import { isPlaceholder, KNOWN_KEYS, type KnownKey } from './known-keys.ts';
+
+const SECRETS_PATH = '/collector/secrets';
+const DEADLINE_MS = 15_000;
+const DAY_MS = 86_400_000;
+
+/** A known key as it is here. */
+export interface SecretRow extends Omit<KnownKey, 'isVestigial'> {
+  readonly state: 'present' | 'missing' | 'placeholder' | 'unreadable';
+  readonly place: string;
+  readonly ageDays?: number;
+  /** What is wrong, or what to know. */
+  readonly note?: string;
+}
+
+export function registerSecrets(
+  context: PluginContext,
+  options: CollectorOptions,
+  parts: () => CollectorParts,
+): void {
+  context.control((surface) => {
+    surface.post(SECRETS_PATH, async () => {
+      const { services } = context;
+      const store = services.find(SecretsStoreToken);
+      const signal = AbortSignal.timeout(DEADLINE_MS);
+      const rows: SecretRow[] = [];
+      for (const known of KNOWN_KEYS) {
+        const path = known.of === 'stack' ? options.secretsPath : options.gatewaySecretsPath;
+        const row = await rowOf(known, path, store, services.clock.now(), signal);
+        const own = row.state === 'missing' ? ownPlace(known.name, services.dataDir, parts()) : undefined;
+        rows.push(own ? { ...row, ...own } : row);
+      }
+      return { secrets: rows };
+    });
+  });
+  context.command(secretsCommand);
+}
+
+async function rowOf(
+  { isVestigial, ...known }: KnownKey,
+  path: string,
+  store: SecretsStore | undefined,
+  now: number,
+  signal: AbortSignal,
+): Promise<SecretRow> {
+  const place = `${path}#${known.name}`;
+  if (!store) return { ...known, state: 'missing', place, note: 'no secrets store is configured' };
+  try {
+    const described = await store.describe?.(path, known.name, signal);
+    const about = {
+      ...known,
+      place: described?.place ?? place,
+      ...(described?.changedAt !== undefined && {
+        ageDays: Math.max(0, Math.floor((now - described.changedAt) / DAY_MS)),
+      }),
+    };
+    if (described && !described.exists) {
+      const note = isVestigial
+        ? 'put any value there: the secret-sync object must not be without data'
+        : undefined;
+      return { ...about, state: 'missing', ...(note !== undefined && { note }) };
+    }
+    const value = await store.read(path, known.name, signal);
+    if (known.name !== 'ui_oidc_client_secret' || !isPlaceholder(value))
+      return { ...about, state: 'present' };
+    const note = 'it is the placeholder that was seeded: apply the code that writes the real one';
+    return { ...about, state: 'placeholder', note };
+  } catch (error) {
+    if (isCoded(error, 'HF_CONFIG_SECRET_MISSING')) return { ...known, state: 'missing', place };
+    return { ...known, state: 'unreadable', place, note: isCoded(error) ? error.what : 'it failed' };
+  }
+}
+
+/** Where Holdfast itself keeps a key that the store lacks. */
+function ownPlace(name: string, dataDir: string, { own }: CollectorParts) {
+  const file =
+    name === INGEST_KEY_NAME
+      ? own?.file
+      : name === 'master_key'
+        ? join(dataDir, 'secrets', 'master-key')
+        : undefined;
+  if (file !== undefined && existsSync(file)) {
+    const ageDays = Math.max(0, Math.floor((Date.now() - statSync(file).mtimeMs) / DAY_MS));
+    return { state: 'present' as const, place: file, ageDays, note: 'made by Holdfast' };
+  }
+  const variable = ['HOLDFAST_MASTER_KEY_FILE', 'HOLDFAST_MASTER_KEY'].find((one) => process.env[one]);
+  if (name === 'master_key' && variable) return { state: 'present' as const, place: `variable ${variable}` };
+  return undefined;
+}
+
+const COLOURS = { present: 'green', missing: 'yellow', placeholder: 'red', unreadable: 'red' } as const;
+
+const secretsCommand: CommandDefinition = {
+  name: 'stack secrets',
+  summary:
+    'The keys of the stack and the gateway: what for, where, how old, what rotating each does; never a value',
+  example: 'holdfast stack secrets',
+  async run(_args, _flags, context) {
+    const { secrets } = await askCollector<{ secrets: SecretRow[] }>(context, SECRETS_PATH, {});
+    const isBad = secrets.some(({ state }) => state === 'placeholder' || state === 'unreadable');
+    if (context.json) {
+      context.print(JSON.stringify({ secrets }));
+      return isBad ? 1 : 0;
+    }
+    const { paint } = context.terminal;
+    for (const { name, state, place, ageDays, purpose, rotation, command, note } of secrets) {
+      const age = ageDays === undefined ? '' : `, ${ageDays} ${ageDays === 1 ? 'day' : 'days'} old`;
+      context.print(
+        `${paint('bold', name.padEnd(26))}${paint(COLOURS[state], state)}${age}  ${paint('dim', place)}`,
+      );
+      context.print(`  for:     ${purpose}`);
+      context.print(`  rotated: ${rotation}${command ? ` (${command})` : ''}`);
+      if (note) context.print(`  ${paint('yellow', 'note:')}    ${note}`);
+    }
+    return isBad ? 1 : 0;
+  },
+};

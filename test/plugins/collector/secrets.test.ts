@@ -1,0 +1,138 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import test from 'ava';
+import { collectorChecks, plaintextCheck, uiCheck } from '../../../src/plugins/collector/doctor/checks.ts';
+import { rejectedByUi } from '../../../src/plugins/collector/doctor/ui-alerts.ts';
+import { collectorOptions } from '../../../src/plugins/collector/options.ts';
+import type { SecretRow } from '../../../src/plugins/collector/secrets/index.ts';
+import { isPlaceholder } from '../../../src/plugins/collector/secrets/known-keys.ts';
+import { tempDir } from '../../support/temp.ts';
+import { effectiveYaml } from './effective.ts';
+import { startRig } from './rig.ts';
+
+const { signal } = new AbortController();
+
+test('[O25] the nine keys are listed with purpose, place, age and consequence, and without a value', async (t) => {
+  const dir = tempDir(t);
+  const folder = join(dir, 'secrets', 'store', 'observability');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  writeFileSync(join(folder, 'admin_password'), 'canary-admin', { mode: 0o600 });
+  writeFileSync(join(folder, 'ui_oidc_client_secret'), 'placeholder', { mode: 0o600 });
+  writeFileSync(join(folder, 'otel_ingest_token'), 'canary-vestigial', { mode: 0o600 });
+  writeFileSync(join(folder, 'ui_bootstrap_secret'), 'canary-open', { mode: 0o644 });
+  const before = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'));
+  const rig = await startRig(t, dir);
+  const { code, out } = await rig.holdfast('stack', 'secrets', '--json');
+  t.is(code, 1);
+  const { secrets } = JSON.parse(out) as { secrets: SecretRow[] };
+  t.deepEqual(
+    secrets.map(({ name, state }) => `${name} ${state}`),
+    [
+      'admin_password present',
+      'docdb_admin_password missing',
+      'docdb_replicaset_keyfile missing',
+      'ui_bootstrap_secret unreadable',
+      'ui_oidc_client_secret placeholder',
+      'otel_ingest_api_key present',
+      'otel_ingest_token present',
+      'master_key missing',
+      'claude_code_api_key missing',
+    ],
+  );
+  t.is(secrets[0]?.ageDays, 0);
+  const said = (name: string) => secrets.find((row) => row.name === name);
+  t.regex(said('ui_bootstrap_secret')?.rotation ?? '', /signs everyone out of the UI once/);
+  t.regex(said('otel_ingest_token')?.rotation ?? '', /never rotate, empty or delete/);
+  t.regex(said('otel_ingest_api_key')?.rotation ?? '', /cannot be planted beforehand/);
+  const lines = await rig.holdfast('stack', 'secrets');
+  t.false(/canary/.test(out + lines.out + lines.err));
+  t.false((out + lines.out).includes(await rig.keys.current()));
+  t.deepEqual(
+    readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8')),
+    before,
+  );
+});
+
+test('[O25] a placeholder is told from a secret', (t) => {
+  for (const value of [
+    'placeholder',
+    'PLACEHOLDER-set-by-terraform',
+    'changeme',
+    'CHANGE_ME',
+    '<secret>',
+    'xxxx',
+    'todo',
+  ]) {
+    t.true(isPlaceholder(value), value);
+  }
+  for (const value of ['9fK2-hq81-Zm', 'examples-are-fine-3f', 'nonesuch82'])
+    t.false(isPlaceholder(value), value);
+});
+
+const checkOf = async (name: string, options: object, running?: object) => {
+  const check = collectorChecks(collectorOptions.parse(options)).find((one) => one.name === name);
+  return check?.run({ dataDir: '/', signal, ...(running && { running }) } as never);
+};
+
+test('[O8,O26] doctor says whether the config is effective, enforced, and what leaves in plaintext', async (t) => {
+  const file = join(tempDir(t), 'effective.yaml');
+  const tokens = ['0f8fad5b-d9cb-469f-a165-70867728950e'];
+  const look = async (text: string) => {
+    writeFileSync(file, text, { mode: 0o600 });
+    return checkOf('stack.collector', { effectiveConfig: file });
+  };
+  t.like(await look(effectiveYaml({ tokens })), { state: 'ok' });
+  t.like(await look('service: {pipelines: {traces: {exporters: [debug]}}}'), { state: 'fail' });
+  t.like(await look(effectiveYaml({ tokens, isEnforced: false })), { state: 'fail' });
+  const plain = { 'otlphttp/away': { endpoint: 'http://10.0.0.9:4318' } };
+  const found = await look(effectiveYaml({ tokens, exporters: plain }));
+  t.is(found?.state, 'warn');
+  t.regex(found?.mend ?? '', /OTLP gateway, port 443/);
+  t.like(await checkOf('stack.collector', { effectiveConfig: `${file}.gone` }), { state: 'fail' });
+  t.like(await checkOf('stack.collector', {}), { state: 'ok' });
+});
+
+test('[O26] a producer that sends plaintext off the host is flagged with the gateway as the mend', (t) => {
+  t.is(plaintextCheck({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' }).state, 'ok');
+  t.is(plaintextCheck({ OTEL_EXPORTER_OTLP_ENDPOINT: 'https://gateway.example' }).state, 'ok');
+  const flagged = plaintextCheck({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://u:p@10.0.0.7:4318' });
+  t.is(flagged.state, 'warn');
+  t.regex(flagged.mend ?? '', /OTLP gateway/);
+  t.false(flagged.found.includes('u:p'));
+});
+
+test('[O27] doctor tells whether a probe has shown the pipeline wired', async (t) => {
+  t.like(await checkOf('stack.probe', {}, { facts: {} }), { state: 'warn', found: 'none was made' });
+  const arrived = { probe: { end: 'arrived', at: 'now', arrivedMs: 5 } };
+  t.like(await checkOf('stack.probe', {}, { facts: arrived }), { state: 'ok' });
+  t.like(await checkOf('stack.probe', {}, { facts: { probe: { end: 'lost' } } }), { state: 'fail' });
+});
+
+test('[O29] a UI that answers 5xx points at the document database and its three members', async (t) => {
+  let status = 502;
+  const ui = createServer((_request, response) => response.writeHead(status).end());
+  await new Promise<void>((done) => ui.listen(0, '127.0.0.1', done));
+  t.teardown(() => ui.close());
+  const url = `http://127.0.0.1:${(ui.address() as AddressInfo).port}`;
+  const sick = await uiCheck(url, signal);
+  t.is(sick.state, 'fail');
+  t.regex(`${sick.found} ${sick.mend}`, /document database.*three members two must be up/);
+  status = 302;
+  t.is((await uiCheck(url, signal)).state, 'ok');
+  t.is((await uiCheck('http://127.0.0.1:9', signal)).state, 'fail');
+});
+
+test('[O29] a raw-SQL alert on a sum is known to be rejected before it is upserted', (t) => {
+  const alert = { name: 'NAS backup STALE', query: 'sql', source: 'sum' } as const;
+  t.regex(rejectedByUi(alert) ?? '', /multi select or string select on metrics not supported/);
+  t.is(rejectedByUi({ ...alert, query: 'builder' }), undefined);
+  t.is(rejectedByUi({ ...alert, source: 'gauge' }), undefined);
+});
+
+test('[O29] what protects each volume is said, and that it is crash-consistent', async (t) => {
+  const found = (await checkOf('stack.volumes', {}))?.found ?? '';
+  t.regex(found, /crash-consistent and none a backup by the database/);
+  for (const volume of ['columnar', 'document', 'keeper', 'memory']) t.true(found.includes(volume));
+});
