@@ -18,5 +18,14 @@ export interface Alert {
   readonly severity: 'info' | 'warning' | 'critical';
   /** One sentence for the operator, without secrets. */
   readonly text: string;
+  /** `state` among them says `firing` or `resolved` of a condition that lasts; without it this is one event. */
   readonly labels: Readonly<Record<string, string>>;
+  /** Of one that a rule measured. */
+  readonly measured?: {
+    readonly title: string;
+    readonly value?: number;
+    readonly threshold: string;
+    readonly window: string;
+    readonly runbook?: string;
+  };
 }

@@ -10,6 +10,9 @@
 import type { AnyStateMachine } from 'xstate';
 import { accessPoints } from './access-points.ts';
 import { addressSets } from './address-sets.ts';
+import { alert } from './alert.ts';
+import { alertOutbox } from './alert-outbox.ts';
+import { alertRule } from './alert-rule.ts';
 import { configTransaction } from './config-transaction.ts';
 import { dhcpService } from './dhcp-service.ts';
 import { ingestKeyRotation } from './ingest-key-rotation.ts';
@@ -31,6 +34,9 @@ export { type Alert, effect } from './effect.ts';
 export const allMachines: Readonly<Record<string, AnyStateMachine>> = {
   'access-points': accessPoints,
   'address-sets': addressSets,
+  alert,
+  'alert-outbox': alertOutbox,
+  'alert-rule': alertRule,
   'config-transaction': configTransaction,
   'dhcp-service': dhcpService,
   'ingest-key-rotation': ingestKeyRotation,

@@ -57,6 +57,24 @@ const rotate = {
   canForce: false,
   settings: rotationDefaults,
 };
+const told = { name: 'a', severity: 'critical', title: 'A', text: 'a is bad', labels: { state: 'firing' } };
+const steps = [
+  { to: ['first'], afterMs: 0 },
+  { to: ['second'], afterMs: 60_000 },
+];
+const raised = { type: 'RAISED', at: 1_000, told, steps, remindMs: 600_000 };
+const rule = {
+  name: 'a',
+  title: 'A',
+  severity: 'warning',
+  condition: { kind: 'above', than: 0 },
+  window: '1h',
+  everyMs: 60_000,
+  forMs: 0,
+  onNoData: 'ok',
+  labels: {},
+};
+const notice = { ...told, state: 'firing', since: 1_000 };
 
 /**
  * Inputs and events that make sense, by machine. A machine without an entry is driven with random events alone,
@@ -103,6 +121,43 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'ABANDON', at: 9 },
       { type: 'effect.failed', effect: 'ingest.store', code: 'HF_INTERNAL', message: 'no' },
       { type: 'effect.failed', effect: 'ingest.retire', code: 'HF_INTERNAL', message: 'no' },
+    ],
+  },
+  alert: {
+    events: [
+      { ...raised, kind: 'firing', cause: 1 },
+      { ...raised, kind: 'firing', cause: 2, again: true },
+      { ...raised, kind: 'firing', cause: 3, silentUntil: 9_000 },
+      { ...raised, kind: 'resolved', cause: 4 },
+      { ...raised, kind: 'event', cause: 5 },
+      { type: 'ACKNOWLEDGE', at: 2_000, by: 'o', forMs: 60_000 },
+      { type: 'SILENCE', at: 2_000, until: 9_000 },
+      { type: 'UNSILENCE', at: 3_000 },
+    ],
+  },
+  'alert-rule': {
+    input: rule,
+    events: [
+      { type: 'DEFINE', at: 1, settings: { ...rule, onNoData: 'fire', forMs: 1_000 } },
+      { type: 'DEFINE', at: 1, settings: rule },
+      { type: 'REMOVE', at: 2 },
+      { type: 'LOOK', at: 2 },
+      { type: 'EVALUATED', at: 3, value: 0 },
+      { type: 'EVALUATED', at: 4, value: 2, finding: 'source a' },
+      { type: 'EVALUATED', at: 9_000 },
+      { type: 'UNSEEN', at: 5, reason: 'away' },
+    ],
+  },
+  'alert-outbox': {
+    input: { receiver: 'first' },
+    events: [
+      { type: 'QUEUE', item: { id: '1.0', at: 1, notice } },
+      { type: 'QUEUE', item: { id: '2.0', at: 2, notice } },
+      { type: 'POSTED', at: 3, status: 200 },
+      { type: 'REFUSED', at: 3, reason: 'answered 500' },
+      { type: 'REFUSED', at: 90_000_000, reason: 'answered 429', retryAfterMs: 9_000 },
+      { type: 'RETRY', at: 3 },
+      { type: 'CONFIGURE', gatherMs: 0 },
     ],
   },
   'config-transaction': {

@@ -1,0 +1,67 @@
+import type { AlertArgs, AlertContext, Notice } from './shapes.ts';
+
+/** Until the next rung, and after the last one until the next reminder. */
+export function delayOf({ steps, climbed, remindMs }: AlertContext): number {
+  return steps[climbed]?.afterMs ?? remindMs;
+}
+
+/** It begins: nothing is left of what was before. */
+export function begin({ context, event }: AlertArgs): Partial<AlertContext> {
+  if (event.type !== 'RAISED') return {};
+  const { at, cause, told, steps, remindMs, silentUntil } = event;
+  return {
+    told,
+    steps,
+    remindMs,
+    cause,
+    at,
+    since: at,
+    climbed: 0,
+    informed: [],
+    count: event.kind === 'event' && context.told !== undefined ? context.count + 1 : 1,
+    ack: undefined,
+    silentUntil,
+  };
+}
+
+/** Whoever is told now knows of it from here on. */
+export function climb({ context }: AlertArgs): Partial<AlertContext> {
+  const { steps, climbed, informed } = context;
+  return {
+    climbed: Math.min(climbed + 1, steps.length),
+    informed: [...new Set([...informed, ...(steps[climbed]?.to ?? [])])],
+    ack: undefined,
+    silentUntil: undefined,
+  };
+}
+
+/** It is said again: the newest words count. */
+export function repeat({ context, event }: AlertArgs): Partial<AlertContext> {
+  if (event.type !== 'RAISED') return {};
+  return { told: event.told, cause: event.cause, count: context.count + 1 };
+}
+
+/** Whether a one-time event is worth telling: its words are others, or it is long ago. */
+export function isNew({ context, event }: AlertArgs, sameMs: number): boolean {
+  if (event.type !== 'RAISED') return false;
+  return context.told?.text !== event.told.text || Math.abs(event.at - context.since) >= sameMs;
+}
+
+/**
+ * What is told, and to whom: the next rung hears that it is firing, and when all rungs have heard they are reminded. The end
+ * is told to everybody who heard of the beginning.
+ */
+export function noticeTo(
+  { context, event }: AlertArgs,
+  state: Notice['state'],
+): { to: readonly string[]; notice: Notice } {
+  const { steps, climbed, informed, since } = context;
+  const next = steps[climbed];
+  const told = (event.type === 'RAISED' ? event.told : context.told) ?? NOTHING;
+  if (state === 'resolved') return { to: informed, notice: { ...told, state, since } };
+  if (state === 'event') return { to: next?.to ?? [], notice: { ...told, state, since } };
+  if (next !== undefined) return { to: next.to, notice: { ...told, state: 'firing', since } };
+  return { to: informed, notice: { ...told, state: 'reminder', since } };
+}
+
+const NOTHING = { name: '', severity: 'info', title: '', text: '', labels: {} } as const;

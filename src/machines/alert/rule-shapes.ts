@@ -1,0 +1,56 @@
+/** What goes into and comes out of an alert rule: settings, context and events. Times are epoch milliseconds. */
+
+/** When a measured value is wrong; the bound itself is not. */
+export interface Condition {
+  readonly kind: 'above' | 'below';
+  readonly than: number;
+}
+
+/** A rule as its machine needs it; what it asks of the database is the plugin's business. */
+export interface RuleSettings {
+  readonly name: string;
+  /** For people. */
+  readonly title: string;
+  readonly severity: 'info' | 'warning' | 'critical';
+  readonly condition: Condition;
+  /** What it looks back over, in words, e.g. `1d`. */
+  readonly window: string;
+  readonly everyMs: number;
+  /** It must last so long before anybody is told. */
+  readonly forMs: number;
+  /** What silence means. */
+  readonly onNoData: 'fire' | 'ok';
+  readonly labels: Readonly<Record<string, string>>;
+  readonly runbook?: string | undefined;
+}
+
+export interface RuleContext extends RuleSettings {
+  readonly looks: number;
+  /** The newest look. */
+  readonly lookedAt?: number | undefined;
+  /** What it gave; undefined when there was no data, which is not zero. */
+  readonly value?: number | undefined;
+  /** What else was found that explains it. */
+  readonly finding?: string | undefined;
+  readonly breachSince?: number | undefined;
+  readonly firingSince?: number | undefined;
+  /** Looks in a row that saw nothing at all, and why. */
+  readonly misses: number;
+  readonly missed?: string | undefined;
+}
+
+export type RuleEvent =
+  | { readonly type: 'DEFINE'; readonly at: number; readonly settings: RuleSettings }
+  | { readonly type: 'REMOVE'; readonly at: number }
+  /** Somebody wants to know now. */
+  | { readonly type: 'LOOK'; readonly at: number }
+  | {
+      readonly type: 'EVALUATED';
+      readonly at: number;
+      /** Absent when the window holds no data. */
+      readonly value?: number;
+      readonly finding?: string;
+    }
+  /** The database could not be asked. */
+  | { readonly type: 'UNSEEN'; readonly at: number; readonly reason: string }
+  | { readonly type: 'effect.failed' };
