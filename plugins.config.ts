@@ -24,6 +24,7 @@ import { secretsFolder } from './src/plugins/secrets-folder/index.ts';
 import { secretsKv } from './src/plugins/secrets-kv/index.ts';
 import { uptime } from './src/plugins/uptime/index.ts';
 import { uptimeMonitor } from './src/plugins/uptime-monitor/index.ts';
+import { watchdog } from './src/plugins/watchdog/index.ts';
 
 export default defineConfig({
   plugins: [
@@ -83,6 +84,9 @@ export default defineConfig({
     // Our own monitor on port 3001 where no other is named, with status pages at /status/<slug>. One more of yours:
     // uptimeMonitor({ monitors: [{ name: 'backup', interval: 86_400, retries: 1, retryInterval: 3_600 }, …] })
     ...(process.env.HOLDFAST_UPTIME_URL ? [] : [uptimeMonitor()]),
+    // Every five minutes: does the database answer, do signals arrive, are engines what they must be? Only then a heartbeat.
+    // A signal that must never be silent: watchdog({ producers: ['otel_logs'] })
+    watchdog(),
     // Health, readiness and metrics of the process on port 7800.
     consolePlugin(),
   ],

@@ -26,6 +26,7 @@ import { reconciler } from './reconciler.ts';
 import { storeConnection } from './store-connection.ts';
 import { telemetryIntake } from './telemetry-intake.ts';
 import { wan } from './wan.ts';
+import { watchdogRun } from './watchdog-run.ts';
 
 export { and, assign, not, or, setup } from 'xstate';
 export { type Alert, effect } from './effect.ts';
@@ -50,4 +51,5 @@ export const allMachines: Readonly<Record<string, AnyStateMachine>> = {
   'store-connection': storeConnection,
   'telemetry-intake': telemetryIntake,
   wan,
+  'watchdog-run': watchdogRun,
 };

@@ -87,6 +87,27 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'PROBED', at: 2, end: 'lost', endpoint: 'http://r', service: 's' },
     ],
   },
+  'watchdog-run': {
+    events: [
+      { type: 'START', at: 1_000 },
+      { type: 'RUN', at: 2_000 },
+      { type: 'CHECKED', at: 2_100, time: 'now', tookMs: 100, stale: 4, drift: 0, failures: [] },
+      {
+        type: 'CHECKED',
+        at: 2_100,
+        time: 'now',
+        tookMs: 100,
+        stale: 0,
+        drift: 1,
+        failures: [{ check: 'engine', asked: 'a', found: 'b' }],
+      },
+      { type: 'PUSHED', at: 2_200, status: 200 },
+      { type: 'PUSH_REFUSED', at: 2_200, status: 404, msg: 'paused', body: '{}', exitStatus: 8 },
+      { type: 'PUSH_FAILED', at: 2_200, reason: 'nothing listens there', exitStatus: 4 },
+      { type: 'effect.failed', effect: 'watchdog.check', code: 'HF_X', message: 'x' },
+      { type: 'effect.lost', effect: 'watchdog.push' },
+    ],
+  },
   'push-monitor': {
     input: pushSettings,
     events: [

@@ -12,6 +12,7 @@ const PORTS = {
   HOLDFAST_CONSOLE_PORT: '0',
   HOLDFAST_OTLP_HTTP_PORT: '0',
   HOLDFAST_OTLP_GRPC_PORT: '0',
+  HOLDFAST_UPTIME_PORT: '0',
 };
 
 /** The product as it stands in this checkout, on a folder of its own. */

@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import type { CommandContext, CommandDefinition } from '../../core/plugin/command.ts';
+import { DEADLINE_MS, KILLED_EXIT, type RunReport } from '../../machines/watchdog-run/shapes.ts';
+import { runAlone } from './run-alone.ts';
+
+/** What the command posts to. */
+export const RUN_PATH = '/watchdog/run';
+
+const answered = z.object({
+  outcome: z.enum(['delivered', 'undelivered', 'unhealthy', 'killed']),
+  lines: z.array(z.string()),
+  exitCode: z.number(),
+  startedAt: z.number(),
+});
+
+/** `holdfast watchdog run`: one look, by the running instance where there is one. */
+export const watchdogRun: CommandDefinition = {
+  name: 'watchdog run',
+  summary:
+    'Looks at the stack once, and sends the heartbeat if it is well. The heartbeat is the verdict, not the exit code',
+  example: 'holdfast watchdog run',
+  async run(_args, _flags, command) {
+    const { json, print } = command;
+    const report = await within(DEADLINE_MS, command);
+    if (json)
+      print(JSON.stringify({ ...report, heartbeat: report.outcome === 'delivered' ? 'sent' : 'not sent' }));
+    else for (const line of report.lines) print(line);
+    return report.exitCode;
+  },
+};
+
+/** The job's deadline is ours too, so that what is killed for it can still say so. */
+async function within(deadlineMs: number, command: CommandContext): Promise<RunReport> {
+  const startedAt = Date.now();
+  const deadline = AbortSignal.timeout(deadlineMs);
+  const signal = AbortSignal.any([command.signal, deadline]);
+  try {
+    return await look({ ...command, signal });
+  } catch (error) {
+    if (!deadline.aborted) throw error;
+    const line = `DEADLINE EXCEEDED: the run did not end within ${deadlineMs / 1_000} s`;
+    return { outcome: 'killed', lines: [line], exitCode: KILLED_EXIT, startedAt };
+  }
+}
+
+async function look(command: CommandContext): Promise<RunReport> {
+  const { lockedBy } = await import('../../core/log/index.ts');
+  if (lockedBy(command.dataDir) === undefined) return runAlone(command);
+  const { postControl } = await import('../../core/cli/index.ts');
+  const { HoldfastError } = await import('../../core/errors/index.ts');
+  const { status, body } = await postControl(command.dataDir, RUN_PATH, {}, command.signal);
+  const parsed = answered.safeParse(body);
+  if (status === 200 && parsed.success) return parsed.data;
+  const reason = status === 404 ? 'it runs no watchdog' : `it answered ${status}`;
+  throw new HoldfastError('HF_CONTROL_UNREACHABLE', { dir: command.dataDir, reason });
+}

@@ -1,0 +1,110 @@
+import { ColumnarDatabaseToken } from '../../core/adapters/columnar-database.ts';
+import { runTrouble, UptimeMonitorToken } from '../../core/adapters/uptime.ts';
+import { isCoded } from '../../core/errors/index.ts';
+import type { LogEvent } from '../../core/log/index.ts';
+import type { PluginContext } from '../../core/plugin/index.ts';
+import type { RunReport, WatchdogEvent } from '../../machines/watchdog-run/shapes.ts';
+import { DEADLINE_MS } from '../../machines/watchdog-run/shapes.ts';
+import { checkStack } from './checks.ts';
+import type { WatchdogOptions } from './options.ts';
+import { watchdogReported } from './topics.ts';
+
+/** The exit status of wget for a file that it cannot read. */
+const NO_TOKEN = 3;
+/** A line of ours is stored soon or not at all: the next one comes in minutes. */
+const STORE_SECONDS = 5;
+
+/** What the watchdog's machine asks for. */
+export function registerEffects(context: PluginContext, options: WatchdogOptions): void {
+  const outcome = (event: WatchdogEvent): LogEvent => event as unknown as LogEvent;
+  // The machine's own deadline ends the run; these only end what nobody waits for any more.
+  const effect = { onRecovery: 'fail', deadlineMs: DEADLINE_MS + 1_000 } as const;
+
+  context.effect(
+    'watchdog.check',
+    async (_params, { signal }) => {
+      const { clock, find } = context.services;
+      const began = clock.now();
+      const findings = await checkStack(find(ColumnarDatabaseToken), absentReason(context), options, signal);
+      const at = clock.now();
+      const time = new Date(at).toISOString();
+      return outcome({ type: 'CHECKED', at, time, tookMs: Math.max(0, at - began), ...findings });
+    },
+    { ...effect, adapter: ColumnarDatabaseToken.name },
+  );
+
+  context.effect<{ msg: string; ping: number }>(
+    'watchdog.push',
+    async (beat, { signal }) => {
+      const { clock, find } = context.services;
+      const monitor = find(UptimeMonitorToken);
+      const failed = (reason: string, exitStatus: number) =>
+        outcome({ type: 'PUSH_FAILED', at: clock.now(), reason, exitStatus });
+      if (!monitor) return failed('no plugin speaks to an uptime monitor', NO_TOKEN);
+      try {
+        const answer = await monitor.push(options.monitor, { status: 'up', ...beat }, signal);
+        const at = clock.now();
+        if (answer.kind === 'delivered') return outcome({ type: 'PUSHED', at, status: answer.status });
+        if (answer.kind === 'failed') return failed(answer.reason, answer.exitStatus);
+        const { status, msg, body, exitStatus } = answer;
+        return outcome({
+          type: 'PUSH_REFUSED',
+          at,
+          status,
+          ...(msg !== undefined && { msg }),
+          body,
+          exitStatus,
+        });
+      } catch (error) {
+        if (!isCoded(error)) throw error;
+        return failed(error.what.replace(/\.$/, ''), NO_TOKEN);
+      }
+    },
+    { ...effect, adapter: UptimeMonitorToken.name },
+  );
+
+  context.effect<RunReport>(
+    'watchdog.report',
+    async (report, { correlation, cause, at }) => {
+      const { bus, find, logger } = context.services;
+      const { outcome: ended, lines } = report;
+      const text = lines[0] ?? '';
+      logger[ended === 'delivered' ? 'info' : 'warn'](
+        { outcome: ended, line: text, correlation },
+        'watchdog.run',
+      );
+      const story = { correlation, cause };
+      if (ended !== 'delivered') {
+        bus.publish(runTrouble, { monitor: options.monitor, at, outcome: ended, text }, story);
+      }
+      bus.publish(watchdogReported, report, story);
+      const database = find(ColumnarDatabaseToken);
+      await database
+        ?.insert('otel_logs', [rowOf(report, at)], { maxSeconds: STORE_SECONDS })
+        .catch((error: unknown) => logger.debug({ err: error }, 'watchdog.line_not_stored'));
+    },
+    { onRecovery: 'retry', adapter: ColumnarDatabaseToken.name },
+  );
+}
+
+/** Why there is no database to ask. */
+function absentReason({ services }: PluginContext): string {
+  const failed = services.plugins().filter(({ state }) => state === 'failed');
+  if (failed.length > 0)
+    return failed.map(({ name, reason }) => `plugin ${name} failed: ${reason}`).join('; ');
+  return 'none: no instance runs here whose embedded one could be asked, and HOLDFAST_CLICKHOUSE_URL names no server';
+}
+
+/** The line as it stands in `otel_logs` for its retention (O6). */
+function rowOf({ outcome, lines, exitCode }: RunReport, at: number): Record<string, unknown> {
+  const isWell = outcome === 'delivered';
+  return {
+    Timestamp: `${at}000000`,
+    SeverityText: isWell ? 'INFO' : 'ERROR',
+    SeverityNumber: isWell ? 9 : 17,
+    ServiceName: 'holdfast',
+    Body: lines.join('\n'),
+    ResourceAttributes: { 'service.name': 'holdfast' },
+    LogAttributes: { 'watchdog.outcome': outcome, 'watchdog.exit_code': String(exitCode) },
+  };
+}

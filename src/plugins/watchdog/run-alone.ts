@@ -1,0 +1,41 @@
+import { ColumnarDatabaseToken } from '../../core/adapters/columnar-database.ts';
+import { SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
+import { UptimeMonitorToken } from '../../core/adapters/uptime.ts';
+import type { CommandContext } from '../../core/plugin/command.ts';
+import type { ConfiguredPlugin, PluginDefinition } from '../../core/plugin/index.ts';
+import type { RunReport } from '../../machines/watchdog-run/shapes.ts';
+import { watchdogDue, watchdogReported } from './topics.ts';
+
+const NEEDED: readonly unknown[] = [ColumnarDatabaseToken, SecretsStoreToken, UptimeMonitorToken];
+
+/**
+ * One run without an instance, as in a CronJob: a runtime of the few plugins that a run needs, for as long as it takes.
+ * The run stands in the log like any other. An embedded database belongs to the instance, and is left alone.
+ */
+export async function runAlone({ config, dataDir, signal }: CommandContext): Promise<RunReport> {
+  const { createRuntime } = await import('../../core/runtime/index.ts');
+  const { createLogger } = await import('../../core/logging/index.ts');
+  const { plugins } = await config();
+  const runtime = createRuntime({
+    plugins: plugins.filter(isNeeded),
+    dataDir,
+    logger: createLogger({ level: 'silent' }),
+  });
+  try {
+    await runtime.start();
+    const { bus } = runtime.services;
+    return await new Promise<RunReport>((resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+      bus.subscribe(watchdogReported, 'watchdog-run', ({ payload }) => resolve(payload));
+      bus.publish(watchdogDue, {});
+    });
+  } finally {
+    await runtime.stop('the run is over');
+  }
+}
+
+function isNeeded({ definition, options }: ConfiguredPlugin): boolean {
+  const { name, provides = [] } = definition as PluginDefinition;
+  if (provides.some((token) => token === ColumnarDatabaseToken)) return options.url !== undefined;
+  return name === 'watchdog' || provides.some((token) => NEEDED.includes(token));
+}
