@@ -5,6 +5,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { ExecutionContext } from 'ava';
+import type { Clock } from '../../../src/core/clock.ts';
 import { createRuntime, type Runtime } from '../../../src/core/index.ts';
 import type { LogRecord } from '../../../src/core/log/index.ts';
 import { SqliteReader } from '../../../src/core/log/index.ts';
@@ -43,12 +44,14 @@ export class Rig {
     t: ExecutionContext<unknown>,
     options: Options,
     dataDir: string = tempDir(t),
+    clock?: Clock,
   ): Promise<Rig> {
     const { definition, options: given } = gateway({ port: 0, probeEveryMs: 0, ...options });
     const lines: string[] = [];
     const runtime = createRuntime({
       plugins: [{ definition, options: definition.options.parse(given) }],
       dataDir,
+      ...(clock && { clock }),
       logger: createLogger({ level: 'trace', destination: { write: (line) => void lines.push(line) } }),
     });
     await runtime.start();
