@@ -18,13 +18,19 @@ export function whatIfLines(
   { paint }: Terminal,
   words: Describe = () => undefined,
 ): string[] {
-  const { records, differences, untrusted, unanswered, more } = answer;
+  const { records, differences, untrusted, unanswered, absent, more } = answer;
+  const notes = absent.map(({ seq, field }) =>
+    plainText(
+      `Record ${seq} has no field ${field}: the patch adds it. If the name is misspelt, that changes nothing.`,
+    ),
+  );
   const [first, ...others] = differences;
-  if (!first) return [`${records} records were decided again, and every decision is the same.`];
+  if (!first) return [...notes, `${records} records were decided again, and every decision is the same.`];
   const title = (text: string) => ['', paint('bold', text)];
   const shown = others.slice(0, limit - 1);
   const left = others.length - shown.length + more;
   return [
+    ...notes,
     `${records} records were decided again; ${differences.length + more} ${differences.length + more === 1 ? 'differs' : 'differ'}. The first:`,
     '',
     `  ${headOf(first)}`,

@@ -6,7 +6,13 @@ import type { LogEvent } from '../log/record.ts';
 /** What is imagined to have been otherwise (C8). */
 export type Change =
   | { readonly kind: 'drop'; readonly seq: number }
-  | { readonly kind: 'set'; readonly seq: number; readonly event: (recorded: LogEvent) => LogEvent }
+  | {
+      readonly kind: 'set';
+      readonly seq: number;
+      readonly event: (recorded: LogEvent) => LogEvent;
+      /** What the patch names and the recorded event does not have: meant to be added, or misspelt. */
+      readonly absent: (recorded: LogEvent) => readonly string[];
+    }
   | ({ readonly kind: 'insert' } & Inserted);
 
 /** An event that nobody recorded. */
@@ -53,7 +59,17 @@ export function alterEvent(patch: unknown, seq: number): Change {
     }
     return altered as LogEvent;
   };
-  return { kind: 'set', seq, event };
+  // An operation says itself whether it adds.
+  return { kind: 'set', seq, event, absent: (recorded) => (operations ? [] : absentIn(recorded, patch)) };
+}
+
+/** @returns paths such as `terms.rpmLimit`, each only as deep as something is missing */
+function absentIn(recorded: unknown, patch: unknown, at = ''): string[] {
+  if (!isObject(patch) || !isObject(recorded)) return [];
+  return Object.entries(patch).flatMap(([name, value]) => {
+    const path = at === '' ? name : `${at}.${name}`;
+    return Object.hasOwn(recorded, name) ? absentIn(recorded[name], value, path) : [path];
+  });
 }
 
 /**

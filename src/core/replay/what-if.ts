@@ -50,6 +50,8 @@ export interface WhatIf {
   readonly differences: readonly Difference[];
   readonly untrusted: readonly Untrusted[];
   readonly unanswered: readonly Unanswered[];
+  /** Fields that a patch names and its recorded event does not have. */
+  readonly absent: readonly { readonly seq: number; readonly field: string }[];
   /** How many differences and untrusted inputs there are beyond those listed. */
   readonly more: number;
 }
@@ -77,7 +79,11 @@ export function* whatIfSteps(
 ): Generator<number, WhatIf> {
   const first = Math.max(reader.firstSeq(), 1);
   const places = changes.map((change) => (change.kind === 'insert' ? change.after + 1 : change.seq));
-  for (const change of changes) if (change.kind !== 'insert') reader.record(change.seq);
+  const absent = changes.flatMap((change) => {
+    if (change.kind === 'insert') return [];
+    const { event } = reader.record(change.seq);
+    return change.kind === 'set' ? change.absent(event).map((field) => ({ seq: change.seq, field })) : [];
+  });
   const from = otherMachines || places.length === 0 ? first : Math.max(first, Math.min(...places));
   const base = [...(from > 1 ? recover(reader, from - 1).states.values() : [])];
   const before = from > first ? reader.record(from - 1) : { seq: from - 1, at: 0 };
@@ -86,7 +92,7 @@ export function* whatIfSteps(
     world.take(record);
     if (record.seq % STEP === 0) yield record.seq;
   }
-  return world.end();
+  return { ...world.end(), absent };
 }
 
 /** The log as it was, and as it would have been, side by side. */
@@ -139,7 +145,7 @@ class World {
     this.#last = record;
   }
 
-  end(): WhatIf {
+  end(): Omit<WhatIf, 'absent'> {
     this.#insertBefore(Number.MAX_SAFE_INTEGER);
     const unanswered = [...this.#strayed].flatMap((ref): Unanswered[] => {
       const [now, then] = [this.#imagined.state(ref), this.#recorded.get(ref)];

@@ -55,6 +55,11 @@ test('[C8,G16] what-if with another scope, limit or budget of a key lists what w
     'columnar_rw tools/call: tool_not_allowed',
   ]);
 
+  const misspelt = ['replay', 'what-if', '--set', String(seq), '{"terms":{"rpmlimit":1,"alias":"x"}}'];
+  const told = JSON.parse((await holdfast(...misspelt, '--json')).out) as { absent: object[] };
+  t.deepEqual(told.absent, [{ seq, field: 'terms.rpmlimit' }]);
+  t.regex((await holdfast(...misspelt)).out, /Record \d+ has no field terms\.rpmlimit: the patch adds it/);
+
   const shown = await holdfast(
     'replay',
     'what-if',

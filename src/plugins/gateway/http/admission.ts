@@ -1,8 +1,7 @@
-import { timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { AnswerParams, DoorRule } from '../../../machines/mcp-access.ts';
 import type { GatewayParts } from '../calls/parts.ts';
-import { keyId } from '../keys/key-id.ts';
+import { keyId, sameKey } from '../keys/key-id.ts';
 import { keyInUrl } from '../keys/misplaced.ts';
 
 const BEARER = /^Bearer ([\x21-\x7e]{1,4096})$/;
@@ -25,13 +24,10 @@ export function restCaller(request: FastifyRequest, parts: GatewayParts): RestCa
   const value = BEARER.exec(authorization)?.[1];
   if (value === undefined) return { rule: 'malformed_key' };
   const presented = keyId(value);
-  if (isSame(presented, masterId)) return { kind: 'master' };
+  if (sameKey(presented, masterId)) return { kind: 'master' };
   const id = parts.keys.find(presented);
   return id === undefined ? { rule: 'unknown_key' } : { kind: 'key', id, presented };
 }
-
-const isSame = (a: string, b: string): boolean =>
-  a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 
 /**
  * Records that a caller was turned away.

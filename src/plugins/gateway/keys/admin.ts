@@ -3,7 +3,7 @@ import { HoldfastError } from '../../../core/errors/index.ts';
 import type { Reply } from '../../../core/http/index.ts';
 import type { Services } from '../../../core/plugin/index.ts';
 import type { KeyReply } from '../../../machines/mcp-access.ts';
-import { keyId } from './key-id.ts';
+import { keyId, sameKey } from './key-id.ts';
 import type { KeyRegistry, KeyView } from './registry.ts';
 import {
   deleteRequest,
@@ -133,7 +133,7 @@ export class KeyAdmin {
 
   #free(value: string, field: string): string {
     const id = keyId(value);
-    if (id === this.#parts.masterId()) throw invalid(field, 'that is the master key');
+    if (sameKey(id, this.#parts.masterId())) throw invalid(field, 'that is the master key');
     const taken = this.#parts.keys.find(id);
     if (taken !== undefined) throw new HoldfastError('HF_GATEWAY_KEY_EXISTS', { id: taken });
     return id;

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AccessCall, DoorRule, Misplaced } from '../../../machines/mcp-access.ts';
-import { keyId } from './key-id.ts';
+import { keyId, sameKey } from './key-id.ts';
 import { ADMISSION_HEADER, keyIn } from './misplaced.ts';
 import type { KeyRegistry } from './registry.ts';
 
@@ -48,7 +48,7 @@ export function identify(headers: IncomingHttpHeaders, keys: KeyRegistry, master
     return turnedAway('malformed_key', isMaster ? 'master_key' : authorization);
   }
   const presented = keyId(value);
-  if (presented === masterId) return { rule: 'master_key_presented' };
+  if (sameKey(presented, masterId)) return { rule: 'master_key_presented' };
   const id = keys.find(presented);
   return id === undefined ? turnedAway('unknown_key', authorization) : { id, presented, authorization };
 }

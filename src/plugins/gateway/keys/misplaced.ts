@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Misplaced } from '../../../machines/mcp-access.ts';
-import { keyId } from './key-id.ts';
+import { keyId, sameKey } from './key-id.ts';
 import type { KeyRegistry } from './registry.ts';
 import { SHORTEST_KEY } from './request.ts';
 
@@ -72,7 +72,7 @@ export function keyInUrl(url: string, known: KnownKeys): Misplaced | undefined {
 
 function kindOf(values: readonly string[], { keys, masterId }: KnownKeys): Misplaced['key'] | undefined {
   const ids = values.map(keyId);
-  if (ids.includes(masterId)) return 'master_key';
+  if (ids.some((id) => sameKey(id, masterId))) return 'master_key';
   return ids.some((id) => keys.find(id) !== undefined) ? 'virtual_key' : undefined;
 }
 
