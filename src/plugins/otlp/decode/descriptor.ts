@@ -1,10 +1,11 @@
 /**
- * The messages of OTLP 1.x as far as they are mapped: `field:number:type`, `*` for repeated. Fields that are left out
+ * The messages of OTLP 1.x as far as they are mapped: `field:number:type`, `*` for repeated, `?` where
+ * absent is something else than zero. Fields that are left out
  * are skipped by the reader, as those of versions to come.
  */
 export const MESSAGES: Readonly<Record<string, string>> = {
   AnyValue:
-    'stringValue:1:string boolValue:2:bool intValue:3:int64 doubleValue:4:double arrayValue:5:ArrayValue kvlistValue:6:KeyValueList bytesValue:7:bytes',
+    'stringValue:1:string? boolValue:2:bool? intValue:3:int64? doubleValue:4:double? arrayValue:5:ArrayValue? kvlistValue:6:KeyValueList? bytesValue:7:bytes?',
   ArrayValue: 'values:1:AnyValue*',
   KeyValueList: 'values:1:KeyValue*',
   KeyValue: 'key:1:string value:2:AnyValue',
@@ -38,15 +39,15 @@ export const MESSAGES: Readonly<Record<string, string>> = {
   ExponentialHistogram: 'dataPoints:1:ExponentialPoint* aggregationTemporality:2:int32',
   Summary: 'dataPoints:1:SummaryPoint*',
   NumberPoint:
-    'startTimeUnixNano:2:fixed64 timeUnixNano:3:fixed64 asDouble:4:double exemplars:5:Exemplar* asInt:6:sfixed64 attributes:7:KeyValue* flags:8:uint32',
+    'startTimeUnixNano:2:fixed64 timeUnixNano:3:fixed64 asDouble:4:double? exemplars:5:Exemplar* asInt:6:sfixed64? attributes:7:KeyValue* flags:8:uint32',
   HistogramPoint:
-    'startTimeUnixNano:2:fixed64 timeUnixNano:3:fixed64 count:4:fixed64 sum:5:double bucketCounts:6:fixed64* explicitBounds:7:double* exemplars:8:Exemplar* attributes:9:KeyValue* flags:10:uint32 min:11:double max:12:double',
+    'startTimeUnixNano:2:fixed64 timeUnixNano:3:fixed64 count:4:fixed64 sum:5:double? bucketCounts:6:fixed64* explicitBounds:7:double* exemplars:8:Exemplar* attributes:9:KeyValue* flags:10:uint32 min:11:double? max:12:double?',
   ExponentialPoint:
-    'attributes:1:KeyValue* startTimeUnixNano:2:fixed64 timeUnixNano:3:fixed64 count:4:fixed64 sum:5:double scale:6:sint32 zeroCount:7:fixed64 positive:8:Buckets negative:9:Buckets flags:10:uint32 exemplars:11:Exemplar* min:12:double max:13:double zeroThreshold:14:double',
+    'attributes:1:KeyValue* startTimeUnixNano:2:fixed64 timeUnixNano:3:fixed64 count:4:fixed64 sum:5:double? scale:6:sint32 zeroCount:7:fixed64 positive:8:Buckets negative:9:Buckets flags:10:uint32 exemplars:11:Exemplar* min:12:double? max:13:double? zeroThreshold:14:double',
   Buckets: 'offset:1:sint32 bucketCounts:2:uint64*',
   SummaryPoint:
     'startTimeUnixNano:2:fixed64 timeUnixNano:3:fixed64 count:4:fixed64 sum:5:double quantileValues:6:Quantile* attributes:7:KeyValue* flags:8:uint32',
   Quantile: 'quantile:1:double value:2:double',
   Exemplar:
-    'timeUnixNano:2:fixed64 asDouble:3:double spanId:4:bytes traceId:5:bytes asInt:6:sfixed64 filteredAttributes:7:KeyValue*',
+    'timeUnixNano:2:fixed64 asDouble:3:double? spanId:4:bytes traceId:5:bytes asInt:6:sfixed64? filteredAttributes:7:KeyValue*',
 };

@@ -10,9 +10,7 @@ let decoded = 0;
 
 /** The types, each counting what it decodes. Exported for tests, which encode with them. */
 export function build(): protobuf.Root {
-  const nested = Object.fromEntries(
-    Object.entries(MESSAGES).map(([name, fields]) => [name, { fields: fieldsOf(fields) }]),
-  );
+  const nested = Object.fromEntries(Object.entries(MESSAGES).map(([name, fields]) => [name, typeOf(fields)]));
   const made = protobuf.Root.fromJSON({ nested });
   for (const name of Object.keys(MESSAGES)) {
     const type = made.lookupType(name).setup();
@@ -26,15 +24,20 @@ export function build(): protobuf.Root {
   return made;
 }
 
-function fieldsOf(fields: string): Record<string, protobuf.IField> {
-  return Object.fromEntries(
-    fields.split(' ').map((field) => {
-      const [name = '', number, type = ''] = field.split(':');
-      const repeated = type.endsWith('*');
-      const bare = repeated ? type.slice(0, -1) : type;
-      return [name, { id: Number(number), type: bare, ...(repeated && { rule: 'repeated' }) }];
-    }),
-  );
+function typeOf(definition: string): protobuf.IType {
+  const fields: Record<string, protobuf.IField> = {};
+  const oneofs: Record<string, protobuf.IOneOf> = {};
+  for (const field of definition.split(' ')) {
+    const [name = '', number, type = ''] = field.split(':');
+    const mark = /[*?]$/.exec(type)?.[0];
+    fields[name] = { id: Number(number), type: mark ? type.slice(0, -1) : type };
+    if (mark === '*') fields[name].rule = 'repeated';
+    if (mark === '?') {
+      fields[name].options = { proto3_optional: true };
+      oneofs[`_${name}`] = { oneof: [name] };
+    }
+  }
+  return { fields, oneofs };
 }
 
 /**
