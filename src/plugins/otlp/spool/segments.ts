@@ -20,8 +20,8 @@ import type { Frame } from './protocol.ts';
 
 /** A file takes frames until it has so many bytes. */
 const SEGMENT_BYTES = 8 * 1024 * 1024;
-/** A file of which nothing is needed any more is emptied from this size on, bytes. */
-const WORTH_EMPTYING = 1024 * 1024;
+/** The file being written is emptied from this share of the limit on, when nothing of it is needed any more. */
+const WORTH_EMPTYING = 1 / 1_000;
 /** Frames of which nothing is inserted yet, in all files. */
 const MOST_FRAMES = 500_000;
 
@@ -120,7 +120,10 @@ export class Segments {
     if (!segment) return false;
     this.#of.delete(id);
     segment.open.delete(id);
-    if (segment.open.size > 0 || (segment === this.#writing && segment.bytes < WORTH_EMPTYING)) {
+    if (
+      segment.open.size > 0 ||
+      (segment === this.#writing && segment.bytes < this.#limit * WORTH_EMPTYING)
+    ) {
       appendFileSync(marksOf(segment.file), `${id}\n`, { mode: 0o600 });
       return false;
     }

@@ -1,0 +1,50 @@
+import type {
+  ColumnarDatabase,
+  InsertOptions,
+  SignalRow,
+  SignalTable,
+} from '../../../src/core/adapters/columnar-database.ts';
+import { HoldfastError } from '../../../src/core/errors/index.ts';
+
+/** A database that fails on demand, which a real one does not; what it takes is what a real one would have. */
+export class FailingDatabase implements ColumnarDatabase {
+  readonly kind = 'remote';
+  readonly place = 'clickhouse.test:8123';
+  readonly inserted: { table: SignalTable; rows: readonly SignalRow[]; token: string | undefined }[] = [];
+  /** Why it takes nothing now. */
+  fault: 'HF_COLUMNAR_UNREACHABLE' | 'HF_COLUMNAR_QUERY' | undefined;
+  /** Tables that it refuses. */
+  readonly refusing = new Set<SignalTable>();
+  /** Inserts wait for it. */
+  gate: Promise<void> = Promise.resolve();
+  tries = 0;
+
+  get names(): unknown[] {
+    return this.inserted.flatMap(({ rows }) => rows.map((row) => row.SpanName));
+  }
+
+  async insert(table: SignalTable, rows: readonly SignalRow[], { token }: InsertOptions = {}): Promise<void> {
+    this.tries += 1;
+    await this.gate;
+    const fault = this.refusing.has(table) ? 'HF_COLUMNAR_QUERY' : this.fault;
+    if (fault) throw new HoldfastError(fault, { place: this.place, reason: 'it is a test' });
+    if (token !== undefined && this.inserted.some((batch) => batch.token === token)) return;
+    this.inserted.push({ table, rows, token });
+  }
+
+  query(): never {
+    throw new Error('not used');
+  }
+
+  ask(): never {
+    throw new Error('not used');
+  }
+
+  schema(): never {
+    throw new Error('not used');
+  }
+
+  drift(): never {
+    throw new Error('not used');
+  }
+}

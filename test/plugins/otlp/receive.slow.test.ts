@@ -1,0 +1,242 @@
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, readFileSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { credentials, status } from '@grpc/grpc-js';
+import test from 'ava';
+import type { SignalTable } from '../../../src/core/adapters/columnar-database.ts';
+import { type ColumnarRig, openColumnar } from '../../support/columnar.ts';
+import { tempDir } from '../../support/temp.ts';
+import { exportersOf, grpcExporters, runProgram, TRANSPORTS } from './exporters.ts';
+import { callGrpc } from './grpc-client.ts';
+import { post, receive, span, traces, until } from './rig.ts';
+
+let columnar: ColumnarRig;
+test.before(async () => {
+  columnar = await openColumnar();
+});
+test.after.always(() => columnar.close());
+
+async function countOf(service: string, table: SignalTable = 'otel_traces'): Promise<number> {
+  const sql = `SELECT count() AS n FROM default.${table} WHERE ServiceName = {service:String}`;
+  const [row] = await columnar.database.query<{ n: string }>(sql, { service });
+  return Number(row?.n);
+}
+
+test.serial(
+  '[O1] a span by curl is answered with an empty partialSuccess, and is in the table then',
+  async (t) => {
+    const receiving = await receive(t, columnar.database);
+    const answer = await post(receiving, '/v1/traces', traces('probe', span('hello')));
+    t.is(answer.status, 200);
+    t.deepEqual(await answer.json(), { partialSuccess: {} });
+    t.is(await countOf('probe'), 1);
+  },
+);
+
+test.serial(
+  '[O2] without the key, with a wrong one or behind a scheme: 401, nothing echoed, nothing kept',
+  async (t) => {
+    const receiving = await receive(t, columnar.database);
+    const body = traces('stranger', span('hello'));
+    const refused = async (authorization: string) => {
+      const answer = await post(receiving, '/v1/traces', body, { authorization });
+      t.is(answer.status, 401);
+      const text = await answer.text();
+      t.false(text.includes(receiving.key));
+      return JSON.parse(text);
+    };
+    t.deepEqual(await refused(''), {
+      code: 16,
+      message: 'missing or empty authorization header: Authorization',
+    });
+    const wrong = await refused('11111111-2222-3333-4444-canarycanary');
+    t.is(wrong.code, 16);
+    t.false(wrong.message.includes('canary'));
+    t.regex((await refused(`Bearer ${receiving.key}`)).message, /raw key/);
+    t.is(await countOf('stranger'), 0);
+  },
+);
+
+for (const transport of TRANSPORTS) {
+  test.serial(
+    `[O1,O3,O4,O6] a stock program that exports by ${transport} has its spans, metrics and logs kept`,
+    async (t) => {
+      const receiving = await receive(t, columnar.database);
+      await runProgram(transport, exportersOf(transport, receiving));
+      t.is(await countOf(transport), 2);
+      t.is(await countOf(transport, 'otel_logs'), 1);
+      t.is(await countOf(transport, 'otel_metrics_sum'), 1);
+      t.is(await countOf(transport, 'otel_metrics_gauge'), 1);
+      t.is(await countOf(transport, 'otel_metrics_histogram'), 1);
+      const [row] = await columnar.database.query(
+        `SELECT SpanAttributes['list'] AS list, Events.Name[1] AS event, Duration > 0 AS took
+       FROM default.otel_traces WHERE ServiceName = {service:String} AND SpanName = 'first'`,
+        { service: transport },
+      );
+      t.like(row, { list: '["a","b"]', event: 'happened' });
+      const [point] = await columnar.database.query<{ v: number }>(
+        "SELECT Value AS v FROM default.otel_metrics_sum WHERE ServiceName = {service:String} AND Attributes['route'] = 'a'",
+        { service: transport },
+      );
+      t.is(Number(point?.v), 3);
+    },
+  );
+}
+
+test.serial('[O3] gRPC judges the metadata by the same rules and texts', async (t) => {
+  const receiving = await receive(t, columnar.database);
+  const call = (authorization?: string) => callGrpc(receiving.grpc, authorization);
+  t.like(await call(), {
+    code: status.UNAUTHENTICATED,
+    details: 'missing or empty authorization header: Authorization',
+  });
+  const wrong = await call('canary-canary');
+  t.is(wrong.code, status.UNAUTHENTICATED);
+  t.false(wrong.details.includes('canary'));
+  t.regex((await call(`Bearer ${receiving.key}`)).details, /raw key/);
+  t.is((await call(receiving.key)).code, status.OK);
+});
+
+test.serial(
+  '[O5] the outer listener demands a certificate and the key, and takes a renewed one up by itself',
+  async (t) => {
+    const dir = tempDir(t);
+    const certificates = makeCertificates(dir);
+    const receiving = await receive(t, columnar.database, {
+      mtls: {
+        port: 0,
+        certFile: certificates.cert,
+        keyFile: certificates.key,
+        clientCaFile: certificates.ca,
+        checkMs: 20,
+      },
+    });
+    const url = receiving.runtime.surfaces.otlpMtls?.url ?? '';
+    t.regex(url, /^https:/);
+    const ca = readFileSync(certificates.ca);
+    const client = credentials.createSsl(
+      ca,
+      readFileSync(certificates.clientKey),
+      readFileSync(certificates.clientCert),
+    );
+    await runProgram('outside', grpcExporters(url, receiving.key, client));
+    t.is(await countOf('outside'), 2);
+
+    t.is(
+      (await callGrpc(url, receiving.key, credentials.createSsl(ca))).code,
+      status.UNAVAILABLE,
+      'no certificate',
+    );
+    t.is((await callGrpc(url, undefined, client)).code, status.UNAUTHENTICATED, 'no key');
+    t.is((await callGrpc(url, receiving.key, client)).code, status.OK);
+
+    // The new certificate is of an authority that only the second client trusts.
+    const renewed = makeCertificates(tempDir(t), certificates);
+    renameSync(renewed.key, certificates.key); // half a renewal: the old one goes on
+    t.is((await callGrpc(url, receiving.key, client)).code, status.OK);
+    copyFileSync(renewed.cert, certificates.cert);
+    const second = credentials.createSsl(
+      readFileSync(renewed.ca),
+      readFileSync(certificates.clientKey),
+      readFileSync(certificates.clientCert),
+    );
+    await until(async () => (await callGrpc(url, receiving.key, second)).code === status.OK);
+  },
+);
+
+/** An authority, a server's certificate and a client's. @param clients whose authority signs the client's instead */
+function makeCertificates(dir: string, clients?: { readonly ca: string }) {
+  const file = (name: string) => join(dir, name);
+  const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'pipe' });
+  const key = (name: string) => [
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:prime256v1',
+    '-nodes',
+    '-keyout',
+    file(name),
+  ];
+  openssl(
+    'req',
+    '-x509',
+    ...key('ca.key'),
+    '-out',
+    file('ca.crt'),
+    '-days',
+    '1',
+    '-subj',
+    '/CN=test authority',
+  );
+  const signed = (name: string) => {
+    openssl(
+      'req',
+      ...key(`${name}.key`),
+      '-out',
+      file(`${name}.csr`),
+      '-subj',
+      `/CN=${name}`,
+      '-addext',
+      'subjectAltName=IP:127.0.0.1',
+    );
+    openssl(
+      'x509',
+      '-req',
+      '-in',
+      file(`${name}.csr`),
+      '-CA',
+      file('ca.crt'),
+      '-CAkey',
+      file('ca.key'),
+      '-out',
+      file(`${name}.crt`),
+      '-days',
+      '1',
+      '-copy_extensions',
+      'copy',
+    );
+  };
+  signed('server');
+  if (!clients) signed('client');
+  return {
+    ca: file('ca.crt'),
+    cert: file('server.crt'),
+    key: file('server.key'),
+    clientCert: file('client.crt'),
+    clientKey: file('client.key'),
+  };
+}
+
+test.serial('[O4] 10,000 spans in one gzipped body are all kept, and hold nothing else up', async (t) => {
+  const receiving = await receive(t, columnar.database);
+  const many = Array.from({ length: 10_000 }, (_, at) =>
+    span(`op ${at % 50}`, { attributes: [{ key: 'n', value: { intValue: at } }] }),
+  );
+  const body = gzipSync(traces('bulk', ...many));
+  const answer = await post(receiving, '/v1/traces', body, { 'content-encoding': 'gzip' });
+  t.deepEqual(await answer.json(), { partialSuccess: {} });
+  await until(async () => (await countOf('bulk')) === 10_000);
+});
+
+test.serial(
+  '[O4] times of any year are inserted, however many days they are of; of the future none',
+  async (t) => {
+    const receiving = await receive(t, columnar.database);
+    const day = 86_400_000_000_000n;
+    const ancient = Array.from({ length: 150 }, (_, at) =>
+      span('old', { startTimeUnixNano: String(BigInt(at + 1) * day) }),
+    );
+    const far = span('far', { startTimeUnixNano: '9223372036854775807' });
+    const answer = await post(receiving, '/v1/traces', traces('skewed', ...ancient, far));
+    t.deepEqual(await answer.json(), {
+      partialSuccess: {
+        rejectedSpans: '1',
+        errorMessage: "1 refused. 1: startTimeUnixNano is more than a day ahead of the receiver's clock.",
+      },
+    });
+    // What is older than the retention the database drops by itself, some time after.
+    const inserted = 'holdfast_otlp_rows_total{table="otel_traces",result="inserted"} 150';
+    await until(async () => (await receiving.runtime.services.metrics.text()).includes(inserted));
+  },
+);
