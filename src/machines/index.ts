@@ -23,6 +23,7 @@ import { mcpRoutes } from './mcp-routes.ts';
 import { pipelineProbe } from './pipeline-probe.ts';
 import { pushMonitor } from './push-monitor.ts';
 import { reconciler } from './reconciler.ts';
+import { restore } from './restore.ts';
 import { storeConnection } from './store-connection.ts';
 import { telemetryIntake } from './telemetry-intake.ts';
 import { wan } from './wan.ts';
@@ -48,6 +49,7 @@ export const allMachines: Readonly<Record<string, AnyStateMachine>> = {
   'pipeline-probe': pipelineProbe,
   'push-monitor': pushMonitor,
   reconciler,
+  restore,
   'store-connection': storeConnection,
   'telemetry-intake': telemetryIntake,
   wan,

@@ -75,6 +75,19 @@ const rule = {
   labels: {},
 };
 const notice = { ...told, state: 'firing', since: 1_000 };
+const report = {
+  ok: true,
+  verdict: 'as recorded',
+  expected: { from: 'record', least: 2, most: 2 },
+  restored: { count: 2, approximate: 2 },
+  live: { count: 2, approximate: 2 },
+  seeds: { checked: 1, missing: [], changed: [] },
+  compared: { payloads: 2, vectors: 2 },
+  differences: Object.fromEntries(
+    ['onlyLive', 'onlyRestored', 'changed', 'moving'].map((name) => [name, { total: 0, ids: [] }]),
+  ),
+};
+const drillSteps = ['choose', 'prepare', 'recover', 'verify', 'clean'].map((step) => `restore.${step}`);
 
 /**
  * Inputs and events that make sense, by machine. A machine without an entry is driven with random events alone,
@@ -343,6 +356,23 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'effect.failed', effect: 'router.add_address', code: 'HF_EFFECT_TIMEOUT', message: 'late' },
       { type: 'effect.lost', effect: 'router.add_address' },
       { type: 'effect.failed', effect: 'alert.raise', code: 'HF_INTERNAL', message: 'no' },
+    ],
+  },
+  restore: {
+    input: { overdueMs: 1_000, retryMs: 100 },
+    events: [
+      { type: 'ASKED', id: 'd1', path: 'a', by: 'command', at: 1_000 },
+      { type: 'CHOSEN', source: { kind: 'snapshot', name: 's1', count: 2 } },
+      { type: 'PREPARED', place: 'here', url: 'http://127.0.0.1:1' },
+      { type: 'RECOVERED', url: 'http://127.0.0.1:1' },
+      { type: 'VERIFIED', report },
+      { type: 'VERIFIED', report: { ...report, ok: false } },
+      { type: 'CLEANED', at: 2_000, removed: ['d1'] },
+      { type: 'STARTED', leftovers: [] },
+      { type: 'STARTED', leftovers: ['d0'], overdueMs: 2_000 },
+      { type: 'CANCEL', reason: 'no' },
+      ...drillSteps.map((effect) => ({ type: 'effect.failed', effect, code: 'HF_X', message: 'no' })),
+      ...drillSteps.map((effect) => ({ type: 'effect.lost', effect })),
     ],
   },
 };

@@ -20,6 +20,14 @@ export interface Point {
   readonly payload?: Readonly<Record<string, unknown>> | undefined;
 }
 
+/** What a point's fingerprint is taken of: the same whoever reads it. */
+export function contentOf({ payload, vector }: Point): {
+  readonly payload: unknown;
+  readonly vector: unknown;
+} {
+  return { payload: payload ?? {}, vector: vector ?? [] };
+}
+
 export interface CollectionInfo {
   /** e.g. `green` */
   readonly status: string;
@@ -134,7 +142,7 @@ export interface SnapshotRecord {
   readonly at: number;
   /** Exact. */
   readonly count: number;
-  /** The seeded points that were there, each with the vault's fingerprint of `{ payload, vector }`. */
+  /** The seeded points that were there, each with the vault's fingerprint of `contentOf` it. */
   readonly seeds: readonly { readonly id: PointId; readonly fingerprint: string }[];
 }
 

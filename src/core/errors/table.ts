@@ -8,6 +8,7 @@ import { httpErrors } from './table/http.ts';
 import { ingestErrors } from './table/ingest.ts';
 import { logErrors } from './table/log.ts';
 import { memoryErrors } from './table/memory.ts';
+import { restoreErrors } from './table/restore.ts';
 import { routerErrors } from './table/router.ts';
 import { runtimeErrors } from './table/runtime.ts';
 import { setupErrors } from './table/setup.ts';
@@ -30,6 +31,7 @@ export const errorTable = {
   ...alertingErrors,
   ...clusterErrors,
   ...memoryErrors,
+  ...restoreErrors,
   ...cliErrors,
 } as const satisfies Record<string, ErrorEntry>;
 
