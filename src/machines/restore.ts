@@ -26,10 +26,11 @@ const NOBODY: Drill = { id: '', path: 'a', by: '', at: 0 };
 
 type Args = { readonly context: RestoreContext; readonly event: RestoreEvent };
 
-const step = ({ context: { drill = NOBODY, source, url } }: Args): StepParams => ({
+const step = ({ context: { drill = NOBODY, source, url, copied } }: Args): StepParams => ({
   drill,
   ...(source && { source }),
   ...(url !== undefined && { url }),
+  ...(copied && { copied }),
 });
 
 /** What is no duration would end the wait at once, again and again. */
@@ -104,7 +105,7 @@ export const restore = setup({
     }),
     take: assign(({ event }) => {
       if (event.type === 'CHOSEN') return { source: event.source };
-      if (event.type === 'PREPARED') return { place: event.place, url: event.url };
+      if (event.type === 'PREPARED') return { place: event.place, url: event.url, copied: event.copied };
       if (event.type === 'RECOVERED') return { url: event.url };
       return event.type === 'VERIFIED' ? { report: event.report } : {};
     }),
@@ -128,6 +129,7 @@ export const restore = setup({
         source: undefined,
         url: undefined,
         place: undefined,
+        copied: undefined,
         report: undefined,
         failure: undefined,
         cleanReason: undefined,

@@ -35,17 +35,19 @@ export interface PointList {
   readonly ids: readonly (number | string)[];
 }
 
+/** Between which an exact count must lie: more than one number where writes went on meanwhile. */
+export interface Bounds {
+  readonly least: number;
+  readonly most: number;
+}
+
 /** What the comparison of a restored collection found. Counts are exact unless they say otherwise. */
 export interface Report {
   readonly ok: boolean;
   /** One sentence. */
   readonly verdict: string;
   /** What the restored count had to be, and who says so. */
-  readonly expected: {
-    readonly from: 'record' | 'copy' | 'live';
-    readonly least: number;
-    readonly most: number;
-  };
+  readonly expected: Bounds & { readonly from: 'record' | 'copy' | 'live' };
   readonly restored: { readonly count: number; readonly approximate: number };
   readonly live: { readonly count: number; readonly approximate: number };
   readonly seeds: {
@@ -103,6 +105,8 @@ export interface RestoreContext {
   /** Where its scratch instance is. */
   readonly url?: string | undefined;
   readonly place?: string | undefined;
+  /** What the live store held while its volume was copied. */
+  readonly copied?: Bounds | undefined;
   readonly report?: Report | undefined;
   readonly failure?: Failure | undefined;
   /** Scratch instances that an earlier run left behind. */
@@ -120,7 +124,12 @@ export type RestoreEvent =
   /** The runtime has started; `leftovers` are the scratch instances that it found. */
   | ({ readonly type: 'STARTED'; readonly leftovers: readonly string[] } & RestoreSettings)
   | { readonly type: 'CHOSEN'; readonly source: Source }
-  | { readonly type: 'PREPARED'; readonly place: string; readonly url?: string }
+  | {
+      readonly type: 'PREPARED';
+      readonly place: string;
+      readonly url?: string;
+      readonly copied?: Bounds;
+    }
   | { readonly type: 'RECOVERED'; readonly url: string }
   | { readonly type: 'VERIFIED'; readonly report: Report }
   | { readonly type: 'CLEANED'; readonly at: number; readonly removed: readonly string[] }
@@ -137,6 +146,7 @@ export interface StepParams {
   readonly drill: Drill;
   readonly source?: Source;
   readonly url?: string;
+  readonly copied?: Bounds;
 }
 
 /** Parameters of the effect `restore.clean`. */

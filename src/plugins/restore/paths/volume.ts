@@ -1,0 +1,67 @@
+import type { MemoryStores, ScratchStores } from '../../../core/adapters/memory-store.ts';
+import { HoldfastError } from '../../../core/errors/index.ts';
+import type { Drill, Source } from '../../../machines/restore/shapes.ts';
+import { refuseLiveAddress, refuseLiveInstance } from '../safety.ts';
+import { expiredOf } from '../scratch/expired.ts';
+import type { PathSettings, RestorePath, StepContext } from './path.ts';
+
+interface VolumePathOptions extends PathSettings {
+  readonly stores: MemoryStores;
+  readonly scratch: ScratchStores;
+}
+
+/** Path B where the store is embedded: an instance opened on a crash-consistent copy of its data (B3). */
+export class VolumePath implements RestorePath {
+  readonly #options: VolumePathOptions;
+
+  constructor(options: VolumePathOptions) {
+    this.#options = options;
+  }
+
+  async choose({ snapshot }: Drill, { signal }: StepContext): Promise<Source> {
+    const { live, collection } = this.#options.stores;
+    if (snapshot !== undefined) {
+      const reason = 'path b copies the data of the embedded store as it is now, and takes no --snapshot';
+      throw new HoldfastError('HF_RESTORE_NOTHING', { reason });
+    }
+    if ((await live.collection(collection, signal)) === undefined) {
+      throw new HoldfastError('HF_RESTORE_NOTHING', {
+        reason: `${live.url} has no collection ${collection}`,
+      });
+    }
+    return { kind: 'volume', name: `data folder of ${live.url}` };
+  }
+
+  async prepare({ id }: Drill, _source: Source, { signal, progress }: StepContext) {
+    const { stores, scratch } = this.#options;
+    const { live, collection } = stores;
+    const before = await live.count(collection, signal);
+    progress.begin("copying the store's data");
+    const { url } = await scratch.create(id, 'volume-copy', signal);
+    await refuseLiveAddress(live.url, url);
+    const after = await live.count(collection, signal);
+    const copied = { least: Math.min(before, after), most: Math.max(before, after) };
+    return { place: `${scratch.kind} scratch instance at ${url}`, url, copied };
+  }
+
+  async recover(_drill: Drill, _source: Source, url: string | undefined, { signal }: StepContext) {
+    const { stores } = this.#options;
+    if (url === undefined) throw new HoldfastError('HF_RESTORE_FAILED', { reason: 'there is no instance' });
+    const target = stores.at(url);
+    await refuseLiveInstance(stores.live, target, signal);
+    if ((await target.collection(stores.collection, signal)) === undefined) {
+      throw new HoldfastError('HF_RESTORE_FAILED', {
+        reason: `the copy has no collection ${stores.collection}`,
+      });
+    }
+    return url;
+  }
+
+  remove(id: string, signal: AbortSignal): Promise<void> {
+    return this.#options.scratch.remove(id, signal);
+  }
+
+  leftovers(signal: AbortSignal): Promise<readonly string[]> {
+    return expiredOf(this.#options.scratch, this.#options.clock, signal);
+  }
+}

@@ -1,0 +1,135 @@
+import type { Cluster, ClusterKind, ClusterObject, PortForward } from '../../../core/adapters/cluster.ts';
+import type { Clock } from '../../../core/clock.ts';
+import { HoldfastError, isCoded } from '../../../core/errors/index.ts';
+import { isObject } from '../../../core/json.ts';
+import { until } from '../poll.ts';
+
+export const REST_PORT = 6333;
+const NAMESPACE: ClusterKind = { apiVersion: 'v1', kind: 'Namespace' };
+const POD: ClusterKind = { apiVersion: 'v1', kind: 'Pod' };
+const OWNED = { 'app.kubernetes.io/managed-by': 'holdfast', 'holdfast.dev/role': 'scratch' };
+const ID_LABEL = 'holdfast.dev/drill';
+const EXPIRES = 'holdfast.dev/expires';
+/** Waits of a container that do not pass by themselves soon enough. */
+const HOPELESS = ['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'CreateContainerConfigError'];
+
+interface NamespacesOptions {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly pollMs: number;
+  readonly readyMs: number;
+  readonly expiryMs: number;
+}
+
+/** Scratch namespaces: marked with their drill and expiry, and one without that mark is never removed. */
+export class ScratchNamespaces {
+  readonly #options: NamespacesOptions;
+  readonly #forwards = new Map<string, PortForward>();
+
+  constructor(options: NamespacesOptions) {
+    this.#options = options;
+  }
+
+  nameOf(id: string): string {
+    return `holdfast-drill-${id}`.toLowerCase();
+  }
+
+  /** Made, with its objects; what is there already is from the same drill. @throws HF_RESTORE_SCRATCH, HF_CLUSTER_* */
+  async create(id: string, objects: readonly ClusterObject[], signal: AbortSignal): Promise<void> {
+    const { cluster, clock, expiryMs } = this.#options;
+    const name = this.nameOf(id);
+    const expires = new Date(clock.now() + expiryMs).toISOString();
+    const namespace: ClusterObject = {
+      ...NAMESPACE,
+      metadata: { name, labels: { ...OWNED, [ID_LABEL]: id }, annotations: { [EXPIRES]: expires } },
+    };
+    await ensure(cluster, namespace, signal);
+    const made = await cluster.get(NAMESPACE, name, undefined, signal);
+    if (made && !isMarked(made, id)) {
+      throw new HoldfastError('HF_RESTORE_SCRATCH', { reason: `namespace ${name} belongs to somebody else` });
+    }
+    for (const object of objects) {
+      await ensure(cluster, { ...object, metadata: { ...object.metadata, namespace: name } }, signal);
+    }
+  }
+
+  /** Waits for a pod that is ready. @returns a loopback URL of its REST port; @throws HF_RESTORE_SCRATCH, HF_CLUSTER_* */
+  async reach(id: string, signal: AbortSignal): Promise<string> {
+    const { cluster, clock, pollMs, readyMs } = this.#options;
+    const namespace = this.nameOf(id);
+    const look = async () => {
+      const pods = await cluster.list(POD, { namespace }, signal).catch((error: unknown) => {
+        if (isCoded(error, 'HF_CLUSTER_UNREACHABLE') && !signal.aborted) return [];
+        throw error;
+      });
+      const stuck = pods.map(hopeless).find((reason) => reason !== undefined);
+      if (stuck !== undefined)
+        throw new HoldfastError('HF_RESTORE_SCRATCH', { reason: `its pod waits: ${stuck}` });
+      return pods.find(isReady);
+    };
+    const pod = await until(look, { clock, everyMs: pollMs, withinMs: readyMs, signal });
+    if (!pod) {
+      const reason = `no pod of namespace ${namespace} is ready after ${readyMs / 1_000} s`;
+      throw new HoldfastError('HF_RESTORE_SCRATCH', { reason });
+    }
+    const known = this.#forwards.get(id);
+    const forward = known ?? (await cluster.forward(namespace, pod.metadata.name, REST_PORT, signal));
+    this.#forwards.set(id, forward);
+    return `http://127.0.0.1:${forward.port}`;
+  }
+
+  /** Resolves when it is gone. @throws HF_RESTORE_CLEAN, HF_CLUSTER_* */
+  async remove(id: string, signal: AbortSignal): Promise<void> {
+    const { cluster, clock, pollMs } = this.#options;
+    await this.#forwards.get(id)?.close();
+    this.#forwards.delete(id);
+    const name = this.nameOf(id);
+    const found = await cluster.get(NAMESPACE, name, undefined, signal);
+    if (!found) return;
+    if (!isMarked(found, id)) {
+      throw new HoldfastError('HF_RESTORE_CLEAN', { id, reason: `namespace ${name} bears no mark of it` });
+    }
+    await cluster.delete(NAMESPACE, name, undefined, signal);
+    const gone = async () => ((await cluster.get(NAMESPACE, name, undefined, signal)) ? undefined : true);
+    // Without an end of its own: the effect has a deadline, and only what is gone is gone.
+    await until(gone, { clock, everyMs: pollMs, withinMs: Number.POSITIVE_INFINITY, signal });
+  }
+
+  async list(signal: AbortSignal): Promise<readonly { readonly id: string; readonly expiresAt: number }[]> {
+    const found = await this.#options.cluster.list(NAMESPACE, { labels: OWNED }, signal);
+    return found.flatMap(({ metadata: { labels, annotations } }) => {
+      const id = labels?.[ID_LABEL];
+      const expiresAt = Date.parse(annotations?.[EXPIRES] ?? '');
+      // A date that cannot be read is no permission to remove anything.
+      return id === undefined || Number.isNaN(expiresAt) ? [] : [{ id, expiresAt }];
+    });
+  }
+}
+
+/** Creates it, unless it is there already. */
+export async function ensure(cluster: Cluster, object: ClusterObject, signal: AbortSignal): Promise<void> {
+  try {
+    await cluster.create(object, signal);
+  } catch (error) {
+    if (!isCoded(error, 'HF_CLUSTER_EXISTS')) throw error;
+  }
+}
+
+function isMarked({ metadata: { labels } }: ClusterObject, id: string): boolean {
+  return labels?.[ID_LABEL] === id && labels['holdfast.dev/role'] === OWNED['holdfast.dev/role'];
+}
+
+function isReady({ status }: ClusterObject): boolean {
+  const conditions = isObject(status) && Array.isArray(status.conditions) ? status.conditions : [];
+  return conditions.filter(isObject).some(({ type, status: state }) => type === 'Ready' && state === 'True');
+}
+
+function hopeless({ status }: ClusterObject): string | undefined {
+  const containers =
+    isObject(status) && Array.isArray(status.containerStatuses) ? status.containerStatuses : [];
+  for (const { state } of containers.filter(isObject)) {
+    const waiting = isObject(state) && isObject(state.waiting) ? String(state.waiting.reason) : '';
+    if (HOPELESS.includes(waiting)) return waiting;
+  }
+  return undefined;
+}

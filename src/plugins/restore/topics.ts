@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import { defineTopic, type Topic } from '../../bus/index.ts';
+
+const asked = z.object({
+  id: z.string(),
+  path: z.enum(['a', 'b']),
+  snapshot: z.string().optional(),
+  by: z.string(),
+  at: z.number(),
+});
+
+export const drillAsked: Topic<z.infer<typeof asked>> = defineTopic(
+  'memory.drill_asked',
+  asked,
+  'Somebody asks for a restore drill.',
+);
+
+export const drillCancelled: Topic<{ reason: string }> = defineTopic(
+  'memory.drill_cancelled',
+  z.object({ reason: z.string() }),
+  'Whoever waits for the drill gives it up.',
+);
+
+/** A schedule's messages are empty, so each path has a topic of its own. */
+export const drillDue: Readonly<Record<'a' | 'b', Topic<Record<string, never>>>> = {
+  a: defineTopic('memory.drill_due_a', z.object({}), 'A drill of path a is due by its schedule.'),
+  b: defineTopic('memory.drill_due_b', z.object({}), 'A drill of path b is due by its schedule.'),
+};
+
+/** Names a drill and everything that it makes: by its time, and unlike any other of that second. */
+export function drillId(at: number, tail: string): string {
+  const [date = '', time = ''] = new Date(at).toISOString().split('T');
+  return `${date.replaceAll('-', '')}-${time.slice(0, 8).replaceAll(':', '')}-${tail}`;
+}
