@@ -18,6 +18,7 @@ import { memoryStore } from './src/plugins/memory-store/index.ts';
 import { otlp } from './src/plugins/otlp/index.ts';
 import { qdrant } from './src/plugins/qdrant/index.ts';
 import { reconciler } from './src/plugins/reconciler/index.ts';
+import { restore } from './src/plugins/restore/index.ts';
 import { router } from './src/plugins/router/index.ts';
 import { routerRemote } from './src/plugins/router-remote/index.ts';
 import { secretsFolder } from './src/plugins/secrets-folder/index.ts';
@@ -64,6 +65,10 @@ export default defineConfig({
     // HOLDFAST_MEMORY_API_KEY_FILE), else our own on port 6333. One adapter speaks to either: docs/memory.md.
     ...(process.env.HOLDFAST_MEMORY_URL ? [] : [memoryStore()]),
     qdrant(),
+    // Restore drills of it: `holdfast restore drill --path a`. By themselves every Sunday, and an alert without one for nine
+    // days: restore({ schedule: { a: '0 5 * * 0', b: '30 5 * * 0' }, overdueMs: 9 * 24 * 3_600_000 }). For a real store they
+    // need an instance of their own (HOLDFAST_MEMORY_SCRATCH_URL) or the cluster.
+    restore(),
     // Secrets named `<path>#<property>`, as files of mode 0600 in a folder: `<data dir>/secrets/store/<path>/<property>`
     // unless HOLDFAST_SECRETS_DIR names another. With HOLDFAST_SECRETS_URL and HOLDFAST_SECRETS_TOKEN_FILE: on a server of
     // the KV version 2 protocol. `secretsEnvironment()` reads them from variables instead.

@@ -35,16 +35,16 @@ export function openPaths(services: Services, options: RestoreOptions): Paths {
   const cluster = services.find(ClusterToken);
   const records = services.find(SnapshotRecordsToken);
   const settings = { clock, readyMs, pollMs };
-  const { collection, live } = stores;
+  const { collection } = stores;
   const namespaces = cluster && new ScratchNamespaces({ cluster, clock, pollMs, readyMs, expiryMs });
 
   const scratch = (): ScratchStores | undefined => {
     if (scratchUrl !== undefined) {
-      const refuse = (url: string) => refuseLiveAddress(live.url, url);
+      const refuse = (url: string) => refuseLiveAddress(stores.live.url, url);
       return new ConfiguredScratch({ url: scratchUrl, collection, clock, expiryMs, refuse });
     }
     if (embedded) return embedded;
-    return cluster && namespaces && new ClusterScratch(namespaces, cluster, live, places);
+    return cluster && namespaces && new ClusterScratch(namespaces, cluster, stores, places);
   };
   const snapshotPath = (): RestorePath | undefined => {
     const from = scratch();
@@ -58,13 +58,13 @@ export function openPaths(services: Services, options: RestoreOptions): Paths {
       dataDir,
       ...(isInside && { claimBytes: CLAIM_BYTES }),
       location: (name) =>
-        locationOf(live.snapshotUrl(collection, name), isInside ? places.liveUrl : undefined),
+        locationOf(stores.live.snapshotUrl(collection, name), isInside ? places.liveUrl : undefined),
     });
   };
   const volumePath = (): RestorePath | undefined => {
     if (embedded) return new VolumePath({ ...settings, stores, scratch: embedded });
     return (
-      cluster && namespaces && new BackupPath({ ...settings, cluster, namespaces, places, live, records })
+      cluster && namespaces && new BackupPath({ ...settings, cluster, namespaces, places, stores, records })
     );
   };
   // Opened once: they hold forwarded ports.

@@ -1,5 +1,5 @@
 import type { Cluster, ClusterKind, ClusterObject } from '../../../core/adapters/cluster.ts';
-import type { MemoryStore, SnapshotRecords } from '../../../core/adapters/memory-store.ts';
+import type { MemoryStores, SnapshotRecords } from '../../../core/adapters/memory-store.ts';
 import { HoldfastError, isCoded } from '../../../core/errors/index.ts';
 import { isObject } from '../../../core/json.ts';
 import type { Drill, Source } from '../../../machines/restore/shapes.ts';
@@ -28,7 +28,7 @@ interface BackupPathOptions extends PathSettings {
   readonly cluster: Cluster;
   readonly namespaces: ScratchNamespaces;
   readonly places: ClusterPlaces;
-  readonly live: MemoryStore;
+  readonly stores: MemoryStores;
   readonly records: SnapshotRecords | undefined;
 }
 
@@ -86,7 +86,7 @@ export class BackupPath implements RestorePath {
   }
 
   async recover({ id }: Drill, { name }: Source, _url: string | undefined, context: StepContext) {
-    const { cluster, namespaces, places, live } = this.#options;
+    const { cluster, namespaces, places, stores } = this.#options;
     const { signal, progress } = context;
     progress.begin(`restoring backup ${name}`);
     await ensure(cluster, this.#restoreObject(id, name), signal);
@@ -95,7 +95,7 @@ export class BackupPath implements RestorePath {
     const claim = await cluster.get(CLAIM, places.claim, namespaces.nameOf(id), signal);
     if (!claim) throw failed(`no claim ${places.claim} was restored`);
     const url = await namespaces.reach(id, signal);
-    await refuseLiveAddress(live.url, url);
+    await refuseLiveAddress(stores.live.url, url);
     return url;
   }
 

@@ -1,5 +1,5 @@
 import type { Cluster, ClusterKind, ClusterObject } from '../../../core/adapters/cluster.ts';
-import type { MemoryStore, ScratchInstance, ScratchStores } from '../../../core/adapters/memory-store.ts';
+import type { MemoryStores, ScratchInstance, ScratchStores } from '../../../core/adapters/memory-store.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import { isObject } from '../../../core/json.ts';
 import type { ClusterPlaces } from '../options.ts';
@@ -16,13 +16,13 @@ export class ClusterScratch implements ScratchStores {
   readonly kind = 'cluster';
   readonly #namespaces: ScratchNamespaces;
   readonly #cluster: Cluster;
-  readonly #live: MemoryStore;
+  readonly #stores: MemoryStores;
   readonly #places: ClusterPlaces;
 
-  constructor(namespaces: ScratchNamespaces, cluster: Cluster, live: MemoryStore, places: ClusterPlaces) {
+  constructor(namespaces: ScratchNamespaces, cluster: Cluster, stores: MemoryStores, places: ClusterPlaces) {
     this.#namespaces = namespaces;
     this.#cluster = cluster;
-    this.#live = live;
+    this.#stores = stores;
     this.#places = places;
   }
 
@@ -53,7 +53,7 @@ export class ClusterScratch implements ScratchStores {
     const found = deployments
       .map((deployment) => imageOn(deployment, claim))
       .find((one) => one !== undefined);
-    return found ?? `qdrant/qdrant:v${(await this.#live.about(signal)).version}`;
+    return found ?? `qdrant/qdrant:v${(await this.#stores.live.about(signal)).version}`;
   }
 }
 
