@@ -23,6 +23,7 @@ import { router } from './src/plugins/router/index.ts';
 import { routerRemote } from './src/plugins/router-remote/index.ts';
 import { secretsFolder } from './src/plugins/secrets-folder/index.ts';
 import { secretsKv } from './src/plugins/secrets-kv/index.ts';
+import { telemetry } from './src/plugins/telemetry/index.ts';
 import { uptime } from './src/plugins/uptime/index.ts';
 import { uptimeMonitor } from './src/plugins/uptime-monitor/index.ts';
 import { watchdog } from './src/plugins/watchdog/index.ts';
@@ -92,6 +93,8 @@ export default defineConfig({
     // Every five minutes: does the database answer, do signals arrive, are engines what they must be? Only then a heartbeat.
     // A signal that must never be silent: watchdog({ producers: ['otel_logs'] })
     watchdog(),
+    // Our own spans and metrics, where OTEL_EXPORTER_OTLP_ENDPOINT names a receiver, or `own` for the one of this process.
+    telemetry(),
     // Health, readiness and metrics of the process on port 7800.
     consolePlugin(),
   ],

@@ -4,17 +4,23 @@ import { createLogger } from '../../src/core/logging/index.ts';
 import { credentialFree, gateway } from '../../src/plugins/gateway/index.ts';
 import { keyId } from '../../src/plugins/gateway/keys/key-id.ts';
 import { KEY_ACTOR } from '../../src/plugins/gateway/keys/registry.ts';
+import { telemetry } from '../../src/plugins/telemetry/index.ts';
 import { tellUsage } from './usage.ts';
 
 const [, , upstream = '', dataDir = '', key = ''] = process.argv;
-const { definition, options } = gateway({
-  port: 0,
-  probeEveryMs: 0,
-  telemetry: { endpoint: new URL(upstream).origin },
-  routes: [credentialFree({ name: 'bench', url: upstream })],
-});
+const entries = [
+  gateway({
+    port: 0,
+    probeEveryMs: 0,
+    routes: [credentialFree({ name: 'bench', url: upstream })],
+  }),
+  telemetry({ endpoint: new URL(upstream).origin }),
+];
 const runtime = createRuntime({
-  plugins: [{ definition, options: definition.options.parse(options) }],
+  plugins: entries.map(({ definition, options }) => ({
+    definition,
+    options: definition.options.parse(options),
+  })),
   dataDir,
   logger: createLogger({ level: 'warn' }),
 });

@@ -9,6 +9,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { defineActor } from '../../core/actors/index.ts';
 import { SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
+import { TelemetryToken } from '../../core/adapters/telemetry.ts';
 import type { LogRecord } from '../../core/log/index.ts';
 import { definePlugin } from '../../core/plugin/index.ts';
 import { mcpAccess } from '../../machines/mcp-access.ts';
@@ -40,7 +41,7 @@ import { keyRoute } from './keys/topics.ts';
 import { edgeRoutes, gatewayErrorBody, watchUnknownPaths } from './routes/edges.ts';
 import { registerTable } from './routes/register.ts';
 import { SealedSessions } from './session/sealed-sessions.ts';
-import { openTelemetry } from './telemetry/index.ts';
+import { callTelemetry } from './telemetry/index.ts';
 import { upstreamAgent } from './upstream/client.ts';
 
 export { credentialFree, overwrite, relay } from './routes/entry.ts';
@@ -65,17 +66,11 @@ const options = z.strictObject({
     .int()
     .min(1_024)
     .default(4 * 1024 * 1024),
-  /** Where spans and metrics of calls go; nothing is measured unless `endpoint` is set. */
+  /** What is measured of calls where a telemetry plugin exports it. */
   telemetry: z
     .strictObject({
-      /** Base of an OTLP/HTTP receiver, e.g. `http://127.0.0.1:4318`. */
-      endpoint: z.url({ protocol: /^https?$/ }).optional(),
-      /** File (mode 0600) with its ingestion key. */
-      tokenFile: z.string().min(1).optional(),
       /** Also a child span for each call of a tool. */
       toolSpans: z.boolean().default(false),
-      serviceName: z.string().min(1).default('holdfast-gateway'),
-      everyMs: z.int().min(100).max(600_000).default(10_000),
     })
     .prefault({}),
   /** How long one upstream may keep the answers of the others waiting on `/mcp/`, milliseconds. */
@@ -98,11 +93,10 @@ export const gateway = definePlugin({
   name: 'gateway',
   options,
   onFailure: 'continue', // a port that is taken must not take the router's keeper down
-  wants: [SecretsStoreToken],
+  wants: [SecretsStoreToken, TelemetryToken],
   env: {
     HOLDFAST_GATEWAY_PORT: 'port',
     HOLDFAST_PUBLIC_URL: 'publicUrl',
-    OTEL_EXPORTER_OTLP_ENDPOINT: 'telemetry.endpoint',
   },
   register(context, settings) {
     const { port, host, allowedHosts, bodyLimit } = settings;
@@ -185,7 +179,7 @@ export const gateway = definePlugin({
         sessions: SealedSessions.fromFiles(keyFiles as [string, ...string[]]),
         agent,
         documents: new Documents(agent, () => performance.now()),
-        telemetry: await openTelemetry(settings.telemetry),
+        telemetry: await callTelemetry(services.find(TelemetryToken), settings.telemetry.toolSpans),
         table: () => table.live().table,
         masterId,
         publicBase,
@@ -194,7 +188,6 @@ export const gateway = definePlugin({
     });
     context.onStop(async () => {
       table.stop();
-      await started?.telemetry.stop();
       await started?.agent.destroy();
     });
   },

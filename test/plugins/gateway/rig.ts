@@ -10,6 +10,7 @@ import { createRuntime, type Runtime } from '../../../src/core/index.ts';
 import type { LogRecord } from '../../../src/core/log/index.ts';
 import { SqliteReader } from '../../../src/core/log/index.ts';
 import { createLogger } from '../../../src/core/logging/index.ts';
+import type { PluginEntry } from '../../../src/core/plugin/index.ts';
 import type { CallEnded, KeyTerms } from '../../../src/machines/mcp-access.ts';
 import { gateway } from '../../../src/plugins/gateway/index.ts';
 import { keyId } from '../../../src/plugins/gateway/keys/key-id.ts';
@@ -45,11 +46,15 @@ export class Rig {
     options: Options,
     dataDir: string = tempDir(t),
     clock?: Clock,
+    others: readonly PluginEntry[] = [],
   ): Promise<Rig> {
     const { definition, options: given } = gateway({ port: 0, probeEveryMs: 0, ...options });
     const lines: string[] = [];
     const runtime = createRuntime({
-      plugins: [{ definition, options: definition.options.parse(given) }],
+      plugins: [{ definition, options: given }, ...others].map((entry) => ({
+        definition: entry.definition,
+        options: entry.definition.options.parse(entry.options),
+      })),
       dataDir,
       ...(clock && { clock }),
       logger: createLogger({ level: 'trace', destination: { write: (line) => void lines.push(line) } }),

@@ -2,7 +2,9 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
-import { openTelemetry, type TelemetryOptions } from '../../../src/plugins/gateway/telemetry/index.ts';
+import { callTelemetry } from '../../../src/plugins/gateway/telemetry/index.ts';
+import { telemetry as telemetryPlugin } from '../../../src/plugins/telemetry/index.ts';
+import { startSdk } from '../../../src/plugins/telemetry/sdk.ts';
 import { listen, startUpstream } from '../../support/mcp-upstream.ts';
 import { admission, initialize, Rig, rpc } from './rig.ts';
 
@@ -23,8 +25,21 @@ async function receiver(t: ExecutionContext<unknown>) {
   await listen(server);
   t.teardown(() => server.close());
   const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const options: TelemetryOptions = { endpoint, toolSpans: false, serviceName: 'gateway', everyMs: 60_000 };
-  return { received, options };
+  return { received, endpoint };
+}
+
+/** Calls as the gateway records them, and the SDK that sends them. */
+async function recorded(endpoint: string, toolSpans = false) {
+  const sdk = startSdk({
+    endpoint: () => endpoint,
+    token: async () => undefined,
+    serviceName: 'gateway',
+    everyMs: 60_000,
+    metricsEveryMs: 60_000,
+    log: () => ({ state: 'open', seq: 0, durableSeq: 0, queued: 0, queuedBytes: 0 }),
+  });
+  const { begin } = await callTelemetry({ enabled: true, ...sdk }, toolSpans);
+  return { begin, stop: () => sdk.stop() };
 }
 
 interface Span {
@@ -58,8 +73,8 @@ const call = {
 } as const;
 
 test('[O24] a call is one server span below the caller’s, with path, alias and owner and without method or key', async (t) => {
-  const { received, options } = await receiver(t);
-  const telemetry = await openTelemetry(options);
+  const { received, endpoint } = await receiver(t);
+  const telemetry = await recorded(endpoint);
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
   const span = telemetry.begin({ traceparent });
   span.end(call);
@@ -87,8 +102,8 @@ test('[O24] a call is one server span below the caller’s, with path, alias and
 });
 
 test('[O24] the four histograms bear the upstream’s model and the key’s alias', async (t) => {
-  const { received, options } = await receiver(t);
-  const telemetry = await openTelemetry(options);
+  const { received, endpoint } = await receiver(t);
+  const telemetry = await recorded(endpoint);
   telemetry.begin({}).end(call);
   await telemetry.stop();
   const sent = JSON.stringify(received.filter(({ path }) => path === '/v1/metrics'));
@@ -105,8 +120,8 @@ test('[O24] the four histograms bear the upstream’s model and the key’s alia
 });
 
 test('[O24] the span of the tool call is a child, and only on request', async (t) => {
-  const { received, options } = await receiver(t);
-  const telemetry = await openTelemetry({ ...options, toolSpans: true });
+  const { received, endpoint } = await receiver(t);
+  const telemetry = await recorded(endpoint, true);
   telemetry.begin({}).end(call);
   await telemetry.stop();
   const spans = spansOf(received);
@@ -118,31 +133,24 @@ test('[O24] the span of the tool call is a child, and only on request', async (t
 });
 
 test('[O24] a receiver that is away holds neither a call nor a stop up', async (t) => {
-  const telemetry = await openTelemetry({
-    endpoint: 'http://127.0.0.1:9',
-    toolSpans: false,
-    serviceName: 'gateway',
-    everyMs: 60_000,
-  });
+  const telemetry = await recorded('http://127.0.0.1:9');
   telemetry.begin({ traceparent: 'nonsense' }).end(call);
   await telemetry.stop();
   t.pass();
 });
 
 test('[O24,G19] every call through the gateway is one span, its upstream hangs below it, and no key is told', async (t) => {
-  const { received, options } = await receiver(t);
+  const { received, endpoint } = await receiver(t);
   const upstream = await startUpstream(t, true);
-  const rig = await Rig.start(t, {
-    telemetry: options,
-    routes: [
-      credentialFree({
-        name: 'repo_wiki',
-        url: `${upstream.url}?secret=abc`,
-        model: 'wiki-1',
-        costs: { echo: 2 },
-      }),
-    ],
+  const route = credentialFree({
+    name: 'repo_wiki',
+    url: `${upstream.url}?secret=abc`,
+    model: 'wiki-1',
+    costs: { echo: 2 },
   });
+  const rig = await Rig.start(t, { routes: [route] }, undefined, undefined, [
+    telemetryPlugin({ endpoint, everyMs: 60_000 }),
+  ]);
   const key = await rig.mint({ alias: 'laptop', owner: 'u1', servers: ['repo_wiki'] });
   const headers = admission(key);
   const opened = await rig.post('/repo_wiki/mcp', initialize, headers);

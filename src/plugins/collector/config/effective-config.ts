@@ -1,6 +1,6 @@
 import { parseDocument } from 'yaml';
 import { z } from 'zod';
-import { isLoopback } from './loopback.ts';
+import { plaintextHost } from '../../../core/plaintext.ts';
 
 /** The extension whose tokens admit producers. */
 const AUTHENTICATOR = 'bearertokenauth/hyperdx';
@@ -146,9 +146,10 @@ function plaintextExporters(config: Shape, used: ReadonlySet<string>): string[] 
     if (!['otlp', 'otlphttp', 'otlp_http', 'otlp_grpc'].includes(kindOf(name))) continue;
     const { endpoint, tls } = exporter.safeParse(config.exporters?.[name] ?? {}).data ?? {};
     if (!endpoint) continue;
-    const isPlain = endpoint.startsWith('http://') || (!endpoint.includes('://') && tls?.insecure === true);
-    const host = hostOf(endpoint);
-    if (isPlain && !isLoopback(host)) plain.push(`${name} to ${host}`);
+    const isBare = !endpoint.includes('://');
+    if (isBare && tls?.insecure !== true) continue;
+    const host = plaintextHost(isBare ? `http://${endpoint}` : endpoint);
+    if (host !== undefined) plain.push(`${name} to ${host}`);
   }
   return plain;
 }
@@ -165,12 +166,6 @@ function tokensOf(extension: unknown): string[] {
 /** `otlp/hyperdx` is an `otlp`. */
 function kindOf(name: string): string {
   return name.split('/')[0] ?? name;
-}
-
-/** Of `host:port` or a URL; credentials are left out. */
-function hostOf(endpoint: string): string {
-  const url = endpoint.includes('://') ? endpoint : `http://${endpoint}`;
-  return URL.canParse(url) ? new URL(url).host : 'a place that is no address';
 }
 
 function pathOf(error: z.ZodError): string {

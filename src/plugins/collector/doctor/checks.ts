@@ -4,19 +4,16 @@ import { request } from 'undici';
 import { isObject } from '../../../core/json.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../../core/plugin/index.ts';
 import { readConfigFile } from '../config/config-file.ts';
-import { isLoopback } from '../config/loopback.ts';
 import type { CollectorOptions } from '../options.ts';
 import { VOLUMES } from './volumes.ts';
 
 const DEADLINE_MS = 5_000;
-const GATEWAY = 'Send it to the OTLP gateway, port 443, with a client certificate.';
 
 /** What `holdfast doctor stack` looks at of the collector and of what is around it (O8, O26, O27, O29). */
 export function collectorChecks(options: CollectorOptions): CheckDefinition[] {
   const { ui } = options;
   return [
     { name: 'stack.collector', run: () => configCheck(options) },
-    { name: 'stack.plaintext', run: () => plaintextCheck(process.env) },
     { name: 'stack.probe', run: probeCheck },
     ...(ui ? [{ name: 'stack.ui', run: (context: CheckContext) => uiCheck(ui.url, context.signal) }] : []),
     { name: 'stack.volumes', run: volumesCheck },
@@ -51,21 +48,6 @@ function configCheck({ effectiveConfig }: CollectorOptions): CheckResult {
   }
   const found = `it is effective, authentication is enforced, ${tokens.length} ${tokens.length === 1 ? 'key' : 'keys'} accepted`;
   return { state: 'ok', lookedAt, found };
-}
-
-/** Exporters of this process itself; the collector's are in its config. */
-export function plaintextCheck(env: NodeJS.ProcessEnv): CheckResult {
-  const names = ['', 'TRACES_', 'METRICS_', 'LOGS_'].map((signal) => `OTEL_EXPORTER_OTLP_${signal}ENDPOINT`);
-  const lookedAt = 'where OTLP leaves this host';
-  const plain = names.filter((name) => {
-    const value = env[name];
-    if (!value || !URL.canParse(value)) return false;
-    const { protocol, host } = new URL(value);
-    return protocol === 'http:' && !isLoopback(host);
-  });
-  if (plain.length === 0) return { state: 'ok', lookedAt, found: 'nothing leaves it in plaintext' };
-  const places = plain.map((name) => `${name} (${new URL(env[name] ?? '').host})`).join(', ');
-  return { state: 'warn', lookedAt, found: `in plaintext, the key too: ${places}`, mend: GATEWAY };
 }
 
 function probeCheck({ running }: CheckContext): CheckResult {

@@ -3,8 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type ColumnarDatabase, PROBE_SERVICE } from '../../../core/adapters/columnar-database.ts';
 import type { IngestKeys } from '../../../core/adapters/ingest-keys.ts';
 import { isCoded } from '../../../core/errors/index.ts';
+import { plaintextHost } from '../../../core/plaintext.ts';
 import type { ProbeEnd } from '../../../machines/pipeline-probe.ts';
-import { isLoopback } from '../config/loopback.ts';
+
 import { sendSpan } from './send-span.ts';
 
 /** How one probe went, for a person. */
@@ -49,13 +50,12 @@ export async function runProbe({
     traceId: randomBytes(16).toString('hex'),
     spanId: randomBytes(8).toString('hex'),
   };
-  const { host, protocol } = new URL(endpoint);
-  const isPlain = protocol === 'http:' && !isLoopback(host);
+  const { host } = new URL(endpoint);
   const about = {
     endpoint,
     service: span.service,
     traceId: span.traceId,
-    ...(isPlain && {
+    ...(plaintextHost(endpoint) !== undefined && {
       warning: `${host} is spoken to in plaintext, the key too: use the OTLP gateway, port 443, with a client certificate`,
     }),
   };

@@ -4,7 +4,7 @@ import type { Documents } from '../discovery/documents.ts';
 import type { KeyRegistry } from '../keys/registry.ts';
 import type { RouteTable } from '../routes/table.ts';
 import type { SealedSessions } from '../session/sealed-sessions.ts';
-import type { Telemetry } from '../telemetry/index.ts';
+import type { CallTelemetry } from '../telemetry/index.ts';
 import type { Judged } from './decide.ts';
 import type { Door } from './door.ts';
 import type { LiveCalls } from './live-call.ts';
@@ -26,7 +26,7 @@ export interface GatewayParts {
   readonly agent: Dispatcher;
   /** The protected-resource documents of upstreams. */
   readonly documents: Documents;
-  readonly telemetry: Telemetry;
+  readonly telemetry: CallTelemetry;
   /** The table that serves now. */
   readonly table: () => RouteTable;
   /** Id of the master key. */

@@ -1,16 +1,17 @@
 /**
- * One server span a call and the four `gen_ai.*` histograms (O24), by the OpenTelemetry SDK, which is loaded only where
- * a receiver is configured. What may be told of a call is `CallFacts`, and nothing else.
+ * One server span a call and the four `gen_ai.*` histograms (O24), exported by whatever plugin provides telemetry. What may
+ * be told of a call is `CallFacts`, and nothing else.
  */
-import { noTelemetry, type Telemetry, type TelemetryOptions } from './telemetry.ts';
+import type { Telemetry } from '../../../core/adapters/telemetry.ts';
+import { type CallTelemetry, noTelemetry } from './telemetry.ts';
 
-export type { CallFacts, CallSpan, Telemetry, TelemetryOptions, ToolFacts } from './telemetry.ts';
+export type { CallFacts, CallSpan, CallTelemetry, ToolFacts } from './telemetry.ts';
 
-/** @param options without an endpoint nothing is measured */
-export async function openTelemetry({
-  endpoint,
-  ...rest
-}: Omit<TelemetryOptions, 'endpoint'> & { readonly endpoint?: string | undefined }): Promise<Telemetry> {
-  if (endpoint === undefined) return noTelemetry;
-  return (await import('./otlp.ts')).otlpTelemetry({ endpoint, ...rest });
+/** @param telemetry where it is absent or disabled nothing is measured, and nothing loaded for it */
+export async function callTelemetry(
+  telemetry: Telemetry | undefined,
+  toolSpans: boolean,
+): Promise<CallTelemetry> {
+  if (!telemetry?.enabled) return noTelemetry;
+  return (await import('./recorded-calls.ts')).recordedCalls(telemetry, toolSpans);
 }

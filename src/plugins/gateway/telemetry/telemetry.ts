@@ -37,27 +37,12 @@ export interface CallSpan {
 }
 
 /** Spans and instruments of gateway calls. */
-export interface Telemetry {
+export interface CallTelemetry {
   /**
    * @param carrier trace context of the caller: `traceparent` and `tracestate`, of its headers or its `_meta`
    * @param agoMs how long ago the request came, milliseconds
    */
   begin(carrier: Readonly<Record<string, unknown>>, agoMs?: number): CallSpan;
-  /** Sends what is left. */
-  stop(): Promise<void>;
-}
-
-/** Where telemetry goes; nothing is measured without. */
-export interface TelemetryOptions {
-  /** Base of an OTLP/HTTP receiver, e.g. `http://127.0.0.1:4318`. */
-  readonly endpoint: string;
-  /** File (mode 0600) with the ingestion key. */
-  readonly tokenFile?: string | undefined;
-  /** Also a child span for each call of a tool, by the MCP conventions. */
-  readonly toolSpans: boolean;
-  readonly serviceName: string;
-  /** How often batches go out, milliseconds. */
-  readonly everyMs: number;
 }
 
 const TRACEPARENT = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/;
@@ -71,8 +56,7 @@ export function traceHeaders(carrier: Readonly<Record<string, unknown>>): Record
   return { traceparent, ...(state && { tracestate: state }) };
 }
 
-/** Without a receiver: the caller's trace context goes up as it came. */
-export const noTelemetry: Telemetry = {
+/** Where nothing is exported: the caller's trace context goes up as it came. */
+export const noTelemetry: CallTelemetry = {
   begin: (carrier) => ({ headers: traceHeaders(carrier), end() {} }),
-  stop: async () => {},
 };

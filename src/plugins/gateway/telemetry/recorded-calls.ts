@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Attributes,
   ROOT_CONTEXT,
@@ -7,61 +6,15 @@ import {
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api';
-import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
-import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
-import { resourceFromAttributes } from '@opentelemetry/resources';
-import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
-import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
-import { readTokenFile } from '../../../core/secrets/index.ts';
-import { version } from '../../../core/version.ts';
+import type { Telemetry } from '../../../core/adapters/telemetry.ts';
 import { instruments } from './instruments.ts';
-import {
-  type CallFacts,
-  type CallSpan,
-  type Telemetry,
-  type TelemetryOptions,
-  traceHeaders,
-} from './telemetry.ts';
+import { type CallFacts, type CallSpan, type CallTelemetry, traceHeaders } from './telemetry.ts';
 
 const SCOPE = 'holdfast.gateway';
-/** What waits for a receiver that is away; more is dropped. */
-const QUEUE_LIMIT = 4_096;
-const DEADLINE_MS = 5_000;
-/** For the last batches at a stop. */
-const LAST_MS = 3_000;
-
-/** Spans and metrics by the OpenTelemetry SDK, sent as OTLP over HTTP. Loaded only where a receiver is configured. */
-export function otlpTelemetry(options: TelemetryOptions): Telemetry {
-  const { endpoint, tokenFile, serviceName, everyMs } = options;
-  const exporter = (path: string) => ({
-    url: `${endpoint.replace(/\/+$/, '')}${path}`,
-    timeoutMillis: DEADLINE_MS,
-    headers: async () => authorization(tokenFile),
-  });
-  const resource = resourceFromAttributes({ 'service.name': serviceName, 'service.version': version });
-  const tracers = new TracerProvider({
-    resource,
-    spanProcessors: [
-      new BatchSpanProcessor({
-        exporter: new OTLPTraceExporter(exporter('/v1/traces')),
-        maxQueueSize: QUEUE_LIMIT,
-        scheduledDelayMillis: everyMs,
-        exportTimeoutMillis: DEADLINE_MS,
-      }),
-    ],
-  });
-  const meters = new MeterProvider({
-    resource,
-    readers: [
-      new PeriodicExportingMetricReader({
-        exporter: new OTLPMetricExporter(exporter('/v1/metrics')),
-        exportIntervalMillis: everyMs,
-        exportTimeoutMillis: Math.min(everyMs, DEADLINE_MS),
-      }),
-    ],
-  });
-  const tracer = tracers.getTracer(SCOPE, version);
-  const record = instruments(meters.getMeter(SCOPE, version));
+/** Spans and histograms of calls. Loaded only where they are exported. */
+export function recordedCalls(telemetry: Telemetry, toolSpans: boolean): CallTelemetry {
+  const tracer = telemetry.tracer(SCOPE);
+  const record = instruments(telemetry.meter(SCOPE));
   return {
     begin(carrier, agoMs = 0) {
       const startTime = Date.now() - agoMs;
@@ -78,14 +31,9 @@ export function otlpTelemetry(options: TelemetryOptions): Telemetry {
           finish(span, facts, startTime + ms);
           if (!facts.tool) return;
           record(facts, facts.tool, ms);
-          if (options.toolSpans) toolSpan(span, facts.tool.name, startTime, startTime + ms, facts);
+          if (toolSpans) toolSpan(span, facts.tool.name, startTime, startTime + ms, facts);
         },
       } satisfies CallSpan;
-    },
-    async stop() {
-      const sent = Promise.allSettled([tracers.shutdown(), meters.shutdown()]);
-      // A receiver that is away must not hold a stop up.
-      await Promise.race([sent, sleep(LAST_MS, undefined, { ref: false })]);
     },
   };
 
@@ -134,14 +82,4 @@ function parentOf({ traceparent, tracestate: _ }: Record<string, string>) {
 function headersOf(span: Span): Record<string, string> {
   const { traceId, spanId, traceFlags } = span.spanContext();
   return { traceparent: `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}` };
-}
-
-/** Read for each batch, so that a rotated key needs no restart. A file that can't be read leaves the header out. */
-function authorization(tokenFile: string | undefined): Record<string, string> {
-  if (tokenFile === undefined) return {};
-  try {
-    return { authorization: readTokenFile(tokenFile) };
-  } catch {
-    return {};
-  }
 }

@@ -1,0 +1,22 @@
+import { plaintextHost } from '../../core/plaintext.ts';
+import type { CheckResult } from '../../core/plugin/index.ts';
+
+/** Whether this process sends OTLP off the host in plaintext (O26). The collector's exporters are in its own config. */
+export function plaintextCheck(endpoint: string | undefined, env: NodeJS.ProcessEnv): CheckResult {
+  const lookedAt = 'where OTLP of this process goes';
+  const named = ['TRACES', 'METRICS', 'LOGS'].map((signal) => `OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`);
+  const places = [
+    ['the telemetry plugin', endpoint] as const,
+    ...named.map((name) => [name, env[name]] as const),
+  ].flatMap(([name, url]) => {
+    const host = url === undefined ? undefined : plaintextHost(url);
+    return host === undefined ? [] : [`${name} to ${host}`];
+  });
+  if (places.length === 0) return { state: 'ok', lookedAt, found: 'nothing leaves the host in plaintext' };
+  return {
+    state: 'warn',
+    lookedAt,
+    found: `in plaintext, the key too: ${places.join(', ')}`,
+    mend: 'Send it to the OTLP gateway, port 443, with a client certificate.',
+  };
+}

@@ -1,0 +1,80 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Meter, Tracer } from '@opentelemetry/api';
+import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
+import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import type { LogStatus } from '../../core/log/index.ts';
+import { version } from '../../core/version.ts';
+import { LateExporter } from './late-exporter.ts';
+import { measureProcess } from './process-metrics.ts';
+
+/** Spans that wait for a receiver that is away; more are dropped. */
+const QUEUE_LIMIT = 4_096;
+const DEADLINE_MS = 5_000;
+/** For the last batches at a stop. */
+const LAST_MS = 3_000;
+
+export interface SdkOptions {
+  /** Base of the receiver as it is now; undefined while it is not there. */
+  readonly endpoint: () => string | undefined;
+  readonly token: () => Promise<string | undefined>;
+  readonly serviceName: string;
+  readonly everyMs: number;
+  readonly metricsEveryMs: number;
+  readonly log: () => LogStatus;
+}
+
+export interface Sdk {
+  tracer(scope: string): Tracer;
+  meter(scope: string): Meter;
+  /** Sends what is left. */
+  stop(): Promise<void>;
+}
+
+/** Starts the SDK: bounded queues, exports in the background. Loaded only where telemetry has an endpoint. */
+export function startSdk({ endpoint, token, serviceName, everyMs, metricsEveryMs, log }: SdkOptions): Sdk {
+  const settings = (base: string, path: string) => ({
+    url: `${base.replace(/\/+$/, '')}${path}`,
+    timeoutMillis: DEADLINE_MS,
+    headers: async () => headersOf(await token()),
+  });
+  const resource = resourceFromAttributes({ 'service.name': serviceName, 'service.version': version });
+  const tracers = new TracerProvider({
+    resource,
+    spanProcessors: [
+      new BatchSpanProcessor({
+        exporter: new LateExporter(endpoint, (base) => new OTLPTraceExporter(settings(base, '/v1/traces'))),
+        maxQueueSize: QUEUE_LIMIT,
+        scheduledDelayMillis: everyMs,
+        exportTimeoutMillis: DEADLINE_MS,
+      }),
+    ],
+  });
+  const meters = new MeterProvider({
+    resource,
+    readers: [
+      new PeriodicExportingMetricReader({
+        exporter: new LateExporter(endpoint, (base) => new OTLPMetricExporter(settings(base, '/v1/metrics'))),
+        exportIntervalMillis: metricsEveryMs,
+        exportTimeoutMillis: Math.min(metricsEveryMs, DEADLINE_MS),
+      }),
+    ],
+  });
+  const endMeasuring = measureProcess(meters.getMeter('holdfast.process', version), log);
+  return {
+    tracer: (scope) => tracers.getTracer(scope, version),
+    meter: (scope) => meters.getMeter(scope, version),
+    async stop() {
+      const sent = Promise.allSettled([tracers.shutdown(), meters.shutdown()]);
+      // A receiver that is away must not hold a stop up.
+      await Promise.race([sent, sleep(LAST_MS, undefined, { ref: false })]);
+      endMeasuring();
+    },
+  };
+}
+
+function headersOf(token: string | undefined): Record<string, string> {
+  return token === undefined ? {} : { authorization: token };
+}
