@@ -8,6 +8,7 @@ import { appendBenchmark } from './append.ts';
 import { callsBenchmark } from './calls.ts';
 import { gatewayBenchmark } from './gateway.ts';
 import { idleBenchmark } from './idle.ts';
+import { ingestBenchmark } from './ingest.ts';
 import { killBenchmark } from './kill.ts';
 import type { Benchmark, Result } from './measure.ts';
 import { performancePage, type Run } from './page.ts';
@@ -26,6 +27,7 @@ const all: readonly Benchmark[] = [
   streamsBenchmark,
   callsBenchmark,
   routerBenchmark,
+  ingestBenchmark,
   idleBenchmark,
   killBenchmark,
 ];

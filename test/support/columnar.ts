@@ -26,7 +26,7 @@ export interface ColumnarRig {
 export async function openColumnar(parts: Partial<DatabaseParts> = {}): Promise<ColumnarRig> {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-columnar-'));
   const engine = await EmbeddedEngine.open(join(folder, 'columnar'));
-  const schema = { database: 'default', retentionDays: 30, replicas: 1 };
+  const schema = { database: 'default', retentionDays: 30, replicas: 1, isDurable: true };
   const database = new Database({ engine, clock: systemClock, schema, ...parts });
   await database.schema('otel_logs');
   return {

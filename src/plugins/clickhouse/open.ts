@@ -35,7 +35,7 @@ export async function openEngine(
 
 export function schemaOptions({ url, database, retentionDays, replicas }: ClickhouseOptions): SchemaOptions {
   return url === undefined
-    ? { database: 'default', retentionDays, replicas: 1 }
+    ? { database: 'default', retentionDays, replicas: 1, isDurable: true }
     : { database, retentionDays, replicas };
 }
 

@@ -9,6 +9,8 @@ import { tableLines } from './lines.ts';
 
 const NAME = 'stack query';
 const PROGRESS_MS = 500;
+/** As a shell says it of SIGINT: a script must not take it for an empty answer. */
+const INTERRUPTED = 130;
 
 /** `holdfast stack query '<sql>'`: a person's own question, where nothing can be changed by it. */
 export function queryCommand(options: ClickhouseOptions): CommandDefinition {
@@ -23,10 +25,17 @@ export function queryCommand(options: ClickhouseOptions): CommandDefinition {
     async run([sql = ''], flags, context) {
       const limit = wholeNumber(flags.limit, '--limit', 1, MOST_LIMIT, NAME);
       const seconds = wholeNumber(flags.timeout, '--timeout', 1, MOST_SECONDS, NAME);
-      const { text, elapsedMs, place } = await withProgress(context, () =>
-        put<AnswerText>('ask', { sql, limit, seconds }, context, options),
-      );
-      show(await tableOf(text, limit, elapsedMs, place), context);
+      try {
+        const { text, elapsedMs, place } = await withProgress(context, () =>
+          put<AnswerText>('ask', { sql, limit, seconds }, context, options),
+        );
+        show(await tableOf(text, limit, elapsedMs, place), context);
+        return 0;
+      } catch (error) {
+        if (!context.signal.aborted) throw error;
+        context.note('Interrupted: the database was told to stop, and there is no answer.');
+        return INTERRUPTED;
+      }
     },
   };
 }

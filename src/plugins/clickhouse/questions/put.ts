@@ -31,7 +31,7 @@ export async function put<T>(
     const said = isObject(told) ? told.what : undefined;
     const reason =
       status === 404
-        ? 'the instance that runs here has no columnar database'
+        ? 'the instance that runs here has none; `holdfast status` says why'
         : String(said ?? `it answered ${status}`);
     throw new HoldfastError('HF_COLUMNAR_NOT_RUNNING', { reason: reason.replace(/\.$/, '') });
   } catch (error) {

@@ -13,6 +13,8 @@ export interface SchemaOptions {
   readonly retentionDays: number;
   /** Of the server: with more than one, tables are expected to be replicated, and are not made here. */
   readonly replicas: number;
+  /** Tables are made so that an acknowledged insert is on the disk; a server has its own mind about that. */
+  readonly isDurable?: boolean;
 }
 
 type Query = (
@@ -177,7 +179,8 @@ export class LiveSchema {
       const reason = `it is not there, and replicated tables are made by whoever runs the ${replicas} replicas`;
       throw new HoldfastError('HF_COLUMNAR_SCHEMA', { table, reason });
     }
-    await this.#access.command(createStatement(table, this.nameOf(table), this.#options.retentionDays));
+    const { retentionDays, isDurable = false } = this.#options;
+    await this.#access.command(createStatement(table, this.nameOf(table), retentionDays, isDurable));
   }
 
   async #tables(): Promise<Map<string, { readonly engine: string; readonly comment: string }>> {

@@ -165,13 +165,23 @@ export function ourComment(comment: string): { readonly version: number; readonl
   return version === undefined ? undefined : { version: Number(version), days: Number(days) };
 }
 
-/** @param table with its database */
-export function createStatement(name: SignalTable, table: string, retentionDays: number): string {
+const DURABLE = ', fsync_after_insert = 1, fsync_part_directory = 1';
+
+/**
+ * @param table with its database
+ * @param isDurable an insert is on the disk when it is acknowledged, not only in the machine's memory
+ */
+export function createStatement(
+  name: SignalTable,
+  table: string,
+  retentionDays: number,
+  isDurable: boolean,
+): string {
   const { columns, time, orderBy, indices } = TABLES[name];
   const lines = [...columns.map(([column, type]) => `\`${column}\` ${type}`), ...indices];
   return `CREATE TABLE IF NOT EXISTS ${table} (${lines.join(', ')})
 ENGINE = MergeTree PARTITION BY toDate(${time}) ORDER BY ${orderBy} TTL ${ttl(name, retentionDays)}
-SETTINGS ttl_only_drop_parts = 1, non_replicated_deduplication_window = 1000 COMMENT '${commentOf(retentionDays)}'`;
+SETTINGS ttl_only_drop_parts = 1, non_replicated_deduplication_window = 1000${isDurable ? DURABLE : ''} COMMENT '${commentOf(retentionDays)}'`;
 }
 
 export function ttl(name: SignalTable, retentionDays: number): string {

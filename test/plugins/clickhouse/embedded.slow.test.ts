@@ -1,0 +1,107 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import test from 'ava';
+import { systemClock } from '../../../src/core/clock.ts';
+import { Database } from '../../../src/plugins/clickhouse/database.ts';
+import { EmbeddedEngine } from '../../../src/plugins/clickhouse/engine/embedded.ts';
+import { call, spawnHoldfast } from '../../support/cli.ts';
+import { startChild } from '../../support/disk.ts';
+import { tempDir } from '../../support/temp.ts';
+
+const insertChild = new URL('insert-child.ts', import.meta.url);
+
+test.serial(
+  '[O7] kill -9 loses no acknowledged row, and a second process is refused while the first one has the folder',
+  async (t) => {
+    const folder = join(tempDir(t), 'columnar');
+    let acknowledged = 0;
+    for (const rounds of [3, 7]) {
+      const child = startChild(t, insertChild, [folder]);
+      await child.line(new RegExp(`^acknowledged ${rounds * 20}$`));
+      if (rounds === 3) {
+        const second = startChild(t, insertChild, [folder]);
+        t.is(await second.line(/^refused/), 'refused HF_COLUMNAR_FOLDER');
+      }
+      await child.kill('SIGKILL');
+      acknowledged = Math.max(acknowledged, Number(child.lines.at(-1)?.split(' ')[1]));
+    }
+    const engine = await EmbeddedEngine.open(folder);
+    t.teardown(() => engine.close());
+    const schema = { database: 'default', retentionDays: 30, replicas: 1 };
+    const database = new Database({ engine, clock: systemClock, schema });
+    const [row] = await database.query<{ rows: string; bodies: string; newest: string }>(
+      'SELECT count() AS rows, uniqExact(Body) AS bodies, max(toUInt32(Body)) + 1 AS newest FROM otel_logs',
+    );
+    const { rows = '', bodies, newest } = row ?? {};
+    t.true(Number(rows) >= acknowledged, `${rows} of ${acknowledged}`);
+    t.is(bodies, rows, 'a batch that was inserted again under its name is there once');
+    t.is(newest, rows, 'and none between is missing');
+  },
+);
+
+test.serial('[O7] once it is closed nothing keeps the process alive', async (t) => {
+  const child = startChild(t, insertChild, [join(tempDir(t), 'columnar')]);
+  await child.line(/^acknowledged 40$/);
+  const ended = new Promise((resolve) => child.process.once('exit', resolve));
+  child.say('end');
+  t.is(await ended, 0);
+});
+
+test.serial('[O7] without the package of the engine the plugin says so, and the rest runs', async (t) => {
+  const dir = tempDir(t);
+  const hook = join(dir, 'hook.mjs');
+  writeFileSync(
+    hook,
+    `import { registerHooks } from 'node:module';
+     registerHooks({ resolve(name, context, next) {
+       if (name === 'chdb/connection') throw new Error("Cannot find package 'chdb'");
+       return next(name, context);
+     } });`,
+  );
+  const source = (path: string) => JSON.stringify(new URL(`../../../src/${path}`, import.meta.url).pathname);
+  const config = join(dir, 'plugins.config.ts');
+  writeFileSync(
+    config,
+    `import { defineConfig } from ${source('core/index.ts')};
+     import { clickhouse } from ${source('plugins/clickhouse/index.ts')};
+     import { consolePlugin } from ${source('plugins/console/index.ts')};
+     export default defineConfig({ plugins: [clickhouse(), consolePlugin({ port: 0 })] });`,
+  );
+  const place = ['--config', config, '--data-dir', join(dir, 'data')];
+  const env = { NODE_OPTIONS: `--import ${pathToFileURL(hook).href}` };
+  const runtime = spawnHoldfast(t, ['start', ...place], { cwd: dir, env });
+  await runtime.see(/clickhouse failed.*HF_COLUMNAR_ENGINE_MISSING/);
+  await runtime.see(/Holdfast is ready/);
+  const { code, err } = await spawnHoldfast(t, ['stack', 'verify', ...place], { cwd: dir }).ended;
+  t.is(code, 1);
+  t.regex(err, /HF_COLUMNAR_NOT_RUNNING/);
+  t.regex(err, /the instance that runs here has none/);
+  runtime.child.kill('SIGTERM');
+  t.is((await runtime.ended).code, 0);
+});
+
+test.serial('[O20] Ctrl-C ends a query in the engine too', async (t) => {
+  const dir = tempDir(t);
+  const source = (path: string) => JSON.stringify(new URL(`../../../src/${path}`, import.meta.url).pathname);
+  const config = join(dir, 'plugins.config.ts');
+  writeFileSync(
+    config,
+    `import { defineConfig } from ${source('core/index.ts')};
+     import { clickhouse } from ${source('plugins/clickhouse/index.ts')};
+     export default defineConfig({ plugins: [clickhouse()] });`,
+  );
+  const place = ['--config', config, '--data-dir', join(dir, 'data')];
+  const runtime = spawnHoldfast(t, ['start', ...place], { cwd: dir });
+  await runtime.see(/Holdfast is ready/);
+  const slow = ['stack', 'query', 'SELECT sum(sin(number)) FROM numbers(100000000000)', '--timeout', '300'];
+  const asking = spawnHoldfast(t, [...slow, ...place], { cwd: dir });
+  const ask = () => call(['stack', 'query', 'SELECT 1', '--timeout', '1', ...place], { cwd: dir });
+  // The lane is one: a second question waits until the first is over, and runs into its own time limit.
+  while (!/HF_COLUMNAR_TIMEOUT/.test((await ask()).err));
+  asking.child.kill('SIGINT');
+  t.is((await asking.ended).code, 130);
+  t.is((await ask()).code, 0);
+  runtime.child.kill('SIGTERM');
+  t.is((await runtime.ended).code, 0);
+});
