@@ -15,6 +15,7 @@ import { alertOutbox } from './alert-outbox.ts';
 import { alertRule } from './alert-rule.ts';
 import { configTransaction } from './config-transaction.ts';
 import { dhcpService } from './dhcp-service.ts';
+import { heartbeat } from './heartbeat.ts';
 import { ingestKeyRotation } from './ingest-key-rotation.ts';
 import { mcpAccess } from './mcp-access.ts';
 import { mcpDoor } from './mcp-door.ts';
@@ -41,6 +42,7 @@ export const allMachines: Readonly<Record<string, AnyStateMachine>> = {
   'alert-rule': alertRule,
   'config-transaction': configTransaction,
   'dhcp-service': dhcpService,
+  heartbeat,
   'ingest-key-rotation': ingestKeyRotation,
   'mcp-access': mcpAccess,
   'mcp-door': mcpDoor,

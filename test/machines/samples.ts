@@ -100,6 +100,16 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'PROBED', at: 2, end: 'lost', endpoint: 'http://r', service: 's' },
     ],
   },
+  heartbeat: {
+    events: [
+      { type: 'START', settings: { monitor: 'm', idleMs: 240_000, gatherMs: 250, retryMs: 15_000 } },
+      { type: 'HEARD' },
+      { type: 'PUSHED', at: 2_200, status: 200 },
+      { type: 'PUSH_REFUSED', at: 2_200, status: 404, msg: 'paused', body: '{}', exitStatus: 8 },
+      { type: 'PUSH_FAILED', at: 2_200, reason: 'nothing listens there', exitStatus: 4 },
+      { type: 'effect.lost', effect: 'heartbeat.push' },
+    ],
+  },
   'watchdog-run': {
     events: [
       { type: 'START', at: 1_000 },

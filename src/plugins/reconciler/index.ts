@@ -13,6 +13,7 @@ import {
   routerChannels,
   routerConnected,
 } from '../../core/adapters/router.ts';
+import { UptimeMonitorToken } from '../../core/adapters/uptime.ts';
 import { actorRef, newCorrelation } from '../../core/ids.ts';
 import type { Json } from '../../core/json.ts';
 import { definePlugin, type Services } from '../../core/plugin/index.ts';
@@ -21,6 +22,7 @@ import { reconciler as machine } from '../../machines/reconciler.ts';
 import { legsCheck } from './checks.ts';
 import { describeLegRecord } from './describe.ts';
 import { registerEffects } from './effects.ts';
+import { registerHeartbeat } from './heartbeat.ts';
 import { legSettings, reconcilerOptions } from './options.ts';
 import { registerResync, resyncAsked } from './resync.ts';
 import { legsStatus } from './status.ts';
@@ -32,6 +34,7 @@ export const reconciler = definePlugin({
   name: 'reconciler',
   options: reconcilerOptions,
   requires: [RouterApiToken],
+  wants: [UptimeMonitorToken],
   register(context, options) {
     const legs = legSettings(options);
     const toEveryLeg = (event: { type: string; [field: string]: unknown }) =>
@@ -64,7 +67,9 @@ export const reconciler = definePlugin({
     );
     registerEffects(context, options.gatherMs, Math.random);
     context.check({ name: 'router.legs', run: legsCheck });
-    context.health('reconciler', () => legsStatus(context.services.actors.list(LEG_ACTOR)));
+    const status = () => legsStatus(context.services.actors.list(LEG_ACTOR));
+    context.health('reconciler', status);
+    registerHeartbeat(context, { monitor: options.pushMonitor, idleMs: options.pushIdleMs }, status);
     context.onStart(() => takeUp(legs, context.services));
   },
 });

@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
+import { heartbeatDefaults } from '../../machines/heartbeat.ts';
 import { type LegSettings, legDefaults } from '../../machines/reconciler/shapes.ts';
 import { normaliseCidr } from './legs.ts';
 
@@ -71,6 +72,13 @@ export const reconcilerOptions = z
     resyncMs: ms(100, legDefaults.resyncMs),
     /** What legs ask for within this time shares one read, or one post. */
     gatherMs: z.int().min(0).max(1_000).default(5),
+    /** The push monitor that hears of each event, where some plugin speaks to one. */
+    pushMonitor: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9_.-]{0,63}$/)
+      .default('router-ula'),
+    /** Between two beats when nothing happens. */
+    pushIdleMs: ms(1_000, heartbeatDefaults.idleMs),
   })
   .superRefine((options, context) => {
     const names = ['legs', 'router_ula_reconciler_addresses'] as const;

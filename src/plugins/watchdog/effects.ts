@@ -1,6 +1,6 @@
 import { ColumnarDatabaseToken } from '../../core/adapters/columnar-database.ts';
+import { pushEvent } from '../../core/adapters/push-event.ts';
 import { runTrouble, UptimeMonitorToken } from '../../core/adapters/uptime.ts';
-import { isCoded } from '../../core/errors/index.ts';
 import type { LogEvent } from '../../core/log/index.ts';
 import type { PluginContext } from '../../core/plugin/index.ts';
 import type { RunReport, WatchdogEvent } from '../../machines/watchdog-run/shapes.ts';
@@ -9,8 +9,6 @@ import { checkStack } from './checks.ts';
 import type { WatchdogOptions } from './options.ts';
 import { watchdogReported } from './topics.ts';
 
-/** The exit status of wget for a file that it cannot read. */
-const NO_TOKEN = 3;
 /** A line of ours is stored soon or not at all: the next one comes in minutes. */
 const STORE_SECONDS = 5;
 
@@ -35,30 +33,10 @@ export function registerEffects(context: PluginContext, options: WatchdogOptions
 
   context.effect<{ msg: string; ping: number }>(
     'watchdog.push',
-    async (beat, { signal }) => {
+    (beat, { signal }) => {
       const { clock, find } = context.services;
-      const monitor = find(UptimeMonitorToken);
-      const failed = (reason: string, exitStatus: number) =>
-        outcome({ type: 'PUSH_FAILED', at: clock.now(), reason, exitStatus });
-      if (!monitor) return failed('no plugin speaks to an uptime monitor', NO_TOKEN);
-      try {
-        const answer = await monitor.push(options.monitor, { status: 'up', ...beat }, signal);
-        const at = clock.now();
-        if (answer.kind === 'delivered') return outcome({ type: 'PUSHED', at, status: answer.status });
-        if (answer.kind === 'failed') return failed(answer.reason, answer.exitStatus);
-        const { status, msg, body, exitStatus } = answer;
-        return outcome({
-          type: 'PUSH_REFUSED',
-          at,
-          status,
-          ...(msg !== undefined && { msg }),
-          body,
-          exitStatus,
-        });
-      } catch (error) {
-        if (!isCoded(error)) throw error;
-        return failed(error.what.replace(/\.$/, ''), NO_TOKEN);
-      }
+      const up = { status: 'up', ...beat } as const;
+      return pushEvent(find(UptimeMonitorToken), options.monitor, up, { clock, signal });
     },
     { ...effect, adapter: UptimeMonitorToken.name },
   );

@@ -1,0 +1,95 @@
+import { defineRoute } from '../../bus/index.ts';
+import { defineActor } from '../../core/actors/index.ts';
+import { pushEvent } from '../../core/adapters/push-event.ts';
+import { routerChannels } from '../../core/adapters/router.ts';
+import { runTrouble, UptimeMonitorToken } from '../../core/adapters/uptime.ts';
+import { actorRef } from '../../core/ids.ts';
+import type { Json, JsonObject } from '../../core/json.ts';
+import { delayOf, type LogRecord } from '../../core/log/index.ts';
+import type { PluginContext } from '../../core/plugin/index.ts';
+import {
+  type HeartbeatContext,
+  type HeartbeatSettings,
+  heartbeatDefaults,
+  heartbeat as machine,
+} from '../../machines/heartbeat.ts';
+
+const HEARTBEAT_ACTOR = 'router.heartbeat';
+
+/**
+ * Registers the reconciler's own beats (R27): where some plugin speaks to an uptime monitor it hears that the reconciler
+ * lives, after each event and every 240 s without one. Who is not watched sends nothing.
+ *
+ * @param status how the legs are, as on health pages
+ */
+export function registerHeartbeat(
+  context: PluginContext,
+  { monitor, idleMs }: Pick<HeartbeatSettings, 'monitor' | 'idleMs'>,
+  status: () => JsonObject,
+): void {
+  const settings: HeartbeatSettings = { ...heartbeatDefaults, monitor, idleMs };
+  const ref = actorRef(HEARTBEAT_ACTOR, monitor);
+  const receiver = () => context.services.find(UptimeMonitorToken);
+
+  context.actor(
+    defineActor({
+      type: HEARTBEAT_ACTOR,
+      machine,
+      version: 1,
+      input: () => ({ ...settings }) as Json,
+      describe: describeBeat,
+    }),
+  );
+  context.route(
+    defineRoute(routerChannels.ifaceChangeApplied, HEARTBEAT_ACTOR, () =>
+      receiver() === undefined ? [] : [{ key: monitor, event: { type: 'HEARD' } }],
+    ),
+  );
+  context.effect<{ monitor: string; heard: number }>(
+    'heartbeat.push',
+    async ({ monitor: name, heard }, { at, signal, correlation, cause }) => {
+      const { bus, clock } = context.services;
+      const { whole, of } = status();
+      const msg = `${whole} of ${of} legs whole, ${heard === 0 ? 'no event' : `${heard} events`} since the last beat`;
+      const event = await pushEvent(receiver(), name, { status: 'up', msg }, { clock, signal });
+      if (event.type !== 'PUSHED') {
+        const text = String(event.msg ?? event.reason ?? event.body);
+        bus.publish(runTrouble, { monitor: name, at, outcome: 'undelivered', text }, { correlation, cause });
+      }
+      return event;
+    },
+    { onRecovery: 'fail', adapter: UptimeMonitorToken.name },
+  );
+  context.health('reconcilerPush', () => {
+    const state = context.services.actors.snapshot(ref);
+    if (!state || receiver() === undefined) return undefined;
+    const { fault, deliveredAt } = state.context as unknown as HeartbeatContext;
+    return {
+      ...(fault !== undefined && { ok: false, reason: `no beat arrives at ${monitor}: ${fault}` }),
+      heartbeat:
+        deliveredAt === undefined
+          ? 'none has arrived yet'
+          : `arrived at ${new Date(deliveredAt).toISOString()}`,
+    };
+  });
+  context.onStart(() => {
+    if (receiver() !== undefined) context.services.actors.send(ref, { type: 'START', settings });
+  });
+}
+
+/** A beat that arrives is routine. */
+function describeBeat({ event }: LogRecord): string | undefined {
+  switch (event.type) {
+    case 'PUSH_REFUSED':
+      return `no beat arrives: HTTP ${String(event.status)}: ${String(event.msg ?? event.body)}`;
+    case 'PUSH_FAILED':
+      return `no beat arrives: ${String(event.reason)}`;
+    case 'init':
+    case 'START':
+    case 'HEARD':
+    case 'PUSHED':
+    case 'effect.done':
+      return '';
+  }
+  return delayOf(event.type) === undefined ? undefined : '';
+}
