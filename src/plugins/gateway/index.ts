@@ -66,6 +66,8 @@ const options = z.strictObject({
     .int()
     .min(1_024)
     .default(4 * 1024 * 1024),
+  /** How long a request may take to arrive whole, milliseconds. */
+  requestTimeoutMs: z.int().min(100).max(3_600_000).default(30_000),
   /** What is measured of calls where a telemetry plugin exports it. */
   telemetry: z
     .strictObject({
@@ -99,7 +101,7 @@ export const gateway = definePlugin({
     HOLDFAST_PUBLIC_URL: 'publicUrl',
   },
   register(context, settings) {
-    const { port, host, allowedHosts, bodyLimit } = settings;
+    const { port, host, allowedHosts, bodyLimit, requestTimeoutMs } = settings;
     const publicBase = settings.publicUrl?.replace(/\/+$/, '');
     const calls: LiveCalls = new Map();
     let started: AdminParts | undefined;
@@ -135,6 +137,7 @@ export const gateway = definePlugin({
         host,
         allowedHosts,
         bodyLimit,
+        requestTimeoutMs,
         checkOriginOfReads: true, // a stream is read by GET
         portVariable: 'HOLDFAST_GATEWAY_PORT',
         admission: 'own',

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
@@ -14,9 +16,10 @@ interface Target {
   readonly headers: Record<string, string>;
 }
 
-async function target(t: ExecutionContext<unknown>): Promise<Target> {
-  const upstream = await startScripted(t, answerEmpty);
-  const rig = await Rig.start(t, { routes: [credentialFree({ name: 'wiki', url: upstream.url })] });
+async function target(t: ExecutionContext<unknown>, more = {}, script = answerEmpty): Promise<Target> {
+  const upstream = await startScripted(t, script);
+  const routes = [credentialFree({ name: 'wiki', url: upstream.url })];
+  const rig = await Rig.start(t, { routes, ...more });
   const key = await rig.mint({ servers: ['wiki'] });
   const plain = { 'content-type': 'application/json', accept: MEDIA, ...admission(key) };
   const opened = await send(`${rig.url}/wiki/mcp`, { headers: plain, body: initialize });
@@ -107,6 +110,48 @@ test('[G23] a request whose length is ambiguous is refused, and nothing hides be
     t.true(status === undefined || (status >= 400 && status < 500), `${JSON.stringify(more)} ${status}`);
   }
   t.false(upstream.heard.some(({ text }) => text.includes('tools/call')));
+});
+
+test('[G23] bodies that never come whole are 408 in time and hold nobody up; one that comes byte by byte is served', async (t) => {
+  const { rig, good, headers, upstream } = await target(t, { requestTimeoutMs: 1_000 });
+  const head = (length: number) =>
+    requestText([...good, ['content-length', String(length)], ['connection', 'close']], '');
+  const never = Array.from({ length: 50 }, () => raw(rig, [head(LIST.length + 1), LIST]));
+  t.is((await rig.post('/wiki/mcp', rpc('tools/list'), headers)).status, 200);
+  const { port, hostname } = new URL(rig.url);
+  const slow = connect({ port: Number(port), host: hostname });
+  let answer = '';
+  slow.setEncoding('latin1').on('data', (text) => {
+    answer += text;
+  });
+  slow.setNoDelay(true).write(head(LIST.length));
+  for (const byte of LIST) {
+    slow.write(byte);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await once(slow, 'close');
+  t.deepEqual(statuses(answer), [200]);
+  for (const one of await Promise.all(never)) t.deepEqual(statuses(one), [408]);
+  t.is(upstream.heard.filter(({ text }) => text.includes('tools/list')).length, 2);
+});
+
+test('[G23] a client that closes its sending side while it listens has left, and its upstream hears so', async (t) => {
+  const opened = Promise.withResolvers<ServerResponse>();
+  const { rig, good } = await target(t, {}, (response, heard, request) => {
+    if (heard.method !== 'GET') return answerEmpty(response, heard, request);
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+    return opened.resolve(response);
+  });
+  const { port, hostname } = new URL(rig.url);
+  const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true });
+  socket.resume().on('error', () => undefined);
+  socket.write(requestText(good, '', 'GET /wiki/mcp HTTP/1.1'));
+  const response = await opened.promise;
+  const left = once(response, 'close');
+  socket.end();
+  await left;
+  t.like(await rig.whenEnded('stream'), { outcome: 'cancelled' });
+  socket.destroy();
 });
 
 test('[G23] a body up to 4 MiB is passed, a larger one is 413, however its length is told', async (t) => {
