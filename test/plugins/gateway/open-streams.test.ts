@@ -45,6 +45,20 @@ test('[G14,G24] an open stream ends when its key is revoked, and what comes afte
   t.is(outcomes.length, 1);
 });
 
+test('[G14,G12] a revoked key ends its streams of the aggregate too, of both transports', async (t) => {
+  const { rig, key, id } = await setUp(t);
+  const first = await rig.post('/mcp/', initialize, admission(key));
+  const session = { ...admission(key), 'mcp-session-id': first.headers.get('mcp-session-id') ?? '' };
+  await first.text();
+  const streams = await Promise.all([
+    fetch(`${rig.url}/mcp/`, { headers: { ...session, accept: MEDIA } }),
+    fetch(`${rig.url}/mcp/sse`, { headers: { ...admission(key), accept: MEDIA } }),
+  ]);
+  for (const stream of streams) t.is(stream.status, 200);
+  await rig.admin('POST', '/key/delete', { keys: [id] });
+  for (const stream of streams) t.true(await ended(stream));
+});
+
 test('[G24] a stream ends when its server leaves the scope, and goes on when another one does', async (t) => {
   const { rig, key, open } = await setUp(t);
   const { stream } = await open(key);

@@ -6,6 +6,7 @@ import { stopWith } from '../calls/stop.ts';
 import type { Known } from '../keys/caller.ts';
 import { notFound, plainRefusal } from '../mcp/answers.ts';
 import { mediaProblem } from '../mcp/checks.ts';
+import { stopped } from '../upstream/stopped.ts';
 import { type Aggregate, callOf, judgeAggregate, readAggregate, reopen } from './aggregate.ts';
 import { SseExchange, SseStream } from './sse-exchange.ts';
 
@@ -38,7 +39,7 @@ export class SseMount {
         const stream = this.#begin(exchange, caller, aggregate.draining);
         const stop = stopWith(stream.over, signal);
         const sealed = await stream.initialized(stop.signal).finally(stop.release);
-        if (sealed === undefined) return ended(exchange, { outcome: 'cancelled' });
+        if (sealed === undefined) return ended(exchange, stopped({ exchange }, stop.signal, true));
         const session = reopen(aggregate, caller, sealed);
         const listening = callOf(aggregate, { ...request, session });
         try {
