@@ -7,6 +7,9 @@ import { SHORTEST_KEY } from './request.ts';
 /** By which a virtual key admits, on every route. */
 export const ADMISSION_HEADER = 'x-gateway-api-key';
 
+/** What no text without a key in it need be taken apart for. */
+const LONG_WORD = new RegExp(`[^\\s,;"]{${SHORTEST_KEY}}`);
+
 /** More parts than any text has that means well: of a header, and of all that one request is searched for. */
 const MOST_PARTS = 16;
 const MOST_SEARCHED = 128;
@@ -85,6 +88,7 @@ function partsOf(header: string): string[] {
 
 /** Whatever of a text may be a key: its words, and what stands behind a name in them. */
 function longParts(text: string): string[] {
+  if (!LONG_WORD.test(text)) return [];
   const words = partsOf(text).flatMap((word) => [word, ...word.split(/[=&?/:|'()<>[\]{}]+/, MOST_PARTS)]);
   return [...new Set(words)].filter((word) => word.length >= SHORTEST_KEY);
 }

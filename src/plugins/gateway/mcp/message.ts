@@ -27,9 +27,9 @@ export interface Malformed {
 
 /**
  * Written in JSON where a round trip through a double would change them: long digits, fractions, exponents, a negative
- * zero.
+ * zero. The version in every message is none of them: no number ends at a quote.
  */
-const DELICATE_NUMBER = /\d{16}|\d[.eE]|-0/;
+const DELICATE_NUMBER = /\d{16}|\d[.eE](?!0")|-0/;
 /** Where a message of the stateless revision names its revision: a key of `params._meta`. */
 export const REVISION_META = 'io.modelcontextprotocol/protocolVersion';
 const LONGEST_NAME = 256;
