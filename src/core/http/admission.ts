@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import type { FastifyRequest } from 'fastify';
 import ipaddr from 'ipaddr.js';
 import { HoldfastError } from '../errors/index.ts';
 
@@ -43,8 +43,7 @@ export class Admission {
    * @throws HF_HTTP_REQUEST_INVALID the target is not a path, or the Host header is missing or given twice
    * @throws HF_HTTP_HOST, HF_HTTP_ORIGIN, HF_HTTP_UNAUTHORIZED
    */
-  check(request: FastifyRequest): void {
-    const { headers, rawHeaders, method, url, socket } = request.raw;
+  check({ headers, rawHeaders, method, url, socket }: IncomingMessage): void {
     if (!url?.startsWith('/') && url !== '*') invalid('its target is not a path');
     if (headers.host === undefined) invalid('it has no Host header');
     if (countHosts(rawHeaders) > 1) invalid('it has more than one Host header');

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { CodedError } from '../errors/index.ts';
 import type { Logger } from '../logging/index.ts';
 import type { Metrics } from '../metrics.ts';
+import type { ShortRoute } from './short-way.ts';
 
 /** A listener as a plugin asks for it. */
 export interface SurfaceOptions {
@@ -56,6 +57,8 @@ export type HttpSurface = Pick<
 > & {
   /** Aborted when the surface begins to drain: end streams that would otherwise go on until the deadline. */
   readonly draining: AbortSignal;
+  /** Lets plain posts to a route, which is declared as any other, by the framework. One route a surface. */
+  readonly shortWay: (route: ShortRoute) => void;
 };
 
 /** One listener of the runtime: a surface, or what a plugin brings itself because it speaks another protocol (gRPC). */

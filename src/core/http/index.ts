@@ -16,5 +16,6 @@ export type {
 } from './contract.ts';
 export { Exchanges, HTTP_REPLY, type Reply } from './exchanges.ts';
 export { parseJsonBody } from './json-body.ts';
+export { headersOfAll, type PlainPost, type ShortRoute } from './short-way.ts';
 export { controlSocket, nearPath } from './socket-path.ts';
 export { createSurface } from './surface.ts';

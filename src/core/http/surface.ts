@@ -1,15 +1,17 @@
 import { chmodSync, rmSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { HoldfastError } from '../errors/index.ts';
 import { newCorrelation } from '../ids.ts';
 import type { Logger } from '../logging/index.ts';
-import type { Metrics } from '../metrics.ts';
 import { Admission, isLoopback } from './admission.ts';
 import type { HttpSurface, Surface, SurfaceDependencies, SurfaceOptions } from './contract.ts';
 import { InFlight } from './drain.ts';
 import { parseJsonBody } from './json-body.ts';
+import { measure } from './measure.ts';
 import { RouteTable } from './route-table.ts';
+import { headersOfAll, type ShortRoute, ShortWay } from './short-way.ts';
 import { nearPath } from './socket-path.ts';
 import { codedError, connectionError, errorBody, rawAnswer, shownPath } from './surface-errors.ts';
 
@@ -83,21 +85,34 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
   app.addHook('onRoute', (route) => routes.add(route));
   app.addHook('onRequest', (request, reply, done) => {
     inFlight.enter(reply.raw);
-    reply.headers({
-      'x-correlation-id': request.id,
-      'x-content-type-options': 'nosniff',
-      'cache-control': 'no-store',
-    });
+    reply.headers(headersOfAll(request.id));
     if (inFlight.draining.aborted) {
       reply.header('connection', 'close');
       return done(new HoldfastError('HF_HTTP_STOPPING'));
     }
-    admission.check(request);
+    admission.check(request.raw);
     done(request.is404 ? notFound(request, reply, routes) : undefined);
   });
-  app.addHook('onResponse', measure(name, log, metrics));
+  const answered = measure(name, log, metrics);
+  app.addHook('onResponse', (request, reply, done) => {
+    const { method, id: correlation } = request;
+    answered({
+      route: routeOf(request),
+      method,
+      status: reply.statusCode,
+      ms: reply.elapsedTime,
+      correlation,
+    });
+    done();
+  });
   app.setErrorHandler(answer);
   app.decorate('draining', inFlight.draining);
+  const shortWay = new ShortWay({ admission, inFlight, bodyLimit, answered, log });
+  app.decorate('shortWay', (route: ShortRoute) => shortWay.use(route));
+  const [framework] = app.server.listeners('request') as RequestListener[];
+  app.server.removeAllListeners('request').on('request', (request, response) => {
+    if (!shortWay.takes(request, response)) framework?.(request, response);
+  });
 
   let closing: Promise<void> | undefined;
   return {
@@ -147,30 +162,6 @@ function notFound(request: FastifyRequest, reply: FastifyReply, routes: RouteTab
   const allow = methods.join(', ');
   reply.header('allow', allow);
   return new HoldfastError('HF_HTTP_METHOD', { method: request.method, path, allow });
-}
-
-/** One debug line and two metrics a request, by route pattern: a URL may hold a secret and is never repeated. */
-function measure(surface: string, log: Logger, metrics: Metrics | undefined) {
-  const requests = metrics?.counter('http_requests_total', {
-    help: 'Requests answered.',
-    labels: ['surface', 'route', 'status'],
-  });
-  const seconds = metrics?.histogram('http_request_seconds', {
-    help: 'Time from the request line to the end of the answer.',
-    labels: ['surface'],
-    buckets: [0.0005, 0.002, 0.01, 0.05, 0.25, 1, 5, 30],
-  });
-  return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
-    const route = routeOf(request);
-    const status = reply.statusCode;
-    requests?.inc({ surface, route, status });
-    seconds?.observe({ surface }, reply.elapsedTime / 1000);
-    log.debug(
-      { route, method: request.method, status, ms: reply.elapsedTime, correlation: request.id },
-      'http.answered',
-    );
-    done();
-  };
 }
 
 function listenError(

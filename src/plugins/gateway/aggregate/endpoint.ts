@@ -1,6 +1,6 @@
 import type { HttpSurface } from '../../../core/http/index.ts';
 import { admit } from '../calls/decide.ts';
-import { ClientExchange } from '../calls/exchange.ts';
+import { ClientExchange, hijacked } from '../calls/exchange.ts';
 import type { GatewayParts } from '../calls/parts.ts';
 import { strangersFirst } from '../calls/strangers.ts';
 import { type Aggregate, callOf, judgeAggregate, readAggregate } from './aggregate.ts';
@@ -27,12 +27,14 @@ export function aggregateEndpoint(http: HttpSurface, parts: () => GatewayParts, 
       method: ['GET', 'POST', 'DELETE'],
       url: PATH,
       handler: (request, reply) =>
-        serve(aggregate(), new ClientExchange(request, reply), request.ip, request.body),
+        serve(aggregate(), new ClientExchange(hijacked(request, reply)), request.ip, request.body),
     });
-    scope.get(SSE_PATH, (request, reply) => sse.open(new ClientExchange(request, reply), request.ip));
+    scope.get(SSE_PATH, (request, reply) =>
+      sse.open(new ClientExchange(hijacked(request, reply)), request.ip),
+    );
     scope.post(SSE_PATH, (request, reply) => {
       const { session } = request.query as { session?: unknown };
-      return sse.receive(new ClientExchange(request, reply), request.ip, session, request.body);
+      return sse.receive(new ClientExchange(hijacked(request, reply)), request.ip, session, request.body);
     });
     registered();
   });

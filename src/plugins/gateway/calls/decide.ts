@@ -31,11 +31,19 @@ export interface Meant {
   readonly route?: Route | undefined;
 }
 
-/** @returns the caller; undefined for somebody without a key, who is turned away */
-export function admit(parts: GatewayParts, exchange: ClientExchange, entrance: Entrance): Known | undefined {
+/**
+ * @param identified the caller, where that is known already
+ * @returns the caller; undefined for somebody without a key, who is turned away
+ */
+export function admit(
+  parts: GatewayParts,
+  exchange: ClientExchange,
+  entrance: Entrance,
+  identified?: Known,
+): Known | undefined {
   const masterId = parts.masterId();
   const { keys } = parts;
-  const caller = identify(exchange.headers, keys, masterId);
+  const caller: Caller = identified ?? identify(exchange.headers, keys, masterId);
   const misplaced = takeMisplaced(exchange.headers, exchange.url, { keys, masterId });
   if (!('rule' in caller)) return misplaced ? { ...caller, misplaced } : caller;
   const beside = misplaced && !caller.misplaced && { misplaced: misplaced.key, where: misplaced.where };

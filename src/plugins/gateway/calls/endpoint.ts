@@ -1,15 +1,18 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { HttpSurface } from '../../../core/http/index.ts';
+import { type HttpSurface, headersOfAll } from '../../../core/http/index.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
+import { identify, type Known } from '../keys/caller.ts';
 import { type Answer, notFound, rpcError } from '../mcp/answers.ts';
 import type { Message } from '../mcp/message.ts';
 import type { Route } from '../routes/table.ts';
 import { admit, judgeCall } from './decide.ts';
-import { ClientExchange } from './exchange.ts';
+import { ClientExchange, hijacked } from './exchange.ts';
 import type { GatewayParts } from './parts.ts';
 import { bindingOf, readRequest } from './read-request.ts';
 import { RouteCall } from './route-call.ts';
 import { strangersFirst } from './strangers.ts';
+
+const PATTERN = '/:server/mcp';
+const SHORT = /^\/([\w.-]{1,64})\/mcp$/;
 
 /** The endpoint of one server, `/<server>/mcp` (G1, G3, G4). */
 export function mcpEndpoint(http: HttpSurface, parts: () => GatewayParts): void {
@@ -20,28 +23,45 @@ export function mcpEndpoint(http: HttpSurface, parts: () => GatewayParts): void 
     scope.route({
       method: ['GET', 'POST', 'DELETE'],
       exposeHeadRoute: false, // a HEAD would open a session
-      url: '/:server/mcp',
-      handler: (request, reply) => serve(parts(), request, reply, http.draining),
+      url: PATTERN,
+      handler: (request, reply) => {
+        const { server } = request.params as { server: string };
+        const exchange = new ClientExchange(hijacked(request, reply));
+        return serve(parts(), exchange, server, request.body, http.draining);
+      },
     });
     registered();
+  });
+  http.shortWay({
+    pattern: PATTERN,
+    url: SHORT,
+    open(post) {
+      const server = SHORT.exec(post.raw.url ?? '')?.[1] ?? '';
+      const { keys, masterId, table } = parts();
+      if (!table().routes.has(server)) return undefined;
+      const caller = identify(post.raw.headers, keys, masterId());
+      if ('rule' in caller) return undefined;
+      const exchange = new ClientExchange({ ...post, ofAll: () => headersOfAll(post.id) });
+      return (body) => serve(parts(), exchange, server, body, http.draining, caller);
+    },
   });
 }
 
 async function serve(
   parts: GatewayParts,
-  request: FastifyRequest,
-  reply: FastifyReply,
+  exchange: ClientExchange,
+  server: string,
+  body: unknown,
   draining: AbortSignal,
+  identified?: Known,
 ): Promise<void> {
-  const { server } = request.params as { server: string };
-  const exchange = new ClientExchange(request, reply);
   const route = parts.table().routes.get(server);
   if (!route) return exchange.send(notFound);
   const path = `/${server}/mcp`;
-  const caller = admit(parts, exchange, { source: request.ip, path });
+  const caller = admit(parts, exchange, { source: exchange.source, path }, identified);
   if (!caller) return;
   const binding = bindingOf(caller, route.name);
-  const read = readRequest(exchange, request.body, parts.sessions, binding);
+  const read = readRequest(exchange, body, parts.sessions, binding);
   if ('status' in read) return exchange.send(read);
   if (route.reason !== undefined || !route.url) return exchange.send(unavailable(route, read.message));
   const call = new RouteCall({
@@ -49,7 +69,7 @@ async function serve(
     exchange,
     route,
     agent: parts.agent,
-    metadataUrl: documentUrl(parts.publicUrl(request.headers.host), route.name),
+    metadataUrl: documentUrl(parts.publicUrl(exchange.headers.host), route.name),
     seal: (session) => parts.sessions.seal(session, binding),
     draining,
   });

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { PlainPost } from '../../../core/http/index.ts';
 import type { Answer } from '../mcp/answers.ts';
 import type { CallFacts } from '../telemetry/index.ts';
 
@@ -37,6 +38,19 @@ export interface Exchange {
   cut(): void;
 }
 
+/** A request of a client, and where it is answered. */
+export interface ClientRequest extends PlainPost {
+  /** The headers that every answer of the surface bears. */
+  readonly ofAll: () => Readonly<Record<string, string>>;
+}
+
+/** Takes a request out of the framework's hands. */
+export function hijacked(request: FastifyRequest, reply: FastifyReply): ClientRequest {
+  reply.hijack();
+  const ofAll = () => reply.getHeaders() as Record<string, string>;
+  return { raw: request.raw, response: reply.raw, id: request.id, ofAll };
+}
+
 /**
  * One HTTP exchange with a client, taken out of the framework's hands: the answer may be a stream that goes on for
  * hours.
@@ -45,24 +59,26 @@ export class ClientExchange implements Exchange {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly headers: IncomingHttpHeaders;
   readonly correlation: string;
+  /** Address of the caller. */
+  readonly source: string;
   readonly facts: Facts = {};
   /** Path and query as they came; for nothing but to look for what should not be there. */
   readonly url: string;
   readonly #response: ServerResponse;
-  readonly #reply: FastifyReply;
+  readonly #ofAll: ClientRequest['ofAll'];
   readonly #gone = new AbortController();
   readonly #startedAt = performance.now();
   #bytes = 0;
   #drained: Promise<void> | undefined;
 
-  constructor(request: FastifyRequest, reply: FastifyReply) {
-    this.method = request.method as 'GET' | 'POST' | 'DELETE';
-    this.headers = request.headers;
-    this.url = request.raw.url ?? '';
-    this.correlation = request.id;
-    this.#response = reply.raw;
-    this.#reply = reply;
-    reply.hijack();
+  constructor({ raw, response, id, ofAll }: ClientRequest) {
+    this.method = raw.method as 'GET' | 'POST' | 'DELETE';
+    this.headers = raw.headers;
+    this.url = raw.url ?? '';
+    this.correlation = id;
+    this.source = raw.socket.remoteAddress ?? '';
+    this.#response = response;
+    this.#ofAll = ofAll;
     this.#response.once('close', () => {
       if (!this.#response.writableFinished) this.#gone.abort();
     });
@@ -116,7 +132,7 @@ export class ClientExchange implements Exchange {
 
   /** Sends status and headers, and those that every answer of the surface bears. */
   begin(status: number, headers: Readonly<Record<string, string>>): void {
-    this.#response.writeHead(status, { ...(this.#reply.getHeaders() as Record<string, string>), ...headers });
+    this.#response.writeHead(status, { ...this.#ofAll(), ...headers });
   }
 
   flush(): void {
