@@ -48,7 +48,7 @@ test.serial('[O20,O27] an empty stack says what is missing and what to do', asyn
 test.serial(
   '[O27] silence of applications is told from a broken pipeline by a probe that arrived',
   async (t) => {
-    await rig.database.insert('otel_traces', [span(PROBE_SERVICE)]);
+    await rig.database.insert('otel_traces', [span(`${PROBE_SERVICE}-1f`), span(`${PROBE_SERVICE}-2e`)]);
     const { findings } = await verify(rig.database, {});
     t.regex(
       findings[2]?.text ?? '',

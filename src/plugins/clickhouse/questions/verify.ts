@@ -70,7 +70,7 @@ export async function verify(database: ColumnarDatabase, options: QueryOptions):
   const ask = <R extends object>(sql: string) => database.query<R>(sql, { probe: PROBE_SERVICE }, options);
   const hour = 'Timestamp > now() - INTERVAL 1 HOUR';
   const spans = await ask<{ service: string; spans: string }>(
-    `SELECT ServiceName AS service, count() AS spans FROM otel_traces WHERE ${hour} GROUP BY service ORDER BY spans DESC LIMIT ${MOST_GROUPS}`,
+    `SELECT if(startsWith(ServiceName, {probe:String}), {probe:String}, ServiceName) AS service, count() AS spans FROM otel_traces WHERE ${hour} GROUP BY service ORDER BY spans DESC LIMIT ${MOST_GROUPS}`,
   );
   const logs = await ask<{ namespace: string; logs: string }>(
     `SELECT ResourceAttributes['k8s.namespace.name'] AS namespace, count() AS logs FROM otel_logs WHERE ${hour} GROUP BY namespace ORDER BY logs DESC LIMIT ${MOST_GROUPS}`,
