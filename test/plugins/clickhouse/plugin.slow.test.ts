@@ -1,4 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { resolveConfig } from '../../../src/core/config/index.ts';
@@ -168,5 +171,66 @@ test.serial(
     const findings = JSON.parse(doctor.out);
     t.regex(JSON.stringify(findings), /seven tables, made by Holdfast/);
     t.regex(JSON.stringify(findings), /native port cannot be reached \(ECONNREFUSED\)/);
+  },
+);
+
+test.serial(
+  '[O21] on the NAS itself its collector is looked at too: the unit, and the health check',
+  async (t) => {
+    const { dataDir } = await start(t, { url: server.url });
+    const cwd = tempDir(t);
+    const file = join(cwd, 'plugins.config.ts');
+    const source = (path: string) =>
+      JSON.stringify(new URL(`../../../src/${path}`, import.meta.url).pathname);
+    writeFileSync(
+      file,
+      `import { defineConfig } from ${source('core/index.ts')};
+     import { clickhouse } from ${source('plugins/clickhouse/index.ts')};
+     export default defineConfig({ plugins: [clickhouse()] });`,
+    );
+    let status = 200;
+    const collector = createServer((_request, response) => response.writeHead(status).end());
+    await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve));
+    t.teardown(() => void collector.close());
+    // No systemd in a test: a program of its name that says what it is told.
+    const { PATH } = process.env;
+    t.teardown(() => void Object.assign(process.env, { PATH }));
+    process.env.PATH = `${cwd}:${PATH}`;
+    const says = (state: string) =>
+      writeFileSync(join(cwd, 'systemctl'), `#!/bin/sh\necho ${state}; [ ${state} = active ]\n`, {
+        mode: 0o755,
+      });
+    const health = `http://127.0.0.1:${(collector.address() as AddressInfo).port}/`;
+    const nas = async () => {
+      const argv = [
+        'stack',
+        'nas',
+        '--host',
+        hostname(),
+        '--health',
+        health,
+        '--json',
+        '--config',
+        file,
+        '--data-dir',
+        dataDir,
+      ];
+      const { out, err } = await call(argv, { cwd });
+      t.is(err, '');
+      return JSON.parse(out)
+        .findings.slice(-2)
+        .map(({ state, text }: any) => `${state} ${text}`);
+    };
+    says('active');
+    t.deepEqual(await nas(), [
+      'ok otelcol-contrib.service is active',
+      `ok the health check (${health}) answers 200`,
+    ]);
+    says('failed');
+    status = 503;
+    t.deepEqual(await nas(), [
+      'fail otelcol-contrib.service is failed',
+      `fail the health check (${health}) answers 503`,
+    ]);
   },
 );
