@@ -25,6 +25,7 @@ import { pipelineProbe } from './pipeline-probe.ts';
 import { pushMonitor } from './push-monitor.ts';
 import { reconciler } from './reconciler.ts';
 import { restore } from './restore.ts';
+import { snapshotJob } from './snapshot-job.ts';
 import { storeConnection } from './store-connection.ts';
 import { telemetryIntake } from './telemetry-intake.ts';
 import { wan } from './wan.ts';
@@ -52,6 +53,7 @@ export const allMachines: Readonly<Record<string, AnyStateMachine>> = {
   'push-monitor': pushMonitor,
   reconciler,
   restore,
+  'snapshot-job': snapshotJob,
   'store-connection': storeConnection,
   'telemetry-intake': telemetryIntake,
   wan,

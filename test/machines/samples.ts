@@ -94,6 +94,22 @@ const drillSteps = ['choose', 'prepare', 'recover', 'verify', 'clean'].map((step
  * which seldom leads it far.
  */
 export const machineSamples: Readonly<Record<string, Samples>> = {
+  'snapshot-job': {
+    input: { kind: 'snapshot', keepNewest: 2, staleMs: 1_000, missed: 'catch-up', retryMs: 500 },
+    events: [
+      { type: 'REQUESTED', at: 2_000, by: 'schedule' },
+      { type: 'REQUESTED', at: 2_000, by: 'command', request: 'r1' },
+      { type: 'PRUNE_REQUESTED', at: 2_000, request: 'r2' },
+      { type: 'WATCHED', at: 900_000, due: 500 },
+      { type: 'SEEDED', ids: [1] },
+      { type: 'MADE', backup: { name: 'a', at: 2_000, size: 10, count: 1 } },
+      { type: 'NOTHING_THERE', reason: 'empty' },
+      { type: 'LISTED', at: 2_000, listed: [{ name: 'a', at: 2_000, size: 10 }] },
+      { type: 'PRUNED', deleted: [] },
+      { type: 'effect.failed', effect: 'memory.backup', message: 'no' },
+      { type: 'effect.lost', effect: 'memory.list_backups' },
+    ],
+  },
   'pipeline-probe': {
     events: [
       { type: 'PROBED', at: 1, end: 'arrived', endpoint: 'http://r', service: 's', arrivedMs: 9 },

@@ -56,6 +56,8 @@ export interface MemoryStore {
   /** What the instance says of itself, e.g. its version. */
   about(signal?: AbortSignal): Promise<About>;
   collection(collection: string, signal?: AbortSignal): Promise<CollectionInfo | undefined>;
+  /** Makes a collection of one vector a point, compared by cosine. @param size numbers in a vector */
+  createCollection(collection: string, size: number, signal?: AbortSignal): Promise<void>;
   /** Exact. */
   count(collection: string, signal?: AbortSignal): Promise<number>;
   /** Those of `ids` that exist, with payload and vector, in no order. */
@@ -104,6 +106,8 @@ export interface MemoryInstance {
    * @throws HF_MEMORY_BUSY, HF_MEMORY_FULL, HF_MEMORY_FAILED
    */
   readonly copyTo: (file: string) => Promise<void>;
+  /** Whether anything was ever stored; asking starts nothing. */
+  readonly isUsed: () => boolean;
 }
 
 /** Provided where the memory store is embedded. */
@@ -142,8 +146,12 @@ export interface SnapshotRecord {
   readonly at: number;
   /** Exact. */
   readonly count: number;
+  /** Set when something wrote while it was made: the snapshot holds as many points as one of the two, or between. */
+  readonly countAfter?: number | undefined;
   /** The seeded points that were there, each with the vault's fingerprint of `contentOf` it. */
   readonly seeds: readonly { readonly id: PointId; readonly fingerprint: string }[];
+  /** Some of the others, in the same way; only such as were the same before and after. */
+  readonly samples?: readonly { readonly id: PointId; readonly fingerprint: string }[] | undefined;
 }
 
 /** What is known of snapshots beside what the store says of them. */
@@ -152,6 +160,14 @@ export interface SnapshotRecords {
   of(snapshot: string): SnapshotRecord | undefined;
   /** Ids of the points that Holdfast keeps in the collection so that a restore can be proven. */
   readonly seeds: readonly PointId[];
+  /**
+   * Takes a snapshot now, recorded as those of the schedule are. On an embedded store without the collection (a fresh
+   * one), the collection is made and seeded first.
+   *
+   * @returns its name
+   * @throws HF_MEMORY_BACKUP it could not be made, or one is under way
+   */
+  take(signal: AbortSignal): Promise<string>;
 }
 
 /** Provided by the plugin that makes snapshots. */

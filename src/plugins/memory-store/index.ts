@@ -7,6 +7,7 @@
  * Imports core; no other plugin.
  */
 
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { MemoryInstanceToken, ScratchStoresToken } from '../../core/adapters/memory-store.ts';
@@ -15,7 +16,7 @@ import { definePlugin } from '../../core/plugin/index.ts';
 import { readTokenFile } from '../../core/secrets/index.ts';
 import { memoryStoreOptions, surfaceOf } from './options.ts';
 import { EmbeddedScratch } from './scratch.ts';
-import { MemoryServer } from './server.ts';
+import { databaseIn, MemoryServer } from './server.ts';
 
 /** @example memoryStore({ port: 6333 }) */
 export const memoryStore = definePlugin({
@@ -56,6 +57,7 @@ export const memoryStore = definePlugin({
       },
       apiKey,
       copyTo: (file) => server().copyTo(file),
+      isUsed: () => existsSync(databaseIn(join(context.services.dataDir, 'memory'))),
     }));
     context.provide(ScratchStoresToken, scratchStores);
 

@@ -1,14 +1,26 @@
 /**
  * The memory store as the rest of Holdfast sees it: one adapter for its REST surface (`store/`), for a real store
- * elsewhere (HOLDFAST_MEMORY_URL) and for the embedded one alike.
+ * elsewhere (HOLDFAST_MEMORY_URL) and for the embedded one alike; and its backups (`backups/`), which the machine
+ * `machines/snapshot-job.ts` decides about, with their commands and what `holdfast doctor memory` looks at.
  *
- * Imports core; no other plugin.
+ * Imports core, bus and its machine; no other plugin.
  */
-import { MemoryInstanceToken, MemoryStoresToken } from '../../core/adapters/memory-store.ts';
+import {
+  MemoryInstanceToken,
+  MemoryStoresToken,
+  SnapshotRecordsToken,
+} from '../../core/adapters/memory-store.ts';
 import { parseSecretReference, SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
 import { HoldfastError } from '../../core/errors/index.ts';
+import type { Json } from '../../core/json.ts';
 import { definePlugin, type Services } from '../../core/plugin/index.ts';
 import { readTokenFile } from '../../core/secrets/index.ts';
+import { type Kind, registerBackupActors } from './backups/actors.ts';
+import { Backups, registerBackupControl } from './backups/control.ts';
+import { type BackupParts, registerBackupEffects } from './backups/effects.ts';
+import { registerBackupMetrics } from './backups/metrics.ts';
+import { VolumeCopies } from './backups/volume.ts';
+import { registerBackupCommands } from './commands/index.ts';
 import { type QdrantOptions, qdrantOptions } from './options.ts';
 import { RestStores } from './store/stores.ts';
 
@@ -21,15 +33,33 @@ export const qdrant = definePlugin({
     HOLDFAST_MEMORY_API_KEY_FILE: 'apiKeyFile',
     HOLDFAST_MEMORY_CA_FILE: 'caFile',
   },
-  provides: [MemoryStoresToken],
+  provides: [MemoryStoresToken, SnapshotRecordsToken],
   wants: [MemoryInstanceToken, SecretsStoreToken],
   onFailure: 'continue',
   register(context, options) {
+    const isRemote = options.url !== undefined;
+    // The cluster copies the volume of a store elsewhere.
+    const kinds = (): readonly Kind[] => (isRemote ? ['snapshot'] : ['snapshot', 'volume']);
     let stores: RestStores | undefined;
-    context.provide(MemoryStoresToken, () => {
-      stores = openStores(options, context.services);
+    const opened = (): RestStores => {
+      stores ??= openStores(options, context.services);
       return stores;
-    });
+    };
+    const backups = new Backups(context, options, () => parts(), kinds);
+    const parts = (): BackupParts => {
+      const instance = isRemote ? undefined : context.services.find(MemoryInstanceToken);
+      const copies = instance && new VolumeCopies(context.services.dataDir, instance);
+      return { stores: opened(), instance, copies, seeds: () => backups.seeds };
+    };
+    context.provide(MemoryStoresToken, opened);
+    context.provide(SnapshotRecordsToken, () => backups);
+
+    registerBackupActors(context, options, kinds);
+    registerBackupEffects(context, parts);
+    registerBackupControl(context, () => backups);
+    registerBackupCommands(context, options);
+    context.health('memory', () => backups.status() as Json);
+    context.onStart(() => registerBackupMetrics(context.services, kinds));
     context.onStop(() => stores?.close());
   },
 });

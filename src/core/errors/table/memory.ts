@@ -23,6 +23,11 @@ export const memoryErrors = {
     'There is no memory store: {reason}.',
     'Set HOLDFAST_MEMORY_URL, or list `memoryStore()` in plugins.config.ts.',
   ),
+  HF_MEMORY_BACKUP: entry(
+    503,
+    'No backup of the memory store was made: {reason}.',
+    'Mend that and run `holdfast backup snapshot`; `holdfast doctor memory` looks at the rest.',
+  ),
   // The embedded store
   HF_MEMORY_REQUEST: entry(
     400,

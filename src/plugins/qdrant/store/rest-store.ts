@@ -69,6 +69,11 @@ export class RestStore implements MemoryStore {
     return { status, pointsCount: points_count ?? 0, vectors: config.params.vectors };
   }
 
+  async createCollection(collection: string, size: number, signal?: AbortSignal): Promise<void> {
+    const body = { vectors: { size, distance: 'Cosine' } };
+    await this.#ask({ method: 'PUT', path: inPath('collections', collection), body, signal }, answers.done);
+  }
+
   async count(collection: string, signal?: AbortSignal): Promise<number> {
     const path = inPath('collections', collection, 'points', 'count');
     const { count } = await this.#ask({ method: 'POST', path, body: { exact: true }, signal }, answers.count);

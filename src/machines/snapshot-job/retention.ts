@@ -1,0 +1,27 @@
+import type { Backup, ListedBackup, SnapshotJobInput } from './shapes.ts';
+
+const DAY_MS = 86_400_000;
+
+/**
+ * What is to be deleted: what is beyond the newest so many, or older than so many days. The newest is never in it, nor
+ * the newest that is known to be good: a row of bad ones must not push it out.
+ *
+ * @param listed only files of our own shape
+ * @param at now, epoch milliseconds
+ */
+export function doomedOf(
+  listed: readonly ListedBackup[],
+  good: readonly Backup[],
+  { keepNewest, keepDays }: Pick<SnapshotJobInput, 'keepNewest' | 'keepDays'>,
+  at: number,
+): string[] {
+  const newestFirst = [...listed].sort((a, b) => b.at - a.at || (a.name < b.name ? 1 : -1));
+  const lastGood = newestFirst.find(({ name }) => good.some((known) => known.name === name))?.name;
+  return newestFirst
+    .filter(({ name, at: madeAt }, place) => {
+      if (place === 0 || name === lastGood) return false;
+      const isBeyond = keepNewest !== undefined && place >= keepNewest;
+      return isBeyond || (keepDays !== undefined && madeAt < at - keepDays * DAY_MS);
+    })
+    .map(({ name }) => name);
+}

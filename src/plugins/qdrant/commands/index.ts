@@ -1,0 +1,78 @@
+/**
+ * `holdfast backup …`: each asks the running instance through its control socket, so that what is done is decided and
+ * recorded there; with none, a store elsewhere is spoken to directly, and nothing is recorded.
+ */
+import type { CommandContext, PluginContext } from '../../../core/plugin/index.ts';
+import { BACKUP_PATHS } from '../backups/control.ts';
+import type { QdrantOptions } from '../options.ts';
+import { askInstance } from './ask.ts';
+import { direct, directly, pruneDirectly } from './direct.ts';
+import { listLines, pruneLines, seedLines, snapshotLines, statusLines } from './lines.ts';
+
+type Answer = Record<string, unknown>;
+
+/** Says `answer` as JSON, or as lines. */
+function say(context: CommandContext, answer: Answer, lines: (answer: Answer) => string[]): void {
+  const said = context.json ? [JSON.stringify(answer)] : lines(answer);
+  for (const line of said) context.print(line);
+}
+
+export function registerBackupCommands(context: PluginContext, options: QdrantOptions): void {
+  const ask = async (command: CommandContext, what: 'snapshot' | 'list' | 'seed'): Promise<Answer> =>
+    (await askInstance(command, BACKUP_PATHS[what])) ??
+    (await directly<Answer>(options, command, (stores) => direct[what](stores, command.signal)));
+
+  context.command({
+    name: 'backup snapshot',
+    summary: 'Takes a snapshot of the memory collection now, records what it holds, and prunes old ones',
+    example: 'holdfast backup snapshot',
+    run: async (_args, _flags, command) => say(command, await ask(command, 'snapshot'), snapshotLines),
+  });
+  context.command({
+    name: 'backup list',
+    summary: 'Lists snapshots and volume copies, newest first',
+    example: 'holdfast backup list --json',
+    run: async (_args, _flags, command) => say(command, await ask(command, 'list'), listLines),
+  });
+  context.command({
+    name: 'backup prune',
+    summary: 'Deletes what is beyond the retention; never the newest, nor the last good one',
+    example: 'holdfast backup prune --dry-run',
+    flags: [{ flags: '--dry-run', summary: 'only say what would be deleted' }],
+    async run(_args, { dryRun }, command) {
+      const isDry = dryRun === true;
+      const answer =
+        (await askInstance(command, BACKUP_PATHS.prune, { dryRun: isDry })) ??
+        (await directly(options, command, (stores) => pruneDirectly(options, stores, isDry, command.signal)));
+      say(command, answer, pruneLines);
+    },
+  });
+  context.command({
+    name: 'backup seed',
+    summary: 'Keeps 16 known points in the collection, by which restores are proven',
+    example: 'holdfast backup seed',
+    run: async (_args, _flags, command) => say(command, await ask(command, 'seed'), seedLines),
+  });
+  context.command({
+    name: 'backup status',
+    summary: 'Says when the last good backups were made, and what is wrong; exit 1 when something is',
+    example: 'holdfast backup status',
+    async run(_args, _flags, command) {
+      const answer = await askInstance(command, BACKUP_PATHS.status);
+      if (!answer) {
+        const listed = await directly(options, command, (stores) => direct.list(stores, command.signal));
+        say(command, listed, listLines);
+        return 0;
+      }
+      say(command, answer, statusLines);
+      return isWell(answer) ? 0 : 1;
+    },
+  });
+}
+
+function isWell({ snapshot, volume }: Answer): boolean {
+  return [snapshot, volume].every((kind) => {
+    const { stale, fault } = (kind ?? {}) as { stale?: boolean; fault?: string };
+    return stale !== true && fault === undefined;
+  });
+}
