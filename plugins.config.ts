@@ -9,6 +9,7 @@
 //     option: HOLDFAST_ROUTER_PORT=0 npm run up.
 //   - Secrets do not belong here: give the path of a file of mode 0600 instead.
 import { defineConfig } from './src/core/config/index.ts';
+import { alerts } from './src/plugins/alerts/index.ts';
 import { clickhouse } from './src/plugins/clickhouse/index.ts';
 import { cluster } from './src/plugins/cluster/index.ts';
 import { collector } from './src/plugins/collector/index.ts';
@@ -95,6 +96,9 @@ export default defineConfig({
     watchdog(),
     // Our own spans and metrics, where OTEL_EXPORTER_OTLP_ENDPOINT names a receiver, or `own` for the one of this process.
     telemetry(),
+    // Alerts: the rules of the NAS backup, the watchdog and the reconciler; HOLDFAST_ALERTS_CLUSTER_EDGE_URL (monitors that
+    // are DOWN) and HOLDFAST_ALERTS_CLUSTER_INFRA_URL (all else), or …_URL_FILE, say whose webhooks are told: docs/alerts.md.
+    alerts(),
     // Health, readiness and metrics of the process on port 7800.
     consolePlugin(),
   ],

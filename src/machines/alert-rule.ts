@@ -1,6 +1,6 @@
 import { assign, setup } from 'xstate';
 import { type Args, breached, type Evaluated, overdueFor, ruleAlert, settled } from './alert/evaluation.ts';
-import type { RuleContext, RuleEvent, RuleSettings } from './alert/rule-shapes.ts';
+import { AGAIN_MS, type RuleContext, type RuleEvent, type RuleSettings } from './alert/rule-shapes.ts';
 import { type Alert, effect } from './effect.ts';
 
 type Verdict = 'ok' | 'pending' | 'firing' | 'noData';
@@ -50,7 +50,9 @@ export const alertRule = setup({
     events: {} as RuleEvent,
     input: {} as RuleSettings | undefined,
   },
-  delays: { due: ({ context }) => context.everyMs },
+  delays: {
+    due: ({ context }) => (context.misses > 0 ? Math.min(context.everyMs, AGAIN_MS) : context.everyMs),
+  },
   guards: {
     fires: (args) => breached(args) && overdueFor(args),
     lasts: (args) => breached(args),
@@ -60,7 +62,10 @@ export const alertRule = setup({
   actions: {
     'alert.raise': effect<Alert>(),
     'alerts.evaluate': effect<{ rule: string }>(),
-    define: assign(({ event }) => (event.type === 'DEFINE' ? { ...blank, ...event.settings } : {})),
+    define: assign(({ event }) =>
+      event.type === 'DEFINE' ? { ...blank, ...event.settings, watchingSince: event.at } : {},
+    ),
+    watch: assign(({ event }) => (event.type === 'WATCH' ? { watchingSince: event.at } : {})),
     note: assign((args) => settled(args as Args & { event: Evaluated })),
     wait: assign({ firingSince: undefined }),
     miss: assign(({ context, event }) => ({
@@ -71,7 +76,7 @@ export const alertRule = setup({
   },
 }).createMachine({
   id: 'alert-rule',
-  context: ({ input }) => ({ ...blank, ...(input ?? undefinedRule), looks: 0, misses: 0 }),
+  context: ({ input }) => ({ ...blank, ...(input ?? undefinedRule), watchingSince: 0, looks: 0, misses: 0 }),
   initial: 'ok',
   on: {
     // A rule that is changed is looked at anew, with what it last found.
@@ -79,6 +84,7 @@ export const alertRule = setup({
       { guard: 'isFiring', target: '.firing.asking', actions: 'define' },
       { target: '.ok.asking', actions: 'define' },
     ],
+    WATCH: { actions: 'watch' },
     REMOVE: [
       { guard: 'isFiring', target: '.removed', actions: [resolve, 'forget'] },
       { target: '.removed', actions: 'forget' },
@@ -89,7 +95,7 @@ export const alertRule = setup({
     pending: verdict('pending'),
     firing: verdict('firing'),
     noData: verdict('noData'),
-    removed: { on: { REMOVE: {} } },
+    removed: { on: { REMOVE: {}, WATCH: {} } },
   },
 });
 
@@ -99,6 +105,7 @@ const undefinedRule: RuleSettings = {
   severity: 'warning',
   condition: { kind: 'above', than: 0 },
   window: '1h',
+  windowMs: 3_600_000,
   everyMs: 3_600_000,
   forMs: 0,
   onNoData: 'ok',

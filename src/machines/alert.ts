@@ -30,7 +30,7 @@ export const alert = setup({
     silence: ({ context }) => Math.max(0, (context.silentUntil ?? context.at) - context.at),
   },
   guards: {
-    heard: ({ context, event }) => event.type === 'RAISED' && event.cause === context.cause,
+    heard: ({ context, event }) => event.type === 'RAISED' && context.causes.includes(`${event.cause}`),
     silent: ({ event }) => event.type === 'RAISED' && (event.silentUntil ?? 0) > event.at,
     firing: isKind('firing'),
     again: (args) => isKind('firing')(args) && args.event.type === 'RAISED' && args.event.again === true,
@@ -64,7 +64,16 @@ export const alert = setup({
   },
 }).createMachine({
   id: 'alert',
-  context: { steps: [], remindMs: 3_600_000, climbed: 0, informed: [], since: 0, at: 0, cause: 0, count: 0 },
+  context: {
+    steps: [],
+    remindMs: 3_600_000,
+    climbed: 0,
+    informed: [],
+    since: 0,
+    at: 0,
+    causes: [],
+    count: 0,
+  },
   initial: 'quiet',
   on: { RAISED: { guard: 'heard' } },
   states: {

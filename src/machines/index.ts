@@ -13,6 +13,7 @@ import { addressSets } from './address-sets.ts';
 import { alert } from './alert.ts';
 import { alertOutbox } from './alert-outbox.ts';
 import { alertRule } from './alert-rule.ts';
+import { alertSilences } from './alert-silences.ts';
 import { configTransaction } from './config-transaction.ts';
 import { dhcpService } from './dhcp-service.ts';
 import { heartbeat } from './heartbeat.ts';
@@ -41,6 +42,7 @@ export const allMachines: Readonly<Record<string, AnyStateMachine>> = {
   alert,
   'alert-outbox': alertOutbox,
   'alert-rule': alertRule,
+  'alert-silences': alertSilences,
   'config-transaction': configTransaction,
   'dhcp-service': dhcpService,
   heartbeat,

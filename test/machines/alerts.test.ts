@@ -15,6 +15,7 @@ const rule: RuleSettings = {
   severity: 'critical',
   condition: { kind: 'above', than: 0 },
   window: '1d',
+  windowMs: 86_400_000,
   everyMs: 3_600_000,
   forMs: 0,
   onNoData: 'ok',
@@ -71,9 +72,18 @@ test('[O17] a rule for which silence is the fault fires on silence, and not when
       .when(unseen)
       .then({ state: { ok: 'resting' }, context: { misses: 1, missed: 'the database is away' } }),
   );
-  const { state, effects } = lastOf(input, [unseen, { type: 'LOOK', at: 2 }, { type: 'EVALUATED', at: 3 }]);
+  const { state, effects } = lastOf(input, [
+    unseen,
+    { type: 'LOOK', at: 2 },
+    { type: 'EVALUATED', at: 86_400_001 },
+  ]);
   t.deepEqual(state, { firing: 'resting' });
   t.deepEqual(effects, ['alert.raise']);
+  const restarted = [
+    { type: 'WATCH', at: 86_400_000 } as const,
+    { type: 'EVALUATED', at: 86_400_001 } as const,
+  ];
+  t.deepEqual(lastOf(input, restarted), { state: { noData: 'resting' }, effects: [] });
 });
 
 test('[O17] a breach shorter than the rule asks for is told to nobody', (t) => {
@@ -104,10 +114,10 @@ function lastOf(input: RuleSettings, events: readonly RuleEvent[]) {
 }
 
 const told = { name: 'a', severity: 'critical', title: 'A', text: 'a is bad', labels: {} } as const;
-const raised = (kind: Raised['kind'], cause: number, more: Partial<Raised> = {}): Raised => ({
+const raised = (kind: Raised['kind'], seq: number, more: Partial<Raised> = {}): Raised => ({
   type: 'RAISED',
   at: 1_000,
-  cause,
+  cause: `story:${seq}`,
   kind,
   told,
   steps: [
@@ -163,6 +173,7 @@ test('[O17] what a crash raises twice is told once, and each change of state onc
     raised('firing', 1),
     raised('firing', 1),
     raised('resolved', 2),
+    raised('firing', 1),
     raised('resolved', 2),
     raised('firing', 4),
     again,
@@ -172,6 +183,7 @@ test('[O17] what a crash raises twice is told once, and each change of state onc
     ['first: firing'],
     [],
     ['first: resolved'],
+    [],
     [],
     ['first: firing'],
     ['second: firing'],
@@ -240,7 +252,7 @@ test('[O17] what comes together is posted together, once, and leaves the outbox 
     item('3.0'),
     { type: 'REFUSED', at: 2, reason: 'answered 429', retryAfterMs: 9_000 },
     elapsed('backoff'),
-    { type: 'POSTED', at: 3, status: 200 },
+    { type: 'POSTED', at: 3, answer: { status: 200, body: '' } },
     item('2.0'),
   ]);
   t.is(later.step.value, 'idle');

@@ -69,6 +69,7 @@ const rule = {
   severity: 'warning',
   condition: { kind: 'above', than: 0 },
   window: '1h',
+  windowMs: 3_600,
   everyMs: 60_000,
   forMs: 0,
   onNoData: 'ok',
@@ -185,11 +186,11 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
   },
   alert: {
     events: [
-      { ...raised, kind: 'firing', cause: 1 },
-      { ...raised, kind: 'firing', cause: 2, again: true },
-      { ...raised, kind: 'firing', cause: 3, silentUntil: 9_000 },
-      { ...raised, kind: 'resolved', cause: 4 },
-      { ...raised, kind: 'event', cause: 5 },
+      { ...raised, kind: 'firing', cause: 's:1' },
+      { ...raised, kind: 'firing', cause: 's:2', again: true },
+      { ...raised, kind: 'firing', cause: 's:3', silentUntil: 9_000 },
+      { ...raised, kind: 'resolved', cause: 's:4' },
+      { ...raised, kind: 'event', cause: 's:5' },
       { type: 'ACKNOWLEDGE', at: 2_000, by: 'o', forMs: 60_000 },
       { type: 'SILENCE', at: 2_000, until: 9_000 },
       { type: 'UNSILENCE', at: 3_000 },
@@ -202,10 +203,18 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'DEFINE', at: 1, settings: rule },
       { type: 'REMOVE', at: 2 },
       { type: 'LOOK', at: 2 },
+      { type: 'WATCH', at: 2 },
       { type: 'EVALUATED', at: 3, value: 0 },
       { type: 'EVALUATED', at: 4, value: 2, finding: 'source a' },
       { type: 'EVALUATED', at: 9_000 },
       { type: 'UNSEEN', at: 5, reason: 'away' },
+    ],
+  },
+  'alert-silences': {
+    events: [
+      { type: 'ADD', at: 1, silence: { id: 's1', pattern: 'rule.*', by: 'o', until: 9_000 } },
+      { type: 'ADD', at: 2, silence: { id: 's2', pattern: 'a', by: 'o', until: 3 } },
+      { type: 'REMOVE', at: 5, id: 's1' },
     ],
   },
   'alert-outbox': {
@@ -213,7 +222,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
     events: [
       { type: 'QUEUE', item: { id: '1.0', at: 1, notice } },
       { type: 'QUEUE', item: { id: '2.0', at: 2, notice } },
-      { type: 'POSTED', at: 3, status: 200 },
+      { type: 'POSTED', at: 3, answer: { status: 200, body: '' } },
       { type: 'REFUSED', at: 3, reason: 'answered 500' },
       { type: 'REFUSED', at: 90_000_000, reason: 'answered 429', retryAfterMs: 9_000 },
       { type: 'RETRY', at: 3 },

@@ -11,7 +11,11 @@ export type Evaluated = Extract<RuleEvent, { type: 'EVALUATED' }>;
 /** Whether what was found is wrong: missing data is what the rule says of it, and never zero (O17). */
 export function breached({ context, event }: Args): boolean {
   if (event.type !== 'EVALUATED') return false;
-  if (event.value === undefined) return context.onNoData === 'fire';
+  if (event.value === undefined) {
+    // Nobody who has just begun to listen knows that it is silent.
+    const heardLongEnough = event.at - context.watchingSince >= context.windowMs;
+    return context.onNoData === 'fire' && (context.firingSince !== undefined || heardLongEnough);
+  }
   const { kind, than } = context.condition;
   return kind === 'above' ? event.value > than : event.value < than;
 }

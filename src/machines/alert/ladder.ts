@@ -1,4 +1,4 @@
-import type { AlertArgs, AlertContext, Notice } from './shapes.ts';
+import { type AlertArgs, type AlertContext, CAUSES_KEPT, type Notice } from './shapes.ts';
 
 /** Until the next rung, and after the last one until the next reminder. */
 export function delayOf({ steps, climbed, remindMs }: AlertContext): number {
@@ -8,12 +8,12 @@ export function delayOf({ steps, climbed, remindMs }: AlertContext): number {
 /** It begins: nothing is left of what was before. */
 export function begin({ context, event }: AlertArgs): Partial<AlertContext> {
   if (event.type !== 'RAISED') return {};
-  const { at, cause, told, steps, remindMs, silentUntil } = event;
+  const { at, told, steps, remindMs, silentUntil } = event;
   return {
     told,
     steps,
     remindMs,
-    cause,
+    causes: known(context, event.cause),
     at,
     since: at,
     climbed: 0,
@@ -38,8 +38,10 @@ export function climb({ context }: AlertArgs): Partial<AlertContext> {
 /** It is said again: the newest words count. */
 export function repeat({ context, event }: AlertArgs): Partial<AlertContext> {
   if (event.type !== 'RAISED') return {};
-  return { told: event.told, cause: event.cause, count: context.count + 1 };
+  return { told: event.told, causes: known(context, event.cause), count: context.count + 1 };
 }
+
+const known = ({ causes }: AlertContext, cause: string) => [...causes, `${cause}`].slice(-CAUSES_KEPT);
 
 /** Whether a one-time event is worth telling: its words are others, or it is long ago. */
 export function isNew({ context, event }: AlertArgs, sameMs: number): boolean {

@@ -1,5 +1,11 @@
 import type { Queued } from './shapes.ts';
 
+/** How a receiver answered. */
+export interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
+
 /** The queue of one receiver. Times are epoch milliseconds. */
 export interface OutboxContext {
   readonly receiver: string;
@@ -18,6 +24,8 @@ export interface OutboxContext {
   readonly reason?: string | undefined;
   /** What the receiver itself asked to wait, milliseconds. */
   readonly askedMs?: number | undefined;
+  /** What it said last, bounded and without its own address. */
+  readonly answer?: Answer | undefined;
   /** Notices that were given up for age or for want of room. */
   readonly lost: number;
 }
@@ -25,8 +33,14 @@ export interface OutboxContext {
 export type OutboxEvent =
   | { readonly type: 'QUEUE'; readonly item: Queued }
   | { readonly type: 'CONFIGURE'; readonly gatherMs: number }
-  | { readonly type: 'POSTED'; readonly at: number; readonly status: number }
-  | { readonly type: 'REFUSED'; readonly at: number; readonly reason: string; readonly retryAfterMs?: number }
+  | { readonly type: 'POSTED'; readonly at: number; readonly answer: Answer }
+  | {
+      readonly type: 'REFUSED';
+      readonly at: number;
+      readonly reason: string;
+      readonly answer?: Answer;
+      readonly retryAfterMs?: number;
+    }
   /** Somebody mended the receiver and does not want to wait. */
   | { readonly type: 'RETRY'; readonly at: number }
   | { readonly type: 'effect.failed'; readonly code?: string };

@@ -34,7 +34,7 @@ export function posted({ context, event }: OutboxArgs): Partial<OutboxContext> {
     failingSince: undefined,
     reason: undefined,
     askedMs: undefined,
-    ...(event.type === 'POSTED' && { sentAt: event.at }),
+    ...(event.type === 'POSTED' && { sentAt: event.at, answer: event.answer }),
   };
 }
 
@@ -46,6 +46,7 @@ export function refused({ context, event }: OutboxArgs): Partial<OutboxContext> 
     failingSince: context.failingSince ?? (known ? event.at : undefined),
     reason: known ? event.reason : 'it does not answer in time',
     askedMs: known ? event.retryAfterMs : undefined,
+    answer: known ? event.answer : undefined,
   };
 }
 

@@ -15,6 +15,7 @@ export interface RuleSettings {
   readonly condition: Condition;
   /** What it looks back over, in words, e.g. `1d`. */
   readonly window: string;
+  readonly windowMs: number;
   readonly everyMs: number;
   /** It must last so long before anybody is told. */
   readonly forMs: number;
@@ -25,6 +26,8 @@ export interface RuleSettings {
 }
 
 export interface RuleContext extends RuleSettings {
+  /** Since when signals could have been heard: silence of a shorter time says nothing. */
+  readonly watchingSince: number;
   readonly looks: number;
   /** The newest look. */
   readonly lookedAt?: number | undefined;
@@ -41,6 +44,8 @@ export interface RuleContext extends RuleSettings {
 
 export type RuleEvent =
   | { readonly type: 'DEFINE'; readonly at: number; readonly settings: RuleSettings }
+  /** The runtime starts: what was sent while it was away may not have been heard. */
+  | { readonly type: 'WATCH'; readonly at: number }
   | { readonly type: 'REMOVE'; readonly at: number }
   /** Somebody wants to know now. */
   | { readonly type: 'LOOK'; readonly at: number }
@@ -54,3 +59,6 @@ export type RuleEvent =
   /** The database could not be asked. */
   | { readonly type: 'UNSEEN'; readonly at: number; readonly reason: string }
   | { readonly type: 'effect.failed' };
+
+/** How long a database that could not be asked is left alone, milliseconds, where the rule itself waits longer. */
+export const AGAIN_MS = 30_000;

@@ -37,7 +37,7 @@ export interface Raised {
   readonly type: 'RAISED';
   readonly at: number;
   /** The record that raised it: asked for twice after a crash, it is heard once. */
-  readonly cause: number;
+  readonly cause: string;
   readonly kind: 'firing' | 'resolved' | 'event';
   /** Its source says it again on purpose. */
   readonly again?: boolean;
@@ -72,8 +72,8 @@ export interface AlertContext {
   readonly since: number;
   /** The time of the newest event that set a delay. */
   readonly at: number;
-  /** Of the newest raise. */
-  readonly cause: number;
+  /** Of the newest raises. */
+  readonly causes: readonly string[];
   /** Raises since it began, or since it was last told. */
   readonly count: number;
   readonly ack?: Acknowledgement | undefined;
@@ -93,5 +93,7 @@ export interface Queued {
   readonly notice: Notice;
 }
 
+/** Raises that are known when they come again. */
+export const CAUSES_KEPT = 16;
 /** A one-time event that comes again within this time is counted and not told again. */
 export const SAME_EVENT_MS = 3_600_000;

@@ -1,4 +1,16 @@
-import type { ErrorEntry } from '../entry.ts';
+import { type ErrorEntry, entry } from '../entry.ts';
 
 /** Of alert rules and their delivery. */
-export const alertingErrors = {} as const satisfies Record<string, ErrorEntry>;
+export const alertingErrors = {
+  HF_ALERTS_RECEIVER: entry(
+    500,
+    'The receiver {receiver} can not be posted to: {reason}.',
+    'Give its address by {variable}, by {variable}_FILE (mode 0600), or by `urlFile` or `urlSecret` of the receiver in plugins.config.ts.',
+  ),
+  HF_ALERTS_UNKNOWN: entry(404, 'There is no {kind} {name}.', 'Name one that `holdfast alerts list` shows.'),
+  HF_ALERTS_STATE: entry(
+    409,
+    'The alert {alert} is {state}, so it can not be acknowledged.',
+    'Only one that fires can be acknowledged: `holdfast alerts list` shows how they are.',
+  ),
+} as const satisfies Record<string, ErrorEntry>;

@@ -1,0 +1,158 @@
+/**
+ * Alerts (O17, O28): rules over the signals (`rules/`), the ladder of who is told of what is raised anywhere (`raised.ts`),
+ * and the receivers it is posted to (`receivers/`). What is decided is decided by the machines `alert-rule`, `alert`,
+ * `alert-outbox` and `alert-silences`; here it is carried out, shown and operated (`operate.ts`, `commands.ts`).
+ *
+ * Imports core, bus and machines; no other plugin.
+ */
+
+import { defineActor } from '../../core/actors/index.ts';
+import { type ColumnarDatabase, ColumnarDatabaseToken } from '../../core/adapters/columnar-database.ts';
+import { SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
+import { HoldfastError, isCoded } from '../../core/errors/index.ts';
+import type { Json } from '../../core/json.ts';
+import { definePlugin } from '../../core/plugin/index.ts';
+import type { Notice, Queued } from '../../machines/alert/shapes.ts';
+import { alert } from '../../machines/alert.ts';
+import { alertOutbox } from '../../machines/alert-outbox.ts';
+import { alertRule } from '../../machines/alert-rule.ts';
+import { alertSilences } from '../../machines/alert-silences.ts';
+import { registerCommands } from './commands.ts';
+import { describeAlertRecord, describeOutboxRecord, describeRuleRecord } from './describe.ts';
+import { alertsHealth } from './health.ts';
+import { Lane } from './lane.ts';
+import { registerOperations } from './operate.ts';
+import { alertsOptions } from './options.ts';
+import {
+  ALERT_ACTOR,
+  notified,
+  notifiedRoute,
+  OUTBOX_ACTOR,
+  RULE_ACTOR,
+  raisedRoute,
+  SILENCES_ACTOR,
+} from './raised.ts';
+import { post } from './receivers/post.ts';
+import { isConfigured, readTarget } from './receivers/target.ts';
+import { defineRules, watchRules } from './rules/define.ts';
+import { evaluate } from './rules/evaluate.ts';
+import { settingsOf } from './rules/rule.ts';
+
+export { documentedRules } from './rules/documented.ts';
+
+/** Characters of an answer that are kept. */
+const SAID = 300;
+const said = ({ status, body }: { status: number; body: string }) => ({ status, body: body.slice(0, SAID) });
+/** Looks at the database that run at a time. */
+const LOOKS = 4;
+
+/** @example alerts({ receivers: { phone: { format: 'ntfy', urlFile: '/etc/holdfast/ntfy-url' } } }) */
+export const alerts = definePlugin({
+  name: 'alerts',
+  options: alertsOptions,
+  wants: [ColumnarDatabaseToken, SecretsStoreToken],
+  onFailure: 'continue',
+  register(context, options) {
+    const rules = new Map(options.rules.map((rule) => [rule.name, rule]));
+    const lane = new Lane(LOOKS);
+    const { receivers, routes } = options;
+
+    context.actor(
+      defineActor({
+        type: RULE_ACTOR,
+        machine: alertRule,
+        version: 1,
+        input: (key) => {
+          const rule = rules.get(key);
+          return (rule && settingsOf(rule)) as unknown as Json;
+        },
+        describe: describeRuleRecord,
+      }),
+    );
+    context.actor(
+      defineActor({ type: ALERT_ACTOR, machine: alert, version: 1, describe: describeAlertRecord }),
+    );
+    context.actor(
+      defineActor({
+        type: OUTBOX_ACTOR,
+        machine: alertOutbox,
+        version: 1,
+        input: (receiver) => ({ receiver }),
+        describe: describeOutboxRecord,
+      }),
+    );
+    context.actor(defineActor({ type: SILENCES_ACTOR, machine: alertSilences, version: 1 }));
+
+    context.route(
+      raisedRoute({
+        actors: () => context.services.actors,
+        clock: () => context.services.clock,
+        routes,
+        isReady: (name) => receivers[name] !== undefined && isConfigured(name, receivers[name], process.env),
+      }),
+    );
+    context.route(notifiedRoute);
+
+    context.effect<{ rule: string }>(
+      'alerts.evaluate',
+      async ({ rule: name }, { signal }) => {
+        const { clock, find } = context.services;
+        const rule = rules.get(name);
+        const unseen = (reason: string) => ({ type: 'UNSEEN', at: clock.now(), reason });
+        if (!rule) return unseen('it is no longer listed');
+        const database: ColumnarDatabase | undefined = find(ColumnarDatabaseToken);
+        if (!database) return unseen('no columnar database is there');
+        try {
+          const look = await lane.run(() => evaluate(rule, database, clock.now(), signal));
+          return { type: 'EVALUATED', at: clock.now(), ...look };
+        } catch (error) {
+          if (!isCoded(error)) throw error;
+          return unseen(error.what.slice(0, SAID));
+        }
+      },
+      { onRecovery: 'retry', adapter: 'columnar.database', deadlineMs: 120_000 },
+    );
+    context.effect<{ to: readonly string[]; notice: Notice }>(
+      'alerts.notify',
+      ({ to, notice }, { id, at, cause, correlation }) => {
+        for (const receiver of to) {
+          const item: Queued = { id: `${id}/${receiver}`, at, notice };
+          context.services.bus.publish(notified, { receiver, item }, { correlation, cause });
+        }
+      },
+      { onRecovery: 'retry' },
+    );
+    context.effect<{ receiver: string; items: readonly Queued[] }>(
+      'alerts.post',
+      async ({ receiver: name, items }, { id, signal }) => {
+        const { clock, find } = context.services;
+        const refused = (reason: string) => ({ type: 'REFUSED', at: clock.now(), reason });
+        const receiver = receivers[name];
+        if (!receiver) return refused('it is no longer listed');
+        try {
+          const target = await readTarget(name, receiver, process.env, find(SecretsStoreToken));
+          const answer = await post(target, items, id, clock.now(), signal);
+          if (answer.kind === 'taken') return { type: 'POSTED', at: clock.now(), answer: said(answer) };
+          const { reason, retryAfterMs, status } = answer;
+          return {
+            ...refused(reason),
+            ...(status !== undefined && { answer: said({ status, body: answer.body ?? '' }) }),
+            ...(retryAfterMs !== undefined && { retryAfterMs }),
+          };
+        } catch (error) {
+          if (!(error instanceof HoldfastError)) throw error;
+          return refused(error.what);
+        }
+      },
+      { onRecovery: 'retry', adapter: 'alerts.webhook' },
+    );
+
+    registerOperations(context, options);
+    registerCommands(context, options);
+    context.health('alerts', () => alertsHealth(context.services.actors));
+    context.onStart(() => {
+      watchRules(context.services);
+      defineRules(options.rules, context.services);
+    });
+  },
+});

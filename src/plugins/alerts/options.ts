@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import { duration, msOf } from '../../core/duration.ts';
+import type { Step } from '../../machines/alert/shapes.ts';
+import { receiverOptions } from './receivers/target.ts';
+import { documentedRules } from './rules/documented.ts';
+import { ruleOptions } from './rules/rule.ts';
+
+const receiverName = z.string().regex(/^[a-z0-9][a-z0-9-]{0,31}$/);
+const severity = z.enum(['info', 'warning', 'critical']);
+
+const route = z.strictObject({
+  /** Names of alerts: whole, or the beginning followed by `*`. */
+  alerts: z.array(z.string().min(1).max(100)).min(1).default(['*']),
+  severities: z.array(severity).min(1).default(['info', 'warning', 'critical']),
+  /** Who is told, and who next when nobody has acknowledged it by then. */
+  steps: z
+    .array(
+      z.strictObject({ to: z.array(receiverName).min(1).max(8), after: duration('0s', '7d').default('0s') }),
+    )
+    .min(1)
+    .max(8),
+  /** After the last step, until it is over or acknowledged. */
+  remind: duration('1m', '30d').default('4h'),
+});
+export type AlertRoute = z.output<typeof route>;
+
+export const alertsOptions = z
+  .strictObject({
+    receivers: z.record(receiverName, receiverOptions).prefault({ 'cluster-edge': {}, 'cluster-infra': {} }),
+    /** The first that fits counts. */
+    routes: z
+      .array(route)
+      .max(100)
+      .prefault([
+        { alerts: ['uptime.*'], steps: [{ to: ['cluster-edge'] }] },
+        { steps: [{ to: ['cluster-infra'] }] },
+      ]),
+    rules: z
+      .array(ruleOptions)
+      .max(5_000)
+      .prefault(() => [...documentedRules]),
+  })
+  .superRefine(({ receivers, routes, rules }, context) => {
+    for (const [index, { steps }] of routes.entries()) {
+      for (const name of steps.flatMap(({ to }) => to)) {
+        if (Object.hasOwn(receivers, name)) continue;
+        const known = Object.keys(receivers).join(', ');
+        context.addIssue({
+          code: 'custom',
+          path: ['routes', index, 'steps'],
+          message: `there is no receiver ${name}; there are ${known}`,
+        });
+      }
+    }
+    for (const [index, { name, title }] of rules.entries()) {
+      const earlier = rules.slice(0, index);
+      if (earlier.some((rule) => rule.name === name || rule.title === title)) {
+        context.addIssue({
+          code: 'custom',
+          path: ['rules', index],
+          message: `${name} or its title is listed twice`,
+        });
+      }
+    }
+  });
+export type AlertsOptions = z.output<typeof alertsOptions>;
+
+/** Whether a name fits a pattern: whole, or its beginning followed by `*`. */
+export function fits(pattern: string, name: string): boolean {
+  return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
+}
+
+/** Who is told of an alert; nobody when no route fits it. */
+export function ladderFor(
+  routes: readonly AlertRoute[],
+  name: string,
+  severity: AlertRoute['severities'][number],
+): { readonly steps: readonly Step[]; readonly remindMs: number } {
+  const found = routes.find(
+    ({ alerts, severities }) =>
+      severities.includes(severity) && alerts.some((pattern) => fits(pattern, name)),
+  );
+  if (!found) return { steps: [], remindMs: 86_400_000 };
+  const steps = found.steps.map(({ to, after }) => ({ to, afterMs: msOf(after) }));
+  return { steps, remindMs: msOf(found.remind) };
+}

@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import {
+  parseSecretReference,
+  type SecretsStore,
+  secretReference,
+} from '../../../core/adapters/secrets-store.ts';
+import { HoldfastError } from '../../../core/errors/index.ts';
+import { readTokenFile } from '../../../core/secrets/index.ts';
+import type { Format } from './formats.ts';
+
+/** A receiver of `plugins.config.ts`. Its address is a secret where it holds a token, as those of most webhooks do. */
+export const receiverOptions = z
+  .strictObject({
+    format: z.enum(['json', 'ntfy', 'alertmanager']).default('json'),
+    /** An address without a secret in it. */
+    url: z.url({ protocol: /^https?$/ }).optional(),
+    /** File of mode 0600 with the address. */
+    urlFile: z.string().min(1).optional(),
+    /** The address in the secrets store, `<path>#<property>`. */
+    urlSecret: secretReference.optional(),
+    /** File of mode 0600 with a bearer token. */
+    tokenFile: z.string().min(1).optional(),
+    tokenSecret: secretReference.optional(),
+    /** Seconds for which it is waited for more before a post. */
+    gather: z.number().min(0).max(300).default(2),
+  })
+  .refine(
+    ({ url, urlFile, urlSecret }) =>
+      [url, urlFile, urlSecret].filter((each) => each !== undefined).length <= 1,
+    'give one of url, urlFile and urlSecret',
+  );
+export type Receiver = z.output<typeof receiverOptions>;
+
+/** A receiver as it can be posted to now. */
+export interface Target {
+  readonly format: Format;
+  readonly url: URL;
+  readonly bearer?: string;
+  /** Scheme and host, for people. */
+  readonly place: string;
+  /** Takes what is secret out of a text. */
+  scrub(text: string): string;
+}
+
+const STORE_MS = 5_000;
+
+/** The variables that name a receiver's address, e.g. `HOLDFAST_ALERTS_CLUSTER_EDGE_URL`, or `…_URL_FILE`. */
+export function variablesOf(name: string): { readonly url: string; readonly file: string } {
+  const url = `HOLDFAST_ALERTS_${name.toUpperCase().replace(/[^A-Z0-9]+/g, '_')}_URL`;
+  return { url, file: `${url}_FILE` };
+}
+
+/** Whether an address is named at all. */
+export function isConfigured(name: string, receiver: Receiver, env: NodeJS.ProcessEnv): boolean {
+  const { url, file } = variablesOf(name);
+  return [receiver.url, receiver.urlFile, receiver.urlSecret, env[url], env[file]].some(Boolean);
+}
+
+/**
+ * Reads where a receiver is, as it is now; nothing of it is kept.
+ *
+ * @throws HF_ALERTS_RECEIVER it names no usable address
+ */
+export async function readTarget(
+  name: string,
+  receiver: Receiver,
+  env: NodeJS.ProcessEnv,
+  store: SecretsStore | undefined,
+): Promise<Target> {
+  const variables = variablesOf(name);
+  const refuse = (reason: string, cause?: unknown): never => {
+    throw new HoldfastError(
+      'HF_ALERTS_RECEIVER',
+      { receiver: name, reason, variable: variables.url },
+      { cause },
+    );
+  };
+  const secret = async (reference: string): Promise<string> => {
+    if (!store) return refuse('no plugin provides a secrets store');
+    const { path, property } = parseSecretReference(reference);
+    return store.read(path, property, AbortSignal.timeout(STORE_MS));
+  };
+  const address = async (): Promise<string | undefined> => {
+    if (env[variables.url]) return env[variables.url];
+    const file = env[variables.file] ?? receiver.urlFile;
+    if (file) return readTokenFile(file);
+    return receiver.urlSecret === undefined ? receiver.url : secret(receiver.urlSecret);
+  };
+  const token = async (): Promise<string | undefined> => {
+    if (receiver.tokenFile !== undefined) return readTokenFile(receiver.tokenFile);
+    return receiver.tokenSecret === undefined ? undefined : secret(receiver.tokenSecret);
+  };
+  const text = (await address().catch((error) => refuse('its address can not be read', error)))?.trim();
+  const bearer = (await token().catch((error) => refuse('its token can not be read', error)))?.trim();
+  if (!text) return refuse('no address is configured');
+  const url = URL.canParse(text) ? new URL(text) : refuse('its address is no URL');
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') refuse('its address is neither http nor https');
+  if (url.username || url.password) refuse('its address holds a user; give a token by tokenFile');
+  const secrets = [bearer, url.pathname.slice(1), ...url.searchParams.values()].filter(
+    (each): each is string => each !== undefined && each.length >= 4,
+  );
+  return {
+    format: receiver.format,
+    url,
+    place: url.origin,
+    ...(bearer !== undefined && { bearer }),
+    scrub: (said) => secrets.reduce((left, each) => left.replaceAll(each, '[redacted]'), said),
+  };
+}

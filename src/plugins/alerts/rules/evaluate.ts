@@ -1,0 +1,125 @@
+import type { ColumnarDatabase, QueryParameter } from '../../../core/adapters/columnar-database.ts';
+import { msOf } from '../../../core/duration.ts';
+import type { Measure, Rule } from './rule.ts';
+
+/** What a look gave; no value is no data, and never zero. */
+export interface Look {
+  readonly value?: number;
+  readonly finding?: string;
+}
+
+interface Question {
+  readonly sql: string;
+  readonly parameters: Readonly<Record<string, QueryParameter>>;
+}
+
+const TAKE: Readonly<Record<Measure['take'], string>> = {
+  max: 'max(Value)',
+  min: 'min(Value)',
+  last: 'argMax(Value, TimeUnix)',
+  sum: 'sum(Value)',
+  count: 'toFloat64(count())',
+  age: '({now:Float64} - max(Value)) / 3600',
+};
+/** Causes that an alert names. */
+const NAMED = 10;
+
+/**
+ * Looks at the signals once for a rule.
+ *
+ * @param now epoch milliseconds, the end of the window
+ * @throws HF_COLUMNAR_*
+ */
+export async function evaluate(
+  rule: Rule,
+  database: ColumnarDatabase,
+  now: number,
+  signal: AbortSignal,
+): Promise<Look> {
+  const { samples, value } = await ask(rule.measure, rule.window, database, now, signal);
+  const found = samples > 0 && Number.isFinite(value) ? value : undefined;
+  const wrong =
+    found === undefined
+      ? rule.onNoData === 'fire'
+      : rule.above === undefined
+        ? found < (rule.below ?? 0)
+        : found > rule.above;
+  const finding = wrong ? await why(rule, database, now, signal) : undefined;
+  return { ...(found !== undefined && { value: round(found) }), ...(finding && { finding }) };
+}
+
+/** What tells the cause: who it was, or what another metric says. */
+async function why(
+  rule: Rule,
+  database: ColumnarDatabase,
+  now: number,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const said: string[] = [];
+  if (rule.nameBy !== undefined) {
+    const { from, where, parameters } = samplesOf(rule.measure, rule.window, now);
+    const bound = rule.above === undefined ? 'Value < {bound:Float64}' : 'Value > {bound:Float64}';
+    const rows = await database.query<{ name: string }>(
+      `SELECT DISTINCT Attributes[{by:String}] AS name FROM ${from} WHERE ${where} AND ${bound} ORDER BY name LIMIT ${NAMED + 1}`,
+      { ...parameters, by: rule.nameBy, bound: rule.above ?? rule.below ?? 0 },
+      { signal },
+    );
+    const names = rows.map(({ name }) => name).filter((name) => name !== '');
+    const more = names.length > NAMED ? ' and more' : '';
+    if (names.length > 0) said.push(`${rule.nameBy} ${names.slice(0, NAMED).join(', ')}${more}`);
+  }
+  if (rule.explain) {
+    const { samples } = await ask(rule.explain.measure, rule.window, database, now, signal);
+    said.push(samples > 0 ? rule.explain.present : rule.explain.absent);
+  }
+  return said.length > 0 ? said.join('; ') : undefined;
+}
+
+async function ask(
+  measure: Measure,
+  window: string,
+  database: ColumnarDatabase,
+  now: number,
+  signal: AbortSignal,
+): Promise<{ samples: number; value: number }> {
+  const { sql, parameters } = question(measure, window, now);
+  const [row] = await database.query<{ samples: string; value: number }>(sql, parameters, { signal });
+  return { samples: Number(row?.samples ?? 0), value: Number(row?.value ?? Number.NaN) };
+}
+
+/** The query of a measure, for commands that show it too. */
+export function question(measure: Measure, window: string, now: number): Question {
+  const { from, where, parameters } = samplesOf(measure, window, now);
+  return {
+    sql: `SELECT count() AS samples, ${TAKE[measure.take]} AS value FROM ${from} WHERE ${where}`,
+    parameters: { ...parameters, ...(measure.take === 'age' && { now: now / 1_000 }) },
+  };
+}
+
+function samplesOf({ table, metric, where, resource }: Measure, window: string, now: number) {
+  const parameters: Record<string, QueryParameter> = {
+    metric,
+    from: String(Math.floor((now - msOf(window)) / 1_000)),
+    until: String(Math.ceil(now / 1_000)),
+  };
+  // Whole seconds: some schemas keep no finer ones.
+  const terms = [
+    'MetricName = {metric:String}',
+    'TimeUnix > toDateTime({from:Int64})',
+    'TimeUnix <= toDateTime({until:Int64})',
+  ];
+  for (const [column, wanted] of [
+    ['Attributes', where],
+    ['ResourceAttributes', resource],
+  ] as const) {
+    for (const [key, value] of Object.entries(wanted)) {
+      const name = `p${terms.length}`;
+      terms.push(`${column}[{${name}k:String}] = {${name}v:String}`);
+      parameters[`${name}k`] = key;
+      parameters[`${name}v`] = value;
+    }
+  }
+  return { from: `otel_metrics_${table}`, where: terms.join(' AND '), parameters };
+}
+
+const round = (value: number): number => Math.round(value * 1_000) / 1_000;

@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import { duration, msOf } from '../../../core/duration.ts';
+import type { RuleSettings } from '../../../machines/alert/rule-shapes.ts';
+
+const label = z.string().min(1).max(200);
+const labels = z.record(z.string().regex(/^[\w.:/-]{1,64}$/), label);
+
+/** What a rule reads of the signals. */
+const measure = z.strictObject({
+  /** The table that holds the metric: `file.mtime`, for one, is a sum and no gauge. */
+  table: z.enum(['gauge', 'sum']),
+  metric: z.string().min(1).max(200),
+  /** Attributes that a sample must have. */
+  where: labels.default({}),
+  /** Attributes of its resource, e.g. `host.name`. */
+  resource: labels.default({}),
+  /**
+   * What becomes of the samples of the window. `count` is their number; `age` is the time since the newest value, hours,
+   * for values that are epoch seconds. None of them is zero when there are no samples: that is missing data.
+   */
+  take: z.enum(['max', 'min', 'last', 'sum', 'count', 'age']).default('last'),
+});
+export type Measure = z.output<typeof measure>;
+
+/** A rule of `plugins.config.ts` (O17, R28). */
+export const ruleOptions = z
+  .strictObject({
+    /** Part of an actor's name and of labels. */
+    name: z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,63}$/),
+    /** What people read, and the name under which it is upserted elsewhere. */
+    title: z.string().min(1).max(120),
+    severity: z.enum(['info', 'warning', 'critical']).default('warning'),
+    measure,
+    /** Wrong when greater than this. */
+    above: z.number().optional(),
+    /** Wrong when less than this. */
+    below: z.number().optional(),
+    /** What it looks back over. */
+    window: duration('10s', '30d'),
+    /** Between two looks. */
+    every: duration('10s', '1d'),
+    /** It must last so long before anybody is told. */
+    for: duration('0s', '7d').default('0s'),
+    /** What no samples mean: a healthy run that emits nothing is `ok`, a heartbeat that is gone is not. */
+    onNoData: z.enum(['fire', 'ok']),
+    /** An attribute whose values among the wrong samples are named, e.g. `source`. */
+    nameBy: z.string().max(64).optional(),
+    /** Another metric that tells two causes apart: what is said when it is there, and when it is silent too. */
+    explain: z
+      .strictObject({ measure, present: z.string().max(200), absent: z.string().max(200) })
+      .optional(),
+    labels: labels.default({}),
+    runbook: z.string().max(500).optional(),
+  })
+  .refine(({ above, below }) => (above === undefined) !== (below === undefined), {
+    message: 'give either above or below',
+  });
+export type Rule = z.output<typeof ruleOptions>;
+
+/** What its machine needs of a rule. */
+export function settingsOf(rule: Rule): RuleSettings {
+  const { name, title, severity, above, below, window, every, onNoData, labels, runbook } = rule;
+  return {
+    name,
+    title,
+    severity,
+    condition: above === undefined ? { kind: 'below', than: below ?? 0 } : { kind: 'above', than: above },
+    window,
+    windowMs: msOf(window),
+    everyMs: msOf(every),
+    forMs: msOf(rule.for),
+    onNoData,
+    labels,
+    ...(runbook !== undefined && { runbook }),
+  };
+}

@@ -1,0 +1,62 @@
+import type { CommandContext } from '../../core/plugin/command.ts';
+import type { AlertsView, AlertView, ReceiverView, RuleView } from './view.ts';
+
+const COLOURS = { firing: 'red', acknowledged: 'yellow', silenced: 'yellow', quiet: 'green' } as const;
+
+/** Prints everything that alerts know: what fires first. */
+export function show(view: AlertsView, { json, print, terminal }: CommandContext): void {
+  if (json) {
+    print(JSON.stringify(view));
+    return;
+  }
+  const lasting = view.alerts.filter(({ state }) => state !== 'quiet');
+  if (lasting.length === 0) print('Nothing fires.');
+  for (const alert of lasting) {
+    print(`${terminal.paint(COLOURS[alert.state], alert.state.padEnd(12))}  ${alert.alert}`);
+    print(`              ${alert.text}`);
+    print(`              ${storyOf(alert)}`);
+  }
+  if (view.rules.length > 0) print('');
+  for (const rule of view.rules) print(ruleLine(rule, terminal));
+  if (view.receivers.length > 0) print('');
+  for (const receiver of view.receivers) print(receiverLine(receiver, terminal));
+  for (const { id, pattern, by, until, note } of view.silences) {
+    print(
+      `silence ${id}: ${pattern} until ${short(new Date(until).toISOString())}, by ${by}${note ? `: ${note}` : ''}`,
+    );
+  }
+}
+
+function storyOf({ since, informed, acknowledged, silentUntil, count }: AlertView): string {
+  const parts = [
+    `since ${short(since)}`,
+    count > 1 && `raised ${count} times`,
+    informed.length > 0 ? `${informed.join(', ')} knows` : 'nobody has been told',
+    acknowledged &&
+      `${acknowledged.by} is at it until ${short(acknowledged.until)}${acknowledged.note ? ` (${acknowledged.note})` : ''}`,
+    silentUntil && `silent until ${short(silentUntil)}`,
+  ];
+  return parts.filter(Boolean).join('; ');
+}
+
+function ruleLine(rule: RuleView, { paint }: CommandContext['terminal']): string {
+  const { title, verdict, value, condition, window, lookedAt, unseen } = rule;
+  const colour = verdict === 'ok' ? 'green' : verdict === 'firing' ? 'red' : 'yellow';
+  const seen = lookedAt === undefined ? '' : `${value ?? 'no data'} in ${window}, `;
+  const blind = unseen === undefined ? '' : `; could not look since: ${unseen}`;
+  return `${paint(colour, verdict.padEnd(14))}  ${title}: ${seen}wrong when ${condition}${blind}`;
+}
+
+function receiverLine(receiver: ReceiverView, { paint }: CommandContext['terminal']): string {
+  const { receiver: name, configured, waiting, sent, sentAt, failing, lost } = receiver;
+  if (!configured) return `${paint('yellow', 'not configured')}  ${name}: nobody is told by it`;
+  const parts = [
+    `${sent} sent${sentAt === undefined ? '' : `, the last at ${short(sentAt)}`}`,
+    waiting > 0 && `${waiting} wait`,
+    lost > 0 && `${lost} given up`,
+    failing && `${failing.reason} (${failing.posts} posts failed)`,
+  ];
+  return `${paint(failing ? 'red' : 'green', (failing ? 'failing' : 'ready').padEnd(14))}  ${name}: ${parts.filter(Boolean).join('; ')}`;
+}
+
+const short = (at: string): string => at.replace('T', ' ').replace(/\.\d+Z$/, ' UTC');
