@@ -66,6 +66,7 @@ export const ingestKeyRotation = setup({
     adoption: ({ context: { maker, settings } }) =>
       maker === 'operator' ? settings.overlapMs : settings.adoptMs,
     look: ({ context }) => context.settings.lookMs,
+    rareLook: ({ context }) => context.settings.lookMs * 10,
     retry: ({ context }) => context.settings.retryMs,
     byHand: ({ context }) => context.settings.overlapMs,
   },
@@ -219,7 +220,7 @@ export const ingestKeyRotation = setup({
         'effect.failed': { guard: { type: 'of', params: { effect: 'ingest.look' } }, target: 'refreshPause' },
       },
     },
-    refreshPause: { after: { look: 'refreshing' }, on: inRefresh },
+    refreshPause: { after: { look: 'refreshing' }, on: { ...inRefresh, MOVED: 'refreshing' } },
     forcing: {
       entry: 'ingest.force_refresh',
       on: {
@@ -252,7 +253,7 @@ export const ingestKeyRotation = setup({
         },
       },
     },
-    externalPause: { after: { look: 'external' }, on: inExternal },
+    externalPause: { after: { rareLook: 'external' }, on: { ...inExternal, MOVED: 'external' } },
 
     /** Choice: is there an old key of ours to take away? */
     settled: {

@@ -98,7 +98,9 @@ test('[O9] external producers are waited for until they are seen, a person says 
   const retiring = { state: 'retiring', effects: [{ type: 'ingest.retire', params: { fresh: 'fp_new' } }] };
   given(ingestKeyRotation, { events })
     .when(looked(5))
-    .then({ state: 'externalPause', timers: { look: lookMs } });
+    .then({ state: 'externalPause', timers: { rareLook: lookMs * 10 } })
+    .when({ type: 'MOVED', at: 6, producer: 'router-edge' })
+    .then({ state: 'external', effects: [look] });
   given(ingestKeyRotation, { events })
     .when(looked(5, [], ['router-edge']))
     .then(retiring);

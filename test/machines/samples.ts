@@ -174,6 +174,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'LOOKED', at: 5, old: [{ producer: 'a', at: 1 }], fresh: [] },
       { type: 'LOOKED', at: 6, old: [{ producer: 'a', at: 1 }], fresh: [{ producer: 'a', at: 6 }] },
       { type: 'LOOKED', at: 9e8, old: [], fresh: [] },
+      { type: 'MOVED', at: 6, producer: 'a' },
       { type: 'FORCE', at: 6 },
       { type: 'FORCED', at: 7, what: ['restarted'] },
       { type: 'EXTERNAL_DONE', at: 8 },

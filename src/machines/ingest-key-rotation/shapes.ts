@@ -13,7 +13,7 @@ export type Maker =
 export interface RotationSettings {
   /** Until the new key must be seen in the collector's config. */
   readonly adoptMs: number;
-  /** Between two looks at who uses which key. */
+  /** Between two looks at who uses which key, when nobody is newly seen; ten times as long for external producers. */
   readonly lookMs: number;
   /** In which producers take up a stored key by themselves. */
   readonly refreshMs: number;
@@ -102,6 +102,8 @@ export type RotationEvent =
       readonly old: readonly Seen[];
       readonly fresh: readonly Seen[];
     }
+  /** One is seen with the new key for the first time: worth a look at once. */
+  | { readonly type: 'MOVED'; readonly at: number; readonly producer: string }
   | { readonly type: 'FORCE'; readonly at: number }
   | { readonly type: 'FORCED'; readonly at: number; readonly what: readonly string[] }
   | { readonly type: 'EXTERNAL_DONE'; readonly at: number }
@@ -124,7 +126,7 @@ export interface Args {
 
 export const rotationDefaults = {
   adoptMs: 600_000,
-  lookMs: 15_000,
+  lookMs: 60_000,
   refreshMs: 900_000,
   overlapMs: 86_400_000,
   retryMs: 30_000,

@@ -15,6 +15,7 @@ import { IngestKeysToken } from '../../core/adapters/ingest-keys.ts';
 import { SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
 import { isObject } from '../../core/json.ts';
 import { definePlugin, type Services } from '../../core/plugin/index.ts';
+import type { RotationContext } from '../../machines/ingest-key-rotation/shapes.ts';
 import { ingestKeyRotation } from '../../machines/ingest-key-rotation.ts';
 import { collectorChecks } from './doctor/checks.ts';
 import { KeyRing } from './keys/key-ring.ts';
@@ -28,7 +29,7 @@ import { ROTATION, ROTATION_ACTOR, registerRotationControl } from './rotation/co
 import { describeRotationRecord } from './rotation/describe.ts';
 import { registerRotationEffects } from './rotation/effects.ts';
 import { registerSecrets } from './secrets/index.ts';
-import { configRead } from './topics.ts';
+import { configRead, producerMoved } from './topics.ts';
 
 export const collector = definePlugin({
   name: 'collector',
@@ -55,6 +56,11 @@ export const collector = definePlugin({
     context.route(
       defineRoute(configRead, ROTATION_ACTOR, ({ payload }) => [
         { key: INGEST_KEY_NAME, event: { type: 'CONFIG_READ', ...payload } },
+      ]),
+    );
+    context.route(
+      defineRoute(producerMoved, ROTATION_ACTOR, ({ payload }) => [
+        { key: INGEST_KEY_NAME, event: { type: 'MOVED', ...payload } },
       ]),
     );
     registerRotationEffects(context, options, parts);
@@ -85,11 +91,16 @@ export const collector = definePlugin({
   },
 });
 
-function open({ vault, clock, dataDir, logger, bus }: Services, options: CollectorOptions): CollectorParts {
+function open(services: Services, options: CollectorOptions): CollectorParts {
+  const { vault, clock, dataDir, logger, bus } = services;
   const { effectiveConfig, lookEveryMs } = options;
   const own = effectiveConfig === undefined ? new OwnKey(dataDir) : undefined;
   const source = own ? ownSource(own) : fileSource(resolve(effectiveConfig ?? ''), lookEveryMs);
-  const ring = new KeyRing(vault, clock);
+  const ring = new KeyRing(vault, clock, ({ fingerprint, producer, at }) => {
+    const rotation = services.actors.snapshot(ROTATION)?.context as Partial<RotationContext> | undefined;
+    const isAwaited = rotation?.step === 'refresh' || rotation?.step === 'external';
+    if (isAwaited && rotation?.fresh === fingerprint) bus.publish(producerMoved, { at, producer });
+  });
   let reading = source.read();
   const take = () => {
     ring.accept(reading);

@@ -7,3 +7,10 @@ export const configRead: Topic<{ at: number; fingerprint?: string | undefined }>
   z.object({ at: z.number(), fingerprint: z.string().optional() }),
   "The collector's effective config was read and names another ingest key, by its fingerprint.",
 );
+
+/** While a rotation waits for producers: one is seen with the new key for the first time. */
+export const producerMoved: Topic<{ at: number; producer: string }> = defineTopic(
+  'collector.producer_moved',
+  z.object({ at: z.number(), producer: z.string() }),
+  'A producer is seen with the new ingest key for the first time, while a rotation waits for that.',
+);

@@ -17,7 +17,8 @@ export type Options = NonNullable<Parameters<typeof collector>[0]>;
 /** Patience that fits a test. */
 export const quick: Options = {
   lookEveryMs: 20,
-  rotation: { lookMs: 20, refreshMs: 60_000, overlapMs: 600_000, adoptMs: 60_000, retryMs: 20 },
+  // Long: a producer that moves is heard of at once.
+  rotation: { lookMs: 60_000, refreshMs: 60_000, overlapMs: 600_000, adoptMs: 60_000, retryMs: 20 },
 };
 
 export interface Rig {

@@ -26,15 +26,18 @@ const PREFIX = /^bearer[ \t]+/i;
 export class KeyRing implements IngestKeys {
   readonly #vault: Vault;
   readonly #clock: Clock;
+  readonly #seenFirst: (seen: Sighting) => void;
   readonly #sightings = new Sightings();
   #keys: RingKeys = { tokens: [], reason: 'nothing was read yet' };
   #accepted: readonly Buffer[] = [];
   #vestigial: Buffer | undefined;
   #watched: readonly string[] = [];
 
-  constructor(vault: Vault, clock: Clock) {
+  /** @param seenFirst told when a producer is seen with a key for the first time; it must not throw */
+  constructor(vault: Vault, clock: Clock, seenFirst: (seen: Sighting) => void = () => {}) {
     this.#vault = vault;
     this.#clock = clock;
+    this.#seenFirst = seenFirst;
   }
 
   /** Accepts these keys from now on, and no others. */
@@ -59,7 +62,8 @@ export class KeyRing implements IngestKeys {
     const fingerprint = digest.toString('latin1');
     const accepted = this.#fits(digest);
     if (accepted || this.#watched.includes(fingerprint)) {
-      this.#sightings.see(fingerprint, producer, this.#clock.now());
+      const at = this.#clock.now();
+      if (this.#sightings.see(fingerprint, producer, at)) this.#seenFirst({ fingerprint, producer, at });
     }
     if (accepted) return { kind: 'accepted', fingerprint };
     if (this.#vestigial && timingSafeEqual(this.#vestigial, digest)) return { kind: 'vestigial' };

@@ -1,3 +1,5 @@
+import { PROBE_SERVICE } from '../../../core/adapters/columnar-database.ts';
+
 /** Which key was last seen of which producer. */
 export interface Sighting {
   readonly fingerprint: string;
@@ -14,10 +16,18 @@ const LONGEST_NAME = 100;
 export class Sightings {
   readonly #keys = new Map<string, Map<string, number>>();
 
-  /** @param producer as it calls itself: it is cut and cleaned */
-  see(fingerprint: string, producer: string, at: number): void {
+  /**
+   * @param producer as it calls itself: it is cut and cleaned
+   * @returns whether it is seen with this key for the first time
+   */
+  see(fingerprint: string, producer: string, at: number): boolean {
+    // A probe has another name each time, and none of them comes back.
+    if (producer.startsWith(PROBE_SERVICE)) return false;
     const producers = renew(this.#keys, fingerprint, this.#keys.get(fingerprint) ?? new Map(), MOST_KEYS);
-    renew(producers, cleaned(producer), at, MOST_PRODUCERS);
+    const name = cleaned(producer);
+    const isFirst = !producers.has(name);
+    renew(producers, name, at, MOST_PRODUCERS);
+    return isFirst;
   }
 
   /** Newest last. */

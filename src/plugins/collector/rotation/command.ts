@@ -60,6 +60,7 @@ async function follow(
   again: (() => Promise<RotationView>) | undefined,
 ): Promise<number> {
   const told = new Set<string>();
+  let waitedFor = '';
   let view = first;
   for (;;) {
     if (!json) {
@@ -69,6 +70,11 @@ async function follow(
         terminal.progress('');
         print(finishedLine(step, view));
       }
+      const names = view.pending.join(', ');
+      // Where nobody watches a progress line, a change of those that are waited for is one.
+      if (!terminal.interactive && view.state.startsWith('refresh') && names !== waitedFor && names !== '')
+        print(nowLine(view));
+      waitedFor = names;
       terminal.progress(nowLine(view));
     }
     const ends = ['idle', 'done', 'failed'].includes(view.state) || view.note !== undefined;

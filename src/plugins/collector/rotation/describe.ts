@@ -15,7 +15,10 @@ export function describeRotationRecord({ event, to, ignored }: LogRecord): strin
       return `stored in ${String(event.place)}`;
     case 'BY_HAND':
       return 'a person must do this step';
+    case 'MOVED':
+      return `${String(event.producer)} uses the new key`;
     default:
-      return undefined;
+      // A look that is made again because its time has come.
+      return state === 'refreshing' || state === 'external' ? '' : undefined;
   }
 }
