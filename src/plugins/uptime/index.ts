@@ -5,10 +5,14 @@
  *
  * Imports core; no other plugin.
  */
+import { ClusterToken } from '../../core/adapters/cluster.ts';
 import { SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
 import { UptimeMonitorToken } from '../../core/adapters/uptime.ts';
 import { definePlugin } from '../../core/plugin/index.ts';
 import { monitorBase } from './base.ts';
+import { registerClusterLook } from './cluster-look.ts';
+import { pushDoctor } from './commands/doctor.ts';
+import { push } from './commands/push.ts';
 import { uptimeOptions } from './options.ts';
 import { PushClient } from './push-client.ts';
 import { readPushToken } from './tokens.ts';
@@ -18,10 +22,13 @@ export const uptime = definePlugin({
   name: 'uptime',
   options: uptimeOptions,
   env: { HOLDFAST_UPTIME_URL: 'url', HOLDFAST_UPTIME_CONNECT: 'connect' },
-  wants: [SecretsStoreToken],
+  wants: [SecretsStoreToken, ClusterToken],
   provides: [UptimeMonitorToken],
   register(context, options) {
     const { url, connect, caFile, timeoutMs, monitors } = options;
+    context.command(push(options));
+    context.command(pushDoctor(options));
+    registerClusterLook(context);
     context.provide(UptimeMonitorToken, () => {
       const { clock, dataDir, find } = context.services;
       return new PushClient({

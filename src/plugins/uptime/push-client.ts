@@ -4,7 +4,7 @@ import { Agent, buildConnector } from 'undici';
 import type { Heartbeat, PushAnswer, UptimeMonitor } from '../../core/adapters/uptime.ts';
 import type { Clock } from '../../core/clock.ts';
 import { HoldfastError, isCoded } from '../../core/errors/index.ts';
-import { failure, judge, READ_LIMIT } from './answer.ts';
+import { failure, judge, READ_LIMIT, scrub } from './answer.ts';
 import { parseAddress } from './options.ts';
 
 export interface PushClientParts {
@@ -22,6 +22,14 @@ export interface PushClientParts {
 /** What is sent of a message, characters: monitors keep 250. */
 const MSG_LIMIT = 250;
 
+const HEADER_LIMIT = 500;
+
+export interface PushSeen {
+  readonly answer: PushAnswer;
+  /** `name: value`, without the token. */
+  readonly headers: readonly string[];
+}
+
 /** Pushes beats over HTTP: one connection a push, never a redirect, for the token is in the path (R27, O15). */
 export class PushClient implements UptimeMonitor {
   readonly #parts: PushClientParts;
@@ -36,11 +44,17 @@ export class PushClient implements UptimeMonitor {
 
   /** @inheritDoc */
   async push(monitor: string, beat: Heartbeat, signal?: AbortSignal): Promise<PushAnswer> {
+    return (await this.send(monitor, beat, signal)).answer;
+  }
+
+  /** A push with the headers of its answer, for who looks for a fault. @throws HF_UPTIME_TOKEN */
+  async send(monitor: string, beat: Heartbeat, signal?: AbortSignal): Promise<PushSeen> {
     const { base, token: tokenOf, timeoutMs, clock } = this.#parts;
     const token = await tokenOf(monitor);
     const url = base();
     if (url === undefined) {
-      return { kind: 'failed', reason: 'the embedded uptime monitor does not listen (yet)', exitStatus: 4 };
+      const reason = 'the embedded uptime monitor does not listen (yet)';
+      return { answer: { kind: 'failed', reason, exitStatus: 4 }, headers: [] };
     }
     const over = new AbortController();
     const cancel = clock.after(timeoutMs, () => over.abort(timeout()));
@@ -60,10 +74,13 @@ export class PushClient implements UptimeMonitor {
         reset: true,
         signal: over.signal,
       });
-      return judge(answer.statusCode, await textOf(answer.body), token);
+      const headers = Object.entries(answer.headers).map(
+        ([name, value]) => `${name}: ${scrub(String(value), token, HEADER_LIMIT)}`,
+      );
+      return { answer: judge(answer.statusCode, await textOf(answer.body), token), headers };
     } catch (error) {
       if (isCoded(error)) throw error;
-      return failure(over.signal.aborted ? over.signal.reason : error, timeoutMs);
+      return { answer: failure(over.signal.aborted ? over.signal.reason : error, timeoutMs), headers: [] };
     } finally {
       cancel();
       signal?.removeEventListener('abort', giveUp);

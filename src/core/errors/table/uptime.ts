@@ -7,6 +7,11 @@ export const uptimeErrors = {
     'There is no usable push token for the monitor {monitor}: {reason}.',
     'Put the token alone into {place}, mode 0600; the monitor shows it in its push URL, after /api/push/.',
   ),
+  HF_UPTIME_NONE: entry(
+    503,
+    'There is no uptime monitor to push to: HOLDFAST_UPTIME_URL is not set, and no instance with one runs on {dir}.',
+    'Set HOLDFAST_UPTIME_URL to the base of a monitor, e.g. http://uptime:3001, or start Holdfast with the plugin uptime-monitor.',
+  ),
   HF_UPTIME_MONITOR: entry(
     404,
     'There is no push monitor {monitor}.',

@@ -1,0 +1,60 @@
+import { type Cluster, type ClusterObject, ClusterToken } from '../../core/adapters/cluster.ts';
+import { isCoded } from '../../core/errors/index.ts';
+import { isObject } from '../../core/json.ts';
+import type { PluginContext } from '../../core/plugin/index.ts';
+
+/** What `push doctor` posts to: the cluster is reached by the running instance. */
+export const CLUSTER_PATH = '/uptime/cluster';
+const DEADLINE_MS = 15_000;
+const NAME = 'clickstack-watchdog';
+
+/** What the cluster says of the job and its token. */
+export interface ClusterLook {
+  readonly secret: 'synced' | 'not synced' | 'absent' | 'unknown';
+  readonly why: string;
+  /** The image of the scheduled job. */
+  readonly image?: string;
+}
+
+/** Registers the look of `push doctor` at the cluster, where some plugin speaks to one. */
+export function registerClusterLook(context: PluginContext): void {
+  context.control((surface) => {
+    surface.post<{ Body: { namespace?: unknown } }>(CLUSTER_PATH, async ({ body }) => {
+      const cluster = context.services.find(ClusterToken);
+      const namespace = typeof body?.namespace === 'string' ? body.namespace : 'clickstack';
+      if (!cluster) return { secret: 'unknown', why: 'no plugin speaks to a cluster' } satisfies ClusterLook;
+      try {
+        return await look(cluster, namespace, AbortSignal.timeout(DEADLINE_MS));
+      } catch (error) {
+        if (!isCoded(error)) throw error;
+        return { secret: 'unknown', why: error.what } satisfies ClusterLook;
+      }
+    });
+  });
+}
+
+/** @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED */
+export async function look(cluster: Cluster, namespace: string, signal: AbortSignal): Promise<ClusterLook> {
+  const sync = { apiVersion: 'external-secrets.io/v1', kind: 'ExternalSecret' };
+  const found = await cluster.get(sync, NAME, namespace, signal);
+  const job = await cluster.get({ apiVersion: 'batch/v1', kind: 'CronJob' }, NAME, namespace, signal);
+  const image = job && imageOf(job);
+  return { ...syncOf(found, namespace), ...(image !== undefined && { image }) };
+}
+
+function syncOf(object: ClusterObject | undefined, namespace: string): Omit<ClusterLook, 'image'> {
+  const name = `ExternalSecret ${namespace}/${NAME}`;
+  if (!object) return { secret: 'absent', why: `there is no ${name}` };
+  const conditions =
+    isObject(object.status) && Array.isArray(object.status.conditions) ? object.status.conditions : [];
+  const ready = conditions.find((condition) => isObject(condition) && condition.type === 'Ready');
+  const isSynced = ready?.status === 'True' && ready?.reason === 'SecretSynced';
+  const says = ready ? `Ready ${String(ready.status)}, ${String(ready.reason)}` : 'no condition Ready';
+  return { secret: isSynced ? 'synced' : 'not synced', why: `${name}: ${says}` };
+}
+
+function imageOf({ spec }: ClusterObject): string | undefined {
+  const parsed = JSON.parse(JSON.stringify(spec ?? {}));
+  const image = parsed.jobTemplate?.spec?.template?.spec?.containers?.[0]?.image;
+  return typeof image === 'string' ? image : undefined;
+}

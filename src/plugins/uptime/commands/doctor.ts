@@ -1,0 +1,144 @@
+import type { PushAnswer } from '../../../core/adapters/uptime.ts';
+import { HoldfastError, isCoded } from '../../../core/errors/index.ts';
+import { isObject } from '../../../core/json.ts';
+import type { CommandContext, CommandDefinition } from '../../../core/plugin/command.ts';
+import { CLUSTER_PATH, type ClusterLook } from '../cluster-look.ts';
+import type { UptimeOptions } from '../options.ts';
+import { commandClient, pingOf } from './client.ts';
+import { manifests } from './manifests.ts';
+import { answerLines } from './push.ts';
+
+interface Check {
+  readonly check: string;
+  readonly state: 'ok' | 'warn' | 'fail';
+  readonly found: string;
+}
+
+/** `holdfast push doctor`: the recovery of a push by hand, step by step (O23). */
+export const pushDoctor = (options: UptimeOptions): CommandDefinition => ({
+  name: 'push doctor [monitor]',
+  summary: 'Finds out why beats do not arrive: one real push, its body, then three checks in order',
+  example: 'holdfast push doctor clickstack-watchdog',
+  flags: [
+    { flags: '--with-ping <ms>', summary: 'the ping that is sent', default: '0' },
+    { flags: '--namespace <name>', summary: 'of the stack in the cluster', default: 'clickstack' },
+    { flags: '--manifests', summary: 'prints the two throwaway pods instead, and pushes nothing' },
+    {
+      flags: '--image <image>',
+      summary: 'of pod A; that of the scheduled job where the cluster can be asked',
+    },
+    { flags: '--capture-image <image>', summary: 'of pod B', default: 'docker.io/curlimages/curl:8.10.1' },
+    { flags: '--url <url>', summary: 'the monitor as pods reach it; HOLDFAST_UPTIME_URL unless given' },
+  ],
+  async run([monitor = 'clickstack-watchdog'], flags, command) {
+    const namespace = String(flags.namespace);
+    const cluster = await askCluster(command, namespace);
+    if (flags.manifests === true) {
+      command.print(printed(options, flags, namespace, cluster));
+      return 0;
+    }
+    const ping = pingOf(flags.withPing, 'push doctor');
+    const client = await commandClient(options, command);
+    const { answer, headers } = await client.send(
+      monitor,
+      { status: 'up', msg: 'push doctor', ping },
+      command.signal,
+    );
+    const checks: Check[] = [
+      active(answer, monitor),
+      synced(cluster),
+      { check: 'ping', state: 'ok', found: `${ping} is a non-negative integer` },
+    ];
+    const parity = answer.kind === 'failed' ? answer.reason : `HTTP ${answer.status}`;
+    const advice = adviceOf(answer);
+    if (command.json) {
+      command.print(
+        JSON.stringify({ monitor, place: client.place, parity, headers, answer, checks, advice }),
+      );
+    } else {
+      const lines = [
+        `1. parity: one push to ${client.place} (it is a beat): ${parity}`,
+        ...headers.map((header) => `     ${header}`),
+        '2. body, as it came:',
+        ...answerLines(answer).map((line) => `     ${line}`),
+        '3. in this order:',
+        ...checks.map(({ check, state, found }) => `     ${state.padEnd(4)} ${check}: ${found}`),
+        ...(advice === undefined ? [] : [advice]),
+      ];
+      for (const line of lines) command.print(line);
+    }
+    return answer.kind === 'delivered' ? 0 : 1;
+  },
+});
+
+function printed(
+  options: UptimeOptions,
+  flags: Readonly<Record<string, unknown>>,
+  namespace: string,
+  { image }: ClusterLook,
+): string {
+  const jobImage = typeof flags.image === 'string' ? flags.image : image;
+  const url = typeof flags.url === 'string' ? flags.url : options.url;
+  const refuse = (reason: string): never => {
+    throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'push doctor' });
+  };
+  if (jobImage === undefined) {
+    return refuse(
+      'The image of the scheduled job is not known, for the cluster cannot be asked: give --image.',
+    );
+  }
+  if (url === undefined || !/^https?:\/\/[\w.:[\]-]+(?:\/[\w./-]*)?$/.test(url)) {
+    return refuse('The monitor as pods reach it is not known: give --url, e.g. --url http://uptime:3001.');
+  }
+  return manifests({ namespace, url, jobImage, captureImage: String(flags.captureImage) });
+}
+
+/** A 404 is no verdict on the token: only `msg` says what it is. */
+function active(answer: PushAnswer, monitor: string): Check {
+  const check = 'monitor present and active';
+  if (answer.kind === 'delivered') return { check, state: 'ok', found: `${monitor} took the beat` };
+  if (answer.kind === 'failed') return { check, state: 'warn', found: 'not known: no answer came' };
+  const { msg, status } = answer;
+  if (msg === undefined) {
+    return {
+      check,
+      state: 'warn',
+      found: `not known: HTTP ${status} without a msg says nothing of the monitor or the token`,
+    };
+  }
+  if (/not found|not active|paused/i.test(msg)) {
+    return {
+      check,
+      state: 'fail',
+      found: `${msg} Look whether it exists, is not paused, and has this token`,
+    };
+  }
+  return { check, state: 'warn', found: `not known: the monitor refused for another reason: ${msg}` };
+}
+
+function synced({ secret, why }: ClusterLook): Check {
+  const state = secret === 'synced' ? 'ok' : secret === 'unknown' ? 'warn' : 'fail';
+  return {
+    check: 'secret synced',
+    state,
+    found: secret === 'unknown' ? `not looked at: ${why}` : `${secret}: ${why}`,
+  };
+}
+
+function adviceOf(answer: PushAnswer): string | undefined {
+  if (answer.kind !== 'failed' || !answer.reason.startsWith('bad address')) return undefined;
+  return 'In a cluster a bad address is a fault of ndots: under the default of 5 the search domains are asked first, and answer for names that they do not have. Set dnsConfig option ndots to 1.';
+}
+
+/** The running instance reaches the cluster; without one nothing is known. */
+async function askCluster({ dataDir, signal }: CommandContext, namespace: string): Promise<ClusterLook> {
+  const { postControl } = await import('../../../core/cli/index.ts');
+  try {
+    const { status, body } = await postControl(dataDir, CLUSTER_PATH, { namespace }, signal);
+    if (status === 200 && isObject(body)) return body as unknown as ClusterLook;
+    return { secret: 'unknown', why: `the instance answered ${status}` };
+  } catch (error) {
+    if (!isCoded(error)) throw error;
+    return { secret: 'unknown', why: 'no instance runs here that could ask the cluster' };
+  }
+}

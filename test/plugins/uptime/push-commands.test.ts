@@ -1,0 +1,138 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { parseAllDocuments } from 'yaml';
+import type { Cluster, ClusterObject } from '../../../src/core/adapters/cluster.ts';
+import { look } from '../../../src/plugins/uptime/cluster-look.ts';
+import { call, root, writeConfig } from '../../support/cli.ts';
+import { tempDir } from '../../support/temp.ts';
+
+const TOKEN = 'pushtokenpushtoken';
+
+/** A command line whose configuration names a monitor that answers so. */
+async function commandLine(t: ExecutionContext, answer: { status: number; body: string } | string) {
+  const cwd = tempDir(t);
+  const asked: string[] = [];
+  let url = String(answer);
+  if (typeof answer !== 'string') {
+    const server = createServer((request, response) => {
+      asked.push(request.url!);
+      response.writeHead(answer.status, { 'x-seen-by': `proxy ${request.url}` }).end(answer.body);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    t.teardown(() => server.close());
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+  const folder = join(cwd, 'data', 'secrets', 'push');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  writeFileSync(join(folder, 'clickstack-watchdog'), TOKEN, { mode: 0o600 });
+  writeConfig(cwd, `export default defineConfig({ plugins: [uptime({ url: '${url}' })] });`, [
+    `import { uptime } from '${root}src/plugins/uptime/index.ts';`,
+  ]);
+  return {
+    asked,
+    run: (...argv: string[]) => call([...argv, '--data-dir', join(cwd, 'data')], { cwd }),
+  };
+}
+
+test('[O15] push shows the body whatever the status, and ends as the job does', async (t) => {
+  const well = await commandLine(t, { status: 200, body: '{"ok":true}' });
+  t.deepEqual(await well.run('push', 'clickstack-watchdog', '--msg', 'by me', '--ping', '7'), {
+    code: 0,
+    out: '{"ok":true}\n',
+    err: '',
+  });
+  t.deepEqual(well.asked, [`/api/push/${TOKEN}?status=up&msg=by+me&ping=7`]);
+  for (const wrong of [
+    ['--ping', '-1'],
+    ['--ping', '1.5'],
+    ['--status', 'UP'],
+  ]) {
+    t.is((await well.run('push', 'clickstack-watchdog', ...wrong)).code, 2, wrong.join(' '));
+  }
+  t.regex((await well.run('push', 'absent')).err, /HF_UPTIME_TOKEN[\s\S]*secrets\/push\/absent/);
+
+  const body = '{"ok":false,"msg":"SQLITE_BUSY: database is locked"}';
+  const locked = await commandLine(t, { status: 404, body });
+  const { code, out } = await locked.run('push', 'clickstack-watchdog');
+  t.is(code, 1);
+  t.is(
+    out,
+    `${body}\nPUSH DELIVERY FAILED: HTTP 404: SQLITE_BUSY: database is locked (wget exit status 8)\n`,
+  );
+});
+
+test('[O23] doctor shows parity with its headers, the body, then the three checks in order, and no token', async (t) => {
+  const absent = await commandLine(t, {
+    status: 404,
+    body: '{"ok":false,"msg":"Monitor not found or not active."}',
+  });
+  const { code, out } = await absent.run('push', 'doctor');
+  t.is(code, 1);
+  t.regex(
+    out,
+    /^1\. parity: .* HTTP 404\n[\s\S]*x-seen-by: proxy \/api\/push\/\S+[\s\S]*2\. body[\s\S]*"msg":"Monitor not found[\s\S]*3\. in this order:\n +fail monitor present and active: [\s\S]*\n +warn secret synced: [\s\S]*\n +ok +ping: 0 is a non-negative integer\n$/,
+  );
+  t.false(out.includes(TOKEN));
+
+  const locked = await commandLine(t, { status: 404, body: '{"ok":false,"msg":"database is locked"}' });
+  const said = JSON.parse((await locked.run('push', 'doctor', '--json')).out);
+  t.like(said.checks[0], {
+    state: 'warn',
+    found: 'not known: the monitor refused for another reason: database is locked',
+  });
+  t.is((await locked.run('push', 'doctor', '--with-ping', 'x')).code, 2);
+
+  const lost = await commandLine(t, 'http://nobody.invalid');
+  t.regex((await lost.run('push', 'doctor')).out, /bad address is a fault of ndots/);
+});
+
+test('[O23] the two throwaway pods hold no token and no service account, and pod A has the image of the job', async (t) => {
+  const line = await commandLine(t, { status: 200, body: '' });
+  const { out, code } = await line.run(
+    'push',
+    'doctor',
+    '--manifests',
+    '--image',
+    'registry/job:1',
+    '--url',
+    'http://uptime:3001',
+  );
+  t.is(code, 0);
+  const pods = parseAllDocuments(out).map((document) => document.toJS());
+  t.is(pods.length, 2);
+  for (const { kind, spec } of pods) {
+    t.is(kind, 'Pod');
+    t.is(spec.restartPolicy, 'Never');
+    t.false(spec.automountServiceAccountToken);
+    t.deepEqual(spec.dnsConfig, { options: [{ name: 'ndots', value: '1' }] });
+    const [container] = spec.containers;
+    const secretKeyRef = { name: 'clickstack-watchdog', key: 'token' };
+    t.deepEqual(container.env, [{ name: 'PUSH_TOKEN', valueFrom: { secretKeyRef } }]);
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the variable is the pod's
+    t.true(container.args[0].includes('"http://uptime:3001/api/push/${PUSH_TOKEN}?status=up&msg='));
+  }
+  t.is(pods[0].spec.containers[0].image, 'registry/job:1');
+  t.regex(pods[0].spec.containers[0].args[0], /wget -S /);
+  t.deepEqual(line.asked, [], 'nothing is pushed');
+  t.is((await line.run('push', 'doctor', '--manifests')).code, 2, 'without the job nothing is guessed');
+});
+
+test('[O23] the secret is synced when its object says so', async (t) => {
+  const cluster = (conditions: unknown) =>
+    ({
+      get: async ({ kind }: { kind: string }) =>
+        (kind === 'CronJob'
+          ? { spec: { jobTemplate: { spec: { template: { spec: { containers: [{ image: 'job:2' }] } } } } } }
+          : conditions && { status: { conditions } }) as ClusterObject | undefined,
+    }) as unknown as Cluster;
+  const { signal } = new AbortController();
+  const ready = { type: 'Ready', status: 'True', reason: 'SecretSynced' };
+  t.like(await look(cluster([ready]), 'ns', signal), { secret: 'synced', image: 'job:2' });
+  const failing = { ...ready, status: 'False', reason: 'SecretSyncedError' };
+  t.like(await look(cluster([failing]), 'ns', signal), { secret: 'not synced' });
+  t.like(await look(cluster([]), 'ns', signal), { secret: 'not synced' });
+  t.like(await look(cluster(undefined), 'ns', signal), { secret: 'absent' });
+});
