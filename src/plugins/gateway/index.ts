@@ -14,37 +14,38 @@ import type { LogRecord } from '../../core/log/index.ts';
 import { definePlugin } from '../../core/plugin/index.ts';
 import { mcpAccess } from '../../machines/mcp-access.ts';
 import { mcpDoor } from '../../machines/mcp-door.ts';
-import { aggregateEndpoint } from './aggregate/endpoint.ts';
-import { judgement } from './calls/decide.ts';
-import { Door } from './calls/door.ts';
-import { registerCallEffects } from './calls/effects.ts';
-import { mcpEndpoint } from './calls/endpoint.ts';
-import type { LiveCalls } from './calls/live-call.ts';
-import { OpenSlots } from './calls/open-slots.ts';
-import { callRoutes, DOOR_ACTOR } from './calls/topics.ts';
-import { clientConfigCommand } from './clients/command.ts';
-import { keyCommands } from './commands/keys/index.ts';
-import { reloadCommand, rollbackCommand } from './commands/reload.ts';
-import { routesCommand } from './commands/routes.ts';
+import { aggregateEndpoint } from './aggregate/index.ts';
+import {
+  callRoutes,
+  DOOR_ACTOR,
+  Door,
+  judgement,
+  type LiveCalls,
+  mcpEndpoint,
+  OpenSlots,
+  registerCallEffects,
+} from './calls/index.ts';
+import { clientConfigCommand } from './clients/index.ts';
+import { keyCommands, reloadCommand, rollbackCommand, routesCommand } from './commands/index.ts';
 import { describeGatewayRecord } from './describe.ts';
-import { Documents } from './discovery/documents.ts';
-import { discoveryRoutes } from './discovery/endpoint.ts';
-import { doctorCommand } from './doctor/command.ts';
-import { type AdminParts, adminEndpoints } from './http/admin.ts';
-import { recordRefusal } from './http/admission.ts';
-import { KeyAdmin } from './keys/admin.ts';
-import { registerKeyControl } from './keys/control.ts';
-import { MasterKey } from './keys/master-key.ts';
-import { keyInUrl } from './keys/misplaced.ts';
-import { KEY_ACTOR, KeyRegistry } from './keys/registry.ts';
-import { keyRoute } from './keys/topics.ts';
-import { edgeRoutes, gatewayErrorBody, watchUnknownPaths } from './routes/edges.ts';
-import { registerTable } from './routes/register.ts';
-import { SealedSessions } from './session/sealed-sessions.ts';
+import { Documents, discoveryRoutes } from './discovery/index.ts';
+import { doctorCommand } from './doctor/index.ts';
+import { type AdminParts, adminEndpoints, recordRefusal } from './http/index.ts';
+import {
+  KEY_ACTOR,
+  KeyAdmin,
+  KeyRegistry,
+  keyInUrl,
+  keyRoute,
+  MasterKey,
+  registerKeyControl,
+} from './keys/index.ts';
+import { edgeRoutes, gatewayErrorBody, registerTable, watchUnknownPaths } from './routes/index.ts';
+import { SealedSessions } from './session/index.ts';
 import { callTelemetry } from './telemetry/index.ts';
-import { upstreamAgent } from './upstream/client.ts';
+import { upstreamAgent } from './upstream/index.ts';
 
-export { credentialFree, overwrite, relay } from './routes/entry.ts';
+export { credentialFree, overwrite, relay } from './routes/index.ts';
 
 const options = z.strictObject({
   port: z.int().min(0).max(65_535).default(4000),
