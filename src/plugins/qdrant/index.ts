@@ -5,6 +5,7 @@
  *
  * Imports core, bus and its machine; no other plugin.
  */
+import { ClusterToken } from '../../core/adapters/cluster.ts';
 import {
   MemoryInstanceToken,
   MemoryStoresToken,
@@ -15,14 +16,18 @@ import { HoldfastError } from '../../core/errors/index.ts';
 import type { Json } from '../../core/json.ts';
 import { definePlugin, type Services } from '../../core/plugin/index.ts';
 import { readTokenFile } from '../../core/secrets/index.ts';
-import { type Kind, registerBackupActors } from './backups/actors.ts';
+import { backupsWatched, type Kind, registerBackupActors } from './backups/actors.ts';
 import { Backups, registerBackupControl } from './backups/control.ts';
 import { type BackupParts, registerBackupEffects } from './backups/effects.ts';
 import { registerBackupMetrics } from './backups/metrics.ts';
 import { VolumeCopies } from './backups/volume.ts';
 import { registerBackupCommands } from './commands/index.ts';
+import { memoryChecks } from './doctor/checks.ts';
+import { deploymentFindings } from './doctor/deployment.ts';
 import { type QdrantOptions, qdrantOptions } from './options.ts';
 import { RestStores } from './store/stores.ts';
+
+const LOOK_MS = 30_000;
 
 /** @example qdrant({ url: 'http://qdrant.agent-memory:6333', apiKeyRef: 'memory/qdrant#api_key' }) */
 export const qdrant = definePlugin({
@@ -34,7 +39,7 @@ export const qdrant = definePlugin({
     HOLDFAST_MEMORY_CA_FILE: 'caFile',
   },
   provides: [MemoryStoresToken, SnapshotRecordsToken],
-  wants: [MemoryInstanceToken, SecretsStoreToken],
+  wants: [MemoryInstanceToken, SecretsStoreToken, ClusterToken],
   onFailure: 'continue',
   register(context, options) {
     const isRemote = options.url !== undefined;
@@ -58,8 +63,24 @@ export const qdrant = definePlugin({
     registerBackupEffects(context, parts);
     registerBackupControl(context, () => backups);
     registerBackupCommands(context, options);
-    context.health('memory', () => backups.status() as Json);
-    context.onStart(() => registerBackupMetrics(context.services, kinds));
+    let deployment: readonly string[] | undefined;
+    const lookAtDeployment = async (): Promise<void> => {
+      const { clock, find } = context.services;
+      const cluster = isRemote ? find(ClusterToken) : undefined;
+      if (!cluster) return;
+      const signal = AbortSignal.timeout(LOOK_MS);
+      deployment = await deploymentFindings(cluster, options, clock.now(), signal).catch((error) => [
+        String(error.what ?? error),
+      ]);
+    };
+    for (const check of memoryChecks) context.check(check);
+    context.health('memory', () => ({ ...backups.status(), ...(deployment && { deployment }) }) as Json);
+    context.onStart(() => {
+      registerBackupMetrics(context.services, kinds);
+      context.services.bus.subscribe(backupsWatched, 'qdrant', ({ payload }) =>
+        payload.kind === 'snapshot' ? lookAtDeployment() : undefined,
+      );
+    });
     context.onStop(() => stores?.close());
   },
 });

@@ -49,7 +49,7 @@ export const seedsKept: Topic<z.infer<typeof seeded>> = defineTopic(
   seeded,
   'The points by which restores are proven are in the collection.',
 );
-const backupsWatched: Topic<z.infer<typeof watched>> = defineTopic(
+export const backupsWatched: Topic<z.infer<typeof watched>> = defineTopic(
   'memory.backups_watched',
   watched,
   'It is looked at whether a backup of the memory store was missed, or is stale.',
