@@ -11,6 +11,7 @@ import { idleBenchmark } from './idle.ts';
 import { ingestBenchmark } from './ingest.ts';
 import { killBenchmark } from './kill.ts';
 import type { Benchmark, Result } from './measure.ts';
+import { otlpBenchmark } from './otlp.ts';
 import { performancePage, type Run } from './page.ts';
 import { reconcileBenchmark } from './reconcile.ts';
 import { replayBenchmark } from './replay.ts';
@@ -28,6 +29,7 @@ const all: readonly Benchmark[] = [
   callsBenchmark,
   routerBenchmark,
   ingestBenchmark,
+  otlpBenchmark,
   idleBenchmark,
   killBenchmark,
 ];
