@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import type { ColumnarDatabase, SignalRow, SignalTable } from '../../core/adapters/columnar-database.ts';
 import type { Clock } from '../../core/clock.ts';
 import { isCoded } from '../../core/errors/index.ts';
@@ -24,11 +25,23 @@ export interface DrainParts {
   readonly changed: (place: string, reason: string | undefined) => void;
 }
 
-/** The frames of one table, inserted one after another, the oldest first. */
+/** Inserts of one table that are under way at once: while the engine works on one, the next is made ready. */
+const AT_ONCE = 2;
+/** Rows that are parsed between two breaths of the event loop: a millisecond or two. */
+const SLICE = 250;
+
+/** A frame with its place in the order of writing. */
+interface Placed {
+  readonly frame: Frame;
+  readonly place: number;
+}
+
+/** The frames of one table, the oldest first. */
 interface Lane {
-  readonly frames: Frame[];
-  /** What is being inserted. */
-  busy: Frame | undefined;
+  readonly waiting: Placed[];
+  readonly busy: Set<Placed>;
+  /** After a frame was not taken: until the next try. */
+  paused: boolean;
   waitMs: number;
 }
 
@@ -41,6 +54,7 @@ export class Drain {
   readonly #running = new Set<Promise<void>>();
   #reason: string | undefined;
   #known = false;
+  #next = 0;
   #stopped = false;
   readonly #stop = new AbortController();
 
@@ -55,24 +69,28 @@ export class Drain {
 
   /** Frames that wait or are being inserted. */
   get waiting(): readonly Frame[] {
-    return [...this.#lanes.values()].flatMap(({ frames, busy }) => (busy ? [busy, ...frames] : frames));
+    return [...this.#lanes.values()].flatMap(({ waiting, busy }) =>
+      [...busy, ...waiting].map(({ frame }) => frame),
+    );
   }
 
   add(frames: readonly Frame[]): void {
     for (const frame of frames) {
       let lane = this.#lanes.get(frame.table);
       if (!lane) {
-        lane = { frames: [], busy: undefined, waitMs: FIRST_WAIT_MS };
+        lane = { waiting: [], busy: new Set(), paused: false, waitMs: FIRST_WAIT_MS };
         this.#lanes.set(frame.table, lane);
       }
-      if (lane.busy?.id !== frame.id) lane.frames.push(frame);
+      this.#next += 1;
+      const isBusy = [...lane.busy].some((placed) => placed.frame.id === frame.id);
+      if (!isBusy) lane.waiting.push({ frame, place: this.#next });
       this.#start(lane);
     }
   }
 
   /** Forgets what waits: the spool is opened anew and tells again. */
   reset(): void {
-    for (const lane of this.#lanes.values()) lane.frames.length = 0;
+    for (const lane of this.#lanes.values()) lane.waiting.length = 0;
   }
 
   /** Ends after the inserts that are under way, or without them when they take too long. */
@@ -86,36 +104,39 @@ export class Drain {
   }
 
   #start(lane: Lane): void {
-    if (lane.busy || this.#stopped) return;
-    const run = this.#run(lane).finally(() => this.#running.delete(run));
-    this.#running.add(run);
+    // Only one tries whether a database that was away is there again.
+    const atOnce = this.#away.size > 0 ? 1 : AT_ONCE;
+    while (!this.#stopped && !lane.paused && lane.busy.size < atOnce) {
+      const placed = lane.waiting.shift();
+      if (!placed) return;
+      lane.busy.add(placed);
+      const run = this.#run(lane, placed).finally(() => this.#running.delete(run));
+      this.#running.add(run);
+    }
   }
 
-  async #run(lane: Lane): Promise<void> {
-    for (let frame = lane.frames.shift(); frame; frame = lane.frames.shift()) {
-      lane.busy = frame;
-      const read = await this.#parts.read(frame).then(
-        (text) => ({ text }),
-        () => undefined,
-      );
-      // The spool is opened anew, and will tell of this frame again.
-      if (!read) {
-        lane.busy = undefined;
-        return;
-      }
-      let reason: string | undefined;
-      if (read.text === undefined) this.#parts.done(frame, false);
-      else reason = await this.#insert(frame, read.text);
-      lane.busy = undefined;
-      if (reason !== undefined) {
-        lane.frames.unshift(frame);
-        this.#note(frame.table, reason);
-        return this.#later(lane);
-      }
+  async #run(lane: Lane, placed: Placed): Promise<void> {
+    const { frame } = placed;
+    const read = await this.#parts.read(frame).then(
+      (text) => ({ text }),
+      () => undefined,
+    );
+    let reason: string | undefined;
+    if (read?.text !== undefined) reason = await this.#insert(frame, read.text);
+    lane.busy.delete(placed);
+    // The spool is opened anew, and will tell of this frame again.
+    if (!read) return;
+    if (read.text === undefined) this.#parts.done(frame, false);
+    if (reason === undefined) {
       lane.waitMs = FIRST_WAIT_MS;
       this.#note(frame.table, undefined);
-      if (this.#stopped) return;
+      this.#start(lane);
+      return;
     }
+    lane.waiting.push(placed);
+    lane.waiting.sort((one, other) => one.place - other.place);
+    this.#note(frame.table, reason);
+    this.#later(lane);
   }
 
   /** @returns why it is not in the database */
@@ -123,8 +144,7 @@ export class Drain {
     const database = this.#parts.database();
     if (!database) return 'no columnar database is there';
     try {
-      const rows = text.split('\n').map((line) => JSON.parse(line) as SignalRow);
-      await database.insert(frame.table, rows, {
+      await database.insert(frame.table, await parse(text), {
         token: frame.id,
         maxSeconds: INSERT_SECONDS,
         signal: this.#stop.signal,
@@ -137,9 +157,11 @@ export class Drain {
   }
 
   #later(lane: Lane): void {
-    if (this.#stopped) return;
+    if (this.#stopped || lane.paused) return;
+    lane.paused = true;
     const cancel = this.#parts.clock.after(lane.waitMs, () => {
       this.#timers.delete(cancel);
+      lane.paused = false;
       this.#start(lane);
     });
     this.#timers.add(cancel);
@@ -155,4 +177,13 @@ export class Drain {
     this.#known = true;
     if (changed) this.#parts.changed(this.#parts.database()?.place ?? '(none)', first);
   }
+}
+
+async function parse(text: string): Promise<SignalRow[]> {
+  const rows: SignalRow[] = [];
+  for (const line of text.split('\n')) {
+    if (rows.length > 0 && rows.length % SLICE === 0) await turn();
+    rows.push(JSON.parse(line));
+  }
+  return rows;
 }

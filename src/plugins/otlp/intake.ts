@@ -11,6 +11,8 @@ import type { Failure, Frame, FromThread, Taken, ThreadSettings, ToThread } from
 /** An answer waits so long for its rows to be in the database, ms; on disk they are before. */
 const ANSWER_WAIT_MS = 2_000;
 const RESTART_MS = 1_000;
+/** Rows that are kept in memory until they are inserted, bytes. */
+const MOST_HELD = 16 * 1024 * 1024;
 /** The thread's heap: a dense body of the largest size needs half of it. */
 const HEAP_MIB = 768;
 /** The spool takes again when it has so much room, as a share of its limit. */
@@ -45,13 +47,14 @@ export interface IntakeParts {
 interface Waiting {
   readonly answer: (outcome: Outcome) => void;
   taken?: Taken;
+  synced?: boolean;
   left: number;
   cancel?: () => void;
 }
 
 /**
  * The way of a body: to the thread that decodes it and writes it down, from there into the database, and then, or as
- * soon as it must not be waited for, its answer. From the moment its rows are on disk it is answered as taken.
+ * soon as it must not be waited for and its rows are synced, its answer.
  */
 export class Intake {
   readonly #parts: IntakeParts;
@@ -60,6 +63,9 @@ export class Intake {
   /** Which bodies wait for a frame. */
   readonly #byFrame = new Map<string, number[]>();
   readonly #reads = new Map<string, PromiseWithResolvers<string | undefined>>();
+  /** Rows on their way into the database, by frame. */
+  readonly #held = new Map<string, Uint8Array>();
+  #heldBytes = 0;
   readonly #decoding = new SharedArrayBuffer(4);
   readonly #dir: string;
   #thread: Worker | undefined;
@@ -167,11 +173,15 @@ export class Intake {
         this.#unstick();
         this.#drain.add(message.frames);
         return;
-      case 'spooled':
+      case 'written':
         this.#bytes = message.bytes;
         this.#unstick();
-        for (const taken of message.taken) this.#spooled(taken);
+        this.#hold(message.frames, message.texts);
+        for (const taken of message.taken) this.#written(taken);
         this.#drain.add(message.frames);
+        return;
+      case 'synced':
+        for (const id of message.ids) this.#synced(id);
         return;
       case 'failed':
         if (message.failure.kind === 'full') this.#stick('the spool is full');
@@ -180,8 +190,7 @@ export class Intake {
         return;
       case 'rows': {
         const { text } = message;
-        const whole = text && Buffer.from(text.buffer, text.byteOffset, text.length).toString();
-        this.#reads.get(message.frame)?.resolve(whole);
+        this.#reads.get(message.frame)?.resolve(text && textOf(text));
         this.#reads.delete(message.frame);
         return;
       }
@@ -194,24 +203,39 @@ export class Intake {
     }
   }
 
-  /** The rows of a body are on disk. */
-  #spooled(taken: Taken): void {
+  /** The rows of a body are written: it is answered when they are in the database, or synced and not to be waited for. */
+  #written(taken: Taken): void {
     const waiting = this.#waiting.get(taken.id);
     if (!waiting) return;
-    const { length } = taken.frames;
-    if (length === 0 || this.#drain.reason !== undefined) {
+    if (taken.frames.length === 0) {
       this.#answer(taken.id, { kind: 'taken', ...taken });
       return;
     }
     waiting.taken = taken;
-    waiting.left = length;
-    waiting.cancel = this.#parts.clock.after(ANSWER_WAIT_MS, () =>
-      this.#answer(taken.id, { kind: 'taken', ...taken }),
-    );
+    waiting.left = taken.frames.length;
     for (const frame of taken.frames) {
       const others = this.#byFrame.get(frame);
       if (others) others.push(taken.id);
       else this.#byFrame.set(frame, [taken.id]);
+    }
+  }
+
+  #synced(id: number): void {
+    const waiting = this.#waiting.get(id);
+    if (!waiting?.taken) return;
+    const outcome: Outcome = { kind: 'taken', ...waiting.taken };
+    waiting.synced = true;
+    if (this.#drain.reason !== undefined) this.#answer(id, outcome);
+    else waiting.cancel = this.#parts.clock.after(ANSWER_WAIT_MS, () => this.#answer(id, outcome));
+  }
+
+  /** Keeps rows that will be inserted soon; of the others the spool has a copy. */
+  #hold(frames: readonly Frame[], texts: readonly Uint8Array[]): void {
+    for (const [at, { id }] of frames.entries()) {
+      const text = texts[at];
+      if (!text || this.#heldBytes + text.length > MOST_HELD) continue;
+      this.#held.set(id, text);
+      this.#heldBytes += text.length;
     }
   }
 
@@ -225,13 +249,15 @@ export class Intake {
       if (waiting.left === 0) this.#answer(id, { kind: 'taken', ...waiting.taken });
     }
     this.#byFrame.delete(frame.id);
+    this.#letGo(frame.id);
     if (this.#drain.waiting.length === 0) this.#unstick();
   }
 
   /** Nothing gets into the database: who waits for that has waited enough. */
   #answerDurable(): void {
-    for (const [id, { taken }] of this.#waiting) if (taken) this.#answer(id, { kind: 'taken', ...taken });
-    this.#byFrame.clear();
+    for (const [id, { taken, synced }] of this.#waiting) {
+      if (taken && synced) this.#answer(id, { kind: 'taken', ...taken });
+    }
   }
 
   #answer(id: number, outcome: Outcome): void {
@@ -243,11 +269,18 @@ export class Intake {
   }
 
   #read(frame: Frame): Promise<string | undefined> {
+    const held = this.#held.get(frame.id);
+    if (held) return Promise.resolve(textOf(held));
     const read = Promise.withResolvers<string | undefined>();
     if (!this.#thread) return Promise.reject(new Error('there is no spool'));
     this.#reads.set(frame.id, read);
     this.#post({ type: 'read', frame: frame.id });
     return read.promise;
+  }
+
+  #letGo(frame: string): void {
+    this.#heldBytes -= this.#held.get(frame)?.length ?? 0;
+    this.#held.delete(frame);
   }
 
   #post(message: ToThread, transfer: ArrayBuffer[] = []): void {
@@ -285,6 +318,10 @@ export class Intake {
     for (const { reject } of this.#reads.values()) reject(new Error(failure.kind));
     this.#reads.clear();
   }
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
 }
 
 /** A buffer that is part of a pool cannot be handed over. */

@@ -30,7 +30,7 @@ export interface Placed {
   readonly crc: number;
 }
 
-export function encodeFrame(frame: Frame, text: string): { head: Buffer; content: Buffer } {
+export function encodeFrame(frame: Frame, text: Buffer): { head: Buffer; content: Buffer } {
   const content = zstdCompressSync(text);
   const head = Buffer.from(`${JSON.stringify({ ...frame, bytes: content.length, crc: crc32(content) })}\n`);
   return { head, content };

@@ -10,7 +10,8 @@ const FRAME_DAYS = 60;
 
 export interface Filled {
   readonly frame: Frame;
-  readonly text: string;
+  /** JSON, one row a line; in a buffer of its own. */
+  readonly text: Buffer<ArrayBuffer>;
 }
 
 interface Filling {
@@ -54,7 +55,7 @@ export class Gather {
   frames(at: number): Filled[] {
     return [...this.#full, ...this.#filling.values()].map(({ id, table, lines }) => ({
       frame: { id, table, rows: lines.length, at },
-      text: lines.join('\n'),
+      text: ownBuffer(lines.join('\n')),
     }));
   }
 
@@ -82,4 +83,11 @@ function fits({ lines, characters, days }: Filling, text: string, day: number): 
     characters + text.length <= FRAME_CHARACTERS &&
     (days.size < FRAME_DAYS || days.has(day))
   );
+}
+
+/** One that is no part of a pool can be handed to another thread. */
+function ownBuffer(text: string): Buffer<ArrayBuffer> {
+  const buffer = Buffer.from(new ArrayBuffer(Buffer.byteLength(text)));
+  buffer.write(text);
+  return buffer;
 }

@@ -11,7 +11,7 @@ export interface Frame {
   readonly at: number;
 }
 
-/** What became of a body whose rows are on disk. */
+/** What became of a body whose rows are written. */
 export interface Taken {
   readonly id: number;
   /** Frames that hold its rows. */
@@ -60,12 +60,17 @@ export type ToThread =
 export type FromThread =
   /** Once, first: what an earlier run left. */
   | { readonly type: 'opened'; readonly frames: readonly Frame[]; readonly bytes: number }
+  /** Written, not yet durable; its rows come along, so that they need not be read. */
   | {
-      readonly type: 'spooled';
+      readonly type: 'written';
       readonly frames: readonly Frame[];
+      /** One of each frame: JSON, one row a line. */
+      readonly texts: readonly Uint8Array[];
       readonly taken: readonly Taken[];
       readonly bytes: number;
     }
+  /** These bodies survive a power cut, too. */
+  | { readonly type: 'synced'; readonly ids: readonly number[] }
   | { readonly type: 'failed'; readonly ids: readonly number[]; readonly failure: Failure }
   /** JSON, one row a line; undefined when the file does not give it any more. */
   | { readonly type: 'rows'; readonly frame: string; readonly text: Uint8Array | undefined }

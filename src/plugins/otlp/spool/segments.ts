@@ -73,11 +73,11 @@ export class Segments {
   }
 
   /**
-   * Writes frames; they are durable when it resolves.
+   * Writes frames: they survive the end of the process from here on, and a power cut after `sync`.
    *
    * @throws SpoolFull; what the disk says
    */
-  async append(frames: readonly { readonly frame: Frame; readonly text: string }[]): Promise<void> {
+  append(frames: readonly { readonly frame: Frame; readonly text: Buffer }[]): void {
     const encoded = frames.map(({ frame, text }) => ({ frame, ...encodeFrame(frame, text) }));
     const size = encoded.reduce((sum, { head, content }) => sum + head.length + content.length, 0);
     if (this.bytes + size > this.#limit || this.#of.size + frames.length > MOST_FRAMES) throw new SpoolFull();
@@ -90,7 +90,6 @@ export class Segments {
         start,
       );
       segment.bytes += size;
-      await sync(segment.fd);
     } catch (error) {
       this.#abandon(segment, start);
       throw error;
@@ -102,6 +101,17 @@ export class Segments {
       this.#of.set(frame.id, segment);
       at += head.length + content.length;
     }
+  }
+
+  /** @returns whether a frame is still needed */
+  has(id: string): boolean {
+    return this.#of.has(id);
+  }
+
+  /** Makes durable what frames are in. @throws what the disk says */
+  async sync(ids: Iterable<string>): Promise<void> {
+    const segments = new Set([...ids].flatMap((id) => this.#of.get(id) ?? []));
+    for (const { fd } of segments) await sync(fd);
   }
 
   /** @returns the rows of a frame, one a line; undefined when the file does not give them any more */

@@ -1,13 +1,15 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { gunzipSync } from 'node:zlib';
 import { BodyInvalid, decode } from '../decode/index.ts';
 import { Gather } from './gather.ts';
-import type { Failure, FromThread, ThreadSettings, ToThread } from './protocol.ts';
+import type { Failure, FromThread, Taken, ThreadSettings, ToThread } from './protocol.ts';
 import { Segments, SpoolFull } from './segments.ts';
 
 /** Decoding waits while so many characters of rows wait for the disk. */
 const MOST_WAITING = 32 * 1024 * 1024;
+/** A write that is not in the database by then is synced, ms. */
+const SYNC_AFTER_MS = 30;
 
 type Take = Extract<ToThread, { type: 'take' }>;
 type Post = (message: FromThread, transfer?: readonly ArrayBuffer[]) => void;
@@ -23,6 +25,8 @@ class IntakeThread {
   #decodes: Promise<void> | undefined;
   #commits: Promise<void> | undefined;
   #committedAt = 0;
+  #syncs: Promise<void> | undefined;
+  readonly #unsynced: Taken[] = [];
 
   constructor(settings: ThreadSettings, post: Post) {
     this.#settings = settings;
@@ -51,6 +55,7 @@ class IntakeThread {
       case 'close':
         await this.#decodes;
         await this.#commits;
+        await this.#syncs;
         this.#segments.close();
         this.#post({ type: 'closed' });
     }
@@ -90,21 +95,45 @@ class IntakeThread {
       const gather = this.#gather;
       this.#gather = new Gather(() => this.#segments.name());
       this.#committedAt = performance.now();
-      await this.#commit(gather);
+      this.#commit(gather);
+      await turn(); // what has come meanwhile is decoded before the next commit
     }
     this.#commits = undefined;
   }
 
-  async #commit(gather: Gather): Promise<void> {
+  #commit(gather: Gather): void {
     const { taken } = gather;
     try {
       const filled = gather.frames(Date.now());
-      if (filled.length > 0) await this.#segments.append(filled);
+      if (filled.length > 0) this.#segments.append(filled);
       const frames = filled.map(({ frame }) => frame);
-      this.#post({ type: 'spooled', frames, taken, bytes: this.#segments.bytes });
+      const texts = filled.map(({ text }) => text);
+      this.#unsynced.push(...taken);
+      this.#syncs ??= this.#syncAll();
+      this.#post(
+        { type: 'written', frames, texts, taken, bytes: this.#segments.bytes },
+        texts.map(({ buffer }) => buffer),
+      );
     } catch (error) {
       this.#post({ type: 'failed', ids: taken.map(({ id }) => id), failure: failureOf(error) });
     }
+  }
+
+  /** What gets into the database soon after it was written needs no sync, which spares the disk. */
+  async #syncAll(): Promise<void> {
+    while (this.#unsynced.length > 0) {
+      await sleep(SYNC_AFTER_MS);
+      const taken = this.#unsynced.splice(0);
+      const ids = taken.map(({ id }) => id);
+      const needed = taken.flatMap(({ frames }) => frames).filter((frame) => this.#segments.has(frame));
+      try {
+        await this.#segments.sync(needed);
+        this.#post({ type: 'synced', ids });
+      } catch (error) {
+        this.#post({ type: 'failed', ids, failure: failureOf(error) });
+      }
+    }
+    this.#syncs = undefined;
   }
 }
 
