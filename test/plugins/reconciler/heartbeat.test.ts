@@ -88,7 +88,11 @@ test('[R27] the reconciler beats after each event and every 240 s without one, w
     /There is no usable push token for the monitor router-ula: .*0640/,
   );
   t.is(asked.length, 5);
-  await runtime.stop('done');
+  // What the legs are doing waits on this clock, too.
+  const stopped = runtime.stop('done');
+  await clock.advance(1_000);
+  clock.jump(10_000);
+  await stopped;
   t.notRegex(lines.join(''), /api\/push\/(first|second)/);
 });
 
