@@ -1,7 +1,7 @@
 import { request } from 'undici';
 import type { ScratchInstance, ScratchStores } from '../../../core/adapters/memory-store.ts';
 import type { Clock } from '../../../core/clock.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
+import { HoldfastError, isCoded } from '../../../core/errors/index.ts';
 import { isObject } from '../../../core/json.ts';
 
 const CALL_MS = 15_000;
@@ -25,6 +25,8 @@ interface ConfiguredScratchOptions {
 export class ConfiguredScratch implements ScratchStores {
   readonly kind = 'configured';
   readonly #options: ConfiguredScratchOptions;
+  /** Drills that were turned away before anything was written: where nothing was made, nothing is removed. */
+  readonly #unmade = new Set<string>();
 
   constructor(options: ConfiguredScratchOptions) {
     this.#options = options;
@@ -33,6 +35,7 @@ export class ConfiguredScratch implements ScratchStores {
   async create(id: string, from: 'empty' | 'volume-copy', signal: AbortSignal): Promise<ScratchInstance> {
     const { url, collection, refuse, clock, expiryMs } = this.#options;
     if (from !== 'empty') throw scratch('a configured instance cannot be opened on a copy of a volume');
+    this.#unmade.add(id);
     await refuse(url);
     for (const marker of await this.list(signal)) {
       if (marker.id !== id && marker.expiresAt > clock.now()) throw scratch(`drill ${marker.id} uses ${url}`);
@@ -43,12 +46,14 @@ export class ConfiguredScratch implements ScratchStores {
       const reason = `it holds a collection ${collection} and no marker of a drill`;
       throw new HoldfastError('HF_RESTORE_LIVE', { url, reason });
     }
+    this.#unmade.delete(id);
     const marker = `holdfast-scratch-${id}-${clock.now() + expiryMs}`;
     await this.#call('PUT', `/collections/${marker}`, signal, { vectors: { size: 1, distance: 'Cosine' } });
     return { id, url };
   }
 
   async remove(id: string, signal: AbortSignal): Promise<void> {
+    if (this.#unmade.delete(id) || (await this.#isLive())) return;
     const names = await this.#collections(signal);
     const markers = names.filter((name) => MARKER.exec(name)?.[1] === id);
     if (markers.length === 0) return;
@@ -58,10 +63,23 @@ export class ConfiguredScratch implements ScratchStores {
   }
 
   async list(signal: AbortSignal): Promise<readonly { readonly id: string; readonly expiresAt: number }[]> {
+    if (await this.#isLive()) return [];
     return (await this.#collections(signal)).flatMap((name) => {
       const [, id, expiresAt] = MARKER.exec(name) ?? [];
       return id === undefined ? [] : [{ id, expiresAt: Number(expiresAt) }];
     });
+  }
+
+  /** The live store by another name holds nothing of ours, and is not even asked. */
+  async #isLive(): Promise<boolean> {
+    const { refuse, url } = this.#options;
+    try {
+      await refuse(url);
+      return false;
+    } catch (error) {
+      if (isCoded(error, 'HF_RESTORE_LIVE')) return true;
+      throw error;
+    }
   }
 
   async #collections(signal: AbortSignal): Promise<string[]> {

@@ -1,0 +1,265 @@
+import { readdirSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import test from 'ava';
+import { alertRaised } from '../../../src/core/adapters/alerts.ts';
+import type { SnapshotRecord } from '../../../src/core/adapters/memory-store.ts';
+import { memoryStore } from '../../../src/plugins/memory-store/index.ts';
+import type { Scope } from '../../support/scope.ts';
+import { FieldStore } from './field-store.ts';
+import { type DrillRig, records, startDrills } from './rig.ts';
+
+const RECOVER = 'PUT /collections/memory/snapshots/recover';
+
+/** A store elsewhere and an instance for drills, both of the field's manners. */
+async function field(t: Scope, { points = 30, options = {} }: { points?: number; options?: object } = {}) {
+  const live = await FieldStore.start(t);
+  const scratch = await FieldStore.start(t);
+  live.fill(points);
+  const name = live.snapshot();
+  const known = new Map<string, SnapshotRecord>();
+  const rig = await startDrills(t, {
+    qdrant: { url: live.url },
+    restore: { scratchUrl: scratch.url, ...options },
+    plugins: [records(known)],
+  });
+  const seeds = [1, 2, 3].map((id) => {
+    const point = live.collections.get('memory')!.points.get(id)!;
+    return { id, fingerprint: rig.fingerprint(point) };
+  });
+  known.set(name, { name, at: 1, count: points, seeds });
+  return { live, scratch, rig, known, name };
+}
+
+const alertsOf = ({ runtime }: DrillRig) => {
+  const names: string[] = [];
+  runtime.services.bus.subscribe(alertRaised, 'test', ({ payload }) => void names.push(payload.name));
+  return names;
+};
+
+test('[B2,B4] path a is proven against the record of its snapshot, and what differs from live now is listed', async (t) => {
+  const { live, scratch, rig, name } = await field(t);
+  const { points } = live.collections.get('memory')!;
+  points.delete(7);
+  points.set(500, { id: 500, vector: [1, 1, 1], payload: {} });
+  points.set(9, { id: 9, vector: [0, 0, 0], payload: { text: 'another' } });
+  const result = await rig.drill();
+  t.like(result, { outcome: 'completed', source: { kind: 'snapshot', name, count: 30 } });
+  t.is(result.report?.verdict, '30 points, as recorded when it was made, and 3 seeded memories unchanged.');
+  t.like(result.report, {
+    restored: { count: 30, approximate: 31 },
+    live: { count: 30 },
+    seeds: { checked: 3, missing: [], changed: [] },
+    differences: {
+      onlyLive: { total: 1, ids: [500] },
+      onlyRestored: { total: 1, ids: [7] },
+      changed: { total: 1, ids: [9] },
+    },
+  });
+  t.deepEqual([...scratch.collections.keys()], []);
+  t.false(
+    live.calls.some((call) => /^(PUT|DELETE|PATCH)/.test(call)),
+    'the live store is only read',
+  );
+});
+
+test('[B4] a corrupted or missing seeded memory of the snapshot is found and named', async (t) => {
+  const { live, rig, name } = await field(t);
+  const alerts = alertsOf(rig);
+  const snapshot = JSON.parse(live.snapshots.get(name)!);
+  snapshot.points[1].payload.text = 'corrupted';
+  live.snapshots.set(name, JSON.stringify(snapshot));
+  const corrupted = await rig.drill();
+  t.like(corrupted, { outcome: 'failed', failure: { phase: 'verifying' } });
+  t.is(corrupted.report?.verdict, 'seeded memories are not what they were: 2.');
+  snapshot.points.splice(2, 1);
+  live.snapshots.set(name, JSON.stringify(snapshot));
+  const { report } = await rig.drill();
+  t.regex(report!.verdict, /^29 points instead of 30, .*; seeded memories are missing: 3; .*: 2\.$/);
+  t.deepEqual(alerts, ['memory.drill_failed', 'memory.drill_failed']);
+});
+
+test('[B4] vectors that differ, or have another size, are found', async (t) => {
+  const { live, rig, name, known } = await field(t);
+  known.delete(name);
+  const snapshot = JSON.parse(live.snapshots.get(name)!);
+  snapshot.points[4].vector = [9, 9, 9];
+  live.snapshots.set(name, JSON.stringify(snapshot));
+  const differing = await rig.drill();
+  t.like(differing.report, { ok: false, differences: { changed: { total: 1, ids: [5] } } });
+  live.snapshots.set(name, JSON.stringify({ ...snapshot, size: 4 }));
+  const { report } = await rig.drill();
+  t.regex(report!.verdict, /its vectors are .*"size":4.* instead of .*"size":3/);
+});
+
+test('[B4] a live store that is written while it is compared is told apart from a bad restore', async (t) => {
+  const { live, rig } = await field(t);
+  const { points } = live.collections.get('memory')!;
+  let scrolls = 0;
+  live.before = (call) => {
+    if (call.endsWith('/points/scroll')) scrolls += 1;
+    // Between the walk and the second look.
+    if (scrolls === 0 || call !== 'POST /collections/memory/points') return;
+    points.set(20, { id: 20, vector: [0, 0, 0], payload: { text: 'written again' } });
+  };
+  points.set(20, { id: 20, vector: [0, 0, 0], payload: { text: 'written once' } });
+  const { outcome, report } = await rig.drill();
+  t.is(outcome, 'completed');
+  t.like(report?.differences, { changed: { total: 0 }, moving: { total: 1, ids: [20] } });
+});
+
+test('[B6] what the store answers instead of recovering ends the drill with its words, and everything is cleaned up', async (t) => {
+  const { live, scratch, rig, name } = await field(t, { options: { recoverMs: 300 } });
+  const failing = async (pattern: RegExp) => {
+    const { outcome, failure } = await rig.drill();
+    t.is(outcome, 'failed');
+    t.regex(failure!.reason, pattern);
+    t.deepEqual([...scratch.collections.keys()], [], 'nothing is left');
+  };
+  for (const [status, text] of [
+    [500, 'Service internal error'],
+    [507, 'No space left on device'],
+  ] as const) {
+    scratch.mishap = (call) => (call === RECOVER ? { status, text } : undefined);
+    await failing(new RegExp(text));
+  }
+  scratch.mishap = (call) => (call === RECOVER ? 'hang' : undefined);
+  await failing(/did not end|time|300 ms/i);
+  scratch.mishap = () => undefined;
+  live.before = (call) =>
+    void (call.startsWith('GET /collections/memory/snapshots/') && live.snapshots.clear());
+  await failing(/Failed to download/);
+  live.before = () => {};
+  live.snapshot(name);
+  live.snapshots.set(name, live.snapshots.get(name)!.slice(0, 100));
+  await failing(/Failed to download/);
+  await live.stop();
+  await failing(/ECONNREFUSED|no answer/);
+});
+
+test('[B6] a second drill is refused with the id of the first; whoever gives up gets a clean-up', async (t) => {
+  const { scratch, rig } = await field(t);
+  scratch.mishap = (call) => (call === RECOVER ? 'hang' : undefined);
+  const { id } = await rig.ask();
+  await rig.see(({ state }) => state === 'recovering');
+  const second = await rig.ask();
+  t.is(second.code, 'HF_RESTORE_RUNNING');
+  t.true(second.what?.includes(id!));
+  const { bus } = rig.runtime.services;
+  const { drillCancelled } = await import('../../../src/plugins/restore/topics.ts');
+  bus.publish(drillCancelled, { reason: 'it was interrupted by SIGINT' });
+  const { results } = await rig.see(({ state }) => state === 'resting.failed');
+  t.like(results.at(-1), { id, failure: { phase: 'recovering', reason: 'it was interrupted by SIGINT' } });
+  t.deepEqual([...scratch.collections.keys()], []);
+});
+
+test('[B6] a clean-up that fails is told once, tried until it works, and blocks the next drill', async (t) => {
+  const { scratch, rig } = await field(t);
+  const alerts = alertsOf(rig);
+  scratch.mishap = (call) => (call.startsWith('DELETE') ? { status: 500, text: 'locked' } : undefined);
+  const { id } = await rig.ask();
+  const stuck = await rig.see(({ cleanFailures = 0 }) => cleanFailures >= 2);
+  t.regex(stuck.cleanReason!, /could not be removed: .*it answered 500/);
+  t.is((await rig.ask()).code, 'HF_RESTORE_RUNNING');
+  t.false(rig.runtime.health().restore && (rig.runtime.health().restore as any).ok);
+  scratch.mishap = () => undefined;
+  const { results } = await rig.see(({ state }) => state === 'resting.completed');
+  t.is(results.at(-1)?.id, id);
+  t.true(results.at(-1)!.cleanFailures >= 2);
+  t.deepEqual(alerts, ['memory.scratch_left']);
+  t.deepEqual([...scratch.collections.keys()], []);
+});
+
+test('[B5] the live store is never a target: by alias, by resolution, by what it holds, or by a redirect', async (t) => {
+  const live = await FieldStore.start(t);
+  live.fill(3);
+  live.snapshot();
+  const proxy = createServer((request, response) => {
+    // Another address that leads to the live store.
+    fetch(live.url + request.url, { method: request.method! })
+      .then(async (answer) => response.writeHead(answer.status).end(await answer.text()))
+      .catch(() => response.destroy());
+  });
+  const redirect = createServer((request, response) =>
+    response.writeHead(307, { location: live.url + request.url }).end(),
+  );
+  const ports = await Promise.all(
+    [proxy, redirect].map((server) => {
+      t.teardown(() => server.close());
+      return new Promise<number>((resolve) => {
+        server.listen(0, '127.0.0.1', () => resolve((server.address() as { port: number }).port));
+      });
+    }),
+  );
+  const urls = [
+    live.url,
+    `http://localhost:${live.port}`,
+    `http://127.1.2.3:${live.port}`,
+    `http://[::1]:${live.port}`,
+    `http://[::ffff:127.0.0.1]:${live.port}`,
+    `http://0.0.0.0:${live.port}`,
+    `http://sub.localhost:${live.port}/`,
+    `http://127.0.0.1:${ports[0]}`,
+    `http://127.0.0.1:${ports[1]}`,
+  ];
+  for (const [index, scratchUrl] of urls.entries()) {
+    const rig = await startDrills(t, { qdrant: { url: live.url }, restore: { scratchUrl } });
+    live.calls.length = 0;
+    live.hosts.clear();
+    const { outcome, failure } = await rig.drill();
+    t.is(outcome, 'failed', scratchUrl);
+    t.is(failure!.phase, 'preparing', scratchUrl);
+    if (index < 8) t.is(failure!.code, 'HF_RESTORE_LIVE', scratchUrl);
+    const changes = live.calls.filter((call) => !call.startsWith('GET'));
+    t.deepEqual(changes, [], scratchUrl);
+    // Known by its address, it is not even asked.
+    if (index > 0 && index < 7) t.deepEqual([...live.hosts], [`127.0.0.1:${live.port}`], scratchUrl);
+    await rig.runtime.stop('next');
+  }
+  t.is(live.collections.get('memory')?.points.size, 3);
+});
+
+test('[B2,B3,B5] beside the embedded store both paths are proven, and no folder, port or thread stays', async (t) => {
+  const rig = await startDrills(t, { plugins: [memoryStore({ port: 0 })] });
+  const { url } = rig.runtime.surfaces.memory!;
+  const put = async (path: string, body: object, method = 'PUT') => {
+    const answer = await fetch(url + path, {
+      method,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    t.is(answer.status, 200);
+  };
+  const nothing = await rig.drill();
+  t.is(nothing.failure?.code, 'HF_RESTORE_NOTHING');
+  await put('/collections/memory', { vectors: { size: 3, distance: 'Cosine' } });
+  const points = Array.from({ length: 600 }, (_, id) => ({ id, vector: [id + 1, 1, 1], payload: { id } }));
+  await put('/collections/memory/points?wait=true', { points });
+  await put('/collections/memory/snapshots', {}, 'POST');
+  for (const path of ['a', 'b'] as const) {
+    const result = await rig.drill(path);
+    t.is(result.outcome, 'completed', result.failure?.reason);
+    t.like(result.report, { restored: { count: 600 }, compared: { payloads: 600, vectors: 200 } });
+    const scratch = /http:\S+/.exec(result.place!)![0];
+    await t.throwsAsync(fetch(scratch), undefined, 'nothing listens there any more');
+  }
+  t.deepEqual(readdirSync(join(rig.dataDir, 'scratch')), []);
+  const text = await rig.runtime.services.metrics.text();
+  t.regex(text, /holdfast_restore_drill_ok\{path="b"\} 1/);
+});
+
+test('[B6] an expired instance that an earlier run left is removed at the start, one of another drill is not', async (t) => {
+  const live = await FieldStore.start(t);
+  const scratch = await FieldStore.start(t);
+  live.fill(3);
+  live.snapshot();
+  scratch.fill(3);
+  scratch.collections.set(`holdfast-scratch-old-${Date.now() - 1_000}`, { size: 1, points: new Map() });
+  const options = { qdrant: { url: live.url }, restore: { scratchUrl: scratch.url } };
+  const rig = await startDrills(t, options);
+  await rig.see(({ state }) => state === 'resting.idle' && scratch.collections.size === 0);
+  scratch.collections.set(`holdfast-scratch-other-${Date.now() + 60_000}`, { size: 1, points: new Map() });
+  const { failure } = await rig.drill();
+  t.regex(failure!.reason, /drill other uses/);
+  t.is(scratch.collections.size, 1);
+});

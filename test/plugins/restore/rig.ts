@@ -1,0 +1,96 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { z } from 'zod';
+import {
+  contentOf,
+  type Point,
+  type SnapshotRecord,
+  SnapshotRecordsToken,
+} from '../../../src/core/adapters/memory-store.ts';
+import { postControl } from '../../../src/core/cli/index.ts';
+import { resolveConfig } from '../../../src/core/config/index.ts';
+import { createLogger } from '../../../src/core/logging/index.ts';
+import { definePlugin, type PluginEntry } from '../../../src/core/plugin/index.ts';
+import { createRuntime, type Runtime } from '../../../src/core/runtime/index.ts';
+import type { Result } from '../../../src/machines/restore/shapes.ts';
+import { qdrant } from '../../../src/plugins/qdrant/index.ts';
+import type { DrillStatus } from '../../../src/plugins/restore/control.ts';
+import { restore } from '../../../src/plugins/restore/index.ts';
+import type { Scope } from '../../support/scope.ts';
+import { tempDir } from '../../support/temp.ts';
+
+/** Names what was recorded when snapshots were made: by the snapshot, and by the ids of its seeds. */
+export function records(known: Map<string, SnapshotRecord>): PluginEntry {
+  const plugin = definePlugin({
+    name: 'records',
+    options: z.strictObject({}),
+    provides: [SnapshotRecordsToken],
+    register(context) {
+      context.provide(SnapshotRecordsToken, () => ({ of: (name) => known.get(name), seeds: [] }));
+    },
+  });
+  return plugin();
+}
+
+export interface DrillRig {
+  readonly runtime: Runtime;
+  readonly dataDir: string;
+  /** Asks for a drill. @returns its id, or the refusal's body */
+  ask(path?: 'a' | 'b', snapshot?: string): Promise<{ id?: string; code?: string; what?: string }>;
+  status(): Promise<DrillStatus>;
+  /** Waits until the status is so. */
+  see(isSo: (status: DrillStatus) => boolean): Promise<DrillStatus>;
+  /** Asks, and waits for the end. */
+  drill(path?: 'a' | 'b', snapshot?: string): Promise<Result>;
+  fingerprint(point: Point): string;
+}
+
+interface RigOptions {
+  readonly dataDir?: string;
+  readonly plugins?: readonly PluginEntry[];
+  readonly restore?: Parameters<typeof restore>[0];
+  readonly qdrant?: Parameters<typeof qdrant>[0];
+}
+
+/** A runtime with drills; times are short. */
+export async function startDrills(t: Scope, options: RigOptions = {}): Promise<DrillRig> {
+  const dataDir = options.dataDir ?? tempDir(t);
+  const plugins = [
+    qdrant(options.qdrant),
+    restore({ pollMs: 5, readyMs: 5_000, retryMs: 50, ...options.restore }),
+    ...(options.plugins ?? []),
+  ];
+  const runtime = createRuntime({
+    plugins: resolveConfig({ plugins }, { env: {} }).plugins,
+    dataDir,
+    logger: createLogger({ level: 'silent' }),
+  });
+  t.teardown(() => runtime.stop('test over'));
+  await runtime.start();
+  const never = new AbortController().signal;
+  const post = async (path: string, body: object) =>
+    (await postControl(dataDir, path, body, never)).body as any;
+  const status = (): Promise<DrillStatus> => post('/restore/status', {});
+  const see = async (isSo: (status: DrillStatus) => boolean): Promise<DrillStatus> => {
+    for (let tries = 0; tries < 3_000; tries += 1) {
+      const now = await status();
+      if (isSo(now)) return now;
+      await delay(10);
+    }
+    throw new Error(`it never came to that: ${JSON.stringify(await status())}`);
+  };
+  const ask = (path: 'a' | 'b' = 'a', snapshot?: string) =>
+    post('/restore/drill', { path, ...(snapshot !== undefined && { snapshot }) });
+  return {
+    runtime,
+    dataDir,
+    ask,
+    status,
+    see,
+    async drill(path, snapshot) {
+      const { id } = await ask(path, snapshot);
+      const ended: DrillStatus = await see(({ results }) => results.some((one) => one.id === id));
+      return ended.results.findLast((one) => one.id === id)!;
+    },
+    fingerprint: (point) => runtime.services.vault.fingerprint(contentOf(point)),
+  };
+}
