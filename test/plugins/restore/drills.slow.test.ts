@@ -5,6 +5,7 @@ import test from 'ava';
 import { alertRaised } from '../../../src/core/adapters/alerts.ts';
 import type { SnapshotRecord } from '../../../src/core/adapters/memory-store.ts';
 import { memoryStore } from '../../../src/plugins/memory-store/index.ts';
+import { refuseLiveAddress } from '../../../src/plugins/restore/safety.ts';
 import type { Scope } from '../../support/scope.ts';
 import { FieldStore } from './field-store.ts';
 import { type DrillRig, records, startDrills } from './rig.ts';
@@ -191,7 +192,7 @@ test('[B5] the live store is never a target: by alias, by resolution, by what it
       });
     }),
   );
-  const urls = [
+  const aliases = [
     live.url,
     `http://localhost:${live.port}`,
     `http://127.1.2.3:${live.port}`,
@@ -199,23 +200,27 @@ test('[B5] the live store is never a target: by alias, by resolution, by what it
     `http://[::ffff:127.0.0.1]:${live.port}`,
     `http://0.0.0.0:${live.port}`,
     `http://sub.localhost:${live.port}/`,
-    `http://127.0.0.1:${ports[0]}`,
-    `http://127.0.0.1:${ports[1]}`,
   ];
-  for (const [index, scratchUrl] of urls.entries()) {
-    const rig = await startDrills(t, { qdrant: { url: live.url }, restore: { scratchUrl } });
-    live.calls.length = 0;
-    live.hosts.clear();
-    const { outcome, failure } = await rig.drill();
-    t.is(outcome, 'failed', scratchUrl);
-    t.is(failure!.phase, 'preparing', scratchUrl);
-    if (index < 8) t.is(failure!.code, 'HF_RESTORE_LIVE', scratchUrl);
-    const changes = live.calls.filter((call) => !call.startsWith('GET'));
-    t.deepEqual(changes, [], scratchUrl);
-    // Known by its address, it is not even asked.
-    if (index > 0 && index < 7) t.deepEqual([...live.hosts], [`127.0.0.1:${live.port}`], scratchUrl);
-    await rig.runtime.stop('next');
+  for (const alias of aliases) {
+    await t.throwsAsync(refuseLiveAddress(live.url, alias), { message: /^HF_RESTORE_LIVE/ }, alias);
   }
+  await t.notThrowsAsync(refuseLiveAddress(live.url, `http://127.0.0.1:${ports[0]}`));
+  const failureAt = async (scratchUrl: string) => {
+    const rig = await startDrills(t, { qdrant: { url: live.url }, restore: { scratchUrl } });
+    const { failure } = await rig.drill();
+    t.is(failure?.phase, 'preparing', scratchUrl);
+    await rig.runtime.stop('next');
+    return failure!;
+  };
+  t.is((await failureAt(aliases[1]!)).code, 'HF_RESTORE_LIVE');
+  // Known by its address, it is not even asked.
+  t.deepEqual([...live.hosts], [`127.0.0.1:${live.port}`]);
+  t.regex((await failureAt(`http://127.0.0.1:${ports[0]}`)).reason, /it holds a collection memory/);
+  t.regex((await failureAt(`http://127.0.0.1:${ports[1]}`)).reason, /it answered 307/);
+  t.deepEqual(
+    live.calls.filter((one) => !one.startsWith('GET')),
+    [],
+  );
   t.is(live.collections.get('memory')?.points.size, 3);
 });
 

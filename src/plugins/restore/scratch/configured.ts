@@ -53,7 +53,7 @@ export class ConfiguredScratch implements ScratchStores {
   }
 
   async remove(id: string, signal: AbortSignal): Promise<void> {
-    if (this.#unmade.delete(id) || (await this.#isLive())) return;
+    if (this.#unmade.has(id) || (await this.#isLive())) return;
     const names = await this.#collections(signal);
     const markers = names.filter((name) => MARKER.exec(name)?.[1] === id);
     if (markers.length === 0) return;

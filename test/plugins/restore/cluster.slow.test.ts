@@ -1,0 +1,215 @@
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import test from 'ava';
+import { cluster } from '../../../src/plugins/cluster/index.ts';
+import { CLAIM_SIZE, storeObjects } from '../../../src/plugins/restore/scratch/cluster.ts';
+import { runsDeployments } from '../../support/cluster/behaviours.ts';
+import { ClusterApi, type Thing } from '../../support/cluster/index.ts';
+import type { Scope } from '../../support/scope.ts';
+import { tempDir } from '../../support/temp.ts';
+import { FieldStore } from './field-store.ts';
+import { startDrills } from './rig.ts';
+
+const places = { namespace: 'agent-memory', claim: 'qdrant-data' };
+const labels = { app: 'qdrant' };
+
+const liveDeployment = (): Thing => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name: 'qdrant', namespace: places.namespace, labels },
+  spec: {
+    replicas: 1,
+    selector: { matchLabels: labels },
+    template: {
+      metadata: { labels },
+      spec: {
+        containers: [{ name: 'qdrant', image: 'registry.example/qdrant:v1.19.0' }],
+        volumes: [{ name: 'data', persistentVolumeClaim: { claimName: places.claim } }],
+      },
+    },
+  },
+});
+
+/** A cluster with the live store in it, whose pods of other namespaces are all one scratch instance. */
+async function rig(t: Scope, readyMs?: number) {
+  const [api, live, scratch] = await Promise.all([
+    ClusterApi.start(t),
+    FieldStore.start(t),
+    FieldStore.start(t),
+  ]);
+  live.fill(12);
+  live.snapshot();
+  for (const name of [places.namespace, 'velero']) {
+    api.store.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  }
+  api.store.create(liveDeployment());
+  runsDeployments(api, readyMs === undefined ? {} : { readyMs });
+  api.reach = ({ metadata }, port) =>
+    metadata.namespace !== places.namespace && port === 6333 ? scratch.port : undefined;
+  const drills = await startDrills(t, {
+    qdrant: { url: live.url },
+    restore: { readyMs: 1_000 },
+    plugins: [cluster({ kubeconfig: api.kubeconfig(tempDir(t)) })],
+  });
+  return { api, live, scratch, drills };
+}
+
+const left = (api: ClusterApi) =>
+  api.store
+    .all('Namespace')
+    .map(({ metadata }) => metadata.name)
+    .filter((name) => name.startsWith('holdfast-drill'));
+
+test('[B2,B9] path a makes a namespace with an encrypted claim and one replica of the live image, and deletes it', async (t) => {
+  const { api, drills } = await rig(t);
+  const made: Thing[] = [];
+  for (const kind of ['Namespace', 'PersistentVolumeClaim', 'Deployment']) {
+    api.store.on('created', kind, (object) => made.push(object));
+  }
+  const result = await drills.drill('a');
+  t.is(result.outcome, 'completed', result.failure?.reason);
+  const [namespace, claim, deployment] = made;
+  t.regex(namespace!.metadata.annotations['holdfast.dev/expires'], /^20/);
+  t.like(claim!.spec, {
+    storageClassName: 'encrypted-replicated',
+    resources: { requests: { storage: CLAIM_SIZE } },
+  });
+  t.like(deployment!.spec, { replicas: 1, strategy: { type: 'Recreate' } });
+  const [container] = deployment!.spec.template.spec.containers;
+  t.is(container.image, 'registry.example/qdrant:v1.19.0');
+  t.is(container.volumeMounts[0].mountPath, '/qdrant/storage');
+  t.is(container.env, undefined, 'no object-store settings');
+  t.deepEqual(left(api), []);
+});
+
+test('[B9] an instance that is not ready in time, or whose image cannot be had, ends the drill, and its namespace goes', async (t) => {
+  const { api, drills } = await rig(t, Number.POSITIVE_INFINITY);
+  const late = await drills.drill('a');
+  t.regex(late.failure!.reason, /no pod of namespace holdfast-drill-\S+ is ready after 1 s/);
+  api.store.on('created', 'Pod', ({ metadata: { name, namespace } }) => {
+    const waiting = { state: { waiting: { reason: 'ImagePullBackOff' } } };
+    api.store.set('Pod', name, namespace, { status: { containerStatuses: [waiting] } });
+  });
+  const unpulled = await drills.drill('a');
+  t.regex(unpulled.failure!.reason, /ImagePullBackOff/);
+  t.deepEqual(left(api), []);
+});
+
+const backup = (name: string, completionTimestamp: string, status: object): Thing => ({
+  apiVersion: 'velero.io/v1',
+  kind: 'Backup',
+  metadata: { name, namespace: 'velero', labels: { 'velero.io/schedule-name': 'agent-memory-pvc-backup' } },
+  status: { completionTimestamp, ...status },
+});
+
+/** What the operator makes of a Restore: phase after phase, and the store with the last. */
+function restores(
+  api: ClusterApi,
+  live: FieldStore,
+  scratch: FieldStore,
+  phases: readonly object[],
+): Thing[] {
+  const seen: Thing[] = [];
+  api.store.on('created', 'Restore', (restore) => {
+    seen.push(restore);
+    const { name, namespace } = restore.metadata;
+    const [target] = Object.values(restore.spec.namespaceMapping) as string[];
+    for (const [index, status] of phases.entries()) {
+      api.store.later(20 * (index + 1), () => api.store.set('Restore', name, namespace, { status }));
+    }
+    api.store.later(20 * phases.length - 5, () => {
+      scratch.collections.set('memory', live.collections.get('memory')!);
+      const claim = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '5Gi' } } };
+      const metadata = { name: places.claim, namespace: target! };
+      api.store.create({ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata, spec: claim });
+      const { spec, ...deployment } = liveDeployment();
+      api.store.create({ ...deployment, spec, metadata: { ...deployment.metadata, namespace: target! } });
+    });
+  });
+  return seen;
+}
+
+const GOING = ['InProgress', 'WaitingForPluginOperations', 'Finalizing'].map((phase) => ({ phase }));
+
+test('[B3] path b restores the newest good backup through every phase, and deletes namespace and restore', async (t) => {
+  const { api, live, scratch, drills } = await rig(t);
+  const nothing = await drills.drill('b');
+  t.is(nothing.failure?.code, 'HF_RESTORE_NOTHING');
+  api.store.create(backup('old', '2026-11-18T04:00:00Z', { phase: 'Completed' }));
+  api.store.create(backup('good', '2026-11-19T04:00:00Z', { phase: 'Completed', errors: 0, warnings: 0 }));
+  api.store.create(backup('warned', '2026-11-20T04:00:00Z', { phase: 'Completed', warnings: 1 }));
+  api.store.create(backup('partial', '2026-11-21T04:00:00Z', { phase: 'PartiallyFailed', errors: 1 }));
+  const seen = restores(api, live, scratch, [...GOING, { phase: 'Completed' }]);
+  const secrets: Thing[] = [];
+  api.store.on('created', 'Secret', (object) => secrets.push(object));
+  const result = await drills.drill('b');
+  t.is(result.outcome, 'completed', result.failure?.reason);
+  t.like(result, { source: { kind: 'backup', name: 'good' }, report: { restored: { count: 12 } } });
+  const name = seen[0]!.metadata.name;
+  t.deepEqual(seen[0]!.spec, {
+    backupName: 'good',
+    includedNamespaces: ['agent-memory'],
+    includedResources: ['persistentvolumeclaims', 'persistentvolumes', 'deployments', 'services'],
+    namespaceMapping: { 'agent-memory': name },
+  });
+  t.like(secrets[0], {
+    metadata: { name: 'qdrant-r2-snapshot', namespace: name },
+    stringData: { access_key: 'placeholder', secret_key: 'placeholder' },
+  });
+  t.deepEqual(left(api), []);
+  t.deepEqual(api.store.all('Restore'), []);
+  t.regex((await drills.drill('b', 'partial')).failure!.reason, /partial: PartiallyFailed with 1 errors/);
+});
+
+test('[B3] any other end of a restore than Completed without errors and warnings is not good', async (t) => {
+  const { api, live, scratch, drills } = await rig(t);
+  api.store.create(backup('good', '2026-11-19T04:00:00Z', { phase: 'Completed' }));
+  const ends = [
+    { phase: 'FinalizingPartiallyFailed' },
+    { phase: 'WaitingForPluginOperationsPartiallyFailed' },
+    { phase: 'PartiallyFailed', errors: 2 },
+    { phase: 'FailedValidation', validationErrors: ['no such backup'] },
+    { phase: 'Completed', warnings: 1 },
+  ];
+  const phases: object[] = [];
+  restores(api, live, scratch, phases);
+  for (const end of ends) {
+    phases.splice(0, phases.length, { phase: 'InProgress' }, end);
+    const { outcome, failure } = await drills.drill('b');
+    t.is(outcome, 'failed');
+    t.regex(failure!.reason, new RegExp(`ends ${end.phase} with`));
+    t.deepEqual(left(api), []);
+    t.deepEqual(api.store.all('Restore'), []);
+  }
+});
+
+test('[B5] a namespace of that name that somebody else made is neither used nor removed', async (t) => {
+  const { api, drills } = await rig(t);
+  let taken = '';
+  api.mishap = ({ method, path }) => {
+    if (method !== 'POST' || path !== '/api/v1/namespaces' || taken !== '') return undefined;
+    taken = `holdfast-drill-${(drills.runtime.services.actors.snapshot('memory.drill/store' as never) as any).context.drill.id}`;
+    api.store.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: taken } });
+    return undefined;
+  };
+  const { failure } = await drills.drill('a');
+  t.regex(failure!.reason, /belongs to somebody else/);
+  t.truthy(api.store.find('Namespace', taken));
+});
+
+test('[B9] kubectl reads what is made in a cluster as it is meant, without a field that it does not know', async (t) => {
+  const dir = tempDir(t);
+  const [, deployment] = storeObjects('store:1', 'encrypted-replicated');
+  const file = join(dir, 'deployment.json');
+  writeFileSync(file, JSON.stringify(deployment));
+  // It decodes into its own types and writes them again: an unknown field would be gone, another type an error.
+  const args = ['set', 'image', '--local', '-f', file, 'store=store:2', '-o', 'json'];
+  const { stdout } = await promisify(execFile)('kubectl', args, {
+    timeout: 20_000,
+    env: { ...process.env, HOME: dir },
+  });
+  const wanted = JSON.parse(JSON.stringify(deployment).replace('store:1', 'store:2'));
+  t.like(JSON.parse(stdout), wanted);
+});
