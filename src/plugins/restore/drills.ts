@@ -15,7 +15,8 @@ import { openPaths, type Paths } from './paths.ts';
 import { ProgressBoard } from './progress.ts';
 import { compare } from './verify/compare.ts';
 
-const CHOOSE_MS = 60_000;
+/** Where the first snapshot has to be made, that too. */
+const CHOOSE_MS = 5 * 60_000;
 /** What comes on top of the readiness of an instance: its making, and a copy of a volume. */
 const MAKING_MS = 10 * 60_000;
 

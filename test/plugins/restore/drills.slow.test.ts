@@ -8,7 +8,7 @@ import { memoryStore } from '../../../src/plugins/memory-store/index.ts';
 import { refuseLiveAddress } from '../../../src/plugins/restore/safety.ts';
 import type { Scope } from '../../support/scope.ts';
 import { FieldStore } from './field-store.ts';
-import { type DrillRig, records, startDrills } from './rig.ts';
+import { type DrillRig, recordedStore, startDrills } from './rig.ts';
 
 const RECOVER = 'PUT /collections/memory/snapshots/recover';
 
@@ -20,9 +20,8 @@ async function field(t: Scope, { points = 30, options = {} }: { points?: number;
   const name = live.snapshot();
   const known = new Map<string, SnapshotRecord>();
   const rig = await startDrills(t, {
-    qdrant: { url: live.url },
+    store: recordedStore(live.url, known),
     restore: { scratchUrl: scratch.url, ...options },
-    plugins: [records(known)],
   });
   const seeds = [1, 2, 3].map((id) => {
     const point = live.collections.get('memory')!.points.get(id)!;
@@ -235,8 +234,11 @@ test('[B2,B3,B5] beside the embedded store both paths are proven, and no folder,
     });
     t.is(answer.status, 200);
   };
-  const nothing = await rig.drill();
-  t.is(nothing.failure?.code, 'HF_RESTORE_NOTHING');
+  const fresh = await rig.drill();
+  t.is(fresh.outcome, 'completed', fresh.failure?.reason);
+  t.like(fresh.report, { expected: { from: 'record' }, seeds: { missing: [], changed: [] } });
+  t.true(fresh.report!.seeds.checked > 0, 'one snapshot was made, seeded first');
+  await put('/collections/memory', {}, 'DELETE');
   await put('/collections/memory', { vectors: { size: 3, distance: 'Cosine' } });
   const points = Array.from({ length: 600 }, (_, id) => ({ id, vector: [id + 1, 1, 1], payload: { id } }));
   await put('/collections/memory/points?wait=true', { points });

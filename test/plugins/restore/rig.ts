@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import {
   contentOf,
+  MemoryStoresToken,
   type Point,
   type SnapshotRecord,
   SnapshotRecordsToken,
@@ -13,19 +14,37 @@ import { definePlugin, type PluginEntry } from '../../../src/core/plugin/index.t
 import { createRuntime, type Runtime } from '../../../src/core/runtime/index.ts';
 import type { Result } from '../../../src/machines/restore/shapes.ts';
 import { qdrant } from '../../../src/plugins/qdrant/index.ts';
+import { RestStores } from '../../../src/plugins/qdrant/store/stores.ts';
 import type { DrillStatus } from '../../../src/plugins/restore/control.ts';
 import { restore } from '../../../src/plugins/restore/index.ts';
 import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
 
-/** Names what was recorded when snapshots were made: by the snapshot, and by the ids of its seeds. */
-export function records(known: Map<string, SnapshotRecord>): PluginEntry {
+/** A store elsewhere, of whose snapshots `known` is recorded. */
+export function recordedStore(url: string, known: ReadonlyMap<string, SnapshotRecord>): PluginEntry {
   const plugin = definePlugin({
-    name: 'records',
+    name: 'recorded-store',
     options: z.strictObject({}),
-    provides: [SnapshotRecordsToken],
+    provides: [MemoryStoresToken, SnapshotRecordsToken],
     register(context) {
-      context.provide(SnapshotRecordsToken, () => ({ of: (name) => known.get(name), seeds: [] }));
+      let stores: RestStores | undefined;
+      context.provide(MemoryStoresToken, () => {
+        const { clock } = context.services;
+        stores = new RestStores({
+          kind: 'remote',
+          collection: 'memory',
+          url: () => url,
+          apiKey: async () => undefined,
+          clock,
+        });
+        return stores;
+      });
+      context.provide(SnapshotRecordsToken, () => ({
+        of: (name) => known.get(name),
+        seeds: [],
+        take: () => Promise.reject(new Error('a store elsewhere is not asked for one')),
+      }));
+      context.onStop(() => stores?.close());
     },
   });
   return plugin();
@@ -49,13 +68,15 @@ interface RigOptions {
   readonly plugins?: readonly PluginEntry[];
   readonly restore?: Parameters<typeof restore>[0];
   readonly qdrant?: Parameters<typeof qdrant>[0];
+  /** In the place of the plugin that speaks to one. */
+  readonly store?: PluginEntry;
 }
 
 /** A runtime with drills; times are short. */
 export async function startDrills(t: Scope, options: RigOptions = {}): Promise<DrillRig> {
   const dataDir = options.dataDir ?? tempDir(t);
   const plugins = [
-    qdrant(options.qdrant),
+    options.store ?? qdrant(options.qdrant),
     restore({ pollMs: 5, readyMs: 5_000, retryMs: 50, ...options.restore }),
     ...(options.plugins ?? []),
   ];

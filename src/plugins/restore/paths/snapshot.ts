@@ -35,19 +35,22 @@ export class SnapshotPath implements RestorePath {
     this.#options = options;
   }
 
-  async choose({ snapshot: wanted }: Drill, { signal }: StepContext): Promise<Source> {
+  async choose({ snapshot: wanted }: Drill, { signal, progress }: StepContext): Promise<Source> {
     const { stores, records } = this.#options;
     const { live, collection } = stores;
-    if ((await live.collection(collection, signal)) === undefined) {
-      throw new HoldfastError('HF_RESTORE_NOTHING', {
-        reason: `${live.url} has no collection ${collection}`,
-      });
+    const listed = await this.#listed(signal);
+    if (listed.length === 0 && wanted === undefined && stores.kind === 'embedded' && records) {
+      // A fresh clone has neither collection nor snapshot, and its first drill is to show something all the same.
+      progress.begin('making a first snapshot');
+      await records.take(signal);
+      listed.push(...(await this.#listed(signal)));
     }
-    const listed = await live.snapshots(collection, signal);
     const chosen = wanted === undefined ? newest(listed) : listed.find(({ name }) => name === wanted);
     if (chosen === undefined) {
       const reason =
-        wanted === undefined ? `${live.url} lists no snapshot` : `no snapshot is called ${wanted}`;
+        wanted === undefined
+          ? `${live.url} has no snapshot of ${collection}`
+          : `no snapshot is called ${wanted}`;
       throw new HoldfastError('HF_RESTORE_NOTHING', { reason });
     }
     const { name, size, createdAt } = chosen;
@@ -92,6 +95,13 @@ export class SnapshotPath implements RestorePath {
 
   leftovers(signal: AbortSignal): Promise<readonly string[]> {
     return expiredOf(this.#options.scratch, this.#options.clock, signal);
+  }
+
+  /** Of a collection that is not there, none. */
+  async #listed(signal: AbortSignal): Promise<SnapshotDescription[]> {
+    const { live, collection } = this.#options.stores;
+    if ((await live.collection(collection, signal)) === undefined) return [];
+    return [...(await live.snapshots(collection, signal))];
   }
 
   async #ready(target: MemoryStore, signal: AbortSignal): Promise<void> {
