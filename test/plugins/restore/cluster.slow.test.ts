@@ -84,6 +84,14 @@ test('[B2,B9] path a makes a namespace with an encrypted claim and one replica o
   t.deepEqual(left(api), []);
 });
 
+test('[B5,B9] a snapshot that the claim has no room for is refused before anything is made', async (t) => {
+  const { api, live, drills } = await rig(t);
+  live.toldSize = 3 * 1024 ** 3;
+  const { failure } = await drills.drill('a');
+  t.like(failure, { phase: 'choosing', code: 'HF_RESTORE_SPACE' });
+  t.false(api.calls.some((call) => call.startsWith('POST')));
+});
+
 test('[B9] an instance that is not ready in time, or whose image cannot be had, ends the drill, and its namespace goes', async (t) => {
   const { api, drills } = await rig(t, Number.POSITIVE_INFINITY);
   const late = await drills.drill('a');
