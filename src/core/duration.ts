@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { HoldfastError } from './errors/index.ts';
 
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -20,3 +21,20 @@ export function duration(least: string, most: string): z.ZodType<string, string>
 
 /** Of a text that `duration` has accepted. */
 export const msOf = (text: string): number => parseDuration(text) ?? 0;
+
+/**
+ * A time that was typed at a command, e.g. `--for 2h`.
+ *
+ * @returns milliseconds
+ * @throws HF_CLI_USAGE it is none, or not within the bounds
+ */
+export function durationFlag(
+  flag: string,
+  text: unknown,
+  { least, most, command }: { readonly least: string; readonly most: string; readonly command: string },
+): number {
+  const ms = parseDuration(String(text));
+  if (ms !== undefined && ms >= msOf(least) && ms <= msOf(most)) return ms;
+  const reason = `${flag} must be a time from ${least} to ${most}, not ${text}`;
+  throw new HoldfastError('HF_CLI_USAGE', { reason, command });
+}

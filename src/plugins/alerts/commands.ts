@@ -1,6 +1,5 @@
-import { msOf, parseDuration } from '../../core/duration.ts';
-import { HoldfastError } from '../../core/errors/index.ts';
-import { isObject } from '../../core/json.ts';
+import { durationFlag } from '../../core/duration.ts';
+import { askInstance, operatorName } from '../../core/operations/index.ts';
 import type { CommandContext } from '../../core/plugin/command.ts';
 import type { PluginContext } from '../../core/plugin/index.ts';
 import { PATH } from './operate.ts';
@@ -8,8 +7,6 @@ import type { AlertsOptions } from './options.ts';
 import type { Defined } from './rules/define.ts';
 import { show } from './show.ts';
 import type { AlertsView } from './view.ts';
-
-const CODES = ['HF_ALERTS_UNKNOWN', 'HF_ALERTS_STATE', 'HF_ALERTS_RECEIVER'] as const;
 
 /** The commands of alerts; all of them ask the running instance. */
 export function registerCommands(context: PluginContext, _options: AlertsOptions): void {
@@ -34,11 +31,11 @@ export function registerCommands(context: PluginContext, _options: AlertsOptions
       { flags: '--by <name>', summary: 'who; the user unless given' },
     ],
     run: async ([alert = ''], { for: time, note, by }, command) => {
-      const forMs = lasting(String(time), 'alerts ack');
+      const forMs = lasting(time, 'alerts ack');
       show(
         await ask<AlertsView>(command, 'ack', {
           alert,
-          by: by ?? who(),
+          by: by ?? operatorName(),
           forMs,
           ...(note !== undefined && { note }),
         }),
@@ -56,10 +53,10 @@ export function registerCommands(context: PluginContext, _options: AlertsOptions
       { flags: '--by <name>', summary: 'who; the user unless given' },
     ],
     run: async ([pattern = ''], { for: time, note, by }, command) => {
-      const forMs = lasting(String(time), 'alerts silence');
+      const forMs = lasting(time, 'alerts silence');
       const said = await ask<AlertsView & { id: string }>(command, 'silence', {
         pattern,
-        by: by ?? who(),
+        by: by ?? operatorName(),
         forMs,
         ...(note !== undefined && { note }),
       });
@@ -89,7 +86,7 @@ export function registerCommands(context: PluginContext, _options: AlertsOptions
     summary: 'Sends one alert through the whole path, and shows what the receiver answers',
     example: 'holdfast alerts test cluster-edge',
     run: async ([receiver = ''], _flags, command) => {
-      const said = await ask<Trial>(command, 'test', { receiver, by: who() });
+      const said = await ask<Trial>(command, 'test', { receiver, by: operatorName() });
       if (command.json) command.print(JSON.stringify(said));
       else {
         const { outcome, answer, reason } = said;
@@ -108,28 +105,10 @@ interface Trial {
   readonly reason?: string;
 }
 
-async function ask<T>({ dataDir, signal }: CommandContext, verb: string, body: object): Promise<T> {
-  const { postControl } = await import('../../core/cli/index.ts');
-  const { status, body: answer } = await postControl(dataDir, `${PATH}/${verb}`, body, signal);
-  if (status === 200) return answer as T;
-  const code = isObject(answer) ? CODES.find((each) => each === answer.code) : undefined;
-  if (code && isObject(answer)) throw new HoldfastError(code, answer.details as never);
-  const said =
-    isObject(answer) && typeof answer.reason === 'string' ? answer.reason : `it answered ${status}`;
-  const reason = status === 404 ? 'it runs no alerts' : said;
-  throw new HoldfastError('HF_CONTROL_UNREACHABLE', { dir: dataDir, reason });
+async function ask<T extends object>(command: CommandContext, verb: string, body: object): Promise<T> {
+  return askInstance<T>(command, `${PATH}/${verb}`, body, 'it runs no alerts');
 }
 
 /** @throws HF_CLI_USAGE */
-function lasting(text: string, command: string): number {
-  const ms = parseDuration(text) === undefined ? Number.NaN : msOf(text);
-  if (ms >= 60_000 && ms <= 2_592_000_000) return ms;
-  throw new HoldfastError('HF_CLI_USAGE', {
-    reason: `--for must be a time from 1m to 30d, not ${text}`,
-    command,
-  });
-}
-
-function who(): string {
-  return process.env.SUDO_USER ?? process.env.USER ?? process.env.LOGNAME ?? 'operator';
-}
+const lasting = (text: unknown, command: string): number =>
+  durationFlag('--for', text, { least: '1m', most: '30d', command });

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { alertRaised } from '../../core/adapters/alerts.ts';
 import { SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
-import { HoldfastError, isCoded } from '../../core/errors/index.ts';
-import type { HttpSurface } from '../../core/http/contract.ts';
+import { HoldfastError } from '../../core/errors/index.ts';
 import { actorRef, newCorrelation } from '../../core/ids.ts';
+import { serveOperation } from '../../core/operations/index.ts';
 import type { PluginContext, Services } from '../../core/plugin/index.ts';
 import type { OutboxContext } from '../../machines/alert/outbox-shapes.ts';
 import { type AlertsOptions, fits } from './options.ts';
@@ -28,7 +28,7 @@ export function registerOperations(context: PluginContext, options: AlertsOption
   context.control((surface) => {
     const services = () => context.services;
     const operate = <T>(verb: string, schema: z.ZodType<T>, run: (asked: T) => unknown) =>
-      serve(surface, `${PATH}/${verb}`, schema, run);
+      serveOperation(surface, `${PATH}/${verb}`, schema, run);
     operate('list', z.strictObject({}), () => view(services(), options));
     operate('bootstrap', z.strictObject({}), () => ({ rules: defineRules(options.rules, services()) }));
     operate('ack', acknowledge, async ({ alert, ...facts }) => {
@@ -62,25 +62,6 @@ export function registerOperations(context: PluginContext, options: AlertsOption
       return view(services(), options);
     });
     operate('test', trial, ({ receiver, by: who }) => tryReceiver(receiver, who, services(), options));
-  });
-}
-
-/** Serves one question of a command: checked, and refused with the code that the command tells. */
-function serve<T>(
-  surface: HttpSurface,
-  path: string,
-  schema: z.ZodType<T>,
-  run: (asked: T) => unknown,
-): void {
-  surface.post(path, async ({ body }, reply) => {
-    const asked = schema.safeParse(body);
-    if (!asked.success) return reply.code(400).send({ reason: 'the request has not the fields it needs' });
-    try {
-      return await run(asked.data);
-    } catch (error) {
-      if (!isCoded(error)) throw error;
-      return reply.code(error.status).send({ code: error.code, details: error.details });
-    }
   });
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { HoldfastError, isCoded } from '../../core/errors/index.ts';
-import { isObject } from '../../core/json.ts';
+import { durationFlag } from '../../core/duration.ts';
+import { askInstance, operatorName, serveOperation } from '../../core/operations/index.ts';
 import type { CommandContext, CommandDefinition } from '../../core/plugin/command.ts';
 import type { PluginContext } from '../../core/plugin/index.ts';
 import type { Monitors } from './monitors.ts';
@@ -18,23 +18,15 @@ const asked = z.object({
 /** Registers what the commands ask of the running instance, and the commands. */
 export function registerOperations(context: PluginContext, monitors: () => Monitors): void {
   context.control((surface) => {
-    surface.post(`${PATH}/list`, async () => ({ monitors: monitors().all() }));
+    serveOperation(surface, `${PATH}/list`, z.object({}), () => ({ monitors: monitors().all() }));
     for (const [verb, type] of [
       ['ack', 'ACK'],
       ['pause', 'PAUSE'],
       ['resume', 'UNPAUSE'],
     ] as const) {
-      surface.post(`${PATH}/${verb}`, async ({ body }, reply) => {
-        const { success, data } = asked.safeParse(body);
-        if (!success) return reply.code(400).send({ reason: 'the request has not the fields it needs' });
-        const { monitor, by, note, forMs } = data;
+      serveOperation(surface, `${PATH}/${verb}`, asked, async ({ monitor, by, note, forMs }) => {
         const more = type === 'ACK' ? { forMs, ...(note !== undefined && { note }) } : {};
-        try {
-          return { monitors: [await monitors().act(monitor, { type, by, ...more })] };
-        } catch (error) {
-          if (!isCoded(error)) throw error;
-          return reply.code(error.status).send({ code: error.code, details: error.details });
-        }
+        return { monitors: [await monitors().act(monitor, { type, by, ...more })] };
       });
     }
   });
@@ -62,9 +54,14 @@ const commands: readonly CommandDefinition[] = [
       { flags: '--by <name>', summary: 'who; the user unless given' },
     ],
     run: async ([monitor = ''], { for: time, note, by }, command) => {
-      const forMs = duration(String(time));
+      const forMs = durationFlag('--for', time, { least: '1m', most: '30d', command: 'uptime ack' });
       show(
-        await ask(command, 'ack', { monitor, by: by ?? who(), forMs, ...(note !== undefined && { note }) }),
+        await ask(command, 'ack', {
+          monitor,
+          by: by ?? operatorName(),
+          forMs,
+          ...(note !== undefined && { note }),
+        }),
         command,
       );
     },
@@ -74,7 +71,7 @@ const commands: readonly CommandDefinition[] = [
     summary: 'Pauses a monitor: its beats are refused and nobody is told of their absence',
     example: 'holdfast uptime pause router-ula',
     run: async ([monitor = ''], _flags, command) => {
-      show(await ask(command, 'pause', { monitor, by: who() }), command);
+      show(await ask(command, 'pause', { monitor, by: operatorName() }), command);
     },
   },
   {
@@ -82,22 +79,20 @@ const commands: readonly CommandDefinition[] = [
     summary: 'Watches a paused monitor again',
     example: 'holdfast uptime resume router-ula',
     run: async ([monitor = ''], _flags, command) => {
-      show(await ask(command, 'resume', { monitor, by: who() }), command);
+      show(await ask(command, 'resume', { monitor, by: operatorName() }), command);
     },
   },
 ];
 
-async function ask({ dataDir, signal }: CommandContext, verb: string, body: object): Promise<MonitorView[]> {
-  const { postControl } = await import('../../core/cli/index.ts');
-  const { status, body: answer } = await postControl(dataDir, `${PATH}/${verb}`, body, signal);
-  if (status === 200 && isObject(answer)) return answer.monitors as unknown as MonitorView[];
-  if (isObject(answer) && (answer.code === 'HF_UPTIME_MONITOR' || answer.code === 'HF_UPTIME_STATE')) {
-    throw new HoldfastError(answer.code, answer.details as Record<string, string>);
-  }
-  const said =
-    isObject(answer) && typeof answer.reason === 'string' ? answer.reason : `it answered ${status}`;
-  const reason = status === 404 ? 'it runs no uptime monitor' : said;
-  throw new HoldfastError('HF_CONTROL_UNREACHABLE', { dir: dataDir, reason });
+async function ask(command: CommandContext, verb: string, body: object): Promise<MonitorView[]> {
+  const missing = 'it runs no uptime monitor';
+  const { monitors } = await askInstance<{ monitors: MonitorView[] }>(
+    command,
+    `${PATH}/${verb}`,
+    body,
+    missing,
+  );
+  return monitors;
 }
 
 function show(monitors: readonly MonitorView[], { json, print, terminal }: CommandContext): void {
@@ -119,22 +114,6 @@ function show(monitors: readonly MonitorView[], { json, print, terminal }: Comma
     );
     if (reason) print(`${' '.repeat(width)}  ${reason}`);
   }
-}
-
-const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-function duration(text: string): number {
-  const [, count, unit = ''] = /^(\d{1,5})([smhd])$/.exec(text) ?? [];
-  const ms = Number(count) * (UNITS[unit] ?? Number.NaN);
-  if (ms >= 60_000 && ms <= 2_592_000_000) return ms;
-  throw new HoldfastError('HF_CLI_USAGE', {
-    reason: `--for must be a time from 1m to 30d, not ${text}`,
-    command: 'uptime ack',
-  });
-}
-
-function who(): string {
-  return process.env.SUDO_USER ?? process.env.USER ?? process.env.LOGNAME ?? 'operator';
 }
 
 function short(at: string): string {

@@ -59,7 +59,7 @@ async function prune(request: PruneRequest, folder: string, context: CommandCont
     const { pruneStopped } = await import('../../retention/offline.ts');
     return pruneStopped(dataDir, request, folder, Date.now(), signal);
   }
-  const { postControl } = await import('../instance/control.ts');
+  const { postControl } = await import('../../operations/index.ts');
   const { status, body } = await postControl(dataDir, PRUNE_PATH, { ...request, folder }, signal);
   if (status === 200) return body as Pruned;
   const said = isObject(body) ? String(body.detail ?? body.code ?? '') : '';

@@ -55,7 +55,7 @@ async function keysOf(
 
 async function shred(keys: readonly string[], { dataDir, signal }: CommandContext): Promise<void> {
   if (lockedBy(dataDir) !== undefined) {
-    const { postControl } = await import('../instance/control.ts');
+    const { postControl } = await import('../../operations/index.ts');
     const { status } = await postControl(dataDir, SHRED_PATH, { keys }, signal);
     if (status === 200) return;
     throw new HoldfastError('HF_CONTROL_UNREACHABLE', { dir: dataDir, reason: `it answered ${status}` });

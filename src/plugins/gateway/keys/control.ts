@@ -1,5 +1,5 @@
-import { isCoded } from '../../../core/errors/index.ts';
-import { isObject } from '../../../core/json.ts';
+import { z } from 'zod';
+import { serveOperation } from '../../../core/operations/index.ts';
 import type { PluginContext } from '../../../core/plugin/index.ts';
 import type { KeyAdmin } from './admin.ts';
 import { pageOfKeys } from './page.ts';
@@ -8,6 +8,9 @@ import { keyFields, keyInfo } from './view.ts';
 
 /** What `holdfast gateway keys` posts to, before the verb. */
 export const KEYS_PATH = '/gateway/keys';
+
+/** Each verb checks its own fields. */
+const anything = z.record(z.string(), z.unknown());
 
 /** What the control routes stand on; there once the plugin has started. */
 export interface KeyControlParts {
@@ -57,15 +60,9 @@ const handlers: Readonly<Record<string, Handler>> = {
 export function registerKeyControl(context: PluginContext, parts: () => KeyControlParts): void {
   context.control((surface) => {
     for (const [verb, handle] of Object.entries(handlers)) {
-      surface.post(`${KEYS_PATH}/${verb}`, async ({ body, id }, reply) => {
-        try {
-          return await handle(isObject(body) ? body : {}, parts(), id);
-        } catch (error) {
-          if (!isCoded(error)) throw error;
-          // The command throws it anew, so that it reads as if it had happened there.
-          return reply.code(error.status).send({ code: error.code, details: error.details });
-        }
-      });
+      serveOperation(surface, `${KEYS_PATH}/${verb}`, anything, (body, { correlation }) =>
+        handle(body, parts(), correlation),
+      );
     }
   });
 }

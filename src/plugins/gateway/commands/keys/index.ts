@@ -4,7 +4,7 @@
  */
 import type { CommandContext, CommandDefinition } from '../../../../core/cli/index.ts';
 import { jsonText } from '../../../../core/cli/log-view/values.ts';
-import { askInstance } from './ask.ts';
+import { askKeys } from './ask.ts';
 import { keyNamed, readKey } from './key-value.ts';
 import { infoLines, listLines, type ShownKey } from './lines.ts';
 import { clearFlag, termFlags, termsOfFlags } from './terms.ts';
@@ -42,7 +42,7 @@ const mint: CommandDefinition = {
       ...(flags.restricted === true && { allowed_routes: ['llm_api_routes'] }),
       ...(typeof flags.keyFile === 'string' && { key: await readKey(flags.keyFile, 'gateway keys mint') }),
     };
-    showOnce(await askInstance('mint', body, context), context);
+    showOnce(await askKeys('mint', body, context), context);
   },
 };
 
@@ -61,7 +61,7 @@ const list: CommandDefinition = {
       ...(user !== undefined && { user_id: user }),
       ...(alias !== undefined && { key_alias: alias }),
     };
-    const answer = await askInstance('list', query, context);
+    const answer = await askKeys('list', query, context);
     if (context.json) return context.print(jsonText(answer));
     const { keys, total_count, total_pages } = answer as unknown as {
       keys: ShownKey[];
@@ -81,7 +81,7 @@ const info: CommandDefinition = {
   flags: [keyFile],
   async run([name], flags, context) {
     const key = await keyNamed(name, flags.keyFile, 'gateway keys info');
-    const answer = await askInstance('info', key, context);
+    const answer = await askKeys('info', key, context);
     if (context.json) return context.print(jsonText(answer));
     for (const line of infoLines(answer as unknown as ShownKey)) context.print(line);
   },
@@ -94,7 +94,7 @@ const update: CommandDefinition = {
   flags: [...termFlags, clearFlag, keyFile],
   async run([name], flags, context) {
     const key = await keyNamed(name, flags.keyFile, 'gateway keys update');
-    const answer = await askInstance(
+    const answer = await askKeys(
       'update',
       { ...key, ...termsOfFlags(flags, 'gateway keys update') },
       context,
@@ -112,7 +112,7 @@ const revoke: CommandDefinition = {
   flags: [keyFile],
   async run([name], flags, context) {
     const key = await keyNamed(name, flags.keyFile, 'gateway keys revoke');
-    const answer = await askInstance('revoke', key, context);
+    const answer = await askKeys('revoke', key, context);
     if (context.json) return context.print(jsonText(answer));
     context.print(`revoked ${(answer.deleted_keys as string[]).join(', ')}`);
   },
@@ -131,7 +131,7 @@ const rotate: CommandDefinition = {
     const key = await keyNamed(name, file, 'gateway keys rotate');
     const own =
       typeof newKeyFile === 'string' ? { new_key: await readKey(newKeyFile, 'gateway keys rotate') } : {};
-    showOnce(await askInstance('rotate', { ...key, ...own, overlap }, context), context);
+    showOnce(await askKeys('rotate', { ...key, ...own, overlap }, context), context);
   },
 };
 

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
-import { HoldfastError } from '../../errors/index.ts';
-import { controlSocket, nearPath } from '../../http/socket-path.ts';
-import { lockedBy } from '../../log/lock.ts';
+import { HoldfastError } from '../errors/index.ts';
+import { controlSocket, nearPath } from '../http/socket-path.ts';
+import { lockedBy } from '../log/lock.ts';
 
 /** What an instance answered on its control socket. */
 export interface ControlAnswer {
