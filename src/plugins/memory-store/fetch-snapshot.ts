@@ -7,38 +7,57 @@ import { request } from 'undici';
 import type { Clock } from '../../core/clock.ts';
 import { HoldfastError } from '../../core/errors/index.ts';
 import { refuseFullDisk } from './jobs/files.ts';
-import { FETCH_DEADLINE_MS, FETCH_IDLE_MS, LARGEST_SNAPSHOT } from './limits.ts';
+import { FETCH_DEADLINE_MS, FETCH_IDLE_MS, LARGEST_SNAPSHOT, SPARE_BYTES } from './limits.ts';
 
 export interface Fetched {
   readonly bytes: number;
-  readonly sha256: string;
+  /** Where it was asked for. */
+  readonly sha256?: string | undefined;
 }
 
 /**
- * Writes a stream to a new file: bounded, hashed on its way, and durable.
+ * Writes a stream to a new file, bounded. It is read once and taken away: it need not be durable.
  *
+ * @param hashed whether its SHA-256 is wanted, which takes longer than to write it
  * @throws HF_MEMORY_FULL, HF_MEMORY_REQUEST it is larger than a snapshot may be
  */
-export async function receive(from: Readable, file: string, signal?: AbortSignal): Promise<Fetched> {
-  const hash = createHash('sha256');
+export async function receive(
+  from: Readable,
+  file: string,
+  hashed: boolean,
+  signal?: AbortSignal,
+): Promise<Fetched> {
+  const hash = hashed ? createHash('sha256') : undefined;
   let bytes = 0;
+  let looked = 0;
   const measured = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length;
-      hash.update(chunk);
-      if (bytes <= LARGEST_SNAPSHOT) return done(null, chunk);
-      const reason = `a snapshot has at most ${LARGEST_SNAPSHOT} bytes here`;
-      done(new HoldfastError('HF_MEMORY_REQUEST', { reason }));
+      hash?.update(chunk);
+      try {
+        if (bytes > LARGEST_SNAPSHOT) {
+          const reason = `a snapshot has at most ${LARGEST_SNAPSHOT} bytes here`;
+          throw new HoldfastError('HF_MEMORY_REQUEST', { reason });
+        }
+        // How long it is may not have been said: the disk is looked at as it comes.
+        if (bytes >= looked + SPARE_BYTES / 4) {
+          looked = bytes;
+          refuseFullDisk(dirname(file), 0, 'the snapshot');
+        }
+        done(null, chunk);
+      } catch (error) {
+        done(error as Error);
+      }
     },
   });
   try {
-    const into = createWriteStream(file, { flags: 'wx', mode: 0o600, flush: true });
+    const into = createWriteStream(file, { flags: 'wx', mode: 0o600 });
     await pipeline(from, measured, into, { ...(signal && { signal }) });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
     throw new HoldfastError('HF_MEMORY_FULL', { what: 'the snapshot' }, { cause: error });
   }
-  return { bytes, sha256: hash.digest('hex') };
+  return { bytes, sha256: hash?.digest('hex') };
 }
 
 /**
@@ -50,9 +69,10 @@ export async function fetchSnapshot(of: {
   readonly url: URL;
   readonly file: string;
   readonly clock: Clock;
+  readonly hashed: boolean;
   readonly apiKey?: string | undefined;
 }): Promise<Fetched> {
-  const { url, file, clock, apiKey } = of;
+  const { url, file, clock, hashed, apiKey } = of;
   const refuse = (reason: string, cause?: unknown) =>
     new HoldfastError('HF_MEMORY_FETCH', { url: url.origin + url.pathname, reason }, { cause });
   const over = new AbortController();
@@ -70,7 +90,7 @@ export async function fetchSnapshot(of: {
     }
     const announced = Number(headers['content-length'] ?? 0);
     refuseFullDisk(dirname(file), Number.isFinite(announced) ? announced : 0, 'the snapshot');
-    const fetched = await receive(Readable.from(body, { objectMode: false }), file, over.signal);
+    const fetched = await receive(Readable.from(body, { objectMode: false }), file, hashed, over.signal);
     if (announced > 0 && fetched.bytes !== announced)
       throw refuse(`only ${fetched.bytes} of ${announced} bytes came`);
     return fetched;

@@ -1,4 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto';
+import { dirname } from 'node:path';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { HoldfastError, isCoded } from '../../core/errors/index.ts';
@@ -7,6 +8,7 @@ import { version } from '../../core/version.ts';
 import type { EngineClient } from './engine/client.ts';
 import type { Operation } from './engine/engine.ts';
 import { receive } from './fetch-snapshot.ts';
+import { refuseFullDisk } from './jobs/files.ts';
 import { COLLECTION_NAME, LARGEST_SNAPSHOT } from './limits.ts';
 import { filePart } from './multipart.ts';
 import type { Snapshots } from './snapshots.ts';
@@ -131,9 +133,11 @@ export function memoryRoutes(surface: HttpSurface, parts: MemoryParts): void {
           const query = request.query as Record<string, unknown>;
           const given = read(z.object({ checksum, priority }), query);
           const part = filePart(request.headers['content-type'] ?? '', request.raw);
-          await snapshots.incoming(collectionOf(request), given.checksum ?? undefined, (file) =>
-            receive(part, file),
-          );
+          const sum = given.checksum ?? undefined;
+          await snapshots.incoming(collectionOf(request), sum, (file) => {
+            refuseFullDisk(dirname(file), Number(request.headers['content-length'] ?? 0), 'the snapshot');
+            return receive(part, file, sum !== undefined);
+          });
           return true;
         }),
     );

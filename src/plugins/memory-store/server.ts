@@ -27,7 +27,7 @@ export class MemoryServer {
   readonly instance = randomUUID();
   readonly #options: MemoryServerOptions;
   readonly #engine: EngineClient;
-  readonly #jobs = new Jobs();
+  readonly #jobs: Jobs;
   readonly #snapshots: Snapshots;
 
   constructor(options: MemoryServerOptions) {
@@ -35,6 +35,7 @@ export class MemoryServer {
     this.#options = options;
     const database = databaseIn(dir);
     this.#engine = new EngineClient(database, clock);
+    this.#jobs = new Jobs(clock);
     const parts = { dir, database, engine: this.#engine, jobs: this.#jobs, clock, recoverFrom };
     this.#snapshots = new Snapshots(parts);
   }

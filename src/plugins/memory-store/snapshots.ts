@@ -9,7 +9,7 @@ import type { EngineClient } from './engine/client.ts';
 import { type Fetched, fetchSnapshot } from './fetch-snapshot.ts';
 import { checksumFile, draftOf } from './jobs/files.ts';
 import type { Jobs } from './jobs/jobs.ts';
-import { SNAPSHOT_NAME } from './limits.ts';
+import { MOST_JOBS, SNAPSHOT_NAME } from './limits.ts';
 
 /** A snapshot as the REST surface lists it. */
 interface Listed extends Omit<SnapshotDescription, 'createdAt'> {
@@ -38,6 +38,7 @@ interface SnapshotsOptions {
 export class Snapshots {
   readonly #options: SnapshotsOptions;
   #fetched = 0;
+  #arriving = 0;
 
   constructor(options: SnapshotsOptions) {
     this.#options = options;
@@ -107,11 +108,28 @@ export class Snapshots {
       });
     }
     const { clock } = this.#options;
-    await this.incoming(collection, checksum, (file) => fetchSnapshot({ url, file, clock, apiKey }));
+    const hashed = checksum !== undefined;
+    await this.incoming(collection, checksum, (file) => fetchSnapshot({ url, file, clock, hashed, apiKey }));
   }
 
-  /** Recovers from a file that `receive` writes; it is taken away afterwards. */
+  /** Recovers from a file that `receive` writes; it is taken away afterwards. @throws HF_MEMORY_BUSY too many come at once */
   async incoming(
+    collection: string,
+    checksum: string | undefined,
+    receive: (file: string) => Promise<Fetched>,
+  ): Promise<void> {
+    if (this.#arriving >= MOST_JOBS) {
+      throw new HoldfastError('HF_MEMORY_BUSY', { what: `${MOST_JOBS} snapshots are arriving`, seconds: 5 });
+    }
+    this.#arriving += 1;
+    try {
+      await this.#take(collection, checksum, receive);
+    } finally {
+      this.#arriving -= 1;
+    }
+  }
+
+  async #take(
     collection: string,
     checksum: string | undefined,
     receive: (file: string) => Promise<Fetched>,

@@ -10,7 +10,8 @@ const DEEPEST = 64;
 const plainUuid = (text: string): string => text.toLowerCase().replace(UUID, '$1-$2-$3-$4-$5');
 
 const pointId = z.union([
-  z.int().min(0),
+  // A point that is no id is malformed (400), not out of bounds (422).
+  z.int().refine((id) => id >= 0, 'a point id is a number or a UUID'),
   z
     .string()
     .refine((text) => UUID.test(text.toLowerCase()), 'a point id is a number or a UUID')

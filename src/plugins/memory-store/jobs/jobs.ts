@@ -1,15 +1,31 @@
 import type { Worker } from 'node:worker_threads';
+import type { Clock } from '../../../core/clock.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import { startWorker } from '../../../core/worker.ts';
 import { MOST_JOBS } from '../limits.ts';
 import type { Job, JobReply } from './protocol.ts';
 
-/** Runs the jobs of one store, one after another. */
+/** A thread with nothing to do ends then: it holds some ten MiB. */
+const IDLE_MS = 60_000;
+
+interface Running {
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Runs the jobs of one store, one after another, in one thread that starts with the first. */
 export class Jobs {
+  readonly #clock: Clock;
   #waiting = 0;
   #last: Promise<unknown> = Promise.resolve();
   #worker: Worker | undefined;
+  #running: Running | undefined;
+  #cancelIdle = () => {};
   #closed = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   /**
    * @param prepare says what is to be done, once it is its turn
@@ -40,25 +56,49 @@ export class Jobs {
   /** Breaks off what runs: it leaves a draft, or a table without a name, which the next start sweeps. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#cancelIdle();
     await this.#worker?.terminate();
     await this.#last;
   }
 
-  #start(job: Job): Promise<void> {
-    if (this.#closed) return Promise.reject(failed('it has been stopped'));
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.#worker = startWorker<JobReply>({
+  async #start(job: Job): Promise<void> {
+    if (this.#closed) throw failed('it has been stopped');
+    this.#cancelIdle();
+    const { promise, ...running } = Promise.withResolvers<void>();
+    this.#running = running;
+    this.#worker ??= this.#thread();
+    this.#worker.postMessage(job);
+    try {
+      await promise;
+    } finally {
+      this.#running = undefined;
+      this.#cancelIdle = this.#clock.after(IDLE_MS, () => this.#rest());
+    }
+  }
+
+  #rest(): void {
+    void this.#worker?.terminate();
+    this.#worker = undefined;
+  }
+
+  #thread(): Worker {
+    const worker = startWorker<JobReply>({
       module: './worker',
       base: import.meta.url,
-      name: `memory-${job.kind}`,
-      data: job,
-      onMessage: (reply) => (reply.ok ? resolve() : reject(new HoldfastError(reply.code, reply.details))),
+      name: 'memory-jobs',
+      data: undefined,
+      onMessage: (reply) => {
+        if (reply.ok) this.#running?.resolve();
+        else this.#running?.reject(new HoldfastError(reply.code, reply.details));
+      },
       onEnd: (reason) => {
+        // An idle one that ends late is another than the one that works by then.
+        if (this.#worker !== worker) return;
         this.#worker = undefined;
-        reject(failed(reason));
+        this.#running?.reject(failed(reason));
       },
     });
-    return promise;
+    return worker;
   }
 }
 

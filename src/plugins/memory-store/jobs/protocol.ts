@@ -1,6 +1,6 @@
 import type { HoldfastError } from '../../../core/errors/index.ts';
 
-/** Long work on a store's database, each in a thread of its own. Paths are absolute. */
+/** Long work on a store's database. Paths are absolute. */
 export type Job =
   | {
       readonly kind: 'snapshot';

@@ -1,5 +1,5 @@
-/** A thread for one job: it may take minutes, and ends with it. */
-import { parentPort, workerData } from 'node:worker_threads';
+/** The thread of a store's long work, one job after another: each may take minutes. */
+import { parentPort } from 'node:worker_threads';
 import { codedFailure } from '../engine/database.ts';
 import type { Job, JobReply } from './protocol.ts';
 import { recover } from './recover.ts';
@@ -17,4 +17,4 @@ function run(job: Job): JobReply {
   }
 }
 
-parentPort?.postMessage(run(workerData as Job));
+parentPort?.on('message', (job: Job) => parentPort?.postMessage(run(job)));
