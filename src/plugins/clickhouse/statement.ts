@@ -8,7 +8,13 @@ const READING = ['SELECT', 'WITH', 'SHOW', 'DESCRIBE', 'DESC', 'EXPLAIN', 'EXIST
  * other servers, programs, dictionaries. Some of them work even where the engine is told to be read-only.
  */
 const OUTSIDE =
-  /^(file\w*|url\w*|remote\w*|cluster\w*|s3\w*|gcs|oss|cosn|hdfs\w*|azure\w*|iceberg\w*|delta\w*|hudi\w*|paimon\w*|ytsaurus|mysql|postgresql|sqlite|mongodb|redis|jdbc|odbc|executable\w*|python|input|merge|mergetree\w*|dictionary|dictget\w*|dicthas|dictisin|catboostevaluate|arrowflight\w*|prometheus\w*|timeseries\w*|fuzz\w*|loop|view\w*if|joinget\w*|filesystem\w*|getserverport|getserversetting|getmacro|hostname|fqdn|sleep\w*|currentprofiles|showcertificate|addressto\w*|trap|logtrace)$/i;
+  /^(file\w*|url\w*|remote\w*|cluster\w*|s3\w*|gcs|oss|cosn|hdfs\w*|azure\w*|iceberg\w*|delta\w*|hudi\w*|paimon\w*|ytsaurus|mysql|postgresql|sqlite|mongodb|redis|jdbc|odbc|executable\w*|python|input|merge|mergetree\w*|dictionary|dictget\w*|dicthas|dictisin|catboostevaluate|arrow\w*|ai(?:classify|embed|extract|generate|translate)|eval|getclienthttpheader|prometheus\w*|timeseries\w*|fuzz\w*|loop|view\w*if|joinget\w*|filesystem\w*|getserverport|getserversetting|getmacro|hostname|fqdn|sleep\w*|currentprofiles|showcertificate|addressto\w*|trap|logtrace)$/i;
+
+/** Functions that take another one by its name alone: `arrayMap(file, …)`; names of columns are rarely both. */
+const TAKES_A_FUNCTION = /^(array|map)[a-z]+$/i;
+
+/** What SHOW may show; the rest (queries of others, users, grants, settings) tells of the server. */
+const SHOWN = /^(tables?|databases?|columns|fields|index(es)?|indices|keys|views?|full|extended|temporary)$/i;
 
 /** Databases that tell of the server instead of the signals: settings, users, queries of others. */
 const FORBIDDEN_DATABASES = /^(system|information_schema)$/i;
@@ -42,6 +48,9 @@ export function readingStatement(sql: string): string {
       throw refused(`it reads the database ${value}, which tells of the server`);
     if (OUTSIDE.test(value) && next === '(')
       throw refused(`it calls ${value}(), which reads something else than the tables here, or does not read`);
+    if (OUTSIDE.test(value) && isGivenAsFunction(tokens, at))
+      throw refused(`it applies ${value}, which reads something else than the tables here, or does not read`);
+    if (word === 'SHOW' && (at === 0 || previous === '(')) mayShow(tokens, at + 1);
     if (word === 'OUTFILE' && previous?.toUpperCase() === 'INTO') throw refused('it writes a file');
     if (word === 'FORMAT' && /^\w+$/.test(next ?? '') && previous !== ',' && previous !== '.')
       throw refused('it asks for a FORMAT of its own; leave that out, and use --json for JSON');
@@ -51,19 +60,44 @@ export function readingStatement(sql: string): string {
   return text;
 }
 
-/** Words (quoted names among them), texts and signs; comments and spaces are nothing. */
+/** `* APPLY file`, `* APPLY(file)`, `arrayMap((file), …)`: a function without parentheses of its own. */
+function isGivenAsFunction(tokens: readonly Token[], at: number): boolean {
+  let before = at - 1;
+  while (tokens[before]?.value === '(') before -= 1;
+  const taker = tokens[before];
+  if (taker?.kind !== 'word') return false;
+  return /^apply$/i.test(taker.value) || (before < at - 1 && TAKES_A_FUNCTION.test(taker.value));
+}
+
+/** @throws HF_COLUMNAR_REFUSED */
+function mayShow(tokens: readonly Token[], at: number): void {
+  const shown = tokens[at]?.value.toUpperCase() === 'CREATE' ? tokens[at + 1] : tokens[at];
+  if (shown?.kind === 'word' && !SHOWN.test(shown.value))
+    throw refused(`it shows ${shown.value.slice(0, 20)}, which tells of the server`);
+}
+
+/**
+ * Words (quoted names among them), texts and signs; comments and spaces are nothing. What the engine would
+ * take apart in another way is refused: to it comments nest, and typographic quotes are quotes.
+ *
+ * @throws HF_COLUMNAR_REFUSED
+ */
 export function tokensOf(sql: string): Token[] {
   const pattern =
-    /--[^\n]*|#[ !][^\n]*|\/\*[\s\S]*?\*\/|\/\*|'(?:[^'\\]|\\[\s\S]|'')*'|`((?:[^`\\]|\\[\s\S]|``)*)`|"((?:[^"\\]|\\[\s\S]|"")*)"|([\p{L}_][\p{L}\p{N}_$]*)|\d[\w.]*|\$\w*\$|\S/gu;
+    /--[^\n]*|#[ !][^\n]*|\/\*[\s\S]*?\*\/|\/\*|'(?:[^'\\]|\\[\s\S]|'')*'|`((?:[^`\\]|\\[\s\S]|``)*)`|"((?:[^"\\]|\\[\s\S]|"")*)"|([A-Za-z_][\w$]*)|\d[\w.]*|\$\w*\$|\S/gu;
   const tokens: Token[] = [];
   for (const [value, backquoted, quoted, word] of sql.matchAll(pattern)) {
     const name = backquoted ?? quoted ?? word;
     if (name !== undefined) tokens.push({ kind: 'word', value: unescaped(name) });
     else if (value === '/*') throw refused('a comment in it has no end');
+    else if (value.startsWith('/*') && value.includes('/*', 2))
+      throw refused('a comment in it holds another one');
     else if (/^(--|#[ !]|\/\*)/.test(value)) continue;
     else if (value.startsWith("'") && value.length > 1) tokens.push({ kind: 'text', value });
     else if (value.startsWith('$')) throw refused('it holds a text between $ signs');
     else if (/^['"`]$/.test(value)) throw refused(`a ${value} in it has no end`);
+    else if (value > '\u007f')
+      throw refused(`${value} in it belongs between quotes, and quotes are ' " and \``);
     else tokens.push({ kind: 'sign', value });
   }
   return tokens;

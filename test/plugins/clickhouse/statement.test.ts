@@ -15,6 +15,9 @@ const lets = [
   "SELECT Body AS file, file FROM otel_logs WHERE ServiceName = 'it''s' /* ; */",
   'SELECT 1 AS format, 2 AS settings',
   'SELECT "a b", `c` FROM otel_logs',
+  'SHOW CREATE TABLE otel_traces',
+  'SHOW FULL TABLES',
+  "SELECT url, SpanAttributes['url'] AS url, max(show) FROM otel_traces WHERE Body = '“ü”' AND `ü` = 1 -- ‘ü",
   "SELECT '$x$', toDate('2026-01-01') FROM numbers(3)",
 ];
 
@@ -48,6 +51,19 @@ const refuses = [
   'SELECT `fi\\x6ce`(1)',
   'SELECT $$a$$',
   'SELECT sleepEachRow(1) FROM numbers(100)',
+  // Each of these gave the file away.
+  "SELECT “file”('/etc/passwd')",
+  "SELECT ‘'’, file('/etc/passwd'), ‘'’",
+  "SELECT /* /* */ ' */ file('/etc/passwd') -- '",
+  "SELECT * APPLY(file) FROM (SELECT '/etc/passwd' AS a)",
+  "SELECT COLUMNS('a') APPLY file FROM (SELECT '/etc/passwd' AS a)",
+  "SELECT arrayMap(file, ['/etc/passwd'])",
+  "SELECT arrayMap((`file`) AS f, ['/etc/passwd'])",
+  // And these told of the server.
+  'SELECT * FROM “system”.“users”',
+  'SHOW PROCESSLIST',
+  'SELECT * FROM (SHOW GRANTS)',
+  'SHOW CREATE USER default',
 ];
 
 test('[O20] what reads is let through as it is', (t) => {
