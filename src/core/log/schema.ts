@@ -10,8 +10,8 @@ const LOG_FORMAT = 1;
 const SEALED_BY = 'sealed_by TEXT';
 
 /**
- * `at` stands in the body alone: it is monotone, so a time is found by binary search over seq. The generated
- * column costs nothing to write and spares whoever queries an incident by hand the JSON path.
+ * `at` stands in the body alone: it is monotone, so a time is found by binary search over seq. The view spares whoever
+ * queries an incident by hand the JSON path; a generated column of a strict table would parse every body that is written.
  */
 const TABLES = `
   CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -20,9 +20,10 @@ const TABLES = `
     actor TEXT NOT NULL,
     correlation TEXT NOT NULL,
     body TEXT NOT NULL,
-    hash TEXT NOT NULL,
-    at INTEGER GENERATED ALWAYS AS (json_extract(body, '$.at')) VIRTUAL
+    hash TEXT NOT NULL
   ) STRICT;
+  CREATE VIEW IF NOT EXISTS timeline AS
+    SELECT seq, json_extract(body, '$.at') AS at, actor, correlation, body, hash FROM records;
   CREATE INDEX IF NOT EXISTS records_actor ON records (actor, seq);
   CREATE INDEX IF NOT EXISTS records_correlation ON records (correlation, seq);
   CREATE TABLE IF NOT EXISTS blobs (
@@ -98,7 +99,18 @@ export function logTables(db: DatabaseSync): void {
     if (!hasColumn(db, 'blobs', column.slice(0, column.indexOf(' '))))
       db.exec(`ALTER TABLE blobs ADD COLUMN ${column}`);
   }
+  dropTimeColumn(db);
   db.prepare("INSERT OR IGNORE INTO meta (key, value) VALUES ('format', ?)").run(String(LOG_FORMAT));
+}
+
+/** Earlier releases had the time of a record as a generated column, which `pragma_table_info` does not list. */
+function dropTimeColumn(db: DatabaseSync): void {
+  if (!db.prepare("SELECT 1 FROM pragma_table_xinfo('records') WHERE name = 'at'").get()) return;
+  try {
+    db.exec('ALTER TABLE records DROP COLUMN at');
+  } catch {
+    // An index or a view of somebody's own uses it: it stays, and appends cost what they did.
+  }
 }
 
 /**

@@ -257,3 +257,25 @@ test('[C5] a writer thread that dies is replaced, again and again, until what wa
   await thawed;
   t.true(log.hasRoom());
 });
+
+test('[C2] a log whose table computed each record’s time is opened without that column, unless somebody uses it', async (t) => {
+  for (const more of ['', 'CREATE INDEX mine ON records (at)']) {
+    const dir = await written(t, 2);
+    const db = new DatabaseSync(`${dir}/log.db`);
+    db.exec("ALTER TABLE records ADD COLUMN at INTEGER AS (json_extract(body, '$.at')) VIRTUAL");
+    if (more) db.exec(more);
+    const { log } = open(t, dir);
+    log.append(record(3), { durability: 'sync' });
+    await log.close();
+    t.deepEqual(
+      db
+        .prepare('SELECT at FROM timeline ORDER BY seq')
+        .all()
+        .map((row) => row.at),
+      [1, 2, 3],
+    );
+    const columns = db.prepare("SELECT name FROM pragma_table_xinfo('records')").all().length;
+    t.is(columns, more ? 6 : 5);
+    db.close();
+  }
+});
