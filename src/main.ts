@@ -1,14 +1,28 @@
 import { runHere } from './core/cli/index.ts';
 
-/** Their machines read any log of this release, also where no `plugins.config.ts` is. */
+/**
+ * The plugins of the delivered `plugins.config.ts` that keep actors, on embedded defaults. Their machines read any log of
+ * this release, also where no configuration is; their commands reach an instance whose configuration has been broken since.
+ */
 export async function builtinPlugins() {
-  const [{ router }, { reconciler }, { gateway }, { resolveConfig }] = await Promise.all([
-    import('./plugins/router/index.ts'),
-    import('./plugins/reconciler/index.ts'),
-    import('./plugins/gateway/index.ts'),
+  const [{ resolveConfig }, ...plugins] = await Promise.all([
     import('./core/config/index.ts'),
+    import('./plugins/router/index.ts').then(({ router }) => router()),
+    import('./plugins/reconciler/index.ts').then(({ reconciler }) => reconciler()),
+    import('./plugins/gateway/index.ts').then(({ gateway }) => gateway()),
+    import('./plugins/clickhouse/index.ts').then(({ clickhouse }) => clickhouse()),
+    import('./plugins/memory-store/index.ts').then(({ memoryStore }) => memoryStore()),
+    import('./plugins/qdrant/index.ts').then(({ qdrant }) => qdrant()),
+    import('./plugins/restore/index.ts').then(({ restore }) => restore()),
+    import('./plugins/secrets-folder/index.ts').then(({ secretsFolder }) => secretsFolder()),
+    import('./plugins/collector/index.ts').then(({ collector }) => collector()),
+    import('./plugins/otlp/index.ts').then(({ otlp }) => otlp()),
+    import('./plugins/uptime/index.ts').then(({ uptime }) => uptime()),
+    import('./plugins/uptime-monitor/index.ts').then(({ uptimeMonitor }) => uptimeMonitor()),
+    import('./plugins/watchdog/index.ts').then(({ watchdog }) => watchdog()),
+    import('./plugins/alerts/index.ts').then(({ alerts }) => alerts()),
   ]);
-  return resolveConfig({ plugins: [router(), reconciler(), gateway()] }, { env: {} }).plugins;
+  return resolveConfig({ plugins }, { env: {} }).plugins;
 }
 
 /**

@@ -129,7 +129,7 @@ export class Receiver {
 
 function refusalOf({ code, status, what, mend }: HoldfastError): Refusal {
   return {
-    reason: code.replace('HF_INGEST_', '').toLowerCase(),
+    reason: code.replace(/^HF_INGEST_/, '').toLowerCase(),
     status,
     grpc: grpcCode(status),
     message: `${what} ${mend}`,
