@@ -15,6 +15,7 @@ import { cluster } from './src/plugins/cluster/index.ts';
 import { collector } from './src/plugins/collector/index.ts';
 import { consolePlugin } from './src/plugins/console/index.ts';
 import { credentialFree, gateway, overwrite, relay } from './src/plugins/gateway/index.ts';
+import { jobs } from './src/plugins/jobs/index.ts';
 import { memoryStore } from './src/plugins/memory-store/index.ts';
 import { otlp } from './src/plugins/otlp/index.ts';
 import { qdrant } from './src/plugins/qdrant/index.ts';
@@ -94,6 +95,9 @@ export default defineConfig({
     // Every five minutes: does the database answer, do signals arrive, are engines what they must be? Only then a heartbeat.
     // A signal that must never be silent: watchdog({ producers: ['otel_logs'] })
     watchdog(),
+    // Scheduled runs, ours and the Jobs of the cluster: why one failed, and why it is still there. Only of some namespaces:
+    // jobs({ namespaces: ['observability', 'agent-memory'] })
+    jobs(),
     // Our own spans and metrics, where OTEL_EXPORTER_OTLP_ENDPOINT names a receiver, or `own` for the one of this process.
     telemetry(),
     // Alerts: the rules of the NAS backup, the watchdog and the reconciler; HOLDFAST_ALERTS_CLUSTER_EDGE_URL (monitors that

@@ -18,6 +18,7 @@ import { configTransaction } from './config-transaction.ts';
 import { dhcpService } from './dhcp-service.ts';
 import { heartbeat } from './heartbeat.ts';
 import { ingestKeyRotation } from './ingest-key-rotation.ts';
+import { job } from './job.ts';
 import { mcpAccess } from './mcp-access.ts';
 import { mcpDoor } from './mcp-door.ts';
 import { mcpRouteHealth } from './mcp-route-health.ts';
@@ -47,6 +48,7 @@ export const allMachines: Readonly<Record<string, AnyStateMachine>> = {
   'dhcp-service': dhcpService,
   heartbeat,
   'ingest-key-rotation': ingestKeyRotation,
+  job,
   'mcp-access': mcpAccess,
   'mcp-door': mcpDoor,
   'mcp-route-health': mcpRouteHealth,

@@ -1,4 +1,5 @@
 import type { EffectContext } from '../../core/actors/index.ts';
+import { failureOf, type JobRun, jobRun } from '../../core/adapters/jobs.ts';
 import {
   type MemoryStores,
   MemoryStoresToken,
@@ -20,6 +21,8 @@ const CHOOSE_MS = 5 * 60_000;
 /** What comes on top of the readiness of an instance: its making, and a copy of a volume. */
 const MAKING_MS = 10 * 60_000;
 
+type Told = JobRun extends infer R ? (R extends JobRun ? Omit<R, 'job' | 'at'> : never) : never;
+
 /** Carries out what the restore machine asks for. */
 export class Drills {
   readonly #services: Services;
@@ -37,6 +40,7 @@ export class Drills {
   }
 
   async choose({ drill }: StepParams, effect: EffectContext): Promise<LogEvent> {
+    this.#tell(effect, { phase: 'started' });
     return this.#step(effect, async (context) => {
       const source = await this.#pathOf(drill.path).choose(drill, context);
       return { type: 'CHOSEN', source } as unknown as LogEvent;
@@ -74,6 +78,13 @@ export class Drills {
         progress,
         signal,
       });
+      const { ok } = report;
+      const text = report.verdict.slice(0, 1_000);
+      this.#tell(effect, {
+        phase: 'ended',
+        ...(ok ? { outcome: 'succeeded' } : { outcome: 'failed', cause: 'exit' }),
+        text,
+      });
       return { type: 'VERIFIED', report } as unknown as LogEvent;
     });
   }
@@ -109,6 +120,15 @@ export class Drills {
     return [...found];
   }
 
+  /** A drill is one run: it begins with its choice, and ends with its verdict or the first step that fails. */
+  #tell({ correlation, cause }: EffectContext, run: Told): void {
+    const { bus, clock } = this.#services;
+    bus.publish(jobRun, { job: 'memory-restore-drill', at: clock.now(), ...run } as JobRun, {
+      correlation,
+      cause,
+    });
+  }
+
   #stores(): MemoryStores {
     return this.#services.get(MemoryStoresToken);
   }
@@ -125,6 +145,11 @@ export class Drills {
     try {
       return await done;
     } catch (error) {
+      this.#tell(effect, {
+        phase: 'ended',
+        outcome: 'failed',
+        ...failureOf(signal.aborted ? signal.reason : error),
+      });
       if (isCoded(error) && !signal.aborted) throw error;
       if (signal.aborted && isCoded(signal.reason)) throw signal.reason;
       const reason = error instanceof Error ? error.message : String(error);

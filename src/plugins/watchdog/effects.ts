@@ -1,4 +1,5 @@
 import { ColumnarDatabaseToken } from '../../core/adapters/columnar-database.ts';
+import { type JobRun, jobRun } from '../../core/adapters/jobs.ts';
 import { pushEvent } from '../../core/adapters/push-event.ts';
 import { runTrouble, UptimeMonitorToken } from '../../core/adapters/uptime.ts';
 import type { LogEvent } from '../../core/log/index.ts';
@@ -20,9 +21,10 @@ export function registerEffects(context: PluginContext, options: WatchdogOptions
 
   context.effect(
     'watchdog.check',
-    async (_params, { signal }) => {
-      const { clock, find } = context.services;
+    async (_params, { signal, correlation, cause }) => {
+      const { bus, clock, find } = context.services;
       const began = clock.now();
+      bus.publish(jobRun, { phase: 'started', job: options.monitor, at: began }, { correlation, cause });
       const findings = await checkStack(find(ColumnarDatabaseToken), absentReason(context), options, signal);
       const at = clock.now();
       const time = new Date(at).toISOString();
@@ -56,6 +58,7 @@ export function registerEffects(context: PluginContext, options: WatchdogOptions
         bus.publish(runTrouble, { monitor: options.monitor, at, outcome: ended, text }, story);
       }
       bus.publish(watchdogReported, report, story);
+      bus.publish(jobRun, runOf(report, options.monitor, at), story);
       const database = find(ColumnarDatabaseToken);
       await database
         ?.insert('otel_logs', [rowOf(report, at)], { maxSeconds: STORE_SECONDS })
@@ -63,6 +66,16 @@ export function registerEffects(context: PluginContext, options: WatchdogOptions
     },
     { onRecovery: 'retry', adapter: ColumnarDatabaseToken.name },
   );
+}
+
+/** How the run went; that its checks failed is no failure of the run (O14). */
+function runOf({ outcome, lines }: RunReport, job: string, at: number): JobRun {
+  const text = (lines[0] ?? '').slice(0, 1_000);
+  if (outcome === 'delivered' || outcome === 'unhealthy') {
+    return { phase: 'ended', job, at, outcome: 'succeeded', text };
+  }
+  const cause = outcome === 'undelivered' ? 'exit' : /^DEADLINE/.test(text) ? 'deadline' : 'unknown';
+  return { phase: 'ended', job, at, outcome: 'failed', cause, text };
 }
 
 /** Why there is no database to ask. */

@@ -1,3 +1,4 @@
+import { asRun } from '../../../core/adapters/jobs.ts';
 import type { MemoryInstance, MemoryStores } from '../../../core/adapters/memory-store.ts';
 import { HoldfastError, isCoded } from '../../../core/errors/index.ts';
 import type { Json } from '../../../core/json.ts';
@@ -18,6 +19,9 @@ const MAKE_MS = 900_000;
 const LIST_MS = 60_000;
 const PRUNE_MS = 300_000;
 
+/** What `holdfast jobs` calls the runs of each kind. */
+const RUNS = { snapshot: 'memory-snapshot', volume: 'memory-volume-copy' } as const;
+
 export interface BackupParts {
   readonly stores: MemoryStores;
   readonly instance?: MemoryInstance | undefined;
@@ -27,17 +31,19 @@ export interface BackupParts {
 
 /** Carries out what `machines/snapshot-job.ts` asks for. */
 export function registerBackupEffects(context: PluginContext, parts: () => BackupParts): void {
+  const backup = async (kind: BackupParams['kind'], signal: AbortSignal): Promise<LogEvent> => {
+    const { instance, stores } = parts();
+    if (instance && !instance.isUsed()) return nothing('nothing was ever stored');
+    if (kind === 'volume') return made(await copiesOf(parts()).make(context.services.clock.now()));
+    if (instance && !(await stores.live.collection(stores.collection, signal))) {
+      return nothing(`there is no collection ${stores.collection}`);
+    }
+    return made(await makeSnapshot(context, parts(), signal));
+  };
   context.effect<BackupParams>(
     'memory.backup',
-    async ({ kind }, { signal }) => {
-      const { instance, stores } = parts();
-      if (instance && !instance.isUsed()) return nothing('nothing was ever stored');
-      if (kind === 'volume') return made(await copiesOf(parts()).make(context.services.clock.now()));
-      if (instance && !(await stores.live.collection(stores.collection, signal))) {
-        return nothing(`there is no collection ${stores.collection}`);
-      }
-      return made(await makeSnapshot(context, parts(), signal));
-    },
+    (params, effect) =>
+      asRun(context.services, RUNS[params.kind], effect, () => backup(params.kind, effect.signal)),
     // Whether it was made is not known: the machine decides, and another one does no harm.
     { onRecovery: 'fail', deadlineMs: MAKE_MS, adapter: 'memory store' },
   );

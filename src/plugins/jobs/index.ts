@@ -1,0 +1,112 @@
+/**
+ * Jobs (O13, O19): runs of schedules, those of a cluster (`read.ts`, `watch.ts`) and those of this process, which their
+ * plugins tell by the topic `jobs.run`. `machines/job.ts` decides why one failed and why it is still there; here it is
+ * looked, told and shown (`view.ts`, `command.ts`).
+ *
+ * Imports core, bus and its machine; no other plugin.
+ */
+import { z } from 'zod';
+import { defineRoute } from '../../bus/index.ts';
+import { defineActor } from '../../core/actors/index.ts';
+import { ClusterToken } from '../../core/adapters/cluster.ts';
+import { jobRun } from '../../core/adapters/jobs.ts';
+import { TelemetryToken } from '../../core/adapters/telemetry.ts';
+import type { LogEvent, LogRecord } from '../../core/log/index.ts';
+import { serveOperation } from '../../core/operations/index.ts';
+import { definePlugin } from '../../core/plugin/index.ts';
+import type { JobContext } from '../../machines/job/shapes.ts';
+import { job as machine } from '../../machines/job.ts';
+import { type JobsAnswer, jobsCommand, LIST_PATH } from './command.ts';
+import { measureJobs } from './metrics.ts';
+import { isFailing, jobsView } from './view.ts';
+import { JOB_ACTOR, JobWatch } from './watch.ts';
+
+/** @example jobs({ namespaces: ['observability', 'agent-memory'] }) */
+export const jobs = definePlugin({
+  name: 'jobs',
+  options: z.strictObject({
+    /** Whose Jobs are looked at; those of every namespace when none is listed. */
+    namespaces: z
+      .array(z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/))
+      .max(20)
+      .default([]),
+    /** Between two looks, milliseconds: closer together than the life of a Job that is killed. */
+    everyMs: z.int().min(100).max(120_000).default(10_000),
+  }),
+  wants: [ClusterToken, TelemetryToken],
+  register(context, options) {
+    let watch: JobWatch | undefined;
+    let endMeasuring = () => {};
+    context.actor(defineActor({ type: JOB_ACTOR, machine, version: 1, describe: describeJobRecord }));
+    context.route(
+      defineRoute(jobRun, JOB_ACTOR, ({ payload: { phase, ...rest }, correlation }) => {
+        const type = phase === 'started' ? 'STARTED' : 'ENDED';
+        return [{ key: `${rest.job}/${correlation}`, event: { type, ...rest } as LogEvent }];
+      }),
+    );
+    const view = () => jobsView(context.services.actors.list(JOB_ACTOR), context.services.clock.now());
+    const answer = (): JobsAnswer => {
+      const place = context.services.find(ClusterToken)?.place;
+      const { lookedAt, fault } = watch ?? {};
+      return {
+        jobs: view(),
+        ...(place !== undefined && {
+          cluster: {
+            place,
+            ...(lookedAt !== undefined && { lookedAt: new Date(lookedAt).toISOString() }),
+            ...(fault !== undefined && { fault }),
+          },
+        }),
+      };
+    };
+    context.control((surface) => {
+      serveOperation(surface, LIST_PATH, z.strictObject({}), answer);
+    });
+    context.command(jobsCommand);
+    context.health('jobs', () => {
+      const known = view();
+      const failed = known.filter((each) => isFailing(each) && each.state !== 'reaped');
+      const { fault } = watch ?? {};
+      const reason = fault === undefined ? failureText(failed) : `the cluster cannot be read: ${fault}`;
+      return {
+        ...(reason !== undefined && { ok: false, reason }),
+        active: known.filter(({ state }) => state === 'active').length,
+        failed: failed.length,
+      };
+    });
+    context.onStart(() => {
+      const { services } = context;
+      const { actors, clock, find } = services;
+      for (const { ref, value, context: known } of actors.list(JOB_ACTOR)) {
+        const { source } = known as unknown as JobContext;
+        if (source === 'own' && value === 'active') actors.send(ref, { type: 'ORPHANED', at: clock.now() });
+      }
+      endMeasuring = measureJobs(find(TelemetryToken), () => actors.list(JOB_ACTOR));
+      const cluster = find(ClusterToken);
+      if (!cluster) return;
+      watch = new JobWatch(services, cluster, options);
+      watch.start();
+    });
+    context.onStop(async () => {
+      endMeasuring();
+      await watch?.stop();
+    });
+  },
+});
+
+function failureText(
+  failed: readonly { run: string; cause?: { text: string }; means?: string }[],
+): string | undefined {
+  const [first, ...others] = failed;
+  if (!first) return undefined;
+  const more = others.length === 0 ? '' : `, and ${others.length} more`;
+  return `${first.run}: ${first.means ?? first.cause?.text ?? 'failed'}${more}`;
+}
+
+/** A run that goes well is routine. */
+function describeJobRecord({ event, to }: LogRecord): string | undefined {
+  const { cause, name } = (to.context ?? {}) as Partial<JobContext>;
+  if (cause) return `${name === undefined ? '' : `${name} `}failed, ${cause.kind}: ${cause.text}`;
+  if (event.type === 'GONE') return 'is gone';
+  return '';
+}

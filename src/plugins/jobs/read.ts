@@ -1,0 +1,165 @@
+import type { Cluster, ClusterObject } from '../../core/adapters/cluster.ts';
+import { isObject } from '../../core/json.ts';
+import type { JobFacts, PodFacts } from '../../machines/job/shapes.ts';
+
+const JOB = { apiVersion: 'batch/v1', kind: 'Job' };
+const CRON_JOB = { apiVersion: 'batch/v1', kind: 'CronJob' };
+const POD = { apiVersion: 'v1', kind: 'Pod' };
+/** As many as the cluster is asked for at once. */
+const MOST = 500;
+const LONGEST = 1_000;
+
+/** One Job with what the cluster knows of it. */
+export interface JobReading {
+  readonly uid: string;
+  readonly facts: JobFacts;
+}
+
+/**
+ * The Jobs of a cluster, with their pods and the CronJobs that made them.
+ *
+ * @param namespaces all of them when the list is empty
+ * @returns `whole` is false when there were more than could be read
+ * @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED, HF_CLUSTER_CONFIG
+ */
+export async function readJobs(
+  cluster: Cluster,
+  namespaces: readonly string[],
+  signal: AbortSignal,
+): Promise<{ readonly jobs: readonly JobReading[]; readonly whole: boolean }> {
+  const places = namespaces.length === 0 ? [{}] : namespaces.map((namespace) => ({ namespace }));
+  const found: JobReading[] = [];
+  let whole = true;
+  for (const where of places) {
+    // The pods first: one that goes away with its Job's end is seen at least as it was.
+    const pods = await cluster.list(POD, where, signal);
+    const jobs = await cluster.list(JOB, where, signal);
+    const cronJobs = await cluster.list(CRON_JOB, where, signal);
+    whole &&= jobs.length < MOST;
+    found.push(...jobs.map((job) => readingOf(job, { jobs, pods, cronJobs })));
+  }
+  return { jobs: found, whole };
+}
+
+interface Around {
+  readonly jobs: readonly ClusterObject[];
+  readonly pods: readonly ClusterObject[];
+  readonly cronJobs: readonly ClusterObject[];
+}
+
+function readingOf(job: ClusterObject, { jobs, pods, cronJobs }: Around): JobReading {
+  const { name, namespace = 'default' } = job.metadata;
+  const uid = uidOf(job);
+  const status = part(job.status);
+  const end = endOf(status);
+  const owner = cronJobs.find((each) => isOwnedBy(job, each));
+  const createdAt = time(job.metadata.creationTimestamp) ?? 0;
+  const pod = pods
+    .filter((each) => isOwnedBy(each, job))
+    .sort(byAge)
+    .at(-1);
+  return {
+    uid,
+    facts: {
+      namespace,
+      name,
+      phase: end.phase,
+      createdAt: time(status.startTime) ?? createdAt,
+      ...defined({
+        endedAt: end.endedAt,
+        reason: end.reason,
+        message: end.message,
+        ttlSeconds: number(part(job.spec).ttlSecondsAfterFinished),
+        pod: pod && podOf(pod),
+      }),
+      ...(owner && {
+        owner: {
+          name: owner.metadata.name,
+          ...defined({ ttlSeconds: number(templateOf(owner).ttlSecondsAfterFinished) }),
+          failedLimit: number(part(owner.spec).failedJobsHistoryLimit) ?? 1,
+          newerFailed: jobs.filter(
+            (each) =>
+              isOwnedBy(each, owner) &&
+              endOf(part(each.status)).phase === 'failed' &&
+              (time(each.metadata.creationTimestamp) ?? 0) > createdAt,
+          ).length,
+        },
+      }),
+    },
+  };
+}
+
+function endOf(status: Part): Pick<JobFacts, 'phase' | 'endedAt' | 'reason' | 'message'> {
+  const conditions = parts(status.conditions).filter((each) => each.status === 'True');
+  const failed = conditions.find(({ type }) => type === 'Failed');
+  if (failed) {
+    return {
+      phase: 'failed',
+      ...defined({
+        endedAt: time(failed.lastTransitionTime),
+        reason: text(failed.reason),
+        message: text(failed.message),
+      }),
+    };
+  }
+  const complete = conditions.find(({ type }) => type === 'Complete');
+  if (!complete) return { phase: 'active' };
+  const endedAt = time(status.completionTime) ?? time(complete.lastTransitionTime);
+  return { phase: 'succeeded', ...defined({ endedAt }) };
+}
+
+function podOf(pod: ClusterObject): PodFacts {
+  const status = part(pod.status);
+  const containers = [...parts(status.initContainerStatuses), ...parts(status.containerStatuses)];
+  const states = containers.map(({ state, lastState }) => ({ ...part(lastState), ...part(state) }));
+  const ends = states.map(({ terminated }) => part(terminated));
+  const end =
+    ends.find(({ exitCode }) => number(exitCode) !== 0 && number(exitCode) !== undefined) ??
+    ends.at(-1) ??
+    {};
+  const waiting = states.map((state) => text(part(state.waiting).reason)).find((each) => each !== undefined);
+  // Of its own container: one that only prepares it may have run long before.
+  const own = parts(status.containerStatuses).map(({ state }) => part(state));
+  const ran = own.some(({ running, terminated }) => isObject(running) || isObject(terminated));
+  return {
+    name: pod.metadata.name,
+    ran,
+    ...defined({
+      phase: text(status.phase),
+      reason: text(status.reason),
+      message: text(status.message),
+      waiting,
+      exitCode: number(end.exitCode),
+      ended: text(end.reason),
+      output: text(end.message),
+    }),
+  };
+}
+
+type Part = Readonly<Record<string, unknown>>;
+const part = (value: unknown): Part => (isObject(value) ? (value as Part) : {});
+const parts = (value: unknown): readonly Part[] => (Array.isArray(value) ? value.map(part) : []);
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value.slice(-LONGEST) : undefined;
+const number = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
+const uidOf = ({ metadata }: ClusterObject): string =>
+  metadata.uid ?? `${metadata.namespace}/${metadata.name}`;
+const templateOf = (cronJob: ClusterObject): Part => part(part(part(cronJob.spec).jobTemplate).spec);
+
+function time(value: unknown): number | undefined {
+  const at = typeof value === 'string' ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(at) ? undefined : at;
+}
+
+function isOwnedBy(object: ClusterObject, owner: ClusterObject): boolean {
+  const { ownerReferences } = object.metadata as { ownerReferences?: unknown };
+  return parts(ownerReferences).some(({ uid }) => uid === owner.metadata.uid);
+}
+
+function byAge(a: ClusterObject, b: ClusterObject): number {
+  return String(a.metadata.creationTimestamp).localeCompare(String(b.metadata.creationTimestamp));
+}
+
+function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
+}
