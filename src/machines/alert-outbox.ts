@@ -1,10 +1,14 @@
 import { assign, setup } from 'xstate';
-import { backoffOf, batchOf, enqueue, giveUp, isTold, posted, refused } from './alert/outbox.ts';
+import { away, backoffOf, enqueue, giveUp, isTold, isToTell, posted, refused, take } from './alert/outbox.ts';
 import type { OutboxArgs, OutboxContext, OutboxEvent } from './alert/outbox-shapes.ts';
 import type { Queued } from './alert/shapes.ts';
 import { type Alert, effect } from './effect.ts';
 
 const queueUp = { guard: 'known' } as const;
+const isBack = {
+  type: 'alert.raise',
+  params: (args: OutboxArgs): Alert => away(args, 'resolved'),
+} as const;
 
 /**
  * What is still to be told to one receiver. The log is the outbox: a notice leaves it when the receiver has answered
@@ -14,7 +18,7 @@ export const alertOutbox = setup({
   types: {
     context: {} as OutboxContext,
     events: {} as OutboxEvent,
-    input: {} as { readonly receiver: string } | undefined,
+    input: {} as { readonly receiver: string; readonly gatherMs?: number } | undefined,
   },
   delays: {
     /** What belongs together comes together. */
@@ -25,14 +29,16 @@ export const alertOutbox = setup({
     known: ({ context, event }) => event.type === 'QUEUE' && context.recent.includes(event.item?.id),
     empty: ({ context }) => context.queue.length === 0,
     restIsEmpty: ({ context }) => context.queue.length <= context.sending,
-    untold: ({ context }) => !isTold(context),
+    toTell: ({ context }) => isToTell(context),
+    backEmpty: ({ context }) => isTold(context) && context.queue.length <= context.sending,
+    back: ({ context }) => isTold(context),
   },
   actions: {
     'alert.raise': effect<Alert>(),
     'alerts.post': effect<{ receiver: string; items: readonly Queued[] }>(),
     enqueue: assign(enqueue),
     configure: assign(({ event }) => (event.type === 'CONFIGURE' ? { gatherMs: event.gatherMs } : {})),
-    take: assign(({ context }) => ({ sending: batchOf(context.queue).length })),
+    take: assign(take),
     posted: assign(posted),
     refused: assign(refused),
     giveUp: assign(giveUp),
@@ -41,7 +47,7 @@ export const alertOutbox = setup({
   id: 'alert-outbox',
   context: ({ input }) => ({
     receiver: input?.receiver ?? '',
-    gatherMs: 2_000,
+    gatherMs: input?.gatherMs ?? 2_000,
     queue: [],
     recent: [],
     sending: 0,
@@ -70,6 +76,8 @@ export const alertOutbox = setup({
       ],
       on: {
         POSTED: [
+          { guard: 'backEmpty', target: 'idle', actions: [isBack, 'posted'] },
+          { guard: 'back', target: 'gathering', actions: [isBack, 'posted'] },
           { guard: 'restIsEmpty', target: 'idle', actions: 'posted' },
           { target: 'gathering', actions: 'posted' },
         ],
@@ -83,16 +91,11 @@ export const alertOutbox = setup({
       always: [
         { guard: 'empty', target: 'idle' },
         {
-          guard: 'untold',
+          guard: 'toTell',
           target: 'waiting',
           actions: {
             type: 'alert.raise',
-            params: ({ context }: OutboxArgs): Alert => ({
-              name: 'alerts.receiver_away',
-              severity: 'critical',
-              text: `The receiver ${context.receiver} takes no alerts: ${context.reason ?? 'it does not answer'}; ${context.queue.length} wait.`,
-              labels: { receiver: context.receiver },
-            }),
+            params: (args: OutboxArgs): Alert => away(args, 'firing'),
           },
         },
         { target: 'waiting' },

@@ -1,5 +1,15 @@
 import { assign, setup } from 'xstate';
-import { begin, climb, delayOf, isNew, noticeTo, repeat } from './alert/ladder.ts';
+import {
+  begin,
+  climb,
+  delayOf,
+  isNew,
+  newcomers,
+  noticeTo,
+  regrade,
+  regradeQuietly,
+  repeat,
+} from './alert/ladder.ts';
 import {
   type AlertArgs,
   type AlertContext,
@@ -11,6 +21,14 @@ import { effect } from './effect.ts';
 
 const notify = (state: Notice['state']) =>
   ({ type: 'alerts.notify', params: (args: AlertArgs) => noticeTo(args, state) }) as const;
+
+const notifyNewcomers = {
+  type: 'alerts.notify',
+  params: (args: AlertArgs) => ({
+    to: newcomers(args),
+    notice: { ...noticeTo(args, 'firing').notice, state: 'firing' as const },
+  }),
+} as const;
 
 const isKind =
   (kind: 'firing' | 'resolved' | 'event') =>
@@ -37,6 +55,7 @@ export const alert = setup({
     resolved: isKind('resolved'),
     newEvent: (args) => isKind('event')(args) && isNew(args, SAME_EVENT_MS),
     event: isKind('event'),
+    newcomers: (args) => newcomers(args).length > 0,
     resolvedToSomebody: (args) => isKind('resolved')(args) && args.context.informed.length > 0,
   },
   actions: {
@@ -44,6 +63,8 @@ export const alert = setup({
     begin: assign(begin),
     climb: assign(climb),
     repeat: assign(repeat),
+    regrade: assign(regrade),
+    regradeQuietly: assign(regradeQuietly),
     acknowledge: assign(({ event }) =>
       event.type === 'ACKNOWLEDGE'
         ? {
@@ -100,11 +121,13 @@ export const alert = setup({
         ],
         ACKNOWLEDGE: { target: '.acknowledged', actions: 'acknowledge' },
         SILENCE: { target: '.silenced', actions: 'silence' },
+        LADDER: { actions: 'regradeQuietly' },
       },
       states: {
         told: {
           after: { next: { target: 'told', reenter: true, actions: [notify('reminder'), 'climb'] } },
           on: {
+            LADDER: [{ guard: 'newcomers', actions: [notifyNewcomers, 'regrade'] }, { actions: 'regrade' }],
             // Whoever raised it keeps a spacing of its own.
             RAISED: [
               { guard: 'heard' },

@@ -235,15 +235,15 @@ function outbox(events: readonly (OutboxEvent | ReturnType<typeof elapsed>)[]) {
   return events.reduce<Story>((story, event) => story.next(event as never), start);
 }
 
+const idsOf = ({ effects }: Story): string[] =>
+  (effects.map(({ params }) => params) as { items: { id: string }[] }[]).flatMap(({ items }) =>
+    items.map(({ id }) => id),
+  );
+
 test('[O17] what comes together is posted together, once, and leaves the outbox only when the receiver has taken it', (t) => {
   const gathered = [item('1.0'), item('1.0'), item('2.0'), elapsed('gather')];
   const sending = outbox(gathered);
-  t.deepEqual(
-    (sending.effects.map(({ params }) => params) as { items: { id: string }[] }[]).flatMap(({ items }) =>
-      items.map(({ id }) => id),
-    ),
-    ['1.0', '2.0'],
-  );
+  t.deepEqual(idsOf(sending), ['1.0', '2.0']);
   const failed = outbox([...gathered, { type: 'REFUSED', at: 2, reason: 'answered 500' }]);
   t.is(failed.step.value, 'waiting');
   t.deepEqual(failed.timers, { backoff: 5_000 });
@@ -252,11 +252,15 @@ test('[O17] what comes together is posted together, once, and leaves the outbox 
     item('3.0'),
     { type: 'REFUSED', at: 2, reason: 'answered 429', retryAfterMs: 9_000 },
     elapsed('backoff'),
-    { type: 'POSTED', at: 3, answer: { status: 200, body: '' } },
-    item('2.0'),
   ]);
-  t.is(later.step.value, 'idle');
-  t.like(later.step.context, { sent: 3, queue: [], failures: 0 });
+  t.deepEqual(idsOf(later), ['1.0', '2.0'], 'the same post again, so that its receiver knows it');
+  const taken: OutboxEvent = { type: 'POSTED', at: 3, answer: { status: 200, body: '' } };
+  const end = [taken, item('2.0'), elapsed('gather'), taken].reduce<Story>(
+    (story, event) => story.next(event as never),
+    later,
+  );
+  t.is(end.step.value, 'idle');
+  t.like(end.step.context, { sent: 3, queue: [], failures: 0 });
 });
 
 test('[O17] a receiver that stays away is told of once, and what is a day old is given up and counted', (t) => {
@@ -273,7 +277,73 @@ test('[O17] a receiver that stays away is told of once, and what is a day old is
     [[], ['alert.raise'], []],
   );
   t.deepEqual(failures(9).timers, { backoff: 300_000 });
+  const back = [elapsed('backoff'), { type: 'POSTED', at: 3, answer: { status: 200, body: '' } }].reduce(
+    (story, event) => story.next(event as never),
+    failures(6),
+  );
+  t.like((back.effects[0] as { params: object }).params, {
+    name: 'alerts.receiver_away',
+    labels: { receiver: 'first', state: 'resolved' },
+  });
   const late = outbox([item('1.0'), elapsed('gather'), { ...fail, at: 86_400_002 }]);
   t.is(late.step.value, 'idle');
   t.like(late.step.context, { queue: [], lost: 1 });
+});
+
+test('[O17] reminders of one condition do not pile up at a receiver that is away', (t) => {
+  const reminder = (id: string, name = 'a'): OutboxEvent => ({
+    type: 'QUEUE',
+    item: { id, at: 1, notice: { ...told, name, state: 'reminder', since: 1 } },
+  });
+  const fail: OutboxEvent = { type: 'REFUSED', at: 2, reason: 'answered 500' };
+  const waiting = outbox([
+    item('1.0'),
+    elapsed('gather'),
+    fail,
+    reminder('2.0'),
+    reminder('3.0', 'b'),
+    reminder('4.0'),
+  ]);
+  const { queue } = waiting.step.context as unknown as { queue: { id: string }[] };
+  t.deepEqual(
+    queue.map(({ id }) => id),
+    ['1.0', '3.0', '4.0'],
+  );
+});
+
+test('[O17] a receiver that gets its address while an alert fires is told then, and those who know are not told again', (t) => {
+  const ladder = (to: string[]): AlertEvent => ({
+    type: 'LADDER',
+    at: 5_000,
+    steps: [{ to, afterMs: 0 }],
+    remindMs: 3_600_000,
+  });
+  const nobody = raised('firing', 1, { steps: [{ to: [], afterMs: 0 }] });
+  t.deepEqual(toldOf([nobody, ladder(['first']), ladder(['first', 'late']), next, raised('resolved', 2)]), [
+    [': firing'],
+    ['first: firing'],
+    ['late: firing'],
+    ['first late: reminder'],
+    ['first late: resolved'],
+  ]);
+  const silent = { ...nobody, silentUntil: 61_000 };
+  t.deepEqual(toldOf([silent, ladder(['first']), elapsed('silence')]), [[], [], ['first: firing']]);
+  t.deepEqual(
+    toldOf([nobody, raised('resolved', 2)]),
+    [[': firing'], []],
+    'nobody heard of it, nobody hears of its end',
+  );
+});
+
+test('[O17] a clock that was ahead and is set back does not make a rule deaf to silence', (t) => {
+  const input: RuleSettings = { ...rule, onNoData: 'fire', condition: { kind: 'below', than: 1 } };
+  const year = 31_536_000_000;
+  const look = { type: 'LOOK', at: 0 } as const;
+  const story = [
+    { type: 'WATCH', at: year } as const,
+    { type: 'EVALUATED', at: 1_000 } as const,
+    look,
+    { type: 'EVALUATED', at: 86_401_000 } as const,
+  ];
+  t.deepEqual(lastOf(input, story), { state: { firing: 'resting' }, effects: ['alert.raise'] });
 });

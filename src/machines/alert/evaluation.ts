@@ -33,6 +33,8 @@ export function settled(args: Args & { event: Evaluated }): Partial<RuleContext>
   return {
     looks: context.looks + 1,
     lookedAt: event.at,
+    // A clock that was ahead and is set back must not make it deaf.
+    watchingSince: Math.min(context.watchingSince, event.at),
     value: event.value,
     finding: event.finding,
     misses: 0,

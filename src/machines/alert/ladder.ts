@@ -35,6 +35,34 @@ export function climb({ context }: AlertArgs): Partial<AlertContext> {
   };
 }
 
+/** Who would know by now, had the rungs been these from the beginning. */
+export function newcomers({ context, event }: AlertArgs): readonly string[] {
+  if (event.type !== 'LADDER') return [];
+  const { climbed, informed } = context;
+  const reached = event.steps.slice(0, climbed).flatMap(({ to }) => to);
+  return [...new Set(reached)].filter((name) => !informed.includes(name));
+}
+
+/** Other rungs from here on. */
+export function regrade(args: AlertArgs): Partial<AlertContext> {
+  const { context, event } = args;
+  if (event.type !== 'LADDER') return {};
+  const { steps, remindMs } = event;
+  const informed = [...context.informed, ...newcomers(args)];
+  return { steps, remindMs, informed, climbed: Math.min(context.climbed, steps.length) };
+}
+
+/** The same while nobody is to be told just now: whoever has heard nothing yet begins at the first. */
+export function regradeQuietly({ context, event }: AlertArgs): Partial<AlertContext> {
+  if (event.type !== 'LADDER') return {};
+  const { steps, remindMs } = event;
+  return {
+    steps,
+    remindMs,
+    climbed: context.informed.length === 0 ? 0 : Math.min(context.climbed, steps.length),
+  };
+}
+
 /** It is said again: the newest words count. */
 export function repeat({ context, event }: AlertArgs): Partial<AlertContext> {
   if (event.type !== 'RAISED') return {};

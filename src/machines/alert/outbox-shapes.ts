@@ -14,7 +14,7 @@ export interface OutboxContext {
   readonly queue: readonly Queued[];
   /** Ids that were queued of late, to know one that comes again. */
   readonly recent: readonly string[];
-  /** How many of the queue are in the post that is under way. */
+  /** How many of the queue are in the post that is under way, or is made again: it stays the same one until it is taken. */
   readonly sending: number;
   readonly sent: number;
   readonly sentAt?: number | undefined;
@@ -51,10 +51,12 @@ export interface OutboxArgs {
 }
 
 /** Notices that wait at most; the oldest makes room. */
-export const QUEUE_KEPT = 500;
-export const RECENT_KEPT = 1_000;
+export const QUEUE_KEPT = 200;
+export const RECENT_KEPT = 200;
 export const BATCH = 20;
 /** An alert so old says nothing any more. */
 export const KEPT_MS = 86_400_000;
 /** Failures in a row after which other receivers are told. */
 export const TELL_AFTER = 5;
+/** Told to every receiver but the one that it is of. */
+export const RECEIVER_AWAY = 'alerts.receiver_away';

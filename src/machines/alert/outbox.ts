@@ -1,29 +1,42 @@
+import type { Alert } from '../effect.ts';
 import {
   BATCH,
   KEPT_MS,
   type OutboxArgs,
   type OutboxContext,
   QUEUE_KEPT,
+  RECEIVER_AWAY,
   RECENT_KEPT,
   TELL_AFTER,
 } from './outbox-shapes.ts';
 import type { Queued } from './shapes.ts';
 
-/** What is posted together. */
-export const batchOf = (queue: readonly Queued[]): readonly Queued[] => queue.slice(0, BATCH);
+/** What is posted together: the post that failed as it was, so that its receiver knows it again, else what waits. */
+export function take({ context: { queue, sending } }: OutboxArgs): Partial<OutboxContext> {
+  return { sending: sending > 0 ? sending : Math.min(queue.length, BATCH) };
+}
 
 /** Room is made at the far end, never by turning the newest away; what is being posted stays. */
 export function enqueue({ context, event }: OutboxArgs): Partial<OutboxContext> {
   if (event.type !== 'QUEUE' || typeof event.item?.id !== 'string') return {};
-  const { queue, sending, recent, lost } = context;
+  const { sending, recent, lost } = context;
+  const { item } = event;
+  // One reminder of a condition is enough.
+  const queue = context.queue.filter((each, index) => index < sending || !isOvertaken(each, item));
   const full = queue.length >= QUEUE_KEPT;
   const kept = full ? [...queue.slice(0, sending), ...queue.slice(sending + 1)] : queue;
   return {
-    queue: [...kept, event.item],
-    recent: [...recent, event.item.id].slice(-RECENT_KEPT),
+    queue: [...kept, item],
+    recent: [...recent, item.id].slice(-RECENT_KEPT),
     lost: full ? lost + 1 : lost,
   };
 }
+
+const isOvertaken = ({ notice: old }: Queued, { notice }: Queued): boolean =>
+  old.state === 'reminder' &&
+  notice.state === 'reminder' &&
+  old.name === notice.name &&
+  JSON.stringify(old.labels) === JSON.stringify(notice.labels);
 
 export function posted({ context, event }: OutboxArgs): Partial<OutboxContext> {
   return {
@@ -41,7 +54,6 @@ export function posted({ context, event }: OutboxArgs): Partial<OutboxContext> {
 export function refused({ context, event }: OutboxArgs): Partial<OutboxContext> {
   const known = event.type === 'REFUSED';
   return {
-    sending: 0,
     failures: context.failures + 1,
     failingSince: context.failingSince ?? (known ? event.at : undefined),
     reason: known ? event.reason : 'it does not answer in time',
@@ -54,7 +66,8 @@ export function refused({ context, event }: OutboxArgs): Partial<OutboxContext> 
 export function giveUp({ context, event }: OutboxArgs): Partial<OutboxContext> {
   if (event.type !== 'REFUSED') return {};
   const queue = context.queue.filter(({ at }) => event.at - at < KEPT_MS);
-  return { queue, lost: context.lost + context.queue.length - queue.length };
+  const gone = context.queue.length - queue.length;
+  return gone === 0 ? {} : { queue, sending: 0, lost: context.lost + gone };
 }
 
 /** 5 s, doubled each time up to five minutes, or what the receiver asked for. */
@@ -63,5 +76,21 @@ export function backoffOf({ failures, askedMs }: OutboxContext): number {
   return Math.min(Math.max(own, askedMs ?? 0), 3_600_000);
 }
 
-/** Whether an outage has been told, or is too young. */
-export const isTold = ({ failures }: OutboxContext): boolean => failures !== TELL_AFTER;
+/** Whether this failure is the one at which others are told. */
+export const isToTell = ({ failures }: OutboxContext): boolean => failures === TELL_AFTER;
+/** Whether others know of the outage. */
+export const isTold = ({ failures }: OutboxContext): boolean => failures >= TELL_AFTER;
+
+/** That a receiver takes nothing, for the other receivers; and that it does again. */
+export function away({ context }: OutboxArgs, state: 'firing' | 'resolved'): Alert {
+  const { receiver, reason, queue } = context;
+  return {
+    name: RECEIVER_AWAY,
+    severity: state === 'firing' ? 'critical' : 'info',
+    text:
+      state === 'firing'
+        ? `The receiver ${receiver} takes no alerts: ${reason ?? 'it does not answer'}; ${queue.length} wait.`
+        : `The receiver ${receiver} takes alerts again.`,
+    labels: { receiver, state },
+  };
+}

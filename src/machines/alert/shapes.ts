@@ -58,6 +58,13 @@ export type AlertEvent =
       readonly forMs: number;
       readonly note?: string;
     }
+  /** The configuration gives it other rungs, as when a receiver has got its address. */
+  | {
+      readonly type: 'LADDER';
+      readonly at: number;
+      readonly steps: readonly Step[];
+      readonly remindMs: number;
+    }
   | { readonly type: 'SILENCE'; readonly at: number; readonly until: number }
   | { readonly type: 'UNSILENCE'; readonly at: number };
 

@@ -3,8 +3,20 @@ import type { OutboxEvent } from '../../machines/alert/outbox-shapes.ts';
 import type { RuleEvent } from '../../machines/alert/rule-shapes.ts';
 import type { AlertEvent } from '../../machines/alert/shapes.ts';
 
+/**
+ * A look that changes nothing: a crash may cost it, for the next one finds the same. What begins or ends a firing is told
+ * only when it is durable.
+ */
+export function isRoutineLook({ from, to, effects, failed, event }: LogRecord): boolean {
+  if (failed !== undefined || from === undefined || event.type === 'DEFINE') return false;
+  const same = to.value === undefined || verdictOf(from) === verdictOf(to.value);
+  return same && effects.every(({ type }) => type === 'alerts.evaluate');
+}
+
 /** A record of a rule in an operator's words, for `holdfast log`. */
-export function describeRuleRecord({ event: recorded, to }: LogRecord): string | undefined {
+export function describeRuleRecord(record: LogRecord): string | undefined {
+  if (isRoutineLook(record)) return '';
+  const { event: recorded, to } = record;
   const event = recorded as unknown as RuleEvent;
   switch (event.type) {
     case 'EVALUATED': {

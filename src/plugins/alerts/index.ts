@@ -18,7 +18,7 @@ import { alertOutbox } from '../../machines/alert-outbox.ts';
 import { alertRule } from '../../machines/alert-rule.ts';
 import { alertSilences } from '../../machines/alert-silences.ts';
 import { registerCommands } from './commands.ts';
-import { describeAlertRecord, describeOutboxRecord, describeRuleRecord } from './describe.ts';
+import { describeAlertRecord, describeOutboxRecord, describeRuleRecord, isRoutineLook } from './describe.ts';
 import { alertsHealth } from './health.ts';
 import { Lane } from './lane.ts';
 import { registerOperations } from './operate.ts';
@@ -28,11 +28,14 @@ import {
   notified,
   notifiedRoute,
   OUTBOX_ACTOR,
+  type RaisedParts,
   RULE_ACTOR,
   raisedRoute,
+  regradeAlerts,
   SILENCES_ACTOR,
 } from './raised.ts';
-import { post } from './receivers/post.ts';
+import { gatherAsConfigured, gatherOf } from './receivers/gather.ts';
+import { keyOf, post } from './receivers/post.ts';
 import { isConfigured, readTarget } from './receivers/target.ts';
 import { defineRules, watchRules } from './rules/define.ts';
 import { evaluate } from './rules/evaluate.ts';
@@ -45,6 +48,9 @@ const SAID = 300;
 const said = ({ status, body }: { status: number; body: string }) => ({ status, body: body.slice(0, SAID) });
 /** Looks at the database that run at a time. */
 const LOOKS = 4;
+/** How long a look may take, milliseconds, and how long it may wait for those before it. */
+const LOOK_MS = 30_000;
+const QUEUE_MS = 600_000;
 
 /** @example alerts({ receivers: { phone: { format: 'ntfy', urlFile: '/etc/holdfast/ntfy-url' } } }) */
 export const alerts = definePlugin({
@@ -62,6 +68,7 @@ export const alerts = definePlugin({
         type: RULE_ACTOR,
         machine: alertRule,
         version: 1,
+        durability: (record) => (isRoutineLook(record) ? 'batched' : 'sync'),
         input: (key) => {
           const rule = rules.get(key);
           return (rule && settingsOf(rule)) as unknown as Json;
@@ -77,20 +84,19 @@ export const alerts = definePlugin({
         type: OUTBOX_ACTOR,
         machine: alertOutbox,
         version: 1,
-        input: (receiver) => ({ receiver }),
+        input: (receiver) => ({ receiver, ...gatherOf(receivers[receiver]) }),
         describe: describeOutboxRecord,
       }),
     );
     context.actor(defineActor({ type: SILENCES_ACTOR, machine: alertSilences, version: 1 }));
 
-    context.route(
-      raisedRoute({
-        actors: () => context.services.actors,
-        clock: () => context.services.clock,
-        routes,
-        isReady: (name) => receivers[name] !== undefined && isConfigured(name, receivers[name], process.env),
-      }),
-    );
+    const raised: RaisedParts = {
+      actors: () => context.services.actors,
+      clock: () => context.services.clock,
+      routes,
+      isReady: (name) => receivers[name] !== undefined && isConfigured(name, receivers[name], process.env),
+    };
+    context.route(raisedRoute(raised));
     context.route(notifiedRoute);
 
     context.effect<{ rule: string }>(
@@ -103,14 +109,16 @@ export const alerts = definePlugin({
         const database: ColumnarDatabase | undefined = find(ColumnarDatabaseToken);
         if (!database) return unseen('no columnar database is there');
         try {
-          const look = await lane.run(() => evaluate(rule, database, clock.now(), signal));
+          const look = await lane.run(() =>
+            evaluate(rule, database, clock.now(), AbortSignal.any([signal, AbortSignal.timeout(LOOK_MS)])),
+          );
           return { type: 'EVALUATED', at: clock.now(), ...look };
         } catch (error) {
           if (!isCoded(error)) throw error;
           return unseen(error.what.slice(0, SAID));
         }
       },
-      { onRecovery: 'retry', adapter: 'columnar.database', deadlineMs: 120_000 },
+      { onRecovery: 'retry', adapter: 'columnar.database', deadlineMs: QUEUE_MS },
     );
     context.effect<{ to: readonly string[]; notice: Notice }>(
       'alerts.notify',
@@ -124,14 +132,14 @@ export const alerts = definePlugin({
     );
     context.effect<{ receiver: string; items: readonly Queued[] }>(
       'alerts.post',
-      async ({ receiver: name, items }, { id, signal }) => {
+      async ({ receiver: name, items }, { signal }) => {
         const { clock, find } = context.services;
         const refused = (reason: string) => ({ type: 'REFUSED', at: clock.now(), reason });
         const receiver = receivers[name];
         if (!receiver) return refused('it is no longer listed');
         try {
           const target = await readTarget(name, receiver, process.env, find(SecretsStoreToken));
-          const answer = await post(target, items, id, clock.now(), signal);
+          const answer = await post(target, items, keyOf(items), clock.now(), signal);
           if (answer.kind === 'taken') return { type: 'POSTED', at: clock.now(), answer: said(answer) };
           const { reason, retryAfterMs, status } = answer;
           return {
@@ -151,6 +159,8 @@ export const alerts = definePlugin({
     registerCommands(context, options);
     context.health('alerts', () => alertsHealth(context.services.actors));
     context.onStart(() => {
+      regradeAlerts(raised);
+      gatherAsConfigured(receivers, context.services);
       watchRules(context.services);
       defineRules(options.rules, context.services);
     });

@@ -7,7 +7,7 @@ import { serveOperation } from '../../core/operations/index.ts';
 import type { PluginContext, Services } from '../../core/plugin/index.ts';
 import type { OutboxContext } from '../../machines/alert/outbox-shapes.ts';
 import { type AlertsOptions, fits } from './options.ts';
-import { ALERT_ACTOR, notified, OUTBOX_ACTOR, SILENCES } from './raised.ts';
+import { ALERT_ACTOR, notified, OUTBOX_ACTOR, SILENCES, silenceOf } from './raised.ts';
 import { isConfigured, readTarget } from './receivers/target.ts';
 import { defineRules } from './rules/define.ts';
 import { type AlertsView, viewOf } from './view.ts';
@@ -49,7 +49,7 @@ export function registerOperations(context: PluginContext, options: AlertsOption
       await actors
         .send(SILENCES, { type: 'ADD', at, silence: { id, pattern, until, ...defined(facts) } })
         .durable();
-      for (const ref of firing(services(), pattern)) actors.send(ref, { type: 'SILENCE', at, until });
+      for (const { ref } of firing(services(), pattern)) actors.send(ref, { type: 'SILENCE', at, until });
       return { id, ...view(services(), options) };
     });
     operate('unsilence', unsilence, async ({ id }) => {
@@ -58,7 +58,10 @@ export function registerOperations(context: PluginContext, options: AlertsOption
       if (!known) throw new HoldfastError('HF_ALERTS_UNKNOWN', { kind: 'silence', name: id });
       const at = clock.now();
       await actors.send(SILENCES, { type: 'REMOVE', at, id }).durable();
-      for (const ref of firing(services(), known.pattern)) actors.send(ref, { type: 'UNSILENCE', at });
+      for (const { ref, name } of firing(services(), known.pattern)) {
+        const until = silenceOf(actors, name, at);
+        actors.send(ref, until === undefined ? { type: 'UNSILENCE', at } : { type: 'SILENCE', at, until });
+      }
       return view(services(), options);
     });
     operate('test', trial, ({ receiver, by: who }) => tryReceiver(receiver, who, services(), options));
@@ -78,7 +81,7 @@ function view(
 function firing({ actors }: Pick<Services, 'actors'>, pattern: string) {
   return actors.list(ALERT_ACTOR).flatMap(({ ref, value, context }) => {
     const { told } = context as { told?: { name: string } };
-    return typeof value === 'object' && told && fits(pattern, told.name) ? [ref] : [];
+    return typeof value === 'object' && told && fits(pattern, told.name) ? [{ ref, name: told.name }] : [];
   });
 }
 

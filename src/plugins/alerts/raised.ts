@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { defineRoute, defineTopic, type Topic } from '../../bus/index.ts';
 import type { ActorSystem } from '../../core/actors/index.ts';
 import { type AlertRaised, alertRaised } from '../../core/adapters/alerts.ts';
 import type { Clock } from '../../core/clock.ts';
 import { actorRef } from '../../core/ids.ts';
-import type { Notice, Queued, Raised, Told } from '../../machines/alert/shapes.ts';
+import { RECEIVER_AWAY } from '../../machines/alert/outbox-shapes.ts';
+import type { AlertContext, Notice, Queued, Raised, Told } from '../../machines/alert/shapes.ts';
 import type { Silence } from '../../machines/alert-silences.ts';
 import { type AlertRoute, fits, ladderFor } from './options.ts';
 
@@ -43,7 +45,7 @@ export function alertKey({ name, labels }: Pick<AlertRaised, 'name' | 'labels'>)
 const ALERTS_KEPT = 5_000;
 
 export interface RaisedParts {
-  readonly actors: () => Pick<ActorSystem, 'snapshot' | 'list'>;
+  readonly actors: () => Pick<ActorSystem, 'snapshot' | 'list' | 'send'>;
   readonly clock: () => Clock;
   readonly routes: readonly AlertRoute[];
   /** Whether a receiver has an address: who has none is not waited for. */
@@ -77,21 +79,35 @@ export function raisedRoute({ actors, clock, routes, isReady }: RaisedParts) {
       kind: state === 'firing' || state === 'resolved' ? state : 'event',
       ...(labels.reminder !== undefined && { again: true }),
       told,
-      ...ladder(routes, name, severity, isReady),
+      ...readyLadder(routes, payload, isReady),
       ...(silentUntil !== undefined && { silentUntil }),
     };
     return [{ key: crowded ? name : key, event: { ...event } }];
   });
 }
 
-function ladder(
+/** The rungs of an alert with the receivers that have an address; of one that is away the others are told. */
+export function readyLadder(
   routes: readonly AlertRoute[],
-  name: string,
-  severity: AlertRaised['severity'],
+  { name, severity, labels }: Pick<AlertRaised, 'name' | 'severity' | 'labels'>,
   isReady: (receiver: string) => boolean,
 ) {
   const { steps, remindMs } = ladderFor(routes, name, severity);
-  return { steps: steps.map(({ to, afterMs }) => ({ to: to.filter(isReady), afterMs })), remindMs };
+  const hears = (receiver: string) =>
+    isReady(receiver) && !(name === RECEIVER_AWAY && labels.receiver === receiver);
+  return { steps: steps.map(({ to, afterMs }) => ({ to: to.filter(hears), afterMs })), remindMs };
+}
+
+/** At a start: what still fires gets the rungs of the configuration as it is now, and whoever is new is told. */
+export function regradeAlerts({ actors, clock, routes, isReady }: RaisedParts): void {
+  const at = clock().now();
+  for (const { ref, value, context } of actors().list(ALERT_ACTOR)) {
+    const { told, steps, remindMs } = context as unknown as AlertContext;
+    if (typeof value !== 'object' || !told) continue;
+    const now = readyLadder(routes, told, isReady);
+    if (isDeepStrictEqual(now, { steps, remindMs })) continue;
+    actors().send(ref, { type: 'LADDER', at, ...now } as never);
+  }
 }
 
 function facts(measured: AlertRaised['measured']): Partial<Told> {

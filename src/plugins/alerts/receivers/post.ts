@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Agent } from 'undici';
 import type { Queued } from '../../../machines/alert/shapes.ts';
 import { formats } from './formats.ts';
@@ -71,6 +72,12 @@ export async function post(
   } finally {
     agent.destroy().catch(() => {});
   }
+}
+
+/** The same for the same notices, however often and by whichever process they are posted; another in another data folder. */
+export function keyOf(items: readonly Queued[]): string {
+  const whole = items.map(({ id, at }) => `${id}@${at}`).join();
+  return createHash('sha256').update(whole).digest('hex').slice(0, 32);
 }
 
 async function beginning(body: AsyncIterable<Uint8Array>): Promise<string> {

@@ -29,8 +29,13 @@ export function defineRules(
     const known = state?.context as unknown as RuleContext | undefined;
     if (known && state?.value !== 'removed' && isSame(known, settings))
       return { name, title, change: 'unchanged' };
+    if (!state) {
+      // It begins with these settings, and looks at once.
+      actors.send(ref, { type: 'WATCH', at });
+      return { name, title, change: 'created' };
+    }
     actors.send(ref, { type: 'DEFINE', at, settings: { ...settings } as never });
-    return { name, title, change: known && state?.value !== 'removed' ? 'changed' : 'created' };
+    return { name, title, change: state.value === 'removed' ? 'created' : 'changed' };
   });
   const names = new Set(rules.map(({ name }) => name));
   const gone = actors.list(RULE_ACTOR).flatMap(({ ref, value, context }): Defined[] => {
