@@ -28,6 +28,8 @@ export class Connection {
   readonly #options: ClusterOptions;
   readonly #clock: Clock;
   #loaded: Promise<KubeConfig> | undefined;
+  /** A login program that is under way. */
+  #login: Promise<void> | undefined;
   /** For people: where it goes, as soon as that is known. */
   place: string;
 
@@ -50,7 +52,7 @@ export class Connection {
   /** @throws HF_CLUSTER_CONFIG, HF_CLUSTER_UNREACHABLE */
   call({ method, path, body, signal }: Call): Promise<Answer> {
     return this.deadline(signal, async (over) => {
-      const { headers, dispatcher, server } = await this.#credentials(method, path);
+      const { headers, dispatcher, server } = await this.#credentials(method, path, over);
       const answer = await request(`${server}${path}`, {
         method,
         dispatcher,
@@ -84,7 +86,10 @@ export class Connection {
     if (signal?.aborted) giveUp();
     try {
       over.signal.throwIfAborted();
-      return await work(over.signal);
+      // Not all of it hears the signal: a login program does not.
+      const ended = Promise.withResolvers<never>();
+      over.signal.addEventListener('abort', () => ended.reject(over.signal.reason), { once: true });
+      return await Promise.race([work(over.signal), ended.promise]);
     } catch (error) {
       if (isCoded(error)) throw error;
       const reason = reasonOf(over.signal.aborted ? over.signal.reason : error);
@@ -96,15 +101,28 @@ export class Connection {
   }
 
   /** Asked for at each call: tokens of pods and of login programs change. */
-  async #credentials(method: Call['method'], path: string) {
+  async #credentials(method: Call['method'], path: string, over: AbortSignal) {
     const config = await this.config();
     const { ServerConfiguration } = await import('@kubernetes/client-node');
     const server = String(config.getCurrentCluster()?.server).replace(/\/+$/, '');
     const context = new ServerConfiguration(server, {}).makeRequestContext(path, method as never);
+    // One at a time: a login program that hangs must not be started by each call anew.
+    while (this.#login !== undefined) await this.#login;
+    over.throwIfAborted();
+    const login = config.applySecurityAuthentication(context);
+    const { exec, authProvider } = config.getCurrentUser() ?? {};
+    const runsProgram = exec !== undefined || authProvider !== undefined;
+    if (runsProgram) {
+      this.#login = login
+        .catch(() => {})
+        .finally(() => {
+          this.#login = undefined;
+        });
+    }
     try {
-      await config.applySecurityAuthentication(context);
+      await login;
     } catch (error) {
-      throw this.#unusable(reasonOf(error));
+      throw this.#unusable(runsProgram ? loginFault(error) : reasonOf(error));
     }
     return { headers: context.getHeaders(), dispatcher: context.getDispatcher() as never, server };
   }
@@ -121,7 +139,7 @@ export class Connection {
       }
       if (context !== undefined) config.setCurrentContext(context);
     } catch (error) {
-      throw this.#unusable(reasonOf(error));
+      throw this.#unusable(fileFault(error));
     }
     const server = config.getCurrentCluster()?.server;
     if (server === undefined) throw this.#unusable(`it has no context ${context ?? config.currentContext}`);
@@ -165,6 +183,22 @@ function parse(text: string, status: number): Record<string, unknown> {
   }
   if (status < 400) throw new Error(`HTTP ${status} without a JSON object`);
   return {};
+}
+
+/** The parser's own message quotes the lines before the fault, and tokens and keys are in them. */
+function fileFault(error: unknown): string {
+  if ((error as Error).name !== 'YAMLException') return reasonOf(error);
+  const { mark } = error as { mark?: { line?: number } };
+  return mark?.line === undefined ? 'it is no YAML' : `it is no YAML at line ${mark.line + 1}`;
+}
+
+/** What a login program says, well or ill, may hold the token. */
+function loginFault(error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code !== undefined) return `the login program of its user cannot be run (${code})`;
+  return error instanceof SyntaxError
+    ? 'the login program of its user answered no JSON'
+    : 'the login program of its user failed; run it by hand to see why';
 }
 
 /** @returns a part of a sentence */

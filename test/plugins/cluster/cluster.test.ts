@@ -224,3 +224,30 @@ test('[B9] kubectl works against the stand-in: it creates, lists, waits, and del
   t.regex(await kubectl('delete', 'namespace', 'scratch', '--timeout=10s'), /"scratch" deleted/);
   t.deepEqual(api.store.all('Pod', 'scratch'), []);
 });
+
+test('[B3] neither a broken kubeconfig nor its login program gives a token away or holds a call', async (t) => {
+  const file = join(tempDir(t), 'kubeconfig');
+  const fault = async (user: string) => {
+    const text = `{apiVersion: v1, kind: Config, current-context: c}
+clusters: [{name: c, cluster: {server: 'https://127.0.0.1:9'}}]
+contexts: [{name: c, context: {cluster: c, user: u}}]
+users:
+- name: u
+  user:
+${user}`;
+    writeFileSync(
+      file,
+      text.replace(/^\{(.*)\}\n/, (_, head: string) => `${head.replaceAll(', ', '\n')}\n`),
+    );
+    const cluster = new KubeCluster(clusterOptions.parse({ kubeconfig: file, timeoutMs: 300 }), systemClock);
+    const error = await t.throwsAsync(cluster.list(SECRET, {}));
+    t.false(`${error?.stack}${JSON.stringify(error)}`.includes('canary'), user);
+    return error?.message ?? '';
+  };
+  const exec = (script: string) =>
+    `    exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, args: ['-c', '${script}']}\n`;
+  t.regex(await fault('    token: canary-token\n   bad: ['), /^HF_CLUSTER_CONFIG: .*no YAML at line 10/);
+  t.regex(await fault(exec('echo canary-token')), /^HF_CLUSTER_CONFIG: .*answered no JSON/);
+  t.regex(await fault(exec('echo canary-token >&2; exit 1')), /^HF_CLUSTER_CONFIG: .*failed/);
+  t.regex(await fault(exec('sleep 1')), /^HF_CLUSTER_UNREACHABLE: .*nothing came within 0.3 s/);
+});
