@@ -16,6 +16,7 @@ import { alertRule } from './alert-rule.ts';
 import { alertSilences } from './alert-silences.ts';
 import { configTransaction } from './config-transaction.ts';
 import { dhcpService } from './dhcp-service.ts';
+import { handPush } from './hand-push.ts';
 import { heartbeat } from './heartbeat.ts';
 import { ingestKeyRotation } from './ingest-key-rotation.ts';
 import { job } from './job.ts';
@@ -46,6 +47,7 @@ export const allMachines: Readonly<Record<string, AnyStateMachine>> = {
   'alert-silences': alertSilences,
   'config-transaction': configTransaction,
   'dhcp-service': dhcpService,
+  'hand-push': handPush,
   heartbeat,
   'ingest-key-rotation': ingestKeyRotation,
   job,

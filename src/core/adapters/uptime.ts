@@ -8,6 +8,8 @@ export interface Heartbeat {
   readonly msg: string;
   /** Milliseconds, a non-negative integer. */
   readonly ping?: number | undefined;
+  /** Only looks whether a beat would be taken; a monitor that does not know this takes it for a beat. */
+  readonly probe?: boolean | undefined;
 }
 
 /**

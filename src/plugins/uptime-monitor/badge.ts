@@ -1,5 +1,5 @@
 import { escapeText } from './escape-text.ts';
-import type { MonitorView } from './view.ts';
+import type { MonitorState, MonitorView } from './view.ts';
 
 const COLOURS = {
   up: '#2a7d2e',
@@ -20,8 +20,27 @@ export function badge(kind: Badge, { title, state, uptime24h, lastBeat }: Monito
     uptime: uptime24h === undefined ? 'n/a' : `${(uptime24h * 100).toFixed(2)}%`,
     ping: lastBeat?.ping === undefined ? 'n/a' : `${lastBeat.ping} ms`,
   };
-  const label = kind === 'status' ? title : `${title} ${kind}`;
-  const [left, right] = [label, values[kind]].map((text) => Math.round(text.length * CHARACTER + 12)) as [
+  return drawn(kind === 'status' ? title : `${title} ${kind}`, values[kind], state);
+}
+
+/** The badge of something that is not known: an image all the same, as with Uptime Kuma, and never a green one. */
+export function unknownBadge(label: string): string {
+  return drawn(label, 'n/a', 'waiting');
+}
+
+/** The badge of a whole status page: up only when every monitor of it is. */
+export function pageBadge(slug: string, views: readonly MonitorView[]): string {
+  const of = (state: MonitorState) => views.filter((view) => view.state === state).length;
+  const down = of('down');
+  if (down > 0) return drawn(slug, `${down} of ${views.length} down`, 'down');
+  const unknown = views.length - of('up');
+  return unknown > 0
+    ? drawn(slug, `${unknown} of ${views.length} not known to be up`, 'late')
+    : drawn(slug, 'up', 'up');
+}
+
+function drawn(label: string, value: string, state: MonitorState): string {
+  const [left, right] = [label, value].map((text) => Math.round(text.length * CHARACTER + 12)) as [
     number,
     number,
   ];
@@ -29,12 +48,12 @@ export function badge(kind: Badge, { title, state, uptime24h, lastBeat }: Monito
     `<text x="${x}" y="14" text-anchor="middle">${escapeText(content)}</text>`;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${left + right}" height="20" role="img">`,
-    `<title>${escapeText(`${label}: ${values[kind]}`)}</title>`,
+    `<title>${escapeText(`${label}: ${value}`)}</title>`,
     `<rect width="${left}" height="20" fill="#444"/>`,
     `<rect x="${left}" width="${right}" height="20" fill="${COLOURS[state]}"/>`,
     `<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">`,
     text(left / 2, label),
-    text(left + right / 2, values[kind]),
+    text(left + right / 2, value),
     '</g></svg>',
   ].join('');
 }

@@ -32,6 +32,7 @@ export const uptimeMonitor = definePlugin({
     const settings = monitorSettings(options);
     const byName = new Map(settings.map((each) => [each.name, each]));
     let monitors: Monitors | undefined;
+    let tokens: PushTokens | undefined;
     const known = () => {
       if (!monitors) throw new Error('the monitors are known once the plugin has started');
       return monitors;
@@ -62,12 +63,13 @@ export const uptimeMonitor = definePlugin({
 
     context.onStart(async (signal) => {
       const { services } = context;
-      const tokens = new PushTokens(join(services.dataDir, 'secrets', 'push'));
+      tokens = new PushTokens(join(services.dataDir, 'secrets', 'push'), services.logger);
       const details = options.details ?? isLoopback(host);
       monitors = new Monitors(services, settings, tokens, details);
       await tokens.load([...byName.keys()], signal);
       await monitors.watch(signal);
     });
+    context.onStop(() => tokens?.close());
   },
 });
 

@@ -92,6 +92,12 @@ export class Monitors {
     return id === undefined || !state ? undefined : { id, state, view: viewOf(state, this.now, details) };
   }
 
+  /** The monitor at a place in the list, from 1. */
+  numbered(id: number): Listed | undefined {
+    const [name] = [...this.#settings.keys()].slice(id - 1, id);
+    return name === undefined || !Number.isInteger(id) || id < 1 ? undefined : this.find(name);
+  }
+
   /** Every monitor with all that is known, for the operator. */
   all(): MonitorView[] {
     return [...this.#settings.keys()].flatMap((name) => this.find(name, true)?.view ?? []);

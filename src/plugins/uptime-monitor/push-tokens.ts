@@ -1,46 +1,130 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { existsSync, type FSWatcher, watch } from 'node:fs';
 import { join } from 'node:path';
+import type { Logger } from '../../core/logging/index.ts';
 import { createSecretFile, readTokenFile } from '../../core/secrets/index.ts';
 
-/** Tokens made between two turns of the event loop: each is made durable, which takes its time. */
+/** Tokens read between two turns of the event loop. */
 const AT_ONCE = 20;
+/** Missing tokens that a start makes itself; each is made durable, which takes its time. */
+const AT_START = 100;
+/** A file that is being replaced is left alone for so long, milliseconds. */
+const QUIET_MS = 100;
+
+interface Known {
+  readonly name: string;
+  readonly digest: Buffer;
+}
 
 /**
- * The push tokens of the monitors, one file each (`<folder>/<name>`, mode 0600), made where there is none. Kept in
- * memory as hashes alone: a look-up by hash tells nothing of how much of a guess was right.
+ * The push tokens of the monitors, one file each (`<folder>/<name>`, mode 0600), made where there is none and read again
+ * when it is replaced. Kept in memory as hashes alone: a look-up by hash tells nothing of how much of a guess was right.
  */
 export class PushTokens {
   readonly #folder: string;
-  readonly #names = new Map<string, { readonly name: string; readonly digest: Buffer }>();
+  readonly #logger: Logger;
+  readonly #byDigest = new Map<string, Known>();
+  readonly #digests = new Map<string, string>();
+  readonly #changed = new Set<string>();
+  #watcher: FSWatcher | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
 
-  constructor(folder: string) {
+  constructor(folder: string, logger: Logger) {
     this.#folder = folder;
+    this.#logger = logger;
   }
 
   /**
-   * Reads the tokens, and makes those that are missing.
+   * Reads the tokens and makes those that are missing. Of very many the last are made after it has resolved: nobody can
+   * have a token that is not made yet.
    *
    * @throws HF_CONFIG_SECRET_* a file cannot be used
    */
   async load(names: readonly string[], signal: AbortSignal): Promise<void> {
+    const missing: string[] = [];
     for (const [index, name] of names.entries()) {
-      if (index % AT_ONCE === AT_ONCE - 1) await new Promise((resolve) => setImmediate(resolve));
+      if (index % AT_ONCE === AT_ONCE - 1) await turn();
       signal.throwIfAborted();
-      const file = join(this.#folder, name);
-      createSecretFile(file, Buffer.from(`${randomBytes(24).toString('base64url')}\n`));
-      this.#add(name, readTokenFile(file));
+      if (missing.length >= AT_START && !existsSync(join(this.#folder, name))) {
+        missing.push(name);
+        continue;
+      }
+      if (this.#read(name)) missing.push(name);
     }
+    this.#watch(new Set(names));
+    void this.#make(missing.slice(AT_START));
   }
 
   /** @returns whose token it is */
   nameOf(token: string): string | undefined {
     const digest = hash('sha256', token, 'buffer');
-    const known = this.#names.get(digest.toString('base64'));
+    const known = this.#byDigest.get(digest.toString('base64'));
     return known && timingSafeEqual(known.digest, digest) ? known.name : undefined;
   }
 
-  #add(name: string, token: string): void {
-    const digest = hash('sha256', token, 'buffer');
-    this.#names.set(digest.toString('base64'), { name, digest });
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#watcher?.close();
   }
+
+  /** @returns whether it had to be made */
+  #read(name: string): boolean {
+    const file = join(this.#folder, name);
+    const isMade = createSecretFile(file, Buffer.from(`${randomBytes(24).toString('base64url')}\n`));
+    const digest = hash('sha256', readTokenFile(file), 'buffer');
+    const key = digest.toString('base64');
+    const before = this.#digests.get(name);
+    if (before === key) return isMade;
+    if (before !== undefined) {
+      if (this.#byDigest.get(before)?.name === name) this.#byDigest.delete(before);
+      this.#logger.info({ monitor: name }, 'uptime.token_replaced');
+    }
+    this.#digests.set(name, key);
+    this.#byDigest.set(key, { name, digest });
+    return isMade;
+  }
+
+  async #make(names: readonly string[]): Promise<void> {
+    for (const name of names) {
+      await turn();
+      if (this.#isClosed) return;
+      this.#readAgain(name);
+    }
+  }
+
+  /** What cannot be used replaces nothing: a slip of whoever replaces it must not end the beats. */
+  #readAgain(name: string): void {
+    try {
+      this.#read(name);
+    } catch (err) {
+      this.#logger.warn({ err, monitor: name }, 'uptime.token_not_read');
+    }
+  }
+
+  #watch(names: ReadonlySet<string>): void {
+    if (names.size === 0) return;
+    const look = () => {
+      const changed = [...this.#changed];
+      this.#changed.clear();
+      for (const name of changed) this.#readAgain(name);
+    };
+    const failed = (err: unknown) => this.#logger.warn({ err }, 'uptime.tokens_not_watched');
+    try {
+      this.#watcher = watch(this.#folder, { persistent: false }, (_event, name) => {
+        if (name === null || !names.has(name)) return;
+        this.#changed.add(name);
+        clearTimeout(this.#timer);
+        this.#timer = setTimeout(look, QUIET_MS).unref();
+      });
+      this.#watcher.on('error', failed);
+    } catch (error) {
+      failed(error);
+    }
+  }
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

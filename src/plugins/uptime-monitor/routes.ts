@@ -1,12 +1,17 @@
 import type { HttpSurface } from '../../core/http/index.ts';
 import type { MonitorContext } from '../../machines/push-monitor/shapes.ts';
-import { BADGES, type Badge, badge } from './badge.ts';
+import { BADGES, type Badge, badge, pageBadge, unknownBadge } from './badge.ts';
 import { kumaHeartbeats, kumaPage, type Numbered } from './kuma.ts';
 import type { Monitors } from './monitors.ts';
 import { indexPage, PAGE_HEADERS, statusPage } from './page.ts';
 import { bars, DAY_MS } from './view.ts';
 
 const BARS = 48;
+const BADGE_HEADERS = {
+  'content-type': 'image/svg+xml; charset=utf-8',
+  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
+  'cache-control': 'max-age=30',
+};
 
 /** The push endpoint and the read side. @param monitors there once a request comes */
 export function monitorRoutes(http: HttpSurface, monitors: () => Monitors): void {
@@ -27,13 +32,15 @@ export function monitorRoutes(http: HttpSurface, monitors: () => Monitors): void
     },
   );
 
-  const notFound = { ok: false, msg: 'There is no status page of that name.' };
+  // `status` is where clients of Uptime Kuma look for it.
+  const notFound = { ok: false, status: 'fail', msg: 'Status Page Not Found' };
   http.get('/', (_request, reply) => reply.headers(PAGE_HEADERS).send(indexPage(monitors().pages())));
 
   http.get<{ Params: { slug: string } }>('/status/:slug', ({ params }, reply) => {
     const all = monitors();
-    const json = params.slug.endsWith('.json') && !all.has(params.slug);
-    const slug = json ? params.slug.slice(0, -'.json'.length) : params.slug;
+    const asked = params.slug.toLowerCase();
+    const json = asked.endsWith('.json') && !all.has(asked);
+    const slug = json ? asked.slice(0, -'.json'.length) : asked;
     const { now } = all;
     const listed = all.of(slug);
     if (listed.length === 0) return reply.code(404).send(notFound);
@@ -48,29 +55,40 @@ export function monitorRoutes(http: HttpSurface, monitors: () => Monitors): void
     return reply.headers(PAGE_HEADERS).send(statusPage(slug, shown, new Date(now).toISOString()));
   });
 
+  const pageOf = (slug: string): readonly Numbered[] => monitors().of(slug.toLowerCase());
+
   http.get<{ Params: { slug: string } }>('/api/status-page/:slug', ({ params: { slug } }, reply) => {
-    const listed: readonly Numbered[] = monitors().of(slug);
-    return listed.length === 0 ? reply.code(404).send(notFound) : reply.send(kumaPage(slug, listed));
+    const listed = pageOf(slug);
+    return listed.length === 0
+      ? reply.code(404).send(notFound)
+      : reply.send(kumaPage(slug.toLowerCase(), listed));
   });
 
   http.get<{ Params: { slug: string } }>(
     '/api/status-page/heartbeat/:slug',
     ({ params: { slug } }, reply) => {
-      const all = monitors();
-      const listed = all.of(slug);
+      const listed = pageOf(slug);
       if (listed.length === 0) return reply.code(404).send(notFound);
-      return reply.send(kumaHeartbeats(listed, all.beats));
+      return reply.send(kumaHeartbeats(listed, monitors().beats));
     },
   );
 
-  http.get<{ Params: { name: string; kind: string } }>('/api/badge/:name/:kind', ({ params }, reply) => {
-    const found = monitors().find(params.name);
-    if (!found || !BADGES.includes(params.kind as Badge)) {
-      return reply.code(404).send({ ok: false, msg: 'There is no such badge.' });
-    }
-    const policy = "default-src 'none'; style-src 'unsafe-inline'";
+  http.get<{ Params: { slug: string } }>('/api/status-page/:slug/badge', ({ params: { slug } }, reply) => {
+    const views = pageOf(slug).map(({ view }) => view);
     return reply
-      .headers({ 'content-type': 'image/svg+xml; charset=utf-8', 'content-security-policy': policy })
-      .send(badge(params.kind as Badge, found.view));
+      .headers(BADGE_HEADERS)
+      .send(views.length === 0 ? unknownBadge(slug) : pageBadge(slug, views));
   });
+
+  // The time of Uptime Kuma's badges is one of these alone here: a day is what is known for certain.
+  http.get<{ Params: { monitor: string; kind: string; time?: string } }>(
+    '/api/badge/:monitor/:kind/:time?',
+    ({ params: { monitor, kind, time = '24' } }, reply) => {
+      if (!BADGES.includes(kind as Badge) || !/^(?:24h?|1d)$/.test(time)) {
+        return reply.code(404).send({ ok: false, status: 'fail', msg: 'Badge Not Found' });
+      }
+      const found = monitors().find(monitor) ?? monitors().numbered(Number(monitor));
+      return reply.headers(BADGE_HEADERS).send(found ? badge(kind as Badge, found.view) : unknownBadge(kind));
+    },
+  );
 }

@@ -41,7 +41,10 @@ export async function takePush(
 ): Promise<PushReply> {
   const name = tokens.nameOf(token);
   if (name === undefined) return refused('unknown-token', `${NOT_ACTIVE}: no monitor has this push token.`);
-  const { status = 'up', msg = 'OK', ping: pinged = '' } = query;
+  // An empty value is none, as with Uptime Kuma.
+  const { status: stated, msg: told, ping: pinged = '', probe } = query;
+  const status = stated || 'up';
+  const msg = told || 'OK';
   if (typeof status !== 'string' || typeof msg !== 'string' || typeof pinged !== 'string') {
     return refused('bad-value', 'Invalid value: status, msg and ping may be given once each.');
   }
@@ -53,6 +56,7 @@ export async function takePush(
     );
   }
   if (!actors.accepting()) return busy();
+  if (probe !== undefined) return probed(actors, name);
   const at = clock.now();
   const up = status === 'up';
   const said = plain(msg);
@@ -65,7 +69,7 @@ export async function takePush(
       ...(ping !== undefined && { ping }),
     });
     const record = sent.record?.batched ? sent.record : await sent.durable();
-    if (record.to.value === 'paused') return refused('paused', `${NOT_ACTIVE}: ${name} is paused.`);
+    if (record.to.value === 'paused') return paused(name);
   } catch (error) {
     if (isCoded(error, 'HF_ACTOR_OVERLOADED')) return busy();
     throw error;
@@ -76,6 +80,16 @@ export async function takePush(
   if (up) return { status: 200, body: { ok: true } };
   const word = status === 'down' ? '' : ', for its status is not exactly up';
   return { status: 200, body: { ok: true, msg: `${name} is DOWN now${word}.` } };
+}
+
+/** Somebody looks whether a beat would be taken; nothing is recorded, so no sick sender looks well by it. */
+function probed(actors: ActorSystem, name: string): PushReply {
+  if (actors.snapshot(actorRef(MONITOR_ACTOR, name))?.value === 'paused') return paused(name);
+  return { status: 200, body: { ok: true, msg: `${name} would take a beat; this was none.` } };
+}
+
+function paused(name: string): PushReply {
+  return refused('paused', `${NOT_ACTIVE}: ${name} is paused.`);
 }
 
 function refused(reason: NonNullable<PushReply['body']['reason']>, msg: string): PushReply {

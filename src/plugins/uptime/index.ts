@@ -1,7 +1,7 @@
 /**
  * The push client: beats go by HTTP to an uptime monitor, Uptime Kuma or whatever has its push contract; without one
  * (HOLDFAST_UPTIME_URL) to the embedded one, by the same way. `push-client.ts` sends, `answer.ts` says what an answer
- * means, `tokens.ts` reads the token at each push.
+ * means, `tokens.ts` reads the token at each push, `by-hand.ts` keeps what a push by hand was answered.
  *
  * Imports core; no other plugin.
  */
@@ -10,6 +10,7 @@ import { SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
 import { UptimeMonitorToken } from '../../core/adapters/uptime.ts';
 import { definePlugin } from '../../core/plugin/index.ts';
 import { monitorBase } from './base.ts';
+import { registerByHand } from './by-hand.ts';
 import { registerClusterLook } from './cluster-look.ts';
 import { pushDoctor } from './commands/doctor.ts';
 import { push } from './commands/push.ts';
@@ -28,6 +29,7 @@ export const uptime = definePlugin({
     const { url, connect, caFile, timeoutMs, monitors } = options;
     context.command(push(options));
     context.command(pushDoctor(options));
+    registerByHand(context);
     registerClusterLook(context);
     context.provide(UptimeMonitorToken, () => {
       const { clock, dataDir, find } = context.services;

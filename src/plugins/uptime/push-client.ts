@@ -23,6 +23,7 @@ export interface PushClientParts {
 const MSG_LIMIT = 250;
 
 const HEADER_LIMIT = 500;
+const DAY_MS = 86_400_000;
 
 export interface PushSeen {
   readonly answer: PushAnswer;
@@ -112,9 +113,11 @@ export class PushClient implements UptimeMonitor {
   }
 }
 
-function queryOf({ status, msg, ping }: Heartbeat): string {
+function queryOf({ status, msg, ping, probe }: Heartbeat): string {
   const query = new URLSearchParams({ status, msg: msg.slice(0, MSG_LIMIT) });
-  if (ping !== undefined) query.set('ping', String(Math.max(0, Math.round(ping))));
+  // A monitor that is too strict with it must not cost the beat: newer Uptime Kumas take a day at most.
+  if (ping !== undefined) query.set('ping', String(Math.min(Math.max(0, Math.round(ping)), DAY_MS)));
+  if (probe === true) query.set('probe', '1');
   return query.toString();
 }
 

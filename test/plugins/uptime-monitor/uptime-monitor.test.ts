@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
+import { chmodSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { z } from 'zod';
@@ -131,6 +131,12 @@ test('[O16] a push is taken by any method, and each way to fail has its own msg 
     await refused(`status=up&ping=${ping}`, 'bad-value', /^Invalid ping value/);
   }
   await refused('status=up&status=up', 'bad-value', /^Invalid value/);
+  t.deepEqual((await push('status=&msg=&ping=')).body, { ok: true }, 'an empty value is none');
+  t.like(await push('status=down&probe=1'), {
+    status: 200,
+    body: { ok: true, msg: 'clickstack-watchdog would take a beat; this was none.' },
+  });
+  t.is((await json('/status/Clickstack-Watchdog.json')).monitors[0].state, 'up', 'a probe changes nothing');
 
   const control = runtime.services.actors;
   const ref = 'uptime.monitor/clickstack-watchdog';
@@ -183,6 +189,29 @@ test('[O16] silence is DOWN after 600 s, told once with what the last run came t
   const definitions = new Map(runtime.registrations.actors.map((actor) => [actor.type, actor]));
   t.is(verifyLog(reader, definitions).divergence, undefined);
   reader.close();
+});
+
+test('[O16] a token that is replaced counts at once, the old one no more, and a file that cannot be used ends nothing', async (t) => {
+  const { push, token, dir, lines } = await rig(t);
+  const old = token();
+  const file = join(dir, 'secrets', 'push', 'clickstack-watchdog');
+  const until = async (given: string, status: number) => {
+    for (let left = 500; left > 0; left -= 1) {
+      if ((await push('status=up', given)).status === status) return;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    t.fail(`never answered ${status}`);
+  };
+  writeFileSync(`${file}.new`, 'anothertoken\n', { mode: 0o600 });
+  renameSync(`${file}.new`, file);
+  await until('anothertoken', 200);
+  t.is((await push('status=up', old)).status, 404);
+  chmodSync(file, 0o644);
+  while (!lines.join('').includes('uptime.token_not_read')) await new Promise((done) => setTimeout(done, 10));
+  t.is((await push('status=up', 'anothertoken')).status, 200);
+  rmSync(file);
+  await until('anothertoken', 404);
+  t.is((await push('status=up', token())).status, 200, 'one that is gone is made anew');
 });
 
 test('[O16] the client of this process pushes to the embedded monitor by the same way', async (t) => {
@@ -303,7 +332,17 @@ test('[O16] status pages and badges escape everything, run nothing, and tell oth
     t.is(badge.headers.get('content-type'), 'image/svg+xml; charset=utf-8');
     t.notRegex(await badge.text(), /<img/);
   }
-  t.like(await json('/api/status-page/clickstack-watchdog'), {
+  const title = async (path: string) =>
+    /<title>(.*)<\/title>/.exec(await (await fetch(url + path)).text())?.[1];
+  t.is(await title('/api/badge/2/status'), 'Watchdog: waiting');
+  t.is(await title('/api/badge/none/status'), 'status: n/a', 'an image all the same');
+  t.is(await title('/api/badge/0/uptime/24h'), 'uptime: n/a');
+  t.is((await fetch(`${url}/api/badge/1/uptime/720`)).status, 404, 'what is not known is not drawn');
+  t.is(
+    await title('/api/status-page/clickstack-watchdog/badge'),
+    'clickstack-watchdog: 1 of 2 not known to be up',
+  );
+  t.like(await json('/api/status-page/CLICKSTACK-watchdog'), {
     config: { slug: 'clickstack-watchdog' },
     publicGroupList: [
       {

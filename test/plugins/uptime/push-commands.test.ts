@@ -5,7 +5,13 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { parseAllDocuments } from 'yaml';
 import type { Cluster, ClusterObject } from '../../../src/core/adapters/cluster.ts';
+import { resolveConfig } from '../../../src/core/config/index.ts';
+import { type LogRecord, SqliteReader } from '../../../src/core/log/index.ts';
+import { createLogger } from '../../../src/core/logging/index.ts';
+import { createRuntime } from '../../../src/core/runtime/index.ts';
+import { secretsFolder } from '../../../src/plugins/secrets-folder/index.ts';
 import { look } from '../../../src/plugins/uptime/cluster-look.ts';
+import { uptime } from '../../../src/plugins/uptime/index.ts';
 import { call, root, writeConfig } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
 
@@ -33,8 +39,18 @@ async function commandLine(t: ExecutionContext, answer: { status: number; body: 
   ]);
   return {
     asked,
+    dataDir: join(cwd, 'data'),
     run: (...argv: string[]) => call([...argv, '--data-dir', join(cwd, 'data')], { cwd }),
   };
+}
+
+async function recordsOf(dataDir: string): Promise<LogRecord[]> {
+  const reader = new SqliteReader(dataDir);
+  try {
+    return await Array.fromAsync(reader.read());
+  } finally {
+    reader.close();
+  }
 }
 
 test('[O15] push shows the body whatever the status, and ends as the job does', async (t) => {
@@ -62,6 +78,57 @@ test('[O15] push shows the body whatever the status, and ends as the job does', 
     out,
     `${body}\nPUSH DELIVERY FAILED: HTTP 404: SQLITE_BUSY: database is locked (wget exit status 8)\n`,
   );
+  const records = await recordsOf(locked.dataDir);
+  t.like(
+    records.find(({ event }) => event.type === 'PUSH_REFUSED'),
+    {
+      actor: 'uptime.hand-push/clickstack-watchdog',
+      event: { status: 404, body, msg: 'SQLITE_BUSY: database is locked' },
+    },
+    'nobody else records why',
+  );
+  t.false(JSON.stringify(records).includes(TOKEN));
+});
+
+test('[O15] a running instance makes the push, with a token out of the secrets store, and keeps the answer', async (t) => {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    asked.push(request.url!);
+    response.writeHead(404).end('{"ok":false,"msg":"database is locked"}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const cwd = tempDir(t);
+  const dataDir = join(cwd, 'data');
+  const folder = join(cwd, 'store');
+  const options = { url, monitors: { stored: { secret: 'uptime/stored#token' } } };
+  mkdirSync(join(folder, 'uptime', 'stored'), { recursive: true, mode: 0o700 });
+  writeFileSync(join(folder, 'uptime', 'stored', 'token'), TOKEN, { mode: 0o600 });
+  const entries = [uptime(options), secretsFolder({ folder })];
+  writeConfig(
+    cwd,
+    `export default defineConfig({ plugins: [uptime(${JSON.stringify(options)}), secretsFolder({ folder: '${folder}' })] });`,
+    [
+      `import { uptime } from '${root}src/plugins/uptime/index.ts';`,
+      `import { secretsFolder } from '${root}src/plugins/secrets-folder/index.ts';`,
+    ],
+  );
+  const push = () => call(['push', 'stored', '--data-dir', dataDir], { cwd });
+  const { plugins } = resolveConfig({ plugins: entries }, { env: {} });
+  const runtime = createRuntime({ plugins, dataDir, logger: createLogger({ level: 'silent' }) });
+  t.teardown(() => runtime.stop('test over'));
+  await runtime.start();
+  t.regex((await push()).out, /PUSH DELIVERY FAILED: HTTP 404: database is locked/);
+  t.like(runtime.services.actors.snapshot('uptime.hand-push/stored'), {
+    value: 'failed',
+    context: { last: 'HTTP 404: database is locked' },
+  });
+  await runtime.stop('the next one is made without an instance');
+  t.is((await push()).code, 1);
+  t.deepEqual(asked, Array(2).fill(`/api/push/${TOKEN}?status=up&msg=by+hand`));
+  const refused = (await recordsOf(dataDir)).filter(({ event }) => event.type === 'PUSH_REFUSED');
+  t.is(refused.length, 2);
 });
 
 test('[O23] doctor shows parity with its headers, the body, then the three checks in order, and no token', async (t) => {
@@ -76,6 +143,11 @@ test('[O23] doctor shows parity with its headers, the body, then the three check
     /^1\. parity: .* HTTP 404\n[\s\S]*x-seen-by: proxy \/api\/push\/\S+[\s\S]*2\. body[\s\S]*"msg":"Monitor not found[\s\S]*3\. in this order:\n +fail monitor present and active: [\s\S]*\n +warn secret synced: [\s\S]*\n +ok +ping: 0 is a non-negative integer\n$/,
   );
   t.false(out.includes(TOKEN));
+  t.deepEqual(
+    absent.asked,
+    [`/api/push/${TOKEN}?status=down&msg=push+doctor&ping=0&probe=1`],
+    'it hides no sick stack',
+  );
 
   const locked = await commandLine(t, { status: 404, body: '{"ok":false,"msg":"database is locked"}' });
   const said = JSON.parse((await locked.run('push', 'doctor', '--json')).out);
@@ -112,7 +184,7 @@ test('[O23] the two throwaway pods hold no token and no service account, and pod
     const secretKeyRef = { name: 'clickstack-watchdog', key: 'token' };
     t.deepEqual(container.env, [{ name: 'PUSH_TOKEN', valueFrom: { secretKeyRef } }]);
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the variable is the pod's
-    t.true(container.args[0].includes('"http://uptime:3001/api/push/${PUSH_TOKEN}?status=up&msg='));
+    t.true(container.args[0].includes('"http://uptime:3001/api/push/${PUSH_TOKEN}?status=down&msg='));
   }
   t.is(pods[0].spec.containers[0].image, 'registry/job:1');
   t.regex(pods[0].spec.containers[0].args[0], /wget -S /);

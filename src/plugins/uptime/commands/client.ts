@@ -1,33 +1,63 @@
-import { systemClock } from '../../../core/clock.ts';
+import { SecretsStoreToken } from '../../../core/adapters/secrets-store.ts';
+import { type Heartbeat, UptimeMonitorToken } from '../../../core/adapters/uptime.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
+import { isObject } from '../../../core/json.ts';
 import type { CommandContext } from '../../../core/plugin/command.ts';
-import { monitorBase } from '../base.ts';
+import type { ConfiguredPlugin, PluginDefinition } from '../../../core/plugin/index.ts';
+import { PUSH_PATH, type PushedByHand } from '../by-hand.ts';
 import type { UptimeOptions } from '../options.ts';
-import { PushClient } from '../push-client.ts';
-import { readPushToken } from '../tokens.ts';
+
+const NEEDED: readonly unknown[] = [SecretsStoreToken, UptimeMonitorToken];
 
 /**
- * The client as the command line uses it: the configured monitor, else the one of the running instance.
+ * Pushes by the running instance, or without one by a runtime of the few plugins that it takes; either way tokens are
+ * where `uptime()` says, the secrets store too, and the answer stays in the event log.
  *
- * @throws HF_UPTIME_NONE there is neither
+ * @throws HF_UPTIME_NONE there is neither a configured monitor nor an instance
+ * @throws HF_UPTIME_TOKEN
  */
-export async function commandClient(
-  options: UptimeOptions,
-  { dataDir }: CommandContext,
-): Promise<PushClient> {
-  const { url, connect, caFile, timeoutMs, monitors } = options;
+export async function push(
+  { url }: UptimeOptions,
+  command: CommandContext,
+  monitor: string,
+  beat: Heartbeat,
+): Promise<PushedByHand> {
+  const { dataDir } = command;
   const { lockedBy } = await import('../../../core/log/index.ts');
-  const pid = url === undefined ? lockedBy(dataDir) : undefined;
-  const base = url ?? (pid === undefined ? undefined : monitorBase(undefined, dataDir));
-  if (base === undefined) throw new HoldfastError('HF_UPTIME_NONE', { dir: dataDir });
-  return new PushClient({
-    base: () => base,
-    connect: url === undefined ? undefined : connect,
-    caFile,
-    timeoutMs,
-    clock: systemClock,
-    token: (monitor) => readPushToken(monitor, { dataDir, monitors, store: () => undefined }),
-  });
+  if (lockedBy(dataDir) !== undefined) return ask(command, monitor, beat);
+  if (url === undefined) throw new HoldfastError('HF_UPTIME_NONE', { dir: dataDir });
+
+  const { createRuntime } = await import('../../../core/runtime/index.ts');
+  const { createLogger } = await import('../../../core/logging/index.ts');
+  const { plugins } = await command.config();
+  const logger = createLogger({ level: 'silent' });
+  const runtime = createRuntime({ plugins: plugins.filter(isNeeded), dataDir, logger });
+  try {
+    await runtime.start();
+    return await ask(command, monitor, beat);
+  } finally {
+    await runtime.stop('the push is made');
+  }
+}
+
+async function ask(
+  { dataDir, signal }: CommandContext,
+  monitor: string,
+  beat: Heartbeat,
+): Promise<PushedByHand> {
+  const { postControl } = await import('../../../core/cli/index.ts');
+  const { status, body } = await postControl(dataDir, PUSH_PATH, { monitor, beat }, signal);
+  if (status === 200 && isObject(body)) return body as unknown as PushedByHand;
+  if (isObject(body) && body.code === 'HF_UPTIME_TOKEN') {
+    throw new HoldfastError(body.code, body.details as Record<'monitor' | 'reason' | 'place', string>);
+  }
+  const reason = status === 404 ? 'it has no push client' : `it answered ${status}`;
+  throw new HoldfastError('HF_CONTROL_UNREACHABLE', { dir: dataDir, reason });
+}
+
+function isNeeded({ definition }: ConfiguredPlugin): boolean {
+  const { provides = [] } = definition as PluginDefinition;
+  return provides.some((token) => NEEDED.includes(token));
 }
 
 /** @throws HF_CLI_USAGE it is no non-negative integer */
@@ -36,4 +66,13 @@ export function pingOf(text: unknown, command: string): number | undefined {
   if (/^\d{1,12}$/.test(String(text))) return Number(text);
   const reason = `The ping must be a non-negative integer of milliseconds, not ${String(text)}.`;
   throw new HoldfastError('HF_CLI_USAGE', { reason, command });
+}
+
+/** @throws HF_CLI_USAGE it is neither */
+export function statusOf(text: unknown, command: string): Heartbeat['status'] {
+  if (text === 'up' || text === 'down') return text;
+  throw new HoldfastError('HF_CLI_USAGE', {
+    reason: `--status must be up or down, not ${String(text)}.`,
+    command,
+  });
 }

@@ -4,9 +4,14 @@ import { isObject } from '../../../core/json.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/plugin/command.ts';
 import { CLUSTER_PATH, type ClusterLook } from '../cluster-look.ts';
 import type { UptimeOptions } from '../options.ts';
-import { commandClient, pingOf } from './client.ts';
+import { pingOf, push, statusOf } from './client.ts';
 import { manifests } from './manifests.ts';
 import { answerLines } from './push.ts';
+
+const BEAT = {
+  down: 'a probe; Uptime Kuma takes it for a beat that says down',
+  up: 'a beat that says up',
+} as const;
 
 interface Check {
   readonly check: string;
@@ -17,9 +22,14 @@ interface Check {
 /** `holdfast push doctor`: the recovery of a push by hand, step by step (O23). */
 export const pushDoctor = (options: UptimeOptions): CommandDefinition => ({
   name: 'push doctor [monitor]',
-  summary: 'Finds out why beats do not arrive: one real push, its body, then three checks in order',
+  summary: 'Finds out why beats do not arrive: one push, its body, then three checks in order',
   example: 'holdfast push doctor clickstack-watchdog',
   flags: [
+    {
+      flags: '--status <status>',
+      summary: 'of the push; up only if you know that all is well',
+      default: 'down',
+    },
     { flags: '--with-ping <ms>', summary: 'the ping that is sent', default: '0' },
     { flags: '--namespace <name>', summary: 'of the stack in the cluster', default: 'clickstack' },
     { flags: '--manifests', summary: 'prints the two throwaway pods instead, and pushes nothing' },
@@ -38,12 +48,10 @@ export const pushDoctor = (options: UptimeOptions): CommandDefinition => ({
       return 0;
     }
     const ping = pingOf(flags.withPing, 'push doctor');
-    const client = await commandClient(options, command);
-    const { answer, headers } = await client.send(
-      monitor,
-      { status: 'up', msg: 'push doctor', ping },
-      command.signal,
-    );
+    const status = statusOf(flags.status, 'push doctor');
+    // An up of ours would hide for minutes that the stack is sick.
+    const beat = { status, msg: 'push doctor', ping, probe: status === 'down' };
+    const { place, answer, headers } = await push(options, command, monitor, beat);
     const checks: Check[] = [
       active(answer, monitor),
       synced(cluster),
@@ -52,12 +60,10 @@ export const pushDoctor = (options: UptimeOptions): CommandDefinition => ({
     const parity = answer.kind === 'failed' ? answer.reason : `HTTP ${answer.status}`;
     const advice = adviceOf(answer);
     if (command.json) {
-      command.print(
-        JSON.stringify({ monitor, place: client.place, parity, headers, answer, checks, advice }),
-      );
+      command.print(JSON.stringify({ monitor, place, status, parity, headers, answer, checks, advice }));
     } else {
       const lines = [
-        `1. parity: one push to ${client.place} (it is a beat): ${parity}`,
+        `1. parity: one push to ${place} (${BEAT[status]}): ${parity}`,
         ...headers.map((header) => `     ${header}`),
         '2. body, as it came:',
         ...answerLines(answer).map((line) => `     ${line}`),
@@ -96,7 +102,7 @@ function printed(
 /** A 404 is no verdict on the token: only `msg` says what it is. */
 function active(answer: PushAnswer, monitor: string): Check {
   const check = 'monitor present and active';
-  if (answer.kind === 'delivered') return { check, state: 'ok', found: `${monitor} took the beat` };
+  if (answer.kind === 'delivered') return { check, state: 'ok', found: `${monitor} took it` };
   if (answer.kind === 'failed') return { check, state: 'warn', found: 'not known: no answer came' };
   const { msg, status } = answer;
   if (msg === undefined) {

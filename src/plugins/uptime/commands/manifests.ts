@@ -14,11 +14,11 @@ export const TOKEN_SECRET = { name: 'clickstack-watchdog', key: 'token' } as con
 
 /**
  * The two pods of a recovery by hand: A sees what the job sees, B keeps the body. Neither has a service account's token,
- * and the push token is only ever a variable inside of them.
+ * and the push token is only ever a variable inside of them. Their pushes say down: an up would hide a sick stack.
  */
 export function manifests({ namespace, url, jobImage, captureImage }: Throwaway): string {
   const address = (msg: string) =>
-    `"${url.replace(/\/*$/, '')}/api/push/\${PUSH_TOKEN}?status=up&msg=${msg}&ping=0"`;
+    `"${url.replace(/\/*$/, '')}/api/push/\${PUSH_TOKEN}?status=down&msg=${msg}&ping=0&probe=1"`;
   return [
     '# A, parity: the image and client of the job; status line and headers, no body.',
     pod('push-parity', namespace, jobImage, `exec wget -S -O - ${address('push-parity')}`),

@@ -1,8 +1,7 @@
 import type { PushAnswer } from '../../../core/adapters/uptime.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
 import type { CommandDefinition } from '../../../core/plugin/command.ts';
 import type { UptimeOptions } from '../options.ts';
-import { commandClient, pingOf } from './client.ts';
+import { pingOf, push as pushBeat, statusOf } from './client.ts';
 
 /** `holdfast push`: one beat by hand, with the body of the answer. */
 export const push = (options: UptimeOptions): CommandDefinition => ({
@@ -15,14 +14,9 @@ export const push = (options: UptimeOptions): CommandDefinition => ({
     { flags: '--ping <ms>', summary: 'a non-negative integer of milliseconds' },
   ],
   async run([monitor = ''], { status, msg, ping }, command) {
-    if (status !== 'up' && status !== 'down') {
-      const reason = `--status must be up or down, not ${String(status)}.`;
-      throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'push' });
-    }
-    const beat = { status, msg: String(msg), ping: pingOf(ping, 'push') } as const;
-    const client = await commandClient(options, command);
-    const answer = await client.push(monitor, beat, command.signal);
-    if (command.json) command.print(JSON.stringify({ monitor, place: client.place, ...answer }));
+    const beat = { status: statusOf(status, 'push'), msg: String(msg), ping: pingOf(ping, 'push') };
+    const { place, answer } = await pushBeat(options, command, monitor, beat);
+    if (command.json) command.print(JSON.stringify({ monitor, place, ...answer }));
     else for (const line of answerLines(answer)) command.print(line);
     return answer.kind === 'delivered' ? 0 : 1;
   },

@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import { defineActor } from '../../core/actors/index.ts';
+import { answerEvent } from '../../core/adapters/push-event.ts';
+import { type Heartbeat, type UptimeMonitor, UptimeMonitorToken } from '../../core/adapters/uptime.ts';
+import { isCoded } from '../../core/errors/index.ts';
+import { actorRef } from '../../core/ids.ts';
+import type { LogRecord } from '../../core/log/index.ts';
+import type { PluginContext, Services } from '../../core/plugin/index.ts';
+import { handPush } from '../../machines/hand-push.ts';
+import { PushClient, type PushSeen } from './push-client.ts';
+
+/** What `push` and `push doctor` post to. */
+export const PUSH_PATH = '/uptime/push';
+const ACTOR = 'uptime.hand-push';
+
+const asked = z.object({
+  monitor: z.string().regex(/^[\w.-]{1,64}$/),
+  beat: z.object({
+    status: z.enum(['up', 'down']),
+    msg: z.string().max(1_000),
+    ping: z.int().min(0).optional(),
+    probe: z.boolean().optional(),
+  }),
+});
+
+/** A push by hand, and where it went. */
+export interface PushedByHand extends PushSeen {
+  readonly place: string;
+}
+
+/** Registers pushes by hand: the running instance makes them, for it has the tokens and keeps the answers. */
+export function registerByHand(context: PluginContext): void {
+  context.actor(defineActor({ type: ACTOR, machine: handPush, version: 1, describe: describeHandPush }));
+  context.control((surface) => {
+    surface.post(PUSH_PATH, async ({ body }, reply) => {
+      const { success, data } = asked.safeParse(body);
+      if (!success) return reply.code(400).send({ reason: 'the request has not the fields it needs' });
+      try {
+        return await pushByHand(context.services, data.monitor, data.beat);
+      } catch (error) {
+        if (!isCoded(error)) throw error;
+        return reply.code(error.status).send({ code: error.code, details: error.details });
+      }
+    });
+  });
+}
+
+/** Pushes, and records the answer with its body (O15). @throws HF_UPTIME_TOKEN */
+async function pushByHand(
+  { actors, clock, get }: Services,
+  monitor: string,
+  beat: Heartbeat,
+): Promise<PushedByHand> {
+  const client = get(UptimeMonitorToken);
+  const seen = await sendBy(client, monitor, beat);
+  await actors.send(actorRef(ACTOR, monitor), answerEvent(seen.answer, clock.now())).durable();
+  return { place: client.place, ...seen };
+}
+
+/** Another plugin's client shows no headers. */
+async function sendBy(client: UptimeMonitor, monitor: string, beat: Heartbeat): Promise<PushSeen> {
+  if (client instanceof PushClient) return client.send(monitor, beat);
+  return { answer: await client.push(monitor, beat), headers: [] };
+}
+
+function describeHandPush({ event }: LogRecord): string | undefined {
+  switch (event.type) {
+    case 'init':
+      return '';
+    case 'PUSHED':
+      return 'a push by hand arrived';
+    case 'PUSH_REFUSED':
+      return `a push by hand was refused, HTTP ${String(event.status)}: ${String(event.msg ?? event.body)}`;
+    case 'PUSH_FAILED':
+      return `a push by hand did not arrive: ${String(event.reason)}`;
+  }
+  return undefined;
+}
