@@ -26,6 +26,8 @@ export type HeartbeatEvent =
   /** The runtime starts. */
   | { type: 'START'; settings: HeartbeatSettings }
   | { type: 'HEARD' }
+  /** Its sender was stopped: silence from now on. */
+  | { type: 'STOP' }
   | { type: 'PUSHED'; at: number; status: number }
   | { type: 'PUSH_REFUSED'; at: number; status: number; msg?: string; body: string; exitStatus: number }
   | { type: 'PUSH_FAILED'; at: number; reason: string; exitStatus: number }
@@ -80,7 +82,7 @@ export const heartbeat = setup({
   id: 'heartbeat',
   context: ({ input }) => ({ monitor: '', ...heartbeatDefaults, ...input, heard: 0, failures: 0 }),
   initial: 'starting',
-  on: { START: { target: '.starting', actions: 'configure', reenter: true } },
+  on: { START: { target: '.starting', actions: 'configure', reenter: true }, STOP: '.stopped' },
   states: {
     starting: { after: { warmUp: 'pushing' }, on: { HEARD: { actions: 'hear' } } },
     quiet: {
@@ -106,6 +108,7 @@ export const heartbeat = setup({
       },
     },
     failing: { after: { retry: 'pushing' }, on: { HEARD: { actions: 'hear' } } },
+    stopped: {},
   },
 });
 

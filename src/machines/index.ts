@@ -27,6 +27,7 @@ import { mcpRoutes } from './mcp-routes.ts';
 import { pipelineProbe } from './pipeline-probe.ts';
 import { pushMonitor } from './push-monitor.ts';
 import { reconciler } from './reconciler.ts';
+import { reconcilerUnit } from './reconciler-unit.ts';
 import { restore } from './restore.ts';
 import { snapshotJob } from './snapshot-job.ts';
 import { storeConnection } from './store-connection.ts';
@@ -58,6 +59,7 @@ export const allMachines: Readonly<Record<string, AnyStateMachine>> = {
   'pipeline-probe': pipelineProbe,
   'push-monitor': pushMonitor,
   reconciler,
+  'reconciler-unit': reconcilerUnit,
   restore,
   'snapshot-job': snapshotJob,
   'store-connection': storeConnection,

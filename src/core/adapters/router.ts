@@ -36,6 +36,8 @@ export interface RouterApi {
    * @param cause the seq of the record that asked for the write, when one did
    */
   set(config: NetworkConfig, correlation: string, signal?: AbortSignal, cause?: number): Promise<SetAnswer>;
+  /** Whether the subscription to its channels is acknowledged now; absent where they are part of this process. */
+  readonly isHeard?: () => boolean;
 }
 
 /** Provided by the router plugin that is enabled. */

@@ -21,12 +21,15 @@ const HEARTBEAT_ACTOR = 'router.heartbeat';
  * lives, after each event and every 240 s without one. Who is not watched sends nothing.
  *
  * @param status how the legs are, as on health pages
+ * @param isPaused whether the reconciler is stopped, and so is silent
+ * @returns begins and ends the beats
  */
 export function registerHeartbeat(
   context: PluginContext,
   { monitor, idleMs }: Pick<HeartbeatSettings, 'monitor' | 'idleMs'>,
   status: () => JsonObject,
-): void {
+  isPaused: () => boolean,
+): { readonly start: () => void; readonly stop: () => void } {
   const settings: HeartbeatSettings = { ...heartbeatDefaults, monitor, idleMs };
   const ref = actorRef(HEARTBEAT_ACTOR, monitor);
   const receiver = () => context.services.find(UptimeMonitorToken);
@@ -42,7 +45,7 @@ export function registerHeartbeat(
   );
   context.route(
     defineRoute(routerChannels.ifaceChangeApplied, HEARTBEAT_ACTOR, () =>
-      receiver() === undefined ? [] : [{ key: monitor, event: { type: 'HEARD' } }],
+      receiver() === undefined || isPaused() ? [] : [{ key: monitor, event: { type: 'HEARD' } }],
     ),
   );
   context.effect<{ monitor: string; heard: number }>(
@@ -72,9 +75,16 @@ export function registerHeartbeat(
           : `arrived at ${new Date(deliveredAt).toISOString()}`,
     };
   });
-  context.onStart(() => {
+  const start = () => {
     if (receiver() !== undefined) context.services.actors.send(ref, { type: 'START', settings });
+  };
+  const stop = () => {
+    if (receiver() !== undefined) context.services.actors.send(ref, { type: 'STOP' });
+  };
+  context.onStart(() => {
+    if (!isPaused()) start();
   });
+  return { start, stop };
 }
 
 /** A beat that arrives is routine. */
@@ -88,6 +98,7 @@ function describeBeat({ event }: LogRecord): string | undefined {
     case 'START':
     case 'HEARD':
     case 'PUSHED':
+    case 'STOP':
     case 'effect.done':
       return '';
   }

@@ -13,6 +13,7 @@ import {
   routerChannels,
   routerConnected,
 } from '../../core/adapters/router.ts';
+import { TelemetryToken } from '../../core/adapters/telemetry.ts';
 import { UptimeMonitorToken } from '../../core/adapters/uptime.ts';
 import { actorRef, newCorrelation } from '../../core/ids.ts';
 import type { Json } from '../../core/json.ts';
@@ -26,6 +27,7 @@ import { registerHeartbeat } from './heartbeat.ts';
 import { legSettings, reconcilerOptions } from './options.ts';
 import { registerResync, resyncAsked } from './resync.ts';
 import { legsStatus } from './status.ts';
+import { registerUnit } from './unit.ts';
 
 /** The type of a leg's actor; its key is the interface's name. */
 const LEG_ACTOR = 'router.reconciler';
@@ -34,11 +36,23 @@ export const reconciler = definePlugin({
   name: 'reconciler',
   options: reconcilerOptions,
   requires: [RouterApiToken],
-  wants: [UptimeMonitorToken],
+  wants: [UptimeMonitorToken, TelemetryToken],
   register(context, options) {
     const legs = legSettings(options);
+    const status = () => legsStatus(context.services.actors.list(LEG_ACTOR));
+    const beats = registerHeartbeat(
+      context,
+      { monitor: options.pushMonitor, idleMs: options.pushIdleMs },
+      status,
+      () => unit.isPaused(),
+    );
+    const unit = registerUnit(context, {
+      monitor: options.pushMonitor,
+      legs: () => Number(status().of),
+      beats,
+    });
     const toEveryLeg = (event: { type: string; [field: string]: unknown }) =>
-      legs.map(({ intf }) => ({ key: intf, event }));
+      unit.isPaused() ? [] : legs.map(({ intf }) => ({ key: intf, event }));
 
     context.actor(
       defineActor({
@@ -67,9 +81,11 @@ export const reconciler = definePlugin({
     );
     registerEffects(context, options.gatherMs, Math.random);
     context.check({ name: 'router.legs', run: legsCheck });
-    const status = () => legsStatus(context.services.actors.list(LEG_ACTOR));
-    context.health('reconciler', status);
-    registerHeartbeat(context, { monitor: options.pushMonitor, idleMs: options.pushIdleMs }, status);
+    context.health('reconciler', () => {
+      const { state, until, reason } = unit.view();
+      const stopped = state === 'paused' && { ok: false, reason: `${reason}, until ${until} at the latest` };
+      return { ...status(), ...stopped };
+    });
     context.onStart(() => takeUp(legs, context.services));
   },
 });

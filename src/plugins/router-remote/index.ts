@@ -42,6 +42,7 @@ export const routerRemote = definePlugin({
       exchange = new Exchange({ url, clock, token, answerLimit });
       return new RemoteRouter({
         exchange,
+        isHeard: () => events?.isSubscribed === true,
         readTimeoutMs: options.readTimeoutMs,
         writeTimeoutMs: options.writeTimeoutMs,
         observe(call, fault) {

@@ -12,6 +12,7 @@ interface RemoteRouterParts {
   readonly exchange: Exchange;
   readonly readTimeoutMs: number;
   readonly writeTimeoutMs: number;
+  readonly isHeard?: () => boolean;
   /** Told of each call, and why it did not come to a usable answer. */
   readonly observe: (call: 'read' | 'write', fault: string | undefined) => void;
 }
@@ -28,6 +29,10 @@ export class RemoteRouter implements RouterApi {
 
   constructor(parts: RemoteRouterParts) {
     this.#parts = parts;
+  }
+
+  isHeard(): boolean {
+    return this.#parts.isHeard?.() ?? false;
   }
 
   async active(signal?: AbortSignal): Promise<NetworkConfig> {

@@ -1,0 +1,131 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import { resolveConfig } from '../../../src/core/config/index.ts';
+import { createLogger } from '../../../src/core/logging/index.ts';
+import { createRuntime } from '../../../src/core/runtime/index.ts';
+import { alerts, documentedRules } from '../../../src/plugins/alerts/index.ts';
+import { clickhouse } from '../../../src/plugins/clickhouse/index.ts';
+import { collector } from '../../../src/plugins/collector/index.ts';
+import { otlp } from '../../../src/plugins/otlp/index.ts';
+import { reconciler } from '../../../src/plugins/reconciler/index.ts';
+import { router } from '../../../src/plugins/router/index.ts';
+import { telemetry } from '../../../src/plugins/telemetry/index.ts';
+import { uptime } from '../../../src/plugins/uptime/index.ts';
+import { uptimeMonitor } from '../../../src/plugins/uptime-monitor/index.ts';
+import { call, writeConfig } from '../../support/cli.ts';
+import { tempDir } from '../../support/temp.ts';
+
+interface Post {
+  readonly title: string;
+  readonly state: string;
+  readonly text: string;
+}
+
+/** The reconciler with everything that watches it, and a receiver of alerts. */
+async function watched(t: ExecutionContext, beatSeconds = 300, dataDir = tempDir(t)) {
+  const posts: Post[] = [];
+  const server = createServer(async (request, response) => {
+    const body = JSON.parse(Buffer.concat(await request.toArray()).toString('utf8'));
+    posts.push(...(Array.isArray(body) ? body : [body]));
+    response.end('{}');
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  t.teardown(() => server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+  const rule = documentedRules.find(({ name }) => name === 'router-ula-reconcile')!;
+  const entries = [
+    router({ port: 0 }),
+    reconciler(),
+    clickhouse(),
+    collector(),
+    otlp({ httpPort: 0, grpcPort: 0, lingerMs: 0 }),
+    telemetry({ endpoint: 'own', metricsEveryMs: 200 }),
+    uptime(),
+    uptimeMonitor({
+      port: 0,
+      monitors: [{ name: 'router-ula', interval: beatSeconds }],
+    }),
+    alerts({
+      receivers: { hook: { url } },
+      routes: [{ steps: [{ to: ['hook'] }] }],
+      rules: [{ ...rule, window: '10s', every: '10s' }],
+    }),
+  ];
+  const { plugins } = resolveConfig({ plugins: entries }, { env: {} });
+  const logger = createLogger({ level: 'silent' });
+  const runtime = createRuntime({ plugins, dataDir, logger });
+  t.teardown(() => runtime.stop('test over'));
+  await runtime.start();
+  const { actors } = runtime.services;
+  const verdict = () => JSON.stringify(actors.snapshot('alerts.rule/router-ula-reconcile' as never)?.value);
+  /** Looks until the rule says so. */
+  const until = async (holds: () => boolean) => {
+    const end = performance.now() + 60_000;
+    while (!holds()) {
+      if (performance.now() > end) throw new Error(`it never came: ${holds}, the rule is ${verdict()}`);
+      actors.send('alerts.rule/router-ula-reconcile' as never, { type: 'LOOK' });
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  };
+  const holdfast = (...argv: string[]) => {
+    const body = 'export default defineConfig({ plugins: [router(), reconciler()] });';
+    const imports = [
+      `import { reconciler } from 'holdfast/plugins/reconciler';`,
+      `import { router } from 'holdfast/plugins/router';`,
+    ];
+    const config = writeConfig(dataDir, body, imports);
+    return call([...argv, '--data-dir', dataDir, '--config', config], { cwd: dataDir });
+  };
+  return { runtime, posts, verdict, until, holdfast, dataDir };
+}
+
+test('[R28,R33] gauge, OTLP, table, rule, webhook: a reconciler that is stopped is down, and silence of both is dark', async (t) => {
+  const { runtime, posts, until, verdict, holdfast, dataDir } = await watched(t);
+  await until(() => verdict() === '{"ok":"resting"}' && (runtime.health().alerts as any) !== undefined);
+
+  const paused = await holdfast('router', 'pause', '--for', '2m');
+  t.is(paused.code, 0, paused.err);
+  t.regex(paused.out, /^The reconciler is paused, until 20.* at the latest: .* stopped it\.\n$/);
+  t.like(runtime.health().reconciler, { ok: false, whole: 5, of: 5 });
+  await until(() => posts.some(({ state }) => state === 'firing'));
+  t.regex(JSON.stringify(posts), /NOT RUNNING.*heartbeat of the same host arrives: the unit is down/);
+
+  t.is((await holdfast('router', 'resume')).code, 0);
+  await until(() => posts.some(({ state }) => state === 'resolved'));
+  t.is(posts.length, 2);
+  await runtime.stop('the host goes dark');
+
+  // The same folder, and nobody who sends telemetry.
+  const dark = createRuntime({
+    plugins: resolveConfig(
+      {
+        plugins: [
+          clickhouse(),
+          alerts({
+            receivers: { hook: { url: 'http://127.0.0.1:9/' } },
+            routes: [{ steps: [{ to: ['hook'] }] }],
+            rules: [
+              {
+                ...documentedRules.find(({ name }) => name === 'router-ula-reconcile')!,
+                window: '10s',
+                every: '10s',
+              },
+            ],
+          }),
+        ],
+      },
+      { env: {} },
+    ).plugins,
+    dataDir,
+    logger: createLogger({ level: 'silent' }),
+  });
+  t.teardown(() => dark.stop('test over'));
+  await dark.start();
+  const told = () => JSON.stringify(dark.services.actors.list('alerts.alert'));
+  const end = performance.now() + 60_000;
+  while (!told().includes('is dark') && performance.now() < end) {
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  t.regex(told(), /the heartbeat is silent too: the host or its collector is dark/);
+});
