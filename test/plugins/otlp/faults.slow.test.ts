@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { readdirSync, statSync } from 'node:fs';
 import { request } from 'node:http';
+import { connect } from 'node:http2';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { status } from '@grpc/grpc-js';
@@ -184,6 +185,33 @@ test('[O4] more than memory is set aside for is refused with the time to wait, a
   for (const answer of await Promise.all(held)) t.is(answer.status, 200);
   const told = (await toldOf(receiving)).filter(({ event }) => event.type === 'PRESSED');
   t.is(told.length, 1);
+});
+
+test('[O4] a gRPC message that does not end takes no memory but what is set aside, and gives it back', async (t) => {
+  const receiving = await receive(t, new FailingDatabase(), { memoryLimit: 1024 * 1024 });
+  const begun = Buffer.alloc(400_000);
+  begun.writeUInt32BE(500_000, 1);
+  const sessions = [1, 2, 3, 4].map(() => connect(receiving.grpc).on('error', () => {}));
+  t.teardown(() => sessions.forEach((session) => void session.destroy()));
+  const statuses: unknown[] = [];
+  for (const session of sessions) {
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': '/opentelemetry.proto.collector.trace.v1.TraceService/Export',
+      'content-type': 'application/grpc',
+      authorization: receiving.key,
+    });
+    stream.on('error', () => {}).on('response', (headers) => statuses.push(Number(headers['grpc-status'])));
+    stream.resume().write(begun);
+  }
+  await until(() => statuses.length === 2);
+  t.deepEqual(statuses, [status.UNAVAILABLE, status.UNAVAILABLE]);
+  for (const session of sessions) session.destroy();
+  await until(
+    async () =>
+      (await callGrpc(receiving.grpc, receiving.key, undefined, Buffer.alloc(0))).code === status.OK,
+  );
+  t.pass();
 });
 
 test('[O4] a full spool refuses everything before it is read, and takes again when there is room', async (t) => {

@@ -1,13 +1,33 @@
+import type { ServerHttp2Stream } from 'node:http2';
 import type * as Grpc from '@grpc/grpc-js';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import type { Listener } from '../../../core/http/index.ts';
 import type { Logger } from '../../../core/logging/index.ts';
 import type { Signal } from '../decode/index.ts';
+import type { Share } from './budget.ts';
 import type { Receiver, Refusal } from './receiver.ts';
 import { exportResponse, rpcStatus } from './wire.ts';
 
 /** Calls that one connection may have open. */
 const STREAMS = 64;
+/** A message comes whole in so long, ms, as long as a body by HTTP may take. */
+const RECEIVE_MS = 30_000;
+/**
+ * Connections that nobody uses, or that never said a word, are no load that counts for ever, ms: the ping ends those
+ * whose other side is no client at all. Clients connect again by themselves.
+ */
+const CONNECTIONS = {
+  'grpc.keepalive_time_ms': 20_000,
+  'grpc.keepalive_timeout_ms': 10_000,
+  'grpc.max_connection_idle_ms': 5 * 60_000,
+} as const;
+
+const LATE: Refusal = {
+  reason: 'late',
+  status: 408,
+  grpc: 4,
+  message: `The message did not come whole within ${RECEIVE_MS / 1_000} s.`,
+};
 
 const METHODS: readonly [Signal, string][] = [
   ['traces', 'trace.v1.TraceService'],
@@ -87,6 +107,7 @@ function serverOf(grpc: typeof Grpc, { receiver, bodyLimit }: GrpcParts): Grpc.S
   const server = new grpc.Server({
     'grpc.max_receive_message_length': bodyLimit,
     'grpc.max_concurrent_streams': STREAMS,
+    ...CONNECTIONS,
     interceptors: [(_method, call) => guarded(grpc, call, receiver)],
   });
   const same = (bytes: Buffer) => bytes;
@@ -110,7 +131,7 @@ function serverOf(grpc: typeof Grpc, { receiver, bodyLimit }: GrpcParts): Grpc.S
   return server;
 }
 
-/** Judges a call by its metadata, before its message is read. */
+/** Judges a call by its metadata before its message is read, and bounds the message while it comes. */
 function guarded(
   grpc: typeof Grpc,
   call: Grpc.ServerInterceptingCallInterface,
@@ -118,17 +139,62 @@ function guarded(
 ): Grpc.ServerInterceptingCall {
   return new grpc.ServerInterceptingCall(call, {
     start(next) {
+      const refuse = (refusal: Refusal) => call.sendStatus(statusOf(grpc, refusal));
+      let grow: (bytes: number) => Refusal | undefined;
       const listener = new grpc.ServerListenerBuilder()
         .withOnReceiveMetadata((metadata, admit) => {
           const refusal = receiver().turnAway(presented(metadata), addressOf(call.getPeer()));
-          if (!refusal) return admit(metadata);
-          const { code, details, metadata: trailers } = statusOf(grpc, refusal);
-          call.sendStatus({ code, details, metadata: trailers });
+          if (refusal) return refuse(refusal);
+          const share = receiver().share(0);
+          if ('status' in share) return refuse(share);
+          grow = bound(call, share, refuse, () => receiver().refuse('HF_INGEST_PRESSED'));
+          admit(metadata);
+        })
+        // It may have been inflated.
+        .withOnReceiveMessage((message, take) => {
+          const refusal = grow((message as Buffer).length);
+          return refusal ? refuse(refusal) : take(message);
         })
         .build();
       next(listener);
     },
   });
+}
+
+/**
+ * The library gathers a message without end in time, and tells of it only when it is whole: what comes is counted on
+ * the stream itself, and the stream is closed over a client that does not end.
+ *
+ * @returns counts a message that is whole
+ */
+function bound(
+  call: Grpc.ServerInterceptingCallInterface,
+  share: Share,
+  refuse: (refusal: Refusal) => void,
+  pressed: () => Refusal,
+): (bytes: number) => Refusal | undefined {
+  const { stream } = call as unknown as { readonly stream: ServerHttp2Stream };
+  let length = 0;
+  const grow = (bytes: number) => {
+    if (stream.closed) return LATE;
+    return share.grow(bytes) ? undefined : pressed();
+  };
+  const end = (refusal: Refusal) => {
+    refuse(refusal);
+    stream.close();
+  };
+  const late = setTimeout(() => end(LATE), RECEIVE_MS).unref();
+  stream.on('data', (chunk: Buffer) => {
+    length += chunk.length;
+    const refusal = grow(length);
+    if (refusal) end(refusal);
+  });
+  stream.once('end', () => clearTimeout(late));
+  stream.once('close', () => {
+    clearTimeout(late);
+    share.release();
+  });
+  return grow;
 }
 
 async function serve(
@@ -138,18 +204,13 @@ async function serve(
   call: Grpc.ServerUnaryCall<Buffer, Buffer>,
   answer: Grpc.sendUnaryData<Buffer>,
 ): Promise<void> {
-  const bytes = call.request;
-  const share = receiver.share(bytes.length);
-  if ('status' in share) return answer(statusOf(grpc, share));
   try {
-    const body = { signal, encoding: 'protobuf', gzip: false, bytes } as const;
+    const body = { signal, encoding: 'protobuf', gzip: false, bytes: call.request } as const;
     const outcome = await receiver.take(body, presented(call.metadata) ?? '');
     if ('refusal' in outcome) return answer(statusOf(grpc, outcome.refusal));
     answer(null, exportResponse(outcome.accepted.refused, outcome.accepted.message));
   } catch {
     answer({ code: grpc.status.INTERNAL, details: 'The request could not be handled.' });
-  } finally {
-    share.release();
   }
 }
 
