@@ -35,7 +35,7 @@ import {
   SILENCES_ACTOR,
 } from './raised.ts';
 import { gatherAsConfigured, gatherOf } from './receivers/gather.ts';
-import { keyOf, post } from './receivers/post.ts';
+import { post } from './receivers/post.ts';
 import { isConfigured, readTarget } from './receivers/target.ts';
 import { defineRules, watchRules } from './rules/define.ts';
 import { evaluate } from './rules/evaluate.ts';
@@ -139,7 +139,7 @@ export const alerts = definePlugin({
         if (!receiver) return refused('it is no longer listed');
         try {
           const target = await readTarget(name, receiver, process.env, find(SecretsStoreToken));
-          const answer = await post(target, items, keyOf(items), clock.now(), signal);
+          const answer = await post(target, items, clock.now(), signal);
           if (answer.kind === 'taken') return { type: 'POSTED', at: clock.now(), answer: said(answer) };
           const { reason, retryAfterMs, status } = answer;
           return {

@@ -4,6 +4,7 @@
  */
 import type { CommandDefinition } from '../../plugin/command.ts';
 import { doctor } from './doctor.ts';
+import { freshness } from './freshness.ts';
 import { graph } from './graph.ts';
 import { logExport } from './log-export.ts';
 import { logImport } from './log-import.ts';
@@ -28,6 +29,7 @@ export const coreCommands: readonly CommandDefinition[] = [
   status,
   doctor,
   graph,
+  freshness,
   logList,
   logShow,
   logTail,

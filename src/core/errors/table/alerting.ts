@@ -13,4 +13,9 @@ export const alertingErrors = {
     'The alert {alert} is {state}, so it can not be acknowledged.',
     'Only one that fires can be acknowledged: `holdfast alerts list` shows how they are.',
   ),
+  HF_FRESHNESS_UNTOLD: entry(
+    502,
+    'What was found could not be told at {place}: {reason}.',
+    'Mend the receiver, or name another by --url-file; `holdfast freshness --test` shows whether it takes what is posted.',
+  ),
 } as const satisfies Record<string, ErrorEntry>;

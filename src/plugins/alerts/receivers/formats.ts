@@ -31,7 +31,7 @@ export const formats: Readonly<Record<Format, (items: readonly Queued[], key: st
         'content-type': 'text/plain; charset=utf-8',
         'idempotency-key': key,
         title: headerText(titleOf(items)),
-        priority: urgent ? '5' : firing ? '4' : '3',
+        priority: items[0]?.notice.labels.priority ?? (urgent ? '5' : firing ? '4' : '3'),
         tags: firing ? 'rotating_light' : 'white_check_mark',
       },
       body: items.map(({ notice }) => `${mark(notice.state)}${notice.text}`).join('\n'),

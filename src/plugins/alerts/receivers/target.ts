@@ -38,8 +38,6 @@ export interface Target {
   readonly bearer?: string;
   /** Scheme and host, for people. */
   readonly place: string;
-  /** Takes what is secret out of a text. */
-  scrub(text: string): string;
 }
 
 const STORE_MS = 5_000;
@@ -96,14 +94,10 @@ export async function readTarget(
   const url = URL.canParse(text) ? new URL(text) : refuse('its address is no URL');
   if (url.protocol !== 'http:' && url.protocol !== 'https:') refuse('its address is neither http nor https');
   if (url.username || url.password) refuse('its address holds a user; give a token by tokenFile');
-  const secrets = [bearer, url.pathname.slice(1), ...url.searchParams.values()].filter(
-    (each): each is string => each !== undefined && each.length >= 4,
-  );
   return {
     format: receiver.format,
     url,
     place: url.origin,
     ...(bearer !== undefined && { bearer }),
-    scrub: (said) => secrets.reduce((left, each) => left.replaceAll(each, '[redacted]'), said),
   };
 }
