@@ -59,21 +59,36 @@ function diffObject(
   path: string,
 ): JsonObject | undefined {
   const patch: Record<string, Json> = {};
+  let changed = false;
+  let known = 0;
   for (const key of Object.keys(to)) {
     const next = to[key];
+    if (next === undefined) continue;
     const previous = own(from, key);
-    if (next === previous || next === undefined) continue;
-    if (isObject(next) && isPlain(next) && isObject(previous)) {
-      const inner = diffObject(previous, next, `${path}.${key}`);
-      if (inner) patch[key] = inner;
-    } else if (!jsonEqual(previous, next)) {
-      patch[key] = plain(next, `${path}.${key}`);
+    if (previous !== undefined) known += 1;
+    if (next === previous) continue;
+    const value = change(previous, next, path, key);
+    if (value === undefined) continue;
+    patch[key] = value;
+    changed = true;
+  }
+  const keys = Object.keys(from);
+  if (known < keys.length) {
+    for (const key of keys) {
+      if (from[key] === undefined || own(to, key) !== undefined) continue;
+      patch[key] = null;
+      changed = true;
     }
   }
-  for (const key of Object.keys(from)) {
-    if (from[key] !== undefined && own(to, key) === undefined) patch[key] = null;
-  }
-  return Object.keys(patch).length > 0 ? patch : undefined;
+  return changed ? patch : undefined;
+}
+
+/** @returns what the patch says of a field that is not the same value any more; undefined when it is equal */
+function change(previous: unknown, next: unknown, path: string, key: string): Json | undefined {
+  if (typeof next === 'string') return next;
+  if (isObject(next) && isPlain(next) && isObject(previous))
+    return diffObject(previous, next, `${path}.${key}`);
+  return jsonEqual(previous, next) ? undefined : plain(next, `${path}.${key}`);
 }
 
 function isPlain(value: object): boolean {
@@ -99,9 +114,11 @@ function plain(value: unknown, path: string): Json {
 export function applyMergePatch(target: Json | undefined, patch: Json): Json {
   if (!isObject(patch)) return patch;
   const result: Record<string, Json> = isObject(target) ? { ...(target as JsonObject) } : {};
-  for (const [key, value] of Object.entries(patch as JsonObject)) {
+  for (const key of Object.keys(patch)) {
+    const value = patch[key] as Json;
     if (key === '__proto__') continue; // a patch may come from a foreign file
     if (value === null) delete result[key];
+    else if (typeof value !== 'object') result[key] = value;
     else result[key] = applyMergePatch(result[key], value);
   }
   return result;
@@ -121,7 +138,8 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
 
 /** Keys come from outside: one that is named `toString` or `constructor` is not there because every object has such a thing. */
 function own(object: Record<string, unknown>, key: string): unknown {
-  return Object.hasOwn(object, key) ? object[key] : undefined;
+  const value = object[key];
+  return value === undefined || !(key in Object.prototype) || Object.hasOwn(object, key) ? value : undefined;
 }
 
 /** @returns whether objects and arrays are nested in more than so many levels; never walks deeper than that */
@@ -137,17 +155,55 @@ export function nestedDeeper(value: unknown, levels: number): boolean {
  * @throws HF_EVENT_INVALID it holds something that is not plain data: a Date, NaN, a bigint, a function
  */
 export function toPlain(value: unknown, path: string): Json {
+  const copy = plainCopy(value);
+  if (copy !== undefined) return copy;
+  const strange = notPlain(value, path) ?? { path, value };
+  throw new HoldfastError('HF_EVENT_INVALID', {
+    path: strange.path,
+    reason: `it holds a ${kindOf(strange.value)}`,
+  });
+}
+
+/** Every event and effect comes by here: where it fails is looked for only when it does. */
+function plainCopy(value: unknown): Json | undefined {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
-  if (typeof value === 'number' && Number.isFinite(value)) return Object.is(value, -0) ? 0 : value;
-  if (Array.isArray(value)) return value.map((item, index) => toPlain(item ?? null, `${path}[${index}]`));
-  if (isObject(value) && isPlain(value)) {
-    const copy: Record<string, Json> = {};
-    for (const [key, item] of Object.entries(value)) {
-      if (item !== undefined) copy[key] = toPlain(item, `${path}.${key}`);
-    }
-    return copy;
+  if (typeof value === 'number') return Number.isFinite(value) ? value + 0 : undefined; // -0 becomes 0
+  if (Array.isArray(value)) return copyOfList(value);
+  if (!isObject(value) || !isPlain(value)) return undefined;
+  const copy: Record<string, Json> = {};
+  for (const key of Object.keys(value)) {
+    const item = value[key];
+    if (item === undefined) continue;
+    const kept = plainCopy(item);
+    if (kept === undefined) return undefined;
+    copy[key] = kept;
   }
-  throw new HoldfastError('HF_EVENT_INVALID', { path, reason: `it holds a ${kindOf(value)}` });
+  return copy;
+}
+
+function copyOfList(list: readonly unknown[]): Json | undefined {
+  const copy: Json[] = [];
+  for (const item of list) {
+    const kept = plainCopy(item ?? null);
+    if (kept === undefined) return undefined;
+    copy.push(kept);
+  }
+  return copy;
+}
+
+/** The first part of a value that is not plain data, and where it is. */
+function notPlain(value: unknown, path: string): { path: string; value: unknown } | undefined {
+  if (isJson(value)) return undefined;
+  const inner = Array.isArray(value)
+    ? value.map((item, index) => [`${path}[${index}]`, item ?? null] as const)
+    : isObject(value) && isPlain(value)
+      ? Object.entries(value).map(([key, item]) => [`${path}.${key}`, item ?? null] as const)
+      : [];
+  for (const [place, item] of inner) {
+    const strange = notPlain(item, place);
+    if (strange) return strange;
+  }
+  return inner.length > 0 ? undefined : { path, value };
 }
 
 function kindOf(value: unknown): string {
