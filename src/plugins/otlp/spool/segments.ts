@@ -62,6 +62,11 @@ export class Segments {
     return this.#segments.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
+  /** How many frames are not in the database. */
+  get count(): number {
+    return this.#of.size;
+  }
+
   /** What is not in the database, oldest first. */
   get frames(): Frame[] {
     return this.#segments.flatMap(({ open }) => [...open.values()].map(({ frame }) => frame));

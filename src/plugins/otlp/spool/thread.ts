@@ -10,6 +10,12 @@ import { Segments, SpoolFull } from './segments.ts';
 const MOST_WAITING = 32 * 1024 * 1024;
 /** A write that is not in the database by then is synced, ms. */
 const SYNC_AFTER_MS = 30;
+/** Frames that the database works on at once; what comes meanwhile goes together with the next. */
+const UNDER_WAY = 2;
+/** Rows wait for a frame that is under way at most so long, ms. */
+const LONGEST_COMPANY_MS = 100;
+/** A database that took nothing for so long is not waited for, ms. */
+const TAKES_NOTHING_MS = 1_000;
 
 type Take = Extract<ToThread, { type: 'take' }>;
 type Post = (message: FromThread, transfer?: readonly ArrayBuffer[]) => void;
@@ -25,6 +31,8 @@ class IntakeThread {
   #decodes: Promise<void> | undefined;
   #commits: Promise<void> | undefined;
   #committedAt = 0;
+  #doneAt = Number.NEGATIVE_INFINITY;
+  #wake: (() => void) | undefined;
   #syncs: Promise<void> | undefined;
   readonly #unsynced: Taken[] = [];
 
@@ -50,6 +58,8 @@ class IntakeThread {
         return this.#post({ type: 'rows', frame: message.frame, text: own }, own && [own.buffer]);
       }
       case 'done':
+        this.#doneAt = performance.now();
+        this.#wake?.();
         if (this.#segments.done(message.frame)) this.#post({ type: 'freed', bytes: this.#segments.bytes });
         return;
       case 'close':
@@ -73,6 +83,7 @@ class IntakeThread {
     try {
       Atomics.store(this.#decoding, 0, id);
       this.#gather.add(id, await decode(signal, encoding, this.#inflated(body, gzip), now));
+      if (this.#gather.hasWhole) this.#wake?.();
       this.#commits ??= this.#commitAll();
     } catch (error) {
       this.#post({ type: 'failed', ids: [id], failure: failureOf(error) });
@@ -90,8 +101,7 @@ class IntakeThread {
   /** Group commit: what is decoded while one write is on its way to the disk goes with the next. */
   async #commitAll(): Promise<void> {
     while (this.#gather.taken.length > 0) {
-      const wait = this.#committedAt + this.#settings.lingerMs - performance.now();
-      if (wait > 0 && !this.#gather.hasWhole) await sleep(wait);
+      await this.#company();
       const gather = this.#gather;
       this.#gather = new Gather(() => this.#segments.name());
       this.#committedAt = performance.now();
@@ -99,6 +109,25 @@ class IntakeThread {
       await turn(); // what has come meanwhile is decoded before the next commit
     }
     this.#commits = undefined;
+  }
+
+  /**
+   * An insert costs the engine about as much for one row as for a thousand: while it is at work, rows wait for others, at
+   * least `lingerMs` after the last commit.
+   */
+  async #company(): Promise<void> {
+    const wait = this.#committedAt + this.#settings.lingerMs - performance.now();
+    if (wait > 0 && !this.#gather.hasWhole) await sleep(wait);
+    const until = performance.now() + LONGEST_COMPANY_MS;
+    for (;;) {
+      const now = performance.now();
+      const isBusy = this.#segments.count >= UNDER_WAY && now - this.#doneAt < TAKES_NOTHING_MS;
+      if (!isBusy || now >= until || this.#gather.hasWhole) return;
+      const over = new AbortController();
+      this.#wake = () => over.abort();
+      await sleep(until - now, undefined, { signal: over.signal }).catch(() => {});
+      this.#wake = undefined;
+    }
   }
 
   #commit(gather: Gather): void {
