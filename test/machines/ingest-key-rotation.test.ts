@@ -65,6 +65,15 @@ test('[O9] with nobody to wait for, the steps follow one another and the old key
   t.pass();
 });
 
+test('[O9] no name of a producer keeps a key from being rotated', (t) => {
+  const names = ['__proto__', 'constructor', 'toString'];
+  const producers = names.map((producer) => ({ producer, at: 0 }));
+  given(ingestKeyRotation, { events: [...begun({ producers }), adopted, stored] })
+    .when(looked(10, names, names))
+    .then({ state: 'external', effects: [look] });
+  t.pass();
+});
+
 test('[O9] a producer that still uses the old key is waited for, and its move is seen', (t) => {
   const producers = [{ producer: 'scraper', at: 0 }];
   given(ingestKeyRotation, { events: [...begun({ producers }), adopted, stored] })

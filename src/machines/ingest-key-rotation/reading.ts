@@ -64,6 +64,7 @@ export function merge(
 ): Readonly<Record<string, Producer>> {
   const merged: Record<string, Producer> = { ...known };
   const note = (kind: keyof Producer, { producer, at }: Seen) => {
+    if (producer === '__proto__') return; // it would be no key, but another prototype
     const before = Object.hasOwn(merged, producer) ? merged[producer] : undefined;
     if (before === undefined && Object.keys(merged).length >= MOST_PRODUCERS) return;
     merged[producer] = { ...before, [kind]: Math.max(at, before?.[kind] ?? 0) };

@@ -99,7 +99,12 @@ function open(services: Services, options: CollectorOptions): CollectorParts {
   const ring = new KeyRing(vault, clock, ({ fingerprint, producer, at }) => {
     const rotation = services.actors.snapshot(ROTATION)?.context as Partial<RotationContext> | undefined;
     const isAwaited = rotation?.step === 'refresh' || rotation?.step === 'external';
-    if (isAwaited && rotation?.fresh === fingerprint) bus.publish(producerMoved, { at, producer });
+    if (!isAwaited || rotation?.fresh !== fingerprint) return;
+    // Of those that are waited for alone: whoever has a key may call itself by ever new names.
+    const { producers = {}, external = [] } = rotation;
+    const known = Object.hasOwn(producers, producer) ? producers[producer] : undefined;
+    if ((known && known.fresh === undefined) || (!known && external.includes(producer)))
+      bus.publish(producerMoved, { at, producer });
   });
   let reading = source.read();
   const take = () => {

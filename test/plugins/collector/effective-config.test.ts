@@ -1,8 +1,12 @@
+import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import test from 'ava';
 import fc from 'fast-check';
+import { readConfigFile } from '../../../src/plugins/collector/config/config-file.ts';
 import { readEffectiveConfig } from '../../../src/plugins/collector/config/effective-config.ts';
 import { runs } from '../../support/runs.ts';
+import { tempDir } from '../../support/temp.ts';
 import { effectiveYaml } from './effective.ts';
 
 const key = randomUUID();
@@ -88,4 +92,10 @@ test('[O8] whatever the file holds, reading it ends with a finding or a config',
     { numRuns: runs(500) },
   );
   t.pass();
+});
+
+test('[O8] a pipe in the place of the config is a finding, and is not waited for', (t) => {
+  const pipe = join(tempDir(t), 'effective.yaml');
+  execFileSync('mkfifo', [pipe]);
+  t.regex(readConfigFile(pipe).findings[0]?.text ?? '', /not a regular file/);
 });

@@ -59,6 +59,8 @@ test('[O9] who was seen with which key is remembered, within bounds', (t) => {
   t.is(last?.at, clock.now());
   t.notRegex(last?.producer ?? '', /\p{C}/u);
   t.true((last?.producer.length ?? 0) <= 100);
+  keys.judge(key, '__proto__'); // as a key of a record it is none, and the rotation has records
+  t.is(keys.sightings(fingerprint).at(-1)?.producer, 'unnamed');
   keys.judge(other, 'holdfast-probe-1234');
   t.deepEqual(keys.sightings(keys.fingerprintOf(other)), []);
 });

@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync, unwatchFile, watchFile } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync, unwatchFile, watchFile } from 'node:fs';
 import { type EffectiveConfig, readEffectiveConfig, unreadable } from './effective-config.ts';
 
 const LARGEST_BYTES = 1024 * 1024;
@@ -7,7 +7,8 @@ const LARGEST_BYTES = 1024 * 1024;
 export function readConfigFile(file: string): EffectiveConfig {
   let descriptor: number;
   try {
-    descriptor = openSync(file, 'r');
+    // Non-blocking, or opening a pipe would wait for its writer and hold up everything.
+    descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     return unreadable(error instanceof Error && 'code' in error ? String(error.code) : 'it does not open');
   }

@@ -47,5 +47,7 @@ function renew<V>(map: Map<string, V>, key: string, value: V, most: number): V {
 }
 
 function cleaned(name: string): string {
-  return name.slice(0, LONGEST_NAME).replace(/\p{C}/gu, ' ').trim() || 'unnamed';
+  const clean = name.slice(0, LONGEST_NAME).replace(/\p{C}/gu, ' ').trim();
+  // Names become keys of records, and no record has a key `__proto__`.
+  return clean === '' || clean === '__proto__' ? 'unnamed' : clean;
 }
