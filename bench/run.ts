@@ -11,6 +11,7 @@ import { idleBenchmark } from './idle.ts';
 import { ingestBenchmark } from './ingest.ts';
 import { killBenchmark } from './kill.ts';
 import type { Benchmark, Result } from './measure.ts';
+import { memoryBenchmark } from './memory.ts';
 import { otlpBenchmark } from './otlp.ts';
 import { performancePage, type Run } from './page.ts';
 import { reconcileBenchmark } from './reconcile.ts';
@@ -30,6 +31,7 @@ const all: readonly Benchmark[] = [
   routerBenchmark,
   ingestBenchmark,
   otlpBenchmark,
+  memoryBenchmark,
   idleBenchmark,
   killBenchmark,
 ];

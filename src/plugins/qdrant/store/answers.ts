@@ -19,7 +19,7 @@ export const answers = {
   collection: z.object({
     status: z.string(),
     points_count: z.number().nullish(),
-    config: z.object({ params: z.object({ vectors: z.unknown() }) }),
+    config: z.object({ params: z.object({ vectors: z.unknown().optional() }) }),
   }),
   count: z.object({ count: z.int().min(0) }),
   points: z.array(point),
