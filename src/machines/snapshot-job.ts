@@ -61,6 +61,12 @@ const goodAfter = ({ context: { good, run }, event }: Args): readonly Backup[] =
   return known.filter(({ name }) => event.listed.some((one) => one.name === name));
 };
 
+/** Known to be good, and gone: what is pruned here is forgotten with it. */
+const vanishedOf = ({ context: { good }, event }: Args): string[] =>
+  event.type === 'LISTED'
+    ? good.map(({ name }) => name).filter((name) => !event.listed.some((one) => one.name === name))
+    : [];
+
 const doomed = (args: Args): string[] =>
   args.event.type === 'LISTED'
     ? doomedOf(args.event.listed, goodAfter(args), args.context, args.event.at)
@@ -134,6 +140,16 @@ const sizeAlert = alert(
     `A ${NOUN[context.kind]} of the memory store has ${context.run?.made?.size} bytes; usual are ${usualOf(context)}.`,
 );
 
+const deploymentAlert = {
+  type: 'alert.raise',
+  params: ({ event }: Args): Alert => ({
+    name: 'memory.deployment',
+    severity: 'critical',
+    text: `Backups of the memory store will fail, or do: ${event.type === 'LOOKED_AT' ? event.findings.join('; ') : ''}.`,
+    labels: { kind: 'snapshot' },
+  }),
+} as const;
+
 const isAsked = ({ context }: Args): boolean => context.run?.request !== undefined;
 const reply = (status: number, body: (args: Args) => Reply['body']) =>
   ({
@@ -203,7 +219,19 @@ export const snapshotJob = setup({
     noteFault: assign({ fault: (args) => reasonOf(args as Args) }),
     accept: assign((args) => {
       const good = goodAfter(args as Args);
-      return { good, doomed: doomed(args as Args), isStale: args.context.isStale && !args.context.run?.made };
+      return {
+        good,
+        doomed: doomed(args as Args),
+        listed: args.event.type === 'LISTED' ? args.event.listed.length : args.context.listed,
+        vanished: vanishedOf(args as Args),
+        isStale: args.context.isStale && !args.context.run?.made,
+      };
+    }),
+    forget: assign({
+      good: ({ context: { good, doomed } }) => good.filter(({ name }) => !doomed.includes(name)),
+    }),
+    noteDeployment: assign({
+      deployment: ({ context, event }) => (event.type === 'LOOKED_AT' ? event.findings : context.deployment),
     }),
     noteSeeds: assign({
       seeds: ({ context, event }) => (event.type === 'SEEDED' ? event.ids : context.seeds),
@@ -217,16 +245,32 @@ export const snapshotJob = setup({
     becomeStale: assign({ isStale: true }),
   },
   guards: {
+    isNewFinding: ({ context, event }) =>
+      event.type === 'LOOKED_AT' && event.findings.some((one) => !context.deployment.includes(one)),
     canRetry: ({ context: { run } }) =>
       run?.by !== 'command' && run?.op === 'make' && run.tries + 1 < MOST_TRIES,
   },
   delays: { retry: ({ context }) => context.retryMs },
 }).createMachine({
   id: 'snapshot-job',
-  context: ({ input }) => ({ ...DEFAULTS, ...input, good: [], seeds: [], doomed: [], isStale: false }),
+  context: ({ input }) => ({
+    ...DEFAULTS,
+    ...input,
+    good: [],
+    seeds: [],
+    doomed: [],
+    isStale: false,
+    listed: 0,
+    vanished: [],
+    deployment: [],
+  }),
   initial: 'resting',
   on: {
     SEEDED: { actions: 'noteSeeds' },
+    LOOKED_AT: [
+      { guard: 'isNewFinding', actions: [deploymentAlert, 'noteDeployment'] },
+      { actions: 'noteDeployment' },
+    ],
     REQUESTED: busy,
     PRUNE_REQUESTED: busy,
   },
@@ -294,12 +338,15 @@ export const snapshotJob = setup({
         params: ({ context }) => ({ kind: context.kind, names: context.doomed }),
       },
       on: {
-        PRUNED: [{ guard: isAsked, target: 'resting.done', actions: replyDone }, { target: 'resting.done' }],
-        'effect.failed': [
-          { guard: isAsked, target: 'resting.done', actions: [pruneAlert, 'noteFault', replyDone] },
-          { target: 'resting.done', actions: [pruneAlert, 'noteFault'] },
+        PRUNED: [
+          { guard: isAsked, target: 'resting.done', actions: ['forget', replyDone] },
+          { target: 'resting.done', actions: 'forget' },
         ],
-        'effect.lost': { target: 'resting.done', actions: [pruneAlert, 'noteFault'] },
+        'effect.failed': [
+          { guard: isAsked, target: 'resting.done', actions: [pruneAlert, 'noteFault', 'forget', replyDone] },
+          { target: 'resting.done', actions: [pruneAlert, 'noteFault', 'forget'] },
+        ],
+        'effect.lost': { target: 'resting.done', actions: [pruneAlert, 'noteFault', 'forget'] },
       },
     },
   },

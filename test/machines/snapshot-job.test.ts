@@ -1,6 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { given } from '../../src/core/testing/index.ts';
+import { findingsOf } from '../../src/machines/snapshot-job/findings.ts';
 import { doomedOf } from '../../src/machines/snapshot-job/retention.ts';
 import type { ListedBackup, SnapshotJobInput } from '../../src/machines/snapshot-job/shapes.ts';
 import { snapshotJob } from '../../src/machines/snapshot-job.ts';
@@ -261,4 +262,85 @@ test('[B1] retention never takes the newest or the last good one, and nothing wi
     { numRuns: runs(300) },
   );
   t.pass();
+});
+
+test('[B7, B8] what is wrong with the deployment in the cluster is told once, and again when more is', (t) => {
+  const looked = (...findings: string[]) => ({ type: 'LOOKED_AT', findings }) as const;
+  const told = (text: string) => alert('memory.deployment', 'critical', text);
+  given(snapshotJob, { input, events: [] })
+    .when(looked())
+    .then({ state: { resting: 'idle' }, effects: [] })
+    .when(looked('it lacks BUCKET'))
+    .then({
+      state: { resting: 'idle' },
+      effects: [told('Backups of the memory store will fail, or do: it lacks BUCKET.')],
+    })
+    .when(looked('it lacks BUCKET'))
+    .then({ state: { resting: 'idle' }, effects: [] })
+    .when(looked('it lacks BUCKET', 'no good backup'))
+    .then({
+      state: { resting: 'idle' },
+      effects: [told('Backups of the memory store will fail, or do: it lacks BUCKET; no good backup.')],
+    })
+    .when(looked())
+    .then({ state: { resting: 'idle' }, effects: [], context: { deployment: [] as never } });
+  t.pass();
+});
+
+test('[B7] a good snapshot that somebody else deleted is noted; one that was pruned here is not', (t) => {
+  given(snapshotJob, { input, events: [...whole('a', T - 2 * DAY), requested(T - DAY), made('b', T - DAY)] })
+    .when(listed(T - DAY, file('b', T - DAY)))
+    .then({
+      state: 'pruning',
+      effects: [asks('memory.prune_backups', { names: [] })],
+      context: { vanished: ['a'] as never, listed: 1 },
+    });
+  const three = [file('c'), file('b', T - DAY), file('a', T - 2 * DAY)];
+  given(snapshotJob, {
+    input,
+    events: [
+      ...whole('a', T - 2 * DAY),
+      requested(T - DAY),
+      made('b', T - DAY),
+      listed(T - DAY, ...three.slice(1)),
+      pruned,
+      requested(),
+      made('c'),
+      listed(T, ...three),
+      pruned,
+      requested(T + DAY),
+      made('d', T + DAY),
+    ],
+  })
+    .when(listed(T + DAY, file('d', T + DAY), ...three.slice(0, 2)))
+    .then({
+      state: 'pruning',
+      effects: [asks('memory.prune_backups', { names: ['b'] })],
+      context: { vanished: [] as never, listed: 3 },
+    });
+  t.pass();
+});
+
+test('[B7] doctor finds backups that do not grow, are of another version, or are the only good one', (t) => {
+  const found = (good: object[], more: object = {}, version?: string) =>
+    findingsOf(
+      { kind: 'snapshot', keepNewest: 3, listed: good.length, vanished: [], good: good as never, ...more },
+      version,
+    );
+  const one = (name: string, count: number, size: number) => ({
+    name,
+    at: T,
+    size,
+    count,
+    version: '1.19.0',
+  });
+  t.deepEqual(found([one('b', 200, 2_000), one('a', 100, 1_000)], {}, '1.19.4'), []);
+  t.regex(
+    found([one('b', 200, 1_000), one('a', 100, 1_000)]).join(),
+    /do not grow: 100 points in 1000 bytes/,
+  );
+  t.regex(found([one('b', 1, 1)], { listed: 3 }).join(), /of 3 that are kept only b is known to be good/);
+  t.regex(found([one('b', 1, 1)], {}, '1.20.0').join(), /b is of version 1.19.0, and the store has 1.20.0/);
+  t.regex(found([], { vanished: ['a'] }).join(), /somebody else deleted a/);
+  t.deepEqual(found([], {}, '1.20.0'), []);
 });

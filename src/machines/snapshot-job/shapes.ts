@@ -32,6 +32,8 @@ export interface Backup {
   readonly countAfter?: number;
   readonly seeds?: readonly Fingerprinted[];
   readonly samples?: readonly Fingerprinted[];
+  /** Of the store that made it. */
+  readonly version?: string;
 }
 
 /** A file of our shape as the store lists it. */
@@ -66,6 +68,12 @@ export interface SnapshotJobContext extends SnapshotJobInput {
   readonly lastRunAt?: number;
   readonly fault?: string | undefined;
   readonly isStale: boolean;
+  /** How many of our shape there were when it last looked. */
+  readonly listed: number;
+  /** Good ones that were gone then, and that nobody here deleted. */
+  readonly vanished: readonly string[];
+  /** What is wrong with the store's deployment in its cluster. */
+  readonly deployment: readonly string[];
 }
 
 export type SnapshotJobEvent =
@@ -79,6 +87,8 @@ export type SnapshotJobEvent =
   /** At a start and every hour. `due`: when the schedule last wanted a run. */
   | { readonly type: 'WATCHED'; readonly at: number; readonly due: number }
   | { readonly type: 'SEEDED'; readonly ids: readonly (number | string)[] }
+  /** The store's deployment, and the backups of its volume, in the cluster. */
+  | { readonly type: 'LOOKED_AT'; readonly findings: readonly string[] }
   | { readonly type: 'MADE'; readonly backup: Backup }
   /** There is nothing to back up (yet). */
   | { readonly type: 'NOTHING_THERE'; readonly reason: string }

@@ -12,11 +12,11 @@ import {
   SnapshotRecordsToken,
 } from '../../core/adapters/memory-store.ts';
 import { parseSecretReference, SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
-import { HoldfastError } from '../../core/errors/index.ts';
+import { HoldfastError, isCoded } from '../../core/errors/index.ts';
 import type { Json } from '../../core/json.ts';
 import { definePlugin, type Services } from '../../core/plugin/index.ts';
 import { readTokenFile } from '../../core/secrets/index.ts';
-import { backupsWatched, type Kind, registerBackupActors } from './backups/actors.ts';
+import { backupsWatched, deploymentLookedAt, type Kind, registerBackupActors } from './backups/actors.ts';
 import { Backups, registerBackupControl } from './backups/control.ts';
 import { type BackupParts, registerBackupEffects } from './backups/effects.ts';
 import { registerBackupMetrics } from './backups/metrics.ts';
@@ -64,21 +64,35 @@ export const qdrant = definePlugin({
     registerBackupControl(context, () => backups);
     registerBackupCommands(context, options);
     let deployment: readonly string[] | undefined;
+    let version: string | undefined;
     const lookAtDeployment = async (): Promise<void> => {
-      const { clock, find } = context.services;
+      const { clock, find, bus } = context.services;
       const cluster = isRemote ? find(ClusterToken) : undefined;
       if (!cluster) return;
       const signal = AbortSignal.timeout(LOOK_MS);
-      deployment = await deploymentFindings(cluster, options, clock.now(), signal).catch((error) => [
-        String(error.what ?? error),
-      ]);
+      try {
+        const findings = await deploymentFindings(cluster, options, clock.now(), signal);
+        deployment = findings;
+        bus.publish(deploymentLookedAt, { findings });
+      } catch (error) {
+        // That it cannot be looked at says nothing of the deployment: told by doctor, not decided about.
+        deployment = [String(isCoded(error) ? error.what : error)];
+      }
+    };
+    const look = async (): Promise<void> => {
+      const { live } = opened();
+      version = (await live.about().catch(() => undefined))?.version ?? version;
+      await lookAtDeployment();
     };
     for (const check of memoryChecks) context.check(check);
-    context.health('memory', () => ({ ...backups.status(), ...(deployment && { deployment }) }) as Json);
+    context.health(
+      'memory',
+      () => ({ ...backups.status(version), ...(deployment && { deployment }) }) as Json,
+    );
     context.onStart(() => {
       registerBackupMetrics(context.services, kinds);
       context.services.bus.subscribe(backupsWatched, 'qdrant', ({ payload }) =>
-        payload.kind === 'snapshot' ? lookAtDeployment() : undefined,
+        payload.kind === 'snapshot' ? look() : undefined,
       );
     });
     context.onStop(() => stores?.close());

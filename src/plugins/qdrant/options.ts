@@ -65,6 +65,7 @@ export const qdrantOptions = z.strictObject({
     .strictObject({
       namespace: z.string().min(1).default('agent-memory'),
       name: z.string().min(1).default('qdrant'),
+      claim: z.string().min(1).default('qdrant-data'),
       /** The schedule that backs its volume up, and the namespace of its objects. */
       backupSchedule: z.string().min(1).default('agent-memory-pvc-backup'),
       backupNamespace: z.string().min(1).default('velero'),

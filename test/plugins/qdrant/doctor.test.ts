@@ -1,8 +1,13 @@
-import { readFileSync } from 'node:fs';
 import test from 'ava';
-import { parse } from 'yaml';
+import { actorRef } from '../../../src/core/ids.ts';
+import { cluster } from '../../../src/plugins/cluster/index.ts';
 import { memoryChecks } from '../../../src/plugins/qdrant/doctor/checks.ts';
 import { lastGoodBackup, missingSettings } from '../../../src/plugins/qdrant/doctor/deployment.ts';
+
+import { ClusterApi } from '../../support/cluster/index.ts';
+import { tempDir } from '../../support/temp.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+import { startMemory } from '../memory-store/rig.ts';
 
 const PREFIX = 'QDRANT__STORAGE__SNAPSHOTS_CONFIG__';
 const env = (storage: string) => [
@@ -34,7 +39,7 @@ test('[B10] only a backup that completed without errors and warnings is a good o
     backup('PartiallyFailed', '2026-01-04T04:00:00Z'),
     { metadata: { name: 'new' } },
   ];
-  t.is(lastGoodBackup(all), Date.parse(good));
+  t.like(lastGoodBackup(all), { name: good, at: Date.parse(good) });
   t.is(lastGoodBackup([]), undefined);
 });
 
@@ -62,18 +67,86 @@ test('[B7] doctor memory says what is wrong with backups and deployment, and wha
   t.is((await look({ snapshot: { stale: false }, seeds: 0 }))[0]?.state, 'warn');
 });
 
-test('[B11] the CronJob runs as 65532 from a pinned image, installs nothing, and is never suspended', (t) => {
-  const text = readFileSync(new URL('../../../deploy/memory-snapshot.yaml', import.meta.url), 'utf8');
-  const job = parse(text);
-  t.like(job, { apiVersion: 'batch/v1', kind: 'CronJob' });
-  t.is(job.spec.schedule, '30 2 * * *');
-  t.false('suspend' in job.spec);
-  const pod = job.spec.jobTemplate.spec.template.spec;
-  t.like(pod.securityContext, { runAsNonRoot: true, runAsUser: 65_532 });
-  t.is(pod.containers.length, 1);
-  const [container] = pod.containers;
-  t.regex(container.image, /:[0-9a-f]{7,12}$/);
-  t.notRegex(container.args.join('\n'), /\b(apt|apk|npm|pip|curl|wget)\b/);
-  t.regex(text, /kubectl .*create job --from=cronjob\/memory-snapshot/);
-  t.true(container.securityContext.readOnlyRootFilesystem);
+test('[B7, B8, B10] the deployment and its volume backups are looked at in the cluster, and what is wrong is an alert', async (t) => {
+  const api = await ClusterApi.start(t);
+  const kubeconfig = api.kubeconfig(tempDir(t));
+  const clock = new VirtualClock();
+  const elsewhere = await startMemory(t);
+  const { runtime } = await startMemory(t, {
+    clock,
+    qdrant: { url: elsewhere.url },
+    plugins: [cluster({ kubeconfig })],
+  });
+  const { store } = api;
+  for (const name of ['agent-memory', 'velero']) {
+    store.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  }
+  const container = { name: 'qdrant', image: 'qdrant/qdrant:v1.19.0', env: env('s3').slice(0, 2) };
+  const labels = { app: 'qdrant' };
+  store.create({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'qdrant', namespace: 'agent-memory' },
+    spec: {
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [container] } },
+    },
+  });
+  const velero = (kind: string, name: string, label: object, status: object) =>
+    store.create({
+      apiVersion: 'velero.io/v1',
+      kind,
+      metadata: { name, namespace: 'velero', labels: label },
+      spec: {},
+      status,
+    });
+  const schedule = { 'velero.io/schedule-name': 'agent-memory-pvc-backup' };
+  const good = (at: number) => ({ phase: 'Completed', completionTimestamp: new Date(at).toISOString() });
+  velero('Backup', 'night-1', schedule, good(clock.now() - 25 * 3_600_000));
+  velero(
+    'PodVolumeBackup',
+    'night-1-x',
+    { 'velero.io/backup-name': 'night-1' },
+    { progress: { totalBytes: 9_000 } },
+  );
+  const seen = async (isSo: (findings: readonly string[]) => boolean): Promise<readonly string[]> => {
+    for (let tries = 0; tries < 600; tries += 1) {
+      const state = runtime.services.actors.snapshot(actorRef('memory.backups', 'snapshot'));
+      const { deployment = [] } = (state?.context ?? {}) as { deployment?: readonly string[] };
+      if (isSo(deployment)) return deployment;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    throw new Error('it was not seen');
+  };
+  await clock.advance(30_000);
+  const found = await seen((findings) => findings.length > 0);
+  t.deepEqual(found, [
+    `agent-memory/qdrant lacks ${PREFIX}S3_CONFIG__ACCESS_KEY, ${PREFIX}S3_CONFIG__SECRET_KEY`,
+    'night-1 has 9000 bytes of the volume; usual are 196000000',
+  ]);
+  const told = async (): Promise<string> => {
+    const texts: string[] = [];
+    for await (const record of runtime.services.log.read({})) texts.push(JSON.stringify(record.effects));
+    return texts.join();
+  };
+  let raised = '';
+  for (let tries = 0; tries < 300 && !raised.includes('memory.deployment'); tries += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    raised = await told();
+  }
+  t.regex(raised, /alert\.raise.*memory\.deployment.*ACCESS_KEY/);
+  store.set('Deployment', 'qdrant', 'agent-memory', {
+    spec: {
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [{ ...container, env: env('s3') }] } },
+    },
+  });
+  // To the very moments: what runs then has deadlines on this clock.
+  await clock.advance(22.5 * 60_000);
+  await seen((findings) => !findings.some((one) => one.includes('lacks')));
+  await clock.advance(3_600_000);
+  t.deepEqual(await seen((findings) => findings.length > 1), [
+    'agent-memory-pvc-backup has had no good backup of the volume for 26 h',
+    'night-1 has 9000 bytes of the volume; usual are 196000000',
+  ]);
 });

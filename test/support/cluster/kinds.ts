@@ -30,6 +30,8 @@ export const RESOURCES: readonly Resource[] = [
   row('external-secrets.io/v1', 'ExternalSecret', 'externalsecrets'),
   row('velero.io/v1', 'Backup', 'backups'),
   row('velero.io/v1', 'Restore', 'restores'),
+  row('velero.io/v1', 'PodVolumeBackup', 'podvolumebackups'),
+  row('velero.io/v2alpha1', 'DataUpload', 'datauploads'),
 ];
 
 /** `/api`, `/apis` and the lists of resources, as clients read them before anything else. */

@@ -28,6 +28,11 @@ export const memoryErrors = {
     'No backup of the memory store was made: {reason}.',
     'Mend that and run `holdfast backup snapshot`; `holdfast doctor memory` looks at the rest.',
   ),
+  HF_MEMORY_UNRECORDED: entry(
+    409,
+    'Nothing was pruned: no instance runs here, so nobody knows which snapshots are good ones.',
+    'Start one, which keeps the last good one whatever its age; or look with `--dry-run`, then prune with `--force`: the newest is kept.',
+  ),
   // The embedded store
   HF_MEMORY_REQUEST: entry(
     400,

@@ -54,6 +54,11 @@ export const backupsWatched: Topic<z.infer<typeof watched>> = defineTopic(
   watched,
   'It is looked at whether a backup of the memory store was missed, or is stale.',
 );
+export const deploymentLookedAt: Topic<{ findings: string[] }> = defineTopic(
+  'memory.deployment_looked_at',
+  z.object({ findings: z.array(z.string().max(1_000)).max(20) }),
+  "The memory store's deployment and the backups of its volume were looked at in the cluster.",
+);
 const tick = (name: string, summary: string) =>
   defineTopic(name, nothing as z.ZodType<Record<string, never>>, summary);
 const snapshotDue = tick('memory.snapshot_due', 'The time of a snapshot has come.');
@@ -112,6 +117,11 @@ export function registerBackupActors(
   context.route(
     defineRoute(seedsKept, BACKUP_ACTOR, ({ payload }) => [
       { key: 'snapshot', event: { type: 'SEEDED', ...payload } },
+    ]),
+  );
+  context.route(
+    defineRoute(deploymentLookedAt, BACKUP_ACTOR, ({ payload }) => [
+      { key: 'snapshot', event: { type: 'LOOKED_AT', ...payload } },
     ]),
   );
   context.schedule(options.snapshots.cron, snapshotDue);

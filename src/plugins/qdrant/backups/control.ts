@@ -4,7 +4,8 @@ import { HoldfastError } from '../../../core/errors/index.ts';
 import type { Reply } from '../../../core/http/index.ts';
 import { newCorrelation } from '../../../core/ids.ts';
 import type { PluginContext } from '../../../core/plugin/index.ts';
-import { doomedOf } from '../../../machines/snapshot-job/retention.ts';
+import { findingsOf } from '../../../machines/snapshot-job/findings.ts';
+import { doomedOf, newestFirst } from '../../../machines/snapshot-job/retention.ts';
 import type { QdrantOptions } from '../options.ts';
 import {
   backupAsked,
@@ -90,19 +91,17 @@ export class Backups implements SnapshotRecords {
       this.#kinds().map(async (kind) => {
         const good = backupState(this.#context.services, kind)?.context.good ?? [];
         const listed = await listBackups(parts, kind, signal);
-        return listed
-          .toSorted((a, b) => b.at - a.at)
-          .map(({ name, at, size }) => {
-            const known = good.find((one) => one.name === name);
-            return {
-              kind,
-              name,
-              at: new Date(at).toISOString(),
-              size,
-              recorded: known !== undefined,
-              count: known?.count,
-            };
-          });
+        return listed.toSorted(newestFirst).map(({ name, at, size }) => {
+          const known = good.find((one) => one.name === name);
+          return {
+            kind,
+            name,
+            at: new Date(at).toISOString(),
+            size,
+            recorded: known !== undefined,
+            count: known?.count,
+          };
+        });
       }),
     );
     return { collection: parts.stores.collection, backups: rows.flat() };
@@ -139,8 +138,8 @@ export class Backups implements SnapshotRecords {
     return { collection, seeds: ids, count: await live.count(collection, signal) };
   }
 
-  /** Of each kind: the newest good one, and whether all is well. */
-  status(): Record<string, unknown> {
+  /** Of each kind: the newest good one, and whether all is well. @param version that the live store was seen to have */
+  status(version?: string): Record<string, unknown> {
     const { clock } = this.#context.services;
     const now = clock.now();
     const kinds = this.#kinds().map((kind) => {
@@ -160,6 +159,7 @@ export class Backups implements SnapshotRecords {
           kept: known?.context.good.length ?? 0,
           stale: known?.context.isStale ?? false,
           fault: known?.context.fault,
+          findings: known ? findingsOf(known.context, version) : [],
         },
       ];
     });

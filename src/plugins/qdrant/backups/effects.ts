@@ -94,6 +94,7 @@ async function makeSnapshot(
   const { vault, clock } = context.services;
   const ids = { seeds: seeds(), samples: await sampleIds(live, collection, seeds(), signal) };
   const before = await factsOf(live, collection, ids, vault, signal);
+  const { version } = await live.about(signal);
   const made = await live.createSnapshot(collection, signal);
   const after = await factsOf(live, collection, ids, vault, signal);
   return {
@@ -104,6 +105,7 @@ async function makeSnapshot(
     ...(after.count !== before.count && { countAfter: after.count }),
     seeds: unchanged(before.seeds, after.seeds),
     samples: unchanged(before.samples, after.samples),
+    version,
   };
 }
 

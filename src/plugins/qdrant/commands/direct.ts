@@ -2,7 +2,7 @@ import { systemClock } from '../../../core/clock.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import type { CommandContext } from '../../../core/plugin/index.ts';
 import { readTokenFile } from '../../../core/secrets/index.ts';
-import { doomedOf } from '../../../machines/snapshot-job/retention.ts';
+import { doomedOf, newestFirst } from '../../../machines/snapshot-job/retention.ts';
 import { settingsOf } from '../backups/actors.ts';
 import { listBackups } from '../backups/effects.ts';
 import { seed } from '../backups/seed.ts';
@@ -61,15 +61,13 @@ export const direct = {
   }),
   list: async (stores, signal) => {
     const listed = await listBackups({ stores, seeds: NO_SEEDS }, 'snapshot', signal);
-    const backups = listed
-      .toSorted((a, b) => b.at - a.at)
-      .map(({ name, at, size }) => ({
-        kind: 'snapshot',
-        name,
-        at: new Date(at).toISOString(),
-        size,
-        recorded: false,
-      }));
+    const backups = listed.toSorted(newestFirst).map(({ name, at, size }) => ({
+      kind: 'snapshot',
+      name,
+      at: new Date(at).toISOString(),
+      size,
+      recorded: false,
+    }));
     return { collection: stores.collection, backups };
   },
   seed: async (stores, signal) => {

@@ -2,6 +2,7 @@
  * `holdfast backup …`: each asks the running instance through its control socket, so that what is done is decided and
  * recorded there; with none, a store elsewhere is spoken to directly, and nothing is recorded.
  */
+import { HoldfastError } from '../../../core/errors/index.ts';
 import type { CommandContext, PluginContext } from '../../../core/plugin/index.ts';
 import { BACKUP_PATHS } from '../backups/control.ts';
 import type { QdrantOptions } from '../options.ts';
@@ -38,12 +39,21 @@ export function registerBackupCommands(context: PluginContext, options: QdrantOp
     name: 'backup prune',
     summary: 'Deletes what is beyond the retention; never the newest, nor the last good one',
     example: 'holdfast backup prune --dry-run',
-    flags: [{ flags: '--dry-run', summary: 'only say what would be deleted' }],
-    async run(_args, { dryRun }, command) {
+    flags: [
+      { flags: '--dry-run', summary: 'only say what would be deleted' },
+      {
+        flags: '--force',
+        summary: 'without a running instance too, where no record tells good ones from bad',
+      },
+    ],
+    async run(_args, { dryRun, force }, command) {
       const isDry = dryRun === true;
       const answer =
         (await askInstance(command, BACKUP_PATHS.prune, { dryRun: isDry })) ??
-        (await directly(options, command, (stores) => pruneDirectly(options, stores, isDry, command.signal)));
+        (await directly(options, command, (stores) => {
+          if (!isDry && force !== true) throw new HoldfastError('HF_MEMORY_UNRECORDED');
+          return pruneDirectly(options, stores, isDry, command.signal);
+        }));
       say(command, answer, pruneLines);
     },
   });

@@ -15,6 +15,7 @@ interface Status {
   readonly lastDue: string;
   readonly kept: number;
   readonly stale: boolean;
+  readonly findings: readonly string[];
   readonly fault?: string;
 }
 
@@ -81,11 +82,14 @@ export function statusLines(answer: Answer): string[] {
   ].map(plainText);
 }
 
-function kindLines(kind: string, { lastGood, lastDue, kept, stale, fault, state }: Status): string[] {
+function kindLines(
+  kind: string,
+  { lastGood, lastDue, kept, stale, fault, state, findings }: Status,
+): string[] {
   const newest = lastGood
     ? `${lastGood.name}, ${second(lastGood.at)}, ${sizeText(lastGood.size)}, ${kept} kept`
     : 'no good one yet';
-  const wrong = [...(stale ? ['stale'] : []), ...(fault === undefined ? [] : [fault])];
+  const wrong = [...(stale ? ['stale'] : []), ...(fault === undefined ? [] : [fault]), ...findings];
   return [
     `${kind.padEnd(9)} ${newest}`,
     `          ${state}; was due ${second(lastDue)}${wrong.length > 0 ? `; ${wrong.join('; ')}` : ''}`,

@@ -3,6 +3,8 @@ import type { CheckContext, CheckDefinition, CheckResult } from '../../../core/p
 
 const STALE_MEND =
   'Run `holdfast backup snapshot`, and look at the alerts `memory.` of the log for why none was made.';
+const FINDINGS_MEND =
+  'Run `holdfast backup snapshot` and `holdfast restore drill --path a`; see that one retention alone prunes (docs/memory.md).';
 const SETTINGS_MEND =
   "Put the object-store settings into the environment of the store's deployment, or its chart; without them recurring snapshots stop.";
 
@@ -38,6 +40,12 @@ function backupsCheck(context: CheckContext): CheckResult {
     ];
   });
   if (wrong.length > 0) return { state: 'fail', lookedAt, found: wrong.join('; '), mend: STALE_MEND };
+  const findings = ['snapshot', 'volume'].flatMap((kind) => {
+    const one = facts[kind];
+    return isObject(one) && Array.isArray(one.findings) ? one.findings : [];
+  });
+  if (findings.length > 0)
+    return { state: 'warn', lookedAt, found: findings.join('; '), mend: FINDINGS_MEND };
   if (facts.seeds === 0) {
     const mend = 'Run `holdfast backup seed`: known points prove a restore.';
     return { state: 'warn', lookedAt, found: 'no seeds are kept in the collection', mend };
