@@ -26,6 +26,7 @@ import { registerEffects } from './effects.ts';
 import { registerHeartbeat } from './heartbeat.ts';
 import { legSettings, reconcilerOptions } from './options.ts';
 import { registerResync, resyncAsked } from './resync.ts';
+import { deployUla, drillUla } from './rollout/commands.ts';
 import { legsStatus } from './status.ts';
 import { registerUnit } from './unit.ts';
 
@@ -48,7 +49,10 @@ export const reconciler = definePlugin({
     );
     const unit = registerUnit(context, {
       monitor: options.pushMonitor,
-      legs: () => Number(status().of),
+      legs: () => {
+        const { whole, of } = status();
+        return { whole: Number(whole), of: Number(of) };
+      },
       beats,
     });
     const toEveryLeg = (event: { type: string; [field: string]: unknown }) =>
@@ -86,6 +90,8 @@ export const reconciler = definePlugin({
       const stopped = state === 'paused' && { ok: false, reason: `${reason}, until ${until} at the latest` };
       return { ...status(), ...stopped };
     });
+    context.command(deployUla);
+    context.command(drillUla);
     context.onStart(() => takeUp(legs, context.services));
   },
 });

@@ -10,6 +10,7 @@ import type { CommandContext } from '../../core/plugin/command.ts';
 import type { PluginContext } from '../../core/plugin/index.ts';
 import { LONGEST_PAUSE_MS, reconcilerUnit, type UnitContext } from '../../machines/reconciler-unit.ts';
 import { resyncAsked } from './resync.ts';
+import { tryBeat } from './rollout/trial.ts';
 
 const UNIT_ACTOR = 'router.reconciler_unit';
 const UNIT = actorRef(UNIT_ACTOR, 'ula-reconcile');
@@ -26,6 +27,8 @@ export interface UnitView {
   readonly until?: string;
   /** Where its beats go, and as whose. */
   readonly beats?: { readonly place: string; readonly monitor: string };
+  /** How many have their address, of how many. */
+  readonly legs: { readonly whole: number; readonly of: number };
   /** Whether its gauge goes anywhere. */
   readonly measured: boolean;
 }
@@ -38,8 +41,7 @@ export interface Unit {
 interface Parts {
   /** The push monitor of its beats. */
   readonly monitor: string;
-  /** How many legs are held now. */
-  readonly legs: () => number;
+  readonly legs: () => UnitView['legs'];
   /** Its beats end and begin with it. */
   readonly beats: { readonly stop: () => void; readonly start: () => void };
 }
@@ -57,7 +59,7 @@ export function registerUnit(context: PluginContext, { monitor, legs, beats }: P
   const whyDown = (): string | undefined => {
     const pause = paused();
     if (pause) return `${pause.by} stopped it`;
-    if (legs() === 0) return 'no actor of a leg runs';
+    if (legs().of === 0) return 'no actor of a leg runs';
     const router = context.services.get(RouterApiToken);
     return router.isHeard?.() !== false ? undefined : 'its subscription to the router is not acknowledged';
   };
@@ -69,6 +71,7 @@ export function registerUnit(context: PluginContext, { monitor, legs, beats }: P
     return {
       state: pause ? 'paused' : 'running',
       up: reason === undefined,
+      legs: legs(),
       measured: find(TelemetryToken)?.enabled === true,
       ...(reason !== undefined && { reason }),
       ...(pause && { until: new Date(pause.until).toISOString() }),
@@ -89,6 +92,9 @@ export function registerUnit(context: PluginContext, { monitor, legs, beats }: P
   );
   context.control((surface) => {
     serveOperation(surface, UNIT_PATH, z.strictObject({}), view);
+    serveOperation(surface, `${UNIT_PATH}/beat`, z.strictObject({}), () =>
+      tryBeat(context.services.find(UptimeMonitorToken), monitor, whyDown()),
+    );
     const pause = z.strictObject({
       by: z.string().min(1).max(64),
       forMs: z.int().min(1_000).max(LONGEST_PAUSE_MS),

@@ -13,7 +13,7 @@ import { router } from '../../../src/plugins/router/index.ts';
 import { telemetry } from '../../../src/plugins/telemetry/index.ts';
 import { uptime } from '../../../src/plugins/uptime/index.ts';
 import { uptimeMonitor } from '../../../src/plugins/uptime-monitor/index.ts';
-import { call, writeConfig } from '../../support/cli.ts';
+import { type CallOptions, call, writeConfig } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
 
 interface Post {
@@ -36,7 +36,7 @@ async function watched(t: ExecutionContext, beatSeconds = 300, dataDir = tempDir
   const rule = documentedRules.find(({ name }) => name === 'router-ula-reconcile')!;
   const entries = [
     router({ port: 0 }),
-    reconciler(),
+    reconciler({ pushIdleMs: 1_000 }),
     clickhouse(),
     collector(),
     otlp({ httpPort: 0, grpcPort: 0, lingerMs: 0 }),
@@ -68,32 +68,60 @@ async function watched(t: ExecutionContext, beatSeconds = 300, dataDir = tempDir
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   };
-  const holdfast = (...argv: string[]) => {
+  const holdfast = (argv: readonly string[], more: Partial<CallOptions> = {}) => {
     const body = 'export default defineConfig({ plugins: [router(), reconciler()] });';
     const imports = [
       `import { reconciler } from 'holdfast/plugins/reconciler';`,
       `import { router } from 'holdfast/plugins/router';`,
     ];
     const config = writeConfig(dataDir, body, imports);
-    return call([...argv, '--data-dir', dataDir, '--config', config], { cwd: dataDir });
+    return call([...argv, '--data-dir', dataDir, '--config', config], { cwd: dataDir, ...more });
   };
   return { runtime, posts, verdict, until, holdfast, dataDir };
 }
 
 test('[R28,R33] gauge, OTLP, table, rule, webhook: a reconciler that is stopped is down, and silence of both is dark', async (t) => {
-  const { runtime, posts, until, verdict, holdfast, dataDir } = await watched(t);
+  const { runtime, posts, until, verdict, holdfast, dataDir } = await watched(t, 3);
   await until(() => verdict() === '{"ok":"resting"}' && (runtime.health().alerts as any) !== undefined);
 
-  const paused = await holdfast('router', 'pause', '--for', '2m');
-  t.is(paused.code, 0, paused.err);
-  t.regex(paused.out, /^The reconciler is paused, until 20.* at the latest: .* stopped it\.\n$/);
-  t.like(runtime.health().reconciler, { ok: false, whole: 5, of: 5 });
-  await until(() => posts.some(({ state }) => state === 'firing'));
+  let stopped: unknown;
+  const { code, out, err } = await holdfast(['deploy', 'ula', '--check', '--wait', '1m'], {
+    onOut: (text) => {
+      if (text.includes('stopped, until')) stopped = runtime.health().reconciler;
+    },
+  });
+  t.is(code, 0, `${out}${err}`);
+  t.like(stopped, { ok: false, whole: 5, of: 5 });
+  t.deepEqual(
+    out
+      .split('\n')
+      .filter((line) => /^(ok|fail|skipped) /.test(line))
+      .map((line) => line.replace(/ {2,}.*/, '')),
+    ['ok', 'ok', 'ok', 'ok', 'ok', 'ok'],
+    out,
+  );
+  t.regex(
+    out,
+    /stopped, until [\s\S]*router-ula-reconcile is firing \(router.ula_reconcile.up = 0\)[\s\S]*started/,
+  );
+  t.regex(out, /router-ula is DOWN[\s\S]*started[\s\S]*router-ula is up/);
+  t.regex(out, /ok +drill +both alerts changed state and recovered/);
+  await until(() => posts.some(({ state, title }) => state === 'resolved' && title.includes('NOT RUNNING')));
   t.regex(JSON.stringify(posts), /NOT RUNNING.*heartbeat of the same host arrives: the unit is down/);
+  const states = posts.filter(({ title }) => title.includes('NOT RUNNING')).map(({ state }) => state);
+  t.deepEqual(states, ['firing', 'resolved'], 'told once of each change');
 
-  t.is((await holdfast('router', 'resume')).code, 0);
-  await until(() => posts.some(({ state }) => state === 'resolved'));
-  t.is(posts.length, 2);
+  // A drill that is broken off leaves nothing stopped.
+  const interrupt = new AbortController();
+  const broken = await holdfast(['drill', 'ula'], {
+    interrupted: interrupt.signal,
+    onOut: (text) => void (text.includes('stopped') && interrupt.abort('SIGINT')),
+  });
+  t.not(broken.code, 0);
+  t.regex(broken.out, /stopped, until [\s\S]*started/);
+  t.is(runtime.services.actors.snapshot('router.reconciler_unit/ula-reconcile' as never)?.value, 'running');
+  const usage = await holdfast(['deploy', 'ula']);
+  t.regex(usage.err, /give --check/);
   await runtime.stop('the host goes dark');
 
   // The same folder, and nobody who sends telemetry.
