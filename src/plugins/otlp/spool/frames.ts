@@ -21,6 +21,8 @@ const MAX_HEADER = 512;
 /** Of an inflated frame: rows are cut into frames far below it. */
 const MAX_TEXT = 64 * 1024 * 1024;
 const NEWLINE = 10;
+/** What every header begins with, as `encodeFrame` writes it. */
+const HEAD = '{"id":"';
 /** Most frames are never read again. */
 const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
@@ -38,20 +40,24 @@ export function encodeFrame(frame: Frame, text: Buffer): { head: Buffer; content
   return { head, content };
 }
 
-/** The frames of a segment, up to the first that is not whole. */
+/** The whole frames of a segment: one that was cut short or damaged costs none of those behind it. */
 export function* framesOf(file: Buffer): Generator<Placed> {
-  for (let at = 0; at < file.length; ) {
-    const end = file.subarray(at, at + MAX_HEADER).indexOf(NEWLINE);
-    if (end < 0) return;
-    const read = header.safeParse(parsed(file.toString('utf8', at, at + end)));
-    if (!read.success) return;
-    const { bytes, crc, ...frame } = read.data;
-    const start = at + end + 1;
-    const content = file.subarray(start, start + bytes);
-    if (content.length !== bytes || crc32(content) !== crc) return;
-    yield { frame, start, bytes, crc };
-    at = start + bytes;
+  for (let at = 0; at >= 0 && at < file.length; ) {
+    const placed = frameAt(file, at);
+    if (placed) yield placed;
+    at = placed ? placed.start + placed.bytes : file.indexOf(HEAD, at + 1);
   }
+}
+
+function frameAt(file: Buffer, at: number): Placed | undefined {
+  const end = file.subarray(at, at + MAX_HEADER).indexOf(NEWLINE);
+  if (end < 0) return undefined;
+  const read = header.safeParse(parsed(file.toString('utf8', at, at + end)));
+  if (!read.success) return undefined;
+  const { bytes, crc, ...frame } = read.data;
+  const start = at + end + 1;
+  const content = file.subarray(start, start + bytes);
+  return content.length === bytes && crc32(content) === crc ? { frame, start, bytes, crc } : undefined;
 }
 
 /** @returns undefined when the content is not what was written */

@@ -52,10 +52,12 @@ export class Segments {
     this.#dir = dir;
     this.#limit = limit;
     mkdirSync(dir, { recursive: true, mode: 0o700 });
-    for (const name of readdirSync(dir)
-      .filter((one) => one.endsWith('.rows'))
-      .sort())
-      this.#takeUp(name);
+    const entries = readdirSync(dir, { withFileTypes: true }).filter(({ name }) => name.endsWith('.rows'));
+    for (const entry of entries.sort((one, other) => (one.name < other.name ? -1 : 1))) {
+      this.#next = Math.max(this.#next, (Number.parseInt(entry.name, 10) || 0) + 1);
+      // Links and folders are not ours, whatever they are called.
+      if (entry.isFile()) this.#takeUp(entry.name);
+    }
   }
 
   get bytes(): number {
@@ -162,7 +164,6 @@ export class Segments {
     for (const placed of framesOf(content)) {
       if (!done.has(placed.frame.id)) open.set(placed.frame.id, placed);
     }
-    this.#next = Math.max(this.#next, (Number.parseInt(name, 10) || 0) + 1);
     if (open.size === 0) {
       remove(file);
       return;

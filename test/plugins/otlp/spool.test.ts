@@ -1,0 +1,43 @@
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { Segments } from '../../../src/plugins/otlp/spool/segments.ts';
+import { tempDir } from '../../support/temp.ts';
+
+const LIMIT = 1024 * 1024;
+const put = (segments: Segments, ids: readonly string[]) =>
+  segments.append(
+    ids.map((id) => ({
+      frame: { id, table: 'otel_traces', rows: 1, at: 0 },
+      text: Buffer.from(`{"row":"${id}"}`),
+    })),
+  );
+
+test('[O1] a frame that is damaged on disk costs itself alone', (t) => {
+  const dir = tempDir(t);
+  put(new Segments(dir, LIMIT), ['one', 'two', 'three', 'four']);
+  const file = join(dir, readdirSync(dir)[0] ?? '');
+  const content = readFileSync(file);
+  for (const id of ['one', 'three']) content[content.indexOf(`{"id":"${id}`) + 20] = 0;
+  writeFileSync(file, content);
+  const again = new Segments(dir, LIMIT);
+  t.deepEqual(
+    again.frames.map(({ id }) => id),
+    ['two', 'four'],
+  );
+  t.is(again.read('four')?.toString(), '{"row":"four"}');
+});
+
+test('[O1] what lies in the spool and is no file of it keeps nothing from being taken', (t) => {
+  const dir = tempDir(t);
+  put(new Segments(dir, LIMIT), ['one']);
+  mkdirSync(join(dir, '000000000002.rows'));
+  symlinkSync('/nonexistent', join(dir, '000000000004.rows'));
+  writeFileSync(join(dir, '000000000003.rows'), 'no frame');
+  const again = new Segments(dir, LIMIT);
+  put(again, ['two']);
+  t.deepEqual(
+    again.frames.map(({ id }) => id),
+    ['one', 'two'],
+  );
+});
