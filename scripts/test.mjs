@@ -16,6 +16,7 @@ const SYSTEM_PACKAGES = [
   { command: 'ip', packages: ['iproute2', 'procps'] }, // the router's kernel driver, in network namespaces
   { command: 'dnsmasq', packages: ['dnsmasq-base'] }, // says whether the generated files are right
   { command: 'openssl', packages: ['openssl'] }, // certificates of tests
+  { command: 'prometheus-alertmanager', packages: ['prometheus-alertmanager'] }, // takes our alerts, and beats at our monitor
   { command: 'kubectl', packages: ['kubernetes-client'] }, // says whether what is made in a cluster is well-formed
 ];
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { HoldfastError } from '../../core/errors/index.ts';
 import type { CommandContext, CommandDefinition } from '../../core/plugin/command.ts';
 import { DEADLINE_MS, KILLED_EXIT, type RunReport } from '../../machines/watchdog-run/shapes.ts';
 import { runAlone } from './run-alone.ts';
@@ -19,15 +20,27 @@ export const watchdogRun: CommandDefinition = {
   summary:
     'Looks at the stack once, and sends the heartbeat if it is well. The heartbeat is the verdict, not the exit code',
   example: 'holdfast watchdog run',
-  async run(_args, _flags, command) {
+  flags: [{ flags: '--deadline <seconds>', summary: 'a run that takes longer is given up', default: '120' }],
+  async run(_args, flags, command) {
     const { json, print } = command;
-    const report = await within(DEADLINE_MS, command);
+    const report = await within(deadlineOf(flags.deadline), command);
     if (json)
       print(JSON.stringify({ ...report, heartbeat: report.outcome === 'delivered' ? 'sent' : 'not sent' }));
     else for (const line of report.lines) print(line);
     return report.exitCode;
   },
 };
+
+/** @returns milliseconds, the job's own at most */
+function deadlineOf(text: unknown): number {
+  const seconds = Number(text);
+  if (/^\d{1,3}$/.test(String(text)) && seconds >= 1 && seconds * 1_000 <= DEADLINE_MS)
+    return seconds * 1_000;
+  throw new HoldfastError('HF_CLI_USAGE', {
+    reason: `--deadline must be 1 to ${DEADLINE_MS / 1_000} seconds, not ${String(text)}.`,
+    command: 'watchdog run',
+  });
+}
 
 /** The job's deadline is ours too, so that what is killed for it can still say so. */
 async function within(deadlineMs: number, command: CommandContext): Promise<RunReport> {
@@ -47,7 +60,6 @@ async function look(command: CommandContext): Promise<RunReport> {
   const { lockedBy } = await import('../../core/log/index.ts');
   if (lockedBy(command.dataDir) === undefined) return runAlone(command);
   const { postControl } = await import('../../core/cli/index.ts');
-  const { HoldfastError } = await import('../../core/errors/index.ts');
   const { status, body } = await postControl(command.dataDir, RUN_PATH, {}, command.signal);
   const parsed = answered.safeParse(body);
   if (status === 200 && parsed.success) return parsed.data;

@@ -12,7 +12,7 @@ const NEEDED: readonly unknown[] = [ColumnarDatabaseToken, SecretsStoreToken, Up
  * One run without an instance, as in a CronJob: a runtime of the few plugins that a run needs, for as long as it takes.
  * The run stands in the log like any other. An embedded database belongs to the instance, and is left alone.
  */
-export async function runAlone({ config, dataDir, signal }: CommandContext): Promise<RunReport> {
+export async function runAlone({ config, dataDir, signal, note }: CommandContext): Promise<RunReport> {
   const { createRuntime } = await import('../../core/runtime/index.ts');
   const { createLogger } = await import('../../core/logging/index.ts');
   const { plugins } = await config();
@@ -23,10 +23,16 @@ export async function runAlone({ config, dataDir, signal }: CommandContext): Pro
   });
   try {
     await runtime.start();
-    const { bus } = runtime.services;
+    const { bus, clock } = runtime.services;
+    const began = clock.now();
     return await new Promise<RunReport>((resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-      bus.subscribe(watchdogReported, 'watchdog-run', ({ payload }) => resolve(payload));
+      bus.subscribe(watchdogReported, 'watchdog-run', ({ payload }) => {
+        if (payload.startedAt >= began) return resolve(payload);
+        // A run before this one did not end by itself; that is only known now.
+        const at = new Date(payload.startedAt).toISOString();
+        note(`The run before, which began at ${at}, came to no heartbeat. ${payload.lines.join(' ')}`);
+      });
       bus.publish(watchdogDue, {});
     });
   } finally {

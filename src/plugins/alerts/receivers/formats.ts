@@ -6,7 +6,7 @@ export interface Payload {
   readonly body: string;
 }
 
-export type Format = 'json' | 'ntfy' | 'alertmanager';
+export type Format = 'json' | 'ntfy' | 'alertmanager' | 'alertmanager-api';
 
 /**
  * What is posted of notices that go together.
@@ -67,7 +67,32 @@ export const formats: Readonly<Record<Format, (items: readonly Queued[], key: st
     };
     return { headers: json(key), body: JSON.stringify(body) };
   },
+  /**
+   * As an Alertmanager takes alerts itself, at `/api/v2/alerts`. It knows an alert again by its labels alone, so those are
+   * without what differs between the alert and its end; it would forget one without an end after minutes.
+   */
+  'alertmanager-api'(items, key) {
+    const alerts = items.map(({ at, notice }) => {
+      const { reminder: _, ...labels } = withoutState(notice.labels);
+      const end = notice.state === 'resolved' ? at : notice.state === 'event' ? undefined : at + HELD_MS;
+      return {
+        labels: { alertname: notice.name, ...labels },
+        annotations: {
+          summary: notice.title,
+          description: notice.text,
+          severity: notice.severity,
+          ...(notice.runbook !== undefined && { runbook_url: notice.runbook }),
+        },
+        startsAt: new Date(notice.since).toISOString(),
+        ...(end !== undefined && { endsAt: new Date(end).toISOString() }),
+      };
+    });
+    return { headers: json(key), body: JSON.stringify(alerts) };
+  },
 };
+
+/** An Alertmanager holds what is told once for so long; reminders come before. */
+const HELD_MS = 30 * 86_400_000;
 
 const json = (key: string) => ({ 'content-type': 'application/json', 'idempotency-key': key });
 

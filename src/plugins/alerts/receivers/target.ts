@@ -11,7 +11,7 @@ import type { Format } from './formats.ts';
 /** A receiver of `plugins.config.ts`. Its address is a secret where it holds a token, as those of most webhooks do. */
 export const receiverOptions = z
   .strictObject({
-    format: z.enum(['json', 'ntfy', 'alertmanager']).default('json'),
+    format: z.enum(['json', 'ntfy', 'alertmanager', 'alertmanager-api']).default('json'),
     /** An address without a secret in it. */
     url: z.url({ protocol: /^https?$/ }).optional(),
     /** File of mode 0600 with the address. */
