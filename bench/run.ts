@@ -4,6 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
+import { alertsBenchmark } from './alerts.ts';
 import { appendBenchmark } from './append.ts';
 import { callsBenchmark } from './calls.ts';
 import { gatewayBenchmark } from './gateway.ts';
@@ -32,6 +33,7 @@ const all: readonly Benchmark[] = [
   ingestBenchmark,
   otlpBenchmark,
   memoryBenchmark,
+  alertsBenchmark,
   idleBenchmark,
   killBenchmark,
 ];

@@ -1,6 +1,6 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from './effect.ts';
-import { changed, diagnosis, firing, resolved, settingsOf, timeOf } from './push-monitor/diagnosis.ts';
+import { changed, diagnosis, firing, resolved, risen, settingsOf, timeOf } from './push-monitor/diagnosis.ts';
 import {
   type Args,
   type MonitorContext,
@@ -100,8 +100,7 @@ export const pushMonitor = setup({
       trouble: undefined,
       ack: undefined,
       reminders: 0,
-      ...(context.changes.at(-1)?.to !== 'up' &&
-        changed(context, timeOf({ context, event }, 0), 'up', context.lastMsg ?? '')),
+      ...risen(context, timeOf({ context, event }, 0)),
     })),
     slip: assign(({ context, event }) =>
       changed(context, timeOf({ context, event }, context.waitMs), 'late', 'no beat when one was due'),

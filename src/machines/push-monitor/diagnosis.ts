@@ -58,6 +58,16 @@ export function changed(
   return { since: at, changes: [...context.changes, change].slice(-CHANGES_KEPT) };
 }
 
+/** It is up. That it was late for a moment is forgotten: senders with little to spare would leave room for nothing else. */
+export function risen(context: MonitorContext, at: number): Partial<MonitorContext> {
+  const [before, last] = context.changes.slice(-2);
+  if (context.changes.at(-1)?.to === 'up') return {};
+  if (before?.to === 'up' && last?.to === 'late') {
+    return { since: before.at, changes: context.changes.slice(0, -1) };
+  }
+  return changed(context, at, 'up', context.lastMsg ?? '');
+}
+
 /** Its absence, for whoever is told. @param reminder how many times it has been told before */
 export function firing(context: MonitorContext, reminder = 0): Alert {
   const { name, title, slug } = context;

@@ -7,7 +7,7 @@ import type { MonitorSettings } from '../../machines/push-monitor/shapes.ts';
 import type { BeatRing } from './beat-ring.ts';
 import type { PushTokens } from './push-tokens.ts';
 import { MONITOR_ACTOR, type PushReply, takePush } from './take-push.ts';
-import { type MonitorView, viewOf } from './view.ts';
+import { type MonitorState, type MonitorView, stateOf, viewOf } from './view.ts';
 
 /** A monitor by its place in the list, from 1, with its actor's state. */
 export interface Listed {
@@ -103,11 +103,14 @@ export class Monitors {
     return [...this.#settings.keys()].flatMap((name) => this.find(name, true)?.view ?? []);
   }
 
-  pages(): { slug: string; down: number; of: number }[] {
-    return [...this.#bySlug.keys()].map((slug) => {
-      const listed = this.of(slug);
-      return { slug, down: listed.filter(({ view }) => view.state === 'down').length, of: listed.length };
-    });
+  pages(): { slug: string; states: MonitorState[] }[] {
+    return [...this.#bySlug].map(([slug, names]) => ({
+      slug,
+      states: names.flatMap((name) => {
+        const state = this.#services.actors.snapshot(actorRef(MONITOR_ACTOR, name));
+        return state ? stateOf(state) : [];
+      }),
+    }));
   }
 
   /**

@@ -13,7 +13,7 @@ const STYLE = `
 @media (prefers-color-scheme:dark){:root{--fg:#e8eaed;--bg:#15171a;--soft:#a4abb6;--line:#363b43;--up:#6fcf75;--late:#e0b040;--down:#ff8a80;--none:#5a616b}}
 body{margin:0 auto;max-width:52rem;padding:1.5rem 1rem;font:1rem/1.5 system-ui,sans-serif;color:var(--fg);background:var(--bg)}
 h1{font-size:1.4rem;margin:0 0 .25rem}h2{font-size:1.1rem;margin:0}p{margin:.25rem 0;overflow-wrap:anywhere}
-article{border-top:1px solid var(--line);padding:1rem 0}.soft{color:var(--soft)}
+article{border-left:.4rem solid var(--none);padding:.1rem 0 .1rem 1rem;margin:1.25rem 0}article.up{border-color:var(--up)}article.late{border-color:var(--late)}article.down{border-color:var(--down)}article>*{color:var(--fg)}article .soft{color:var(--soft)}.soft{color:var(--soft)}
 .up{color:var(--up)}.late{color:var(--late)}.down{color:var(--down)}.paused,.waiting{color:var(--soft)}
 strong{text-transform:uppercase}svg{display:block;width:100%;height:1.5rem;margin:.5rem 0}
 svg .up{fill:var(--up)}svg .late{fill:var(--late)}svg .down{fill:var(--down)}svg .none,svg .paused,svg .waiting{fill:var(--none)}
@@ -31,50 +31,57 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
 const SHOWN = 500;
 
 const WORDS: Readonly<Record<MonitorState, string>> = {
-  up: 'up',
-  late: 'late: a beat was due, nobody is told yet',
-  down: 'down',
-  paused: 'paused',
-  waiting: 'waiting for its first beat',
+  up: '',
+  late: ', a beat was due and nobody is told yet,',
+  down: '',
+  paused: ', its absence is told to nobody,',
+  waiting: ' for its first beat',
 };
 
 /** The status page of a slug. @param at ISO 8601, when it was made */
 export function statusPage(slug: string, monitors: readonly ShownMonitor[], at: string): string {
-  const down = monitors.filter(({ view }) => view.state === 'down');
-  const silent = monitors.filter(({ view }) => view.state !== 'up' && view.state !== 'down');
-  const headline =
-    down.length > 0
-      ? `${down.length} of ${monitors.length} down`
-      : silent.length > 0
-        ? `None is down, ${silent.length} of ${monitors.length} not known to be up`
-        : `All ${monitors.length} up`;
+  const { words, state } = headline(monitors.map(({ view }) => view.state));
   const rank = (state: MonitorState) => ['down', 'late', 'waiting', 'paused', 'up'].indexOf(state);
   const sorted = [...monitors].sort((one, other) => rank(one.view.state) - rank(other.view.state));
   const rest = monitors.length - SHOWN;
   return shell(`Status of ${slug}`, [
-    `<h1>${escapeText(slug)}: ${escapeText(headline)}</h1>`,
+    `<h1>${escapeText(slug)}: <span class="${state}">${words}</span></h1>`,
     `<p class="soft">As of ${time(at)}. Health is what beats say: a run that ended well sends one, and nothing else counts.</p>`,
-    ...sorted.slice(0, SHOWN).map(article),
+    ...sorted.slice(0, SHOWN).map((monitor) => article(monitor, at)),
     ...(rest > 0 ? [`<p>${rest} more: <a href="/status/${escapeText(slug)}.json">all as JSON</a>.</p>`] : []),
   ]);
 }
 
+/** Silence is no health: whoever is not known to be up is counted. */
+function headline(states: readonly MonitorState[]): { words: string; state: MonitorState } {
+  const down = states.filter((state) => state === 'down').length;
+  const unknown = states.filter((state) => state !== 'up' && state !== 'down').length;
+  const of = states.length;
+  if (down > 0) {
+    const more = unknown > 0 ? `, ${unknown} more not known to be up` : '';
+    return { words: `${down} of ${of} down${more}`, state: 'down' };
+  }
+  if (unknown > 0) return { words: `None is down, ${unknown} of ${of} not known to be up`, state: 'late' };
+  return { words: `All ${of} up`, state: 'up' };
+}
+
 /** The list of all status pages. */
 export function indexPage(
-  pages: readonly { readonly slug: string; readonly down: number; readonly of: number }[],
+  pages: readonly { readonly slug: string; readonly states: readonly MonitorState[] }[],
 ): string {
-  const items = pages.map(
-    ({ slug, down, of }) =>
-      `<li><a href="/status/${escapeText(slug)}">${escapeText(slug)}</a>: ${down > 0 ? `<span class="down">${down} of ${of} down</span>` : `none of ${of} down`}</li>`,
-  );
+  const items = pages.map(({ slug, states }) => {
+    const { words, state } = headline(states);
+    const name = escapeText(slug);
+    return `<li><a href="/status/${name}">${name}</a>: <span class="${state}">${words}</span></li>`;
+  });
   return shell('Status pages', ['<h1>Status pages</h1>', `<ul>${items.join('')}</ul>`]);
 }
 
-function article({ view, bars }: ShownMonitor): string {
+function article({ view, bars }: ShownMonitor, now: string): string {
   const { title, state, since, lastBeat, downAt, reason, acknowledged, uptime24h, changes, interval } = view;
   const lines = [
     `<h2>${escapeText(title)}</h2>`,
-    `<p><strong class="${state}">${state}</strong>${state === 'up' || state === 'down' ? '' : ` (${escapeText(WORDS[state])})`}${since ? ` since ${time(since)}` : ''}</p>`,
+    `<p><strong class="${state}">${state}</strong>${WORDS[state]}${since ? ` since ${time(since)} (${lasted(since, now)})` : ''}</p>`,
   ];
   if (reason) lines.push(`<p>${state === 'down' ? 'Why' : 'Last run'}: ${escapeText(reason)}</p>`);
   if (acknowledged) {
@@ -87,7 +94,7 @@ function article({ view, bars }: ShownMonitor): string {
     ? `Last beat ${time(lastBeat.at)}${lastBeat.msg ? `: ${escapeText(lastBeat.msg)}` : ''}${lastBeat.ping === undefined ? '' : ` (${lastBeat.ping} ms)`}`
     : 'No beat yet';
   lines.push(
-    `<p class="soft">${beat}. One is due every ${interval} s.${downAt ? ` Down at ${time(downAt)} without one.` : ''}</p>`,
+    `<p class="soft">${beat}.${state === 'paused' ? '' : ` One is due every ${interval} s.`}${downAt ? ` Down at ${time(downAt)} without one.` : ''}</p>`,
   );
   const percent = uptime24h === undefined ? 'not known' : `${(uptime24h * 100).toFixed(2)} % up`;
   lines.push(bar(bars, `Last 24 hours: ${percent}`), `<p class="soft">Last 24 hours: ${percent}</p>`);
@@ -100,7 +107,7 @@ function article({ view, bars }: ShownMonitor): string {
       );
     lines.push(`<details><summary>Changes</summary><ul>${items.join('')}</ul></details>`);
   }
-  return `<article>${lines.join('\n')}</article>`;
+  return `<article class="${state}">${lines.join('\n')}</article>`;
 }
 
 function bar(bars: ShownMonitor['bars'], label: string): string {
@@ -111,6 +118,19 @@ function bar(bars: ShownMonitor['bars'], label: string): string {
   return `<svg role="img" aria-label="${escapeText(label)}" viewBox="0 0 ${width} 20" preserveAspectRatio="none">${rects.join('')}</svg>`;
 }
 
+/** `42 s`, `10 min`, `3 h`, `2 d`: whole ones of the largest unit that has one. */
+function lasted(since: string, now: string): string {
+  const seconds = Math.max(0, Math.round((Date.parse(now) - Date.parse(since)) / 1_000));
+  for (const [size, unit] of [
+    [86_400, 'd'],
+    [3_600, 'h'],
+    [60, 'min'],
+  ] as const) {
+    if (seconds >= size) return `${Math.floor(seconds / size)} ${unit}`;
+  }
+  return `${seconds} s`;
+}
+
 function time(at: string): string {
   return `<time datetime="${escapeText(at)}">${escapeText(at.replace('T', ' ').replace(/\.\d+Z$/, ' UTC'))}</time>`;
 }
@@ -118,7 +138,7 @@ function time(at: string): string {
 function shell(title: string, body: readonly string[]): string {
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>${escapeText(title)}</title>
-<meta name="viewport" content="width=device-width,initial-scale=1"><style>${STYLE}</style></head>
+<meta name="viewport" content="width=device-width,initial-scale=1"><meta http-equiv="refresh" content="60"><style>${STYLE}</style></head>
 <body><main>
 ${body.join('\n')}
 </main></body></html>

@@ -77,7 +77,9 @@ function* spells(
   for (const [index, change] of changes.entries()) {
     const begin = Math.max(from, change.at);
     const end = Math.min(to, changes[index + 1]?.at ?? to);
-    if (end > begin) yield { ms: end - begin, is: change.to };
+    // Late is a question of one that was up: one that never beat has not been up either.
+    const isUnheard = change.to === 'late' && changes[index - 1]?.to !== 'up';
+    if (end > begin) yield { ms: end - begin, is: isUnheard ? 'waiting' : change.to };
   }
 }
 

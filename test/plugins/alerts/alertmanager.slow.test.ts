@@ -51,7 +51,7 @@ async function alertmanager(t: ExecutionContext, webhook: string): Promise<strin
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, 50));
 
-test('[O17] [O16] a real Alertmanager takes our alerts and their ends, and its own webhook is a beat of our monitor', async (t) => {
+test('[O17,O16] a real Alertmanager takes our alerts and their ends, and its own webhook is a beat of our monitor', async (t) => {
   const dataDir = tempDir(t);
   const entries = [uptimeMonitor({ port: 0, monitors: [{ name: 'alertmanager', interval: 60 }] })];
   const { plugins } = resolveConfig({ plugins: entries }, { env: {} });

@@ -357,8 +357,23 @@ test('[O16] status pages and badges escape everything, run nothing, and tell oth
   t.like(beats.heartbeatList['1'][0], { status: 1, msg: '', ping: null });
   t.is(beats.uptimeList['1_24'], 0, 'nothing is known of the first moment');
   await pass(601);
-  t.true((await (await fetch(`${url}/status/clickstack-watchdog`)).text()).includes('2 of 2 down'));
+  const fallen = await (await fetch(`${url}/status/clickstack-watchdog`)).text();
+  t.regex(fallen, /2 of 2 down/);
+  t.regex(fallen, /<meta http-equiv="refresh" content="60">/, 'a page that is left open does not stay green');
+  const views = (await json('/status/clickstack-watchdog.json')).monitors;
+  t.is(views[1].uptime24h, 0, 'what never beat was never up');
   t.regex(await (await fetch(url)).text(), /2 of 2 down/);
+  await push();
+  for (let beat = 0; beat < 60; beat += 1) {
+    await pass(301);
+    await push();
+  }
+  const [{ changes }] = (await json('/status/clickstack-watchdog.json')).monitors;
+  t.deepEqual(
+    changes.map(({ to }: { to: string }) => to),
+    ['up', 'late', 'down', 'up'],
+    'a sender that is always a little late crowds no outage out',
+  );
 
   const open = await rig(t, { host: '127.0.0.1', details: false });
   await open.push('status=down&msg=secret-host');

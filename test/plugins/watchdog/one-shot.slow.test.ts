@@ -56,7 +56,7 @@ async function rig(t: ExecutionContext) {
 const WELL = /^stale=\d+s drift=0\n\{"ok":true\}\n$/;
 
 test.serial(
-  '[O12] [O13] a run of its own process prints its line, sends the heartbeat, and has 256 MiB and to spare',
+  '[O12,O13] a run of its own process prints its line, sends the heartbeat, and has 256 MiB and to spare',
   async (t) => {
     const { cwd, argv, beats } = await rig(t);
     const env = { NODE_OPTIONS: `--import=${MEASURE}` };
@@ -71,7 +71,7 @@ test.serial(
 );
 
 test.serial(
-  '[O12] [O13] it writes nowhere but into its data folder: a read-only root is enough for it',
+  '[O12,O13] it writes nowhere but into its data folder: a read-only root is enough for it',
   async (t) => {
     const { cwd, argv, dataDir } = await rig(t);
     const script =
@@ -111,7 +111,7 @@ async function records(dataDir: string): Promise<LogRecord[]> {
 }
 
 test.serial(
-  '[O13] [O14] a run that does not end is given up, one that is killed is told by the next, and no heartbeat hides either',
+  '[O13,O14] a run that does not end is given up, one that is killed is told by the next, and no heartbeat hides either',
   async (t) => {
     const { cwd, dataDir, argv, beats, state } = await rig(t);
     state.hangs = true;
@@ -149,7 +149,7 @@ test.serial(
 const deployed = (name: string) => readFileSync(join(root, 'deploy', name), 'utf8');
 
 test.serial(
-  '[O10] [O13] kubectl knows every field of the CronJob, and it can do no more than it must',
+  '[O10,O13] kubectl knows every field of the CronJob, and it can do no more than it must',
   async (t) => {
     const dir = tempDir(t);
     const file = join(root, 'deploy/watchdog.cronjob.yaml');

@@ -89,7 +89,7 @@ const row = (ageSeconds: number) => ({
   ResourceAttributes: {},
 });
 
-test('[O10] [O12] the embedded database: fresh, fed, stale and drifted are told apart, and each line is stored', async (t) => {
+test('[O10,O12] the embedded database: fresh, fed, stale and drifted are told apart, and each line is stored', async (t) => {
   const pushed: URL[] = [];
   const push = await serve(t, (request, response) => {
     pushed.push(new URL(request.url!, 'http://x'));
@@ -149,7 +149,7 @@ test('[O10] a declared producer that never sent is a fault', async (t) => {
   );
 });
 
-test('[O10] [O11] [O14] database down, result malformed, push broken: each in its words, and no heartbeat', async (t) => {
+test('[O10,O11,O14] database down, result malformed, push broken: each in its words, and no heartbeat', async (t) => {
   let pushes = 0;
   const push = await serve(t, (_, response) => {
     pushes += 1;
@@ -176,7 +176,7 @@ test('[O10] [O11] [O14] database down, result malformed, push broken: each in it
   t.is(pushes, 0, 'silence is what says that it is not well');
 });
 
-test('[O10] [O11] [O12] `watchdog run` without an instance asks the server, prints the lines and exits as the job does', async (t) => {
+test('[O10,O11,O12] `watchdog run` without an instance asks the server, prints the lines and exits as the job does', async (t) => {
   const cwd = tempDir(t);
   const dataDir = withToken(join(cwd, 'data'));
   const config = (database: string, push: string) =>
