@@ -2,7 +2,8 @@
  * What a program that embeds Holdfast, and a plugin's author, may import: the package's public door. Inside `src`,
  * folders import each other's doors directly.
  */
-export { Bus, defineRoute, defineTopic, type Envelope, type Route, type Topic } from '../bus/index.ts';
+export { Bus, type Envelope } from '../bus/bus.ts';
+export { defineRoute, defineTopic, type Route, type Topic } from '../bus/index.ts';
 export {
   type ActorDefinition,
   type ActorState,

@@ -1,7 +1,8 @@
 import test from 'ava';
 import { filter, map } from 'rxjs';
 import { z } from 'zod';
-import { Bus, defineTopic, type SubscriberFailure, subscriberFailed } from '../../src/bus/index.ts';
+import { Bus, type SubscriberFailure, subscriberFailed } from '../../src/bus/bus.ts';
+import { defineTopic } from '../../src/bus/index.ts';
 
 const doorbell = defineTopic('test.doorbell', z.object({ times: z.int() }), 'Somebody rings.');
 const lamp = defineTopic('test.lamp', z.object({ on: z.boolean() }), 'The lamp changes.');

@@ -1,5 +1,5 @@
+import { subscriberFailed } from '../../bus/bus.ts';
 import type { Bus } from '../../bus/index.ts';
-import { subscriberFailed } from '../../bus/index.ts';
 import type { ActorSystem, EffectEnd } from '../actors/index.ts';
 import { alertRaised } from '../adapters/alerts.ts';
 import { isCoded } from '../errors/index.ts';

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { Bus } from '../../bus/index.ts';
+import { Bus } from '../../bus/bus.ts';
 import { ActorSystem, EffectDispatcher, recover } from '../actors/index.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { HoldfastError } from '../errors/index.ts';

@@ -1,10 +1,5 @@
-import {
-  controlSocket,
-  createSurface,
-  type Listener,
-  type Surface,
-  type SurfaceDependencies,
-} from '../http/index.ts';
+import { controlSocket, type Listener, type Surface, type SurfaceDependencies } from '../http/index.ts';
+import { createSurface } from '../http/surface.ts';
 import type { Logger } from '../logging/index.ts';
 import type { ControlRegistration, Owned, RuntimeServices, SurfaceRegistration } from '../plugin/index.ts';
 

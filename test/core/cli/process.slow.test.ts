@@ -13,15 +13,21 @@ const PORTS = {
   HOLDFAST_OTLP_HTTP_PORT: '0',
   HOLDFAST_OTLP_GRPC_PORT: '0',
   HOLDFAST_UPTIME_PORT: '0',
+  HOLDFAST_MEMORY_PORT: '0',
 };
 
-/** The product as it stands in this checkout, on a folder of its own. */
+const ROUTER_ALONE = join(root, 'test/support/router-config.ts');
+
+/** The product on a folder of its own; the router alone, where the rest of it would only take time. */
 function holdfast(t: ExecutionContext, dir: string, ...argv: string[]): Spawned {
-  return spawnHoldfast(t, [...argv, '--data-dir', dir], { cwd: root, env: PORTS });
+  return spawnHoldfast(t, [...argv, '--config', ROUTER_ALONE, '--data-dir', dir], { cwd: root, env: PORTS });
 }
 
-async function started(t: ExecutionContext, dir: string): Promise<{ runtime: Spawned; router: string }> {
-  const runtime = holdfast(t, dir, 'start');
+async function started(
+  t: ExecutionContext,
+  dir: string,
+  runtime = holdfast(t, dir, 'start'),
+): Promise<{ runtime: Spawned; router: string }> {
   const [, router = ''] = await runtime.see(/router +(http:\S+)[\s\S]*Try next:[\s\S]*log tail/);
   return { runtime, router };
 }
@@ -31,7 +37,8 @@ test.serial(
   async (t) => {
     t.timeout(60_000);
     const dir = tempDir(t);
-    const { runtime, router } = await started(t, dir);
+    const whole = spawnHoldfast(t, ['start', '--data-dir', dir], { cwd: root, env: PORTS });
+    const { runtime, router } = await started(t, dir, whole);
     t.regex(runtime.out(), /plugins \d+\/\d+ started in \d+ ms\n[├└]── /);
     t.regex(runtime.out(), new RegExp(`Holdfast is ready \\(pid ${runtime.child.pid}, after \\d+ ms\\)`));
     t.regex(runtime.out(), new RegExp(`data +${dir}`));
@@ -212,7 +219,7 @@ test.serial(
   async (t) => {
     t.timeout(60_000);
     const dir = tempDir(t);
-    const runtime = spawnHoldfast(t, ['start', '--json', '--data-dir', dir], { cwd: root, env: PORTS });
+    const runtime = holdfast(t, dir, 'start', '--json');
     const [line] = await runtime.see(/^\{.*\}\n/);
     const ready = JSON.parse(line);
     t.like(ready, { ready: true, pid: runtime.child.pid, dataDir: dir });

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { HoldfastError } from '../../../src/core/errors/index.ts';
-import { createSurface } from '../../../src/core/http/index.ts';
+import { createSurface } from '../../../src/core/http/surface.ts';
 import { createLogger } from '../../../src/core/logging/index.ts';
 import { parsed, raw, serve } from './support.ts';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Agent, request as httpRequest } from 'node:http';
 import test from 'ava';
-import { createSurface } from '../../../src/core/http/index.ts';
+import { createSurface } from '../../../src/core/http/surface.ts';
 import { createLogger } from '../../../src/core/logging/index.ts';
 import { serve } from './support.ts';
 

@@ -1,11 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import type { ExecutionContext } from 'ava';
-import {
-  createSurface,
-  type HttpSurface,
-  type Surface,
-  type SurfaceOptions,
-} from '../../../src/core/http/index.ts';
+import type { HttpSurface, Surface, SurfaceOptions } from '../../../src/core/http/index.ts';
+import { createSurface } from '../../../src/core/http/surface.ts';
 import { createLogger, type LogLevel } from '../../../src/core/logging/index.ts';
 import { Metrics } from '../../../src/core/metrics.ts';
 

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import test from 'ava';
 import { HoldfastError } from '../../../src/core/errors/index.ts';
-import { createSurface, headersOfAll } from '../../../src/core/http/index.ts';
+import { headersOfAll } from '../../../src/core/http/index.ts';
+import { createSurface } from '../../../src/core/http/surface.ts';
 import { createLogger } from '../../../src/core/logging/index.ts';
 import { serve } from './support.ts';
 

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { createMachine, setup } from 'xstate';
 import { z } from 'zod';
-import { Bus } from '../../../src/bus/index.ts';
+import { Bus } from '../../../src/bus/bus.ts';
 import { newCorrelation } from '../../../src/core/ids.ts';
 import {
   type ConfiguredPlugin,

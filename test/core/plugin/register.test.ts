@@ -23,6 +23,7 @@ test('[C11] all declarations are one frozen value with their owners, usable with
       ctx.effect('clock.strike', run, { onRecovery: 'retry', adapter: 'bell' });
       ctx.route(defineRoute(tick, 'clock.hand', () => [{ key: '1', event: { type: 'go' } }]));
       ctx.http({ name: 'clock' } as never, run);
+      ctx.listener({ name: 'chime' } as never);
       ctx.control(run);
       ctx.command({ name: 'clock show', summary: 'Shows it.', example: 'holdfast clock show', run: () => 0 });
       ctx.health('clock', () => ({ hands: 2 }));

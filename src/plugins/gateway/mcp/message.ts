@@ -1,5 +1,5 @@
 import { isCoded } from '../../../core/errors/index.ts';
-import { parseJsonBody } from '../../../core/http/index.ts';
+import { parseJsonBody } from '../../../core/http/json-body.ts';
 import { isObject } from '../../../core/json.ts';
 
 export type RequestId = string | number;

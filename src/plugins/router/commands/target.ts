@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import type { CommandContext, CommandFlag } from '../../../core/cli/index.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import { lockedBy } from '../../../core/log/index.ts';
-import { readRuntimeFile } from '../../../core/runtime/index.ts';
+import { readRuntimeFile } from '../../../core/runtime/runtime-file.ts';
 import { openVault, readTokenFile, Vault } from '../../../core/secrets/index.ts';
 import type { RaSource } from '../policy/advertisements.ts';
 import { type ReadableStore, readStore } from '../store/read-store.ts';
