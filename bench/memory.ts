@@ -1,18 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, type Dispatcher } from 'undici';
 import { postControl } from '../src/core/cli/index.ts';
 import { readRuntimeFile } from '../src/core/runtime/index.ts';
-import {
-  inTransaction,
-  newPlace,
-  openDatabase,
-  putCollection,
-  tableOf,
-} from '../src/plugins/memory-store/engine/database.ts';
 import { syncPath } from '../src/plugins/memory-store/jobs/files.ts';
+import { storePoints, vectorOf } from '../test/plugins/memory-store/rig.ts';
 import { type Benchmark, fastest, median, type Result, withFolder } from './measure.ts';
 
 const binary = new URL('../bin/holdfast.js', import.meta.url).pathname;
@@ -23,28 +17,6 @@ const POINTS = { few: 1_000, some: 10_000, many: 100_000 } as const;
 const SEARCHES = 200;
 const SNAPSHOTS = '/collections/memory/snapshots';
 const never = new AbortController().signal;
-
-function vectorOf(id: number): Float32Array {
-  const values = Float32Array.from({ length: SIZE }, (_, place) => Math.sin(id * (place + 1)));
-  const length = Math.hypot(...values);
-  return values.map((value) => value / length);
-}
-
-/** Puts points straight into the database of a store that does not run: by its surface it would take a minute. */
-function fill(dataDir: string, count: number): void {
-  mkdirSync(join(dataDir, 'memory'), { recursive: true });
-  const db = openDatabase(join(dataDir, 'memory', 'memory.db'));
-  inTransaction(db, () => {
-    const place = newPlace(db);
-    putCollection(db, { name: 'memory', place, size: SIZE });
-    const put = db.prepare(`INSERT INTO ${tableOf({ place })} VALUES (?, ?, ?)`);
-    for (let id = 1; id <= count; id += 1) {
-      const text = `Memory ${id}: what was said, by whom, and when, in about as many words as one has.`;
-      put.run(BigInt(id), new Uint8Array(vectorOf(id).buffer), JSON.stringify({ text, number: id }));
-    }
-  });
-  db.close();
-}
 
 interface Store {
   readonly dir: string;
@@ -58,7 +30,7 @@ interface Store {
 
 async function withStore<T>(count: number, work: (store: Store) => Promise<T>): Promise<T> {
   return withFolder(async (dir) => {
-    fill(dir, count);
+    storePoints(dir, count, SIZE);
     const config = join(dir, 'plugins.config.ts');
     writeFileSync(
       config,
@@ -144,7 +116,7 @@ async function copies(store: Store): Promise<Result[]> {
 
 async function searches(store: Store): Promise<Result> {
   const all = new Float32Array(POINTS.some * SIZE);
-  for (let id = 1; id <= POINTS.some; id += 1) all.set(vectorOf(id), (id - 1) * SIZE);
+  for (let id = 1; id <= POINTS.some; id += 1) all.set(vectorOf(id, SIZE), (id - 1) * SIZE);
   const bare = (target: Float32Array) => {
     const scores = new Float32Array(POINTS.some);
     for (let point = 0; point < POINTS.some; point += 1) {
@@ -156,7 +128,7 @@ async function searches(store: Store): Promise<Result> {
   };
   const times: { ours: number[]; bare: number[] } = { ours: [], bare: [] };
   for (let round = 0; round < SEARCHES + 20; round += 1) {
-    const target = vectorOf(round * 7 + 3);
+    const target = vectorOf(round * 7 + 3, SIZE);
     const began = performance.now();
     const hits = await store.ask('POST', '/collections/memory/points/search', {
       vector: Array.from(target),

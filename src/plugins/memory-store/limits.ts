@@ -12,6 +12,8 @@ export const MOST_POINTS = 1_000_000;
 export const MOST_PER_REQUEST = 10_000;
 /** Bytes of points in one page; the page then ends early and says where the next begins. */
 export const LARGEST_PAGE = 8 * 1024 * 1024;
+/** Bytes of points in any other answer; a larger one is refused. */
+export const LARGEST_ANSWER = 32 * 1024 * 1024;
 /** Bytes of vectors that are kept in memory for searches; a larger collection is read from disk at each. */
 export const LARGEST_CACHE = 32 * 1024 * 1024;
 /** Requests that wait for the engine. */

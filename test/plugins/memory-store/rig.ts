@@ -1,3 +1,5 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { z } from 'zod';
 import type { MemoryStores, ScratchStores } from '../../../src/core/adapters/memory-store.ts';
 import { MemoryStoresToken, ScratchStoresToken } from '../../../src/core/adapters/memory-store.ts';
@@ -5,6 +7,13 @@ import { resolveConfig } from '../../../src/core/config/index.ts';
 import { createLogger } from '../../../src/core/logging/index.ts';
 import { definePlugin, type PluginEntry } from '../../../src/core/plugin/index.ts';
 import { createRuntime, type Runtime } from '../../../src/core/runtime/index.ts';
+import {
+  inTransaction,
+  newPlace,
+  openDatabase,
+  putCollection,
+  tableOf,
+} from '../../../src/plugins/memory-store/engine/database.ts';
 import { memoryStore } from '../../../src/plugins/memory-store/index.ts';
 import { qdrant } from '../../../src/plugins/qdrant/index.ts';
 import type { Scope } from '../../support/scope.ts';
@@ -91,4 +100,26 @@ export async function fill(url: string, count: number, size = 4, collection = 'm
     const points = somePoints(Math.min(1_000, count - first + 1), size, first);
     await rest(url, 'PUT', `/collections/${collection}/points`, { points });
   }
+}
+
+export function vectorOf(id: number, size: number): Float32Array {
+  const values = Float32Array.from({ length: size }, (_, place) => Math.sin(id * (place + 1)));
+  const length = Math.hypot(...values);
+  return values.map((value) => value / length);
+}
+
+/** Puts points 1 to `count` straight into the database of a store that does not run: by its surface, many take a minute. */
+export function storePoints(dataDir: string, count: number, size: number): void {
+  mkdirSync(join(dataDir, 'memory'), { recursive: true });
+  const db = openDatabase(join(dataDir, 'memory', 'memory.db'));
+  inTransaction(db, () => {
+    const place = newPlace(db);
+    putCollection(db, { name: 'memory', place, size });
+    const put = db.prepare(`INSERT INTO ${tableOf({ place })} VALUES (?, ?, ?)`);
+    for (let id = 1; id <= count; id += 1) {
+      const text = `Memory ${id}: what was said, by whom, and when, in about as many words as one has.`;
+      put.run(BigInt(id), new Uint8Array(vectorOf(id, size).buffer), JSON.stringify({ text, number: id }));
+    }
+  });
+  db.close();
 }

@@ -127,6 +127,28 @@ test.serial('[B1] what is wrong is told as the real store tells it', async (t) =
   t.is((await rest(rig.url, 'POST', `${POINTS}/count`, { exact: true })).body.result.count, 50);
 });
 
+test.serial('[B4] every key of a payload is kept, also one that JavaScript has a meaning for', async (t) => {
+  const point = '{"id":1,"vector":[1,0,0,0],"payload":{"__proto__":{"x":1},"constructor":2}}';
+  await rest(rig.url, 'PUT', '/collections/keys', { vectors: { size: 4, distance: 'Cosine' } });
+  t.is((await rest(rig.url, 'PUT', '/collections/keys/points', `{"points":[${point}]}`)).status, 200);
+  const answer = await fetch(`${rig.url}/collections/keys/points`, { method: 'POST', body: '{"ids":[1]}' });
+  t.true((await answer.text()).includes('"payload":{"__proto__":{"x":1},"constructor":2}'));
+  const filter = { must: [{ key: 'toString', match: { any: ['', 1] } }] };
+  t.is((await rest(rig.url, 'POST', '/collections/keys/points/count', { filter })).body.result.count, 0);
+  await rest(rig.url, 'DELETE', '/collections/keys');
+});
+
+test.serial('[B1] an answer that nobody could hold is refused, and the store goes on', async (t) => {
+  await rest(rig.url, 'PUT', '/collections/large', { vectors: { size: 4, distance: 'Cosine' } });
+  const points = [{ id: 1, vector: [1, 0, 0, 0], payload: { text: 'x'.repeat(8_000_000) } }];
+  t.is((await rest(rig.url, 'PUT', '/collections/large/points', { points })).status, 200);
+  const many = await rest(rig.url, 'POST', '/collections/large/points', { ids: Array(10_000).fill(1) });
+  t.is(many.status, 400);
+  t.regex(many.body.status.error, /ask for fewer/);
+  t.is((await rest(rig.url, 'POST', '/collections/large/points', { ids: [1] })).status, 200);
+  await rest(rig.url, 'DELETE', '/collections/large');
+});
+
 test.serial('[B5] snapshots are fetched from its own origin and folder only', async (t) => {
   const { body: made } = await rest(rig.url, 'POST', SNAPSHOTS);
   const own = join(rig.dataDir, 'memory', 'snapshots', 'memory', made.result.name);

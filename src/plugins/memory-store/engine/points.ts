@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { HoldfastError } from '../../../core/errors/index.ts';
-import { LARGEST_PAGE, MOST_POINTS } from '../limits.ts';
+import { LARGEST_ANSWER, LARGEST_PAGE, MOST_POINTS } from '../limits.ts';
 import { type Collection, inTransaction, tableOf } from './database.ts';
 import { matches } from './filter.ts';
 import type { Filter, Id, Requests } from './requests.ts';
@@ -36,6 +36,29 @@ export function normalised(vector: readonly number[], size: number): Float32Arra
   // One that has length 1 already keeps its very bits: what is read can be stored again without a change.
   if (length === 0 || Math.abs(squares - 1) < 1e-6) return stored;
   return stored.map((value) => value / length);
+}
+
+/** About how many bytes a point takes in an answer. */
+const bytesOf = ({ vector, payload }: Row, { with_payload, with_vector }: Shown): number =>
+  (with_vector ? vector.length * 5 : 0) + (with_payload ? (payload?.length ?? 0) : 0);
+
+/** Points as they are answered. @throws HF_MEMORY_REQUEST they are more than an answer may hold */
+export function shownPoints<P extends Row>(
+  found: Iterable<P>,
+  shown: Shown,
+  also?: (point: P) => object,
+): object[] {
+  const points: object[] = [];
+  let bytes = 0;
+  for (const point of found) {
+    bytes += bytesOf(point, shown);
+    if (bytes > LARGEST_ANSWER) {
+      const reason = `the answer would be larger than ${LARGEST_ANSWER} bytes: ask for fewer points, or scroll`;
+      throw new HoldfastError('HF_MEMORY_REQUEST', { reason });
+    }
+    points.push({ ...shownPoint(point, shown), ...also?.(point) });
+  }
+  return points;
 }
 
 /** A point as it is answered. */
@@ -99,10 +122,13 @@ export function count(db: DatabaseSync, collection: Collection, filter?: Filter)
 export function retrieve(db: DatabaseSync, collection: Collection, request: Requests['retrieve']): object[] {
   const get = db.prepare(`SELECT id, vector, payload FROM ${tableOf(collection)} WHERE id = ?`);
   const { with_payload = true, with_vector } = request;
-  return request.ids.flatMap((id) => {
-    const row = get.get(bound(id)) as unknown as Row | undefined;
-    return row ? [shownPoint(row, { with_payload: with_payload ?? true, with_vector })] : [];
-  });
+  const found = function* (): Generator<Row> {
+    for (const id of request.ids) {
+      const row = get.get(bound(id)) as unknown as Row | undefined;
+      if (row) yield row;
+    }
+  };
+  return shownPoints(found(), { with_payload: with_payload ?? true, with_vector });
 }
 
 export function scroll(db: DatabaseSync, collection: Collection, request: Requests['scroll']): object {
@@ -114,7 +140,7 @@ export function scroll(db: DatabaseSync, collection: Collection, request: Reques
   for (const row of rows(db, collection, offset ?? undefined, filter)) {
     if (points.length === limit || bytes > LARGEST_PAGE) return { points, next_page_offset: row.id };
     points.push(shownPoint(row, shown));
-    bytes += (with_vector ? row.vector.length * 5 : 0) + (row.payload?.length ?? 0);
+    bytes += bytesOf(row, shown);
   }
   return { points, next_page_offset: null };
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { HoldfastError } from '../../../core/errors/index.ts';
-import { nestsDeeper } from '../../../core/json.ts';
+import { isObject, nestsDeeper } from '../../../core/json.ts';
 import { LARGEST_VECTOR, MOST_PER_REQUEST } from '../limits.ts';
 
 const UUID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/;
@@ -57,7 +57,8 @@ const ranking = {
   params: z.unknown().optional(),
 };
 
-const payload = z.record(z.string(), z.unknown()).nullish();
+/** Taken as it was parsed: a copy would lose keys such as `__proto__`. */
+const payload = z.custom<Readonly<Record<string, unknown>>>(isObject, 'a payload is an object').nullish();
 const points = z.strictObject({
   points: z.array(z.strictObject({ id: pointId, vector, payload })).max(MOST_PER_REQUEST),
 });

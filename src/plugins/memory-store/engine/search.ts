@@ -3,7 +3,7 @@ import { HoldfastError } from '../../../core/errors/index.ts';
 import { LARGEST_CACHE } from '../limits.ts';
 import { type Collection, tableOf } from './database.ts';
 import { matches } from './filter.ts';
-import { bound, count, floats, normalised, type Row, shownPoint } from './points.ts';
+import { bound, count, floats, normalised, type Row, shownPoints } from './points.ts';
 import type { Id, Requests } from './requests.ts';
 
 interface Hit {
@@ -66,10 +66,13 @@ export class Search {
   #shown(collection: Collection, hits: readonly Hit[], ranking: Ranking): object[] {
     const get = this.#db.prepare(`SELECT id, vector, payload FROM ${tableOf(collection)} WHERE id = ?`);
     const shown = { with_payload: ranking.with_payload ?? false, with_vector: ranking.with_vector };
-    return hits.flatMap(({ id, score }) => {
-      const row = get.get(bound(id)) as unknown as Row | undefined;
-      return row ? [{ ...shownPoint(row, shown), version: 0, score }] : [];
-    });
+    const found = function* (): Generator<Row & Pick<Hit, 'score'>> {
+      for (const { id, score } of hits) {
+        const row = get.get(bound(id)) as unknown as Row | undefined;
+        if (row) yield { ...row, score };
+      }
+    };
+    return shownPoints(found(), shown, ({ score }) => ({ version: 0, score }));
   }
 
   #vectors(collection: Collection): Vectors | undefined {
