@@ -69,7 +69,10 @@ export const uptimeMonitor = definePlugin({
       await tokens.load([...byName.keys()], signal);
       await monitors.watch(signal);
     });
-    context.onStop(() => tokens?.close());
+    context.onStop(() => {
+      monitors?.stop();
+      tokens?.close();
+    });
   },
 });
 

@@ -30,6 +30,7 @@ export class Monitors {
   readonly #bySlug: ReadonlyMap<string, readonly string[]>;
   readonly #tokens: PushTokens;
   readonly #details: boolean;
+  #isStopped = false;
 
   constructor(
     services: Services,
@@ -63,12 +64,40 @@ export class Monitors {
       const { name } = context as unknown as MonitorSettings;
       if (!this.#settings.has(name) && value !== 'released') actors.send(ref, { type: 'RELEASE', at }, meta);
     }
+    const isNew = (name: string) => actors.snapshot(actorRef(MONITOR_ACTOR, name)) === undefined;
+    const fresh = [...this.#settings.keys()].filter(isNew);
+    const later = new Set(fresh.slice(AT_ONCE));
     let sent = 0;
     for (const [name, settings] of this.#settings) {
+      if (later.has(name)) continue;
       const done = actors.send(actorRef(MONITOR_ACTOR, name), { type: 'WATCH', at, settings }, meta);
       sent += 1;
       if (sent % AT_ONCE === 0) await done.durable();
       signal.throwIfAborted();
+    }
+    void this.#watchNew(later);
+  }
+
+  /** Ends what a start has left to do. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  /** Of very many new ones the last are watched once it runs: they have no timer yet that could be too soon. */
+  async #watchNew(names: ReadonlySet<string>): Promise<void> {
+    const { actors, logger } = this.#services;
+    const meta = { correlation: newCorrelation() };
+    try {
+      for (const name of names) {
+        await new Promise((resolve) => setImmediate(resolve));
+        if (this.#isStopped) return;
+        const settings = this.#settings.get(name);
+        const event = { type: 'WATCH', at: this.now, settings };
+        const done = actors.send(actorRef(MONITOR_ACTOR, name), event, meta);
+        if (!done.record) await done.durable(); // the log has no room for the moment
+      }
+    } catch (err) {
+      if (!this.#isStopped) logger.warn({ err }, 'uptime.not_all_watched');
     }
   }
 
