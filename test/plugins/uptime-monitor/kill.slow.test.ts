@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { SqliteReader } from '../../../src/core/log/index.ts';
+import { readRuntimeFile } from '../../../src/core/runtime/index.ts';
+import { call, root, spawnHoldfast, writeConfig } from '../../support/cli.ts';
+import { tempDir } from '../../support/temp.ts';
+
+test('[O16] kill -9 in each state: nobody is DOWN for it, no alert is lost, and none is raised twice', async (t) => {
+  const cwd = tempDir(t);
+  const dataDir = join(cwd, 'data');
+  const monitors = ['waiting', 'up', 'late', 'down', 'paused'].map((name) => ({
+    name,
+    slug: 'all',
+    interval: name === 'late' ? 1 : 3_600,
+    retries: 1,
+    retryInterval: 3_600,
+  }));
+  const config = writeConfig(
+    cwd,
+    `export default defineConfig({ plugins: [uptimeMonitor({ port: 0, monitors: ${JSON.stringify(monitors)} })] });`,
+    [`import { uptimeMonitor } from '${root}src/plugins/uptime-monitor/index.ts';`],
+  );
+  const start = async () => {
+    const { child, ended } = spawnHoldfast(t, ['start', '--data-dir', dataDir, '--config', config], { cwd });
+    let url: string | undefined;
+    while (url === undefined) {
+      if (child.exitCode !== null) throw new Error((await ended).err);
+      const file = readRuntimeFile(dataDir);
+      if (file?.pid === child.pid) url = file?.surfaces.uptime?.url;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    const states = async (): Promise<Record<string, string>> => {
+      const { monitors: all } = (await (await fetch(`${url}/status/all.json`)).json()) as any;
+      return Object.fromEntries(all.map(({ name, state }: any) => [name, state]));
+    };
+    const push = async (name: string, query = '') => {
+      const token = readFileSync(join(dataDir, 'secrets/push', name), 'utf8').trim();
+      t.is((await fetch(`${url}/api/push/${token}?${query}`)).status, 200, name);
+    };
+    const kill = async () => {
+      child.kill('SIGKILL');
+      t.is((await ended).signal, 'SIGKILL');
+    };
+    return { states, push, kill };
+  };
+  const wanted = { waiting: 'waiting', up: 'up', late: 'late', down: 'down', paused: 'paused' };
+
+  const first = await start();
+  for (const name of ['up', 'late', 'paused']) await first.push(name);
+  t.is((await call(['uptime', 'pause', 'paused', '--data-dir', dataDir], { cwd })).code, 0);
+  while ((await first.states()).late !== 'late') await new Promise((resolve) => setTimeout(resolve, 20));
+  await first.push('down', 'status=down&msg=broken'); // killed at the very answer
+  await first.kill();
+
+  const second = await start();
+  while ((await second.states()).late !== 'late') await new Promise((resolve) => setTimeout(resolve, 20));
+  t.deepEqual(await second.states(), wanted);
+  await second.push('down');
+  await second.kill();
+
+  const third = await start();
+  while ((await third.states()).late !== 'late') await new Promise((resolve) => setTimeout(resolve, 20));
+  t.deepEqual(await third.states(), { ...wanted, down: 'up' });
+  await third.kill();
+
+  const reader = new SqliteReader(dataDir);
+  const records = await Array.fromAsync(reader.read());
+  reader.close();
+  const raised = records.flatMap(({ effects }) =>
+    effects.flatMap(({ type, params }) =>
+      type === 'alert.raise' ? [`${(params as any).labels.monitor} ${(params as any).labels.state}`] : [],
+    ),
+  );
+  t.deepEqual(raised, ['down firing', 'down resolved']);
+  const done = records.filter(({ event }) => event.type === 'effect.done' && event.effect === 'alert.raise');
+  t.is(done.length, 2, 'each was carried out to its end, after the kill if not before');
+});
