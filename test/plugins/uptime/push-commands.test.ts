@@ -1,18 +1,22 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { parseAllDocuments } from 'yaml';
 import type { Cluster, ClusterObject } from '../../../src/core/adapters/cluster.ts';
+import { systemClock } from '../../../src/core/clock.ts';
 import { resolveConfig } from '../../../src/core/config/index.ts';
 import { type LogRecord, SqliteReader } from '../../../src/core/log/index.ts';
 import { createLogger } from '../../../src/core/logging/index.ts';
 import { createRuntime } from '../../../src/core/runtime/index.ts';
+import { KubeCluster } from '../../../src/plugins/cluster/kube-cluster.ts';
+import { clusterOptions } from '../../../src/plugins/cluster/options.ts';
 import { secretsFolder } from '../../../src/plugins/secrets-folder/index.ts';
 import { look } from '../../../src/plugins/uptime/cluster-look.ts';
 import { uptime } from '../../../src/plugins/uptime/index.ts';
 import { call, root, writeConfig } from '../../support/cli.ts';
+import { ClusterApi } from '../../support/cluster/index.ts';
 import { tempDir } from '../../support/temp.ts';
 
 const TOKEN = 'pushtokenpushtoken';
@@ -190,6 +194,32 @@ test('[O23] the two throwaway pods hold no token and no service account, and pod
   t.regex(pods[0].spec.containers[0].args[0], /wget -S /);
   t.deepEqual(line.asked, [], 'nothing is pushed');
   t.is((await line.run('push', 'doctor', '--manifests')).code, 2, 'without the job nothing is guessed');
+});
+
+test('[O23] a real API says whether the secret is synced, and which image the job has', async (t) => {
+  const api = await ClusterApi.start(t);
+  const kubeconfig = api.kubeconfig(tempDir(t));
+  const cluster = new KubeCluster(clusterOptions.parse({ kubeconfig, timeoutMs: 10_000 }), systemClock);
+  t.teardown(() => cluster.close());
+  const { signal } = new AbortController();
+  const metadata = { name: 'clickstack-watchdog', namespace: 'clickstack' };
+  t.like(await look(cluster, 'clickstack', signal), { secret: 'absent' });
+  api.store.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'clickstack' } });
+  api.store.create({
+    ...parseAllDocuments(readFileSync(join(root, 'deploy/watchdog.cronjob.yaml'), 'utf8'))[0]!.toJS(),
+    metadata,
+  });
+  api.store.create({
+    apiVersion: 'external-secrets.io/v1',
+    kind: 'ExternalSecret',
+    metadata,
+    status: { conditions: [{ type: 'Ready', status: 'True', reason: 'SecretSynced' }] },
+  } as never);
+  t.deepEqual(await look(cluster, 'clickstack', signal), {
+    secret: 'synced',
+    why: 'ExternalSecret clickstack/clickstack-watchdog: Ready True, SecretSynced',
+    image: 'holdfast:0.1.0',
+  });
 });
 
 test('[O23] the secret is synced when its object says so', async (t) => {
