@@ -8,6 +8,10 @@ import { resolveConfig } from '../../../src/core/config/index.ts';
 import { createLogger } from '../../../src/core/logging/index.ts';
 import { definePlugin } from '../../../src/core/plugin/index.ts';
 import { createRuntime } from '../../../src/core/runtime/index.ts';
+import { clearsAfter } from '../../../src/machines/job/retention.ts';
+import { documentedRules } from '../../../src/plugins/alerts/rules/documented.ts';
+import { question } from '../../../src/plugins/alerts/rules/evaluate.ts';
+import { ruleOptions } from '../../../src/plugins/alerts/rules/rule.ts';
 import { cluster } from '../../../src/plugins/cluster/index.ts';
 import { jobs } from '../../../src/plugins/jobs/index.ts';
 import { jobsView } from '../../../src/plugins/jobs/view.ts';
@@ -172,4 +176,15 @@ test('[O13,O19] our own runs have the same states, and only those that failed ar
       ['memory-snapshot', 'succeeded', undefined],
     ],
   );
+});
+
+test('[O19] the rule over failed jobs looks at whole hours, so its alert ends when holdfast jobs says', (t) => {
+  const rule = ruleOptions.parse(documentedRules.find(({ name }) => name === 'watchdog-push-failing'));
+  const sample = Date.UTC(2026, 0, 1, 10, 20);
+  const isSeen = (now: number) =>
+    Number(question(rule.measure, rule.window, now).parameters.from) * 1_000 < sample;
+  t.true(isSeen(clearsAfter(sample) - 1));
+  t.false(isSeen(clearsAfter(sample)));
+  t.is(new Date(clearsAfter(sample)).toISOString(), '2026-01-01T12:00:00.000Z');
+  t.regex(question(rule.measure, rule.window, sample).sql, /startsWith\(Attributes/);
 });

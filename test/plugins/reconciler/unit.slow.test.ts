@@ -1,12 +1,14 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
+import { jobRun } from '../../../src/core/adapters/jobs.ts';
 import { resolveConfig } from '../../../src/core/config/index.ts';
 import { createLogger } from '../../../src/core/logging/index.ts';
 import { createRuntime } from '../../../src/core/runtime/index.ts';
 import { alerts, documentedRules } from '../../../src/plugins/alerts/index.ts';
 import { clickhouse } from '../../../src/plugins/clickhouse/index.ts';
 import { collector } from '../../../src/plugins/collector/index.ts';
+import { jobs } from '../../../src/plugins/jobs/index.ts';
 import { otlp } from '../../../src/plugins/otlp/index.ts';
 import { reconciler } from '../../../src/plugins/reconciler/index.ts';
 import { router } from '../../../src/plugins/router/index.ts';
@@ -34,6 +36,7 @@ async function watched(t: ExecutionContext, beatSeconds = 300, dataDir = tempDir
   t.teardown(() => server.close());
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
   const rule = documentedRules.find(({ name }) => name === 'router-ula-reconcile')!;
+  const push = documentedRules.find(({ name }) => name === 'watchdog-push-failing')!;
   const entries = [
     router({ port: 0 }),
     reconciler({ pushIdleMs: 1_000 }),
@@ -49,8 +52,9 @@ async function watched(t: ExecutionContext, beatSeconds = 300, dataDir = tempDir
     alerts({
       receivers: { hook: { url } },
       routes: [{ steps: [{ to: ['hook'] }] }],
-      rules: [{ ...rule, window: '10s', every: '10s' }],
+      rules: [{ ...rule, window: '10s', every: '10s' }, push],
     }),
+    jobs(),
   ];
   const { plugins } = resolveConfig({ plugins: entries }, { env: {} });
   const logger = createLogger({ level: 'silent' });
@@ -80,9 +84,21 @@ async function watched(t: ExecutionContext, beatSeconds = 300, dataDir = tempDir
   return { runtime, posts, verdict, until, holdfast, dataDir };
 }
 
-test('[R28,R33] gauge, OTLP, table, rule, webhook: a reconciler that is stopped is down, and silence of both is dark', async (t) => {
+test('[R28,R33,O19] gauge, OTLP, table, rule, webhook: a reconciler that is stopped is down, and silence of both is dark', async (t) => {
   const { runtime, posts, until, verdict, holdfast, dataDir } = await watched(t, 3);
   await until(() => verdict() === '{"ok":"resting"}' && (runtime.health().alerts as any) !== undefined);
+
+  // A failed run of our own goes the same way: gauge, OTLP, table, rule.
+  const { actors, bus, clock } = runtime.services;
+  const failed = { phase: 'ended', at: clock.now(), outcome: 'failed', cause: 'exit', text: 'x' } as const;
+  for (const job of ['memory-snapshot', 'clickstack-watchdog']) bus.publish(jobRun, { ...failed, job });
+  const pushRule = 'alerts.rule/watchdog-push-failing' as never;
+  await until(() => {
+    actors.send(pushRule, { type: 'LOOK' });
+    return JSON.stringify(actors.snapshot(pushRule)?.value).includes('firing');
+  });
+  const said = JSON.stringify(actors.list('alerts.alert'));
+  t.true(/clickstack-watchdog-\d+/.test(said) && !said.includes('memory-snapshot'), said);
 
   let stopped: unknown;
   const { code, out, err } = await holdfast(['deploy', 'ula', '--check', '--wait', '1m'], {

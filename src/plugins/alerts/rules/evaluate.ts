@@ -96,10 +96,12 @@ export function question(measure: Measure, window: string, now: number): Questio
   };
 }
 
-function samplesOf({ table, metric, where, resource }: Measure, window: string, now: number) {
+function samplesOf({ table, metric, where, resource, buckets }: Measure, window: string, now: number) {
+  const length = msOf(window);
+  const from = buckets ? Math.floor(now / length - 1) * length - 1_000 : now - length;
   const parameters: Record<string, QueryParameter> = {
     metric,
-    from: String(Math.floor((now - msOf(window)) / 1_000)),
+    from: String(Math.floor(from / 1_000)),
     until: String(Math.ceil(now / 1_000)),
   };
   // Whole seconds: some schemas keep no finer ones.
@@ -114,9 +116,11 @@ function samplesOf({ table, metric, where, resource }: Measure, window: string, 
   ] as const) {
     for (const [key, value] of Object.entries(wanted)) {
       const name = `p${terms.length}`;
-      terms.push(`${column}[{${name}k:String}] = {${name}v:String}`);
+      const isPrefix = value.endsWith('*');
+      const held = `${column}[{${name}k:String}]`;
+      terms.push(isPrefix ? `startsWith(${held}, {${name}v:String})` : `${held} = {${name}v:String}`);
       parameters[`${name}k`] = key;
-      parameters[`${name}v`] = value;
+      parameters[`${name}v`] = isPrefix ? value.slice(0, -1) : value;
     }
   }
   return { from: `otel_metrics_${table}`, where: terms.join(' AND '), parameters };

@@ -7,10 +7,12 @@ const labels = z.record(z.string().regex(/^[\w.:/-]{1,64}$/), label);
 
 /** What a rule reads of the signals. */
 const measure = z.strictObject({
+  /** Looks at whole windows of the clock, this one and the one before: it is over when one has passed without samples. */
+  buckets: z.boolean().default(false),
   /** The table that holds the metric: `file.mtime`, for one, is a sum and no gauge. */
   table: z.enum(['gauge', 'sum']),
   metric: z.string().min(1).max(200),
-  /** Attributes that a sample must have. */
+  /** Attributes that a sample must have; a value may end with `*`. */
   where: labels.default({}),
   /** Attributes of its resource, e.g. `host.name`. */
   resource: labels.default({}),
