@@ -10,7 +10,7 @@ import type { AlertEvent } from '../../machines/alert/shapes.ts';
 export function isRoutineLook({ from, to, effects, failed, event }: LogRecord): boolean {
   if (failed !== undefined || from === undefined || event.type === 'DEFINE') return false;
   const same = to.value === undefined || verdictOf(from) === verdictOf(to.value);
-  return same && effects.every(({ type }) => type === 'alerts.evaluate');
+  return same && !effects.some(({ type }) => type === 'alert.raise');
 }
 
 /** A record of a rule in an operator's words, for `holdfast log`. */

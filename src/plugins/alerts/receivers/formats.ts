@@ -1,4 +1,5 @@
-import type { Queued } from '../../../machines/alert/shapes.ts';
+import { createHash } from 'node:crypto';
+import type { Notice, Queued } from '../../../machines/alert/shapes.ts';
 
 /** A body and its headers, as one receiver understands them. */
 export interface Payload {
@@ -51,7 +52,7 @@ export const formats: Readonly<Record<Format, (items: readonly Queued[], key: st
       startsAt: new Date(notice.since).toISOString(),
       endsAt: notice.state === 'resolved' ? new Date(at).toISOString() : '0001-01-01T00:00:00Z',
       generatorURL: '',
-      fingerprint: notice.name,
+      fingerprint: fingerprintOf(notice),
     }));
     const body = {
       version: '4',
@@ -93,6 +94,14 @@ export const formats: Readonly<Record<Format, (items: readonly Queued[], key: st
 
 /** An Alertmanager holds what is told once for so long; reminders come before. */
 const HELD_MS = 30 * 86_400_000;
+/** The same for the same condition, firing or resolved, whatever it says. */
+function fingerprintOf({ name, labels }: Notice): string {
+  const sorted = Object.entries(withoutState(labels)).sort(([a], [b]) => (a < b ? -1 : 1));
+  return createHash('sha256')
+    .update(JSON.stringify([name, sorted]))
+    .digest('hex')
+    .slice(0, 16);
+}
 
 const json = (key: string) => ({ 'content-type': 'application/json', 'idempotency-key': key });
 

@@ -1,0 +1,318 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { tempDir } from '../../support/temp.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+import { status, type Webhook, webhook } from '../../support/webhook.ts';
+import { type Options, type Rig, rig } from './rig.ts';
+
+const to = (receivers: Record<string, Webhook | undefined>, more: Partial<Options> = {}): Options => ({
+  receivers: Object.fromEntries(
+    Object.entries(receivers).map(([name, each]) => [name, { ...(each && { url: each.url }), gather: 1 }]),
+  ),
+  routes: [
+    {
+      steps: Object.keys(receivers).map((name, index) => ({ to: [name], after: index === 0 ? '0s' : '15m' })),
+    },
+  ],
+  rules: [],
+  ...more,
+});
+const states = ({ received }: Webhook) => received.map(({ body }) => JSON.parse(body).kind);
+const keys = ({ received }: Webhook) => received.map(({ headers }) => headers['idempotency-key']);
+const raised = async ({ settled, pass }: Rig, raise: () => void) => {
+  raise();
+  await settled();
+  await pass(1);
+};
+
+test('[O17] what comes together is one post, what comes again is none, and each format is what its receiver reads', async (t) => {
+  const [json, ntfy, manager] = await Promise.all([webhook(t), webhook(t), webhook(t)]);
+  const alerts = await rig(t, {
+    receivers: {
+      json: { url: json.url, gather: 1 },
+      ntfy: { url: ntfy.url, gather: 1, format: 'ntfy' },
+      manager: { url: manager.url, gather: 1, format: 'alertmanager' },
+    },
+    routes: [{ steps: [{ to: ['json', 'ntfy', 'manager'] }] }],
+    rules: [],
+  });
+  await raised(alerts, () => {
+    alerts.raise('store.full', 'firing', { store: 'a' });
+    alerts.raise('store.full', 'firing', { store: 'b' });
+    alerts.raise('store.full', 'firing', { store: 'a' });
+  });
+  await alerts.until('all have it', () =>
+    [json, ntfy, manager].every(({ received }) => received.length === 1),
+  );
+  const [posted] = json.json();
+  t.like(posted, { state: 'firing', title: '2 alerts: store full: a and others' });
+  t.deepEqual(
+    posted.alerts.map(({ labels, kind }: any) => [labels.store, kind]),
+    [
+      ['a', 'firing'],
+      ['b', 'firing'],
+    ],
+  );
+  t.like(ntfy.received[0]?.headers, {
+    title: '2 alerts: store full: a and others',
+    priority: '5',
+    tags: 'rotating_light',
+  });
+  t.is(ntfy.received[0]?.body, 'store.full is firing.\nstore.full is firing.');
+  const [group] = manager.json();
+  t.like(group, { version: '4', status: 'firing', receiver: 'holdfast' });
+  t.like(group.alerts[0], {
+    status: 'firing',
+    labels: { alertname: 'store.full', severity: 'critical', store: 'a' },
+  });
+  t.is(new Set(group.alerts.map(({ fingerprint }: any) => fingerprint)).size, 2);
+  await raised(alerts, () => alerts.raise('store.full', 'resolved', { store: 'a' }));
+  await alerts.until('its end', () => json.received.length === 2);
+  t.like(json.json()[1], { state: 'resolved', labels: { store: 'a' } });
+  t.is(alerts.divergence(), undefined);
+});
+
+test('[O17] a receiver that fails gets the same post under the same key until it takes it, and says when', async (t) => {
+  const receiver = await webhook(t);
+  const alerts = await rig(t, to({ phone: receiver }));
+  receiver.behave(status(500, 'broken'));
+  await raised(alerts, () => alerts.raise('a.b', 'firing'));
+  await alerts.until('the first post', () => receiver.received.length === 1);
+  const failing = async () => (await alerts.view()).receivers[0]?.failing?.reason;
+  await alerts.until('it is known', () => true);
+  t.is(await failing(), 'it answered 500');
+  alerts.raise('a.c', 'firing');
+  receiver.behave(status(429, '', { 'retry-after': '60' }));
+  await alerts.pass(5);
+  await alerts.until('the second post', () => receiver.received.length === 2);
+  await alerts.settled();
+  receiver.behave(status(302, '', { location: '/login' }));
+  await alerts.pass(59);
+  t.is(receiver.received.length, 2, 'it asked for a minute');
+  await alerts.pass(1);
+  await alerts.until('the third post', () => receiver.received.length === 3);
+  await alerts.settled();
+  t.is(await failing(), 'it answered 302, and a redirect is not followed');
+  receiver.behave(status(204));
+  await alerts.pass(20);
+  await alerts.until('the fourth post', () => receiver.received.length === 4);
+  await alerts.pass(1);
+  await alerts.until('the other alert', () => receiver.received.length === 5);
+  const [first, ...others] = keys(receiver);
+  t.deepEqual(others.slice(0, 3), [first, first, first]);
+  t.not(others[3], first);
+  t.deepEqual(
+    receiver.json().map(({ name }) => name),
+    ['a.b', 'a.b', 'a.b', 'a.b', 'a.c'],
+  );
+});
+
+test('[O17] the ladder, acknowledgement and silences over hours', async (t) => {
+  const [first, second] = await Promise.all([webhook(t), webhook(t)]);
+  const alerts = await rig(t, to({ first, second }));
+  await raised(alerts, () => alerts.raise('a.b', 'firing'));
+  await alerts.until('the first is told', () => first.received.length === 1);
+  await alerts.pass(15 * 60, 300);
+  await alerts.pass(2, 1);
+  await alerts.until('the second is told', () => second.received.length === 1);
+  await alerts.ask('ack', { alert: 'a.b', by: 'operator', forMs: 8 * 3_600_000 });
+  await alerts.pass(7.9 * 3_600, 1_800);
+  t.deepEqual([first.received.length, second.received.length], [1, 1]);
+  await alerts.pass(0.2 * 3_600, 300);
+  await alerts.until('both are reminded', () => first.received.length === 2 && second.received.length === 2);
+  await alerts.ask('silence', { pattern: 'a.*', by: 'operator', forMs: 3_600_000 });
+  const { silences } = await alerts.ask('silence', { pattern: 'a.b', by: 'operator', forMs: 7_200_000 });
+  t.is(silences.length, 2);
+  await alerts.ask('unsilence', { id: silences[0]?.id });
+  t.like((await alerts.view()).alerts[0], { state: 'silenced' }, 'the other silence still holds');
+  await raised(alerts, () => alerts.raise('a.b', 'resolved'));
+  await alerts.until(
+    'all who heard hear the end',
+    () => first.received.length === 3 && second.received.length === 3,
+  );
+  t.deepEqual(states(first), ['firing', 'reminder', 'resolved']);
+  t.deepEqual(states(second), ['firing', 'reminder', 'resolved']);
+  await t.throwsAsync(() => alerts.ask('ack', { alert: 'a.b', by: 'operator', forMs: 60_000 }), {
+    message: /HF_ALERTS_STATE/,
+  });
+  await t.throwsAsync(() => alerts.ask('unsilence', { id: 'x' }), { message: /HF_ALERTS_UNKNOWN/ });
+});
+
+test('[O17] alerts wait for a receiver that has no address yet, and what is over by then is told to nobody', async (t) => {
+  const dir = tempDir(t);
+  const clock = new VirtualClock(Date.now());
+  const receiver = await webhook(t);
+  const before = await rig(t, to({ phone: undefined }), { dir, clock });
+  await raised(before, () => {
+    before.raise('a.lasts', 'firing');
+    before.raise('a.ends', 'firing');
+  });
+  await raised(before, () => before.raise('a.ends', 'resolved'));
+  t.like((await before.view()).receivers[0], { configured: false });
+  await before.runtime.stop('restart');
+  const after = await rig(t, to({ phone: receiver }), { dir, clock });
+  await after.settled();
+  await after.pass(2, 1);
+  await after.until('it is told', () => receiver.received.length === 1);
+  t.like(receiver.json()[0], { name: 'a.lasts', state: 'firing' });
+  await after.pass(3_600, 600);
+  t.is(receiver.received.length, 1);
+});
+
+test('[O17] a restart at any point between the raise and the answer loses nothing and sends nothing under another key', async (t) => {
+  const receiver = await webhook(t);
+  const dir = tempDir(t);
+  const clock = new VirtualClock(Date.now());
+  const run = () => rig(t, to({ phone: receiver }), { dir, clock });
+  // Queued, and not yet posted.
+  let alerts = await run();
+  alerts.raise('a.b', 'firing');
+  await alerts.settled();
+  await alerts.runtime.stop('one');
+  // The receiver has it, and its answer never comes: the process ends before.
+  receiver.behave(() => {});
+  alerts = await run();
+  await alerts.pass(1);
+  await alerts.until('it is posted', () => receiver.received.length === 1);
+  const stopping = alerts.runtime.stop('two');
+  await clock.advance(60_000);
+  await stopping;
+  // Posted again, refused; the wait outlives the process.
+  receiver.behave(status(500));
+  alerts = await run();
+  await alerts.pass(1);
+  await alerts.until('it is posted again', () => receiver.received.length === 2);
+  await alerts.settled();
+  await alerts.runtime.stop('three');
+  receiver.behave(status(200));
+  alerts = await run();
+  await alerts.pass(600, 60);
+  await alerts.until('it is taken', () => receiver.received.length >= 3);
+  await alerts.settled();
+  await alerts.runtime.stop('four');
+  alerts = await run();
+  await alerts.pass(600, 60);
+  t.is(receiver.received.length, 3);
+  t.is(new Set(keys(receiver)).size, 1);
+  t.like((await alerts.view()).receivers[0], { sent: 1, waiting: 0, lost: 0 });
+  t.is(alerts.divergence(), undefined);
+});
+
+test('[O17] a clock that jumps forward or back tells nothing twice', async (t) => {
+  const receiver = await webhook(t);
+  const dir = tempDir(t);
+  const start = Date.now();
+  const run = (at: number) => rig(t, to({ phone: receiver }), { dir, clock: new VirtualClock(at) });
+  const told = async (alerts: Rig) => {
+    await alerts.pass(2, 1);
+    await alerts.settled();
+  };
+  let alerts = await run(start);
+  alerts.raise('a.b', 'firing');
+  await told(alerts);
+  await alerts.until('it is told', () => receiver.received.length === 1);
+  await alerts.settled();
+  await alerts.runtime.stop('the clock is set back a day');
+  alerts = await run(start - 86_400_000);
+  await alerts.settled();
+  alerts.raise('a.b', 'firing');
+  await told(alerts);
+  t.is(receiver.received.length, 1);
+  await alerts.runtime.stop('the clock is set forward a year');
+  alerts = await run(start + 365 * 86_400_000);
+  await alerts.pass(2, 1);
+  await alerts.until('one reminder', () => receiver.received.length === 2);
+  alerts.raise('a.b', 'resolved');
+  await told(alerts);
+  await alerts.until('its end', () => receiver.received.length === 3);
+  t.deepEqual(states(receiver), ['firing', 'reminder', 'resolved']);
+});
+
+test('[O17] a trial goes the whole way and shows the answer, over TLS too; no word of an address or token leaks', async (t) => {
+  const dir = tempDir(t);
+  const key = join(dir, 'key.pem');
+  const cert = join(dir, 'cert.pem');
+  execFileSync(
+    'openssl',
+    [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:P-256',
+      '-nodes',
+      '-days',
+      '1',
+      '-keyout',
+      key,
+      '-out',
+      cert,
+      '-subj',
+      '/CN=127.0.0.1',
+    ],
+    { stdio: 'ignore' },
+  );
+  const plain = await webhook(t);
+  const tls = await webhook(t, { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') });
+  const secret = (name: string, text: string) => {
+    const file = join(dir, name);
+    writeFileSync(file, text, { mode: 0o600 });
+    return file;
+  };
+  const alerts = await rig(t, {
+    receivers: {
+      plain: {
+        urlFile: secret('plain', plain.url),
+        tokenFile: secret('token', 'token-canary-4711'),
+        gather: 0,
+      },
+      tls: { urlFile: secret('tls', tls.url), gather: 0 },
+      wrong: { urlFile: secret('wrong', 'ftp://host/path-canary-4711'), gather: 0 },
+      nowhere: {},
+    },
+    routes: [{ steps: [{ to: ['plain'] }] }],
+    rules: [],
+  });
+  plain.behave((answer, { path, headers }) => {
+    answer.end(`you asked ${path} with ${headers.authorization}`);
+  });
+  const trial = async (receiver: string) => {
+    const asked = alerts.ask<any>('test', { receiver, by: 'operator' });
+    let done = false;
+    asked.then(
+      () => {
+        done = true;
+      },
+      () => {
+        done = true;
+      },
+    );
+    await alerts.until(`the trial of ${receiver}`, () => done);
+    return asked;
+  };
+  t.deepEqual(await trial('plain'), {
+    receiver: 'plain',
+    outcome: 'delivered',
+    answer: { status: 200, body: 'you asked /[redacted] with Bearer [redacted]' },
+  });
+  t.is(plain.received[0]?.headers.authorization, 'Bearer token-canary-4711');
+  t.like(await trial('tls'), {
+    outcome: 'refused',
+    reason: 'it cannot be reached (DEPTH_ZERO_SELF_SIGNED_CERT)',
+  });
+  const errors = [];
+  for (const receiver of ['wrong', 'nowhere', 'nobody']) {
+    errors.push(await t.throwsAsync(() => trial(receiver), { message: /HF_ALERTS_(RECEIVER|UNKNOWN)/ }));
+  }
+  const seen = [
+    ...alerts.lines,
+    JSON.stringify(await alerts.records()),
+    JSON.stringify(await alerts.view()),
+    JSON.stringify(alerts.runtime.health()),
+    ...errors.map(String),
+  ].join('\n');
+  t.notRegex(seen, /canary/);
+});

@@ -1,0 +1,190 @@
+import test from 'ava';
+import { documentedRules } from '../../../src/plugins/alerts/index.ts';
+import { evaluate } from '../../../src/plugins/alerts/rules/evaluate.ts';
+import { type Rule, ruleOptions } from '../../../src/plugins/alerts/rules/rule.ts';
+import { type ColumnarRig, openColumnar } from '../../support/columnar.ts';
+import { webhook } from '../../support/webhook.ts';
+import { rig, sample } from './rig.ts';
+
+const HOUR = 3_600_000;
+const now = Date.now();
+const { signal } = new AbortController();
+let columnar: ColumnarRig;
+test.before(async () => {
+  columnar = await openColumnar();
+});
+test.after.always(() => columnar.close());
+test.beforeEach(() => columnar.empty('otel_metrics_gauge', 'otel_metrics_sum'));
+
+const rule = (name: string): Rule => ruleOptions.parse(documentedRules.find((each) => each.name === name));
+const look = (name: string, at = now) => evaluate(rule(name), columnar.database, at, signal);
+const gauge = (...rows: object[]) => columnar.database.insert('otel_metrics_gauge', rows as never);
+const sum = (...rows: object[]) => columnar.database.insert('otel_metrics_sum', rows as never);
+
+test.serial('[O17] the documented windows and intervals are those of the table', (t) => {
+  const table = documentedRules.map(({ title, window, every, above, below, onNoData }) => [
+    title,
+    above === undefined ? `below ${below}` : `above ${above}`,
+    window,
+    every,
+    onNoData,
+  ]);
+  t.deepEqual(table, [
+    ['NAS backup snapshot FAILED', 'above 0', '1d', '1h', 'ok'],
+    ['NAS backup telemetry MISSING (collector dark)', 'below 1', '1h', '1h', 'fire'],
+    ['NAS backup STALE', 'above 36', '7d', '1h', 'ok'],
+    ['Observability watchdog push delivery FAILING', 'above 0', '1h', '5m', 'ok'],
+    ['Router ULA reconciler NOT RUNNING', 'below 1', '5m', '1m', 'fire'],
+  ]);
+});
+
+test.serial(
+  '[O17] FAILED names its sources for a day, and a healthy run that emits nothing is no zero',
+  async (t) => {
+    t.deepEqual(await look('nas-backup-failed'), {});
+    await gauge(
+      sample('nas.backup.snapshot.failed', 1, now - 23 * HOUR, { source: 'photos' }),
+      sample('nas.backup.snapshot.failed', 1, now - HOUR, { source: 'music' }),
+    );
+    t.deepEqual(await look('nas-backup-failed'), { value: 1, finding: 'source music, photos' });
+    t.deepEqual(await look('nas-backup-failed', now + 2 * HOUR), { value: 1, finding: 'source music' });
+    t.deepEqual(await look('nas-backup-failed', now + 24 * HOUR), {});
+  },
+);
+
+test.serial('[O17] MISSING counts file.mtime among the sums, and none is no data', async (t) => {
+  t.deepEqual(await look('nas-backup-missing'), {});
+  await gauge(sample('file.mtime', 1, now - 1_000));
+  t.deepEqual(await look('nas-backup-missing'), {}, 'a gauge of that name is none');
+  await sum(sample('file.mtime', now / 1_000, now - 59 * 60_000));
+  t.deepEqual(await look('nas-backup-missing'), { value: 1 });
+  t.deepEqual(await look('nas-backup-missing', now + HOUR), {});
+});
+
+test.serial('[O17,O18] STALE is the age of the newest mtime, not of its sample', async (t) => {
+  t.deepEqual(await look('nas-backup-stale'), {});
+  await sum(sample('file.mtime', now / 1_000 - 35.5 * 3_600, now - 1_000));
+  t.deepEqual(await look('nas-backup-stale'), { value: 35.5 });
+  t.deepEqual(await look('nas-backup-stale', now + HOUR), { value: 36.5 });
+});
+
+test.serial(
+  '[O17] a failed push job is seen for a full hour after its last sample, with its name',
+  async (t) => {
+    await gauge(
+      sample('kube_job_failed', 0, now - 90_000, { job_name: 'clickstack-watchdog-1' }),
+      sample('kube_job_failed', 1, now - 60_000, { job_name: 'clickstack-watchdog-2' }),
+    );
+    const seen = { value: 1, finding: 'job_name clickstack-watchdog-2' };
+    t.deepEqual(await look('watchdog-push-failing'), seen);
+    t.deepEqual(await look('watchdog-push-failing', now + 58 * 60_000), seen);
+    t.deepEqual(await look('watchdog-push-failing', now + 2 * HOUR), {});
+  },
+);
+
+test.serial(
+  '[R28] the reconciler is down on 0 and on silence, and the heartbeat tells the unit from the host',
+  async (t) => {
+    t.deepEqual(await look('router-ula-reconcile'), {
+      finding: 'the heartbeat is silent too: the host or its collector is dark',
+    });
+    await gauge(sample('router.diag.heartbeat', 1, now - 30_000));
+    const unit = 'the heartbeat of the same host arrives: the unit is down';
+    t.deepEqual(await look('router-ula-reconcile'), { finding: unit });
+    await gauge(
+      sample('router.ula_reconcile.up', 1, now - 120_000),
+      sample('router.ula_reconcile.up', 0, now - 60_000),
+    );
+    t.deepEqual(await look('router-ula-reconcile'), { value: 0, finding: unit });
+    await gauge(sample('router.ula_reconcile.up', 1, now - 10_000));
+    t.deepEqual(await look('router-ula-reconcile'), { value: 1 });
+  },
+);
+
+test.serial('[O17,O21] a rule of one host hears no other', async (t) => {
+  const ours = { ...rule('nas-backup-missing') };
+  ours.measure = { ...ours.measure, resource: { 'host.name': 'nas' } };
+  await sum(sample('file.mtime', 1, now - 1_000, {}, { 'host.name': 'other' }));
+  t.deepEqual(await evaluate(ours, columnar.database, now, signal), {});
+  await sum(sample('file.mtime', 1, now - 1_000, {}, { 'host.name': 'nas' }));
+  t.deepEqual(await evaluate(ours, columnar.database, now, signal), { value: 1 });
+});
+
+test.serial('[O17] a schema that keeps whole seconds is asked as well as ours', async (t) => {
+  const { engine } = columnar;
+  const bounds = { seconds: 10, signal };
+  await engine.command('RENAME TABLE default.otel_metrics_gauge TO default.kept', bounds);
+  t.teardown(async () => {
+    await engine.command('DROP TABLE default.otel_metrics_gauge', bounds);
+    await engine.command('RENAME TABLE default.kept TO default.otel_metrics_gauge', bounds);
+  });
+  await engine.command(
+    `CREATE TABLE default.otel_metrics_gauge (MetricName String, TimeUnix DateTime, Value Float64,
+     Attributes Map(LowCardinality(String), String), ResourceAttributes Map(LowCardinality(String), String))
+     ENGINE = MergeTree ORDER BY TimeUnix`,
+    bounds,
+  );
+  const at = Math.floor(now / 1_000);
+  await engine.command(
+    `INSERT INTO default.otel_metrics_gauge VALUES ('router.ula_reconcile.up', ${at - 60}, 1, {}, {}),
+     ('router.ula_reconcile.up', ${at}, 0, {}, {}), ('router.diag.heartbeat', ${at}, 1, {}, {})`,
+    bounds,
+  );
+  t.like(await look('router-ula-reconcile'), { value: 0 });
+  t.deepEqual(await look('router-ula-reconcile', now + 5 * 60_000 + 2_000), {
+    finding: 'the heartbeat is silent too: the host or its collector is dark',
+  });
+});
+
+test.serial('[O17,R28] a breach in the database reaches the webhook once, and so does its end', async (t) => {
+  const receiver = await webhook(t);
+  const { clock, until, pass, divergence, records, view } = await rig(
+    t,
+    {
+      receivers: { phone: { url: receiver.url, gather: 0 } },
+      routes: [{ steps: [{ to: ['phone'] }] }],
+      rules: [documentedRules[4]!],
+    },
+    { database: columnar.database },
+  );
+  const up = (value: number) => gauge(sample('router.ula_reconcile.up', value, clock.now()));
+  const looks = async () => (await records()).filter(({ event }) => event.type === 'EVALUATED');
+  await until('the first look', () => true);
+  let seen = 0;
+  const minute = async () => {
+    await pass(60);
+    const before = seen;
+    for (let tries = 0; tries < 400 && seen === before; tries += 1) {
+      await pass(0.001);
+      seen = (await looks()).length;
+    }
+  };
+  await up(1);
+  await minute();
+  await minute();
+  t.is(receiver.received.length, 0);
+  await up(0);
+  await minute();
+  await until('the alert', () => receiver.received.length === 1);
+  await minute();
+  await minute();
+  await up(1);
+  await minute();
+  await until('its end', () => receiver.received.length === 2);
+  const [firing, resolved] = receiver.json();
+  t.like(firing, {
+    title: 'Router ULA reconciler NOT RUNNING',
+    state: 'firing',
+    value: 0,
+    threshold: 'below 1',
+    window: '5m',
+  });
+  t.like(resolved, { state: 'resolved', value: 1 });
+  t.not(receiver.received[0]?.headers['idempotency-key'], receiver.received[1]?.headers['idempotency-key']);
+  // What changes nothing is cheap: only the two looks that began and ended it were waited for.
+  const waited = (await looks()).filter(({ batched }) => !batched);
+  t.is(waited.length, 2);
+  const { rules } = await view();
+  t.like(rules[0], { verdict: 'ok', value: 1 });
+  t.is(divergence(), undefined);
+});
