@@ -27,12 +27,15 @@ export const formats: Readonly<Record<Format, (items: readonly Queued[], key: st
   ntfy(items, key) {
     const firing = worst(items) === 'firing';
     const urgent = items.some(({ notice }) => notice.severity === 'critical' && notice.state !== 'resolved');
+    // A rule's own priority counts where all that goes together has it: one of them may not make another less urgent.
+    const own = new Set(items.map(({ notice }) => notice.labels.priority));
+    const [wanted] = own.size === 1 ? own : [];
     return {
       headers: {
         'content-type': 'text/plain; charset=utf-8',
         'idempotency-key': key,
         title: headerText(titleOf(items)),
-        priority: items[0]?.notice.labels.priority ?? (urgent ? '5' : firing ? '4' : '3'),
+        priority: wanted ?? (urgent ? '5' : firing ? '4' : '3'),
         tags: firing ? 'rotating_light' : 'white_check_mark',
       },
       body: items.map(({ notice }) => `${mark(notice.state)}${notice.text}`).join('\n'),
