@@ -17,6 +17,7 @@ import { alert } from '../../machines/alert.ts';
 import { alertOutbox } from '../../machines/alert-outbox.ts';
 import { alertRule } from '../../machines/alert-rule.ts';
 import { alertSilences } from '../../machines/alert-silences.ts';
+import { alertsChecks } from './checks.ts';
 import { registerCommands } from './commands.ts';
 import { describeAlertRecord, describeOutboxRecord, describeRuleRecord, isRoutineLook } from './describe.ts';
 import { alertsHealth } from './health.ts';
@@ -157,6 +158,7 @@ export const alerts = definePlugin({
 
     registerOperations(context, options);
     registerCommands(context, options);
+    for (const check of alertsChecks(options)) context.check(check);
     context.health('alerts', () => alertsHealth(context.services.actors));
     context.onStart(() => {
       regradeAlerts(raised);

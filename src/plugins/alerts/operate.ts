@@ -3,11 +3,12 @@ import { alertRaised } from '../../core/adapters/alerts.ts';
 import { SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
 import { HoldfastError } from '../../core/errors/index.ts';
 import { actorRef, newCorrelation } from '../../core/ids.ts';
-import { serveOperation } from '../../core/operations/index.ts';
+import { type Operation, serveOperation } from '../../core/operations/index.ts';
 import type { PluginContext, Services } from '../../core/plugin/index.ts';
 import type { OutboxContext } from '../../machines/alert/outbox-shapes.ts';
 import { type AlertsOptions, fits } from './options.ts';
 import { ALERT_ACTOR, notified, OUTBOX_ACTOR, SILENCES, silenceOf } from './raised.ts';
+import { reach } from './receivers/reach.ts';
 import { isConfigured, readTarget } from './receivers/target.ts';
 import { defineRules } from './rules/define.ts';
 import { type AlertsView, viewOf } from './view.ts';
@@ -21,14 +22,18 @@ const note = z.string().max(200).optional();
 const acknowledge = z.strictObject({ alert: z.string().min(1).max(200), by, forMs, note });
 const silence = z.strictObject({ pattern: z.string().min(1).max(100), by, forMs, note });
 const unsilence = z.strictObject({ id: z.string().min(1).max(64) });
+const reached = z.strictObject({ receiver: z.string().min(1).max(32) });
 const trial = z.strictObject({ receiver: z.string().min(1).max(32), by });
 
 /** What the commands ask of the running instance. */
 export function registerOperations(context: PluginContext, options: AlertsOptions): void {
   context.control((surface) => {
     const services = () => context.services;
-    const operate = <T>(verb: string, schema: z.ZodType<T>, run: (asked: T) => unknown) =>
-      serveOperation(surface, `${PATH}/${verb}`, schema, run);
+    const operate = <T>(
+      verb: string,
+      schema: z.ZodType<T>,
+      run: (asked: T, operation: Operation) => unknown,
+    ) => serveOperation(surface, `${PATH}/${verb}`, schema, run);
     operate('list', z.strictObject({}), () => view(services(), options));
     operate('bootstrap', z.strictObject({}), () => ({ rules: defineRules(options.rules, services()) }));
     operate('ack', acknowledge, async ({ alert, ...facts }) => {
@@ -63,6 +68,11 @@ export function registerOperations(context: PluginContext, options: AlertsOption
         actors.send(ref, until === undefined ? { type: 'UNSILENCE', at } : { type: 'SILENCE', at, until });
       }
       return view(services(), options);
+    });
+    operate('reach', reached, ({ receiver: name }, { signal }) => {
+      const receiver = options.receivers[name];
+      if (!receiver) throw new HoldfastError('HF_ALERTS_UNKNOWN', { kind: 'receiver', name });
+      return reach(name, receiver, process.env, services().find(SecretsStoreToken), signal);
     });
     operate('test', trial, ({ receiver, by: who }) => tryReceiver(receiver, who, services(), options));
   });

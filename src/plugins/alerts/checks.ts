@@ -1,0 +1,68 @@
+import { askInstance } from '../../core/operations/index.ts';
+import type { CheckContext, CheckDefinition, CheckResult } from '../../core/plugin/index.ts';
+import { PATH } from './operate.ts';
+import type { AlertsOptions } from './options.ts';
+import { type Reach, reach } from './receivers/reach.ts';
+import { variablesOf } from './receivers/target.ts';
+import type { AlertsView } from './view.ts';
+
+const NAMED = 5;
+
+/** What `holdfast doctor alerts` looks at: every receiver, without an alert being sent, and whether the rules can look. */
+export function alertsChecks({ receivers, rules }: AlertsOptions): CheckDefinition[] {
+  const each = Object.entries(receivers).map(([name, receiver]): CheckDefinition => {
+    const run = async (context: CheckContext) => {
+      // What runs has an environment and a secrets store of its own; without it, those of this command count.
+      const found = context.running
+        ? await ask<Reach>(context, 'reach', { receiver: name })
+        : await reach(name, receiver, process.env, undefined, context.signal);
+      return resultOf(name, found);
+    };
+    return { name: `alerts.receiver.${name}`, run };
+  });
+  return [...each, { name: 'alerts.rules', run: (context) => rulesCheck(context, rules.length) }];
+}
+
+function resultOf(name: string, { state, place, reason = 'unknown' }: Reach): CheckResult {
+  const { url, file } = variablesOf(name);
+  const lookedAt = place ?? `the address of the receiver ${name}`;
+  switch (state) {
+    case 'reached':
+      return { state: 'ok', lookedAt, found: 'it can be connected to; nothing was sent' };
+    case 'unconfigured': {
+      const mend = `Give the address by ${url}, or by ${file} (a file of mode 0600).`;
+      return { state: 'warn', lookedAt, found: 'none is configured: nobody is told by it', mend };
+    }
+    case 'unusable': {
+      const mend = `Mend what ${url}, ${file} or plugins.config.ts names; an address in the secrets store is read by a running instance alone.`;
+      return { state: 'fail', lookedAt, found: reason, mend };
+    }
+    case 'unreached': {
+      const mend = `See that it runs and is reachable from here, then try \`holdfast alerts test ${name}\`.`;
+      return { state: 'fail', lookedAt, found: `it can't be connected to: ${reason}`, mend };
+    }
+  }
+}
+
+async function rulesCheck(context: CheckContext, listed: number): Promise<CheckResult> {
+  const lookedAt = `${listed} alert rules`;
+  if (!context.running) {
+    const mend = 'Start it with `holdfast start`.';
+    return { state: 'warn', lookedAt, found: 'nothing runs here that looks', mend };
+  }
+  const { rules } = await ask<AlertsView>(context, 'list', {});
+  const blind = rules.filter(({ unseen }) => unseen !== undefined);
+  const [first] = blind;
+  if (!first) return { state: 'ok', lookedAt, found: 'each could look at the signals' };
+  const names = blind.slice(0, NAMED).map(({ rule }) => rule);
+  const more = blind.length > NAMED ? ` and ${blind.length - NAMED} more` : '';
+  return {
+    state: 'fail',
+    lookedAt,
+    found: `${names.join(', ')}${more} can't look: ${first.unseen}`,
+    mend: 'See `holdfast doctor stack` for the columnar database; a rule that can not look says neither well nor wrong.',
+  };
+}
+
+const ask = <T extends object>({ dataDir, signal }: CheckContext, verb: string, body: object): Promise<T> =>
+  askInstance<T>({ dataDir, signal }, `${PATH}/${verb}`, body, 'it runs no alerts');

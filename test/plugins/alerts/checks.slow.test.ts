@@ -1,0 +1,85 @@
+import { writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import test from 'ava';
+import type { CheckContext } from '../../../src/core/plugin/index.ts';
+import { alertsChecks } from '../../../src/plugins/alerts/checks.ts';
+import { alertsOptions, ladderFor } from '../../../src/plugins/alerts/options.ts';
+import { tempDir } from '../../support/temp.ts';
+import { webhook } from '../../support/webhook.ts';
+import { type Options, rig } from './rig.ts';
+
+const { signal } = new AbortController();
+
+const look = async (options: Options, context: CheckContext) => {
+  const checks = alertsChecks(alertsOptions.parse(options));
+  const found = await Promise.all(checks.map(async ({ name, run }) => [name, await run(context)] as const));
+  return Object.fromEntries(found);
+};
+
+test('[O28] monitors that are DOWN go to cluster-edge and all else to cluster-infra, as it comes', (t) => {
+  const { routes } = alertsOptions.parse({});
+  const told = (name: string) => ladderFor(routes, name, 'critical').steps.flatMap(({ to }) => to);
+  t.deepEqual(told('uptime.monitor_down'), ['cluster-edge']);
+  t.deepEqual(told('rule.nas-backup-failed'), ['cluster-infra']);
+  t.deepEqual(told('rule.nas-backup-missing'), ['cluster-infra']);
+});
+
+test('[O17,O28] doctor connects to each receiver, sends nothing, and shows no word of an address', async (t) => {
+  const there = await webhook(t);
+  const plain = createServer((socket) => socket.end('this is no TLS\n'));
+  await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => plain.close());
+  const dir = tempDir(t);
+  const file = join(dir, 'readable-by-all');
+  writeFileSync(file, there.url, { mode: 0o644 });
+  const options: Options = {
+    receivers: {
+      there: { url: there.url },
+      nowhere: {},
+      away: { url: 'http://127.0.0.1:1/canary-4711' },
+      tls: { url: `https://127.0.0.1:${(plain.address() as AddressInfo).port}/canary-4711` },
+      open: { urlFile: file },
+    },
+    routes: [{ steps: [{ to: ['there'] }] }],
+    rules: [],
+  };
+  const check = async (context: CheckContext) => {
+    const found = await look(options, context);
+    t.deepEqual(Object.fromEntries(Object.entries(found).map(([name, { state }]) => [name, state])), {
+      'alerts.receiver.there': 'ok',
+      'alerts.receiver.nowhere': 'warn',
+      'alerts.receiver.away': 'fail',
+      'alerts.receiver.tls': 'fail',
+      'alerts.receiver.open': 'fail',
+      'alerts.rules': context.running ? 'ok' : 'warn',
+    });
+    t.regex(found['alerts.receiver.nowhere']?.mend ?? '', /HOLDFAST_ALERTS_NOWHERE_URL, /);
+    t.regex(found['alerts.receiver.away']?.found ?? '', /ECONNREFUSED/);
+    t.notRegex(JSON.stringify(found), /canary/);
+  };
+  await check({ dataDir: dir, signal });
+  const alerts = await rig(t, options);
+  await check({ dataDir: alerts.dir, signal, running: { surfaces: {}, facts: {} } });
+  t.is(there.received.length, 0);
+});
+
+test('[O17] doctor names the rules that can not look', async (t) => {
+  const rule = {
+    title: 'A rule',
+    measure: { table: 'gauge', metric: 'a.b' },
+    above: 0,
+    window: '1h',
+    every: '1h',
+    onNoData: 'ok',
+  } as const;
+  const options: Options = { receivers: {}, routes: [], rules: [{ ...rule, name: 'a-rule' }] };
+  const alerts = await rig(t, options);
+  await alerts.settled();
+  const found = await look(options, { dataDir: alerts.dir, signal, running: { surfaces: {}, facts: {} } });
+  t.like(found['alerts.rules'], {
+    state: 'fail',
+    found: "a-rule can't look: no columnar database is there",
+  });
+});
