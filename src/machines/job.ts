@@ -33,8 +33,9 @@ export const job = setup({
   types: { context: {} as JobContext, events: {} as JobEvent },
   delays: {
     /** Until its TTL takes it away. */
-    ttl: ({ context }) => Math.max(0, (context.retention?.until ?? context.seenAt + TTL_MS) - context.seenAt),
-    clear: ({ context }) => Math.max(0, (context.clearsAt ?? 0) - (context.goneAt ?? 0)),
+    ttl: ({ context: { retention, seenAt } }) =>
+      Math.max(0, (retention?.until ?? seenAt + TTL_MS) - seenAt) || 0,
+    clear: ({ context }) => Math.max(0, (context.clearsAt ?? 0) - (context.goneAt ?? 0)) || 0,
   },
   guards: {
     isOwn: ({ context }) => context.source === 'own',
@@ -121,8 +122,9 @@ function ending(context: JobContext, event: Extract<JobEvent, { type: 'ENDED' }>
   return { ...begun, ...over(at), cause: caused(kind, text || 'it does not say why') };
 }
 
-function over(at: number): { endedAt: number; seenAt: number; retention: Retention } {
+function over(endedAt: number): { endedAt: number; seenAt: number; retention: Retention } {
   const text = `its TTL of ${TTL_MS / 1_000} s takes it away`;
+  const at = Number.isFinite(endedAt) ? endedAt : 0;
   return { endedAt: at, seenAt: at, retention: { why: 'ttl', text, until: at + TTL_MS } };
 }
 

@@ -20,7 +20,7 @@ export const LONGEST_PAUSE_MS = 1_800_000;
 export const reconcilerUnit = setup({
   types: { context: {} as UnitContext, events: {} as UnitEvent },
   delays: {
-    bound: ({ context }) => (context.pause ? Math.max(0, context.pause.until - context.pause.at) : 0),
+    bound: ({ context: { pause } }) => (pause ? Math.max(0, pause.until - pause.at) || 0 : 0),
   },
   actions: {
     'reconciler.stopped': effect(),

@@ -75,6 +75,13 @@ const rule = {
   onNoData: 'ok',
   labels: {},
 };
+const observedJob = {
+  namespace: 'n',
+  name: 'watchdog-1',
+  phase: 'active',
+  createdAt: 60_000,
+  pod: { name: 'p', phase: 'Running' },
+};
 const notice = { ...told, state: 'firing', since: 1_000 };
 const report = {
   ok: true,
@@ -195,6 +202,29 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'ACKNOWLEDGE', at: 2_000, by: 'o', forMs: 60_000 },
       { type: 'SILENCE', at: 2_000, until: 9_000 },
       { type: 'UNSILENCE', at: 3_000 },
+    ],
+  },
+  job: {
+    events: [
+      { type: 'STARTED', at: 60_000, job: 'watchdog' },
+      { type: 'ENDED', at: 61_000, job: 'watchdog', outcome: 'succeeded' },
+      { type: 'ENDED', at: 61_000, job: 'watchdog', outcome: 'failed', cause: 'exit', text: 'no' },
+      { type: 'ORPHANED', at: 62_000 },
+      { type: 'OBSERVED', at: 63_000, facts: observedJob },
+      { type: 'OBSERVED', at: 64_000, facts: { ...observedJob, phase: 'failed', endedAt: 63_500 } },
+      {
+        type: 'OBSERVED',
+        at: 64_000,
+        facts: { ...observedJob, phase: 'failed', endedAt: 63_500, ttlSeconds: 300 },
+      },
+      { type: 'OBSERVED', at: 65_000, facts: { ...observedJob, phase: 'succeeded', endedAt: 64_500 } },
+      { type: 'GONE', at: 66_000 },
+    ],
+  },
+  'reconciler-unit': {
+    events: [
+      { type: 'PAUSE', at: 1_000, by: 'o', forMs: 60_000 },
+      { type: 'RESUME', by: 'o' },
     ],
   },
   'alert-rule': {

@@ -34,7 +34,7 @@ export function settled(args: Args & { event: Evaluated }): Partial<RuleContext>
     looks: context.looks + 1,
     lookedAt: event.at,
     // A clock that was ahead and is set back must not make it deaf.
-    watchingSince: Math.min(context.watchingSince, event.at),
+    watchingSince: event.at < context.watchingSince ? event.at : context.watchingSince,
     value: event.value,
     finding: event.finding,
     misses: 0,

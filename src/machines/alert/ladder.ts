@@ -1,9 +1,12 @@
 import { type AlertArgs, type AlertContext, CAUSES_KEPT, type Notice } from './shapes.ts';
 
-/** Until the next rung, and after the last one until the next reminder. */
+/** Until the next rung, and after the last one until the next reminder. Without a time it would go round for ever. */
 export function delayOf({ steps, climbed, remindMs }: AlertContext): number {
-  return steps[climbed]?.afterMs ?? remindMs;
+  const ms = steps?.[climbed]?.afterMs ?? remindMs;
+  return Number.isFinite(ms) ? ms : DAY_MS;
 }
+
+const DAY_MS = 86_400_000;
 
 /** It begins: nothing is left of what was before. */
 export function begin({ context, event }: AlertArgs): Partial<AlertContext> {
@@ -11,7 +14,7 @@ export function begin({ context, event }: AlertArgs): Partial<AlertContext> {
   const { at, told, steps, remindMs, silentUntil } = event;
   return {
     told,
-    steps,
+    steps: Array.isArray(steps) ? steps : [],
     remindMs,
     causes: known(context, event.cause),
     at,
@@ -39,7 +42,7 @@ export function climb({ context }: AlertArgs): Partial<AlertContext> {
 export function newcomers({ context, event }: AlertArgs): readonly string[] {
   if (event.type !== 'LADDER') return [];
   const { climbed, informed } = context;
-  const reached = event.steps.slice(0, climbed).flatMap(({ to }) => to);
+  const reached = event.steps.slice(0, climbed).flatMap((step) => step?.to ?? []);
   return [...new Set(reached)].filter((name) => !informed.includes(name));
 }
 
