@@ -15,9 +15,10 @@ export async function askPassphrase(twice: boolean): Promise<string> {
 }
 
 async function ask(question: string): Promise<string> {
-  process.stderr.write(question);
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
+  // Only now does the terminal show nothing: who answers at once would be seen otherwise.
+  process.stderr.write(question);
   const given = Promise.withResolvers<string>();
   lines.once('line', given.resolve);
   lines.once('close', () => given.resolve(''));
