@@ -5,6 +5,7 @@ import type { PluginContext } from '../../core/plugin/index.ts';
 import { PATH } from './operate.ts';
 import type { AlertsOptions } from './options.ts';
 import type { Defined } from './rules/define.ts';
+import type { InUi } from './rules/ui.ts';
 import { show } from './show.ts';
 import type { AlertsView } from './view.ts';
 
@@ -73,12 +74,20 @@ export function registerCommands(context: PluginContext, _options: AlertsOptions
   context.command({
     name: 'alerts bootstrap',
     summary:
-      'Makes the rules that run agree with plugins.config.ts, by name; done twice, the second time changes nothing',
+      'Makes the rules that run, and the alerts of a UI where one is configured, agree with plugins.config.ts by name; done twice, the second time changes nothing',
     example: 'holdfast alerts bootstrap',
     run: async (_args, _flags, command) => {
-      const { rules } = await ask<{ rules: Defined[] }>(command, 'bootstrap', {});
-      if (command.json) return command.print(JSON.stringify({ rules }));
-      for (const { title, change } of rules) command.print(`${change.padEnd(9)}  ${title}`);
+      const done = await ask<{ rules: Defined[]; ui?: InUi[] }>(command, 'bootstrap', {});
+      const { rules, ui = [] } = done;
+      if (command.json) command.print(JSON.stringify(done));
+      else {
+        for (const { title, change } of rules) command.print(`${change.padEnd(9)}  ${title}`);
+        for (const { title, change, reason } of ui) {
+          command.print(`${change.padEnd(9)}  ${title}, in the UI`);
+          if (reason !== undefined) command.print(`           ${reason}`);
+        }
+      }
+      return ui.some(({ change }) => change === 'rejected') ? 1 : 0;
     },
   });
   context.command({

@@ -11,6 +11,7 @@ import { ALERT_ACTOR, notified, OUTBOX_ACTOR, SILENCES, silenceOf } from './rais
 import { reach } from './receivers/reach.ts';
 import { isConfigured, readTarget } from './receivers/target.ts';
 import { defineRules } from './rules/define.ts';
+import { upsertInUi } from './rules/ui.ts';
 import { type AlertsView, viewOf } from './view.ts';
 
 /** Where the commands reach the running instance. */
@@ -35,7 +36,15 @@ export function registerOperations(context: PluginContext, options: AlertsOption
       run: (asked: T, operation: Operation) => unknown,
     ) => serveOperation(surface, `${PATH}/${verb}`, schema, run);
     operate('list', z.strictObject({}), () => view(services(), options));
-    operate('bootstrap', z.strictObject({}), () => ({ rules: defineRules(options.rules, services()) }));
+    operate('bootstrap', z.strictObject({}), async (_asked, { signal }) => {
+      const { rules, hyperdx } = options;
+      const defined = defineRules(rules, services());
+      if (!hyperdx) return { rules: defined };
+      return {
+        rules: defined,
+        ui: await upsertInUi(hyperdx, rules, services().find(SecretsStoreToken), signal),
+      };
+    });
     operate('ack', acknowledge, async ({ alert, ...facts }) => {
       const { actors, clock } = services();
       const ref = actorRef(ALERT_ACTOR, alert);

@@ -4,6 +4,7 @@ import type { Step } from '../../machines/alert/shapes.ts';
 import { receiverOptions } from './receivers/target.ts';
 import { documentedRules } from './rules/documented.ts';
 import { ruleOptions } from './rules/rule.ts';
+import { uiOptions } from './rules/ui.ts';
 
 const receiverName = z.string().regex(/^[a-z0-9][a-z0-9-]{0,31}$/);
 const severity = z.enum(['info', 'warning', 'critical']);
@@ -39,8 +40,15 @@ export const alertsOptions = z
       .array(ruleOptions)
       .max(5_000)
       .prefault(() => [...documentedRules]),
+    /** `alerts bootstrap` makes alerts of it agree with the rules. */
+    hyperdx: uiOptions.optional(),
   })
-  .superRefine(({ receivers, routes, rules }, context) => {
+  .superRefine(({ receivers, routes, rules, hyperdx }, context) => {
+    for (const name of Object.keys(hyperdx?.tiles ?? {})) {
+      if (rules.some((rule) => rule.name === name)) continue;
+      const message = `there is no rule ${name}`;
+      context.addIssue({ code: 'custom', path: ['hyperdx', 'tiles', name], message });
+    }
     for (const [index, { steps }] of routes.entries()) {
       for (const name of steps.flatMap(({ to }) => to)) {
         if (Object.hasOwn(receivers, name)) continue;

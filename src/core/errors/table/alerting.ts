@@ -13,6 +13,11 @@ export const alertingErrors = {
     'The alert {alert} is {state}, so it can not be acknowledged.',
     'Only one that fires can be acknowledged: `holdfast alerts list` shows how they are.',
   ),
+  HF_ALERTS_UI: entry(
+    502,
+    'The alerts of the UI at {place} can not be made to agree: {reason}.',
+    'Mend `hyperdx` of alerts() in plugins.config.ts or the UI, and run `holdfast alerts bootstrap` again: what is done already stays.',
+  ),
   HF_FRESHNESS_UNTOLD: entry(
     502,
     'What was found could not be told at {place}: {reason}.',

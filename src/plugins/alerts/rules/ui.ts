@@ -1,0 +1,203 @@
+import { isDeepStrictEqual } from 'node:util';
+import { request } from 'undici';
+import { z } from 'zod';
+import {
+  parseSecretReference,
+  type SecretsStore,
+  secretReference,
+} from '../../../core/adapters/secrets-store.ts';
+import { rejectedByUi } from '../../../core/adapters/ui-alerts.ts';
+import { HoldfastError } from '../../../core/errors/index.ts';
+import { readTokenFile } from '../../../core/secrets/index.ts';
+import type { Rule } from './rule.ts';
+
+const id = z.string().min(1).max(64);
+const ruleName = z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,63}$/);
+
+/** A UI of the HyperDX kind, where rules are to be alerts on tiles too. */
+export const uiOptions = z
+  .strictObject({
+    /** Its base, `https://ui.example.org`. */
+    url: z.url({ protocol: /^https?$/ }),
+    /** File of mode 0600 with an API token. */
+    tokenFile: z.string().min(1).optional(),
+    tokenSecret: secretReference.optional(),
+    dashboardId: id,
+    /** Whom the UI tells. */
+    webhookId: id,
+    /** By the name of a rule: the tile of the dashboard that shows what it measures. Other rules stay with Holdfast alone. */
+    tiles: z.record(ruleName, z.strictObject({ id, query: z.enum(['builder', 'sql']).default('builder') })),
+  })
+  .refine(
+    ({ tokenFile, tokenSecret }) => (tokenFile === undefined) !== (tokenSecret === undefined),
+    'give one of tokenFile and tokenSecret',
+  );
+export type Ui = z.output<typeof uiOptions>;
+
+/** What became of a rule in the UI. */
+export interface InUi {
+  readonly title: string;
+  readonly change: 'created' | 'changed' | 'unchanged' | 'rejected';
+  /** Why it was not even sent. */
+  readonly reason?: string;
+}
+
+const known = z.looseObject({ id, name: z.string().nullish() });
+const listed = z.looseObject({
+  data: z.array(known).max(1_000),
+  meta: z.looseObject({ total: z.int().min(0).optional() }).optional(),
+});
+type Known = z.output<typeof known>;
+
+const DEADLINE_MS = 10_000;
+const SECRET_MS = 5_000;
+const PAGE = 1_000;
+const PAGES = 20;
+/** An answer that is longer is none of this API. */
+const READ_BYTES = 8 * 1_048_576;
+
+/**
+ * Makes the alerts of the UI agree with the rules, by name; done twice, the second time nothing is written. Alerts of other
+ * names are left alone, and so is what people set of ours beyond these fields.
+ *
+ * @throws HF_ALERTS_UI it can't be asked, refuses, or has two alerts of one name
+ */
+export async function upsertInUi(
+  ui: Ui,
+  rules: readonly Rule[],
+  store: SecretsStore | undefined,
+  signal: AbortSignal,
+): Promise<readonly InUi[]> {
+  const wanted = rules.flatMap((rule) => {
+    const tile = ui.tiles[rule.name];
+    return tile ? [{ rule, tile }] : [];
+  });
+  const api = apiOf(ui.url, await tokenOf(ui, store), signal);
+  const there = await allOf(api);
+  const results: InUi[] = [];
+  for (const { rule, tile } of wanted) {
+    const { title, measure, window: interval } = rule;
+    const reason = rejectedByUi({
+      name: title,
+      query: tile.query,
+      source: measure.table,
+      take: measure.take,
+      interval,
+    });
+    if (reason !== undefined) {
+      results.push({ title, change: 'rejected', reason });
+      continue;
+    }
+    const alert = {
+      name: title,
+      source: 'tile',
+      dashboardId: ui.dashboardId,
+      tileId: tile.id,
+      interval,
+      // The UI's plain `above` includes the threshold; ours do not.
+      threshold: rule.above ?? rule.below ?? 0,
+      thresholdType: rule.above === undefined ? 'below' : 'above_exclusive',
+      channel: { type: 'webhook', webhookId: ui.webhookId },
+    };
+    const [same, another] = there.filter(({ name }) => name === title);
+    if (another) throw api.refusal(`it has more than one alert named "${title}": delete all but one`);
+    if (!same) await api.send('POST', '', alert);
+    else if (!holds(same, alert))
+      await api.send('PUT', `/${encodeURIComponent(same.id)}`, merged(same, alert));
+    const change = !same ? 'created' : holds(same, alert) ? 'unchanged' : 'changed';
+    results.push({ title, change });
+  }
+  return results;
+}
+
+type Api = ReturnType<typeof apiOf>;
+
+async function allOf(api: Api): Promise<readonly Known[]> {
+  const all: Known[] = [];
+  for (let page = 0; page < PAGES; page += 1) {
+    const { data, error } = listed.safeParse(
+      await api.send('GET', page === 0 ? '' : `?limit=${PAGE}&offset=${all.length}`),
+    );
+    if (error) throw api.refusal('its list of alerts has another shape');
+    all.push(...data.data);
+    if (data.data.length === 0 || all.length >= (data.meta?.total ?? 0)) return all;
+  }
+  throw api.refusal(`it has more than ${PAGES * PAGE} alerts`);
+}
+
+/** Whether an alert is as wanted. `source` is not told by every version. */
+function holds(same: Known, { source: _, channel, ...wanted }: Record<string, unknown>): boolean {
+  const has = same.channel as Record<string, unknown> | undefined;
+  return (
+    Object.entries(wanted).every(([key, value]) => isDeepStrictEqual(same[key], value)) &&
+    Object.entries(channel as object).every(([key, value]) => has?.[key] === value)
+  );
+}
+
+/** An update replaces, so what else was set goes along; further channels stay behind ours. */
+function merged(same: Known, wanted: Record<string, unknown>): Record<string, unknown> {
+  const { id: _, channels, ...rest } = same;
+  const kept = Object.entries(rest).filter(([, value]) => value !== null);
+  const others = Array.isArray(channels) ? channels.slice(1) : [];
+  return {
+    ...Object.fromEntries(kept),
+    ...wanted,
+    ...(others.length > 0 && { channels: [wanted.channel, ...others] }),
+  };
+}
+
+function apiOf(base: string, token: string, signal: AbortSignal) {
+  const place = new URL(base).origin;
+  const refusal = (reason: string) => new HoldfastError('HF_ALERTS_UI', { place, reason });
+  async function send(method: 'GET' | 'POST' | 'PUT', path: string, body?: object): Promise<unknown> {
+    let status: number;
+    let text = '';
+    try {
+      const answer = await request(`${base.replace(/\/+$/, '')}/api/v2/alerts${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${token}`,
+          accept: 'application/json',
+          ...(body && { 'content-type': 'application/json' }),
+        },
+        ...(body && { body: JSON.stringify(body) }),
+        signal: AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]),
+      });
+      status = answer.statusCode;
+      for await (const chunk of answer.body.setEncoding('utf8')) {
+        text += chunk;
+        if (text.length > READ_BYTES) throw refusal('its answer is too long');
+      }
+    } catch (error) {
+      if (signal.aborted || error instanceof HoldfastError) throw error;
+      const { code = 'no answer in time' } = error as NodeJS.ErrnoException;
+      throw refusal(`it can't be reached (${code})`);
+    }
+    if (status < 200 || status > 299) {
+      const said = text.replaceAll(token, '[redacted]').slice(0, 200).replace(/\s+/g, ' ').trim();
+      throw refusal(`it answered ${status} to ${method}${said === '' ? '' : `: ${said}`}`);
+    }
+    try {
+      return text === '' ? {} : JSON.parse(text);
+    } catch {
+      throw refusal('its answer is not JSON');
+    }
+  }
+  return { send, refusal };
+}
+
+async function tokenOf(
+  { url, tokenFile, tokenSecret }: Ui,
+  store: SecretsStore | undefined,
+): Promise<string> {
+  if (tokenFile !== undefined) return readTokenFile(tokenFile).trim();
+  const place = new URL(url).origin;
+  if (!store || tokenSecret === undefined) {
+    throw new HoldfastError('HF_ALERTS_UI', {
+      place,
+      reason: 'no plugin provides a secrets store for its token',
+    });
+  }
+  const { path, property } = parseSecretReference(tokenSecret);
+  return (await store.read(path, property, AbortSignal.timeout(SECRET_MS))).trim();
+}
