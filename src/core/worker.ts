@@ -2,6 +2,8 @@ import { Worker } from 'node:worker_threads';
 
 /** Small young generation: a writer holds little, and each thread's heap counts fully toward an idle footprint. */
 const LIMITS = { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 128 } as const;
+/** Of a thread with much to do, so that what soon is garbage does not grow old. */
+const BUSY_YOUNG_MIB = 16;
 
 export interface WorkerOptions<M> {
   /** Without its ending, relative to `base`, e.g. `./writer`: from source or compiled, whichever runs. */
@@ -24,7 +26,10 @@ export function startWorker<M>(options: WorkerOptions<M>): Worker {
   const worker = new Worker(new URL(module + ending, base), {
     name,
     workerData: data,
-    resourceLimits: heapMiB === undefined ? LIMITS : { maxOldGenerationSizeMb: heapMiB },
+    resourceLimits:
+      heapMiB === undefined
+        ? LIMITS
+        : { maxYoungGenerationSizeMb: BUSY_YOUNG_MIB, maxOldGenerationSizeMb: heapMiB },
   });
   let failure: string | undefined;
   worker.on('message', (message: unknown) => onMessage(message as M));

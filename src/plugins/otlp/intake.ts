@@ -12,9 +12,9 @@ import type { Failure, Frame, FromThread, Taken, ThreadSettings, ToThread } from
 const ANSWER_WAIT_MS = 2_000;
 const RESTART_MS = 1_000;
 /** Rows that are kept in memory until they are inserted, bytes. */
-const MOST_HELD = 32 * 1024 * 1024;
+const MOST_HELD = 16 * 1024 * 1024;
 /** The thread's heap: a dense body of the largest size needs half of it. */
-const HEAP_MIB = 768;
+const HEAP_MIB = 512;
 /** The spool takes again when it has so much room, as a share of its limit. */
 const FREE_ENOUGH = 0.9;
 

@@ -196,9 +196,9 @@ test('[O4] nesting, counts and lengths are bounded', async (t) => {
   t.is(decoded.refused, 3);
   t.is((read(decoded)[0] as { SpanName: string }).SpanName.length, 4_097);
   const crowd = Buffer.from(`{"resourceSpans":[${'{},'.repeat(2_100_000)}{}]}`);
-  await t.throwsAsync(decode('traces', 'json', crowd, NOW), { message: /more than 2000000 objects/ });
+  await t.throwsAsync(decode('traces', 'json', crowd, NOW), { message: /more than 1000000 objects/ });
   const empties = Buffer.alloc(4_200_000, Buffer.from([0x0a, 0x00]));
-  await t.throwsAsync(decode('traces', 'protobuf', empties, NOW), { message: /more than 2000000 messages/ });
+  await t.throwsAsync(decode('traces', 'protobuf', empties, NOW), { message: /more than 1000000 messages/ });
 });
 
 test('[O4,O6] every kind of metric has its table and its columns', async (t) => {
@@ -318,13 +318,15 @@ test('[O4] protobuf that is cut short anywhere is refused or is a shorter reques
 });
 
 const text = fc.string({ unit: 'grapheme', maxLength: 8 });
+/** JSON has no negative zero. */
+const double = fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0);
 const value = fc.letrec((tie) => ({
   any: fc.oneof(
     { depthSize: 'small' },
     fc.record({ stringValue: text }),
     fc.record({ boolValue: fc.boolean() }),
     fc.record({ intValue: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String) }),
-    fc.record({ doubleValue: fc.double({ noNaN: true, noDefaultInfinity: true }) }),
+    fc.record({ doubleValue: double }),
     fc.record({
       bytesValue: fc.uint8Array({ maxLength: 6 }).map((bytes) => Buffer.from(bytes).toString('base64')),
     }),
@@ -342,7 +344,6 @@ const hex = (bytes: number) =>
   fc.uint8Array({ minLength: bytes, maxLength: bytes }).map((one) => Buffer.from(one).toString('hex'));
 const time = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map(String);
 const count = fc.nat({ max: 2 ** 31 });
-const double = fc.double({ noNaN: true, noDefaultInfinity: true });
 const some = <T>(one: fc.Arbitrary<T>) => fc.array(one, { maxLength: 2 });
 
 const spanArbitrary = fc.record({

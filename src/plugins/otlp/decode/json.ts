@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { BodyInvalid } from './values.ts';
 
 /** Objects and lists in one body: its text may be small and what it makes large. */
-const MOST_PARTS = 2_000_000;
+const MOST_PARTS = 1_000_000;
 const OPENS_OBJECT = 0x7b;
 const OPENS_LIST = 0x5b;
 

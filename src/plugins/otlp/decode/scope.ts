@@ -1,6 +1,9 @@
 import { attributes, put } from './attributes.ts';
 import type { Rows } from './rows.ts';
-import { type Message, message, messages, name, small } from './values.ts';
+import { BodyInvalid, type Message, message, messages, name, small } from './values.ts';
+
+/** Spans, data points or records of one request: ten times what collectors send at once. */
+const MOST_ITEMS = 100_000;
 
 /** Who sent the items of one scope, as JSON that begins each of their rows. */
 export interface Origin {
@@ -39,6 +42,9 @@ export function eachItem(
   const inScope = (scope: unknown) => sizeOfAll((scope as Message | null)?.[layout.items], sizeOf);
   const inResource = (resource: unknown) => sizeOfAll((resource as Message | null)?.[layout.scopes], inScope);
 
+  if (sizeOfAll(request[layout.resources], inResource) > MOST_ITEMS) {
+    throw new BodyInvalid(`it has more than ${MOST_ITEMS} spans, data points or records`);
+  }
   for (const group of messages(request[layout.resources], layout.resources)) {
     rows.each(() => {
       const resource = message(group.resource, 'the resource');

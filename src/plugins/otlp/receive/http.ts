@@ -29,9 +29,10 @@ export function otlpRoutes(http: HttpSurface, receiver: () => Receiver, bodyLimi
     scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
     scope.addHook('onRequest', (request, reply, done) => {
       const refusal = receiver().turnAway(request.headers.authorization, producerOf(request));
-      if (refusal) return void refuse(request, reply, refusal);
+      if (refusal) return void refuse(request, dropping(request, reply, bodyLimit), refusal);
       const unreadable = unreadableBecause(request);
       if (unreadable === undefined) return done();
+      dropping(request, reply, bodyLimit);
       reply.code(415).type('text/plain; charset=utf-8').send(unreadable);
     });
     for (const signal of SIGNALS) {
@@ -49,7 +50,7 @@ async function serve(
   bodyLimit: number,
 ): Promise<unknown> {
   const share = receiver.share(Number(request.headers['content-length'] ?? 0));
-  if ('status' in share) return refuse(request, reply, share);
+  if ('status' in share) return refuse(request, dropping(request, reply, bodyLimit), share);
   try {
     const bytes = await readBody(request.raw, share, bodyLimit);
     if (bytes === 'too-large')
@@ -74,16 +75,35 @@ async function readBody(
   share: Share,
   limit: number,
 ): Promise<Buffer | 'too-large' | 'no-room'> {
-  if (Number(stream.headers['content-length'] ?? 0) > limit) return 'too-large';
+  const announced = Number(stream.headers['content-length'] ?? 0);
+  if (announced > limit) return 'too-large';
+  // Into one place when its length is known: its parts and their sum would take the memory twice.
+  const whole = announced > 0 ? Buffer.allocUnsafeSlow(announced) : undefined;
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
+    const at = length;
     length += (chunk as Buffer).length;
     if (length > limit) return 'too-large';
     if (!share.grow(length)) return 'no-room';
-    chunks.push(chunk as Buffer);
+    if (whole) (chunk as Buffer).copy(whole, at);
+    else chunks.push(chunk as Buffer);
   }
-  return Buffer.concat(chunks, length);
+  return whole ?? Buffer.concat(chunks, length);
+}
+
+/**
+ * The body of a request that is refused unread is dropped as it comes, so that its sender gets to read the answer; one
+ * that is larger than any may be ends with its connection.
+ */
+function dropping({ raw }: FastifyRequest, reply: FastifyReply, limit: number): FastifyReply {
+  let length = 0;
+  // Node would drop it without an end.
+  raw.on('data', (chunk: Buffer) => {
+    length += chunk.length;
+    if (length > limit) raw.destroy();
+  });
+  return reply;
 }
 
 /** Of a body that is not read to its end the rest would be taken for the next request. */

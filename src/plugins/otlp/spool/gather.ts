@@ -2,8 +2,11 @@ import type { SignalTable } from '../../../core/adapters/columnar-database.ts';
 import type { Decoded, Row } from '../decode/index.ts';
 import type { Frame, Taken } from './protocol.ts';
 
-/** More would hold up the main thread, where the engine copies a batch at once, for longer than a call may wait. */
-const FRAME_ROWS = 10_000;
+/**
+ * More would hold up the main thread, where the engine copies a batch at once, for longer than a call may wait, and fill
+ * its heap with parsed rows; a row of a larger batch is hardly cheaper.
+ */
+const FRAME_ROWS = 2_500;
 const FRAME_CHARACTERS = 4 * 1024 * 1024;
 /** A partition is a day, and the database takes no insert into more than a hundred of them. */
 const FRAME_DAYS = 60;

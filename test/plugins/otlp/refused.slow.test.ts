@@ -1,0 +1,45 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import test from 'ava';
+import { FailingDatabase } from './database.ts';
+import { post, receive, span, traces, until } from './rig.ts';
+
+test('[O4] a stranger who sends on after the answer is read as far as the largest body, and then cut off', async (t) => {
+  const receiving = await receive(t, new FailingDatabase(), { bodyLimit: 1024 * 1024 });
+  const { hostname, port } = new URL(receiving.http);
+  const socket = connect(Number(port), hostname).on('error', () => {});
+  t.teardown(() => void socket.destroy());
+  socket.write(
+    `POST /v1/traces HTTP/1.1\r\nhost: ${hostname}:${port}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`,
+  );
+  let answer = '';
+  socket.on('data', (data) => {
+    answer += data;
+  });
+  let closed = false;
+  socket.on('close', () => {
+    closed = true;
+  });
+  const part = Buffer.from(`10000\r\n${' '.repeat(0x10000)}\r\n`);
+  let sent = 0;
+  await until(async () => {
+    if (!closed && !socket.write(part)) await Promise.race([once(socket, 'drain'), once(socket, 'close')]);
+    sent += part.length;
+    return closed;
+  });
+  t.regex(answer, /^HTTP\/1\.1 401 /);
+  t.true(sent > 1024 * 1024);
+});
+
+test('[O4] a body of more items, or more messages, than any producer sends is refused whole', async (t) => {
+  const database = new FailingDatabase();
+  const receiving = await receive(t, database);
+  const nothing = (count: number) =>
+    `{"resourceSpans":[{"scopeSpans":[{"spans":[${new Array(count).fill('{}')}]}]}]}`;
+  const items = await post(receiving, '/v1/traces', nothing(100_001));
+  t.is(items.status, 400);
+  t.regex(await items.text(), /more than 100000 spans/);
+  t.is((await post(receiving, '/v1/traces', nothing(1_000_001))).status, 400);
+  t.is((await post(receiving, '/v1/traces', traces('s', span('next')))).status, 200);
+  t.deepEqual(database.names, ['next']);
+});
