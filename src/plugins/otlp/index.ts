@@ -52,7 +52,8 @@ export const otlp = definePlugin({
     registerIntakeActor(context);
     context.health('otlp', () => {
       const { clock } = context.services;
-      return running && intakeHealth({ machine: machine(), spool: running.intake.spool, now: clock.now() });
+      const { spool, damaged } = running?.intake ?? {};
+      return spool && intakeHealth({ machine: machine(), spool, damaged: damaged ?? 0, now: clock.now() });
     });
     context.check({ name: 'stack.otlp', run: intakeCheck });
     context.http(
@@ -101,6 +102,10 @@ export const otlp = definePlugin({
         lost: (frame) => {
           measured.lost(frame);
           logger.error({ table: frame.table, rows: frame.rows }, 'otlp.frame_lost');
+        },
+        damaged: (frames) => {
+          measured.damaged(frames);
+          logger.error({ frames }, 'otlp.frames_damaged');
         },
         threadEnded: (reason) => logger.error({ reason }, 'otlp.thread_ended'),
       });

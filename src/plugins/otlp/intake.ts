@@ -41,6 +41,8 @@ export interface IntakeParts {
   readonly spoolChanged: (reason: string | undefined) => void;
   readonly inserted: (frame: Frame) => void;
   readonly lost: (frame: Frame) => void;
+  /** So many frames of an earlier run cannot be read any more. */
+  readonly damaged: (frames: number) => void;
   readonly threadEnded: (reason: string) => void;
 }
 
@@ -76,6 +78,7 @@ export class Intake {
   #next = 1;
   #bytes = 0;
   #stuck: string | undefined;
+  #damaged = 0;
 
   constructor(parts: IntakeParts) {
     this.#parts = parts;
@@ -105,6 +108,11 @@ export class Intake {
       undefined,
     );
     return { bytes: frames.length === 0 ? 0 : this.#bytes, rows, oldest };
+  }
+
+  /** Frames that were found damaged since the start. */
+  get damaged(): number {
+    return this.#damaged;
   }
 
   /** Why nothing gets into the database; undefined while something does. */
@@ -169,6 +177,8 @@ export class Intake {
       case 'opened':
         this.#isOpen = true;
         this.#bytes = message.bytes;
+        this.#damaged = Math.max(this.#damaged, message.damaged);
+        if (message.damaged > 0) this.#parts.damaged(message.damaged);
         this.#drain.reset();
         this.#unstick();
         this.#drain.add(message.frames);

@@ -20,6 +20,7 @@ export class IntakeMetrics {
   readonly #items: Counter;
   readonly #requests: Counter;
   readonly #rows: Counter;
+  readonly #damaged: Counter;
 
   constructor(metrics: Metrics, { spool, held, now }: Readings) {
     this.#items = metrics.counter('otlp_items_total', {
@@ -33,6 +34,9 @@ export class IntakeMetrics {
     this.#rows = metrics.counter('otlp_rows_total', {
       help: 'Rows that left the spool.',
       labels: ['table', 'result'],
+    });
+    this.#damaged = metrics.counter('otlp_damaged_frames_total', {
+      help: 'Batches on disk that could not be read any more when the spool was opened.',
     });
     metrics.gauge('otlp_spool_bytes', {
       help: 'Bytes on disk that are not in the database.',
@@ -63,6 +67,10 @@ export class IntakeMetrics {
 
   inserted({ table, rows }: Frame): void {
     this.#rows.inc({ table, result: 'inserted' }, rows);
+  }
+
+  damaged(frames: number): void {
+    this.#damaged.inc({}, frames);
   }
 
   lost({ table, rows }: Frame): void {

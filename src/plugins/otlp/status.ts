@@ -6,11 +6,13 @@ import type { TelemetryIntakeContext } from '../../machines/telemetry-intake.ts'
 export interface Seen {
   readonly machine: Partial<TelemetryIntakeContext>;
   readonly spool: { readonly bytes: number; readonly rows: number; readonly oldest: number | undefined };
+  /** Frames of the spool that cannot be read any more. */
+  readonly damaged: number;
   readonly now: number;
 }
 
 /** What the health page tells of the receiver; not ok while it refuses, or keeps rows from the database. */
-export function intakeHealth({ machine, spool, now }: Seen): Json {
+export function intakeHealth({ machine, spool, damaged, now }: Seen): Json {
   const { shut, away, awaySince } = machine;
   const reason =
     shut !== undefined
@@ -23,6 +25,7 @@ export function intakeHealth({ machine, spool, now }: Seen): Json {
     ...(reason !== undefined && { reason }),
     ...(machine.place !== undefined && { database: machine.place }),
     spool: { rows: spool.rows, bytes: spool.bytes },
+    ...(damaged > 0 && { damagedFrames: damaged }),
     lagSeconds: spool.oldest === undefined ? 0 : Math.round((now - spool.oldest) / 1000),
   };
 }
@@ -36,6 +39,13 @@ export function intakeCheck({ running }: CheckContext): CheckResult {
     const found = 'none runs that can be asked, so no telemetry is received';
     return { state: 'warn', lookedAt, found, mend: 'Start it with `holdfast start`.' };
   }
+  if (fact.ok === true && typeof fact.damagedFrames === 'number')
+    return {
+      state: 'warn',
+      lookedAt,
+      found: `at its start ${fact.damagedFrames} batches on disk were damaged: their rows are lost`,
+      mend: 'Look after the disk that holds the data folder; the next start forgets this.',
+    };
   if (fact.ok === true)
     return { state: 'ok', lookedAt, found: `inserts into ${fact.database ?? 'the database'}` };
   return {

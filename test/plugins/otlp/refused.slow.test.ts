@@ -1,6 +1,9 @@
 import { once } from 'node:events';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import test from 'ava';
+import { tempDir } from '../../support/temp.ts';
 import { FailingDatabase } from './database.ts';
 import { post, receive, span, traces, until } from './rig.ts';
 
@@ -42,4 +45,24 @@ test('[O4] a body of more items, or more messages, than any producer sends is re
   t.is((await post(receiving, '/v1/traces', nothing(1_000_001))).status, 400);
   t.is((await post(receiving, '/v1/traces', traces('s', span('next')))).status, 200);
   t.deepEqual(database.names, ['next']);
+});
+
+test('[O1] a batch that is damaged on disk is told by the health page, and the others are inserted', async (t) => {
+  const dataDir = tempDir(t);
+  const away = new FailingDatabase();
+  away.fault = 'HF_COLUMNAR_UNREACHABLE';
+  const first = await receive(t, away, {}, dataDir);
+  for (const name of ['damaged', 'whole']) await post(first, '/v1/traces', traces('s', span(name)));
+  await first.stop();
+  const folder = join(dataDir, 'otlp-spool');
+  const file = join(folder, readdirSync(folder).find((name) => name.endsWith('.rows')) ?? '');
+  const content = readFileSync(file);
+  const at = content.indexOf(10) + 5;
+  content[at] = (content[at] ?? 0) ^ 1;
+  writeFileSync(file, content);
+  const there = new FailingDatabase();
+  const { runtime } = await receive(t, there, {}, dataDir);
+  await until(() => there.names.length > 0);
+  t.deepEqual(there.names, ['whole']);
+  t.like(runtime.health().otlp, { damagedFrames: 1 });
 });

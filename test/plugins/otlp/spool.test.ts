@@ -25,7 +25,20 @@ test('[O1] a frame that is damaged on disk costs itself alone', (t) => {
     again.frames.map(({ id }) => id),
     ['two', 'four'],
   );
+  t.is(again.damaged, 2);
   t.is(again.read('four')?.toString(), '{"row":"four"}');
+});
+
+test('[O1] a last frame that was cut short is no damage, one whose bytes are others is', (t) => {
+  const dir = tempDir(t);
+  put(new Segments(dir, LIMIT), ['one', 'two']);
+  const file = join(dir, readdirSync(dir)[0] ?? '');
+  const content = readFileSync(file);
+  writeFileSync(file, content.subarray(0, content.length - 1));
+  t.is(new Segments(dir, LIMIT).damaged, 0);
+  content[content.length - 1] = (content[content.length - 1] ?? 0) ^ 1;
+  writeFileSync(file, content);
+  t.is(new Segments(dir, LIMIT).damaged, 1);
 });
 
 test('[O1] what lies in the spool and is no file of it keeps nothing from being taken', (t) => {

@@ -40,13 +40,27 @@ export function encodeFrame(frame: Frame, text: Buffer): { head: Buffer; content
   return { head, content };
 }
 
-/** The whole frames of a segment: one that was cut short or damaged costs none of those behind it. */
-export function* framesOf(file: Buffer): Generator<Placed> {
+/**
+ * The whole frames of a segment: one that was cut short or damaged costs none of those behind it.
+ *
+ * @param damaged called for each place where a frame was that is none any more; not for an end that is cut short, for
+ *   that was never acknowledged
+ */
+export function* framesOf(file: Buffer, damaged: () => void): Generator<Placed> {
   for (let at = 0; at >= 0 && at < file.length; ) {
     const placed = frameAt(file, at);
     if (placed) yield placed;
-    at = placed ? placed.start + placed.bytes : file.indexOf(HEAD, at + 1);
+    const next = placed ? placed.start + placed.bytes : file.indexOf(HEAD, at + 1);
+    if (!placed && (next >= 0 || !isCutShort(file, at))) damaged();
+    at = next;
   }
+}
+
+function isCutShort(file: Buffer, at: number): boolean {
+  const end = file.indexOf(NEWLINE, at);
+  if (end < 0) return true;
+  const read = header.safeParse(parsed(file.toString('utf8', at, Math.min(end, at + MAX_HEADER))));
+  return read.success && end + 1 + read.data.bytes > file.length;
 }
 
 function frameAt(file: Buffer, at: number): Placed | undefined {

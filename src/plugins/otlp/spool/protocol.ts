@@ -59,7 +59,13 @@ export type ToThread =
 
 export type FromThread =
   /** Once, first: what an earlier run left. */
-  | { readonly type: 'opened'; readonly frames: readonly Frame[]; readonly bytes: number }
+  | {
+      readonly type: 'opened';
+      readonly frames: readonly Frame[];
+      readonly bytes: number;
+      /** Frames that cannot be read any more. */
+      readonly damaged: number;
+    }
   /** Written, not yet durable; its rows come along, so that they need not be read. */
   | {
       readonly type: 'written';

@@ -46,6 +46,7 @@ export class Segments {
   readonly #of = new Map<string, Segment>();
   #writing: Segment | undefined;
   #next = 1;
+  #damaged = 0;
 
   /** Takes up what an earlier run left. */
   constructor(dir: string, limit: number) {
@@ -67,6 +68,11 @@ export class Segments {
   /** How many frames are not in the database. */
   get count(): number {
     return this.#of.size;
+  }
+
+  /** Frames of an earlier run that cannot be read any more; some may have been in the database. */
+  get damaged(): number {
+    return this.#damaged;
   }
 
   /** What is not in the database, oldest first. */
@@ -161,7 +167,10 @@ export class Segments {
     const content = readFileSync(file);
     const done = new Set(marked(file));
     const open = new Map<string, Placed>();
-    for (const placed of framesOf(content)) {
+    const damaged = () => {
+      this.#damaged += 1;
+    };
+    for (const placed of framesOf(content, damaged)) {
       if (!done.has(placed.frame.id)) open.set(placed.frame.id, placed);
     }
     if (open.size === 0) {

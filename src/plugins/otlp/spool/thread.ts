@@ -42,7 +42,8 @@ class IntakeThread {
     this.#decoding = new Int32Array(settings.decoding);
     this.#segments = new Segments(settings.dir, settings.spoolLimit);
     this.#gather = new Gather(() => this.#segments.name());
-    post({ type: 'opened', frames: this.#segments.frames, bytes: this.#segments.bytes });
+    const { frames, bytes, damaged } = this.#segments;
+    post({ type: 'opened', frames, bytes, damaged });
   }
 
   async hear(message: ToThread): Promise<void> {
