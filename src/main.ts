@@ -20,6 +20,7 @@ export async function builtinPlugins() {
     import('./plugins/uptime/index.ts').then(({ uptime }) => uptime()),
     import('./plugins/uptime-monitor/index.ts').then(({ uptimeMonitor }) => uptimeMonitor()),
     import('./plugins/watchdog/index.ts').then(({ watchdog }) => watchdog()),
+    import('./plugins/jobs/index.ts').then(({ jobs }) => jobs()),
     import('./plugins/alerts/index.ts').then(({ alerts }) => alerts()),
   ]);
   return resolveConfig({ plugins }, { env: {} }).plugins;

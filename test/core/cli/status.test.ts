@@ -40,7 +40,7 @@ test('[R29] status of a running instance tells pid, start, version, surfaces, pl
   t.regex(out, new RegExp(`pid +${process.pid}, version \\d`));
   t.regex(out, /since +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, for \d/);
   t.regex(out, new RegExp(`console +${runtime.surfaces.console?.url}`));
-  t.regex(out, /plugins +console started/);
+  t.regex(out, /plugins +1 started/);
   t.regex(out, /log +newest record \d+, all durable/);
   t.like(await statusJson(dir), { code: 0, state: 'ok', running: true, pid: process.pid });
 });

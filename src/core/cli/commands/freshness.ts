@@ -10,9 +10,8 @@ type Flags = Readonly<Record<string, unknown>>;
 export const freshness: CommandDefinition = {
   name: 'freshness',
   summary:
-    'tell when a file that a job touches at each success is too old; needs no instance and no plugins.config.ts',
-  example:
-    'holdfast freshness --file /var/lib/nas-backup/last-success --url-file /etc/holdfast/freshness-url',
+    'tell when a file that a job touches at each success is too old; needs no instance and no configuration',
+  example: 'holdfast freshness --file /var/lib/nas-backup/last-success --url-file /etc/holdfast/url',
   flags: [
     { flags: '--file <path>', summary: 'touched at each success' },
     { flags: '--max-age <time>', summary: 'older is stale', default: '36h' },

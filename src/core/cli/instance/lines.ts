@@ -30,7 +30,8 @@ export function instanceLines(instance: Instance, now: number, { paint }: Termin
     reasons,
   } = instance;
   const [headline, colour] = HEADLINES[state];
-  const row = (name: string, text: string) => `  ${paint('dim', name.padEnd(12))}${plainText(text)}`;
+  const column = Math.max(12, ...Object.keys(facts ?? {}).map((name) => name.length + 1));
+  const row = (name: string, text: string) => `  ${paint('dim', name.padEnd(column))}${plainText(text)}`;
   const rows = (name: string, texts: readonly string[]) =>
     texts.map((text, index) => row(index === 0 ? name : '', text));
   const width = Math.max(0, ...Object.keys(surfaces ?? {}).map((name) => name.length));
@@ -44,14 +45,21 @@ export function instanceLines(instance: Instance, now: number, { paint }: Termin
       'surfaces',
       Object.entries(surfaces ?? {}).map(([name, { url }]) => `${name.padEnd(width)}  ${url}`),
     ),
-    ...rows(
-      'plugins',
-      (plugins ?? []).map(({ name, state, reason }) => `${name} ${state}${reason ? `: ${reason}` : ''}`),
-    ),
+    ...rows('plugins', pluginTexts(plugins ?? [])),
     ...(log ? [row('log', logText(log))] : []),
     ...(transaction ? [row('transaction', transactionText(transaction, instance.running))] : []),
     ...Object.entries(facts ?? {}).map(([name, fact]) => row(name, factText(fact))),
     ...lastStopLines(instance, now).map((text) => row('last stop', text)),
+  ];
+}
+
+/** Those that run are counted; each of the others says what is with it. */
+function pluginTexts(plugins: NonNullable<Instance['plugins']>): string[] {
+  const others = plugins.filter(({ state }) => state !== 'started');
+  const started = plugins.length - others.length;
+  return [
+    ...(started > 0 ? [`${started} started`] : []),
+    ...others.map(({ name, state, reason }) => `${name} ${state}${reason ? `: ${reason}` : ''}`),
   ];
 }
 

@@ -82,6 +82,8 @@ async function ask(
   now: number,
   signal: AbortSignal,
 ): Promise<{ samples: number; value: number }> {
+  // On a first start they may not be there yet.
+  await database.schema(`otel_metrics_${measure.table}`);
   const { sql, parameters } = question(measure, window, now);
   const [row] = await database.query<{ samples: string; value: number }>(sql, parameters, { signal });
   return { samples: Number(row?.samples ?? 0), value: Number(row?.value ?? Number.NaN) };
