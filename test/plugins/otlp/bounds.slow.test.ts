@@ -2,7 +2,10 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import type { Worker } from 'node:worker_threads';
 import test from 'ava';
+import { SqliteReader } from '../../../src/core/log/index.ts';
+import { verifyLog } from '../../../src/core/replay/index.ts';
 import { tempDir } from '../../support/temp.ts';
 import { FailingDatabase } from './database.ts';
 import { post, receive, span, traces, until } from './rig.ts';
@@ -65,4 +68,41 @@ test('[O1] a batch that is damaged on disk is told by the health page, and the o
   await until(() => there.names.length > 0);
   t.deepEqual(there.names, ['whole']);
   t.like(runtime.health().otlp, { damagedFrames: 1 });
+});
+
+test('[O1,C4] when the thread that decodes dies nothing that was answered is lost, it starts anew, and the log replays', async (t) => {
+  const threads: Worker[] = [];
+  const note = (thread: Worker) => void threads.push(thread);
+  process.on('worker', note);
+  t.teardown(() => process.off('worker', note));
+  const database = new FailingDatabase();
+  database.fault = 'HF_COLUMNAR_UNREACHABLE';
+  const receiving = await receive(t, database);
+  const before = threads.length;
+  t.is((await post(receiving, '/v1/traces', traces('s', span('before')))).status, 200);
+  t.is(threads.length, before + 1, 'the thread starts with the first body');
+  await threads.at(-1)?.terminate();
+  const statuses = new Set<number>();
+  await until(async () => {
+    const { status } = await post(receiving, '/v1/traces', traces('s', span('after')));
+    statuses.add(status);
+    return status === 200;
+  });
+  t.deepEqual([...statuses], [503, 200]);
+  database.fault = undefined;
+  await until(() => database.names.includes('before') && database.names.includes('after'));
+  const { runtime, dataDir } = receiving;
+  await receiving.stop();
+  const reader = new SqliteReader(dataDir);
+  t.teardown(() => reader.close());
+  const actors = new Map(runtime.registrations.actors.map((actor) => [actor.type, actor]));
+  t.is(verifyLog(reader, actors).divergence, undefined);
+});
+
+test('[O1] where the spool cannot be written nothing is answered with 200', async (t) => {
+  const receiving = await receive(t, new FailingDatabase());
+  writeFileSync(join(receiving.dataDir, 'otlp-spool'), 'in the way');
+  t.is((await post(receiving, '/v1/traces', traces('s', span('lost')))).status, 503);
+  await until(() => JSON.stringify(receiving.runtime.health().otlp).includes('the spool cannot be opened'));
+  t.is((await post(receiving, '/v1/traces', traces('s', span('lost')))).status, 503);
 });
