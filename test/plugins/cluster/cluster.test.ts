@@ -33,27 +33,30 @@ const secret = (name: string, labels = {}): ClusterObject => ({
   data: { key: 'dmFsdWU=' },
 });
 
-test('[B3] an object is created, read, listed by label, changed and deleted by its kind alone', async (t) => {
-  const { cluster } = await rig(t);
-  const made = await cluster.create(secret('one', { app: 'store' }));
-  t.truthy(made.metadata.uid);
-  await cluster.create(secret('two'));
-  const listed = await cluster.list(SECRET, { namespace: 'default', labels: { app: 'store' } });
-  t.deepEqual(
-    listed.map(({ kind, metadata }) => [kind, metadata.name]),
-    [['Secret', 'one']],
-  );
-  const changed = await cluster.patch(SECRET, 'one', 'default', {
-    metadata: { annotations: { seen: 'yes' } },
-  });
-  t.deepEqual(changed.metadata.annotations, { seen: 'yes' });
-  t.deepEqual((await cluster.get(SECRET, 'one', 'default'))?.data, { key: 'dmFsdWU=' });
-  await cluster.delete(SECRET, 'one', 'default');
-  t.is(await cluster.get(SECRET, 'one', 'default'), undefined);
-  await t.notThrowsAsync(cluster.delete(SECRET, 'one', 'default'));
-});
+test.serial(
+  '[B3] an object is created, read, listed by label, changed and deleted by its kind alone',
+  async (t) => {
+    const { cluster } = await rig(t);
+    const made = await cluster.create(secret('one', { app: 'store' }));
+    t.truthy(made.metadata.uid);
+    await cluster.create(secret('two'));
+    const listed = await cluster.list(SECRET, { namespace: 'default', labels: { app: 'store' } });
+    t.deepEqual(
+      listed.map(({ kind, metadata }) => [kind, metadata.name]),
+      [['Secret', 'one']],
+    );
+    const changed = await cluster.patch(SECRET, 'one', 'default', {
+      metadata: { annotations: { seen: 'yes' } },
+    });
+    t.deepEqual(changed.metadata.annotations, { seen: 'yes' });
+    t.deepEqual((await cluster.get(SECRET, 'one', 'default'))?.data, { key: 'dmFsdWU=' });
+    await cluster.delete(SECRET, 'one', 'default');
+    t.is(await cluster.get(SECRET, 'one', 'default'), undefined);
+    await t.notThrowsAsync(cluster.delete(SECRET, 'one', 'default'));
+  },
+);
 
-test('[B3] what the API refuses has a code, the reason it gave, and no credentials', async (t) => {
+test.serial('[B3] what the API refuses has a code, the reason it gave, and no credentials', async (t) => {
   const { api, cluster } = await rig(t, { token: 'canary-token' });
   await cluster.create(secret('one'));
   await t.throwsAsync(cluster.create(secret('one')), {
@@ -73,7 +76,7 @@ test('[B3] what the API refuses has a code, the reason it gave, and no credentia
   t.false(JSON.stringify(refused).includes('canary-token'));
 });
 
-test('[B3] an API that is silent, broken or gone is given up with a reason', async (t) => {
+test.serial('[B3] an API that is silent, broken or gone is given up with a reason', async (t) => {
   const { api, cluster } = await rig(t, {}, 200);
   await cluster.list(SECRET, {});
   api.mishap = () => 'hang';
@@ -86,7 +89,7 @@ test('[B3] an API that is silent, broken or gone is given up with a reason', asy
   await t.throwsAsync(cluster.list(SECRET, {}), { message: /ECONNREFUSED|broke off/ });
 });
 
-test('[B3] a kubeconfig that cannot be used is named before anything is sent', async (t) => {
+test.serial('[B3] a kubeconfig that cannot be used is named before anything is sent', async (t) => {
   const dir = tempDir(t);
   const list = (kubeconfig: string, context?: string) =>
     new KubeCluster(clusterOptions.parse({ kubeconfig, context }), systemClock).list(SECRET, {});
@@ -109,84 +112,103 @@ test('[B3] a kubeconfig that cannot be used is named before anything is sent', a
   });
 });
 
-test('[B3] over HTTPS the certificate authority of the kubeconfig decides, and the token is sent', async (t) => {
-  const dir = tempDir(t);
-  const [key, cert] = [join(dir, 'key'), join(dir, 'cert')];
-  const openssl = spawnSync('openssl', [
-    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'],
-    ...['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', cert],
-  ]);
-  t.is(openssl.status, 0, String(openssl.stderr));
-  const tls = { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
-  const { cluster } = await rig(t, { tls, token: 'secret' });
-  t.is((await cluster.list(NAMESPACE, {})).length, 2);
-  t.regex(cluster.place, /^https:\/\/127/);
-  const other = await ClusterApi.start(t, { tls });
-  const kubeconfig = other.kubeconfig(tempDir(t));
-  const distrusted = readFileSync(kubeconfig, 'utf8').replace(
-    /"certificate-authority-data":"[^"]*"/,
-    '"x":1',
-  );
-  writeFileSync(kubeconfig, distrusted);
-  const wary = new KubeCluster(clusterOptions.parse({ kubeconfig }), systemClock);
-  await t.throwsAsync(wary.list(NAMESPACE, {}), { message: /^HF_CLUSTER_UNREACHABLE.*certificate/ });
-});
+test.serial(
+  '[B3] over HTTPS the certificate authority of the kubeconfig decides, and the token is sent',
+  async (t) => {
+    const dir = tempDir(t);
+    const [key, cert] = [join(dir, 'key'), join(dir, 'cert')];
+    const openssl = spawnSync('openssl', [
+      ...[
+        'req',
+        '-x509',
+        '-newkey',
+        'ec',
+        '-pkeyopt',
+        'ec_paramgen_curve:prime256v1',
+        '-nodes',
+        '-days',
+        '2',
+      ],
+      ...['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', cert],
+    ]);
+    t.is(openssl.status, 0, String(openssl.stderr));
+    const tls = { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
+    const { cluster } = await rig(t, { tls, token: 'secret' });
+    t.is((await cluster.list(NAMESPACE, {})).length, 2);
+    t.regex(cluster.place, /^https:\/\/127/);
+    const other = await ClusterApi.start(t, { tls });
+    const kubeconfig = other.kubeconfig(tempDir(t));
+    const distrusted = readFileSync(kubeconfig, 'utf8').replace(
+      /"certificate-authority-data":"[^"]*"/,
+      '"x":1',
+    );
+    writeFileSync(kubeconfig, distrusted);
+    const wary = new KubeCluster(clusterOptions.parse({ kubeconfig }), systemClock);
+    await t.throwsAsync(wary.list(NAMESPACE, {}), { message: /^HF_CLUSTER_UNREACHABLE.*certificate/ });
+  },
+);
 
-test('[B3] a namespace goes through Terminating with all that is in it, and takes nothing new meanwhile', async (t) => {
-  const { api, cluster } = await rig(t);
-  await cluster.create({ ...NAMESPACE, metadata: { name: 'scratch' } });
-  const inside = { ...secret('one'), metadata: { name: 'one', namespace: 'scratch' } };
-  await cluster.create(inside);
-  api.store.namespaceEndsMs = 50;
-  await cluster.delete(NAMESPACE, 'scratch');
-  t.like(await cluster.get(NAMESPACE, 'scratch'), { status: { phase: 'Terminating' } });
-  const late = { ...inside, metadata: { name: 'two', namespace: 'scratch' } };
-  await t.throwsAsync(cluster.create(late), { message: /being terminated/ });
-  while (await cluster.get(NAMESPACE, 'scratch')) await new Promise((resolve) => setTimeout(resolve, 5));
-  t.is(await cluster.get(SECRET, 'one', 'scratch'), undefined);
-});
+test.serial(
+  '[B3] a namespace goes through Terminating with all that is in it, and takes nothing new meanwhile',
+  async (t) => {
+    const { api, cluster } = await rig(t);
+    await cluster.create({ ...NAMESPACE, metadata: { name: 'scratch' } });
+    const inside = { ...secret('one'), metadata: { name: 'one', namespace: 'scratch' } };
+    await cluster.create(inside);
+    api.store.namespaceEndsMs = 50;
+    await cluster.delete(NAMESPACE, 'scratch');
+    t.like(await cluster.get(NAMESPACE, 'scratch'), { status: { phase: 'Terminating' } });
+    const late = { ...inside, metadata: { name: 'two', namespace: 'scratch' } };
+    await t.throwsAsync(cluster.create(late), { message: /being terminated/ });
+    while (await cluster.get(NAMESPACE, 'scratch')) await new Promise((resolve) => setTimeout(resolve, 5));
+    t.is(await cluster.get(SECRET, 'one', 'scratch'), undefined);
+  },
+);
 
-test('[B2] a port of a pod is reached over loopback, in both directions and by many connections', async (t) => {
-  const { api, cluster } = await rig(t);
-  const server = createServer((incoming, response) => {
-    response.writeHead(200, { 'x-path': incoming.url });
-    incoming.pipe(response);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => server.close());
-  const { port: real } = server.address() as AddressInfo;
-  api.reach = (pod, port) => (pod.metadata.name === 'store-0' && port === 6333 ? real : undefined);
-  const spec = { template: { metadata: {}, spec: { containers: [{ name: 'store', image: 'store:1' }] } } };
-  const owner = {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name: 'store', namespace: 'default', uid: 'of-the-owner' },
-    spec,
-  };
-  api.store.create(podOf(owner, 'store-0'));
-  const forward = await cluster.forward('default', 'store-0', 6333);
-  const body = 'x'.repeat(300_000);
-  const echoed = await Promise.all(
-    [1, 2, 3].map(async (n) => {
-      const answer = await request(`http://127.0.0.1:${forward.port}/${n}`, { method: 'POST', body });
-      return [answer.headers['x-path'], (await answer.body.text()).length];
-    }),
-  );
-  t.deepEqual(echoed, [
-    ['/1', 300_000],
-    ['/2', 300_000],
-    ['/3', 300_000],
-  ]);
-  const closed = await cluster.forward('default', 'store-0', 1);
-  await t.throwsAsync(request(`http://127.0.0.1:${closed.port}/`));
-  const absent = await cluster.forward('default', 'gone', 6333);
-  await t.throwsAsync(request(`http://127.0.0.1:${absent.port}/`));
-  await forward.close();
-  await t.throwsAsync(request(`http://127.0.0.1:${forward.port}/`));
-});
+test.serial(
+  '[B2] a port of a pod is reached over loopback, in both directions and by many connections',
+  async (t) => {
+    const { api, cluster } = await rig(t);
+    const server = createServer((incoming, response) => {
+      response.writeHead(200, { 'x-path': incoming.url });
+      incoming.pipe(response);
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.teardown(() => server.close());
+    const { port: real } = server.address() as AddressInfo;
+    api.reach = (pod, port) => (pod.metadata.name === 'store-0' && port === 6333 ? real : undefined);
+    const spec = { template: { metadata: {}, spec: { containers: [{ name: 'store', image: 'store:1' }] } } };
+    const owner = {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'store', namespace: 'default', uid: 'of-the-owner' },
+      spec,
+    };
+    api.store.create(podOf(owner, 'store-0'));
+    const forward = await cluster.forward('default', 'store-0', 6333);
+    const body = 'x'.repeat(300_000);
+    const echoed = await Promise.all(
+      [1, 2, 3].map(async (n) => {
+        const answer = await request(`http://127.0.0.1:${forward.port}/${n}`, { method: 'POST', body });
+        return [answer.headers['x-path'], (await answer.body.text()).length];
+      }),
+    );
+    t.deepEqual(echoed, [
+      ['/1', 300_000],
+      ['/2', 300_000],
+      ['/3', 300_000],
+    ]);
+    const closed = await cluster.forward('default', 'store-0', 1);
+    await t.throwsAsync(request(`http://127.0.0.1:${closed.port}/`));
+    const absent = await cluster.forward('default', 'gone', 6333);
+    await t.throwsAsync(request(`http://127.0.0.1:${absent.port}/`));
+    await forward.close();
+    await t.throwsAsync(request(`http://127.0.0.1:${forward.port}/`));
+  },
+);
 
-test('[B9] kubectl works against the stand-in: it creates, lists, waits, and deletes', async (t) => {
+test.serial('[B9] kubectl works against the stand-in: it creates, lists, waits, and deletes', async (t) => {
   const { api, kubeconfig } = await rig(t);
   runsDeployments(api);
   const dir = tempDir(t);
@@ -225,29 +247,35 @@ test('[B9] kubectl works against the stand-in: it creates, lists, waits, and del
   t.deepEqual(api.store.all('Pod', 'scratch'), []);
 });
 
-test('[B3] neither a broken kubeconfig nor its login program gives a token away or holds a call', async (t) => {
-  const file = join(tempDir(t), 'kubeconfig');
-  const fault = async (user: string) => {
-    const text = `{apiVersion: v1, kind: Config, current-context: c}
+test.serial(
+  '[B3] neither a broken kubeconfig nor its login program gives a token away or holds a call',
+  async (t) => {
+    const file = join(tempDir(t), 'kubeconfig');
+    const fault = async (user: string) => {
+      const text = `{apiVersion: v1, kind: Config, current-context: c}
 clusters: [{name: c, cluster: {server: 'https://127.0.0.1:9'}}]
 contexts: [{name: c, context: {cluster: c, user: u}}]
 users:
 - name: u
   user:
 ${user}`;
-    writeFileSync(
-      file,
-      text.replace(/^\{(.*)\}\n/, (_, head: string) => `${head.replaceAll(', ', '\n')}\n`),
-    );
-    const cluster = new KubeCluster(clusterOptions.parse({ kubeconfig: file, timeoutMs: 300 }), systemClock);
-    const error = await t.throwsAsync(cluster.list(SECRET, {}));
-    t.false(`${error?.stack}${JSON.stringify(error)}`.includes('canary'), user);
-    return error?.message ?? '';
-  };
-  const exec = (script: string) =>
-    `    exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, args: ['-c', '${script}']}\n`;
-  t.regex(await fault('    token: canary-token\n   bad: ['), /^HF_CLUSTER_CONFIG: .*no YAML at line 10/);
-  t.regex(await fault(exec('echo canary-token')), /^HF_CLUSTER_CONFIG: .*answered no JSON/);
-  t.regex(await fault(exec('echo canary-token >&2; exit 1')), /^HF_CLUSTER_CONFIG: .*failed/);
-  t.regex(await fault(exec('sleep 1')), /^HF_CLUSTER_UNREACHABLE: .*nothing came within 0.3 s/);
-});
+      writeFileSync(
+        file,
+        text.replace(/^\{(.*)\}\n/, (_, head: string) => `${head.replaceAll(', ', '\n')}\n`),
+      );
+      const cluster = new KubeCluster(
+        clusterOptions.parse({ kubeconfig: file, timeoutMs: 300 }),
+        systemClock,
+      );
+      const error = await t.throwsAsync(cluster.list(SECRET, {}));
+      t.false(`${error?.stack}${JSON.stringify(error)}`.includes('canary'), user);
+      return error?.message ?? '';
+    };
+    const exec = (script: string) =>
+      `    exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, args: ['-c', '${script}']}\n`;
+    t.regex(await fault('    token: canary-token\n   bad: ['), /^HF_CLUSTER_CONFIG: .*no YAML at line 10/);
+    t.regex(await fault(exec('echo canary-token')), /^HF_CLUSTER_CONFIG: .*answered no JSON/);
+    t.regex(await fault(exec('echo canary-token >&2; exit 1')), /^HF_CLUSTER_CONFIG: .*failed/);
+    t.regex(await fault(exec('sleep 1')), /^HF_CLUSTER_UNREACHABLE: .*nothing came within 0.3 s/);
+  },
+);

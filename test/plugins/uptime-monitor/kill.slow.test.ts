@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { SqliteReader } from '../../../src/core/log/index.ts';
+import { type LogRecord, SqliteReader } from '../../../src/core/log/index.ts';
 import { readRuntimeFile } from '../../../src/core/runtime/index.ts';
 import { call, root, spawnHoldfast, writeConfig } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
@@ -62,17 +62,22 @@ test('[O16] kill -9 in each state: nobody is DOWN for it, no alert is lost, and 
   const third = await start();
   while ((await third.states()).late !== 'late') await new Promise((resolve) => setTimeout(resolve, 20));
   t.deepEqual(await third.states(), { ...wanted, down: 'up' });
+  const isDone = ({ event }: LogRecord) => event.type === 'effect.done' && event.effect === 'alert.raise';
+  let records: LogRecord[] = [];
+  // What the kill interrupted is carried out after the start, which waits for nobody.
+  while (records.filter(isDone).length < 2) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const reader = new SqliteReader(dataDir);
+    records = await Array.fromAsync(reader.read());
+    reader.close();
+  }
   await third.kill();
 
-  const reader = new SqliteReader(dataDir);
-  const records = await Array.fromAsync(reader.read());
-  reader.close();
   const raised = records.flatMap(({ effects }) =>
     effects.flatMap(({ type, params }) =>
       type === 'alert.raise' ? [`${(params as any).labels.monitor} ${(params as any).labels.state}`] : [],
     ),
   );
   t.deepEqual(raised, ['down firing', 'down resolved']);
-  const done = records.filter(({ event }) => event.type === 'effect.done' && event.effect === 'alert.raise');
-  t.is(done.length, 2, 'each was carried out to its end, after the kill if not before');
+  t.is(records.filter(isDone).length, 2, 'each was carried out to its end, after the kill if not before');
 });

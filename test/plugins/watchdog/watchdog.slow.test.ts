@@ -89,58 +89,61 @@ const row = (ageSeconds: number) => ({
   ResourceAttributes: {},
 });
 
-test('[O10,O12] the embedded database: fresh, fed, stale and drifted are told apart, and each line is stored', async (t) => {
-  const pushed: URL[] = [];
-  const push = await serve(t, (request, response) => {
-    pushed.push(new URL(request.url!, 'http://x'));
-    response.end('{"ok":true}');
-  });
-  const { run, database, runtime, troubles } = await rig(t, { push, options: { signals: ['otel_logs'] } });
+test.serial(
+  '[O10,O12] the embedded database: fresh, fed, stale and drifted are told apart, and each line is stored',
+  async (t) => {
+    const pushed: URL[] = [];
+    const push = await serve(t, (request, response) => {
+      pushed.push(new URL(request.url!, 'http://x'));
+      response.end('{"ok":true}');
+    });
+    const { run, database, runtime, troubles } = await rig(t, { push, options: { signals: ['otel_logs'] } });
 
-  const fresh = await run();
-  t.deepEqual(fresh.lines, ['stale=0s drift=0', '{"ok":true}'], 'no producer yet is no fault');
-  t.is(pushed[0]!.pathname, '/api/push/tok123');
-  t.is(pushed[0]!.searchParams.get('msg'), 'stale=0s drift=0');
-  t.regex(pushed[0]!.searchParams.get('ping')!, /^\d+$/);
+    const fresh = await run();
+    t.deepEqual(fresh.lines, ['stale=0s drift=0', '{"ok":true}'], 'no producer yet is no fault');
+    t.is(pushed[0]!.pathname, '/api/push/tok123');
+    t.is(pushed[0]!.searchParams.get('msg'), 'stale=0s drift=0');
+    t.regex(pushed[0]!.searchParams.get('ping')!, /^\d+$/);
 
-  await database.insert('otel_logs', [row(400)]);
-  const stale = await run();
-  t.like(stale, { outcome: 'unhealthy', exitCode: 0 });
-  t.regex(
-    stale.lines[0]!,
-    /^HEALTH CHECK FAILED: ingest: asked the age of the newest row of otel_logs, got 40\d s, more than 300 s, since 20/,
-  );
-  t.is(pushed.length, 1, 'no heartbeat');
-  t.like(troubles, [{ monitor: 'clickstack-watchdog', outcome: 'unhealthy', text: stale.lines[0] }]);
-  t.like(runtime.health().watchdog, { ok: false });
-  t.regex(
-    (runtime.health().watchdog as any).lastRun,
-    /exit 0 \(says how the run went, not how the stack is\)/,
-  );
-
-  await database.insert('otel_logs', [row(7)]);
-  const fed = await run();
-  t.regex(fed.lines.join('\n'), /^stale=\d+s drift=0\n\{"ok":true\}$/);
-
-  await database.query('CREATE TABLE default.otel_spare (a UInt8) ENGINE = Log').catch(() => []);
-  const drifted = await run();
-  if (drifted.outcome !== 'delivered')
-    t.regex(drifted.lines[0]!, /^HEALTH CHECK FAILED: engine: asked the engines/);
-
-  await runtime.services.log.whenDurable(runtime.services.log.lastSeq());
-  let stored: readonly { Body: string }[] = [];
-  while (stored.length < 4) {
-    stored = await database.query(
-      "SELECT Body FROM otel_logs WHERE ServiceName = 'holdfast' ORDER BY Timestamp",
+    await database.insert('otel_logs', [row(400)]);
+    const stale = await run();
+    t.like(stale, { outcome: 'unhealthy', exitCode: 0 });
+    t.regex(
+      stale.lines[0]!,
+      /^HEALTH CHECK FAILED: ingest: asked the age of the newest row of otel_logs, got 40\d s, more than 300 s, since 20/,
     );
-  }
-  t.deepEqual(
-    stored.slice(0, 3).map(({ Body }) => Body),
-    [fresh, stale, fed].map(({ lines }) => lines.join('\n')),
-  );
-});
+    t.is(pushed.length, 1, 'no heartbeat');
+    t.like(troubles, [{ monitor: 'clickstack-watchdog', outcome: 'unhealthy', text: stale.lines[0] }]);
+    t.like(runtime.health().watchdog, { ok: false });
+    t.regex(
+      (runtime.health().watchdog as any).lastRun,
+      /exit 0 \(says how the run went, not how the stack is\)/,
+    );
 
-test('[O10] a declared producer that never sent is a fault', async (t) => {
+    await database.insert('otel_logs', [row(7)]);
+    const fed = await run();
+    t.regex(fed.lines.join('\n'), /^stale=\d+s drift=0\n\{"ok":true\}$/);
+
+    await database.query('CREATE TABLE default.otel_spare (a UInt8) ENGINE = Log').catch(() => []);
+    const drifted = await run();
+    if (drifted.outcome !== 'delivered')
+      t.regex(drifted.lines[0]!, /^HEALTH CHECK FAILED: engine: asked the engines/);
+
+    await runtime.services.log.whenDurable(runtime.services.log.lastSeq());
+    let stored: readonly { Body: string }[] = [];
+    while (stored.length < 4) {
+      stored = await database.query(
+        "SELECT Body FROM otel_logs WHERE ServiceName = 'holdfast' ORDER BY Timestamp",
+      );
+    }
+    t.deepEqual(
+      stored.slice(0, 3).map(({ Body }) => Body),
+      [fresh, stale, fed].map(({ lines }) => lines.join('\n')),
+    );
+  },
+);
+
+test.serial('[O10] a declared producer that never sent is a fault', async (t) => {
   const push = await serve(t, (_, response) => response.end('{"ok":true}'));
   const { run } = await rig(t, { push, options: { producers: ['otel_traces'], signals: ['otel_logs'] } });
   t.regex(
@@ -149,53 +152,59 @@ test('[O10] a declared producer that never sent is a fault', async (t) => {
   );
 });
 
-test('[O10,O11,O14] database down, result malformed, push broken: each in its words, and no heartbeat', async (t) => {
-  let pushes = 0;
-  const push = await serve(t, (_, response) => {
-    pushes += 1;
-    response.end('{"ok":true}');
-  });
-  const down = await rig(t, { push, database: { url: 'http://127.0.0.1:1' } });
-  const unreachable = await down.run();
-  t.like(unreachable, { outcome: 'unhealthy', exitCode: 0 });
-  t.regex(unreachable.lines[0]!, /^HEALTH CHECK FAILED: database: asked SELECT 1 of \S+, got .*reached/);
+test.serial(
+  '[O10,O11,O14] database down, result malformed, push broken: each in its words, and no heartbeat',
+  async (t) => {
+    let pushes = 0;
+    const push = await serve(t, (_, response) => {
+      pushes += 1;
+      response.end('{"ok":true}');
+    });
+    const down = await rig(t, { push, database: { url: 'http://127.0.0.1:1' } });
+    const unreachable = await down.run();
+    t.like(unreachable, { outcome: 'unhealthy', exitCode: 0 });
+    t.regex(unreachable.lines[0]!, /^HEALTH CHECK FAILED: database: asked SELECT 1 of \S+, got .*reached/);
 
-  const garbage = await serve(t, (_, response) => response.end('<html>login</html>'));
-  const malformed = await (await rig(t, { push, database: { url: garbage } })).run();
-  t.is(malformed.outcome, 'unhealthy');
-  t.regex(malformed.lines[0]!, /^HEALTH CHECK FAILED: result: asked SELECT 1/);
+    const garbage = await serve(t, (_, response) => response.end('<html>login</html>'));
+    const malformed = await (await rig(t, { push, database: { url: garbage } })).run();
+    t.is(malformed.outcome, 'unhealthy');
+    t.regex(malformed.lines[0]!, /^HEALTH CHECK FAILED: result: asked SELECT 1/);
 
-  const refusing = await serve(t, (_, response) =>
-    response.writeHead(404).end('{"ok":false,"msg":"locked"}'),
-  );
-  const broken = await rig(t, { push: refusing });
-  const undelivered = await broken.run();
-  t.deepEqual(undelivered.lines, ['PUSH DELIVERY FAILED: HTTP 404: locked (wget exit status 8)']);
-  t.is(undelivered.exitCode, 1);
-
-  t.is(pushes, 0, 'silence is what says that it is not well');
-});
-
-test('[O10,O11,O12] `watchdog run` without an instance asks the server, prints the lines and exits as the job does', async (t) => {
-  const cwd = tempDir(t);
-  const dataDir = withToken(join(cwd, 'data'));
-  const config = (database: string, push: string) =>
-    writeConfig(
-      cwd,
-      `export default defineConfig({ plugins: [clickhouse(${database}), uptime({ url: '${push}' }), watchdog()] });`,
-      ['clickhouse', 'uptime', 'watchdog'].map(
-        (name) => `import { ${name} } from '${root}src/plugins/${name}/index.ts';`,
-      ),
+    const refusing = await serve(t, (_, response) =>
+      response.writeHead(404).end('{"ok":false,"msg":"locked"}'),
     );
-  const run = async (database: string, push: string, ...more: string[]) =>
-    call(['watchdog', 'run', '--data-dir', dataDir, '--config', config(database, push), ...more], { cwd });
+    const broken = await rig(t, { push: refusing });
+    const undelivered = await broken.run();
+    t.deepEqual(undelivered.lines, ['PUSH DELIVERY FAILED: HTTP 404: locked (wget exit status 8)']);
+    t.is(undelivered.exitCode, 1);
 
-  const embedded = await run('', 'http://127.0.0.1:1');
-  t.is(embedded.code, 0);
-  t.regex(
-    embedded.out,
-    /^HEALTH CHECK FAILED: database: asked for a database, got none: no instance runs here/,
-  );
-  const down = await run(`{ url: 'http://127.0.0.1:1' }`, 'http://127.0.0.1:1', '--json');
-  t.like(JSON.parse(down.out), { outcome: 'unhealthy', exitCode: 0, heartbeat: 'not sent' });
-});
+    t.is(pushes, 0, 'silence is what says that it is not well');
+  },
+);
+
+test.serial(
+  '[O10,O11,O12] `watchdog run` without an instance asks the server, prints the lines and exits as the job does',
+  async (t) => {
+    const cwd = tempDir(t);
+    const dataDir = withToken(join(cwd, 'data'));
+    const config = (database: string, push: string) =>
+      writeConfig(
+        cwd,
+        `export default defineConfig({ plugins: [clickhouse(${database}), uptime({ url: '${push}' }), watchdog()] });`,
+        ['clickhouse', 'uptime', 'watchdog'].map(
+          (name) => `import { ${name} } from '${root}src/plugins/${name}/index.ts';`,
+        ),
+      );
+    const run = async (database: string, push: string, ...more: string[]) =>
+      call(['watchdog', 'run', '--data-dir', dataDir, '--config', config(database, push), ...more], { cwd });
+
+    const embedded = await run('', 'http://127.0.0.1:1');
+    t.is(embedded.code, 0);
+    t.regex(
+      embedded.out,
+      /^HEALTH CHECK FAILED: database: asked for a database, got none: no instance runs here/,
+    );
+    const down = await run(`{ url: 'http://127.0.0.1:1' }`, 'http://127.0.0.1:1', '--json');
+    t.like(JSON.parse(down.out), { outcome: 'unhealthy', exitCode: 0, heartbeat: 'not sent' });
+  },
+);
