@@ -10,7 +10,7 @@ import { tempDir } from '../../support/temp.ts';
 import { FailingDatabase } from './database.ts';
 import { post, receive, span, traces, until } from './rig.ts';
 
-test('[O4] a stranger who sends on after the answer is read as far as the largest body, and then cut off', async (t) => {
+test.serial('[O4] a stranger who sends on after the answer is read as far as the largest body, and then cut off', async (t) => {
   const receiving = await receive(t, new FailingDatabase(), { bodyLimit: 1024 * 1024 });
   const { hostname, port } = new URL(receiving.http);
   const socket = connect(Number(port), hostname).on('error', () => {});
@@ -37,7 +37,7 @@ test('[O4] a stranger who sends on after the answer is read as far as the larges
   t.true(sent > 1024 * 1024);
 });
 
-test('[O4] a body of more items, or more messages, than any producer sends is refused whole', async (t) => {
+test.serial('[O4] a body of more items, or more messages, than any producer sends is refused whole', async (t) => {
   const database = new FailingDatabase();
   const receiving = await receive(t, database);
   const nothing = (count: number) =>
@@ -50,7 +50,7 @@ test('[O4] a body of more items, or more messages, than any producer sends is re
   t.deepEqual(database.names, ['next']);
 });
 
-test('[O1] a batch that is damaged on disk is told by the health page, and the others are inserted', async (t) => {
+test.serial('[O1] a batch that is damaged on disk is told by the health page, and the others are inserted', async (t) => {
   const dataDir = tempDir(t);
   const away = new FailingDatabase();
   away.fault = 'HF_COLUMNAR_UNREACHABLE';
@@ -70,7 +70,7 @@ test('[O1] a batch that is damaged on disk is told by the health page, and the o
   t.like(runtime.health().otlp, { damagedFrames: 1 });
 });
 
-test('[O1,C4] when the thread that decodes dies nothing that was answered is lost, it starts anew, and the log replays', async (t) => {
+test.serial('[O1,C4] when the thread that decodes dies nothing that was answered is lost, it starts anew, and the log replays', async (t) => {
   const threads: Worker[] = [];
   const note = (thread: Worker) => void threads.push(thread);
   process.on('worker', note);
@@ -99,7 +99,7 @@ test('[O1,C4] when the thread that decodes dies nothing that was answered is los
   t.is(verifyLog(reader, actors).divergence, undefined);
 });
 
-test('[O1] where the spool cannot be written nothing is answered with 200', async (t) => {
+test.serial('[O1] where the spool cannot be written nothing is answered with 200', async (t) => {
   const receiving = await receive(t, new FailingDatabase());
   writeFileSync(join(receiving.dataDir, 'otlp-spool'), 'in the way');
   t.is((await post(receiving, '/v1/traces', traces('s', span('lost')))).status, 503);
