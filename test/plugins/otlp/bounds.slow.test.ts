@@ -10,94 +10,106 @@ import { tempDir } from '../../support/temp.ts';
 import { FailingDatabase } from './database.ts';
 import { post, receive, span, traces, until } from './rig.ts';
 
-test.serial('[O4] a stranger who sends on after the answer is read as far as the largest body, and then cut off', async (t) => {
-  const receiving = await receive(t, new FailingDatabase(), { bodyLimit: 1024 * 1024 });
-  const { hostname, port } = new URL(receiving.http);
-  const socket = connect(Number(port), hostname).on('error', () => {});
-  t.teardown(() => void socket.destroy());
-  socket.write(
-    `POST /v1/traces HTTP/1.1\r\nhost: ${hostname}:${port}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`,
-  );
-  let answer = '';
-  socket.on('data', (data) => {
-    answer += data;
-  });
-  let closed = false;
-  socket.on('close', () => {
-    closed = true;
-  });
-  const part = Buffer.from(`10000\r\n${' '.repeat(0x10000)}\r\n`);
-  let sent = 0;
-  await until(async () => {
-    if (!closed && !socket.write(part)) await Promise.race([once(socket, 'drain'), once(socket, 'close')]);
-    sent += part.length;
-    return closed;
-  });
-  t.regex(answer, /^HTTP\/1\.1 401 /);
-  t.true(sent > 1024 * 1024);
-});
+test.serial(
+  '[O4] a stranger who sends on after the answer is read as far as the largest body, and then cut off',
+  async (t) => {
+    const receiving = await receive(t, new FailingDatabase(), { bodyLimit: 1024 * 1024 });
+    const { hostname, port } = new URL(receiving.http);
+    const socket = connect(Number(port), hostname).on('error', () => {});
+    t.teardown(() => void socket.destroy());
+    socket.write(
+      `POST /v1/traces HTTP/1.1\r\nhost: ${hostname}:${port}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`,
+    );
+    let answer = '';
+    socket.on('data', (data) => {
+      answer += data;
+    });
+    let closed = false;
+    socket.on('close', () => {
+      closed = true;
+    });
+    const part = Buffer.from(`10000\r\n${' '.repeat(0x10000)}\r\n`);
+    let sent = 0;
+    await until(async () => {
+      if (!closed && !socket.write(part)) await Promise.race([once(socket, 'drain'), once(socket, 'close')]);
+      sent += part.length;
+      return closed;
+    });
+    t.regex(answer, /^HTTP\/1\.1 401 /);
+    t.true(sent > 1024 * 1024);
+  },
+);
 
-test.serial('[O4] a body of more items, or more messages, than any producer sends is refused whole', async (t) => {
-  const database = new FailingDatabase();
-  const receiving = await receive(t, database);
-  const nothing = (count: number) =>
-    `{"resourceSpans":[{"scopeSpans":[{"spans":[${new Array(count).fill('{}')}]}]}]}`;
-  const items = await post(receiving, '/v1/traces', nothing(100_001));
-  t.is(items.status, 400);
-  t.regex(await items.text(), /more than 100000 spans/);
-  t.is((await post(receiving, '/v1/traces', nothing(1_000_001))).status, 400);
-  t.is((await post(receiving, '/v1/traces', traces('s', span('next')))).status, 200);
-  t.deepEqual(database.names, ['next']);
-});
+test.serial(
+  '[O4] a body of more items, or more messages, than any producer sends is refused whole',
+  async (t) => {
+    const database = new FailingDatabase();
+    const receiving = await receive(t, database);
+    const nothing = (count: number) =>
+      `{"resourceSpans":[{"scopeSpans":[{"spans":[${new Array(count).fill('{}')}]}]}]}`;
+    const items = await post(receiving, '/v1/traces', nothing(100_001));
+    t.is(items.status, 400);
+    t.regex(await items.text(), /more than 100000 spans/);
+    t.is((await post(receiving, '/v1/traces', nothing(1_000_001))).status, 400);
+    t.is((await post(receiving, '/v1/traces', traces('s', span('next')))).status, 200);
+    t.deepEqual(database.names, ['next']);
+  },
+);
 
-test.serial('[O1] a batch that is damaged on disk is told by the health page, and the others are inserted', async (t) => {
-  const dataDir = tempDir(t);
-  const away = new FailingDatabase();
-  away.fault = 'HF_COLUMNAR_UNREACHABLE';
-  const first = await receive(t, away, {}, dataDir);
-  for (const name of ['damaged', 'whole']) await post(first, '/v1/traces', traces('s', span(name)));
-  await first.stop();
-  const folder = join(dataDir, 'otlp-spool');
-  const file = join(folder, readdirSync(folder).find((name) => name.endsWith('.rows')) ?? '');
-  const content = readFileSync(file);
-  const at = content.indexOf(10) + 5;
-  content[at] = (content[at] ?? 0) ^ 1;
-  writeFileSync(file, content);
-  const there = new FailingDatabase();
-  const { runtime } = await receive(t, there, {}, dataDir);
-  await until(() => there.names.length > 0);
-  t.deepEqual(there.names, ['whole']);
-  t.like(runtime.health().otlp, { damagedFrames: 1 });
-});
+test.serial(
+  '[O1] a batch that is damaged on disk is told by the health page, and the others are inserted',
+  async (t) => {
+    const dataDir = tempDir(t);
+    const away = new FailingDatabase();
+    away.fault = 'HF_COLUMNAR_UNREACHABLE';
+    const first = await receive(t, away, {}, dataDir);
+    for (const name of ['damaged', 'whole']) await post(first, '/v1/traces', traces('s', span(name)));
+    await first.stop();
+    const folder = join(dataDir, 'otlp-spool');
+    const file = join(folder, readdirSync(folder).find((name) => name.endsWith('.rows')) ?? '');
+    const content = readFileSync(file);
+    const at = content.indexOf(10) + 5;
+    content[at] = (content[at] ?? 0) ^ 1;
+    writeFileSync(file, content);
+    const there = new FailingDatabase();
+    const { runtime } = await receive(t, there, {}, dataDir);
+    await until(() => there.names.length > 0);
+    t.deepEqual(there.names, ['whole']);
+    t.like(runtime.health().otlp, { damagedFrames: 1 });
+  },
+);
 
-test.serial('[O1,C4] when the thread that decodes dies nothing that was answered is lost, it starts anew, and the log replays', async (t) => {
-  const threads: Worker[] = [];
-  const note = (thread: Worker) => void threads.push(thread);
-  process.on('worker', note);
-  t.teardown(() => process.off('worker', note));
-  const database = new FailingDatabase();
-  database.fault = 'HF_COLUMNAR_UNREACHABLE';
-  const receiving = await receive(t, database);
-  const before = threads.length;
-  t.is((await post(receiving, '/v1/traces', traces('s', span('before')))).status, 200);
-  t.is(threads.length, before + 1, 'the thread starts with the first body');
-  await threads.at(-1)?.terminate();
-  const statuses = new Set<number>();
-  await until(async () => {
-    const { status } = await post(receiving, '/v1/traces', traces('s', span('after')));
-    statuses.add(status);
-    return status === 200;
-  });
-  t.deepEqual([...statuses], [503, 200]);
-  database.fault = undefined;
-  await until(() => database.names.includes('before') && database.names.includes('after'));
-  const { runtime, dataDir } = receiving;
-  await receiving.stop();
-  const reader = new SqliteReader(dataDir);
-  t.teardown(() => reader.close());
-  const actors = new Map(runtime.registrations.actors.map((actor) => [actor.type, actor]));
-  t.is(verifyLog(reader, actors).divergence, undefined);
-});
+test.serial(
+  '[O1,C4] when the thread that decodes dies nothing that was answered is lost, it starts anew, and the log replays',
+  async (t) => {
+    const threads: Worker[] = [];
+    const note = (thread: Worker) => void threads.push(thread);
+    process.on('worker', note);
+    t.teardown(() => process.off('worker', note));
+    const database = new FailingDatabase();
+    database.fault = 'HF_COLUMNAR_UNREACHABLE';
+    const receiving = await receive(t, database);
+    const before = threads.length;
+    t.is((await post(receiving, '/v1/traces', traces('s', span('before')))).status, 200);
+    t.is(threads.length, before + 1, 'the thread starts with the first body');
+    await threads.at(-1)?.terminate();
+    const statuses = new Set<number>();
+    await until(async () => {
+      const { status } = await post(receiving, '/v1/traces', traces('s', span('after')));
+      statuses.add(status);
+      return status === 200;
+    });
+    t.deepEqual([...statuses], [503, 200]);
+    database.fault = undefined;
+    await until(() => database.names.includes('before') && database.names.includes('after'));
+    const { runtime, dataDir } = receiving;
+    await receiving.stop();
+    const reader = new SqliteReader(dataDir);
+    t.teardown(() => reader.close());
+    const actors = new Map(runtime.registrations.actors.map((actor) => [actor.type, actor]));
+    t.is(verifyLog(reader, actors).divergence, undefined);
+  },
+);
 
 test.serial('[O1] where the spool cannot be written nothing is answered with 200', async (t) => {
   const receiving = await receive(t, new FailingDatabase());
