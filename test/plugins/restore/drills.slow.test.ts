@@ -37,33 +37,36 @@ const alertsOf = ({ runtime }: DrillRig) => {
   return names;
 };
 
-test('[B2,B4] path a is proven against the record of its snapshot, and what differs from live now is listed', async (t) => {
-  const { live, scratch, rig, name } = await field(t);
-  const { points } = live.collections.get('memory')!;
-  points.delete(7);
-  points.set(500, { id: 500, vector: [1, 1, 1], payload: {} });
-  points.set(9, { id: 9, vector: [0, 0, 0], payload: { text: 'another' } });
-  const result = await rig.drill();
-  t.like(result, { outcome: 'completed', source: { kind: 'snapshot', name, count: 30 } });
-  t.is(result.report?.verdict, '30 points, as recorded when it was made, and 3 seeded memories unchanged.');
-  t.like(result.report, {
-    restored: { count: 30, approximate: 31 },
-    live: { count: 30 },
-    seeds: { checked: 3, missing: [], changed: [] },
-    differences: {
-      onlyLive: { total: 1, ids: [500] },
-      onlyRestored: { total: 1, ids: [7] },
-      changed: { total: 1, ids: [9] },
-    },
-  });
-  t.deepEqual([...scratch.collections.keys()], []);
-  t.false(
-    live.calls.some((call) => /^(PUT|DELETE|PATCH)/.test(call)),
-    'the live store is only read',
-  );
-});
+test.serial(
+  '[B2,B4] path a is proven against the record of its snapshot, and what differs from live now is listed',
+  async (t) => {
+    const { live, scratch, rig, name } = await field(t);
+    const { points } = live.collections.get('memory')!;
+    points.delete(7);
+    points.set(500, { id: 500, vector: [1, 1, 1], payload: {} });
+    points.set(9, { id: 9, vector: [0, 0, 0], payload: { text: 'another' } });
+    const result = await rig.drill();
+    t.like(result, { outcome: 'completed', source: { kind: 'snapshot', name, count: 30 } });
+    t.is(result.report?.verdict, '30 points, as recorded when it was made, and 3 seeded memories unchanged.');
+    t.like(result.report, {
+      restored: { count: 30, approximate: 31 },
+      live: { count: 30 },
+      seeds: { checked: 3, missing: [], changed: [] },
+      differences: {
+        onlyLive: { total: 1, ids: [500] },
+        onlyRestored: { total: 1, ids: [7] },
+        changed: { total: 1, ids: [9] },
+      },
+    });
+    t.deepEqual([...scratch.collections.keys()], []);
+    t.false(
+      live.calls.some((call) => /^(PUT|DELETE|PATCH)/.test(call)),
+      'the live store is only read',
+    );
+  },
+);
 
-test('[B4] a corrupted or missing seeded memory of the snapshot is found and named', async (t) => {
+test.serial('[B4] a corrupted or missing seeded memory of the snapshot is found and named', async (t) => {
   const { live, rig, name } = await field(t);
   const alerts = alertsOf(rig);
   const snapshot = JSON.parse(live.snapshots.get(name)!);
@@ -79,7 +82,7 @@ test('[B4] a corrupted or missing seeded memory of the snapshot is found and nam
   t.deepEqual(alerts, ['memory.drill_failed', 'memory.drill_failed']);
 });
 
-test('[B4] vectors that differ, or have another size, are found', async (t) => {
+test.serial('[B4] vectors that differ, or have another size, are found', async (t) => {
   const { live, rig, name, known } = await field(t);
   known.delete(name);
   const snapshot = JSON.parse(live.snapshots.get(name)!);
@@ -92,181 +95,202 @@ test('[B4] vectors that differ, or have another size, are found', async (t) => {
   t.regex(report!.verdict, /its vectors are .*"size":4.* instead of .*"size":3/);
 });
 
-test('[B4] a live store that is written while it is compared is told apart from a bad restore', async (t) => {
-  const { live, rig } = await field(t);
-  const { points } = live.collections.get('memory')!;
-  let scrolls = 0;
-  live.before = (call) => {
-    if (call.endsWith('/points/scroll')) scrolls += 1;
-    // Between the walk and the second look.
-    if (scrolls === 0 || call !== 'POST /collections/memory/points') return;
-    points.set(20, { id: 20, vector: [0, 0, 0], payload: { text: 'written again' } });
-  };
-  points.set(20, { id: 20, vector: [0, 0, 0], payload: { text: 'written once' } });
-  const { outcome, report } = await rig.drill();
-  t.is(outcome, 'completed');
-  t.like(report?.differences, { changed: { total: 0 }, moving: { total: 1, ids: [20] } });
-});
+test.serial(
+  '[B4] a live store that is written while it is compared is told apart from a bad restore',
+  async (t) => {
+    const { live, rig } = await field(t);
+    const { points } = live.collections.get('memory')!;
+    let scrolls = 0;
+    live.before = (call) => {
+      if (call.endsWith('/points/scroll')) scrolls += 1;
+      // Between the walk and the second look.
+      if (scrolls === 0 || call !== 'POST /collections/memory/points') return;
+      points.set(20, { id: 20, vector: [0, 0, 0], payload: { text: 'written again' } });
+    };
+    points.set(20, { id: 20, vector: [0, 0, 0], payload: { text: 'written once' } });
+    const { outcome, report } = await rig.drill();
+    t.is(outcome, 'completed');
+    t.like(report?.differences, { changed: { total: 0 }, moving: { total: 1, ids: [20] } });
+  },
+);
 
-test('[B6] what the store answers instead of recovering ends the drill with its words, and everything is cleaned up', async (t) => {
-  const { live, scratch, rig, name } = await field(t, { options: { recoverMs: 300 } });
-  const failing = async (pattern: RegExp) => {
-    const { outcome, failure } = await rig.drill();
-    t.is(outcome, 'failed');
-    t.regex(failure!.reason, pattern);
-    t.deepEqual([...scratch.collections.keys()], [], 'nothing is left');
-  };
-  for (const [status, text] of [
-    [500, 'Service internal error'],
-    [507, 'No space left on device'],
-  ] as const) {
-    scratch.mishap = (call) => (call === RECOVER ? { status, text } : undefined);
-    await failing(new RegExp(text));
-  }
-  scratch.mishap = (call) => (call === RECOVER ? 'hang' : undefined);
-  await failing(/did not end|time|300 ms/i);
-  scratch.mishap = () => undefined;
-  live.before = (call) =>
-    void (call.startsWith('GET /collections/memory/snapshots/') && live.snapshots.clear());
-  await failing(/Failed to download/);
-  live.before = () => {};
-  live.snapshot(name);
-  live.snapshots.set(name, live.snapshots.get(name)!.slice(0, 100));
-  await failing(/Failed to download/);
-  await live.stop();
-  await failing(/ECONNREFUSED|no answer/);
-});
+test.serial(
+  '[B6] what the store answers instead of recovering ends the drill with its words, and everything is cleaned up',
+  async (t) => {
+    const { live, scratch, rig, name } = await field(t, { options: { recoverMs: 300 } });
+    const failing = async (pattern: RegExp) => {
+      const { outcome, failure } = await rig.drill();
+      t.is(outcome, 'failed');
+      t.regex(failure!.reason, pattern);
+      t.deepEqual([...scratch.collections.keys()], [], 'nothing is left');
+    };
+    for (const [status, text] of [
+      [500, 'Service internal error'],
+      [507, 'No space left on device'],
+    ] as const) {
+      scratch.mishap = (call) => (call === RECOVER ? { status, text } : undefined);
+      await failing(new RegExp(text));
+    }
+    scratch.mishap = (call) => (call === RECOVER ? 'hang' : undefined);
+    await failing(/did not end|time|300 ms/i);
+    scratch.mishap = () => undefined;
+    live.before = (call) =>
+      void (call.startsWith('GET /collections/memory/snapshots/') && live.snapshots.clear());
+    await failing(/Failed to download/);
+    live.before = () => {};
+    live.snapshot(name);
+    live.snapshots.set(name, live.snapshots.get(name)!.slice(0, 100));
+    await failing(/Failed to download/);
+    await live.stop();
+    await failing(/ECONNREFUSED|no answer/);
+  },
+);
 
-test('[B6] a second drill is refused with the id of the first; whoever gives up gets a clean-up', async (t) => {
-  const { scratch, rig } = await field(t);
-  scratch.mishap = (call) => (call === RECOVER ? 'hang' : undefined);
-  const { id } = await rig.ask();
-  await rig.see(({ state }) => state === 'recovering');
-  const second = await rig.ask();
-  t.is(second.code, 'HF_RESTORE_RUNNING');
-  t.true(second.what?.includes(id!));
-  const { bus } = rig.runtime.services;
-  const { drillCancelled } = await import('../../../src/plugins/restore/topics.ts');
-  bus.publish(drillCancelled, { reason: 'it was interrupted by SIGINT' });
-  const { results } = await rig.see(({ state }) => state === 'resting.failed');
-  t.like(results.at(-1), { id, failure: { phase: 'recovering', reason: 'it was interrupted by SIGINT' } });
-  t.deepEqual([...scratch.collections.keys()], []);
-});
+test.serial(
+  '[B6] a second drill is refused with the id of the first; whoever gives up gets a clean-up',
+  async (t) => {
+    const { scratch, rig } = await field(t);
+    scratch.mishap = (call) => (call === RECOVER ? 'hang' : undefined);
+    const { id } = await rig.ask();
+    await rig.see(({ state }) => state === 'recovering');
+    const second = await rig.ask();
+    t.is(second.code, 'HF_RESTORE_RUNNING');
+    t.true(second.what?.includes(id!));
+    const { bus } = rig.runtime.services;
+    const { drillCancelled } = await import('../../../src/plugins/restore/topics.ts');
+    bus.publish(drillCancelled, { reason: 'it was interrupted by SIGINT' });
+    const { results } = await rig.see(({ state }) => state === 'resting.failed');
+    t.like(results.at(-1), { id, failure: { phase: 'recovering', reason: 'it was interrupted by SIGINT' } });
+    t.deepEqual([...scratch.collections.keys()], []);
+  },
+);
 
-test('[B6] a clean-up that fails is told once, tried until it works, and blocks the next drill', async (t) => {
-  const { scratch, rig } = await field(t);
-  const alerts = alertsOf(rig);
-  scratch.mishap = (call) => (call.startsWith('DELETE') ? { status: 500, text: 'locked' } : undefined);
-  const { id } = await rig.ask();
-  const stuck = await rig.see(({ cleanFailures = 0 }) => cleanFailures >= 2);
-  t.regex(stuck.cleanReason!, /could not be removed: .*it answered 500/);
-  t.is((await rig.ask()).code, 'HF_RESTORE_RUNNING');
-  t.false(rig.runtime.health().restore && (rig.runtime.health().restore as any).ok);
-  scratch.mishap = () => undefined;
-  const { results } = await rig.see(({ state }) => state === 'resting.completed');
-  t.is(results.at(-1)?.id, id);
-  t.true(results.at(-1)!.cleanFailures >= 2);
-  t.deepEqual(alerts, ['memory.scratch_left']);
-  t.deepEqual([...scratch.collections.keys()], []);
-});
+test.serial(
+  '[B6] a clean-up that fails is told once, tried until it works, and blocks the next drill',
+  async (t) => {
+    const { scratch, rig } = await field(t);
+    const alerts = alertsOf(rig);
+    scratch.mishap = (call) => (call.startsWith('DELETE') ? { status: 500, text: 'locked' } : undefined);
+    const { id } = await rig.ask();
+    const stuck = await rig.see(({ cleanFailures = 0 }) => cleanFailures >= 2);
+    t.regex(stuck.cleanReason!, /could not be removed: .*it answered 500/);
+    t.is((await rig.ask()).code, 'HF_RESTORE_RUNNING');
+    t.false(rig.runtime.health().restore && (rig.runtime.health().restore as any).ok);
+    scratch.mishap = () => undefined;
+    const { results } = await rig.see(({ state }) => state === 'resting.completed');
+    t.is(results.at(-1)?.id, id);
+    t.true(results.at(-1)!.cleanFailures >= 2);
+    t.deepEqual(alerts, ['memory.scratch_left']);
+    t.deepEqual([...scratch.collections.keys()], []);
+  },
+);
 
-test('[B5] the live store is never a target: by alias, by resolution, by what it holds, or by a redirect', async (t) => {
-  const live = await FieldStore.start(t);
-  live.fill(3);
-  live.snapshot();
-  const proxy = createServer((request, response) => {
-    // Another address that leads to the live store.
-    fetch(live.url + request.url, { method: request.method! })
-      .then(async (answer) => response.writeHead(answer.status).end(await answer.text()))
-      .catch(() => response.destroy());
-  });
-  const redirect = createServer((request, response) =>
-    response.writeHead(307, { location: live.url + request.url }).end(),
-  );
-  const ports = await Promise.all(
-    [proxy, redirect].map((server) => {
-      t.teardown(() => server.close());
-      return new Promise<number>((resolve) => {
-        server.listen(0, '127.0.0.1', () => resolve((server.address() as { port: number }).port));
-      });
-    }),
-  );
-  const aliases = [
-    live.url,
-    `http://localhost:${live.port}`,
-    `http://127.1.2.3:${live.port}`,
-    `http://[::1]:${live.port}`,
-    `http://[::ffff:127.0.0.1]:${live.port}`,
-    `http://0.0.0.0:${live.port}`,
-    `http://sub.localhost:${live.port}/`,
-  ];
-  for (const alias of aliases) {
-    await t.throwsAsync(refuseLiveAddress(live.url, alias), { message: /^HF_RESTORE_LIVE/ }, alias);
-  }
-  await t.notThrowsAsync(refuseLiveAddress(live.url, `http://127.0.0.1:${ports[0]}`));
-  const failureAt = async (scratchUrl: string) => {
-    const rig = await startDrills(t, { qdrant: { url: live.url }, restore: { scratchUrl } });
-    const { failure } = await rig.drill();
-    t.is(failure?.phase, 'preparing', scratchUrl);
-    await rig.runtime.stop('next');
-    return failure!;
-  };
-  t.is((await failureAt(aliases[1]!)).code, 'HF_RESTORE_LIVE');
-  // Known by its address, it is not even asked.
-  t.deepEqual([...live.hosts], [`127.0.0.1:${live.port}`]);
-  t.regex((await failureAt(`http://127.0.0.1:${ports[0]}`)).reason, /it holds a collection memory/);
-  t.regex((await failureAt(`http://127.0.0.1:${ports[1]}`)).reason, /it answered 307/);
-  t.deepEqual(
-    live.calls.filter((one) => !one.startsWith('GET')),
-    [],
-  );
-  t.is(live.collections.get('memory')?.points.size, 3);
-});
-
-test('[B2,B3,B5] beside the embedded store both paths are proven, and no folder, port or thread stays', async (t) => {
-  const rig = await startDrills(t, { plugins: [memoryStore({ port: 0 })] });
-  const { url } = rig.runtime.surfaces.memory!;
-  const put = async (path: string, body: object, method = 'PUT') => {
-    const answer = await fetch(url + path, {
-      method,
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
+test.serial(
+  '[B5] the live store is never a target: by alias, by resolution, by what it holds, or by a redirect',
+  async (t) => {
+    const live = await FieldStore.start(t);
+    live.fill(3);
+    live.snapshot();
+    const proxy = createServer((request, response) => {
+      // Another address that leads to the live store.
+      fetch(live.url + request.url, { method: request.method! })
+        .then(async (answer) => response.writeHead(answer.status).end(await answer.text()))
+        .catch(() => response.destroy());
     });
-    t.is(answer.status, 200);
-  };
-  const fresh = await rig.drill();
-  t.is(fresh.outcome, 'completed', fresh.failure?.reason);
-  t.like(fresh.report, { expected: { from: 'record' }, seeds: { missing: [], changed: [] } });
-  t.true(fresh.report!.seeds.checked > 0, 'one snapshot was made, seeded first');
-  await put('/collections/memory', {}, 'DELETE');
-  await put('/collections/memory', { vectors: { size: 3, distance: 'Cosine' } });
-  const points = Array.from({ length: 600 }, (_, id) => ({ id, vector: [id + 1, 1, 1], payload: { id } }));
-  await put('/collections/memory/points?wait=true', { points });
-  await put('/collections/memory/snapshots', {}, 'POST');
-  for (const path of ['a', 'b'] as const) {
-    const result = await rig.drill(path);
-    t.is(result.outcome, 'completed', result.failure?.reason);
-    t.like(result.report, { restored: { count: 600 }, compared: { payloads: 600, vectors: 200 } });
-    const scratch = /http:\S+/.exec(result.place!)![0];
-    await t.throwsAsync(fetch(scratch), undefined, 'nothing listens there any more');
-  }
-  t.deepEqual(readdirSync(join(rig.dataDir, 'scratch')), []);
-  const text = await rig.runtime.services.metrics.text();
-  t.regex(text, /holdfast_restore_drill_ok\{path="b"\} 1/);
-});
+    const redirect = createServer((request, response) =>
+      response.writeHead(307, { location: live.url + request.url }).end(),
+    );
+    const ports = await Promise.all(
+      [proxy, redirect].map((server) => {
+        t.teardown(() => server.close());
+        return new Promise<number>((resolve) => {
+          server.listen(0, '127.0.0.1', () => resolve((server.address() as { port: number }).port));
+        });
+      }),
+    );
+    const aliases = [
+      live.url,
+      `http://localhost:${live.port}`,
+      `http://127.1.2.3:${live.port}`,
+      `http://[::1]:${live.port}`,
+      `http://[::ffff:127.0.0.1]:${live.port}`,
+      `http://0.0.0.0:${live.port}`,
+      `http://sub.localhost:${live.port}/`,
+    ];
+    for (const alias of aliases) {
+      await t.throwsAsync(refuseLiveAddress(live.url, alias), { message: /^HF_RESTORE_LIVE/ }, alias);
+    }
+    await t.notThrowsAsync(refuseLiveAddress(live.url, `http://127.0.0.1:${ports[0]}`));
+    const failureAt = async (scratchUrl: string) => {
+      const rig = await startDrills(t, { qdrant: { url: live.url }, restore: { scratchUrl } });
+      const { failure } = await rig.drill();
+      t.is(failure?.phase, 'preparing', scratchUrl);
+      await rig.runtime.stop('next');
+      return failure!;
+    };
+    t.is((await failureAt(aliases[1]!)).code, 'HF_RESTORE_LIVE');
+    // Known by its address, it is not even asked.
+    t.deepEqual([...live.hosts], [`127.0.0.1:${live.port}`]);
+    t.regex((await failureAt(`http://127.0.0.1:${ports[0]}`)).reason, /it holds a collection memory/);
+    t.regex((await failureAt(`http://127.0.0.1:${ports[1]}`)).reason, /it answered 307/);
+    t.deepEqual(
+      live.calls.filter((one) => !one.startsWith('GET')),
+      [],
+    );
+    t.is(live.collections.get('memory')?.points.size, 3);
+  },
+);
 
-test('[B6] an expired instance that an earlier run left is removed at the start, one of another drill is not', async (t) => {
-  const live = await FieldStore.start(t);
-  const scratch = await FieldStore.start(t);
-  live.fill(3);
-  live.snapshot();
-  scratch.fill(3);
-  scratch.collections.set(`holdfast-scratch-old-${Date.now() - 1_000}`, { size: 1, points: new Map() });
-  const options = { qdrant: { url: live.url }, restore: { scratchUrl: scratch.url } };
-  const rig = await startDrills(t, options);
-  await rig.see(({ state }) => state === 'resting.idle' && scratch.collections.size === 0);
-  scratch.collections.set(`holdfast-scratch-other-${Date.now() + 60_000}`, { size: 1, points: new Map() });
-  const { failure } = await rig.drill();
-  t.regex(failure!.reason, /drill other uses/);
-  t.is(scratch.collections.size, 1);
-});
+test.serial(
+  '[B2,B3,B5] beside the embedded store both paths are proven, and no folder, port or thread stays',
+  async (t) => {
+    const rig = await startDrills(t, { plugins: [memoryStore({ port: 0 })] });
+    const { url } = rig.runtime.surfaces.memory!;
+    const put = async (path: string, body: object, method = 'PUT') => {
+      const answer = await fetch(url + path, {
+        method,
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      t.is(answer.status, 200);
+    };
+    const fresh = await rig.drill();
+    t.is(fresh.outcome, 'completed', fresh.failure?.reason);
+    t.like(fresh.report, { expected: { from: 'record' }, seeds: { missing: [], changed: [] } });
+    t.true(fresh.report!.seeds.checked > 0, 'one snapshot was made, seeded first');
+    await put('/collections/memory', {}, 'DELETE');
+    await put('/collections/memory', { vectors: { size: 3, distance: 'Cosine' } });
+    const points = Array.from({ length: 600 }, (_, id) => ({ id, vector: [id + 1, 1, 1], payload: { id } }));
+    await put('/collections/memory/points?wait=true', { points });
+    await put('/collections/memory/snapshots', {}, 'POST');
+    for (const path of ['a', 'b'] as const) {
+      const result = await rig.drill(path);
+      t.is(result.outcome, 'completed', result.failure?.reason);
+      t.like(result.report, { restored: { count: 600 }, compared: { payloads: 600, vectors: 200 } });
+      const scratch = /http:\S+/.exec(result.place!)![0];
+      await t.throwsAsync(fetch(scratch), undefined, 'nothing listens there any more');
+    }
+    t.deepEqual(readdirSync(join(rig.dataDir, 'scratch')), []);
+    const text = await rig.runtime.services.metrics.text();
+    t.regex(text, /holdfast_restore_drill_ok\{path="b"\} 1/);
+  },
+);
+
+test.serial(
+  '[B6] an expired instance that an earlier run left is removed at the start, one of another drill is not',
+  async (t) => {
+    const live = await FieldStore.start(t);
+    const scratch = await FieldStore.start(t);
+    live.fill(3);
+    live.snapshot();
+    scratch.fill(3);
+    scratch.collections.set(`holdfast-scratch-old-${Date.now() - 1_000}`, { size: 1, points: new Map() });
+    const options = { qdrant: { url: live.url }, restore: { scratchUrl: scratch.url } };
+    const rig = await startDrills(t, options);
+    await rig.see(({ state }) => state === 'resting.idle' && scratch.collections.size === 0);
+    scratch.collections.set(`holdfast-scratch-other-${Date.now() + 60_000}`, { size: 1, points: new Map() });
+    const { failure } = await rig.drill();
+    t.regex(failure!.reason, /drill other uses/);
+    t.is(scratch.collections.size, 1);
+  },
+);
