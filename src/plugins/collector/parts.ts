@@ -13,3 +13,6 @@ export interface CollectorParts {
   /** Reads the source again, and takes up what it says. */
   reload(): void;
 }
+
+/** What a command says where the instance lacks this plugin. */
+export const NO_COLLECTOR = 'it runs no collector plugin';

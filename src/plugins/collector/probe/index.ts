@@ -6,11 +6,11 @@ import { ColumnarDatabaseToken } from '../../../core/adapters/columnar-database.
 import type { CommandDefinition } from '../../../core/cli/index.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import { actorRef } from '../../../core/ids.ts';
+import { askInstance, serveOperation } from '../../../core/operations/index.ts';
 import type { PluginContext } from '../../../core/plugin/index.ts';
 import { readRuntimeFile } from '../../../core/runtime/runtime-file.ts';
 import { type PipelineProbeContext, type Probed, pipelineProbe } from '../../../machines/pipeline-probe.ts';
-import { askCollector } from '../ask.ts';
-import type { CollectorParts } from '../parts.ts';
+import { type CollectorParts, NO_COLLECTOR } from '../parts.ts';
 import { type ProbeReport, runProbe } from './run-probe.ts';
 
 const PROBE_PATH = '/collector/probe';
@@ -43,8 +43,7 @@ export function registerProbe(context: PluginContext, parts: () => CollectorPart
     defineRoute(probed, ACTOR, ({ payload }) => [{ key: KEY, event: { type: 'PROBED', ...payload } }]),
   );
   context.control((surface) => {
-    surface.post(PROBE_PATH, async (request) => {
-      const { endpoint, seconds } = asked.parse(request.body ?? {});
+    serveOperation(surface, PROBE_PATH, asked, async ({ endpoint, seconds }, { correlation, signal }) => {
       const { services } = context;
       const own = readRuntimeFile(services.dataDir)?.surfaces.otlpHttp?.url;
       const report = await runProbe({
@@ -52,16 +51,14 @@ export function registerProbe(context: PluginContext, parts: () => CollectorPart
         keys: parts().ring,
         database: services.find(ColumnarDatabaseToken),
         waitMs: seconds * 1_000,
-        signal: AbortSignal.timeout((seconds + 30) * 1_000),
+        signal: AbortSignal.any([signal, AbortSignal.timeout((seconds + 30) * 1_000)]),
       });
       const { end, service, arrivedMs } = report;
       const message = { at: services.clock.now(), end, endpoint: report.endpoint, service };
       services.bus.publish(
         probed,
         { ...message, ...(arrivedMs !== undefined && { arrivedMs }) },
-        {
-          correlation: request.id,
-        },
+        { correlation },
       );
       return report;
     });
@@ -103,10 +100,8 @@ const probeCommand: CommandDefinition = {
     }
     const { endpoint } = flags;
     context.terminal.progress('a span is sent and looked for…');
-    const report = await askCollector<ProbeReport>(context, PROBE_PATH, {
-      seconds,
-      ...(endpoint !== undefined && { endpoint }),
-    });
+    const question = { seconds, ...(endpoint !== undefined && { endpoint }) };
+    const report = await askInstance<ProbeReport>(context, PROBE_PATH, question, NO_COLLECTOR);
     context.terminal.progress('');
     if (report.warning) context.note(report.warning);
     if (context.json) context.print(JSON.stringify(report));

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandContext, CommandDefinition } from '../../../core/cli/index.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
-import { askCollector } from '../ask.ts';
+import { askInstance } from '../../../core/operations/index.ts';
 import { INGEST_KEY_NAME } from '../keys/own-key.ts';
+import { NO_COLLECTOR } from '../parts.ts';
 import { ROTATION_PATH } from './control.ts';
 import { finishedLine, nowLine, planLines, type RotationPlan } from './lines.ts';
 import type { RotationView } from './view.ts';
@@ -38,10 +39,12 @@ export const rotateCommand: CommandDefinition = {
     const action =
       flags.dryRun === true ? 'plan' : word === 'externalDone' ? 'external_done' : (word ?? 'rotate');
     const ask = (asked: string) =>
-      askCollector<RotationView & { plan?: RotationPlan }>(context, ROTATION_PATH, {
-        action: asked,
-        ...(name !== undefined && { name }),
-      });
+      askInstance<RotationView & { plan?: RotationPlan }>(
+        context,
+        ROTATION_PATH,
+        { action: asked, ...(name !== undefined && { name }) },
+        NO_COLLECTOR,
+      );
     const view = await ask(action);
     if (view.plan) {
       if (context.json) context.print(JSON.stringify(view.plan));

@@ -4,6 +4,7 @@ import { SecretsStoreToken } from '../../../core/adapters/secrets-store.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import { actorRef } from '../../../core/ids.ts';
 import type { LogEvent } from '../../../core/log/index.ts';
+import { serveOperation } from '../../../core/operations/index.ts';
 import type { PluginContext } from '../../../core/plugin/index.ts';
 import type { RotationContext, RotationEvent } from '../../../machines/ingest-key-rotation/shapes.ts';
 import { INGEST_KEY_NAME } from '../keys/own-key.ts';
@@ -30,20 +31,17 @@ export function registerRotationControl(
   parts: () => CollectorParts,
 ): void {
   context.control((surface) => {
-    surface.post(ROTATION_PATH, async (request) => {
+    serveOperation(surface, ROTATION_PATH, asked, async ({ action, name }, { correlation, signal }) => {
       const { actors } = context.services;
-      const { action, name } = asked.parse(request.body ?? {});
-      if (action === 'plan') return { ...rotationView(actors.snapshot(ROTATION)), plan: await plan() };
+      if (action === 'plan') return { ...rotationView(actors.snapshot(ROTATION)), plan: await plan(signal) };
       const event = eventOf(action, name);
-      if (event) {
-        await actors.send(ROTATION, event as unknown as LogEvent, { correlation: request.id }).durable;
-      }
+      if (event) await actors.send(ROTATION, event as unknown as LogEvent, { correlation }).durable;
       const state = actors.snapshot(ROTATION);
       const refused = (state?.context as RotationContext | undefined)?.refused;
       if (action === 'rotate' && refused !== undefined) {
         throw new HoldfastError('HF_INGEST_ROTATION', { reason: refused });
       }
-      return { ...rotationView(state), correlation: request.id };
+      return { ...rotationView(state), correlation };
     });
   });
 
@@ -82,11 +80,10 @@ export function registerRotationControl(
     };
   }
 
-  async function plan() {
+  async function plan(signal: AbortSignal) {
     const { source } = parts();
     const { settings, ...rest } = facts(context.services.clock.now());
     const store = context.services.find(SecretsStoreToken);
-    const { signal } = new AbortController();
     const described = await store
       ?.describe?.(options.secretsPath, INGEST_KEY_NAME, signal)
       .catch(() => undefined);

@@ -1,14 +1,15 @@
 /** `holdfast stack secrets`: the documents' table of keys with where each is and how old; never a value (O25). */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { type SecretsStore, SecretsStoreToken } from '../../../core/adapters/secrets-store.ts';
 import type { CommandDefinition } from '../../../core/cli/index.ts';
 import { isCoded } from '../../../core/errors/index.ts';
+import { askInstance, serveOperation } from '../../../core/operations/index.ts';
 import type { PluginContext } from '../../../core/plugin/index.ts';
-import { askCollector } from '../ask.ts';
 import { INGEST_KEY_NAME } from '../keys/own-key.ts';
 import type { CollectorOptions } from '../options.ts';
-import type { CollectorParts } from '../parts.ts';
+import { type CollectorParts, NO_COLLECTOR } from '../parts.ts';
 import { isPlaceholder, KNOWN_KEYS, type KnownKey } from './known-keys.ts';
 
 const SECRETS_PATH = '/collector/secrets';
@@ -30,10 +31,10 @@ export function registerSecrets(
   parts: () => CollectorParts,
 ): void {
   context.control((surface) => {
-    surface.post(SECRETS_PATH, async () => {
+    serveOperation(surface, SECRETS_PATH, z.strictObject({}), async (_asked, operation) => {
       const { services } = context;
       const store = services.find(SecretsStoreToken);
-      const signal = AbortSignal.timeout(DEADLINE_MS);
+      const signal = AbortSignal.any([operation.signal, AbortSignal.timeout(DEADLINE_MS)]);
       const rows: SecretRow[] = [];
       for (const known of KNOWN_KEYS) {
         const path = known.of === 'stack' ? options.secretsPath : options.gatewaySecretsPath;
@@ -107,7 +108,7 @@ const secretsCommand: CommandDefinition = {
     'The keys of the stack and the gateway: what for, where, how old, what rotating each does; never a value',
   example: 'holdfast stack secrets',
   async run(_args, _flags, context) {
-    const { secrets } = await askCollector<{ secrets: SecretRow[] }>(context, SECRETS_PATH, {});
+    const { secrets } = await askInstance<{ secrets: SecretRow[] }>(context, SECRETS_PATH, {}, NO_COLLECTOR);
     const isBad = secrets.some(({ state }) => state === 'placeholder' || state === 'unreadable');
     if (context.json) {
       context.print(JSON.stringify({ secrets }));
