@@ -14,6 +14,7 @@ import { alert } from './alert.ts';
 import { alertOutbox } from './alert-outbox.ts';
 import { alertRule } from './alert-rule.ts';
 import { alertSilences } from './alert-silences.ts';
+import { collectorFinding } from './collector-finding.ts';
 import { configTransaction } from './config-transaction.ts';
 import { dhcpService } from './dhcp-service.ts';
 import { handPush } from './hand-push.ts';
@@ -46,6 +47,7 @@ export const allMachines: Readonly<Record<string, AnyStateMachine>> = {
   'alert-outbox': alertOutbox,
   'alert-rule': alertRule,
   'alert-silences': alertSilences,
+  'collector-finding': collectorFinding,
   'config-transaction': configTransaction,
   'dhcp-service': dhcpService,
   'hand-push': handPush,

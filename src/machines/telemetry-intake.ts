@@ -34,21 +34,28 @@ const stuck = ({ event }: { event: TelemetryIntakeEvent }): Alert => ({
   name: 'otlp.refusing',
   severity: 'critical',
   text: 'Telemetry is refused: what is received can be neither inserted nor kept.',
-  labels: event.type === 'SPOOL_STUCK' ? { reason: event.reason } : {},
+  labels: { state: 'firing', ...(event.type === 'SPOOL_STUCK' && { reason: event.reason }) },
+});
+
+const free = (): Alert => ({
+  name: 'otlp.refusing',
+  severity: 'info',
+  text: 'Telemetry is taken again.',
+  labels: { state: 'resolved' },
 });
 
 const away = ({ context }: { context: TelemetryIntakeContext }): Alert => ({
   name: 'otlp.database_away',
   severity: 'warning',
   text: 'Telemetry is kept on disk: the columnar database takes nothing.',
-  labels: { place: context.place ?? '', reason: context.away ?? '' },
+  labels: { state: 'firing', place: context.place ?? '', reason: context.away ?? '' },
 });
 
 const back = ({ context }: { context: TelemetryIntakeContext }): Alert => ({
-  name: 'otlp.database_back',
+  name: 'otlp.database_away',
   severity: 'info',
   text: 'The columnar database takes telemetry again.',
-  labels: { place: context.place ?? '' },
+  labels: { state: 'resolved', place: context.place ?? '' },
 });
 
 /**
@@ -90,7 +97,10 @@ export const telemetryIntake = setup({
         pressed: { on: { RELIEVED: { target: 'open', actions: 'count' } } },
         /** Everything is refused before it is read. */
         shut: {
-          on: { SPOOL_FREE: { target: 'open', actions: 'open' }, SPOOL_STUCK: { actions: 'shut' } },
+          on: {
+            SPOOL_FREE: { target: 'open', actions: ['open', { type: 'alert.raise', params: free }] },
+            SPOOL_STUCK: { actions: 'shut' },
+          },
         },
       },
     },

@@ -118,6 +118,13 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'effect.lost', effect: 'memory.list_backups' },
     ],
   },
+  'collector-finding': {
+    events: [
+      { type: 'FOUND', code: 'no_token', severity: 'critical', place: '/c', text: 'a', mend: 'b' },
+      { type: 'FOUND', code: 'no_token', severity: 'critical', place: '/c', text: 'c', mend: 'b' },
+      { type: 'GONE' },
+    ],
+  },
   'pipeline-probe': {
     events: [
       { type: 'PROBED', at: 1, end: 'arrived', endpoint: 'http://r', service: 's', arrivedMs: 9 },

@@ -21,7 +21,7 @@ test('[O1] a database that is away for a minute is told to a person once, and it
               name: 'otlp.database_away',
               severity: 'warning',
               text: 'Telemetry is kept on disk: the columnar database takes nothing.',
-              labels: { place, reason: 'it is gone' },
+              labels: { state: 'firing', place, reason: 'it is gone' },
             },
           },
         ],
@@ -34,10 +34,10 @@ test('[O1] a database that is away for a minute is told to a person once, and it
           {
             type: 'alert.raise',
             params: {
-              name: 'otlp.database_back',
+              name: 'otlp.database_away',
               severity: 'info',
               text: 'The columnar database takes telemetry again.',
-              labels: { place },
+              labels: { state: 'resolved', place },
             },
           },
         ],
@@ -69,7 +69,7 @@ test('[O4] a full spool shuts the door whatever the press, and tells a person wh
               name: 'otlp.refusing',
               severity: 'critical',
               text: 'Telemetry is refused: what is received can be neither inserted nor kept.',
-              labels: { reason: 'the spool is full' },
+              labels: { state: 'firing', reason: 'the spool is full' },
             },
           },
         ],
@@ -77,7 +77,21 @@ test('[O4] a full spool shuts the door whatever the press, and tells a person wh
       .when({ type: 'SPOOL_STUCK', reason: 'ENOSPC' })
       .then({ state: { door: 'shut', database: 'there' }, context: { shut: 'ENOSPC' }, effects: [] })
       .when({ type: 'SPOOL_FREE' })
-      .then({ state: { door: 'open', database: 'there' }, context: { shut: undefined } }),
+      .then({
+        state: { door: 'open', database: 'there' },
+        context: { shut: undefined },
+        effects: [
+          {
+            type: 'alert.raise',
+            params: {
+              name: 'otlp.refusing',
+              severity: 'info',
+              text: 'Telemetry is taken again.',
+              labels: { state: 'resolved' },
+            },
+          },
+        ],
+      }),
   );
 });
 

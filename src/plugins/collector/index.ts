@@ -17,6 +17,7 @@ import { isObject } from '../../core/json.ts';
 import { definePlugin, type Services } from '../../core/plugin/index.ts';
 import type { RotationContext } from '../../machines/ingest-key-rotation/shapes.ts';
 import { ingestKeyRotation } from '../../machines/ingest-key-rotation.ts';
+import { registerFindings, toldOf } from './config/findings.ts';
 import { collectorChecks } from './doctor/checks.ts';
 import { KeyRing } from './keys/key-ring.ts';
 import { INGEST_KEY_NAME, OwnKey } from './keys/own-key.ts';
@@ -29,7 +30,7 @@ import { ROTATION, ROTATION_ACTOR, registerRotationControl } from './rotation/co
 import { describeRotationRecord } from './rotation/describe.ts';
 import { registerRotationEffects } from './rotation/effects.ts';
 import { registerSecrets } from './secrets/index.ts';
-import { configRead, producerMoved } from './topics.ts';
+import { configRead, findingsRead, producerMoved } from './topics.ts';
 
 export const collector = definePlugin({
   name: 'collector',
@@ -63,6 +64,7 @@ export const collector = definePlugin({
         { key: INGEST_KEY_NAME, event: { type: 'MOVED', ...payload } },
       ]),
     );
+    registerFindings(context);
     registerRotationEffects(context, options, parts);
     registerRotationControl(context, options, parts);
     context.command(rotateCommand);
@@ -81,7 +83,8 @@ export const collector = definePlugin({
 
     let unwatch: (() => void) | undefined;
     context.onStart(async (signal) => {
-      const { ring, source, reload } = parts();
+      const { ring, source, reading, reload } = parts();
+      context.services.bus.publish(findingsRead, { findings: toldOf(source.place, reading.findings) });
       unwatch = source.watch(reload);
       const rotation = context.services.actors.snapshot(ROTATION)?.context;
       if (isObject(rotation) && typeof rotation.old === 'string') ring.watchRetired([rotation.old]);
@@ -127,6 +130,7 @@ function open(services: Services, options: CollectorOptions): CollectorParts {
       ring.accept(reading);
       if (JSON.stringify([ring.fingerprints, reading.findings]) === before) return;
       take();
+      bus.publish(findingsRead, { findings: toldOf(source.place, reading.findings) });
       const [fingerprint] = ring.fingerprints;
       if (fingerprint === current || reading.current === undefined) return;
       bus.publish(configRead, { at: clock.now(), fingerprint });

@@ -14,3 +14,18 @@ export const producerMoved: Topic<{ at: number; producer: string }> = defineTopi
   z.object({ at: z.number(), producer: z.string() }),
   'A producer is seen with the new ingest key for the first time, while a rotation waits for that.',
 );
+
+const finding = z.object({
+  code: z.string(),
+  severity: z.enum(['warning', 'critical']),
+  place: z.string(),
+  text: z.string(),
+  mend: z.string(),
+});
+
+/** All that is wrong with the collector's config, at each start and when that changes. */
+export const findingsRead: Topic<{ findings: readonly z.infer<typeof finding>[] }> = defineTopic(
+  'collector.findings_read',
+  z.object({ findings: z.array(finding).readonly() }),
+  "What is wrong with the collector's effective config; none of it when the list is empty.",
+);

@@ -39,7 +39,16 @@ export const spoolChanged: Topic<z.infer<typeof spool>> = defineTopic(
 const to = (event: TelemetryIntakeEvent) => [{ key: KEY, event: event as unknown as LogEvent }];
 
 export function registerIntakeActor(context: PluginContext): void {
-  context.actor(defineActor({ type: INTAKE_TYPE, machine: telemetryIntake, version: 1, describe }));
+  context.actor(
+    defineActor({
+      type: INTAKE_TYPE,
+      machine: telemetryIntake,
+      version: 2,
+      // Version 1 said of no alert that it lasts; states and context are the same.
+      migrate: (state, fromVersion) => (fromVersion === 1 ? state : undefined),
+      describe,
+    }),
+  );
   context.route(
     defineRoute(databaseChanged, INTAKE_TYPE, ({ payload: { place, reason, since } }) =>
       to(

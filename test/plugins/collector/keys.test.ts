@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { type AlertRaised, alertRaised } from '../../../src/core/adapters/alerts.ts';
 import { isCoded } from '../../../src/core/errors/index.ts';
 import { openVault } from '../../../src/core/secrets/index.ts';
 import { KeyRing } from '../../../src/plugins/collector/keys/key-ring.ts';
@@ -116,6 +117,41 @@ test('[O8] a changed collector config counts at once, a broken one leaves the la
   await new Promise((done) => setTimeout(done, 100));
   t.is(keys.judge(other, 'app').kind, 'accepted');
   t.is(await keys.current(), other);
+});
+
+test('[O8] what is wrong with the collector config is told to a person when it lasts, and that it is mended', async (t) => {
+  const dir = tempDir(t);
+  const file = join(dir, 'effective.yaml');
+  writeFileSync(file, effectiveYaml({ tokens: [key], isEnforced: false }));
+  const clock = new VirtualClock();
+  const { runtime } = await startRig(t, dir, { effectiveConfig: file }, [], clock);
+  const raised: Pick<AlertRaised, 'name' | 'severity' | 'text' | 'labels'>[] = [];
+  runtime.services.bus.subscribe(alertRaised, 'test', ({ payload }) => raised.push(payload));
+  const finding = (code: string) => runtime.services.actors.snapshot(`collector.finding/${code}` as never);
+  const told = async (count: number) =>
+    until('it is told', async () => {
+      await clock.advance(1_000);
+      return raised.length === count;
+    });
+  t.is(finding('auth_not_enforced')?.value, 'found');
+  t.deepEqual(raised, []);
+  await told(1);
+  const place = file;
+  t.like(raised[0], { name: 'collector.auth_not_enforced', severity: 'critical' });
+  t.deepEqual(raised[0]?.labels, { place, state: 'firing' });
+  t.regex(raised[0]?.text ?? '', /otlp\/hyperdx grpc.*admit whoever connects\. Enforce/);
+  writeFileSync(file, 'service: {pipelines: {traces: {exporters: [debug]}}}');
+  await told(3);
+  const names = raised.slice(1).map(({ name, labels }) => `${name} ${labels.state}`);
+  t.deepEqual(names, ['collector.auth_not_enforced resolved', 'collector.bootstrap_only firing']);
+  // Replaced as a whole, the config is no config for a moment: nobody hears of that.
+  writeFileSync(file, '');
+  await until('it is seen', () => finding('unreadable')?.value === 'found');
+  t.is(raised.length, 3, 'of what else is in it nothing is known');
+  writeFileSync(file, effectiveYaml({ tokens: [key] }));
+  await told(4);
+  t.like(raised[3], { name: 'collector.bootstrap_only', labels: { state: 'resolved' } });
+  t.is(finding('unreadable')?.value, 'gone');
 });
 
 test('[O8] where no key is known everybody is refused, and whoever asks for it hears why', async (t) => {

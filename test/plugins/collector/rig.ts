@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { type IngestKeys, IngestKeysToken } from '../../../src/core/adapters/ingest-keys.ts';
 import { SecretsStoreToken } from '../../../src/core/adapters/secrets-store.ts';
+import type { Clock } from '../../../src/core/clock.ts';
 import { resolveConfig } from '../../../src/core/config/index.ts';
 import { createLogger } from '../../../src/core/logging/index.ts';
 import { definePlugin, type PluginEntry } from '../../../src/core/plugin/index.ts';
@@ -37,6 +38,7 @@ export async function startRig(
   dir: string,
   options: Options = {},
   others: readonly PluginEntry[] = [secretsFolder()],
+  clock?: Clock,
 ): Promise<Rig> {
   let keys: IngestKeys | undefined;
   const consumer = definePlugin({
@@ -51,7 +53,8 @@ export async function startRig(
   });
   const entries = [consumer(), collector({ ...quick, ...options }), ...others];
   const { plugins } = resolveConfig({ plugins: entries }, { env: {} });
-  const runtime = createRuntime({ plugins, dataDir: dir, logger: createLogger({ level: 'silent' }) });
+  const logger = createLogger({ level: 'silent' });
+  const runtime = createRuntime({ plugins, dataDir: dir, logger, ...(clock && { clock }) });
   t.teardown(() => runtime.stop('test over'));
   await runtime.start();
   const source = new URL('../../../src/', import.meta.url);

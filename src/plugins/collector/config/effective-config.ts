@@ -10,12 +10,16 @@ const INGEST_KEY = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 const IDLE_EXPORTERS = new Set(['debug', 'logging', 'nop']);
 const MOST_TOKENS = 64;
 
-export type FindingCode =
-  | 'unreadable'
-  | 'bootstrap_only'
-  | 'auth_not_enforced'
-  | 'no_token'
-  | 'plaintext_off_host';
+/** What may be wrong, and how bad that is: a person is told of it. */
+export const FINDINGS = {
+  unreadable: 'warning',
+  bootstrap_only: 'critical',
+  auth_not_enforced: 'critical',
+  no_token: 'critical',
+  plaintext_off_host: 'warning',
+} as const;
+
+export type FindingCode = keyof typeof FINDINGS;
 
 /** What is wrong with a collector's config, in words for a person and without secrets. */
 export interface Finding {

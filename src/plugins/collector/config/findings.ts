@@ -1,0 +1,40 @@
+import { defineRoute } from '../../../bus/index.ts';
+import { defineActor } from '../../../core/actors/index.ts';
+import { actorRef } from '../../../core/ids.ts';
+import type { LogEvent, LogRecord } from '../../../core/log/index.ts';
+import type { PluginContext } from '../../../core/plugin/index.ts';
+import { type CollectorFindingEvent, collectorFinding } from '../../../machines/collector-finding.ts';
+import { findingsRead } from '../topics.ts';
+import { FINDINGS, type Finding } from './effective-config.ts';
+
+const ACTOR = 'collector.finding';
+
+/** Each thing that can be wrong with the config is an actor: it tells a person, and that it is mended. */
+export function registerFindings(context: PluginContext): void {
+  context.actor(defineActor({ type: ACTOR, machine: collectorFinding, version: 1, describe }));
+  context.route(
+    defineRoute(findingsRead, ACTOR, ({ payload: { findings } }) => {
+      const found = findings.map((one) => event(one.code, { type: 'FOUND', ...one }));
+      const codes = new Set(findings.map(({ code }) => code));
+      // Of a config that can't be read nobody knows what else is in it.
+      const gone = codes.has('unreadable') ? [] : Object.keys(FINDINGS).filter((code) => !codes.has(code));
+      const known = gone.filter((code) => context.services.actors.snapshot(actorRef(ACTOR, code)));
+      return [...found, ...known.map((code) => event(code, { type: 'GONE' }))];
+    }),
+  );
+}
+
+/** As the topic carries them. */
+export function toldOf(place: string, findings: readonly Finding[]) {
+  return findings.map((finding) => ({ ...finding, place, severity: FINDINGS[finding.code] }));
+}
+
+function event(key: string, sent: CollectorFindingEvent) {
+  return { key, event: sent as unknown as LogEvent };
+}
+
+function describe({ event: { type, text }, from, to }: LogRecord): string | undefined {
+  if (type === 'FOUND') return String(text);
+  if (type === 'GONE') return from === to?.value ? '' : 'it is mended';
+  return type === 'init' ? '' : undefined;
+}
