@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fastify from 'fastify';
@@ -22,6 +23,8 @@ const RULES = 1_000;
 const PUSHES = 5_000;
 const AT_ONCE = 64;
 const MINUTE_MS = 60_000;
+/** Of a minute, what is looked at: a pace is the same in a part of it. */
+const PART_MS = 20_000;
 /** The first looks come soon after the start, all of them. */
 const RULES_SETTLE_MS = 8_000;
 
@@ -60,6 +63,17 @@ async function flood(url: string, pathOf: (index: number) => string) {
   return rates;
 }
 
+/** Tokens of monitors, as an operator puts them there. */
+function tokensOf(dataDir: string, monitors: readonly { readonly name: string }[]): string[] {
+  const folder = join(dataDir, 'secrets/push');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return monitors.map(({ name }) => {
+    const token = randomBytes(24).toString('base64url');
+    writeFileSync(join(folder, name), `${token}\n`, { mode: 0o600 });
+    return token;
+  });
+}
+
 async function pushes(): Promise<readonly Result[]> {
   return withScope(async (scope) => {
     const monitors = Array.from({ length: MONITORS }, (_, index) => ({
@@ -69,21 +83,15 @@ async function pushes(): Promise<readonly Result[]> {
       retries: 1,
     }));
     const began = performance.now();
-    const { runtime, dataDir } = await start(scope, [uptimeMonitor({ port: 0, monitors })]);
+    const first = await start(scope, [uptimeMonitor({ port: 0, monitors })]);
     const startMs = performance.now() - began;
+    await first.runtime.stop('its start was measured');
+
+    // Making 10,000 tokens durable is the disk's work, and none of a push's: here they are there already.
+    const dataDir = tempDir(scope);
+    const tokens = tokensOf(dataDir, monitors);
+    const { runtime } = await start(scope, [uptimeMonitor({ port: 0, monitors })], dataDir);
     const url = runtime.surfaces.uptime?.url as string;
-    const tokens: string[] = [];
-    for (const { name } of monitors) {
-      for (;;) {
-        try {
-          tokens.push(readFileSync(join(dataDir, 'secrets/push', name), 'utf8').trim());
-          break;
-        } catch {
-          await sleep(50); // the last ones are made while it runs
-        }
-      }
-    }
-    await sleep(500);
     const bare = fastify();
     scope.teardown(() => bare.close());
     bare.all('/api/push/:token', async () => ({ ok: true }));
@@ -101,13 +109,14 @@ async function pushes(): Promise<readonly Result[]> {
         ? Math.max(...rounds.map((each) => each[which]?.wall ?? 0))
         : Math.min(...rounds.map((each) => each[which]?.cpu ?? 0));
 
-    // One minute of all of them, one push each.
+    // The pace at which each of them pushes once a minute.
+    const count = (MONITORS * PART_MS) / MINUTE_MS;
     const pool = new Pool(url, { connections: 16 });
     const took: number[] = [];
     const [spent, from] = [cpu(), performance.now()];
     const pending = new Set<Promise<void>>();
-    for (let index = 0; index < MONITORS; index += 1) {
-      const wait = from + (index * MINUTE_MS) / MONITORS - performance.now();
+    for (let index = 0; index < count; index += 1) {
+      const wait = from + (index * PART_MS) / count - performance.now();
       if (wait > 1) await sleep(wait);
       const asked = performance.now();
       const one = pool
@@ -118,7 +127,7 @@ async function pushes(): Promise<readonly Result[]> {
       void one.finally(() => pending.delete(one));
     }
     await Promise.all(pending);
-    const share = ((cpu() - spent) / MINUTE_MS) * 100;
+    const share = ((cpu() - spent) / PART_MS) * 100;
     await pool.close();
     const rss = process.memoryUsage.rss() / 2 ** 20;
     const [mine, theirs] = [best(0, 'wall'), best(1, 'wall')];
@@ -173,8 +182,11 @@ async function lateness(): Promise<readonly Result[]> {
     const beaten = new Map<string, number>();
     const late: number[] = [];
     bus.subscribe(alertRaised, 'bench', ({ payload: { labels } }) => {
+      const at = beaten.get(labels.monitor ?? '');
+      if (at === undefined || labels.state !== 'firing') return;
+      beaten.delete(labels.monitor ?? '');
       // Interval and last call: when it is due by its settings.
-      late.push(Date.now() - (beaten.get(labels.monitor ?? '') ?? 0) - 2_500);
+      late.push(Date.now() - at - 2_500);
     });
     for (const { name } of monitors) {
       const token = readFileSync(join(dataDir, 'secrets/push', name), 'utf8').trim();
@@ -240,8 +252,8 @@ async function rules(): Promise<readonly Result[]> {
       await start(scope, [store(), alerts({ rules: listed, routes: [], receivers: {} })]);
       await sleep(RULES_SETTLE_MS);
       const [spent, before] = [cpu(), looks];
-      await sleep(MINUTE_MS);
-      const share = ((cpu() - spent) / MINUTE_MS) * 100;
+      await sleep(PART_MS);
+      const share = ((cpu() - spent) / PART_MS) * 100;
       const seen = looks - before;
       const began = performance.now();
       const alone = cpu();
@@ -254,7 +266,7 @@ async function rules(): Promise<readonly Result[]> {
       const bareMs = (cpu() - alone) / 200;
       return [
         {
-          what: `${RULES.toLocaleString('en')} rules, each looked at once a minute (${seen} looks)`,
+          what: `${RULES.toLocaleString('en')} rules, each looked at once a minute (${seen} looks in ${PART_MS / 1_000} s)`,
           ours: `${share.toFixed(1)} % of a core`,
           baseline: `${(((bareMs * RULES) / MINUTE_MS) * 100).toFixed(1)} % for the bare queries (${((performance.now() - began) / 200).toFixed(1)} ms each)`,
           ratio: share / (((bareMs * RULES) / MINUTE_MS) * 100),

@@ -8,7 +8,7 @@ import {
   TIMER_CANCEL,
   TIMER_START,
 } from '../log/record.ts';
-import { hasEventless, type StepInPlace, stepsInPlace, type Transition } from './in-place.ts';
+import { CANCEL, hasEventless, RAISE, type StepInPlace, stepsInPlace, type Transition } from './in-place.ts';
 
 /** What one event did to a machine. */
 export interface Step {
@@ -34,8 +34,9 @@ type Action = Pick<Parameters<ActorScope['actionExecutor']>[0], 'type'> & { read
  * Runs a machine purely, and is our whole surface toward XState's inside.
  *
  * XState's public `transition` builds a throw-away actor for every call. This keeps one inert actor scope and
- * calls the machine's own `transition` with it, or, for a transition that changes no state, carries its actions out
- * itself: the same answers (a test compares them for every machine) in a fraction of the time. The price is that `ActorScope` is XState's internal contract, hence the exact pin.
+ * calls the machine's own `transition` with it, or, for a transition that ends where it began, carries its actions out
+ * itself: the same answers (a test compares them for every machine) in a fraction of the time. The price is that
+ * `ActorScope` is XState's internal contract, hence the exact pin.
  */
 export class MachineStepper {
   readonly machine: AnyStateMachine;
@@ -96,7 +97,10 @@ export class MachineStepper {
     for (const { type, params, assignment } of steps) {
       const given = typeof params === 'function' ? params({ context, event }) : params;
       if (assignment) context = { ...context, ...assignment({ context, event }, given) };
-      else this.#collect({ type, params: given });
+      else if (type === RAISE && typeof (given as { delay?: unknown }).delay !== 'number') {
+        this.#effects = []; // an event for now, not a timer
+        return undefined;
+      } else this.#collect({ type, params: given });
     }
     return { ...from, context } as AnyMachineSnapshot;
   }
@@ -123,12 +127,12 @@ export class MachineStepper {
 
   #collect(action: Action): void {
     const params = action.params as Record<string, unknown> | undefined;
-    if (action.type === 'xstate.raise') {
+    if (action.type === RAISE) {
       // Without a delay the event has been consumed within this very step.
       if (params?.delay === undefined) return;
       const timer = { timer: params.id as string, delayMs: params.delay as number };
       this.#effects.push({ type: TIMER_START, params: timer });
-    } else if (action.type === 'xstate.cancel') {
+    } else if (action.type === CANCEL) {
       this.#effects.push({ type: TIMER_CANCEL, params: { timer: params?.sendId as string } });
     } else if (action.type.startsWith('xstate.')) {
       throw new HoldfastError('HF_MACHINE_IMPURE', { machine: this.machine.id, what: action.type });

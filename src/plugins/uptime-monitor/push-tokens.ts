@@ -1,4 +1,4 @@
-import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { existsSync, type FSWatcher, watch } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from '../../core/logging/index.ts';
@@ -11,11 +11,6 @@ const AT_START = 100;
 /** A file that is being replaced is left alone for so long, milliseconds. */
 const QUIET_MS = 100;
 
-interface Known {
-  readonly name: string;
-  readonly digest: Buffer;
-}
-
 /**
  * The push tokens of the monitors, one file each (`<folder>/<name>`, mode 0600), made where there is none and read again
  * when it is replaced. Kept in memory as hashes alone: a look-up by hash tells nothing of how much of a guess was right.
@@ -23,7 +18,7 @@ interface Known {
 export class PushTokens {
   readonly #folder: string;
   readonly #logger: Logger;
-  readonly #byDigest = new Map<string, Known>();
+  readonly #byDigest = new Map<string, string>();
   readonly #digests = new Map<string, string>();
   readonly #changed = new Set<string>();
   #watcher: FSWatcher | undefined;
@@ -58,9 +53,7 @@ export class PushTokens {
 
   /** @returns whose token it is */
   nameOf(token: string): string | undefined {
-    const digest = hash('sha256', token, 'buffer');
-    const known = this.#byDigest.get(digest.toString('base64'));
-    return known && timingSafeEqual(known.digest, digest) ? known.name : undefined;
+    return this.#byDigest.get(hash('sha256', token, 'base64'));
   }
 
   close(): void {
@@ -73,16 +66,15 @@ export class PushTokens {
   #read(name: string): boolean {
     const file = join(this.#folder, name);
     const isMade = createSecretFile(file, Buffer.from(`${randomBytes(24).toString('base64url')}\n`));
-    const digest = hash('sha256', readTokenFile(file), 'buffer');
-    const key = digest.toString('base64');
+    const key = hash('sha256', readTokenFile(file), 'base64');
     const before = this.#digests.get(name);
     if (before === key) return isMade;
     if (before !== undefined) {
-      if (this.#byDigest.get(before)?.name === name) this.#byDigest.delete(before);
+      if (this.#byDigest.get(before) === name) this.#byDigest.delete(before);
       this.#logger.info({ monitor: name }, 'uptime.token_replaced');
     }
     this.#digests.set(name, key);
-    this.#byDigest.set(key, { name, digest });
+    this.#byDigest.set(key, name);
     return isMade;
   }
 
