@@ -81,7 +81,8 @@ export interface ColumnarDatabase {
    *
    * @param sql with parameters as `{name:Type}`
    * @returns its rows; 64-bit integers are strings
-   * @throws HF_COLUMNAR_UNREACHABLE, HF_COLUMNAR_CREDENTIALS, HF_COLUMNAR_ANSWER, HF_COLUMNAR_BUSY, HF_COLUMNAR_QUERY, HF_COLUMNAR_TIMEOUT
+   * @throws HF_COLUMNAR_UNREACHABLE, HF_COLUMNAR_CREDENTIALS, HF_COLUMNAR_ANSWER, HF_COLUMNAR_BUSY, HF_COLUMNAR_QUERY, HF_COLUMNAR_TIMEOUT;
+   * HF_COLUMNAR_DAMAGED; of an embedded one that could not be opened HF_COLUMNAR_FOLDER, HF_COLUMNAR_ENGINE_MISSING
    */
   query<R extends object = Record<string, unknown>>(
     sql: string,

@@ -112,6 +112,11 @@ export interface PluginContext {
    */
   onStart(work: (signal: AbortSignal) => void | Promise<void>): void;
   /**
+   * Called once, when everything listens and the instance is ready; nobody waits for it. What would make the start
+   * longer and need not be there for it begins here.
+   */
+  onReady(work: () => void): void;
+  /**
    * Work at stop, in reverse order, 10 s for all of it. It also runs after a start that failed half-way or came
    * too late, so it must cope with what was not started.
    */

@@ -272,6 +272,7 @@ export class PluginHost {
       checks: all('checks'),
       schedules: all('schedules'),
       startWork: all('startWork'),
+      readyWork: all('readyWork'),
       stopWork: all('stopWork'),
     });
   }

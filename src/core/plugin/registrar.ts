@@ -72,6 +72,7 @@ export function createRegistrar(
       add(declared.schedules, { cron, topic }, `a schedule of ${topic.name}`);
     },
     onStart: (work) => add(declared.startWork, { work }, 'work at start'),
+    onReady: (work) => add(declared.readyWork, { work }, 'work when ready'),
     onStop: (work) => add(declared.stopWork, { work }, 'work at stop'),
   };
 
@@ -100,6 +101,7 @@ function emptyDeclared(): Declared {
     checks: [],
     schedules: [],
     startWork: [],
+    readyWork: [],
     stopWork: [],
   };
 }

@@ -32,6 +32,11 @@ export interface StartWork {
   readonly work: (signal: AbortSignal) => void | Promise<void>;
 }
 
+/** What a plugin begins when the runtime is ready. */
+export interface ReadyWork {
+  readonly work: () => void;
+}
+
 /** Work of a plugin at its stop. */
 export interface StopWork {
   /** @param reason why the runtime stops, e.g. the name of a signal */
@@ -80,6 +85,8 @@ export interface Registrations {
   readonly schedules: readonly Owned<ScheduleRegistration>[];
   /** Carried out by the plugin host, in this order. */
   readonly startWork: readonly Owned<StartWork>[];
+  /** Called by the runtime when everything listens. */
+  readonly readyWork: readonly Owned<ReadyWork>[];
   /** Carried out by the plugin host, in reverse. */
   readonly stopWork: readonly Owned<StopWork>[];
 }

@@ -223,6 +223,13 @@ export class Runtime {
     }
     writeRuntimeFile(dataDir, { pid: process.pid, startedAt, version, surfaces: this.surfaces });
     this.#undo.push(() => removeRuntimeFile(dataDir));
+    for (const { owner, work } of this.#host.started(this.registrations.readyWork)) {
+      try {
+        work();
+      } catch (error) {
+        logger.error({ plugin: owner, err: error }, 'plugin.ready_failed');
+      }
+    }
   }
 
   async #stop(reason: string): Promise<readonly HoldfastError[]> {

@@ -40,6 +40,14 @@ async function databaseCheck(
     const mend = 'Start Holdfast with a user that may create tables, or create them as docs/stack.md shows.';
     return { state: 'fail', lookedAt, found: `it has no ${missing.join(', ')}`, mend };
   }
+  const damaged = looked.tables.filter(({ damaged }) => damaged > 0);
+  if (damaged.length > 0) {
+    const parts = damaged.map(({ table, damaged }) => `${damaged} of ${table}`).join(', ');
+    const found = `parts that were damaged are set aside, and their rows missing: ${parts}`;
+    const mend =
+      'Look at the disk, and for the parts in the folders `detached` (their names begin with broken); bring them back from a backup, or delete them.';
+    return { state: 'warn', lookedAt, found, mend };
+  }
   const rows = looked.tables.reduce((sum, { rows }) => sum + rows, 0);
   const bytes = looked.tables.reduce((sum, { bytes }) => sum + bytes, 0);
   const foreign = looked.tables.filter(({ made }) => made === 'elsewhere').length;

@@ -17,7 +17,14 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
   '75': 'HF_COLUMNAR_FULL',
   '242': 'HF_COLUMNAR_FULL',
   '243': 'HF_COLUMNAR_FULL',
+  '40': 'HF_COLUMNAR_DAMAGED',
+  '74': 'HF_COLUMNAR_DAMAGED',
+  '76': 'HF_COLUMNAR_DAMAGED',
+  '107': 'HF_COLUMNAR_DAMAGED',
+  '246': 'HF_COLUMNAR_DAMAGED',
 };
+/** The words of the system in whichever code. */
+const NO_SPACE = /No space left on device|ENOSPC/;
 const MEMORY_LIMIT = '241';
 const READONLY = '164';
 
@@ -42,7 +49,9 @@ export function faultOf(error: unknown, work: Work, place: string, seconds: numb
       );
     if (error.code === MEMORY_LIMIT && work === 'insert')
       return new HoldfastError('HF_COLUMNAR_BUSY', { reason }, options);
-    const code = CODES[error.code] ?? 'HF_COLUMNAR_QUERY';
+    const code = NO_SPACE.test(error.message)
+      ? 'HF_COLUMNAR_FULL'
+      : (CODES[error.code] ?? 'HF_COLUMNAR_QUERY');
     return new HoldfastError(code, { place, seconds, reason }, options);
   }
   const unreachable = connectionFault(error);

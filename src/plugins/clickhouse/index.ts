@@ -34,6 +34,7 @@ export const clickhouse = definePlugin({
     let engine: Engine | undefined;
     let started: Database | undefined;
     let watch: ConnectionWatch | undefined;
+    const ready = Promise.withResolvers<void>();
     const database = (): Database => {
       if (started) return started;
       const status = context.services.plugins().find(({ name }) => name === 'clickhouse');
@@ -49,7 +50,7 @@ export const clickhouse = definePlugin({
 
     context.onStart(async () => {
       const { bus, clock, dataDir, find, logger, metrics } = context.services;
-      const opened = await openEngine(options, dataDir, find(SecretsStoreToken));
+      const opened = await openEngine(options, dataDir, find(SecretsStoreToken), ready.promise);
       engine = opened;
       const told = measure(metrics, () => watch?.isThere ?? false);
       started = new Database({
@@ -70,7 +71,10 @@ export const clickhouse = definePlugin({
         checkMs: options.checkMs,
         reconnect: () => opened.reconnect(),
       });
-      watch.start();
+    });
+    context.onReady(() => {
+      ready.resolve();
+      watch?.start();
     });
     context.onStop(async () => {
       await watch?.stop();

@@ -8,19 +8,22 @@ import type { ClickhouseOptions } from './options.ts';
 import type { SchemaOptions } from './schema/live-schema.ts';
 
 /**
- * The engine that the options name. Either is loaded only when it is the one.
+ * The engine that the options name. Either is loaded only when it is the one; neither is asked anything yet.
  *
- * @throws HF_COLUMNAR_ENGINE_MISSING, HF_COLUMNAR_FOLDER of the embedded one; a server is not asked yet
+ * @param mayOpen the embedded one is not opened before
+ * @throws HF_COLUMNAR_ENGINE_MISSING
  */
 export async function openEngine(
   options: ClickhouseOptions,
   dataDir: string,
   secrets: SecretsStore | undefined,
+  mayOpen?: Promise<void>,
 ): Promise<Engine> {
   const { url, folder } = options;
   if (url === undefined) {
-    const { EmbeddedEngine } = await import('./engine/embedded.ts');
-    return EmbeddedEngine.open(folder === undefined ? join(dataDir, 'columnar') : resolve(folder));
+    const { EmbeddedEngine, findEngine } = await import('./engine/embedded.ts');
+    findEngine();
+    return new EmbeddedEngine(folder === undefined ? join(dataDir, 'columnar') : resolve(folder), mayOpen);
   }
   const { RemoteEngine } = await import('./engine/remote.ts');
   const { user, database, caFile } = options;

@@ -30,6 +30,7 @@ test('[C11] all declarations are one frozen value with their owners, usable with
       ctx.check({ name: 'clock.hands', run: () => ({ state: 'ok', lookedAt: 'the hands', found: 'two' }) });
       ctx.schedule('*/5 * * * *', tick);
       ctx.onStart(run);
+      ctx.onReady(run);
       ctx.onStop(run);
     }),
   ]);
@@ -133,6 +134,7 @@ test('[C11] whatever is declared after boot is refused by name, and changes noth
     [/schedule of test\.tick/, () => late?.schedule('* * * * *', tick)],
     [/health fact x/, () => late?.health('x', () => 1)],
     [/work at start/, () => late?.onStart(() => {})],
+    [/work when ready/, () => late?.onReady(() => {})],
     [/work at stop/, () => late?.onStop(() => {})],
     [/token test\.clockwork/, () => late?.provide(Clockwork, () => ({ kind: 'x' }))],
   ];

@@ -1,7 +1,7 @@
-import { writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { systemClock } from '../../../src/core/clock.ts';
 import { Database } from '../../../src/plugins/clickhouse/database.ts';
 import { EmbeddedEngine } from '../../../src/plugins/clickhouse/engine/embedded.ts';
@@ -9,12 +9,20 @@ import { call, spawnHoldfast } from '../../support/cli.ts';
 import { startChild } from '../../support/disk.ts';
 import { tempDir } from '../../support/temp.ts';
 
+function open(t: ExecutionContext, folder: string): { database: Database; engine: EmbeddedEngine } {
+  const engine = new EmbeddedEngine(folder);
+  t.teardown(() => engine.close());
+  const schema = { database: 'default', retentionDays: 30, replicas: 1 };
+  return { engine, database: new Database({ engine, clock: systemClock, schema }) };
+}
+
 const insertChild = new URL('insert-child.ts', import.meta.url);
 
 test.serial(
   '[O7] kill -9 loses no acknowledged row, and a second process is refused while the first one has the folder',
   async (t) => {
     const folder = join(tempDir(t), 'columnar');
+    const { database } = open(t, folder);
     let acknowledged = 0;
     for (const rounds of [3, 7]) {
       const child = startChild(t, insertChild, [folder]);
@@ -22,14 +30,12 @@ test.serial(
       if (rounds === 3) {
         const second = startChild(t, insertChild, [folder]);
         t.is(await second.line(/^refused/), 'refused HF_COLUMNAR_FOLDER');
+        const reason = new RegExp(`process ${child.process.pid} has it open already`);
+        await t.throwsAsync(database.query('SELECT 1'), { code: 'HF_COLUMNAR_FOLDER', message: reason });
       }
       await child.kill('SIGKILL');
       acknowledged = Math.max(acknowledged, Number(child.lines.at(-1)?.split(' ')[1]));
     }
-    const engine = await EmbeddedEngine.open(folder);
-    t.teardown(() => engine.close());
-    const schema = { database: 'default', retentionDays: 30, replicas: 1 };
-    const database = new Database({ engine, clock: systemClock, schema });
     const [row] = await database.query<{ rows: string; bodies: string; newest: string }>(
       'SELECT count() AS rows, uniqExact(Body) AS bodies, max(toUInt32(Body)) + 1 AS newest FROM otel_logs',
     );
@@ -37,6 +43,32 @@ test.serial(
     t.true(Number(rows) >= acknowledged, `${rows} of ${acknowledged}`);
     t.is(bodies, rows, 'a batch that was inserted again under its name is there once');
     t.is(newest, rows, 'and none between is missing');
+  },
+);
+
+test.serial(
+  '[O7] a damaged part is set aside and told; a folder that cannot be read keeps nothing from it once it can',
+  async (t) => {
+    const folder = join(tempDir(t), 'columnar');
+    const files = (name: RegExp) =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' })
+        .filter((path) => name.test(path))
+        .map((path) => join(folder, path));
+    const child = startChild(t, insertChild, [folder]);
+    await child.line(/^acknowledged 40$/);
+    await child.kill('SIGKILL');
+    const [part = ''] = files(/_1_1_0\/data\.bin$/);
+    writeFileSync(part, 'rust');
+    const versions = files(/format_version\.txt$/).map((file) => [file, readFileSync(file, 'utf8')] as const);
+    for (const [file] of versions) writeFileSync(file, 'rust');
+    const { database } = open(t, folder);
+    await t.throwsAsync(database.query('SELECT 1'), {
+      code: 'HF_COLUMNAR_FOLDER',
+      message: /it is damaged or of a newer engine/,
+    });
+    for (const [file, text] of versions) writeFileSync(file, text);
+    const logs = (await database.look()).find(({ table }) => table === 'otel_logs');
+    t.like(logs, { damaged: 1, made: 'here' });
   },
 );
 

@@ -37,6 +37,11 @@ export const columnarErrors = {
     'The columnar database cannot write: {reason}.',
     'Free space on its disk, or keep the signals for a shorter time (`retentionDays`).',
   ),
+  HF_COLUMNAR_DAMAGED: entry(
+    503,
+    'The columnar database cannot read what it has stored: {reason}.',
+    'Look at its disk; `holdfast doctor stack` names the damaged parts. What is whole can be asked: leave out the time or the table that is not.',
+  ),
   HF_COLUMNAR_ANSWER: entry(
     502,
     'What came from {place} is no whole answer of a columnar database: {reason}.',
@@ -55,7 +60,7 @@ export const columnarErrors = {
   HF_COLUMNAR_FOLDER: entry(
     503,
     'The folder {folder} of the embedded columnar database cannot be opened: {reason}.',
-    'Stop the other process that has it open; ask a running Holdfast through its commands (`holdfast stack query`).',
+    'Where a process has it open, stop that, or ask it (`holdfast stack query`). A folder that is damaged or of a newer engine: put it aside, or bring back the version that wrote it. It is tried again by itself.',
   ),
   HF_COLUMNAR_NOT_RUNNING: entry(
     503,

@@ -35,6 +35,8 @@ export interface SeenTable {
   readonly engine?: string;
   readonly rows: number;
   readonly bytes: number;
+  /** Parts that the engine found damaged and set aside: their rows are missing. */
+  readonly damaged: number;
 }
 
 const FAMILY = /^(?:Replicated|Shared)?(?:\w*)MergeTree$/;
@@ -105,12 +107,24 @@ export class LiveSchema {
        WHERE database = {database:String} AND startsWith(name, 'otel_') ORDER BY name`,
       { database },
     );
+    const aside = await query(
+      `SELECT table, count() AS parts FROM system.detached_parts WHERE database = {database:String} AND reason LIKE 'broken%'
+       AND startsWith(table, 'otel_') GROUP BY table`,
+      { database },
+    );
+    const damaged = new Map(aside.map(({ table, parts }) => [String(table), Number(parts)]));
     const seen = new Map(rows.map((row) => [String(row.name), row]));
     return SIGNAL_TABLES.map((table) => {
       const row = seen.get(table);
-      if (!row) return { table, made: 'missing', rows: 0, bytes: 0 };
-      const made = ourComment(String(row.comment)) ? 'here' : 'elsewhere';
-      return { table, made, engine: String(row.engine), rows: Number(row.rows), bytes: Number(row.bytes) };
+      if (!row) return { table, made: 'missing', rows: 0, bytes: 0, damaged: 0 };
+      return {
+        table,
+        made: ourComment(String(row.comment)) ? 'here' : 'elsewhere',
+        engine: String(row.engine),
+        rows: Number(row.rows),
+        bytes: Number(row.bytes),
+        damaged: damaged.get(table) ?? 0,
+      };
     });
   }
 
