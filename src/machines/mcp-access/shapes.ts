@@ -62,7 +62,10 @@ export interface AccessCall {
   readonly routes: readonly string[];
   /** Revision of the route table. */
   readonly table: number;
-  /** JSON-RPC method; `stream` for a GET, `close` for a DELETE, `reply` for an answer to the server. */
+  /**
+   * JSON-RPC method; `stream` for a GET, `close` for a DELETE, `reply` for an answer to the server, `invalid` for what
+   * breaks the protocol, `unread` for a request whose body was not read.
+   */
   readonly method: string;
   /** Prefixed name of the tool that is called. */
   readonly tool?: string;
@@ -77,7 +80,9 @@ export interface AccessCall {
   /** The route may change state: its decisions are durable before they count. */
   readonly writes?: true;
   readonly cost?: number;
-  /** What of its kind (`slotOf`) the key had open when it came; nothing when absent. */
+  /** Of its body, when that was not read. */
+  readonly bytes?: number;
+  /** What of its kind (`slotOf`) the key had open when it came, of one that was not read bytes; nothing when absent. */
   readonly open?: number;
   /** As much of its kind a key may have open whose terms say nothing of it. */
   readonly most?: number;
@@ -98,6 +103,7 @@ export type AccessRule =
   | 'tool_not_allowed'
   | 'too_many_calls'
   | 'too_many_streams'
+  | 'too_much_held'
   | 'rate_limited'
   | 'over_budget'
   | 'restricted';

@@ -54,7 +54,12 @@ export function slotOf(method: string): 'call' | 'stream' | undefined {
 const TRY_AGAIN_MS = 1_000;
 
 /** @returns why a key that has so much open already may open no more */
-function overOpen({ terms }: AccessContext, { method, open = 0, most }: AccessCall): Verdict | undefined {
+function overOpen({ terms }: AccessContext, call: AccessCall): Verdict | undefined {
+  const { method, open = 0, most, bytes = 0 } = call;
+  if (method === 'unread') {
+    const tooMuch = most !== undefined && open > 0 && open + bytes > most;
+    return tooMuch ? { rule: 'too_much_held', retryAfterMs: TRY_AGAIN_MS } : undefined;
+  }
   const slot = slotOf(method);
   if (slot === undefined) return undefined;
   const limit = (slot === 'stream' ? terms?.maxStreams : terms?.maxParallel) ?? most;

@@ -19,6 +19,7 @@ import {
   callRoutes,
   DOOR_ACTOR,
   Door,
+  HeldBodies,
   judgement,
   type LiveCalls,
   mcpEndpoint,
@@ -50,7 +51,7 @@ export { credentialFree, overwrite, relay } from './routes/index.ts';
 const options = z.strictObject({
   port: z.int().min(0).max(65_535).default(4000),
   host: z.string().min(1).default('127.0.0.1'),
-  /** Names beside loopback under which clients call it. */
+  /** Names beside loopback and that of `publicUrl` under which clients call it. */
   allowedHosts: z.array(z.string()).default([]),
   /** The base that clients see, e.g. `https://mcp.example.net`; what a request's `Host` says unless set. */
   publicUrl: z.url({ protocol: /^https?$/ }).optional(),
@@ -67,6 +68,11 @@ const options = z.strictObject({
     .int()
     .min(1_024)
     .default(4 * 1024 * 1024),
+  /** Bytes of request bodies that one key may have us hold at once; one request is always taken. */
+  maxHeldBytes: z
+    .int()
+    .min(65_536)
+    .default(64 * 1024 * 1024),
   /** How long a request may take to arrive whole, milliseconds. */
   requestTimeoutMs: z.int().min(100).max(3_600_000).default(30_000),
   /** What is measured of calls where a telemetry plugin exports it. */
@@ -136,7 +142,7 @@ export const gateway = definePlugin({
         name: 'gateway',
         port,
         host,
-        allowedHosts,
+        allowedHosts: [...allowedHosts, ...(publicBase ? [new URL(publicBase).hostname] : [])],
         bodyLimit,
         requestTimeoutMs,
         checkOriginOfReads: true, // a stream is read by GET
@@ -176,6 +182,7 @@ export const gateway = definePlugin({
         services,
         calls,
         slots,
+        bodies: new HeldBodies(settings.maxHeldBytes, bodyLimit),
         repeats: judgement({ services, calls, slots }),
         door: new Door(services, calls),
         keys,

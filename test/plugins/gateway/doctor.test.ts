@@ -34,6 +34,22 @@ const symptoms: readonly (readonly [said: string, code: string, mend: RegExp])[]
   ['error="invalid_token"', 'wrong_audience', /mcp-public/],
   ['connect ECONNREFUSED 127.0.0.1:4000', 'gateway_down', /holdfast status/],
   ['error="temporarily_unavailable"', 'identity_provider_down', /identity provider/],
+  ['404 Session not found', 'session_unknown', /begin another/],
+  ['Error: Rate limit of this key exceeded. Try again in 9 s.', 'over_limit', /retry-after/],
+  ['Error: Budget of this key exceeded.', 'over_limit', /keys update/],
+  ['initialize answers 500', 'upstream_down', /gateway routes/],
+  // In the documents' own words.
+  ['404 on per-server SSE paths', 'wrong_sse_path', /\/mcp\/sse/],
+  ['404 `route not found` on bare `/mcp` from a client entry', 'wrong_url', /\/<server>\/mcp/],
+  ['connected but empty `tools/list`, `tools/call` refused', 'not_entitled', /object_permission/],
+  ['200 on discovery but no OAuth prompt', 'no_login', /take Authorization out/],
+  ['proxy fails to load', 'hyphen', /underscores/],
+  [
+    '200 + JSON-RPC error with upstream unauthorized text, while `tools/list` works',
+    'key_in_authorization',
+    /store the bare token/,
+  ],
+  ['registration refused, 403 with text about max 500 clients per realm', 'registration_limit', /reaper/],
 ];
 
 for (const [said, code, mend] of symptoms) {

@@ -1,3 +1,4 @@
+import { request } from 'node:http';
 import test from 'ava';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
 import { admission, initialize, Rig } from './rig.ts';
@@ -29,6 +30,20 @@ test('[G11] without a public URL the redirect names the path alone, and a client
   });
   t.is(followed.status, 200);
   t.true(followed.headers.has('mcp-session-id'));
+});
+
+test('[G4,G11] the gateway is called by the name of its public URL, and by no other that it was not told', async (t) => {
+  const rig = await Rig.start(t, { routes, publicUrl: 'https://mcp.example.net' });
+  const statusAs = (host: string) =>
+    new Promise((resolve, reject) => {
+      const asked = request(`${rig.url}/nobody/mcp`, { headers: { host } }, (answer) => {
+        answer.resume();
+        resolve(answer.statusCode);
+      });
+      asked.on('error', reject).end();
+    });
+  t.is(await statusAs('mcp.example.net'), 404);
+  t.is(await statusAs('mcp.example.org'), 421);
 });
 
 test('[G12] bare /mcp goes to the aggregate when servers are selected, and is otherwise not found', async (t) => {

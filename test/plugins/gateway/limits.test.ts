@@ -81,6 +81,49 @@ test('[G16,G23] a key has no more calls under way than it may; a refusal is a re
   for (const one of calls) await one.body?.cancel();
 });
 
+test('[G16,G23] what one key may have held is bounded before a body is read; others, and small requests, go on', async (t) => {
+  const { rig, master, client } = await setUp(t, { maxHeldBytes: 65_536 });
+  const few = await client((await master({ object_permission })).body.key);
+  const other = await client((await master({ object_permission })).body.key);
+  const text = 'x'.repeat(40_000);
+  const large = (headers: Record<string, string>) =>
+    rig.post('/wiki/mcp', rpc('tools/call', { name: 'wiki-x', arguments: { text } }), headers);
+  const first = await large(few.headers);
+  t.is(first.status, 200);
+  const refused = await large(few.headers);
+  t.is(refused.status, 429, 'its upstream still has the first');
+  t.is(refused.headers.get('retry-after'), '1');
+  t.regex(await refused.text(), /too large together/);
+  const chunked = await fetch(`${rig.url}/wiki/mcp`, {
+    method: 'POST',
+    headers: { ...few.headers, 'content-type': 'application/json', accept: MEDIA },
+    body: new Blob([JSON.stringify(rpc('ping'))]).stream(),
+    duplex: 'half',
+  } as RequestInit);
+  t.is(chunked.status, 429, 'of a length that is not told the most is assumed');
+  t.is((await few.call('tools/list')).status, 200);
+  const another = await large(other.headers);
+  t.is(another.status, 200);
+  await another.body?.cancel();
+  const decided = (await rig.records()).filter(
+    ({ event }) => (event as { method?: string }).method === 'unread',
+  );
+  t.like(decided[0]?.event, { open: decided[0]!.event.bytes, most: 65_536 });
+  t.like(decided[0]?.effects[0]?.params, { rule: 'too_much_held' });
+  await first.body?.cancel();
+  let again = await large(few.headers);
+  while (again.status === 429) again = await large(few.headers); // until the end of the first is noticed
+  t.is(again.status, 200);
+  await again.body?.cancel();
+  const whole = await fetch(`${rig.url}/wiki/mcp`, {
+    method: 'POST',
+    headers: { ...few.headers, 'content-type': 'application/json', accept: MEDIA },
+    body: new Blob([JSON.stringify(rpc('ping'))]).stream(),
+    duplex: 'half',
+  } as RequestInit);
+  t.true(whole.status === 200 || whole.status === 429);
+});
+
 test('[G14,C2] a revoked key in a loop is refused to the last call, is counted to the last, and does not fill the disk', async (t) => {
   const { rig, master, client } = await setUp(t, {});
   const { body } = await master({ object_permission });

@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
 import { startUpstream } from '../../support/mcp-upstream.ts';
 import { tempDir } from '../../support/temp.ts';
-import { initialize, Rig } from './rig.ts';
+import { initialize, Rig, rpc } from './rig.ts';
 
 // Neither looks like a key, so that no redactor could hide that one of them got out.
 const VIRTUAL = 'virtual.value.of.ann.4711';
@@ -33,6 +33,13 @@ const AUTHORIZATIONS = {
 } as const;
 const ROUTES = ['columnar_ro', 'memory', 'repo_wiki'] as const;
 
+/** A file that only its owner may read. */
+function secretFile(t: ExecutionContext, value: string): string {
+  const file = join(tempDir(t), 'secret');
+  writeFileSync(file, value, { mode: 0o600 });
+  return file;
+}
+
 type Admission = keyof typeof ADMISSIONS;
 type Authorization = keyof typeof AUTHORIZATIONS;
 
@@ -53,11 +60,8 @@ function expected(route: string, admission: Admission, authorization: Authorizat
 
 test('[G9,G25,G19] every combination of headers: what is refused, what is told, and that no key gets anywhere', async (t) => {
   const upstream = await startUpstream(t, true);
-  const dir = tempDir(t);
-  const masterKeyFile = join(dir, 'master');
-  writeFileSync(masterKeyFile, MASTER, { mode: 0o600 });
-  const tokenFile = join(dir, 'token');
-  writeFileSync(tokenFile, 'token.of.the.gateway', { mode: 0o600 });
+  const masterKeyFile = secretFile(t, MASTER);
+  const tokenFile = secretFile(t, 'token.of.the.gateway');
   const { url } = upstream;
   const rig = await Rig.start(t, {
     masterKeyFile,
@@ -135,8 +139,7 @@ const PLACES: Readonly<Record<string, (value: string) => Record<string, string>>
 
 test('[G9,G25] a key in any other header or in the URL is told once a minute, and passed on in none of them', async (t) => {
   const upstream = await startUpstream(t, true);
-  const masterKeyFile = join(tempDir(t), 'master');
-  writeFileSync(masterKeyFile, MASTER, { mode: 0o600 });
+  const masterKeyFile = secretFile(t, MASTER);
   const { url } = upstream;
   const routes = [credentialFree({ name: 'repo_wiki', url }), relay({ name: 'memory', url })];
   const rig = await Rig.start(t, { masterKeyFile, routes });
@@ -181,6 +184,44 @@ test('[G9,G25] a key in any other header or in the URL is told once a minute, an
   const received = JSON.stringify(upstream.asked);
   for (const secret of [VIRTUAL, MASTER]) t.false(received.includes(secret));
   t.deepEqual(await rig.traces(VIRTUAL, MASTER, TOKEN), []);
+});
+
+test('[G9,G25] a key where none belongs is told also of a request that breaks the protocol, and of a route without upstream', async (t) => {
+  const rig = await Rig.start(t, {
+    masterKeyFile: secretFile(t, MASTER),
+    routes: [relay({ name: 'memory', url: 'http://127.0.0.1:9/mcp' }), credentialFree({ name: 'repo_wiki' })],
+  });
+  await rig.mint({ servers: ['repo_wiki', 'memory'] }, VIRTUAL);
+  const good = { 'x-gateway-api-key': `Bearer ${VIRTUAL}` };
+  const bearer = (value: string) => ({ ...good, authorization: `Bearer ${value}` });
+  const cases: readonly [path: string, body: unknown, headers: Record<string, string>, status: number][] = [
+    ['/repo_wiki/mcp', '{', bearer(VIRTUAL), 400],
+    ['/repo_wiki/mcp', [initialize], { ...good, 'x-api-key': VIRTUAL }, 400],
+    ['/repo_wiki/mcp', initialize, { ...bearer(VIRTUAL), accept: 'text/html' }, 406],
+    ['/repo_wiki/mcp', rpc('ping'), { ...bearer(VIRTUAL), 'mcp-session-id': 'nobody' }, 404],
+    ['/repo_wiki/mcp', initialize, bearer(VIRTUAL), 503],
+    ['/repo_wiki/mcp', '{', bearer(MASTER), 401],
+    ['/memory/mcp', '{', bearer(VIRTUAL), 401],
+    ['/mcp/', '{', bearer(VIRTUAL), 400],
+    ['/mcp/sse', rpc('ping'), bearer(VIRTUAL), 404],
+  ];
+  for (const [path, body, headers, status] of cases) {
+    const answer = await rig.post(path, body, headers);
+    await answer.text();
+    t.is(answer.status, status, `${path} ${JSON.stringify(body)}`);
+    const found = (await rig.records()).filter(
+      ({ correlation, event }) =>
+        correlation === answer.headers.get('x-correlation-id') && event.type === 'CALL',
+    );
+    t.is(found.length, 1, path);
+    const { authorization, misplaced } = found[0]!.event as { authorization?: string; misplaced?: object };
+    t.true(misplaced !== undefined || /_key$/.test(authorization ?? ''));
+  }
+  t.deepEqual(await rig.alerts(), ['gateway.key_misplaced'], 'once a minute');
+  const before = (await rig.records()).length;
+  t.is((await rig.post('/repo_wiki/mcp', '{', good)).status, 400);
+  t.is((await rig.records()).length, before, 'about what only breaks the protocol nothing is decided');
+  t.deepEqual(await rig.traces(VIRTUAL, MASTER), []);
 });
 
 test('[G25] the master key opens the admin endpoints and no route, and is told once a minute', async (t) => {

@@ -1,12 +1,14 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as after } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import { credentialFree } from '../../../src/plugins/gateway/index.ts';
+import { credentialFree, relay } from '../../../src/plugins/gateway/index.ts';
 import { callTelemetry } from '../../../src/plugins/gateway/telemetry/index.ts';
 import { telemetry as telemetryPlugin } from '../../../src/plugins/telemetry/index.ts';
 import { startSdk } from '../../../src/plugins/telemetry/sdk.ts';
 import { listen, startUpstream } from '../../support/mcp-upstream.ts';
-import { admission, initialize, Rig, rpc } from './rig.ts';
+import { answerEmpty, startScripted } from '../../support/scripted-upstream.ts';
+import { admission, initialize, MEDIA, Rig, rpc } from './rig.ts';
 
 interface Received {
   readonly path: string;
@@ -137,6 +139,78 @@ test('[O24] a receiver that is away holds neither a call nor a stop up', async (
   telemetry.begin({ traceparent: 'nonsense' }).end(call);
   await telemetry.stop();
   t.pass();
+});
+
+/** The same server, or one that never ends, breaks off, is not there, and is not configured. */
+test('[O24] a call is one span however it ends: refused, broken, not found, not configured, left, at /mcp/ and /mcp/sse', async (t) => {
+  const { received, endpoint } = await receiver(t);
+  const good = await startUpstream(t, true);
+  const hung = await startScripted(t, (response, heard, request) =>
+    heard.text.includes('tools/call') ? undefined : answerEmpty(response, heard, request),
+  );
+  const url = 'http://127.0.0.1:9/mcp';
+  const routes = [
+    credentialFree({ name: 'wiki', url: good.url }),
+    credentialFree({ name: 'hung', url: hung.url }),
+    credentialFree({ name: 'down', url }),
+    credentialFree({ name: 'unset' }),
+    relay({ name: 'memory', url }),
+  ];
+  const rig = await Rig.start(t, { routes }, undefined, undefined, [
+    telemetryPlugin({ endpoint, everyMs: 60_000 }),
+  ]);
+  const headers = admission(await rig.mint({ servers: ['wiki', 'hung', 'down', 'unset', 'memory'] }));
+  const session = async (path: string) => {
+    const answer = await rig.post(path, initialize, headers);
+    await answer.text();
+    return { ...headers, 'mcp-session-id': answer.headers.get('mcp-session-id') ?? '' };
+  };
+  const says = async (path: string, body: unknown, all: Record<string, string> = headers) => {
+    const answer = await rig.post(path, body, all);
+    await answer.text();
+    return `POST ${path} ${answer.status}`;
+  };
+  const wiki = await session('/wiki/mcp');
+  const call = rpc('tools/call', { name: 'wiki-echo', arguments: { text: 'x' } });
+  const wanted = ['POST /wiki/mcp 200', 'POST /hung/mcp 200', 'POST /hung/mcp undefined', 'POST /mcp/ 200'];
+  const leaving = new AbortController();
+  const hanging = fetch(`${rig.url}/hung/mcp`, {
+    method: 'POST',
+    headers: { ...(await session('/hung/mcp')), 'content-type': 'application/json', accept: MEDIA },
+    body: JSON.stringify(rpc('tools/call', { name: 'hung-x' })),
+    signal: leaving.signal,
+  });
+  while (!hung.heard.some(({ text }) => text.includes('tools/call'))) await after(5);
+  leaving.abort();
+  await t.throwsAsync(hanging);
+  const all = { ...(await session('/mcp/')), 'x-mcp-servers': 'wiki' };
+  wanted.push(
+    await says('/wiki/mcp', rpc('tools/call', { name: 'wiki-none' }), wiki),
+    await says('/wiki/mcp', '{', wiki),
+    await says('/wiki/mcp', rpc('ping'), { ...headers, 'mcp-session-id': 'nobody' }),
+    await says('/wiki/mcp', initialize, { 'x-gateway-api-key': 'sk-no-prefix-0000000000' }),
+    await says('/down/mcp', initialize),
+    await says('/unset/mcp', initialize),
+    await says('/memory/mcp', initialize),
+    await says('/mcp/', call, all),
+    await says('/mcp/', '{', all),
+    await says('/mcp/sse', '{'),
+    (await says('/sk-made-up-path/mcp', initialize)).replace('sk-made-up-path', '(none)'),
+  );
+  const sse = await fetch(`${rig.url}/mcp/sse`, { headers: { ...headers, accept: 'text/event-stream' } });
+  const reader = sse.body!.getReader();
+  const path = /data: (\S+)/.exec(Buffer.from((await reader.read()).value ?? []).toString())?.[1] ?? '';
+  await says(path, initialize);
+  await reader.read();
+  await reader.cancel();
+  wanted.push('POST /mcp/sse 200', 'POST /mcp/sse 200');
+  await rig.runtime.stop('test');
+  const spans = spansOf(received).map(
+    (span) => `${span.name} ${String(attributesOf(span)['http.status_code'])}`,
+  );
+  t.deepEqual(spans.sort(), wanted.sort());
+  for (const span of spansOf(received)) t.is(attributesOf(span)['http.target'], span.name.slice(5));
+  t.false(JSON.stringify(received).includes('sk-'));
 });
 
 test('[O24,G19] every call through the gateway is one span, its upstream hangs below it, and no key is told', async (t) => {

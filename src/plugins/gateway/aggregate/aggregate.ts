@@ -1,4 +1,4 @@
-import { judgeCall } from '../calls/decide.ts';
+import { judgeCall, type Meant } from '../calls/decide.ts';
 import type { Exchange } from '../calls/exchange.ts';
 import type { LiveCall } from '../calls/live-call.ts';
 import type { GatewayParts } from '../calls/parts.ts';
@@ -74,22 +74,26 @@ export function callOf({ parts, ...rest }: Aggregate, request: Request): Aggrega
  * @param path of the mount
  */
 export function judgeAggregate(
-  { parts }: Aggregate,
+  aggregate: Aggregate,
   { exchange, caller, message }: Request,
   path: string,
   call: LiveCall,
 ): Promise<void> {
-  const { routes } = select(parts.table(), exchange.headers[SELECTION_HEADER]);
+  const meant = meantBy(aggregate, exchange, path, message);
+  return judgeCall(aggregate.parts, exchange, caller, message, meant, call);
+}
+
+/** What a request means, of which a message may be known. @param path of the mount */
+export function meantBy(
+  { parts }: Aggregate,
+  { headers }: Pick<Exchange, 'headers'>,
+  path: string,
+  message?: Message,
+): Meant {
+  const { routes } = select(parts.table(), headers[SELECTION_HEADER]);
   const { route } = meaningOf(message, { routes, named: undefined });
   const names = (route ? [route] : routes).map(({ name }) => name);
-  return judgeCall(
-    parts,
-    exchange,
-    caller,
-    message,
-    { path, routes: names, route: route && aggregated(route) },
-    call,
-  );
+  return { path, routes: names, route: route && aggregated(route) };
 }
 
 /**

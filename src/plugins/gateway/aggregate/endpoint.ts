@@ -2,8 +2,9 @@ import type { HttpSurface } from '../../../core/http/index.ts';
 import { admit } from '../calls/decide.ts';
 import { ClientExchange, hijacked } from '../calls/exchange.ts';
 import type { GatewayParts } from '../calls/parts.ts';
-import { strangersFirst } from '../calls/strangers.ts';
-import { type Aggregate, callOf, judgeAggregate, readAggregate } from './aggregate.ts';
+import { answerInvalid, judgeUnread } from '../calls/undecided.ts';
+import { beforeBodies, UNREAD } from '../calls/unread.ts';
+import { type Aggregate, callOf, judgeAggregate, meantBy, readAggregate } from './aggregate.ts';
 import { Legs } from './legs.ts';
 import { SseMount } from './sse-mount.ts';
 
@@ -20,7 +21,7 @@ export function aggregateEndpoint(http: HttpSurface, parts: () => GatewayParts, 
   const aggregate = (): Aggregate => ({ parts: parts(), legs, deadlineMs, draining: http.draining });
   const sse = new SseMount(SSE_PATH, aggregate);
   http.register((scope, _options, registered) => {
-    strangersFirst(scope, parts);
+    beforeBodies(scope, parts);
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
     scope.route({
@@ -48,7 +49,9 @@ async function serve(
 ): Promise<void> {
   const caller = admit(aggregate.parts, exchange, { source, path: PATH });
   if (!caller) return;
+  const meant = meantBy(aggregate, exchange, PATH);
+  if (body === UNREAD) return judgeUnread(aggregate.parts, exchange, caller, meant);
   const request = readAggregate(aggregate, exchange, caller, body);
-  if ('status' in request) return exchange.send(request);
+  if ('status' in request) return answerInvalid(aggregate.parts, exchange, caller, request, meant);
   await judgeAggregate(aggregate, request, PATH, callOf(aggregate, request));
 }

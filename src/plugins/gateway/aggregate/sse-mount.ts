@@ -3,11 +3,13 @@ import { admit } from '../calls/decide.ts';
 import type { ClientExchange } from '../calls/exchange.ts';
 import { ended, type LiveCall } from '../calls/live-call.ts';
 import { stopWith } from '../calls/stop.ts';
+import { answerInvalid, judgeUnread } from '../calls/undecided.ts';
+import { UNREAD } from '../calls/unread.ts';
 import type { Known } from '../keys/caller.ts';
 import { notFound, plainRefusal } from '../mcp/answers.ts';
 import { mediaProblem } from '../mcp/checks.ts';
 import { stopped } from '../upstream/stopped.ts';
-import { type Aggregate, callOf, judgeAggregate, readAggregate, reopen } from './aggregate.ts';
+import { type Aggregate, callOf, judgeAggregate, meantBy, readAggregate, reopen } from './aggregate.ts';
 import { SseExchange, SseStream } from './sse-exchange.ts';
 
 const EVENTS = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' };
@@ -32,7 +34,8 @@ export class SseMount {
     const caller = admit(aggregate.parts, exchange, { source, path: this.#path });
     if (!caller) return;
     const media = mediaProblem('GET', exchange.headers);
-    if (media) return exchange.send(media);
+    const meant = meantBy(aggregate, exchange, this.#path);
+    if (media) return answerInvalid(aggregate.parts, exchange, caller, media, meant);
     const request = { exchange, caller, message: undefined, session: undefined };
     const call: LiveCall = {
       forward: async (params, signal) => {
@@ -63,11 +66,15 @@ export class SseMount {
     const aggregate = this.#aggregate();
     const caller = admit(aggregate.parts, http, { source, path: this.#path });
     if (!caller) return;
+    const { parts } = aggregate;
+    const meant = meantBy(aggregate, http, this.#path);
+    if (body === UNREAD) return judgeUnread(parts, http, caller, meant);
     const stream = this.#streams.get(String(id));
-    if (stream?.presented !== caller.presented) return http.send(notFound);
+    if (stream?.presented !== caller.presented) return answerInvalid(parts, http, caller, notFound, meant);
     const exchange = new SseExchange(http, stream);
     const request = readAggregate(aggregate, exchange, caller, body);
-    if ('status' in request) return http.send(request);
+    if ('status' in request) return answerInvalid(parts, http, caller, request, meant);
+    parts.bodies.keep(http.correlation, exchange);
     exchange.answers = request.message?.id;
     if (request.message?.method === 'notifications/initialized') stream.initialize();
     await judgeAggregate(aggregate, request, this.#path, accepting(exchange, callOf(aggregate, request)));

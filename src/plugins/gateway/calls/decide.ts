@@ -29,6 +29,8 @@ export interface Meant {
   readonly path: string;
   readonly routes: readonly string[];
   readonly route?: Route | undefined;
+  /** What stands for the method of a request without a message that could be read. */
+  readonly unread?: Pick<CallMade, 'method' | 'bytes'> & OpenFacts;
 }
 
 /**
@@ -90,9 +92,9 @@ function factsOf(
   exchange: Exchange,
   { id, presented, authorization, misplaced }: Known,
   message: Message | undefined,
-  { routes, route }: Meant,
+  { routes, route, unread }: Meant,
 ): CallFacts {
-  const method = methodOf(exchange.method, message);
+  const method = unread?.method ?? methodOf(exchange.method, message);
   const isToolCall = message?.method === 'tools/call' && message.name !== undefined;
   const tool = isToolCall && route ? upstreamName(route, message.name ?? '') : undefined;
   const cost = tool === undefined ? 0 : (route?.costOf(tool) ?? 0);
@@ -109,6 +111,7 @@ function factsOf(
     ...(route?.entry.disposition === 'relay' && { relay: true as const }),
     ...(route?.entry.writes && { writes: true as const }),
     ...(cost > 0 && { cost }),
+    ...unread,
   };
 }
 
@@ -124,7 +127,7 @@ export interface Judged extends Asked {
 }
 
 /** What of a call does not change while it waits. */
-type CallFacts = Omit<CallMade, 'at' | 'count' | keyof OpenFacts>;
+type CallFacts = Omit<CallMade, 'at' | 'count'>;
 
 /** Where calls of known keys are decided. */
 export function judgement(parts: Pick<GatewayParts, 'services' | 'calls' | 'slots'>): Repeats<Judged> {
@@ -152,7 +155,7 @@ async function decide(
   calls.set(correlation, call);
   const decided = services.exchanges.open(correlation, DECISION_MS);
   try {
-    const open = slots.enter(key, method, exchange);
+    const open = method === 'unread' ? {} : slots.enter(key, method, exchange);
     const at = services.clock.now();
     services.bus.publish(
       callMade,

@@ -1,15 +1,13 @@
 import { type HttpSurface, headersOfAll } from '../../../core/http/index.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
 import { identify, type Known } from '../keys/caller.ts';
-import { type Answer, notFound, rpcError } from '../mcp/answers.ts';
-import type { Message } from '../mcp/message.ts';
-import type { Route } from '../routes/table.ts';
-import { admit, judgeCall } from './decide.ts';
+import { admit, judgeCall, type Meant } from './decide.ts';
 import { ClientExchange, hijacked } from './exchange.ts';
 import type { GatewayParts } from './parts.ts';
 import { bindingOf, readRequest } from './read-request.ts';
 import { RouteCall } from './route-call.ts';
-import { strangersFirst } from './strangers.ts';
+import { answerInvalid, answerNowhere, judgeUnread } from './undecided.ts';
+import { beforeBodies, bodyLength, UNREAD } from './unread.ts';
 
 const PATTERN = '/:server/mcp';
 const SHORT = /^\/([\w.-]{1,64})\/mcp$/;
@@ -17,7 +15,7 @@ const SHORT = /^\/([\w.-]{1,64})\/mcp$/;
 /** The endpoint of one server, `/<server>/mcp` (G1, G3, G4). */
 export function mcpEndpoint(http: HttpSurface, parts: () => GatewayParts): void {
   http.register((scope, _options, registered) => {
-    strangersFirst(scope, parts);
+    beforeBodies(scope, parts);
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
     scope.route({
@@ -37,10 +35,11 @@ export function mcpEndpoint(http: HttpSurface, parts: () => GatewayParts): void 
     url: SHORT,
     open(post) {
       const server = SHORT.exec(post.raw.url ?? '')?.[1] ?? '';
-      const { keys, masterId, table } = parts();
+      const { keys, masterId, table, bodies } = parts();
       if (!table().routes.has(server)) return undefined;
       const caller = identify(post.raw.headers, keys, masterId());
       if ('rule' in caller) return undefined;
+      if (!bodies.hold(post.id, caller.id, bodyLength(post.raw), post.response)) return undefined;
       const exchange = new ClientExchange({ ...post, ofAll: () => headersOfAll(post.id) });
       return (body) => serve(parts(), exchange, server, body, http.draining, caller);
     },
@@ -56,14 +55,15 @@ async function serve(
   identified?: Known,
 ): Promise<void> {
   const route = parts.table().routes.get(server);
-  if (!route) return exchange.send(notFound);
+  if (!route) return answerNowhere(parts, exchange);
   const path = `/${server}/mcp`;
   const caller = admit(parts, exchange, { source: exchange.source, path }, identified);
   if (!caller) return;
+  const meant: Meant = { path, routes: [route.name], route };
+  if (body === UNREAD) return judgeUnread(parts, exchange, caller, meant);
   const binding = bindingOf(caller, route.name);
   const read = readRequest(exchange, body, parts.sessions, binding);
-  if ('status' in read) return exchange.send(read);
-  if (route.reason !== undefined || !route.url) return exchange.send(unavailable(route, read.message));
+  if ('status' in read) return answerInvalid(parts, exchange, caller, read, meant);
   const call = new RouteCall({
     ...read,
     exchange,
@@ -73,9 +73,5 @@ async function serve(
     seal: (session) => parts.sessions.seal(session, binding),
     draining,
   });
-  await judgeCall(parts, exchange, caller, read.message, { path, routes: [route.name], route }, call);
-}
-
-function unavailable({ name, reason }: Route, message: Message | undefined): Answer {
-  return rpcError(503, message?.id ?? null, -32_603, `The route ${name} is ${reason ?? 'not configured'}.`);
+  await judgeCall(parts, exchange, caller, read.message, meant, call);
 }

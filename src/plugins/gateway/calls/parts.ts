@@ -7,6 +7,7 @@ import type { SealedSessions } from '../session/sealed-sessions.ts';
 import type { CallTelemetry } from '../telemetry/index.ts';
 import type { Judged } from './decide.ts';
 import type { Door } from './door.ts';
+import type { HeldBodies } from './held-bodies.ts';
 import type { LiveCalls } from './live-call.ts';
 import type { OpenSlots } from './open-slots.ts';
 import type { Repeats } from './repeats.ts';
@@ -20,6 +21,8 @@ export interface GatewayParts {
   readonly repeats: Repeats<Judged>;
   /** What each key has open. */
   readonly slots: OpenSlots;
+  /** How much of requests each key has us hold. */
+  readonly bodies: HeldBodies;
   /** Where callers without a key are turned away. */
   readonly door: Door;
   readonly sessions: SealedSessions;

@@ -1,5 +1,5 @@
 import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/mcp-access.ts';
-import { challenge, plainRefusal, toolRefusal } from '../mcp/answers.ts';
+import { type Answer, challenge, plainRefusal, rpcError, toolRefusal } from '../mcp/answers.ts';
 import { eraOf } from '../mcp/checks.ts';
 import type { Message } from '../mcp/message.ts';
 import { upstreamName } from '../mcp/tool-names.ts';
@@ -25,6 +25,10 @@ export class RouteCall implements LiveCall {
 
   async forward(params: ForwardParams, signal: AbortSignal): Promise<CallEnded> {
     const { exchange, agent, draining, route, message, session } = this.#parts;
+    if (route.reason !== undefined || !route.url) {
+      exchange.send(unavailable(route, message));
+      return ended(exchange, { outcome: 'unreachable' }, params.cost);
+    }
     const { method, headers, gone } = exchange;
     const stop = stopWith(gone, draining, signal);
     const upstream = session?.upstream[route.name];
@@ -78,6 +82,10 @@ export async function passCall(
     exchange.facts.tool = { ...exchange.facts.tool, tokens: told.tokens };
   }
   return told;
+}
+
+function unavailable({ name, reason = 'not configured' }: Route, message: Message | undefined): Answer {
+  return rpcError(503, message?.id ?? null, -32_603, `The route ${name} is ${reason}.`);
 }
 
 function toolFacts({ name, entry }: Route, tool: string, responseMs: number, cost = 0): ToolFacts {

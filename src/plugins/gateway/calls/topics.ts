@@ -23,6 +23,7 @@ const call = z.object({
   relay: z.literal(true).optional(),
   writes: z.literal(true).optional(),
   cost: z.number().optional(),
+  bytes: z.number().optional(),
   open: z.number().optional(),
   most: z.number().optional(),
   count: z.int().min(2).optional(),

@@ -28,9 +28,15 @@ const ROWS: readonly Row[] = [
   ),
   row(
     'wrong_sse_path',
-    /\/sse\b/i,
+    /\/sse\b|\bsse path/i,
     'There is no event-stream mount of a single server.',
     'Use /<server>/mcp; the only SSE mount is the aggregate at /mcp/sse.',
+  ),
+  row(
+    'session_unknown',
+    /session not found/i,
+    'The session has ended, or belongs to another key or route.',
+    'Connect again: clients begin another session by themselves when they hear this 404.',
   ),
   row(
     'wrong_url',
@@ -82,7 +88,7 @@ const ROWS: readonly Row[] = [
   ),
   row(
     'not_entitled',
-    /empty (?:tool|list)|no tools|tools":\[\]|not allowed to call/i,
+    /empty `?(?:tool|list)|no tools|tools":\[\]|not allowed to call/i,
     "The key's scope does not name the route.",
     'Read info.object_permission of /key/info, and mint or update a key that names the server, with underscores.',
   ),
@@ -100,9 +106,21 @@ const ROWS: readonly Row[] = [
   ),
   row(
     'hyphen',
-    /hyphen|underscore/i,
+    /hyphen|underscore|fails to load/i,
     'A server name has a hyphen.',
-    'Write it with underscores; the other routes go on meanwhile.',
+    'Write it with underscores; the other routes go on meanwhile, and `holdfast gateway routes` says what is wrong with this one.',
+  ),
+  row(
+    'over_limit',
+    /(?:rate limit|budget)\b.{0,20}exceeded|too many (?:calls|streams)/i,
+    'The key has used up its limit.',
+    'Wait as long as retry-after says; `holdfast gateway keys info <alias>` shows the limits, `keys update` raises them.',
+  ),
+  row(
+    'foreign_origin',
+    /foreign origin|HF_HTTP_(?:ORIGIN|HOST)/i,
+    'A page of another origin calls, or the gateway is called by a name that it does not know.',
+    'Call it by a name of allowedHosts or of HOLDFAST_PUBLIC_URL, and not from a web page.',
   ),
   row(
     'key_in_authorization',
@@ -124,8 +142,8 @@ const ROWS: readonly Row[] = [
   ),
   row(
     'upstream_down',
-    /\b50[234]\b|cannot be reached|unreachable/i,
-    'The server behind the gateway does not answer.',
+    /\b50[0234]\b|cannot be reached|unreachable/i,
+    'The server behind the gateway does not answer, or with an error of its own.',
     'Look at `holdfast gateway routes` for the reason.',
   ),
 ];

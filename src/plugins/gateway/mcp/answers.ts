@@ -46,7 +46,7 @@ export function plainRefusal(
   { rule, retryAfterMs }: AnswerParams,
   message: { readonly method: string | undefined; readonly id?: RequestId | undefined } | undefined,
 ): Answer | undefined {
-  if (rule !== 'too_many_streams' && rule !== 'too_many_calls') return unauthorized(rule);
+  if (!OPEN_LIMITS.has(rule)) return unauthorized(rule);
   if (message?.method === 'tools/call') return undefined; // in a result, which the model gets to see
   const headers = { 'retry-after': String(secondsOf(retryAfterMs)) };
   const text = LIMITS[rule] ?? '';
@@ -57,12 +57,17 @@ export function plainRefusal(
 /** Whole seconds of a wait, at least one. */
 const secondsOf = (ms = 0): number => Math.max(1, Math.ceil(ms / 1_000));
 
+/** Limits of what is open at once. */
+const OPEN_LIMITS: ReadonlySet<string> = new Set(['too_many_streams', 'too_many_calls', 'too_much_held']);
+
 /** What is said of a limit beside when to come back. */
 const LIMITS: Partial<Readonly<Record<AnswerParams['rule'], string>>> = {
   too_many_calls:
     'Too many calls of this key are open at once. Wait until one has ended, or ask its owner to raise max_parallel_requests.',
   too_many_streams:
     'Too many streams of this key are open at once. Close one, or ask its owner to raise max_streams.',
+  too_much_held:
+    'The open requests of this key are too large together. Wait until one has ended, or send them one after the other.',
 };
 
 /** To a call that was open when its key was revoked, changed or expired. */

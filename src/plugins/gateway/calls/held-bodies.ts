@@ -1,0 +1,85 @@
+import type { EventEmitter } from 'node:events';
+import type { Exchange } from './exchange.ts';
+import type { OpenFacts } from './open-slots.ts';
+
+/** A body up to here weighs no more than the connection it comes on. */
+const SMALL = 16 * 1024;
+
+interface Holding {
+  readonly key: string;
+  bytes: number;
+  /** How many need it: its response, and what answers it elsewhere. */
+  users: number;
+}
+
+/**
+ * How much of requests each key has this process hold: from before a body is read until its answer is out. The limit of
+ * open calls is judged by what a body says, so something must hold before that.
+ */
+export class HeldBodies {
+  readonly #most: number;
+  readonly #longest: number;
+  readonly #byKey = new Map<string, number>();
+  readonly #byRequest = new Map<string, Holding>();
+
+  /**
+   * @param most bytes a key; one request of whatever size is always taken
+   * @param longest that any body may be, bytes
+   */
+  constructor(most: number, longest: number) {
+    this.#most = most;
+    this.#longest = longest;
+  }
+
+  /**
+   * Counts a body for as long as its response is open.
+   *
+   * @param bytes undefined when they are not told
+   * @returns false, and nothing is counted, when it would be too much
+   */
+  hold(id: string, key: string, bytes = this.#longest, response: Pick<EventEmitter, 'once'>): boolean {
+    if (bytes <= SMALL) return true;
+    const held = this.#byKey.get(key) ?? 0;
+    if (held > 0 && held + bytes > this.#most) return false;
+    this.#byRequest.set(id, { key, bytes, users: 1 });
+    this.#add(key, bytes);
+    response.once('close', () => this.#release(id));
+    return true;
+  }
+
+  /** Its length is known now. */
+  settle(id: string, bytes: number): void {
+    const holding = this.#byRequest.get(id);
+    if (!holding) return;
+    this.#add(holding.key, bytes - holding.bytes);
+    holding.bytes = bytes;
+  }
+
+  /** Its answer comes elsewhere, and may come later. */
+  keep(id: string, answering: Pick<Exchange, 'onClose'>): void {
+    const holding = this.#byRequest.get(id);
+    if (!holding) return;
+    holding.users += 1;
+    answering.onClose(() => this.#release(id));
+  }
+
+  /** What the machine of a key is told of a body that was not read. @param bytes of it; undefined when not told */
+  facts(key: string, bytes = this.#longest): OpenFacts & { readonly bytes: number } {
+    return { bytes, open: this.#byKey.get(key) ?? 0, most: this.#most };
+  }
+
+  #release(id: string): void {
+    const holding = this.#byRequest.get(id);
+    if (!holding) return;
+    holding.users -= 1;
+    if (holding.users > 0) return;
+    this.#byRequest.delete(id);
+    this.#add(holding.key, -holding.bytes);
+  }
+
+  #add(key: string, bytes: number): void {
+    const held = (this.#byKey.get(key) ?? 0) + bytes;
+    if (held > 0) this.#byKey.set(key, held);
+    else this.#byKey.delete(key);
+  }
+}
