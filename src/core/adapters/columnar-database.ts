@@ -25,6 +25,16 @@ export const PROBE_SERVICE = 'holdfast-probe';
  */
 export type SignalRow = Readonly<Record<string, unknown>>;
 
+/** Rows that are text already, so that an insert need not touch them: `writerOf` the table's schema wrote them. */
+export interface WrittenRows {
+  /** How many; at most 50,000. */
+  readonly rows: number;
+  /** What they were fitted to: `RowWriter.fit`. */
+  readonly fit: string;
+  /** Lines of `JSONCompactEachRow`; not changed until the insert is over. */
+  readonly bytes: Uint8Array;
+}
+
 /** What a signal table really is, as far as queries of our own must know it. */
 export interface TableSchema {
   readonly table: SignalTable;
@@ -100,10 +110,15 @@ export interface ColumnarDatabase {
   /**
    * Inserts a batch, whole or not at all; when it resolves the rows are in the table.
    *
-   * @param rows at most 50,000
-   * @throws HF_COLUMNAR_SCHEMA, HF_COLUMNAR_FULL, and as `query` does. All but HF_COLUMNAR_QUERY may pass when tried again
+   * @param rows at most 50,000; what was written already must fit the table as `schema` gives it
+   * @throws HF_COLUMNAR_SCHEMA (also: what was written fits the table no more), HF_COLUMNAR_FULL, and as `query` does. All
+   *   but HF_COLUMNAR_QUERY may pass when tried again
    */
-  insert(table: SignalTable, rows: readonly SignalRow[], options?: InsertOptions): Promise<void>;
+  insert(
+    table: SignalTable,
+    rows: readonly SignalRow[] | WrittenRows,
+    options?: InsertOptions,
+  ): Promise<void>;
   /**
    * Looks at a signal table, once; later calls give the same until the connection was lost.
    *

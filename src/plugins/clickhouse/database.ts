@@ -9,8 +9,10 @@ import type {
   SignalRow,
   SignalTable,
   TableSchema,
+  WrittenRows,
 } from '../../core/adapters/columnar-database.ts';
 import type { Clock } from '../../core/clock.ts';
+import { writerOf } from '../../core/columnar/index.ts';
 import { HoldfastError } from '../../core/errors/index.ts';
 import type { Bounds, Engine } from './engine/contract.ts';
 import { faultOf, type Work } from './fault.ts';
@@ -92,16 +94,15 @@ export class Database implements ColumnarDatabase {
     return { text, elapsedMs: performance.now() - began, place: this.place };
   }
 
-  async insert(table: SignalTable, rows: readonly SignalRow[], options: InsertOptions = {}): Promise<void> {
-    if (rows.length === 0) return;
-    if (rows.length > MOST_ROWS)
-      throw new RangeError(`a batch of ${rows.length} rows is larger than ${MOST_ROWS}`);
-    await this.#work(
-      'insert',
-      options,
-      (bounds) => this.#insert(table, rows, options.token, bounds),
-      rows.length,
-    );
+  async insert(
+    table: SignalTable,
+    rows: readonly SignalRow[] | WrittenRows,
+    options: InsertOptions = {},
+  ): Promise<void> {
+    const count = 'bytes' in rows ? rows.rows : rows.length;
+    if (count === 0) return;
+    if (count > MOST_ROWS) throw new RangeError(`a batch of ${count} rows is larger than ${MOST_ROWS}`);
+    await this.#work('insert', options, (bounds) => this.#insert(table, rows, options.token, bounds), count);
   }
 
   schema(table: SignalTable): Promise<TableSchema> {
@@ -129,13 +130,14 @@ export class Database implements ColumnarDatabase {
 
   async #insert(
     table: SignalTable,
-    rows: readonly SignalRow[],
+    rows: readonly SignalRow[] | WrittenRows,
     token: string | undefined,
     bounds: Bounds,
   ): Promise<void> {
     for (let tries = 1; ; tries += 1) {
       const schema = await this.#schema.table(table);
-      const { columns, body } = await encode(schema, rows);
+      const { columns } = writerOf(schema);
+      const body = 'bytes' in rows ? fitting(schema, rows) : await encode(schema, rows);
       try {
         return await this.#parts.engine.insert(
           { table: this.#schema.nameOf(table), columns, body, token },
@@ -183,6 +185,13 @@ export class Database implements ColumnarDatabase {
       signal?.removeEventListener('abort', giveUp);
     }
   }
+}
+
+/** @throws HF_COLUMNAR_SCHEMA */
+function fitting(schema: TableSchema, { fit, bytes }: WrittenRows): Uint8Array {
+  if (fit === writerOf(schema).fit) return bytes;
+  const reason = 'its columns are others than those that rows were written for';
+  throw new HoldfastError('HF_COLUMNAR_SCHEMA', { table: schema.table, reason });
 }
 
 /** An engine's answer as it came. */

@@ -1,6 +1,6 @@
-import { setImmediate as turn } from 'node:timers/promises';
-import type { ColumnarDatabase, SignalRow, SignalTable } from '../../core/adapters/columnar-database.ts';
+import type { ColumnarDatabase, SignalTable, TableSchema } from '../../core/adapters/columnar-database.ts';
 import type { Clock } from '../../core/clock.ts';
+import { writerOf } from '../../core/columnar/index.ts';
 import { isCoded } from '../../core/errors/index.ts';
 import { maskText } from '../../core/logging/index.ts';
 import type { Frame } from './spool/index.ts';
@@ -17,8 +17,8 @@ export interface DrainParts {
   readonly clock: Clock;
   /** Undefined while nobody provides one. */
   readonly database: () => ColumnarDatabase | undefined;
-  /** The rows of a frame, JSON, one a line; undefined when they are lost. Rejects while there is no spool to read. */
-  readonly read: (frame: Frame) => Promise<string | undefined>;
+  /** The rows of a frame, written for its table as it is; undefined when they are lost. Rejects while there is no spool to read. */
+  readonly read: (frame: Frame, schema: TableSchema) => Promise<Uint8Array | undefined>;
   /** A frame is in the database, or lost. */
   readonly done: (frame: Frame, inserted: boolean) => void;
   /** Called at each change: why nothing gets into the database, or undefined when something does. */
@@ -27,8 +27,6 @@ export interface DrainParts {
 
 /** Inserts of one table that are under way at once: while the engine works on one, the next is made ready. */
 const AT_ONCE = 2;
-/** Rows that are parsed between two breaths of the event loop: a millisecond or two. */
-const SLICE = 250;
 
 /** A frame with its place in the order of writing. */
 interface Placed {
@@ -116,43 +114,43 @@ export class Drain {
   }
 
   async #run(lane: Lane, placed: Placed): Promise<void> {
-    const { frame } = placed;
-    const read = await this.#parts.read(frame).then(
-      (text) => ({ text }),
-      () => undefined,
-    );
-    let reason: string | undefined;
-    if (read?.text !== undefined) reason = await this.#insert(frame, read.text);
+    const { table } = placed.frame;
+    const carried = await this.#carry(placed.frame);
     lane.busy.delete(placed);
     // The spool is opened anew, and will tell of this frame again.
-    if (!read) return;
-    if (read.text === undefined) this.#parts.done(frame, false);
-    if (reason === undefined) {
+    if (carried === 'unread') return;
+    if (typeof carried === 'string') {
+      this.#parts.done(placed.frame, carried === 'inserted');
       lane.waitMs = FIRST_WAIT_MS;
-      this.#note(frame.table, undefined);
+      this.#note(table, undefined);
       this.#start(lane);
       return;
     }
     lane.waiting.push(placed);
     lane.waiting.sort((one, other) => one.place - other.place);
-    this.#note(frame.table, reason);
+    this.#note(table, carried.reason);
     this.#later(lane);
   }
 
-  /** @returns why it is not in the database */
-  async #insert(frame: Frame, text: string): Promise<string | undefined> {
+  async #carry(frame: Frame): Promise<'inserted' | 'lost' | 'unread' | { readonly reason: string }> {
     const database = this.#parts.database();
-    if (!database) return 'no columnar database is there';
+    if (!database) return { reason: 'no columnar database is there' };
     try {
-      await database.insert(frame.table, await parse(text), {
-        token: frame.id,
-        maxSeconds: INSERT_SECONDS,
-        signal: this.#stop.signal,
-      });
-      return void this.#parts.done(frame, true);
+      const schema = await database.schema(frame.table);
+      const read = this.#parts.read(frame, schema).then((bytes) => ({ bytes }));
+      const text = await read.catch(() => undefined);
+      if (!text) return 'unread';
+      if (!text.bytes) return 'lost';
+      const { fit } = writerOf(schema);
+      await database.insert(
+        frame.table,
+        { rows: frame.rows, fit, bytes: text.bytes },
+        { token: frame.id, maxSeconds: INSERT_SECONDS, signal: this.#stop.signal },
+      );
+      return 'inserted';
     } catch (error) {
       const reason = isCoded(error) ? error.what : error instanceof Error ? error.message : String(error);
-      return maskText(reason, REASON_LENGTH);
+      return { reason: maskText(reason, REASON_LENGTH) };
     }
   }
 
@@ -177,13 +175,4 @@ export class Drain {
     this.#known = true;
     if (changed) this.#parts.changed(this.#parts.database()?.place ?? '(none)', first);
   }
-}
-
-async function parse(text: string): Promise<SignalRow[]> {
-  const rows: SignalRow[] = [];
-  for (const line of text.split('\n')) {
-    if (rows.length > 0 && rows.length % SLICE === 0) await turn();
-    rows.push(JSON.parse(line));
-  }
-  return rows;
 }

@@ -1,20 +1,11 @@
-import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
-import type { Worker } from 'node:worker_threads';
 import type { ColumnarDatabase } from '../../core/adapters/columnar-database.ts';
 import type { Clock } from '../../core/clock.ts';
-import { startWorker } from '../../core/worker.ts';
+import { writerOf } from '../../core/columnar/index.ts';
+import { Answers, type Outcome } from './answers.ts';
 import type { Encoding, Signal } from './decode/index.ts';
 import { Drain } from './drain.ts';
-import type { Failure, Frame, FromThread, Taken, ThreadSettings, ToThread } from './spool/index.ts';
+import { type Frame, type FromThread, Spool } from './spool/index.ts';
 
-/** An answer waits so long for its rows to be in the database, ms; on disk they are before. */
-const ANSWER_WAIT_MS = 2_000;
-const RESTART_MS = 1_000;
-/** Rows that are kept in memory until they are inserted, bytes. */
-const MOST_HELD = 16 * 1024 * 1024;
-/** The thread's heap: a dense body of the largest size needs half of it. */
-const HEAP_MIB = 512;
 /** The spool takes again when it has so much room, as a share of its limit. */
 const FREE_ENOUGH = 0.9;
 
@@ -25,9 +16,6 @@ export interface Body {
   /** Given away: it must not be used after. */
   readonly bytes: Uint8Array;
 }
-
-export type Outcome = TakenOutcome | Failure;
-type TakenOutcome = Taken & { readonly kind: 'taken' };
 
 export interface IntakeParts {
   readonly clock: Clock;
@@ -46,58 +34,42 @@ export interface IntakeParts {
   readonly threadEnded: (reason: string) => void;
 }
 
-interface Waiting {
-  readonly answer: (outcome: Outcome) => void;
-  taken?: Taken;
-  synced?: boolean;
-  left: number;
-  cancel?: () => void;
-}
-
 /**
  * The way of a body: to the thread that decodes it and writes it down, from there into the database, and then, or as
  * soon as it must not be waited for and its rows are synced, its answer.
  */
 export class Intake {
   readonly #parts: IntakeParts;
+  readonly #spool: Spool;
   readonly #drain: Drain;
-  readonly #waiting = new Map<number, Waiting>();
-  /** Which bodies wait for a frame. */
-  readonly #byFrame = new Map<string, number[]>();
-  readonly #reads = new Map<string, PromiseWithResolvers<string | undefined>>();
-  /** Rows on their way into the database, by frame. */
-  readonly #held = new Map<string, Uint8Array>();
-  #heldBytes = 0;
-  readonly #decoding = new SharedArrayBuffer(4);
-  readonly #dir: string;
-  #thread: Worker | undefined;
-  #isOpen = false;
-  #stopping = false;
-  #closed: (() => void) | undefined;
-  #restart: (() => void) | undefined;
-  #next = 1;
+  readonly #answers: Answers;
   #bytes = 0;
   #stuck: string | undefined;
   #damaged = 0;
 
   constructor(parts: IntakeParts) {
     this.#parts = parts;
-    this.#dir = join(parts.dataDir, 'otlp-spool');
+    this.#answers = new Answers(parts.clock, () => this.#drain.reason !== undefined);
+    this.#spool = new Spool({
+      ...parts,
+      hear: (message) => this.#hear(message),
+      ended: (reason, body, wasOpen) => this.#ended(reason, body, wasOpen),
+    });
     this.#drain = new Drain({
       clock: parts.clock,
       database: parts.database,
-      read: (frame) => this.#read(frame),
+      read: (frame, schema) => this.#spool.read(frame, schema, writerOf(schema).fit),
       done: (frame, inserted) => this.#done(frame, inserted),
       changed: (place, reason) => {
         parts.databaseChanged(place, reason);
-        if (reason !== undefined) this.#answerDurable();
+        if (reason !== undefined) this.#answers.giveDurable();
       },
     });
   }
 
-  /** What an earlier run left begins to be inserted. Without that the thread starts with the first body. */
+  /** What an earlier run left begins to be inserted. */
   start(): void {
-    if (existsSync(this.#dir) && readdirSync(this.#dir).length > 0) this.#open();
+    this.#spool.start();
   }
 
   get spool(): { readonly bytes: number; readonly rows: number; readonly oldest: number | undefined } {
@@ -121,61 +93,24 @@ export class Intake {
   }
 
   take({ bytes, ...body }: Body): Promise<Outcome> {
-    const { promise, resolve } = Promise.withResolvers<Outcome>();
-    if (!this.#thread && !this.#restart && !this.#stopping) this.#open();
-    if (!this.#thread)
-      return Promise.resolve({ kind: 'lost', reason: 'the thread that decodes starts anew' });
-    const id = this.#next;
-    this.#next = (this.#next % 0x7fff_fffe) + 1;
-    this.#waiting.set(id, { answer: resolve, left: 0 });
+    const { id, outcome } = this.#answers.expect();
     const own = ownBuffer(bytes);
-    this.#post({ type: 'take', id, ...body, body: own, now: this.#parts.clock.now() }, [own.buffer]);
-    return promise;
+    const now = this.#parts.clock.now();
+    if (!this.#spool.post({ type: 'take', id, ...body, body: own, now }, [own.buffer]))
+      this.#answers.give(id, { kind: 'lost', reason: 'the thread that decodes starts anew' });
+    return outcome;
   }
 
   /** Ends after what is under way; what is not in the database by then stays on disk. */
   async stop(): Promise<void> {
-    this.#stopping = true;
-    this.#restart?.();
     await this.#drain.stop();
-    const thread = this.#thread;
-    if (thread) {
-      const closed = new Promise<void>((resolve) => {
-        this.#closed = resolve;
-      });
-      this.#post({ type: 'close' });
-      await closed;
-      this.#thread = undefined;
-      await thread.terminate();
-    }
-    this.#failAll({ kind: 'lost', reason: 'the receiver stops' });
-  }
-
-  #open(): void {
-    const { bodyLimit, spoolLimit, lingerMs } = this.#parts;
-    this.#restart = undefined;
-    const data: ThreadSettings = {
-      dir: this.#dir,
-      bodyLimit,
-      spoolLimit,
-      lingerMs,
-      decoding: this.#decoding,
-    };
-    this.#thread = startWorker<FromThread>({
-      module: './spool/thread',
-      base: import.meta.url,
-      name: 'otlp-intake',
-      data,
-      heapMiB: HEAP_MIB,
-      onMessage: (message) => this.#hear(message),
-      onEnd: (reason) => this.#ended(reason),
-    });
+    await this.#spool.close();
+    this.#answers.giveAll({ kind: 'lost', reason: 'the receiver stops' });
   }
 
   #hear(message: FromThread): void {
     switch (message.type) {
       case 'opened':
-        this.#isOpen = true;
         this.#bytes = message.bytes;
         this.#damaged = Math.max(this.#damaged, message.damaged);
         if (message.damaged > 0) this.#parts.damaged(message.damaged);
@@ -186,115 +121,31 @@ export class Intake {
       case 'written':
         this.#bytes = message.bytes;
         this.#unstick();
-        this.#hold(message.frames, message.texts);
-        for (const taken of message.taken) this.#written(taken);
+        for (const taken of message.taken) this.#answers.written(taken);
         this.#drain.add(message.frames);
         return;
       case 'synced':
-        for (const id of message.ids) this.#synced(id);
+        for (const id of message.ids) this.#answers.synced(id);
         return;
       case 'failed':
         if (message.failure.kind === 'full') this.#stick('the spool is full');
         if (message.failure.kind === 'disk') this.#stick(`the disk refuses: ${message.failure.reason}`);
-        for (const id of message.ids) this.#answer(id, message.failure);
+        for (const id of message.ids) this.#answers.give(id, message.failure);
         return;
-      case 'rows': {
-        const { text } = message;
-        this.#reads.get(message.frame)?.resolve(text && textOf(text));
-        this.#reads.delete(message.frame);
-        return;
-      }
       case 'freed':
         this.#bytes = message.bytes;
         this.#unstick();
         return;
+      case 'rows':
       case 'closed':
-        this.#closed?.();
-    }
-  }
-
-  /** The rows of a body are written: it is answered when they are in the database, or synced and not to be waited for. */
-  #written(taken: Taken): void {
-    const waiting = this.#waiting.get(taken.id);
-    if (!waiting) return;
-    if (taken.frames.length === 0) {
-      this.#answer(taken.id, { kind: 'taken', ...taken });
-      return;
-    }
-    waiting.taken = taken;
-    waiting.left = taken.frames.length;
-    for (const frame of taken.frames) {
-      const others = this.#byFrame.get(frame);
-      if (others) others.push(taken.id);
-      else this.#byFrame.set(frame, [taken.id]);
-    }
-  }
-
-  #synced(id: number): void {
-    const waiting = this.#waiting.get(id);
-    if (!waiting?.taken) return;
-    const outcome: Outcome = { kind: 'taken', ...waiting.taken };
-    waiting.synced = true;
-    if (this.#drain.reason !== undefined) this.#answer(id, outcome);
-    else waiting.cancel = this.#parts.clock.after(ANSWER_WAIT_MS, () => this.#answer(id, outcome));
-  }
-
-  /** Keeps rows that will be inserted soon; of the others the spool has a copy. */
-  #hold(frames: readonly Frame[], texts: readonly Uint8Array[]): void {
-    for (const [at, { id }] of frames.entries()) {
-      const text = texts[at];
-      if (!text || this.#heldBytes + text.length > MOST_HELD) continue;
-      this.#held.set(id, text);
-      this.#heldBytes += text.length;
     }
   }
 
   #done(frame: Frame, inserted: boolean): void {
-    this.#post({ type: 'done', frame: frame.id });
+    this.#spool.done(frame.id);
     (inserted ? this.#parts.inserted : this.#parts.lost)(frame);
-    for (const id of this.#byFrame.get(frame.id) ?? []) {
-      const waiting = this.#waiting.get(id);
-      if (!waiting?.taken) continue;
-      waiting.left -= 1;
-      if (waiting.left === 0) this.#answer(id, { kind: 'taken', ...waiting.taken });
-    }
-    this.#byFrame.delete(frame.id);
-    this.#letGo(frame.id);
+    this.#answers.done(frame.id);
     if (this.#drain.waiting.length === 0) this.#unstick();
-  }
-
-  /** Nothing gets into the database: who waits for that has waited enough. */
-  #answerDurable(): void {
-    for (const [id, { taken, synced }] of this.#waiting) {
-      if (taken && synced) this.#answer(id, { kind: 'taken', ...taken });
-    }
-  }
-
-  #answer(id: number, outcome: Outcome): void {
-    const waiting = this.#waiting.get(id);
-    if (!waiting) return;
-    this.#waiting.delete(id);
-    waiting.cancel?.();
-    waiting.answer(outcome);
-  }
-
-  #read(frame: Frame): Promise<string | undefined> {
-    const held = this.#held.get(frame.id);
-    if (held) return Promise.resolve(textOf(held));
-    const read = Promise.withResolvers<string | undefined>();
-    if (!this.#thread) return Promise.reject(new Error('there is no spool'));
-    this.#reads.set(frame.id, read);
-    this.#post({ type: 'read', frame: frame.id });
-    return read.promise;
-  }
-
-  #letGo(frame: string): void {
-    this.#heldBytes -= this.#held.get(frame)?.length ?? 0;
-    this.#held.delete(frame);
-  }
-
-  #post(message: ToThread, transfer: ArrayBuffer[] = []): void {
-    this.#thread?.postMessage(message, transfer);
   }
 
   #stick(reason: string): void {
@@ -309,29 +160,13 @@ export class Intake {
   }
 
   /** The body whose decoding ended the thread would end the next one, too. */
-  #ended(reason: string): void {
-    if (!this.#thread) return;
-    this.#thread = undefined;
-    const culprit = Atomics.exchange(new Int32Array(this.#decoding), 0, 0);
-    this.#answer(culprit, { kind: 'invalid', reason: 'decoding it needs more memory than is set aside' });
-    this.#answerDurable();
-    this.#failAll({ kind: 'lost', reason: 'the thread that decodes ended' });
+  #ended(reason: string, body: number, wasOpen: boolean): void {
+    this.#answers.give(body, { kind: 'invalid', reason: 'decoding it needs more memory than is set aside' });
+    this.#answers.giveDurable();
+    this.#answers.giveAll({ kind: 'lost', reason: 'the thread that decodes ended' });
     this.#parts.threadEnded(reason);
-    if (!this.#isOpen) this.#stick(`the spool cannot be opened: ${reason}`);
-    this.#isOpen = false;
-    if (this.#closed) this.#closed();
-    else this.#restart = this.#parts.clock.after(RESTART_MS, () => this.#open());
+    if (!wasOpen) this.#stick(`the spool cannot be opened: ${reason}`);
   }
-
-  #failAll(failure: Failure): void {
-    for (const id of [...this.#waiting.keys()]) this.#answer(id, failure);
-    for (const { reject } of this.#reads.values()) reject(new Error(failure.kind));
-    this.#reads.clear();
-  }
-}
-
-function textOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
 }
 
 /** A buffer that is part of a pool cannot be handed over. */

@@ -3,7 +3,10 @@ import type {
   InsertOptions,
   SignalRow,
   SignalTable,
+  TableSchema,
+  WrittenRows,
 } from '../../../src/core/adapters/columnar-database.ts';
+import { ownSchema, rowsOf } from '../../../src/core/columnar/index.ts';
 import { HoldfastError } from '../../../src/core/errors/index.ts';
 
 /** A database that fails on demand, which a real one does not; what it takes is what a real one would have. */
@@ -23,13 +26,17 @@ export class FailingDatabase implements ColumnarDatabase {
     return this.inserted.flatMap(({ rows }) => rows.map((row) => row.SpanName));
   }
 
-  async insert(table: SignalTable, rows: readonly SignalRow[], { token }: InsertOptions = {}): Promise<void> {
+  async insert(
+    table: SignalTable,
+    rows: readonly SignalRow[] | WrittenRows,
+    { token }: InsertOptions = {},
+  ): Promise<void> {
     this.tries += 1;
     await this.gate;
     const fault = this.refusing.has(table) ? 'HF_COLUMNAR_QUERY' : this.fault;
     if (fault) throw new HoldfastError(fault, { place: this.place, reason: 'it is a test' });
     if (token !== undefined && this.inserted.some((batch) => batch.token === token)) return;
-    this.inserted.push({ table, rows, token });
+    this.inserted.push({ table, rows: 'bytes' in rows ? rowsOf(rows) : rows, token });
   }
 
   query(): never {
@@ -40,8 +47,8 @@ export class FailingDatabase implements ColumnarDatabase {
     throw new Error('not used');
   }
 
-  schema(): never {
-    throw new Error('not used');
+  async schema(table: SignalTable): Promise<TableSchema> {
+    return ownSchema(table);
   }
 
   drift(): never {

@@ -8,7 +8,7 @@ const LIMIT = 1024 * 1024;
 const put = (segments: Segments, ids: readonly string[]) =>
   segments.append(
     ids.map((id) => ({
-      frame: { id, table: 'otel_traces', rows: 1, at: 0 },
+      frame: { id, table: 'otel_traces', rows: 1, at: 0, fit: '' },
       text: Buffer.from(`{"row":"${id}"}`),
     })),
   );

@@ -19,7 +19,7 @@ export interface Batch {
   readonly table: string;
   readonly columns: readonly string[];
   /** Lines in `JSONCompactEachRow`; it is not changed until the insert is over. */
-  readonly body: Buffer;
+  readonly body: Uint8Array;
   /** A batch of this name that the table has taken is not taken again. */
   readonly token?: string | undefined;
 }

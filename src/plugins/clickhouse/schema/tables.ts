@@ -1,41 +1,17 @@
 import { SIGNAL_TABLES, type SignalTable } from '../../../core/adapters/columnar-database.ts';
+import { SIGNAL_COLUMNS } from '../../../core/columnar/index.ts';
 
 /** Version of the tables that are made here; it stands in a table's comment. */
 export const SCHEMA_VERSION = 1;
 
-type Columns = readonly (readonly [name: string, type: string])[];
-
 interface TableDefinition {
-  readonly columns: Columns;
   /** The column by which a row belongs to a day, and grows old. */
   readonly time: 'Timestamp' | 'TimeUnix';
   readonly orderBy: string;
   readonly indices: readonly string[];
 }
 
-const NAME = 'LowCardinality(String)';
-const MAP = 'Map(LowCardinality(String), String)';
-const TIME = 'DateTime64(9)';
-
 const logs: TableDefinition = {
-  columns: [
-    ['Timestamp', TIME],
-    ['TraceId', 'String'],
-    ['SpanId', 'String'],
-    ['TraceFlags', 'UInt8'],
-    ['SeverityText', NAME],
-    ['SeverityNumber', 'UInt8'],
-    ['ServiceName', NAME],
-    ['Body', 'String'],
-    ['ResourceSchemaUrl', NAME],
-    ['ResourceAttributes', MAP],
-    ['ScopeSchemaUrl', NAME],
-    ['ScopeName', 'String'],
-    ['ScopeVersion', NAME],
-    ['ScopeAttributes', MAP],
-    ['LogAttributes', MAP],
-    ['EventName', 'String'],
-  ],
   time: 'Timestamp',
   orderBy: '(toStartOfFiveMinutes(Timestamp), ServiceName, Timestamp)',
   indices: [
@@ -45,113 +21,26 @@ const logs: TableDefinition = {
 };
 
 const traces: TableDefinition = {
-  columns: [
-    ['Timestamp', TIME],
-    ['TraceId', 'String'],
-    ['SpanId', 'String'],
-    ['ParentSpanId', 'String'],
-    ['TraceState', 'String'],
-    ['SpanName', NAME],
-    ['SpanKind', NAME],
-    ['ServiceName', NAME],
-    ['ResourceAttributes', MAP],
-    ['ScopeName', 'String'],
-    ['ScopeVersion', 'String'],
-    ['SpanAttributes', MAP],
-    ['Duration', 'UInt64'],
-    ['StatusCode', NAME],
-    ['StatusMessage', 'String'],
-    ['Events.Timestamp', `Array(${TIME})`],
-    ['Events.Name', `Array(${NAME})`],
-    ['Events.Attributes', `Array(${MAP})`],
-    ['Links.TraceId', 'Array(String)'],
-    ['Links.SpanId', 'Array(String)'],
-    ['Links.TraceState', 'Array(String)'],
-    ['Links.Attributes', `Array(${MAP})`],
-  ],
   time: 'Timestamp',
   orderBy: '(ServiceName, SpanName, toDateTime(Timestamp))',
   indices: ['INDEX idx_trace_id TraceId TYPE bloom_filter(0.001) GRANULARITY 1'],
 };
 
-const exemplars: Columns = [
-  ['Exemplars.FilteredAttributes', `Array(${MAP})`],
-  ['Exemplars.TimeUnix', `Array(${TIME})`],
-  ['Exemplars.Value', 'Array(Float64)'],
-  ['Exemplars.SpanId', 'Array(String)'],
-  ['Exemplars.TraceId', 'Array(String)'],
-];
+const metric: TableDefinition = {
+  time: 'TimeUnix',
+  orderBy: '(ServiceName, MetricName, toStartOfHour(TimeUnix), cityHash64(Attributes), TimeUnix)',
+  indices: [],
+};
 
-/** @param value the columns in which one kind of metric differs from another */
-function metric(value: Columns): TableDefinition {
-  return {
-    columns: [
-      ['ResourceAttributes', MAP],
-      ['ResourceSchemaUrl', 'String'],
-      ['ScopeName', 'String'],
-      ['ScopeVersion', 'String'],
-      ['ScopeAttributes', MAP],
-      ['ScopeDroppedAttrCount', 'UInt32'],
-      ['ScopeSchemaUrl', 'String'],
-      ['ServiceName', NAME],
-      ['MetricName', 'String'],
-      ['MetricDescription', 'String'],
-      ['MetricUnit', 'String'],
-      ['Attributes', MAP],
-      ['StartTimeUnix', TIME],
-      ['TimeUnix', TIME],
-      ['Flags', 'UInt32'],
-      ...value,
-    ],
-    time: 'TimeUnix',
-    orderBy: '(ServiceName, MetricName, toStartOfHour(TimeUnix), cityHash64(Attributes), TimeUnix)',
-    indices: [],
-  };
-}
-
-const extremes: Columns = [
-  ['Min', 'Float64'],
-  ['Max', 'Float64'],
-  ['AggregationTemporality', 'Int32'],
-];
-
-/** The signal tables as Holdfast makes them: those of ClickStack, with times that keep their nanoseconds. */
+/** How Holdfast makes the signal tables. */
 export const TABLES: Readonly<Record<SignalTable, TableDefinition>> = {
   otel_logs: logs,
   otel_traces: traces,
-  otel_metrics_gauge: metric([['Value', 'Float64'], ...exemplars]),
-  otel_metrics_sum: metric([
-    ['Value', 'Float64'],
-    ['AggregationTemporality', 'Int32'],
-    ['IsMonotonic', 'Bool'],
-    ...exemplars,
-  ]),
-  otel_metrics_histogram: metric([
-    ['Count', 'UInt64'],
-    ['Sum', 'Float64'],
-    ['BucketCounts', 'Array(UInt64)'],
-    ['ExplicitBounds', 'Array(Float64)'],
-    ...extremes,
-    ...exemplars,
-  ]),
-  otel_metrics_exponential_histogram: metric([
-    ['Count', 'UInt64'],
-    ['Sum', 'Float64'],
-    ['Scale', 'Int32'],
-    ['ZeroCount', 'UInt64'],
-    ['PositiveOffset', 'Int32'],
-    ['PositiveBucketCounts', 'Array(UInt64)'],
-    ['NegativeOffset', 'Int32'],
-    ['NegativeBucketCounts', 'Array(UInt64)'],
-    ...extremes,
-    ...exemplars,
-  ]),
-  otel_metrics_summary: metric([
-    ['Count', 'UInt64'],
-    ['Sum', 'Float64'],
-    ['ValueAtQuantiles.Quantile', 'Array(Float64)'],
-    ['ValueAtQuantiles.Value', 'Array(Float64)'],
-  ]),
+  otel_metrics_gauge: metric,
+  otel_metrics_sum: metric,
+  otel_metrics_histogram: metric,
+  otel_metrics_exponential_histogram: metric,
+  otel_metrics_summary: metric,
 };
 
 /** What a table of ours says of itself in its comment. */
@@ -177,8 +66,8 @@ export function createStatement(
   retentionDays: number,
   isDurable: boolean,
 ): string {
-  const { columns, time, orderBy, indices } = TABLES[name];
-  const lines = [...columns.map(([column, type]) => `\`${column}\` ${type}`), ...indices];
+  const { time, orderBy, indices } = TABLES[name];
+  const lines = [...SIGNAL_COLUMNS[name].map(([column, type]) => `\`${column}\` ${type}`), ...indices];
   return `CREATE TABLE IF NOT EXISTS ${table} (${lines.join(', ')})
 ENGINE = MergeTree PARTITION BY toDate(${time}) ORDER BY ${orderBy} TTL ${ttl(name, retentionDays)}
 SETTINGS ttl_only_drop_parts = 1, non_replicated_deduplication_window = 1000${isDurable ? DURABLE : ''} COMMENT '${commentOf(retentionDays)}'`;

@@ -1,7 +1,9 @@
+import { SIGNAL_TABLES, type SignalTable } from '../../../core/adapters/columnar-database.ts';
+import { ownSchema, type RowWriter, writerOf } from '../../../core/columnar/index.ts';
 import { parseJson } from './json.ts';
 import { mapLogs } from './logs.ts';
 import { mapMetrics } from './metrics.ts';
-import { type Decoded, Rows } from './rows.ts';
+import { type Decoded, Rows, type Writers } from './rows.ts';
 import { mapTraces } from './traces.ts';
 import { BodyInvalid, ItemRefused, type Message } from './values.ts';
 
@@ -14,11 +16,19 @@ const SIGNALS = {
   logs: { type: 'LogsRequest', map: mapLogs },
 } as const;
 
+const own = new Map(SIGNAL_TABLES.map((table) => [table, writerOf(ownSchema(table))]));
+
+/** For tables that nobody has looked at. */
+export function ownWriter(table: SignalTable): RowWriter {
+  return own.get(table) as RowWriter;
+}
+
 /**
- * The rows of one request.
+ * The rows of one request, written as they are inserted.
  *
  * @param body inflated
  * @param nowMs the receiver's clock
+ * @param writers of the tables as they are
  * @throws BodyInvalid nothing of it can be taken
  */
 export async function decode(
@@ -26,6 +36,7 @@ export async function decode(
   encoding: Encoding,
   body: Buffer,
   nowMs: number,
+  writers: Writers = ownWriter,
 ): Promise<Decoded> {
   const { type, map } = SIGNALS[signal];
   const request =
@@ -33,7 +44,7 @@ export async function decode(
   if (typeof request !== 'object' || request === null || Array.isArray(request)) {
     throw new BodyInvalid('it is no JSON object');
   }
-  const rows = new Rows();
+  const rows = new Rows(writers);
   try {
     map(request as Message, rows, nowMs);
   } catch (error) {

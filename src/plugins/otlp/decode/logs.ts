@@ -9,11 +9,11 @@ const HIGHEST_SEVERITY = 24;
 /** Every record of an ExportLogsServiceRequest as a row of `otel_logs`. */
 export function mapLogs(request: Message, rows: Rows, nowMs: number): void {
   const layout = { resources: 'resourceLogs', scopes: 'scopeLogs', items: 'logRecords' };
-  eachItem(request, layout, rows, (record, { shared }) => {
+  eachItem(request, layout, rows, (record, origin) => {
     rows.each(() => {
       const at = timeOf(record, nowMs);
       const severity = small(record.severityNumber, 'severityNumber');
-      rows.add('otel_logs', at.day, shared, {
+      rows.add('otel_logs', at.day, origin, {
         Timestamp: at.nanos,
         TraceId: id(record.traceId, 16, 'traceId'),
         SpanId: id(record.spanId, 8, 'spanId'),

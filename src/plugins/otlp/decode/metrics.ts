@@ -1,6 +1,6 @@
 import type { SignalRow, SignalTable } from '../../../core/adapters/columnar-database.ts';
 import { attributes } from './attributes.ts';
-import type { Rows } from './rows.ts';
+import type { Origin, Rows } from './rows.ts';
 import { eachItem } from './scope.ts';
 import { anyTime, rowTime } from './time.ts';
 import {
@@ -38,7 +38,7 @@ const KINDS: readonly [field: string, table: SignalTable, ofPoint: PointColumns]
 /** Every data point of an ExportMetricsServiceRequest as a row of its kind's table. */
 export function mapMetrics(request: Message, rows: Rows, nowMs: number): void {
   const layout = { resources: 'resourceMetrics', scopes: 'scopeMetrics', items: 'metrics' };
-  const mapMetric = (metric: Message, shared: string) => {
+  const mapMetric = (metric: Message, origin: Origin) => {
     for (const [field, table, ofPoint] of KINDS) {
       const data = given(metric, field);
       if (data === undefined) continue;
@@ -53,7 +53,7 @@ export function mapMetrics(request: Message, rows: Rows, nowMs: number): void {
       for (const point of messages(holder.dataPoints, 'dataPoints')) {
         rows.each(() => {
           const at = rowTime(point.timeUnixNano, nowMs, 'timeUnixNano');
-          rows.add(table, at.day, shared, {
+          rows.add(table, at.day, origin, {
             ...ofMetric,
             Attributes: attributes(point.attributes),
             StartTimeUnix: anyTime(point.startTimeUnixNano, 'startTimeUnixNano'),
@@ -70,7 +70,7 @@ export function mapMetrics(request: Message, rows: Rows, nowMs: number): void {
     request,
     layout,
     rows,
-    (metric, { shared }) => rows.each(() => mapMetric(metric, shared), pointsOf(metric)),
+    (metric, origin) => rows.each(() => mapMetric(metric, origin), pointsOf(metric)),
     pointsOf,
   );
 }

@@ -1,5 +1,9 @@
 import type { SignalRow, SignalTable } from '../../../core/adapters/columnar-database.ts';
+import type { RowWriter } from '../../../core/columnar/index.ts';
 import { ItemRefused } from './values.ts';
+
+/** The writer of each table's rows. */
+export type Writers = (table: SignalTable) => RowWriter;
 
 /** Largest row, characters of its JSON. */
 export const MAX_ROW_BYTES = 1024 * 1024;
@@ -8,9 +12,11 @@ const MOST_SERVICES = 64;
 /** Reasons of one request that are told apart. */
 const MOST_REASONS = 8;
 
-/** A row of a table as JSON text, and the day since the epoch that its partition goes by. */
+/** A row of a table as it is inserted, and the day since the epoch that its partition goes by. */
 export interface Row {
   readonly table: SignalTable;
+  /** What it was written for: `RowWriter.fit`. */
+  readonly fit: string;
   readonly text: string;
   readonly day: number;
 }
@@ -25,12 +31,36 @@ export interface Decoded {
   readonly services: readonly string[];
 }
 
+/** What all rows of a scope have in common; each writer writes it once. */
+export class Origin {
+  readonly #row: SignalRow;
+  readonly #texts = new Map<RowWriter, string>();
+
+  constructor(row: SignalRow) {
+    this.#row = row;
+  }
+
+  text(writer: RowWriter): string {
+    let text = this.#texts.get(writer);
+    if (text === undefined) {
+      text = writer.origin(this.#row);
+      this.#texts.set(writer, text);
+    }
+    return text;
+  }
+}
+
 /** Gathers the rows of one request, and what was refused of it. */
 export class Rows implements Decoded {
   readonly rows: Row[] = [];
   refused = 0;
   readonly reasons: Record<string, number> = {};
   readonly #services = new Set<string>();
+  readonly #writers: Writers;
+
+  constructor(writers: Writers) {
+    this.#writers = writers;
+  }
 
   get services(): readonly string[] {
     return [...this.#services];
@@ -40,14 +70,12 @@ export class Rows implements Decoded {
     if (service !== '' && this.#services.size < MOST_SERVICES) this.#services.add(service);
   }
 
-  /**
-   * @param shared JSON of what all rows of a scope have in common, so that it is written once
-   * @throws ItemRefused the row is too large
-   */
-  add(table: SignalTable, day: number, shared: string, own: SignalRow): void {
-    const text = `${shared.slice(0, -1)},${JSON.stringify(own).slice(1)}`;
+  /** @throws ItemRefused the row is too large */
+  add(table: SignalTable, day: number, origin: Origin, own: SignalRow): void {
+    const writer = this.#writers(table);
+    const text = writer.line(origin.text(writer), own);
     if (text.length > MAX_ROW_BYTES) throw new ItemRefused(`it needs more than ${MAX_ROW_BYTES} characters`);
-    this.rows.push({ table, text, day });
+    this.rows.push({ table, fit: writer.fit, text, day });
   }
 
   /** Carries out the mapping of one item; when it is refused, says so and goes on. @param items how many it stands for */

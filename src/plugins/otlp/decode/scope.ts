@@ -1,14 +1,9 @@
 import { attributes, put } from './attributes.ts';
-import type { Rows } from './rows.ts';
+import { Origin, type Rows } from './rows.ts';
 import { BodyInvalid, type Message, message, messages, name, small } from './values.ts';
 
 /** Spans, data points or records of one request: ten times what collectors send at once. */
 const MOST_ITEMS = 100_000;
-
-/** Who sent the items of one scope, as JSON that begins each of their rows. */
-export interface Origin {
-  readonly shared: string;
-}
 
 interface Layout {
   /** The request's only field, e.g. `resourceSpans`. */
@@ -61,7 +56,7 @@ export function eachItem(
       for (const part of messages(group[layout.scopes], layout.scopes)) {
         rows.each(() => {
           const scope = message(part.scope, 'the scope');
-          const shared = JSON.stringify({
+          const origin = new Origin({
             ...ofResource,
             ScopeName: name(scope.name, 'the name of the scope'),
             ScopeVersion: name(scope.version, 'the version of the scope'),
@@ -69,7 +64,7 @@ export function eachItem(
             ScopeDroppedAttrCount: small(scope.droppedAttributesCount, 'the dropped attributes count'),
             ScopeSchemaUrl: name(part.schemaUrl, 'the schema URL'),
           });
-          for (const item of messages(part[layout.items], layout.items)) map(item, { shared });
+          for (const item of messages(part[layout.items], layout.items)) map(item, origin);
         }, inScope(part));
       }
     }, inResource(group));

@@ -2,7 +2,7 @@ import { attributes } from './attributes.ts';
 import type { Rows } from './rows.ts';
 import { eachItem, noteDropped } from './scope.ts';
 import { anyTime, between, hasTime, rowTime } from './time.ts';
-import { choice, ItemRefused, id, type Message, message, messages, name, small, text } from './values.ts';
+import { choice, ItemRefused, id, type Message, message, messages, name, text } from './values.ts';
 
 const KINDS = ['Unspecified', 'Internal', 'Server', 'Client', 'Producer', 'Consumer'] as const;
 const CODES = ['Unset', 'Ok', 'Error'] as const;
@@ -12,14 +12,14 @@ const MOST_PARTS = 10_000;
 /** Every span of an ExportTraceServiceRequest as a row of `otel_traces`. */
 export function mapTraces(request: Message, rows: Rows, nowMs: number): void {
   const layout = { resources: 'resourceSpans', scopes: 'scopeSpans', items: 'spans' };
-  eachItem(request, layout, rows, (span, { shared }) => {
+  eachItem(request, layout, rows, (span, origin) => {
     rows.each(() => {
       const start = rowTime(span.startTimeUnixNano, nowMs, 'startTimeUnixNano');
       const end = hasTime(span.endTimeUnixNano)
         ? anyTime(span.endTimeUnixNano, 'endTimeUnixNano')
         : start.nanos;
       const status = message(span.status, 'the status');
-      rows.add('otel_traces', start.day, shared, {
+      rows.add('otel_traces', start.day, origin, {
         Timestamp: start.nanos,
         TraceId: required(id(span.traceId, 16, 'traceId'), 'traceId'),
         SpanId: required(id(span.spanId, 8, 'spanId'), 'spanId'),
@@ -35,7 +35,6 @@ export function mapTraces(request: Message, rows: Rows, nowMs: number): void {
         Duration: between(start.nanos, end),
         StatusCode: CODES[choice(status.code, CODES, 'STATUS_CODE_', 'the status code')],
         StatusMessage: text(status.message, 'the status message'),
-        Flags: small(span.flags, 'flags'),
         ...eventColumns(messages(span.events, 'events', MOST_PARTS)),
         ...linkColumns(messages(span.links, 'links', MOST_PARTS)),
       });

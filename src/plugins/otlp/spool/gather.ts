@@ -13,13 +13,14 @@ const FRAME_DAYS = 60;
 
 export interface Filled {
   readonly frame: Frame;
-  /** JSON, one row a line; in a buffer of its own. */
+  /** As it is inserted; in a buffer of its own. */
   readonly text: Buffer<ArrayBuffer>;
 }
 
 interface Filling {
   readonly id: string;
   readonly table: SignalTable;
+  readonly fit: string;
   readonly lines: string[];
   readonly days: Set<number>;
   characters: number;
@@ -56,20 +57,20 @@ export class Gather {
 
   /** @param at ms since the epoch */
   frames(at: number): Filled[] {
-    return [...this.#full, ...this.#filling.values()].map(({ id, table, lines }) => ({
-      frame: { id, table, rows: lines.length, at },
+    return [...this.#full, ...this.#filling.values()].map(({ id, table, fit, lines }) => ({
+      frame: { id, table, rows: lines.length, at, fit },
       text: ownBuffer(lines.join('\n')),
     }));
   }
 
-  #place({ table, text, day }: Row): string {
+  #place({ table, fit, text, day }: Row): string {
     let filling = this.#filling.get(table);
-    if (filling && !fits(filling, text, day)) {
+    if (filling && (filling.fit !== fit || !hasRoom(filling, text, day))) {
       this.#full.push(filling);
       filling = undefined;
     }
     if (!filling) {
-      filling = { id: this.#name(), table, lines: [], days: new Set(), characters: 0 };
+      filling = { id: this.#name(), table, fit, lines: [], days: new Set(), characters: 0 };
       this.#filling.set(table, filling);
     }
     filling.lines.push(text);
@@ -80,7 +81,7 @@ export class Gather {
   }
 }
 
-function fits({ lines, characters, days }: Filling, text: string, day: number): boolean {
+function hasRoom({ lines, characters, days }: Filling, text: string, day: number): boolean {
   return (
     lines.length < FRAME_ROWS &&
     characters + text.length <= FRAME_CHARACTERS &&

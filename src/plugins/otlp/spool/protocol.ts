@@ -1,4 +1,4 @@
-import type { SignalTable } from '../../../core/adapters/columnar-database.ts';
+import type { SignalTable, TableSchema } from '../../../core/adapters/columnar-database.ts';
 import type { Encoding, Signal } from '../decode/index.ts';
 
 /** Rows of one table that are inserted together: written, read, inserted and forgotten as one. */
@@ -9,6 +9,8 @@ export interface Frame {
   readonly rows: number;
   /** When it was written, ms since the epoch. */
   readonly at: number;
+  /** What its rows were written for (`RowWriter.fit`); empty of a release that wrote them as objects. */
+  readonly fit: string;
 }
 
 /** What became of a body whose rows are written. */
@@ -40,6 +42,8 @@ export interface ThreadSettings {
   readonly lingerMs: number;
   /** One 32-bit integer: the id of the body that is being decoded, 0 for none. */
   readonly decoding: SharedArrayBuffer;
+  /** Of the tables that are known already. */
+  readonly schemas: readonly TableSchema[];
 }
 
 export type ToThread =
@@ -53,6 +57,8 @@ export type ToThread =
       /** The clock of the main thread, ms since the epoch. */
       readonly now: number;
     }
+  /** What a table is like now: what is written or read from here on fits it. */
+  | { readonly type: 'schema'; readonly schema: TableSchema }
   | { readonly type: 'read'; readonly frame: string }
   | { readonly type: 'done'; readonly frame: string }
   | { readonly type: 'close' };
@@ -70,7 +76,7 @@ export type FromThread =
   | {
       readonly type: 'written';
       readonly frames: readonly Frame[];
-      /** One of each frame: JSON, one row a line. */
+      /** One of each frame, as it is inserted. */
       readonly texts: readonly Uint8Array[];
       readonly taken: readonly Taken[];
       readonly bytes: number;
@@ -78,7 +84,7 @@ export type FromThread =
   /** These bodies survive a power cut, too. */
   | { readonly type: 'synced'; readonly ids: readonly number[] }
   | { readonly type: 'failed'; readonly ids: readonly number[]; readonly failure: Failure }
-  /** JSON, one row a line; undefined when the file does not give it any more. */
+  /** As it is inserted; undefined when the file does not give it any more. */
   | { readonly type: 'rows'; readonly frame: string; readonly text: Uint8Array | undefined }
   | { readonly type: 'freed'; readonly bytes: number }
   | { readonly type: 'closed' };

@@ -108,8 +108,7 @@ export class Segments {
       throw error;
     }
     let at = start;
-    for (const { frame, head, content } of encoded) {
-      const crc = Number(JSON.parse(head.toString()).crc);
+    for (const { frame, head, content, crc } of encoded) {
       segment.open.set(frame.id, { frame, start: at + head.length, bytes: content.length, crc });
       this.#of.set(frame.id, segment);
       at += head.length + content.length;
@@ -125,6 +124,11 @@ export class Segments {
   async sync(ids: Iterable<string>): Promise<void> {
     const segments = new Set([...ids].flatMap((id) => this.#of.get(id) ?? []));
     for (const { fd } of segments) await sync(fd);
+  }
+
+  /** @returns undefined when it is needed no more */
+  frame(id: string): Frame | undefined {
+    return this.#of.get(id)?.open.get(id)?.frame;
   }
 
   /** @returns the rows of a frame, one a line; undefined when the file does not give them any more */

@@ -1,7 +1,9 @@
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { gunzipSync } from 'node:zlib';
-import { BodyInvalid, decode } from '../decode/index.ts';
+import type { SignalTable } from '../../../core/adapters/columnar-database.ts';
+import { type RowWriter, rowsOf, writerOf } from '../../../core/columnar/index.ts';
+import { BodyInvalid, decode, ownWriter } from '../decode/index.ts';
 import { Gather } from './gather.ts';
 import type { Failure, FromThread, Taken, ThreadSettings, ToThread } from './protocol.ts';
 import { Segments, SpoolFull } from './segments.ts';
@@ -35,11 +37,13 @@ class IntakeThread {
   #wake: (() => void) | undefined;
   #syncs: Promise<void> | undefined;
   readonly #unsynced: Taken[] = [];
+  readonly #writers = new Map<SignalTable, RowWriter>();
 
   constructor(settings: ThreadSettings, post: Post) {
     this.#settings = settings;
     this.#post = post;
     this.#decoding = new Int32Array(settings.decoding);
+    for (const schema of settings.schemas) this.#writers.set(schema.table, writerOf(schema));
     this.#segments = new Segments(settings.dir, settings.spoolLimit);
     this.#gather = new Gather(() => this.#segments.name());
     const { frames, bytes, damaged } = this.#segments;
@@ -52,11 +56,12 @@ class IntakeThread {
         this.#queue.push(message);
         this.#decodes ??= this.#decodeAll();
         return;
+      case 'schema':
+        this.#writers.set(message.schema.table, writerOf(message.schema));
+        return;
       case 'read': {
-        const text = this.#segments.read(message.frame);
-        // A copy that is this message's alone can be handed over instead of being copied again.
-        const own = text && new Uint8Array(text);
-        return this.#post({ type: 'rows', frame: message.frame, text: own }, own && [own.buffer]);
+        const text = this.#read(message.frame);
+        return this.#post({ type: 'rows', frame: message.frame, text }, text && [text.buffer]);
       }
       case 'done':
         this.#doneAt = performance.now();
@@ -72,6 +77,21 @@ class IntakeThread {
     }
   }
 
+  /** The rows of a frame for its table as it is now, in a buffer that can be handed over. */
+  #read(id: string): Uint8Array<ArrayBuffer> | undefined {
+    const frame = this.#segments.frame(id);
+    const bytes = this.#segments.read(id);
+    if (!frame || !bytes) return undefined;
+    const writer = this.#writerOf(frame.table);
+    if (frame.fit === writer.fit) return new Uint8Array(bytes);
+    const lines = rowsOf({ fit: frame.fit, bytes }).map((row) => writer.line(writer.origin(row), row));
+    return new Uint8Array(Buffer.from(lines.join('\n')));
+  }
+
+  #writerOf(table: SignalTable): RowWriter {
+    return this.#writers.get(table) ?? ownWriter(table);
+  }
+
   async #decodeAll(): Promise<void> {
     for (let take = this.#queue.shift(); take; take = this.#queue.shift()) {
       while (this.#gather.characters > MOST_WAITING) await this.#commits;
@@ -83,7 +103,9 @@ class IntakeThread {
   async #decode({ id, signal, encoding, gzip, body, now }: Take): Promise<void> {
     try {
       Atomics.store(this.#decoding, 0, id);
-      this.#gather.add(id, await decode(signal, encoding, this.#inflated(body, gzip), now));
+      const inflated = this.#inflated(body, gzip);
+      const decoded = await decode(signal, encoding, inflated, now, (table) => this.#writerOf(table));
+      this.#gather.add(id, decoded);
       if (this.#gather.hasWhole) this.#wake?.();
       this.#commits ??= this.#commitAll();
     } catch (error) {

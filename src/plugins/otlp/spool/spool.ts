@@ -1,0 +1,125 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Worker } from 'node:worker_threads';
+import type { SignalTable, TableSchema } from '../../../core/adapters/columnar-database.ts';
+import type { Clock } from '../../../core/clock.ts';
+import { startWorker } from '../../../core/worker.ts';
+import type { Frame, FromThread, ThreadSettings, ToThread } from './protocol.ts';
+import { Texts } from './texts.ts';
+
+const RESTART_MS = 1_000;
+/** The thread's heap: a dense body of the largest size needs half of it. */
+const HEAP_MIB = 512;
+
+export interface SpoolOptions {
+  readonly clock: Clock;
+  readonly dataDir: string;
+  readonly bodyLimit: number;
+  readonly spoolLimit: number;
+  readonly lingerMs: number;
+  readonly hear: (message: FromThread) => void;
+  /**
+   * @param body that was being decoded then, 0 when none was
+   * @param wasOpen whether the files had been read
+   */
+  readonly ended: (reason: string, body: number, wasOpen: boolean) => void;
+}
+
+/** The spool as the main thread knows it: the thread that owns its files is started, told, and started anew. */
+export class Spool {
+  readonly #options: SpoolOptions;
+  readonly #dir: string;
+  readonly #decoding = new SharedArrayBuffer(4);
+  readonly #schemas = new Map<SignalTable, TableSchema>();
+  readonly #texts = new Texts((frame) => this.post({ type: 'read', frame }));
+  #thread: Worker | undefined;
+  #isOpen = false;
+  #restart: (() => void) | undefined;
+  #closed: (() => void) | undefined;
+  #stopping = false;
+
+  constructor(options: SpoolOptions) {
+    this.#options = options;
+    this.#dir = join(options.dataDir, 'otlp-spool');
+  }
+
+  /** What an earlier run left is told. Without that the thread starts with the first body. */
+  start(): void {
+    if (existsSync(this.#dir) && readdirSync(this.#dir).length > 0) this.#open();
+  }
+
+  /** @returns whether the thread hears it */
+  post(message: ToThread, transfer: readonly ArrayBuffer[] = []): boolean {
+    if (message.type === 'take' && !this.#thread && !this.#restart && !this.#stopping) this.#open();
+    this.#thread?.postMessage(message, transfer);
+    return this.#thread !== undefined;
+  }
+
+  /** @returns the rows of a frame for its table as it is; undefined when they are lost. Rejects while nobody can read */
+  read(frame: Frame, schema: TableSchema, fit: string): Promise<Uint8Array | undefined> {
+    if (this.#schemas.get(frame.table) !== schema) {
+      this.#schemas.set(frame.table, schema);
+      this.post({ type: 'schema', schema });
+    }
+    return this.#texts.read(frame, fit);
+  }
+
+  /** A frame is needed no more. */
+  done(frame: string): void {
+    this.#texts.letGo(frame);
+    this.post({ type: 'done', frame });
+  }
+
+  /** Ends the thread after what is under way. */
+  async close(): Promise<void> {
+    this.#stopping = true;
+    this.#restart?.();
+    const thread = this.#thread;
+    if (!thread) return;
+    const closed = new Promise<void>((resolve) => {
+      this.#closed = resolve;
+    });
+    this.post({ type: 'close' });
+    await closed;
+    this.#thread = undefined;
+    await thread.terminate();
+  }
+
+  #open(): void {
+    const { bodyLimit, spoolLimit, lingerMs } = this.#options;
+    this.#restart = undefined;
+    const data: ThreadSettings = {
+      ...{ dir: this.#dir, bodyLimit, spoolLimit, lingerMs },
+      decoding: this.#decoding,
+      schemas: [...this.#schemas.values()],
+    };
+    this.#thread = startWorker<FromThread>({
+      module: './thread',
+      base: import.meta.url,
+      name: 'otlp-intake',
+      data,
+      heapMiB: HEAP_MIB,
+      onMessage: (message) => this.#hear(message),
+      onEnd: (reason) => this.#ended(reason),
+    });
+  }
+
+  #hear(message: FromThread): void {
+    if (message.type === 'opened') this.#isOpen = true;
+    if (message.type === 'written') this.#texts.hold(message.frames, message.texts);
+    if (message.type === 'rows') this.#texts.came(message.frame, message.text);
+    if (message.type === 'closed') this.#closed?.();
+    this.#options.hear(message);
+  }
+
+  #ended(reason: string): void {
+    if (!this.#thread) return;
+    this.#thread = undefined;
+    const wasOpen = this.#isOpen;
+    this.#isOpen = false;
+    this.#texts.fail('the thread that decodes ended');
+    this.#options.ended(reason, Atomics.exchange(new Int32Array(this.#decoding), 0, 0), wasOpen);
+    if (this.#closed) this.#closed();
+    else this.#restart = this.#options.clock.after(RESTART_MS, () => this.#open());
+  }
+}

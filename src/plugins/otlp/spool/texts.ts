@@ -1,0 +1,56 @@
+import type { Frame } from './protocol.ts';
+
+/** Rows that are kept in memory until they are inserted, bytes; of others the spool has a copy. */
+const MOST_HELD = 16 * 1024 * 1024;
+
+/** The rows of frames on their way into the database: kept since they were written, or asked of the thread again. */
+export class Texts {
+  readonly #ask: (frame: string) => boolean;
+  readonly #held = new Map<string, Uint8Array>();
+  readonly #asked = new Map<string, PromiseWithResolvers<Uint8Array | undefined>>();
+  #bytes = 0;
+
+  /** @param ask has a frame read from its file; false when nobody can now */
+  constructor(ask: (frame: string) => boolean) {
+    this.#ask = ask;
+  }
+
+  /** @param texts one of each frame */
+  hold(frames: readonly Frame[], texts: readonly Uint8Array[]): void {
+    for (const [at, { id }] of frames.entries()) {
+      const text = texts[at];
+      if (!text || this.#bytes + text.length > MOST_HELD) continue;
+      this.#held.set(id, text);
+      this.#bytes += text.length;
+    }
+  }
+
+  /**
+   * @param fit what the rows are needed for; who reads them from the file knows it, too
+   * @returns undefined when they are lost. Rejects while there is no spool to read
+   */
+  read({ id, fit: written }: Frame, fit: string): Promise<Uint8Array | undefined> {
+    const held = this.#held.get(id);
+    if (held && written === fit) return Promise.resolve(held);
+    const asked = Promise.withResolvers<Uint8Array | undefined>();
+    this.#asked.set(id, asked);
+    if (!this.#ask(id)) this.fail('there is no spool');
+    return asked.promise;
+  }
+
+  came(frame: string, text: Uint8Array | undefined): void {
+    this.#asked.get(frame)?.resolve(text);
+    this.#asked.delete(frame);
+  }
+
+  letGo(frame: string): void {
+    this.#bytes -= this.#held.get(frame)?.length ?? 0;
+    this.#held.delete(frame);
+  }
+
+  /** Nobody will answer what was asked. */
+  fail(reason: string): void {
+    for (const { reject } of this.#asked.values()) reject(new Error(reason));
+    this.#asked.clear();
+  }
+}
