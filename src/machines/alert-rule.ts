@@ -1,5 +1,13 @@
 import { assign, setup } from 'xstate';
-import { type Args, breached, type Evaluated, overdueFor, ruleAlert, settled } from './alert/evaluation.ts';
+import {
+  type Args,
+  breached,
+  type Evaluated,
+  overdueFor,
+  restarted,
+  ruleAlert,
+  settled,
+} from './alert/evaluation.ts';
 import { AGAIN_MS, type RuleContext, type RuleEvent, type RuleSettings } from './alert/rule-shapes.ts';
 import { type Alert, effect } from './effect.ts';
 
@@ -63,9 +71,9 @@ export const alertRule = setup({
     'alert.raise': effect<Alert>(),
     'alerts.evaluate': effect<{ rule: string }>(),
     define: assign(({ event }) =>
-      event.type === 'DEFINE' ? { ...blank, ...event.settings, watchingSince: event.at } : {},
+      event.type === 'DEFINE' ? { ...blank, ...event.settings, watchingSince: event.at, restarts: 0 } : {},
     ),
-    watch: assign(({ event }) => (event.type === 'WATCH' ? { watchingSince: event.at } : {})),
+    watch: assign((args) => restarted(args)),
     note: assign((args) => settled(args as Args & { event: Evaluated })),
     wait: assign({ firingSince: undefined }),
     miss: assign(({ context, event }) => ({
@@ -76,7 +84,15 @@ export const alertRule = setup({
   },
 }).createMachine({
   id: 'alert-rule',
-  context: ({ input }) => ({ ...blank, ...(input ?? undefinedRule), watchingSince: 0, looks: 0, misses: 0 }),
+  context: ({ input }) => ({
+    ...blank,
+    ...(input ?? undefinedRule),
+    watchingSince: 0,
+    restarts: 0,
+    seen: false,
+    looks: 0,
+    misses: 0,
+  }),
   initial: 'ok',
   on: {
     // A rule that is changed is looked at anew, with what it last found.
@@ -109,6 +125,7 @@ const undefinedRule: RuleSettings = {
   everyMs: 3_600_000,
   forMs: 0,
   onNoData: 'ok',
+  onNeverSeen: 'fire',
   labels: {},
 };
 

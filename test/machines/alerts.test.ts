@@ -19,6 +19,7 @@ const rule: RuleSettings = {
   everyMs: 3_600_000,
   forMs: 0,
   onNoData: 'ok',
+  onNeverSeen: 'fire',
   labels: {},
 };
 const measured = { title: rule.title, threshold: 'above 0', window: '1d' };
@@ -84,6 +85,38 @@ test('[O17] a rule for which silence is the fault fires on silence, and not when
     { type: 'EVALUATED', at: 86_400_001 } as const,
   ];
   t.deepEqual(lastOf(input, restarted), { state: { noData: 'resting' }, effects: [] });
+});
+
+const HOUR = 3_600_000;
+const missing: RuleSettings = {
+  ...rule,
+  windowMs: HOUR,
+  onNoData: 'fire',
+  condition: { kind: 'below', than: 1 },
+};
+
+test('[O17] a runtime that is restarted each hour does not hide that nothing comes: silence fires in the fifth', (t) => {
+  const fired = Array.from({ length: 6 }, (_, hour) => {
+    const hours = Array.from({ length: hour + 1 }, (_, index): RuleEvent[] => [
+      { type: 'WATCH', at: index * HOUR + 1 },
+      { type: 'LOOK', at: index * HOUR + 2 },
+      { type: 'EVALUATED', at: (index + 1) * HOUR },
+    ]);
+    return lastOf(missing, hours.flat()).effects.includes('alert.raise');
+  });
+  t.deepEqual(fired, [false, false, false, false, true, false], 'once, and it lasts');
+});
+
+test('[O17,R28] silence of what was never seen wakes nobody where the rule says so, and of what was seen it does', (t) => {
+  const input: RuleSettings = { ...missing, onNeverSeen: 'ok' };
+  const look = { type: 'LOOK', at: 0 } as const;
+  const never = [{ type: 'WATCH', at: 1 }, look, { type: 'EVALUATED', at: 30 * HOUR }] as const;
+  t.deepEqual(lastOf(input, never), { state: { noData: 'resting' }, effects: [] });
+  const gone = [...never, look, { type: 'EVALUATED', at: 31 * HOUR, value: 1 }, look] as const;
+  t.deepEqual(lastOf(input, [...gone, { type: 'EVALUATED', at: 32 * HOUR }]), {
+    state: { firing: 'resting' },
+    effects: ['alert.raise'],
+  });
 });
 
 test('[O17] a breach shorter than the rule asks for is told to nobody', (t) => {

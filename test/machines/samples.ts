@@ -73,6 +73,7 @@ const rule = {
   everyMs: 60_000,
   forMs: 0,
   onNoData: 'ok',
+  onNeverSeen: 'fire',
   labels: {},
 };
 const observedJob = {
@@ -237,7 +238,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
   'alert-rule': {
     input: rule,
     events: [
-      { type: 'DEFINE', at: 1, settings: { ...rule, onNoData: 'fire', forMs: 1_000 } },
+      { type: 'DEFINE', at: 1, settings: { ...rule, onNoData: 'fire', onNeverSeen: 'ok', forMs: 1_000 } },
       { type: 'DEFINE', at: 1, settings: rule },
       { type: 'REMOVE', at: 2 },
       { type: 'LOOK', at: 2 },

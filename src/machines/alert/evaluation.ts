@@ -1,5 +1,5 @@
 import type { Alert } from '../effect.ts';
-import type { Condition, RuleContext, RuleEvent } from './rule-shapes.ts';
+import { type Condition, RESTARTS_FORGIVEN, type RuleContext, type RuleEvent } from './rule-shapes.ts';
 
 export interface Args {
   readonly context: RuleContext;
@@ -14,7 +14,8 @@ export function breached({ context, event }: Args): boolean {
   if (event.value === undefined) {
     // Nobody who has just begun to listen knows that it is silent.
     const heardLongEnough = event.at - context.watchingSince >= context.windowMs;
-    return context.onNoData === 'fire' && (context.firingSince !== undefined || heardLongEnough);
+    const expected = context.onNoData === 'fire' && (context.seen || context.onNeverSeen === 'fire');
+    return expected && (context.firingSince !== undefined || heardLongEnough);
   }
   const { kind, than } = context.condition;
   return kind === 'above' ? event.value > than : event.value < than;
@@ -26,6 +27,14 @@ export function overdueFor({ context, event }: Args): boolean {
   return event.at - Math.min(context.breachSince ?? event.at, event.at) >= context.forMs;
 }
 
+/** A start of ours: what came meanwhile was not heard, so the silence is given its time again, but not for ever. */
+export function restarted({ context, event }: Args): Partial<RuleContext> {
+  if (event.type !== 'WATCH') return {};
+  if (context.watchingSince === 0) return { watchingSince: event.at };
+  const restarts = context.restarts + 1;
+  return restarts > RESTARTS_FORGIVEN ? {} : { watchingSince: event.at, restarts };
+}
+
 /** What a look leaves behind. */
 export function settled(args: Args & { event: Evaluated }): Partial<RuleContext> {
   const { context, event } = args;
@@ -35,6 +44,7 @@ export function settled(args: Args & { event: Evaluated }): Partial<RuleContext>
     lookedAt: event.at,
     // A clock that was ahead and is set back must not make it deaf.
     watchingSince: event.at < context.watchingSince ? event.at : context.watchingSince,
+    ...(event.value !== undefined && { seen: true, restarts: 0 }),
     value: event.value,
     finding: event.finding,
     misses: 0,

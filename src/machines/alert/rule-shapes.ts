@@ -21,6 +21,8 @@ export interface RuleSettings {
   readonly forMs: number;
   /** What silence means. */
   readonly onNoData: 'fire' | 'ok';
+  /** Whether it means that too before the first sample has ever come. */
+  readonly onNeverSeen: 'fire' | 'ok';
   readonly labels: Readonly<Record<string, string>>;
   readonly runbook?: string | undefined;
 }
@@ -28,6 +30,10 @@ export interface RuleSettings {
 export interface RuleContext extends RuleSettings {
   /** Since when signals could have been heard: silence of a shorter time says nothing. */
   readonly watchingSince: number;
+  /** Own starts within this silence. */
+  readonly restarts: number;
+  /** Some look has given a value. */
+  readonly seen: boolean;
   readonly looks: number;
   /** The newest look. */
   readonly lookedAt?: number | undefined;
@@ -59,6 +65,9 @@ export type RuleEvent =
   /** The database could not be asked. */
   | { readonly type: 'UNSEEN'; readonly at: number; readonly reason: string }
   | { readonly type: 'effect.failed' };
+
+/** Own starts that lengthen one silence: a runtime that restarts all the time must not hide that nothing comes. */
+export const RESTARTS_FORGIVEN = 3;
 
 /** How long a database that could not be asked is left alone, milliseconds, where the rule itself waits longer. */
 export const AGAIN_MS = 30_000;

@@ -53,15 +53,30 @@ async function rulesCheck(context: CheckContext, listed: number): Promise<CheckR
   const { rules } = await ask<AlertsView>(context, 'list', {});
   const blind = rules.filter(({ unseen }) => unseen !== undefined);
   const [first] = blind;
-  if (!first) return { state: 'ok', lookedAt, found: 'each could look at the signals' };
-  const names = blind.slice(0, NAMED).map(({ rule }) => rule);
-  const more = blind.length > NAMED ? ` and ${blind.length - NAMED} more` : '';
+  if (!first) return seenCheck(lookedAt, rules);
   return {
     state: 'fail',
     lookedAt,
-    found: `${names.join(', ')}${more} can't look: ${first.unseen}`,
+    found: `${named(blind)} can't look: ${first.unseen}`,
     mend: 'See `holdfast doctor stack` for the columnar database; a rule that can not look says neither well nor wrong.',
   };
+}
+
+/** What never came does not fire on its silence: this is where that is said. */
+function seenCheck(lookedAt: string, rules: AlertsView['rules']): CheckResult {
+  const waiting = rules.filter(({ neverSeen }) => neverSeen);
+  if (waiting.length === 0) return { state: 'ok', lookedAt, found: 'each could look at the signals' };
+  return {
+    state: 'warn',
+    lookedAt,
+    found: `no data has ever come for ${named(waiting)}: they fire on silence once there has been some`,
+    mend: "See that its sender runs and sends here (the process's own gauges: OTEL_EXPORTER_OTLP_ENDPOINT=own), or leave the rule out.",
+  };
+}
+
+function named(rules: AlertsView['rules']): string {
+  const names = rules.slice(0, NAMED).map(({ rule }) => rule);
+  return `${names.join(', ')}${rules.length > NAMED ? ` and ${rules.length - NAMED} more` : ''}`;
 }
 
 const ask = <T extends object>({ dataDir, signal }: CheckContext, verb: string, body: object): Promise<T> =>

@@ -68,7 +68,12 @@ export const alerts = definePlugin({
       defineActor({
         type: RULE_ACTOR,
         machine: alertRule,
-        version: 1,
+        version: 2,
+        // Version 1 fired on silence of what was never seen, and a start always began the silence anew.
+        migrate: ({ value, context }, fromVersion) =>
+          fromVersion === 1
+            ? { value, context: { ...context, restarts: 0, seen: context.value !== undefined } }
+            : undefined,
         durability: (record) => (isRoutineLook(record) ? 'batched' : 'sync'),
         input: (key) => {
           const rule = rules.get(key);

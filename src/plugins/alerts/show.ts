@@ -40,9 +40,10 @@ function storyOf({ since, informed, acknowledged, silentUntil, count }: AlertVie
 }
 
 function ruleLine(rule: RuleView, { paint }: CommandContext['terminal']): string {
-  const { title, verdict, value, condition, window, lookedAt, unseen } = rule;
+  const { title, verdict, value, condition, window, lookedAt, unseen, neverSeen } = rule;
   const colour = verdict === 'ok' ? 'green' : verdict === 'firing' ? 'red' : 'yellow';
-  const seen = lookedAt === undefined ? '' : `${value ?? 'no data'} in ${window}, `;
+  const seen =
+    lookedAt === undefined ? '' : `${value ?? (neverSeen ? 'never any data' : 'no data')} in ${window}, `;
   const blind = unseen === undefined ? '' : `; could not look since: ${unseen}`;
   return `${paint(colour, verdict.padEnd(14))}  ${title}: ${seen}wrong when ${condition}${blind}`;
 }

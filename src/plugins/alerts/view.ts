@@ -31,6 +31,8 @@ export interface RuleView {
   readonly condition: string;
   readonly window: string;
   readonly onNoData: string;
+  /** Silence would fire, once there has been a first sample. */
+  readonly neverSeen?: true;
   readonly lookedAt?: string;
   /** Why the newest looks saw nothing. */
   readonly unseen?: string;
@@ -115,6 +117,7 @@ function alertView(ref: string, value: unknown, context: AlertContext): AlertVie
 
 function ruleView(state: unknown, context: RuleContext): RuleView {
   const { name, title, value, condition, window, onNoData, lookedAt, misses, missed } = context;
+  const waits = onNoData === 'fire' && context.onNeverSeen === 'ok' && !context.seen;
   return {
     rule: name,
     title,
@@ -123,6 +126,7 @@ function ruleView(state: unknown, context: RuleContext): RuleView {
     condition: `${condition.kind} ${condition.than}`,
     window,
     onNoData,
+    ...(waits && lookedAt !== undefined && { neverSeen: true as const }),
     ...(lookedAt !== undefined && { lookedAt: iso(lookedAt) }),
     ...(misses > 0 && { unseen: missed ?? 'unknown' }),
   };

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import test from 'ava';
+import type { ColumnarDatabase } from '../../../src/core/adapters/columnar-database.ts';
 import type { CheckContext } from '../../../src/core/plugin/index.ts';
 import { alertsChecks } from '../../../src/plugins/alerts/checks.ts';
 import { alertsOptions, ladderFor } from '../../../src/plugins/alerts/options.ts';
@@ -82,4 +83,22 @@ test('[O17] doctor names the rules that can not look', async (t) => {
     state: 'fail',
     found: "a-rule can't look: no columnar database is there",
   });
+});
+
+test('[O17,R28] doctor names the rules whose data has never come, and nobody is woken for them', async (t) => {
+  const database = {
+    schema: async () => [],
+    query: async () => [{ samples: '0', value: 0 }],
+  } as unknown as ColumnarDatabase;
+  const alerts = await rig(t, { receivers: {}, routes: [] }, { database });
+  await alerts.settled();
+  await alerts.pass(3 * 3_600, 600);
+  const view = await alerts.view();
+  t.deepEqual(view.alerts, []);
+  const found = await look(
+    { receivers: {}, routes: [] },
+    { dataDir: alerts.dir, signal, running: { surfaces: {}, facts: {} } },
+  );
+  t.is(found['alerts.rules']?.state, 'warn');
+  t.regex(found['alerts.rules']?.found ?? '', /ever come for nas-backup-missing, router-ula-reconcile:/);
 });

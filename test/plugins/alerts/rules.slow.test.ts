@@ -29,6 +29,11 @@ test.serial('[O17] the documented windows and intervals are those of the table',
     every,
     onNoData,
   ]);
+  t.deepEqual(
+    documentedRules.filter(({ onNoData, onNeverSeen }) => onNoData === 'fire' && onNeverSeen !== 'ok'),
+    [],
+    'a fresh install that sends nothing wakes nobody',
+  );
   t.deepEqual(table, [
     ['NAS backup snapshot FAILED', 'above 0', '1d', '1h', 'ok'],
     ['NAS backup telemetry MISSING (collector dark)', 'below 1', '1h', '1h', 'fire'],

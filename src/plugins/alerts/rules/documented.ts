@@ -5,7 +5,8 @@ type RuleInput = z.input<typeof ruleOptions>;
 
 /**
  * The rules that come with Holdfast: of the NAS backup (O17, O18), of the watchdog's pushes (O19), and of the
- * reconciler's own sign of life (R28). `alerts({ rules: [...documentedRules, …] })` keeps them beside one's own.
+ * reconciler's own sign of life (R28). Those that fire on silence wait for the first sample: an install that
+ * sends no telemetry yet has nobody to wake, and `holdfast doctor alerts` says so. `alerts({ rules: [...documentedRules, …] })` keeps them beside one's own.
  */
 export const documentedRules: readonly RuleInput[] = [
   {
@@ -29,6 +30,7 @@ export const documentedRules: readonly RuleInput[] = [
     window: '1h',
     every: '1h',
     onNoData: 'fire',
+    onNeverSeen: 'ok',
   },
   {
     name: 'nas-backup-stale',
@@ -69,6 +71,7 @@ export const documentedRules: readonly RuleInput[] = [
     window: '5m',
     every: '1m',
     onNoData: 'fire',
+    onNeverSeen: 'ok',
     explain: {
       measure: { table: 'gauge', metric: 'router.diag.heartbeat', take: 'count' },
       present: 'the heartbeat of the same host arrives: the unit is down',

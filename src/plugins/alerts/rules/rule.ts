@@ -45,6 +45,8 @@ export const ruleOptions = z
     for: duration('0s', '7d').default('0s'),
     /** What no samples mean: a healthy run that emits nothing is `ok`, a heartbeat that is gone is not. */
     onNoData: z.enum(['fire', 'ok']),
+    /** What they mean as long as there never were any: with `ok` a rule whose sender is not set up yet wakes nobody. */
+    onNeverSeen: z.enum(['fire', 'ok']).default('fire'),
     /** An attribute whose values among the wrong samples are named, e.g. `source`. */
     nameBy: z.string().max(64).optional(),
     /** Another metric that tells two causes apart: what is said when it is there, and when it is silent too. */
@@ -61,7 +63,7 @@ export type Rule = z.output<typeof ruleOptions>;
 
 /** What its machine needs of a rule. */
 export function settingsOf(rule: Rule): RuleSettings {
-  const { name, title, severity, above, below, window, every, onNoData, labels, runbook } = rule;
+  const { name, title, severity, above, below, window, every, onNoData, onNeverSeen, labels, runbook } = rule;
   return {
     name,
     title,
@@ -72,6 +74,7 @@ export function settingsOf(rule: Rule): RuleSettings {
     everyMs: msOf(every),
     forMs: msOf(rule.for),
     onNoData,
+    onNeverSeen,
     labels,
     ...(runbook !== undefined && { runbook }),
   };
