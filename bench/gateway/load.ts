@@ -1,4 +1,5 @@
-/** The load: so many clients that each send the next call when the last is answered. Its own process. */
+/** The load: so many clients that each send one call after the other. Its own process. */
+import { setTimeout as after } from 'node:timers/promises';
 import { Pool } from 'undici';
 
 export interface Order {
@@ -7,6 +8,8 @@ export interface Order {
   readonly ms: number;
   /** Ends it also when so many are done. */
   readonly calls?: number;
+  /** Each client begins a call this often, milliseconds, in turn with the others; else as soon as its last is answered. */
+  readonly everyMs?: number;
   readonly tool: 'small' | 'big' | 'stream';
   readonly headers: Record<string, string>;
   readonly prefix: string;
@@ -33,6 +36,7 @@ async function load({
   clients,
   ms,
   calls = Number.POSITIVE_INFINITY,
+  everyMs = 0,
   tool,
   headers,
   prefix,
@@ -55,8 +59,11 @@ async function load({
   let failed = 0;
   let begun = 0;
   const until = performance.now() + ms;
-  const client = async () => {
+  const client = async (_: unknown, index: number) => {
+    let due = performance.now() + (everyMs * index) / clients;
     while (performance.now() < until && begun < calls) {
+      if (everyMs > 0) await after(Math.max(0, due - performance.now()));
+      due += everyMs;
       begun += 1;
       const started = performance.now();
       const answer = await pool.request({ path: pathname, method: 'POST', headers: sent, body });
