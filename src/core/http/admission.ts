@@ -32,6 +32,8 @@ export class Admission {
   readonly #names: ReadonlySet<string>;
   readonly #token: (() => string | undefined) | undefined;
   readonly #exempt: ReadonlySet<string>;
+  /** The newest Host header that is served at whatever address it came to. */
+  #served: string | undefined;
 
   constructor({ host, allowedHosts, checkOriginOfReads = false, token }: AdmissionOptions) {
     this.#names = new Set([host, 'localhost', ...allowedHosts].map(plainName));
@@ -58,13 +60,17 @@ export class Admission {
   }
 
   #serves(header: string, localAddress: string | undefined): boolean {
+    if (header === this.#served) return true;
     const matched = HOST.exec(header)?.[1];
     if (matched === undefined) return false;
     const name = plainName(matched);
-    if (this.#names.has(name)) return true;
-    if (isIP(name) === 0) return false;
-    // By address there is nothing to rebind: the caller named the very address it connected to.
-    return isLoopback(name) || sameAddress(name, localAddress);
+    if (!this.#names.has(name)) {
+      if (isIP(name) === 0) return false;
+      // By address there is nothing to rebind: the caller named the very address it connected to.
+      if (!isLoopback(name)) return sameAddress(name, localAddress);
+    }
+    this.#served = header;
+    return true;
   }
 
   #isOwnOrigin(origin: string, host: string): boolean {

@@ -17,12 +17,13 @@ export class InFlight {
     return this.#open;
   }
 
-  /** Counts a request until its answer is sent, or its client gone. */
-  enter(response: ServerResponse): void {
+  /** Counts a request until its answer is sent, or its client gone. @param then called at that moment */
+  enter(response: ServerResponse, then?: () => void): void {
     const { socket } = response;
     if (socket) this.#responses.set(socket, response);
     this.#open += 1;
-    response.once('close', () => {
+    response.on('close', () => {
+      then?.();
       if (socket && this.#responses.get(socket) === response) this.#responses.delete(socket);
       this.#open -= 1;
       if (this.#open === 0) this.#allDone?.();

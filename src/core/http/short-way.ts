@@ -22,9 +22,10 @@ export interface ShortRoute {
   /**
    * Looks at a request whose body is not read yet, and does nothing else.
    *
+   * @param matched by its URL
    * @returns what answers it, or undefined to leave it to the declared route
    */
-  readonly open: (post: PlainPost) => ((body: Buffer) => Promise<void>) | undefined;
+  readonly open: (post: PlainPost, matched: RegExpExecArray) => ((body: Buffer) => Promise<void>) | undefined;
 }
 
 export interface ShortWayParts {
@@ -65,12 +66,14 @@ export class ShortWay {
   takes(raw: IncomingMessage, response: ServerResponse): boolean {
     const { inFlight } = this.#parts;
     const route = this.#route;
-    if (!route || !this.#isPlain(raw, route) || inFlight.draining.aborted) return false;
+    if (!route || raw.method !== 'POST' || inFlight.draining.aborted) return false;
+    const matched = route.url.exec(raw.url ?? '');
+    if (!matched || !this.#isPlain(raw)) return false;
     const post = { raw, response, id: newCorrelation() };
-    const answer = this.#open(route, post);
+    const answer = this.#open(route, post, matched);
     if (!answer) return false;
-    inFlight.enter(response);
-    this.#measure(post, route.pattern);
+    const started = performance.now();
+    inFlight.enter(response, () => this.#measure(post, route.pattern, started));
     whenRead(raw, (body) => {
       answer(body).catch((err) => {
         this.#parts.log.error({ err, route: route.pattern, correlation: post.id }, 'http.failed');
@@ -80,29 +83,25 @@ export class ShortWay {
     return true;
   }
 
-  #isPlain(raw: IncomingMessage, { url }: ShortRoute): boolean {
-    if (raw.method !== 'POST' || !url.test(raw.url ?? '')) return false;
-    const { 'content-type': type, 'content-length': length } = raw.headers;
+  #isPlain({ headers }: IncomingMessage): boolean {
+    const { 'content-type': type, 'content-length': length } = headers;
     if (type === undefined || !JSON_TYPE.test(type)) return false;
     return Number(length) > 0 && Number(length) <= this.#parts.bodyLimit;
   }
 
-  #open(route: ShortRoute, post: PlainPost): ReturnType<ShortRoute['open']> {
+  #open(route: ShortRoute, post: PlainPost, matched: RegExpExecArray): ReturnType<ShortRoute['open']> {
     try {
       this.#parts.admission.check(post.raw);
-      return route.open(post);
+      return route.open(post, matched);
     } catch {
       return undefined; // the framework checks again, and answers
     }
   }
 
-  #measure({ response, id }: PlainPost, route: string): void {
-    const started = performance.now();
-    response.once('close', () => {
-      const { statusCode: status } = response;
-      const ms = performance.now() - started;
-      this.#parts.answered({ route, method: 'POST', status, ms, correlation: id });
-    });
+  #measure({ response, id }: PlainPost, route: string, started: number): void {
+    const { statusCode: status } = response;
+    const ms = performance.now() - started;
+    this.#parts.answered({ route, method: 'POST', status, ms, correlation: id });
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Exchange } from '../calls/exchange.ts';
 import type { GatewayParts } from '../calls/parts.ts';
+import type { Ending } from '../calls/stop.ts';
 import type { Known } from '../keys/caller.ts';
 import type { Message } from '../mcp/message.ts';
 import type { Session } from '../session/sealed-sessions.ts';
@@ -20,5 +21,5 @@ export interface AggregateCallParts {
   readonly legs: Legs;
   readonly deadlineMs: number;
   readonly seal: (session: Session) => string;
-  readonly draining: AbortSignal;
+  readonly draining: Ending;
 }

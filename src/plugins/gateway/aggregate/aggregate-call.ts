@@ -1,14 +1,13 @@
-import { once } from 'node:events';
 import { isObject } from '../../../core/json.ts';
 import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/mcp-access.ts';
 import { ended, type LiveCall } from '../calls/live-call.ts';
-import { passCall } from '../calls/route-call.ts';
-import { stopWith } from '../calls/stop.ts';
+import { type Ending, ending, stopWith } from '../calls/stop.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
 import { type Answer, COMPLETE, plainRefusal, result, rpcError } from '../mcp/answers.ts';
 import type { Message } from '../mcp/message.ts';
 import { REVISIONS } from '../mcp/revisions.ts';
 import type { Told } from '../upstream/outcome.ts';
+import { passAnswer } from '../upstream/pass.ts';
 import { stopped } from '../upstream/stopped.ts';
 import type { AggregateCallParts } from './aggregate-call-parts.ts';
 import { common, noSuch, refusal, withMeta } from './answers.ts';
@@ -32,7 +31,7 @@ export class AggregateCall implements LiveCall {
     this.#parts = parts;
   }
 
-  async forward(params: ForwardParams, signal: AbortSignal): Promise<CallEnded> {
+  async forward(params: ForwardParams, signal: Ending): Promise<CallEnded> {
     const { exchange, draining } = this.#parts;
     const stop = stopWith(exchange.gone, draining, signal);
     const told = await this.#carryOut(params, stop.signal).catch((): Told => {
@@ -45,7 +44,7 @@ export class AggregateCall implements LiveCall {
   }
 
   /** Sends what the servers say to a stream that has begun, for as long as its client is there. */
-  async listen(params: ForwardParams, signal: AbortSignal): Promise<CallEnded> {
+  async listen(params: ForwardParams, signal: Ending): Promise<CallEnded> {
     const { exchange, draining, gateway } = this.#parts;
     const stop = stopWith(exchange.gone, draining, signal);
     const sink: Sink = { open: () => undefined, write: (events) => exchange.write(events) };
@@ -53,7 +52,7 @@ export class AggregateCall implements LiveCall {
     const merging = { sink, clock, resumed: undefined, tools: params.tools, stop: stop.signal };
     try {
       await mergeStreams(this.#branches(params.routes), merging);
-      if (!stop.signal.aborted) await once(stop.signal, 'abort'); // nobody has more to say, yet answers are to come
+      await ending(stop.signal); // nobody has more to say, yet answers are to come
       return ended(exchange, stopped({ exchange }, stop.signal, true));
     } finally {
       stop.release();
@@ -61,7 +60,7 @@ export class AggregateCall implements LiveCall {
   }
 
   /** Ends the sessions with these servers. */
-  end(routes: readonly string[], stop: AbortSignal): Promise<void> {
+  end(routes: readonly string[], stop: Ending): Promise<void> {
     return this.#endAll(this.#branches(routes), stop);
   }
 
@@ -71,7 +70,7 @@ export class AggregateCall implements LiveCall {
     return ended(exchange, { outcome: 'answered' });
   }
 
-  async #carryOut(params: ForwardParams, stop: AbortSignal): Promise<Told> {
+  async #carryOut(params: ForwardParams, stop: Ending): Promise<Told> {
     const { exchange, message, meaning } = this.#parts;
     const branches = this.#branches(params.routes);
     if (!message)
@@ -122,7 +121,7 @@ export class AggregateCall implements LiveCall {
     branches: readonly Branch[],
     message: Message,
     params: ForwardParams,
-    stop: AbortSignal,
+    stop: Ending,
   ): Promise<Told> {
     const { gateway, exchange, meaning, draining, seal } = this.#parts;
     const server = meaning.route?.name ?? '';
@@ -134,7 +133,7 @@ export class AggregateCall implements LiveCall {
     }
     const { agent, publicUrl } = gateway;
     const bridged = await branch.isBridged().catch(() => false); // who can't be asked fails below, in words
-    return passCall(
+    return passAnswer(
       {
         exchange,
         route: branch.route,
@@ -157,7 +156,7 @@ export class AggregateCall implements LiveCall {
   }
 
   /** Asked of all, answered by the first in order who has an answer: nobody knows whose a resource is. */
-  async #firstOf(branches: readonly Branch[], message: Message, stop: AbortSignal): Promise<Told> {
+  async #firstOf(branches: readonly Branch[], message: Message, stop: Ending): Promise<Told> {
     const heard = await Promise.all(branches.map((branch) => branch.request(message, stop)));
     const answers = heard.flatMap((one) => ('message' in one ? [one.message] : []));
     const found = answers.find((one) => isObject(one.result));
@@ -170,7 +169,7 @@ export class AggregateCall implements LiveCall {
     return this.#give(rpcError(200, message.id ?? null, INVALID_PARAMS, text), told);
   }
 
-  async #tell(branches: readonly Branch[], message: Message, stop: AbortSignal): Promise<Told> {
+  async #tell(branches: readonly Branch[], message: Message, stop: Ending): Promise<Told> {
     const { exchange, meaning } = this.#parts;
     if (message.kind === 'reply' && !meaning.route) {
       return this.#give(
@@ -185,7 +184,7 @@ export class AggregateCall implements LiveCall {
     return OK;
   }
 
-  async #stream(branches: readonly Branch[], { tools }: ForwardParams, stop: AbortSignal): Promise<Told> {
+  async #stream(branches: readonly Branch[], { tools }: ForwardParams, stop: Ending): Promise<Told> {
     const { exchange, gateway } = this.#parts;
     const sink: Sink = {
       open() {
@@ -203,12 +202,12 @@ export class AggregateCall implements LiveCall {
     return OK;
   }
 
-  async #close(branches: readonly Branch[], stop: AbortSignal): Promise<Told> {
+  async #close(branches: readonly Branch[], stop: Ending): Promise<Told> {
     await this.#endAll(branches, stop);
     return this.#give({ status: 200 });
   }
 
-  async #endAll(branches: readonly Branch[], stop: AbortSignal): Promise<void> {
+  async #endAll(branches: readonly Branch[], stop: Ending): Promise<void> {
     const { legs, session } = this.#parts;
     await Promise.all(branches.map((branch) => branch.close(stop)));
     const routes = branches.map(({ route }) => route.name);

@@ -3,6 +3,7 @@ import type { Exchange } from '../calls/exchange.ts';
 import type { LiveCall } from '../calls/live-call.ts';
 import type { GatewayParts } from '../calls/parts.ts';
 import { bindingOf, readRequest } from '../calls/read-request.ts';
+import type { Ending } from '../calls/stop.ts';
 import type { Known } from '../keys/caller.ts';
 import type { Answer } from '../mcp/answers.ts';
 import { sessionUnknown } from '../mcp/checks.ts';
@@ -22,7 +23,7 @@ export interface Aggregate {
   readonly legs: Legs;
   /** How long one upstream may keep a merged answer waiting, milliseconds. */
   readonly deadlineMs: number;
-  readonly draining: AbortSignal;
+  readonly draining: Ending;
 }
 
 /** One request of a caller that is known and keeps to the protocol. */

@@ -1,4 +1,5 @@
 import { isObject } from '../../../core/json.ts';
+import type { Ending } from '../calls/stop.ts';
 import type { Message } from '../mcp/message.ts';
 import { isKnown, isStateless, NEWEST_SESSIONED } from '../mcp/revisions.ts';
 import type { Session } from '../session/sealed-sessions.ts';
@@ -21,11 +22,7 @@ export interface Begun {
 /**
  * `initialize`: every upstream begins a session at once, and one that fails keeps nobody waiting beyond its deadline.
  */
-export async function begin(
-  branches: readonly Branch[],
-  message: Message,
-  stop: AbortSignal,
-): Promise<Begun> {
+export async function begin(branches: readonly Branch[], message: Message, stop: Ending): Promise<Begun> {
   const client = factsOf(message);
   const opened = await Promise.all(
     branches.map(async (branch) => {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { isObject } from '../../../core/json.ts';
-import { type Stop, stopWithin } from '../calls/stop.ts';
+import { type Ending, type Stop, stopWithin } from '../calls/stop.ts';
 import type { Era } from '../mcp/checks.ts';
 import type { Message } from '../mcp/message.ts';
 import { isStateless } from '../mcp/revisions.ts';
@@ -81,7 +81,7 @@ export class Branch {
   }
 
   /** A request whose answer the gateway reads itself; never throws. */
-  async request(message: Message, stop: AbortSignal): Promise<Heard> {
+  async request(message: Message, stop: Ending): Promise<Heard> {
     const body = { ...message.body, id: OWN_ID };
     const { signal, release } = this.within(stop);
     try {
@@ -101,14 +101,14 @@ export class Branch {
    * Passes on a notification or an answer, to a session that is there: another one would not know what it is about.
    * What an upstream makes of it, nobody hears.
    */
-  async tell(message: Message, stop: AbortSignal): Promise<void> {
+  async tell(message: Message, stop: Ending): Promise<void> {
     const { session, legs } = this.#parts;
     const leg = session && (await legs.current(session, this.route.name));
     if (session && !leg) return;
     await this.#quietly(leg, { method: 'POST', message }, stop);
   }
 
-  async close(stop: AbortSignal): Promise<void> {
+  async close(stop: Ending): Promise<void> {
     const { session, legs } = this.#parts;
     const leg = session && (await legs.current(session, this.route.name));
     if (leg && leg.id !== '') {
@@ -124,7 +124,7 @@ export class Branch {
    */
   async open(
     { version, ...client }: ClientFacts,
-    stop?: AbortSignal,
+    stop?: Ending,
   ): Promise<{ readonly leg: Leg; readonly result: Readonly<Record<string, unknown>> }> {
     const { signal, release } = this.within(stop);
     const initialize = own('initialize', { protocolVersion: version, ...client }, OWN_ID);
@@ -188,7 +188,7 @@ export class Branch {
   async #quietly(
     leg: Leg | undefined,
     sent: Pick<Sent, 'method' | 'message'>,
-    stop: AbortSignal | undefined,
+    stop: Ending | undefined,
   ): Promise<void> {
     const { signal, release } = this.within(stop);
     try {
@@ -212,7 +212,7 @@ export class Branch {
   }
 
   /** Aborted when the others have waited long enough for this upstream, or with `stop`. */
-  within(stop?: AbortSignal): Stop {
+  within(stop?: Ending): Stop {
     return stopWithin(this.#parts.deadlineMs, ...(stop ? [stop] : []));
   }
 }

@@ -1,4 +1,5 @@
 import { isObject } from '../../../core/json.ts';
+import type { Ending } from '../calls/stop.ts';
 import type { Message } from '../mcp/message.ts';
 import { shownName, showTools } from '../mcp/tool-names.ts';
 import type { Branch } from './branch.ts';
@@ -34,7 +35,7 @@ export async function mergedList(
   message: Message,
   field: string,
   allowed: readonly string[] | undefined,
-  stop: AbortSignal,
+  stop: Ending,
 ): Promise<{ readonly items: readonly unknown[]; readonly missing: readonly Missing[] }> {
   const parts = await Promise.all(branches.map((branch) => listFrom(branch, message, field, allowed, stop)));
   return {
@@ -48,7 +49,7 @@ async function listFrom(
   message: Message,
   field: string,
   allowed: readonly string[] | undefined,
-  stop: AbortSignal,
+  stop: Ending,
 ): Promise<readonly unknown[] | Missing> {
   const inTime = branch.within(stop); // for all pages together
   return listWithin(branch, message, field, allowed, inTime.signal).finally(inTime.release);
@@ -59,7 +60,7 @@ async function listWithin(
   message: Message,
   field: string,
   allowed: readonly string[] | undefined,
-  inTime: AbortSignal,
+  inTime: Ending,
 ): Promise<readonly unknown[] | Missing> {
   const { route } = branch;
   const items: unknown[] = [];

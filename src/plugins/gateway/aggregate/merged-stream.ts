@@ -1,4 +1,5 @@
 import type { Clock } from '../../../core/clock.ts';
+import type { Ending } from '../calls/stop.ts';
 import { showTools } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/table.ts';
 import type { UpstreamAnswer } from '../upstream/client.ts';
@@ -28,7 +29,7 @@ export interface Merging {
   readonly resumed: ReturnType<typeof readEventId>;
   /** The only tools that may appear in a list; all when undefined. */
   readonly tools: readonly string[] | undefined;
-  readonly stop: AbortSignal;
+  readonly stop: Ending;
 }
 
 /**
@@ -105,7 +106,7 @@ async function pour(
   }
 }
 
-function pause(clock: Clock, ms: number, stop: AbortSignal): Promise<void> {
+function pause(clock: Clock, ms: number, stop: Ending): Promise<void> {
   return new Promise((resolve) => {
     if (stop.aborted) return resolve();
     const done = () => {
@@ -114,6 +115,6 @@ function pause(clock: Clock, ms: number, stop: AbortSignal): Promise<void> {
       resolve();
     };
     const cancel = clock.after(ms, done);
-    stop.addEventListener('abort', done, { once: true });
+    stop.addEventListener('abort', done);
   });
 }

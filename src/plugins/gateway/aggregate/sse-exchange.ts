@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isObject } from '../../../core/json.ts';
 import type { ClientExchange, Exchange } from '../calls/exchange.ts';
-import { stopWith } from '../calls/stop.ts';
+import { type Ending, stopWith } from '../calls/stop.ts';
 import { type Answer, rpcError } from '../mcp/answers.ts';
 import { parseExact, type RequestId } from '../mcp/message.ts';
 import { isEvents } from '../upstream/headers.ts';
@@ -17,22 +17,26 @@ export class SseStream {
   /** Id of the key's value that opened it. */
   readonly presented: string;
   /** Aborted when the client has left, or the gateway stops. */
-  readonly over: AbortSignal;
+  readonly over: Ending;
   readonly #exchange: ClientExchange;
   readonly #initialized = Promise.withResolvers<void>();
   /** The sealed session; undefined until the client has one. */
   session: string | undefined;
 
-  constructor(exchange: ClientExchange, presented: string, draining: AbortSignal) {
+  constructor(exchange: ClientExchange, presented: string, draining: Ending) {
     this.#exchange = exchange;
     this.presented = presented;
     const over = stopWith(exchange.gone, draining);
-    exchange.onClose(over.release);
+    const end = () => exchange.end();
+    draining.addEventListener('abort', end);
+    exchange.onClose(() => {
+      draining.removeEventListener('abort', end);
+      over.release();
+    });
     this.over = over.signal;
-    draining.addEventListener('abort', () => exchange.end(), { once: true, signal: exchange.gone });
   }
 
-  get gone(): AbortSignal {
+  get gone(): Ending {
     return this.#exchange.gone;
   }
 
@@ -46,10 +50,10 @@ export class SseStream {
   }
 
   /** @returns the sealed session once the client has initialized; undefined when it leaves before */
-  async initialized(stop: AbortSignal): Promise<string | undefined> {
+  async initialized(stop: Ending): Promise<string | undefined> {
     const stopped = Promise.withResolvers<void>();
     const leave = () => stopped.resolve();
-    stop.addEventListener('abort', leave, { once: true });
+    stop.addEventListener('abort', leave);
     if (!stop.aborted) await Promise.race([this.#initialized.promise, stopped.promise]);
     stop.removeEventListener('abort', leave);
     return stop.aborted ? undefined : this.session;
@@ -91,7 +95,7 @@ export class SseExchange implements Exchange {
     this.#stream = stream;
   }
 
-  get gone(): AbortSignal {
+  get gone(): Ending {
     return this.#stream.gone;
   }
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { admit } from '../calls/decide.ts';
 import type { ClientExchange } from '../calls/exchange.ts';
 import { ended, type LiveCall } from '../calls/live-call.ts';
-import { stopWith } from '../calls/stop.ts';
+import { type Ending, stopWith } from '../calls/stop.ts';
 import { answerInvalid, judgeUnread } from '../calls/undecided.ts';
 import { UNREAD } from '../calls/unread.ts';
 import type { Known } from '../keys/caller.ts';
@@ -80,7 +80,7 @@ export class SseMount {
     await judgeAggregate(aggregate, request, this.#path, accepting(exchange, callOf(aggregate, request)));
   }
 
-  #begin(exchange: ClientExchange, { presented }: Known, draining: AbortSignal): SseStream {
+  #begin(exchange: ClientExchange, { presented }: Known, draining: Ending): SseStream {
     const id = randomBytes(24).toString('base64url');
     const stream = new SseStream(exchange, presented, draining);
     this.#streams.set(id, stream);

@@ -44,9 +44,11 @@ export function admit(
   identified?: Known,
 ): Known | undefined {
   const masterId = parts.masterId();
-  const { keys } = parts;
+  const { keys, sessions } = parts;
   const caller: Caller = identified ?? identify(exchange.headers, keys, masterId);
-  const misplaced = takeMisplaced(exchange.headers, exchange.url, { keys, masterId });
+  const misplaced = takeMisplaced(exchange.headers, exchange.url, { keys, masterId }, (id) =>
+    sessions.knows(id),
+  );
   if (!('rule' in caller)) return misplaced ? { ...caller, misplaced } : caller;
   const beside = misplaced && !caller.misplaced && { misplaced: misplaced.key, where: misplaced.where };
   void turnAway(parts, exchange, { ...caller, ...beside }, entrance);
@@ -98,22 +100,21 @@ function factsOf(
   const isToolCall = message?.method === 'tools/call' && message.name !== undefined;
   const tool = isToolCall && route ? upstreamName(route, message.name ?? '') : undefined;
   const cost = tool === undefined ? 0 : (route?.costOf(tool) ?? 0);
-  return {
-    key: id,
-    presented,
-    routes,
-    table: table().revision,
-    method,
-    ...(isToolCall && { tool: message.name }),
-    ...(isToolCall && (tool === undefined || !route?.offers(tool)) && { toolUnlisted: true as const }),
-    ...(authorization && { authorization }),
-    ...(misplaced && { misplaced }),
-    ...(route?.entry.disposition === 'relay' && { relay: true as const }),
-    ...(route?.entry.writes && { writes: true as const }),
-    ...(cost > 0 && { cost }),
-    ...unread,
-  };
+  // Set one by one: spreading what may be there takes longer than to judge it.
+  const facts: Writable<CallFacts> = { key: id, presented, routes, table: table().revision, method };
+  if (isToolCall) {
+    facts.tool = message.name ?? '';
+    if (tool === undefined || !route?.offers(tool)) facts.toolUnlisted = true;
+  }
+  if (authorization) facts.authorization = authorization;
+  if (misplaced) facts.misplaced = misplaced;
+  if (route?.entry.disposition === 'relay') facts.relay = true;
+  if (route?.entry.writes) facts.writes = true;
+  if (cost > 0) facts.cost = cost;
+  return unread ? { ...facts, ...unread } : facts;
 }
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 function methodOf(method: Exchange['method'], message: Message | undefined): string {
   if (message) return message.method ?? 'reply';

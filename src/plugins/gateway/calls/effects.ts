@@ -25,7 +25,7 @@ export function registerCallEffects(context: PluginContext, calls: LiveCalls): v
   };
   context.effect<ForwardParams>(
     'gateway.forward',
-    async (params, { correlation, signal, actor }) => {
+    (params, { correlation, signal, actor }) => {
       const call = take(correlation);
       // It was given up while it waited for its decision, and its upstream has not heard of it.
       if (!call) return { ...GONE, ...(params.cost !== undefined && { cost: params.cost }) };

@@ -6,6 +6,7 @@ import { ClientExchange, hijacked } from './exchange.ts';
 import type { GatewayParts } from './parts.ts';
 import { bindingOf, readRequest } from './read-request.ts';
 import { RouteCall } from './route-call.ts';
+import type { Ending } from './stop.ts';
 import { answerInvalid, answerNowhere, judgeUnread } from './undecided.ts';
 import { beforeBodies, bodyLength, UNREAD } from './unread.ts';
 
@@ -33,8 +34,7 @@ export function mcpEndpoint(http: HttpSurface, parts: () => GatewayParts): void 
   http.shortWay({
     pattern: PATTERN,
     url: SHORT,
-    open(post) {
-      const server = SHORT.exec(post.raw.url ?? '')?.[1] ?? '';
+    open(post, [, server = '']) {
       const { keys, masterId, table, bodies } = parts();
       if (!table().routes.has(server)) return undefined;
       const caller = identify(post.raw.headers, keys, masterId());
@@ -51,7 +51,7 @@ async function serve(
   exchange: ClientExchange,
   server: string,
   body: unknown,
-  draining: AbortSignal,
+  draining: Ending,
   identified?: Known,
 ): Promise<void> {
   const route = parts.table().routes.get(server);

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { PlainPost } from '../../../core/http/index.ts';
 import type { Answer } from '../mcp/answers.ts';
 import type { CallFacts } from '../telemetry/index.ts';
+import { CallEnding, type Ending } from './stop.ts';
 
 type Facts = { -readonly [K in 'outcome' | 'tool']?: CallFacts[K] };
 
@@ -12,7 +13,7 @@ export interface Exchange {
   readonly headers: IncomingHttpHeaders;
   readonly correlation: string;
   /** Aborted when the client leaves before its answer is whole. */
-  readonly gone: AbortSignal;
+  readonly gone: Ending;
   /** Whether a part of the answer is out. */
   readonly begun: boolean;
   /** That the client was sent; undefined before. */
@@ -66,7 +67,8 @@ export class ClientExchange implements Exchange {
   readonly url: string;
   readonly #response: ServerResponse;
   readonly #ofAll: ClientRequest['ofAll'];
-  readonly #gone = new AbortController();
+  readonly #gone = new CallEnding();
+  readonly #onClose: (() => void)[] = [];
   readonly #startedAt = performance.now();
   #bytes = 0;
   #drained: Promise<void> | undefined;
@@ -79,13 +81,14 @@ export class ClientExchange implements Exchange {
     this.source = raw.socket.remoteAddress ?? '';
     this.#response = response;
     this.#ofAll = ofAll;
-    this.#response.once('close', () => {
-      if (!this.#response.writableFinished) this.#gone.abort();
+    response.on('close', () => {
+      if (!response.writableFinished) this.#gone.abort(new Error('the client has left'));
+      for (const listener of this.#onClose) listener();
     });
   }
 
-  get gone(): AbortSignal {
-    return this.#gone.signal;
+  get gone(): Ending {
+    return this.#gone;
   }
 
   get begun(): boolean {
@@ -111,7 +114,7 @@ export class ClientExchange implements Exchange {
 
   onClose(listener: () => void): void {
     if (this.#response.closed) listener();
-    else this.#response.once('close', listener);
+    else this.#onClose.push(listener);
   }
 
   send({ status, body, headers = {} }: Answer): void {
@@ -167,7 +170,7 @@ export class ClientExchange implements Exchange {
         reject(this.gone.reason);
       };
       response.once('drain', done);
-      this.gone.addEventListener('abort', left, { once: true });
+      this.gone.addEventListener('abort', left);
     }).finally(() => {
       this.#drained = undefined;
     });

@@ -1,5 +1,6 @@
 import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/mcp-access.ts';
 import type { Exchange } from './exchange.ts';
+import type { Ending } from './stop.ts';
 
 /**
  * A request that is open while its decision is made: what the records may not hold. The machine decides by facts, and
@@ -7,7 +8,7 @@ import type { Exchange } from './exchange.ts';
  */
 export interface LiveCall {
   /** Carries it out. Never throws: whatever goes wrong is an outcome. */
-  forward(params: ForwardParams, signal: AbortSignal): Promise<CallEnded>;
+  forward(params: ForwardParams, signal: Ending): Promise<CallEnded>;
   /** Answers it without an upstream. */
   answer(params: AnswerParams): CallEnded;
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../core/clock.ts';
 import type { CallEnded, ConfineParams } from '../../../machines/mcp-access.ts';
-import { type Stop, stopWith } from './stop.ts';
+import { type Ending, type Stop, stopWith } from './stop.ts';
 
 /** The reason with which a call is aborted whose key no longer admits it. */
 export const KEY_ENDED: unique symbol = Symbol('the key no longer admits this call');
@@ -35,8 +35,8 @@ export class OpenCalls {
   async run(
     key: string,
     { routes, until }: { readonly routes: readonly string[]; readonly until?: number },
-    signal: AbortSignal,
-    carryOut: (signal: AbortSignal) => Promise<CallEnded>,
+    signal: Ending,
+    carryOut: (signal: Ending) => Promise<CallEnded>,
   ): Promise<CallEnded> {
     const stop = stopWith(signal);
     const call: OpenCall = { routes, stop, until: Number.POSITIVE_INFINITY };

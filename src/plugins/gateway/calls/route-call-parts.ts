@@ -4,6 +4,7 @@ import type { Route } from '../routes/table.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 import type { EventChanges, Rewrite } from '../upstream/rewrite.ts';
 import type { Exchange } from './exchange.ts';
+import type { Ending } from './stop.ts';
 
 /** What a call of one route consists of, beside what is decided about it. */
 export interface RouteCallParts {
@@ -23,5 +24,5 @@ export interface RouteCallParts {
   /** Changes the result of an answer, which is then held whole where it is JSON. */
   readonly result?: Rewrite | undefined;
   /** Ends what would go on for ever. */
-  readonly draining: AbortSignal;
+  readonly draining: Ending;
 }

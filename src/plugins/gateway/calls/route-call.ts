@@ -2,17 +2,14 @@ import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/m
 import { type Answer, challenge, plainRefusal, rpcError, toolRefusal } from '../mcp/answers.ts';
 import { eraOf } from '../mcp/checks.ts';
 import type { Message } from '../mcp/message.ts';
-import { upstreamName } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/table.ts';
-import type { ToolFacts } from '../telemetry/index.ts';
-import { ask, type UpstreamAnswer } from '../upstream/client.ts';
+import { ask } from '../upstream/client.ts';
 import { hasForgotten, SessionForgotten } from '../upstream/forgotten.ts';
-import type { Told } from '../upstream/outcome.ts';
 import { passAnswer } from '../upstream/pass.ts';
 import { requestTo } from '../upstream/request.ts';
 import { ended, type LiveCall } from './live-call.ts';
 import type { RouteCallParts } from './route-call-parts.ts';
-import { stopWith } from './stop.ts';
+import { type Ending, stopWith } from './stop.ts';
 import { unentitled } from './unentitled.ts';
 
 /** A call to one server behind the gateway, streamed both ways. */
@@ -23,7 +20,7 @@ export class RouteCall implements LiveCall {
     this.#parts = parts;
   }
 
-  async forward(params: ForwardParams, signal: AbortSignal): Promise<CallEnded> {
+  async forward(params: ForwardParams, signal: Ending): Promise<CallEnded> {
     const { exchange, agent, draining, route, message, session } = this.#parts;
     if (route.reason !== undefined || !route.url) {
       exchange.send(unavailable(route, message));
@@ -43,7 +40,7 @@ export class RouteCall implements LiveCall {
       throw new SessionForgotten();
     };
     try {
-      const told = await passCall(this.#parts, send, params, stop.signal);
+      const told = await passAnswer(this.#parts, send, params, stop.signal);
       return ended(exchange, told, params.cost);
     } finally {
       stop.release();
@@ -61,33 +58,6 @@ export class RouteCall implements LiveCall {
   }
 }
 
-/**
- * Makes the request of one upstream and passes its answer on. What a tool's call took and used is told to telemetry.
- */
-export async function passCall(
-  parts: RouteCallParts,
-  send: () => Promise<UpstreamAnswer>,
-  { tools, cost }: ForwardParams,
-  stop: AbortSignal,
-): Promise<Told> {
-  const { exchange, route, message } = parts;
-  const tool = message?.method === 'tools/call' ? upstreamName(route, message.name ?? '') : undefined;
-  const asked = async () => {
-    const answer = await send();
-    if (tool !== undefined) exchange.facts.tool = toolFacts(route, tool, exchange.ms, cost);
-    return answer;
-  };
-  const told = await passAnswer(parts, asked, tools, stop);
-  if (told.tokens && exchange.facts.tool) {
-    exchange.facts.tool = { ...exchange.facts.tool, tokens: told.tokens };
-  }
-  return told;
-}
-
 function unavailable({ name, reason = 'not configured' }: Route, message: Message | undefined): Answer {
   return rpcError(503, message?.id ?? null, -32_603, `The route ${name} is ${reason}.`);
-}
-
-function toolFacts({ name, entry }: Route, tool: string, responseMs: number, cost = 0): ToolFacts {
-  return { name: tool, model: entry.model ?? `${name}/${tool}`, cost, responseMs };
 }

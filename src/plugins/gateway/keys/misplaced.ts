@@ -32,11 +32,13 @@ export function keyIn(header: string, known: KnownKeys): Misplaced['key'] | unde
  *
  * @param headers changed
  * @param url path and query as they came; only values of 20 characters or more are looked at here
+ * @param isSession tells a session's id of our own making, which is no key
  */
 export function takeMisplaced(
   headers: IncomingHttpHeaders,
   url: string,
   known: KnownKeys,
+  isSession: (value: string) => boolean,
 ): Misplaced | undefined {
   const found: Misplaced[] = [];
   let left = MOST_SEARCHED;
@@ -45,6 +47,7 @@ export function takeMisplaced(
     const value = headers[name];
     const text = Array.isArray(value) ? value.join(' ') : value;
     if (text === undefined || text.length < SHORTEST_KEY) continue;
+    if (name === 'mcp-session-id' && isSession(text)) continue;
     const parts = longParts(text).slice(0, Math.max(0, left));
     left -= parts.length;
     const key = kindOf(parts, known);

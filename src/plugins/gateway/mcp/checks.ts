@@ -30,14 +30,20 @@ export function eraOf(headers: IncomingHttpHeaders, message?: Message): Era {
   return isStateless(text(headers, 'mcp-protocol-version')) ? 'stateless' : 'sessions';
 }
 
+/** What clients by the official SDKs accept, and send. */
+const USUAL = 'application/json, text/event-stream';
+const JSON_TYPE = 'application/json';
+
 /** @returns the answer to a POST without both media types, a GET without the stream's, or a body that is no JSON */
 export function mediaProblem(method: 'GET' | 'POST', headers: IncomingHttpHeaders): Answer | undefined {
   const accept = text(headers, 'accept') ?? '';
+  const type = text(headers, 'content-type') ?? '';
+  if (method === 'POST' && accept === USUAL && type === JSON_TYPE) return undefined;
   const wanted = method === 'POST' ? ['application/json', 'text/event-stream'] : ['text/event-stream'];
-  if (!wanted.every((type) => accepts(accept, type))) {
+  if (!wanted.every((one) => accepts(accept, one))) {
     return rpcError(406, null, BAD_REQUEST, `Not Acceptable: Client must accept ${wanted.join(' and ')}`);
   }
-  if (method === 'POST' && !/^application\/json\s*(?:;|$)/i.test(text(headers, 'content-type') ?? '')) {
+  if (method === 'POST' && !/^application\/json\s*(?:;|$)/i.test(type)) {
     return rpcError(415, null, BAD_REQUEST, 'Unsupported Media Type: Content-Type must be application/json');
   }
   return undefined;

@@ -52,7 +52,10 @@ interface SealingKey {
  */
 export class SealedSessions {
   readonly #keys: readonly SealingKey[];
-  readonly #opened = new LRUCache<string, Session>({ max: OPENED_KEPT });
+  /** By id, each with whose it is. */
+  readonly #opened = new LRUCache<string, { readonly session: Session; readonly binding: string }>({
+    max: OPENED_KEPT,
+  });
 
   /**
    * @param keys the first seals, all of them open: a new key is put before the old one, which goes when its sessions
@@ -91,20 +94,25 @@ export class SealedSessions {
     cipher.setAAD(Buffer.from(binding));
     const body = Buffer.concat([cipher.update(JSON.stringify(session), 'utf8'), cipher.final()]);
     const id = Buffer.concat([sealing.id, nonce, cipher.getAuthTag(), body]).toString('base64url');
-    if (id.length <= LONGEST_ID) this.#opened.set(`${binding} ${id}`, session);
+    if (id.length <= LONGEST_ID) this.#opened.set(id, { session, binding });
     return id;
   }
 
   /** @returns the session, or undefined for an id that is foreign, changed, or another key's */
   open(id: string, binding: string): Session | undefined {
     if (id.length > LONGEST_ID) return undefined;
-    const cached = this.#opened.get(`${binding} ${id}`);
-    if (cached) return cached;
+    const cached = this.#opened.get(id);
+    if (cached) return cached.binding === binding ? cached.session : undefined;
     const bytes = Buffer.from(id, 'base64url');
     if (bytes.toString('base64url') !== id) return undefined; // another spelling would be another session that never ended
     const session = this.#decrypt(bytes, binding);
-    if (session) this.#opened.set(`${binding} ${id}`, session);
+    if (session) this.#opened.set(id, { session, binding });
     return session;
+  }
+
+  /** Whether a text is an id that was sealed or opened here lately, whosever it is. */
+  knows(id: string): boolean {
+    return this.#opened.has(id);
   }
 
   #decrypt(bytes: Buffer, binding: string): Session | undefined {

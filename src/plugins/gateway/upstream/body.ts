@@ -24,7 +24,6 @@ export async function* steady(body: AnswerBody, idleMs: number): AsyncGenerator<
 
 /** A body of known, small size, whole. @param withinMs longest wait for all of it */
 export async function small(body: AnswerBody, withinMs: number): Promise<Buffer> {
-  if (body.isOver) return body.rest();
   const timer = setTimeout(() => body.destroy(new Stalled()), withinMs);
   try {
     return await whole(body, Number.POSITIVE_INFINITY);

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Agent, type Dispatcher } from 'undici';
+import type { Ending } from '../calls/stop.ts';
 import { AnswerBody } from './answer-body.ts';
 
 /** How long a connection to an upstream may take, milliseconds. */
@@ -24,7 +25,7 @@ export interface UpstreamRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly headers: Record<string, string>;
   readonly body?: string;
-  readonly signal: AbortSignal;
+  readonly signal: Ending;
   /** Until the answer's headers, milliseconds. */
   readonly timeoutMs: number;
 }
@@ -61,27 +62,23 @@ export function ask(agent: Dispatcher, request: UpstreamRequest): Promise<Upstre
 
 /** Hears undici directly: its streams and promises would take more time than all that the gateway does itself. */
 class Asking implements Dispatcher.DispatchHandler {
-  readonly #signal: AbortSignal;
+  readonly #signal: Ending;
   readonly #answered: (answer: UpstreamAnswer) => void;
   readonly #failed: (error: unknown) => void;
   readonly #abort = (): void => this.#stop();
   #controller: Dispatcher.DispatchController | undefined;
   #body: AnswerBody | undefined;
 
-  constructor(
-    signal: AbortSignal,
-    answered: (answer: UpstreamAnswer) => void,
-    failed: (error: unknown) => void,
-  ) {
+  constructor(signal: Ending, answered: (answer: UpstreamAnswer) => void, failed: (error: unknown) => void) {
     this.#signal = signal;
     this.#answered = answered;
     this.#failed = failed;
-    signal.addEventListener('abort', this.#abort, { once: true });
+    signal.addEventListener('abort', this.#abort);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#signal.aborted) controller.abort(this.#signal.reason);
+    if (this.#signal.aborted) controller.abort(this.#signal.reason as Error);
   }
 
   onResponseStart(
@@ -113,7 +110,7 @@ class Asking implements Dispatcher.DispatchHandler {
     const { reason } = this.#signal;
     this.#failed(reason);
     if (this.#body) this.#body.destroy(reason);
-    else this.#controller?.abort(reason);
+    else this.#controller?.abort(reason as Error);
   }
 
   #release(): void {

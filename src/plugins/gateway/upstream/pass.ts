@@ -1,4 +1,7 @@
+import type { ForwardParams } from '../../../machines/mcp-access.ts';
 import type { RouteCallParts } from '../calls/route-call-parts.ts';
+import type { Ending } from '../calls/stop.ts';
+import { noteTokens, noteTool } from '../calls/tool-facts.ts';
 import { sessionUnknown } from '../mcp/checks.ts';
 import { parseExact } from '../mcp/message.ts';
 import { showTools } from '../mcp/tool-names.ts';
@@ -20,21 +23,22 @@ const LARGEST_LIST = 8 * 1024 * 1024;
 
 /**
  * Asks the upstream and passes its answer on, unbuffered where it is a stream (G23). Whatever the upstream does wrong
- * is answered in the protocol's words.
+ * is answered in the protocol's words. What a tool's call took and used is told to telemetry.
  *
  * @param tools the only ones that may appear in a list
  * @param stop aborted when nobody waits for the answer any more
  */
 export async function passAnswer(
   parts: RouteCallParts,
-  asked: () => Promise<UpstreamAnswer>,
-  tools: readonly string[] | undefined,
-  stop: AbortSignal,
+  ask: () => Promise<UpstreamAnswer>,
+  { tools, cost }: Pick<ForwardParams, 'tools' | 'cost'>,
+  stop: Ending,
 ): Promise<Told> {
   const { exchange } = parts;
   let answer: UpstreamAnswer;
   try {
-    answer = await asked();
+    answer = await ask();
+    noteTool(parts, cost);
   } catch (error) {
     if (stop.aborted) return stopped(parts, stop, false);
     if (error instanceof SessionForgotten) {
@@ -48,7 +52,9 @@ export async function passAnswer(
   }
   const asEvents = isEvents(headerOf(answer.headers, 'content-type') ?? '');
   try {
-    return await pass(parts, answer, tools, asEvents);
+    const told = await pass(parts, answer, tools, asEvents);
+    noteTokens(parts, told);
+    return told;
   } catch (error) {
     answer.body.destroy();
     if (stop.aborted) return stopped(parts, stop, asEvents);
@@ -86,13 +92,15 @@ async function pass(
     exchange.send({ status: message ? 202 : status });
     return { outcome: 'ok' };
   }
-  const headers = { ...downHeaders(answer.headers), ...sessionHeader(parts, answer) };
+  const headers = downHeaders(answer.headers);
+  const session = sessionFor(parts, answer);
+  if (session !== undefined) headers['mcp-session-id'] = session;
   const shown = shownTools(parts, tools);
   if (asEvents) return passEvents(parts, answer, headers, both(shown, events));
   const { timeoutMs } = parts.route.entry;
   const length = headerOf(answer.headers, 'content-length');
   if (!shown && status < 400 && Number(length) <= WHOLE) {
-    return passSmall(parts, status, headers, await small(body, timeoutMs));
+    return passSmall(parts, status, headers, body.isOver ? body.rest() : await small(body, timeoutMs));
   }
   const chunks = steady(body, timeoutMs);
   if (status >= 400) return passError(parts, status, headers, await whole(chunks, WHOLE));
@@ -112,18 +120,18 @@ async function pass(
 }
 
 /** The session that an upstream opens, sealed into ours (G4, G18). */
-function sessionHeader(
+function sessionFor(
   { message, route, seal }: RouteCallParts,
   { statusCode, headers }: UpstreamAnswer,
-): Record<string, string> {
-  if (message?.method !== 'initialize' || statusCode !== 200) return {};
+): string | undefined {
+  if (message?.method !== 'initialize' || statusCode !== 200) return undefined;
   const upstream = headerOf(headers, 'mcp-session-id');
   const { protocolVersion } = (message.body.params ?? {}) as { protocolVersion?: unknown };
   const session = {
     upstream: upstream === undefined ? {} : { [route.name]: upstream },
     version: String(protocolVersion).slice(0, 32),
   };
-  return { 'mcp-session-id': seal(session) };
+  return seal(session);
 }
 
 /** A tool list comes as the answer to its request, or on a stream that a client resumes. */

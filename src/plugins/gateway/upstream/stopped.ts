@@ -1,5 +1,6 @@
 import { KEY_ENDED } from '../calls/open-calls.ts';
 import type { RouteCallParts } from '../calls/route-call-parts.ts';
+import type { Ending } from '../calls/stop.ts';
 import { keyEnded } from '../mcp/answers.ts';
 import type { Told } from './outcome.ts';
 
@@ -10,7 +11,7 @@ import type { Told } from './outcome.ts';
  */
 export function stopped(
   { exchange }: Pick<RouteCallParts, 'exchange'>,
-  { reason }: AbortSignal,
+  { reason }: Ending,
   asEvents: boolean,
 ): Told {
   if (exchange.gone.aborted) return { outcome: 'cancelled' };
