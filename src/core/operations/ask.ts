@@ -1,6 +1,7 @@
 import type { ErrorDetails } from '../errors/holdfast-error.ts';
 import { type ErrorCode, errorTable, HoldfastError } from '../errors/index.ts';
 import { isObject } from '../json.ts';
+import { lockedBy } from '../log/lock.ts';
 import { postControl } from './post-control.ts';
 
 /** Of a command's context: which instance, and until when. */
@@ -33,6 +34,16 @@ export async function askInstance<T extends object>(
     dir: dataDir,
     reason: status === 404 ? missing : words,
   });
+}
+
+/** The same, for what can be done without an instance too. @returns undefined when none runs on the data folder */
+export async function askIfRunning<T extends object>(
+  asking: Asking,
+  path: string,
+  body: object,
+  missing: string,
+): Promise<T | undefined> {
+  return lockedBy(asking.dataDir) === undefined ? undefined : askInstance<T>(asking, path, body, missing);
 }
 
 const isCode = (code: unknown): code is ErrorCode =>

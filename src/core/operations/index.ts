@@ -3,6 +3,6 @@
  * serves one with `serveOperation` and its command asks with `askInstance`: the question is checked, and a refusal
  * arrives as the coded error that it was thrown as. Imports errors, http, log and json.
  */
-export { type Asking, askInstance, operatorName } from './ask.ts';
+export { type Asking, askIfRunning, askInstance, operatorName } from './ask.ts';
 export { type ControlAnswer, postControl } from './post-control.ts';
 export { type Operation, serveOperation } from './serve.ts';

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { ActorState } from '../../core/actors/index.ts';
 import { HoldfastError } from '../../core/errors/index.ts';
 import type { Json } from '../../core/json.ts';
+import { serveOperation } from '../../core/operations/index.ts';
 import type { PluginContext } from '../../core/plugin/index.ts';
 import type { RestoreContext, Result } from '../../machines/restore/shapes.ts';
 import type { Progress } from './progress.ts';
@@ -33,36 +34,29 @@ export function registerControl(
   drills: { readonly state: () => ActorState | undefined; readonly progress: () => Progress | undefined },
 ): void {
   context.control((surface) => {
-    surface.post(DRILL_PATH, async (request, reply) => {
-      const { path, snapshot } = valid(asked, request.body);
+    serveOperation(surface, DRILL_PATH, asked, async ({ path, snapshot }, { correlation }) => {
       const { bus, clock, exchanges } = context.services;
       const at = clock.now();
       const id = drillId(at, randomBytes(2).toString('hex'));
-      const answer = exchanges.open(request.id, REPLY_MS);
+      const answer = exchanges.open(correlation, REPLY_MS);
       const ask = { id, path, by: 'command', at, ...(snapshot !== undefined && { snapshot }) };
-      bus.publish(drillAsked, ask, { correlation: request.id });
+      bus.publish(drillAsked, ask, { correlation });
       const { status, body } = await answer;
       const first = String((body as { id?: unknown } | undefined)?.id);
       if (status === 409) throw new HoldfastError('HF_RESTORE_RUNNING', { id: first });
-      return reply.code(202).send({ id, correlation: request.id });
+      return { id, correlation };
     });
-    surface.post(CANCEL_PATH, async (request, reply) => {
-      context.services.bus.publish(drillCancelled, valid(given, request.body), { correlation: request.id });
-      return reply.code(202).send({});
+    serveOperation(surface, CANCEL_PATH, given, (asked, { correlation }) => {
+      context.services.bus.publish(drillCancelled, asked, { correlation });
+      return {};
     });
-    surface.post(STATUS_PATH, async () => {
+    serveOperation(surface, STATUS_PATH, z.strictObject({}), () => {
       const { value = 'resting', context: known = {} } = drills.state() ?? {};
       const { results = [], ...rest } = known as unknown as Partial<RestoreContext>;
       const progress = drills.progress();
       return { state: nameOf(value), ...rest, ...(progress && { progress }), results } as unknown as Json;
     });
   });
-}
-
-function valid<T>(schema: z.ZodType<T>, body: unknown): T {
-  const parsed = schema.safeParse(body ?? {});
-  if (parsed.success) return parsed.data;
-  throw new HoldfastError('HF_HTTP_BODY_INVALID', { reason: z.prettifyError(parsed.error) });
 }
 
 const nameOf = (value: unknown): string =>

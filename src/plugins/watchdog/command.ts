@@ -1,18 +1,11 @@
-import { z } from 'zod';
 import { HoldfastError } from '../../core/errors/index.ts';
+import { askIfRunning } from '../../core/operations/index.ts';
 import type { CommandContext, CommandDefinition } from '../../core/plugin/command.ts';
 import { DEADLINE_MS, KILLED_EXIT, type RunReport } from '../../machines/watchdog-run/shapes.ts';
 import { runAlone } from './run-alone.ts';
 
 /** What the command posts to. */
 export const RUN_PATH = '/watchdog/run';
-
-const answered = z.object({
-  outcome: z.enum(['delivered', 'undelivered', 'unhealthy', 'killed']),
-  lines: z.array(z.string()),
-  exitCode: z.number(),
-  startedAt: z.number(),
-});
 
 /** `holdfast watchdog run`: one look, by the running instance where there is one. */
 export const watchdogRun: CommandDefinition = {
@@ -57,12 +50,5 @@ async function within(deadlineMs: number, command: CommandContext): Promise<RunR
 }
 
 async function look(command: CommandContext): Promise<RunReport> {
-  const { lockedBy } = await import('../../core/log/index.ts');
-  if (lockedBy(command.dataDir) === undefined) return runAlone(command);
-  const { postControl } = await import('../../core/cli/index.ts');
-  const { status, body } = await postControl(command.dataDir, RUN_PATH, {}, command.signal);
-  const parsed = answered.safeParse(body);
-  if (status === 200 && parsed.success) return parsed.data;
-  const reason = status === 404 ? 'it runs no watchdog' : `it answered ${status}`;
-  throw new HoldfastError('HF_CONTROL_UNREACHABLE', { dir: command.dataDir, reason });
+  return (await askIfRunning<RunReport>(command, RUN_PATH, {}, 'it runs no watchdog')) ?? runAlone(command);
 }

@@ -5,12 +5,14 @@
  *
  * Imports core, bus and its machine; no other plugin.
  */
+import { z } from 'zod';
 import { defineRoute } from '../../bus/index.ts';
 import { defineActor } from '../../core/actors/index.ts';
 import { ColumnarDatabaseToken } from '../../core/adapters/columnar-database.ts';
 import { UptimeMonitorToken } from '../../core/adapters/uptime.ts';
 import { actorRef } from '../../core/ids.ts';
 import type { Json } from '../../core/json.ts';
+import { serveOperation } from '../../core/operations/index.ts';
 import { definePlugin } from '../../core/plugin/index.ts';
 import type { RunReport, WatchdogContext } from '../../machines/watchdog-run/shapes.ts';
 import { DEADLINE_MS } from '../../machines/watchdog-run/shapes.ts';
@@ -41,10 +43,10 @@ export const watchdog = definePlugin({
     context.command(watchdogRun);
 
     context.control((surface) => {
-      surface.post(RUN_PATH, async ({ id }) => {
+      serveOperation(surface, RUN_PATH, z.strictObject({}), (_asked, { correlation }) => {
         const { bus, clock } = context.services;
         return new Promise<RunReport>((resolve, reject) => {
-          const owner = `watchdog ${id}`;
+          const owner = `watchdog ${correlation}`;
           // A run that is under way is the one that is asked for.
           bus.subscribe(watchdogReported, owner, ({ payload }) => end(() => resolve(payload)));
           const cancel = clock.after(DEADLINE_MS + 5_000, () =>
@@ -55,7 +57,7 @@ export const watchdog = definePlugin({
             bus.release(owner);
             tell();
           };
-          bus.publish(watchdogDue, {}, { correlation: id });
+          bus.publish(watchdogDue, {}, { correlation });
         });
       });
     });

@@ -3,6 +3,7 @@ import type { SnapshotRecords } from '../../../core/adapters/memory-store.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import type { Reply } from '../../../core/http/index.ts';
 import { newCorrelation } from '../../../core/ids.ts';
+import { serveOperation } from '../../../core/operations/index.ts';
 import type { PluginContext } from '../../../core/plugin/index.ts';
 import { findingsOf } from '../../../machines/snapshot-job/findings.ts';
 import { doomedOf, newestFirst } from '../../../machines/snapshot-job/retention.ts';
@@ -30,6 +31,7 @@ export const BACKUP_PATHS = {
 
 const REPLY_MS = 900_000;
 const LIST_MS = 60_000;
+const nothing = z.strictObject({});
 const prune = z.strictObject({ dryRun: z.boolean().default(false) });
 
 /** What the commands, and drills, ask of the running instance: whatever changes something goes through the machine. */
@@ -178,16 +180,16 @@ export class Backups implements SnapshotRecords {
 
 export function registerBackupControl(context: PluginContext, backups: () => Backups): void {
   context.control((surface) => {
-    surface.post(BACKUP_PATHS.snapshot, async (request) => backups().snapshot(request.id));
-    surface.post(BACKUP_PATHS.list, async () => backups().list(AbortSignal.timeout(LIST_MS)));
-    surface.post(BACKUP_PATHS.seed, async () => backups().seed(AbortSignal.timeout(LIST_MS)));
-    surface.post(BACKUP_PATHS.status, async () => backups().status());
-    surface.post(BACKUP_PATHS.prune, async (request) => {
-      const asked = prune.safeParse(request.body ?? {});
-      if (!asked.success)
-        throw new HoldfastError('HF_MEMORY_BACKUP', { reason: 'prune takes `dryRun`, true or false' });
-      return backups().prune(request.id, asked.data.dryRun, AbortSignal.timeout(LIST_MS));
-    });
+    const within = () => AbortSignal.timeout(LIST_MS);
+    serveOperation(surface, BACKUP_PATHS.snapshot, nothing, (_asked, { correlation }) =>
+      backups().snapshot(correlation),
+    );
+    serveOperation(surface, BACKUP_PATHS.list, nothing, () => backups().list(within()));
+    serveOperation(surface, BACKUP_PATHS.seed, nothing, () => backups().seed(within()));
+    serveOperation(surface, BACKUP_PATHS.status, nothing, () => backups().status());
+    serveOperation(surface, BACKUP_PATHS.prune, prune, ({ dryRun }, { correlation }) =>
+      backups().prune(correlation, dryRun, within()),
+    );
   });
 }
 

@@ -3,14 +3,18 @@
  * recorded there; with none, a store elsewhere is spoken to directly, and nothing is recorded.
  */
 import { HoldfastError } from '../../../core/errors/index.ts';
+import { askIfRunning } from '../../../core/operations/index.ts';
 import type { CommandContext, PluginContext } from '../../../core/plugin/index.ts';
 import { BACKUP_PATHS } from '../backups/control.ts';
 import type { QdrantOptions } from '../options.ts';
-import { askInstance } from './ask.ts';
 import { direct, directly, pruneDirectly } from './direct.ts';
 import { listLines, pruneLines, seedLines, snapshotLines, statusLines } from './lines.ts';
 
 type Answer = Record<string, unknown>;
+
+/** @returns undefined when no instance runs */
+const running = (command: CommandContext, what: keyof typeof BACKUP_PATHS, body: object = {}) =>
+  askIfRunning<Answer>(command, BACKUP_PATHS[what], body, 'it speaks to no memory store');
 
 /** Says `answer` as JSON, or as lines. */
 function say(context: CommandContext, answer: Answer, lines: (answer: Answer) => string[]): void {
@@ -20,7 +24,7 @@ function say(context: CommandContext, answer: Answer, lines: (answer: Answer) =>
 
 export function registerBackupCommands(context: PluginContext, options: QdrantOptions): void {
   const ask = async (command: CommandContext, what: 'snapshot' | 'list' | 'seed'): Promise<Answer> =>
-    (await askInstance(command, BACKUP_PATHS[what])) ??
+    (await running(command, what)) ??
     (await directly<Answer>(options, command, (stores) => direct[what](stores, command.signal)));
 
   context.command({
@@ -49,7 +53,7 @@ export function registerBackupCommands(context: PluginContext, options: QdrantOp
     async run(_args, { dryRun, force }, command) {
       const isDry = dryRun === true;
       const answer =
-        (await askInstance(command, BACKUP_PATHS.prune, { dryRun: isDry })) ??
+        (await running(command, 'prune', { dryRun: isDry })) ??
         (await directly(options, command, (stores) => {
           if (!isDry && force !== true) throw new HoldfastError('HF_MEMORY_UNRECORDED');
           return pruneDirectly(options, stores, isDry, command.signal);
@@ -68,7 +72,7 @@ export function registerBackupCommands(context: PluginContext, options: QdrantOp
     summary: 'Says when the last good backups were made, and what is wrong; exit 1 when something is',
     example: 'holdfast backup status',
     async run(_args, _flags, command) {
-      const answer = await askInstance(command, BACKUP_PATHS.status);
+      const answer = await running(command, 'status');
       if (!answer) {
         const listed = await directly(options, command, (stores) => direct.list(stores, command.signal));
         say(command, listed, listLines);

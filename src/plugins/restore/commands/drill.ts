@@ -24,9 +24,9 @@ export const drillCommand: CommandDefinition = {
       throw new HoldfastError('HF_CLI_USAGE', { reason: '--path is a or b.', command: 'restore drill' });
     }
     const body = { path, ...(typeof snapshot === 'string' && { snapshot }) };
-    const { id, correlation } = await ask(context, DRILL_PATH, body, context.signal);
-    const end = await follow(context, String(id));
-    return tell(context, end, String(correlation));
+    const { id, correlation } = await ask<{ id: string; correlation: string }>(context, DRILL_PATH, body);
+    const end = await follow(context, id);
+    return tell(context, end, correlation);
   },
 };
 
@@ -37,16 +37,17 @@ interface End {
 
 /** Shows the phases as they come. Ctrl-C gives the drill up, and the clean-up is waited for. */
 async function follow(context: CommandContext, id: string): Promise<End> {
-  const { json, note, terminal, signal } = context;
+  const { dataDir, json, note, terminal, signal } = context;
   const began = performance.now();
   let patience: AbortSignal | undefined;
   let last = '';
   for (;;) {
     if (signal.aborted && !patience) {
       patience = AbortSignal.timeout(PATIENCE_MS);
-      await ask(context, CANCEL_PATH, { reason: `it was interrupted by ${signal.reason}` }, patience);
+      const reason = `it was interrupted by ${signal.reason}`;
+      await ask({ dataDir, signal: patience }, CANCEL_PATH, { reason });
     }
-    const status = await statusOf(context, patience ?? new AbortController().signal);
+    const status = await statusOf({ dataDir, signal: patience ?? new AbortController().signal });
     const end = endOf(status, id);
     if (end) {
       terminal.progress('');

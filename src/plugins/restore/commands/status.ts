@@ -9,8 +9,8 @@ export const statusCommand: CommandDefinition = {
     'The drill that runs, what a clean-up left, and the last drills; exit 1 when the newest was not proven',
   example: 'holdfast restore status',
   async run(_args, _flags, context) {
-    const { json, print, signal } = context;
-    const status = await statusOf(context, signal);
+    const { json, print } = context;
+    const status = await statusOf(context);
     const { state, progress, drill, results, cleanReason, cleanFailures = 0 } = status;
     const isWell = results.at(-1)?.outcome !== 'failed' && cleanFailures === 0;
     if (json) {
