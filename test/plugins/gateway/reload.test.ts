@@ -98,8 +98,8 @@ test('[G2,G24] a bad file and bad entries leave the last good routes serving, an
   const good = { library_docs: 'http://127.0.0.1:9/one', repo_wiki: 'http://127.0.0.1:9/two' };
   const broken = await rig.reload('credentialFree({');
   t.is(broken.status, 422);
-  t.regex(broken.body.reason, /could not be loaded/);
-  t.false(broken.body.reason.includes('fresh='));
+  t.regex(broken.body.details.reason, /could not be loaded/);
+  t.false(broken.body.details.reason.includes('fresh='));
   t.deepEqual(await rig.serving(), good);
   t.like(rig.runtime.health().gateway, { ok: false });
 
@@ -155,7 +155,7 @@ test('[G24] a rollback restores entry and URL with its query, outlives a restart
   t.deepEqual(await again.serving(), { web_search: 'http://127.0.0.1:9/other' });
   const none = await again.control('/gateway/rollback', { route: 'memory' });
   t.is(none.status, 409);
-  t.is(none.body.reason, 'there is no route memory');
+  t.is(none.body.details.reason, 'there is no route memory');
 });
 
 test('[G1,G7,G19] a token of the secrets store is sent, shared by two routes, rotated, and never shown', async (t) => {

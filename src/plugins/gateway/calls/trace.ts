@@ -1,5 +1,5 @@
 import { isObject } from '../../../core/json.ts';
-import type { Message } from '../mcp/message.ts';
+import type { Message } from '../mcp/index.ts';
 import type { Exchange } from './exchange.ts';
 import type { GatewayParts } from './parts.ts';
 

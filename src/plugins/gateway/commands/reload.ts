@@ -1,9 +1,10 @@
 import type { CommandContext, CommandDefinition } from '../../../core/cli/index.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import type { RouteChange } from '../../../machines/mcp-routes.ts';
+import { RELOAD_PATH, ROLLBACK_PATH, ROUTES_PATH } from '../routes/control.ts';
 import { changesText } from '../routes/describe.ts';
-import { RELOAD_PATH, ROLLBACK_PATH } from '../routes/register.ts';
-import { askInstance } from './ask.ts';
+import type { TableView } from '../routes/view.ts';
+import { askGateway } from './ask.ts';
 
 /** `holdfast gateway reload`: takes the configuration up now, without waiting for the watch on its file. */
 export const reloadCommand: CommandDefinition = {
@@ -11,9 +12,8 @@ export const reloadCommand: CommandDefinition = {
   summary: 'Reads plugins.config.ts again and swaps the routes in; exit 1 when an entry is rejected',
   example: 'holdfast gateway reload',
   async run(_args, _flags, context) {
-    const before = await revisionOf(context);
-    const answer = await askInstance(context, RELOAD_PATH, {}, 'HF_GATEWAY_RELOAD');
-    return tell(context, answer, before);
+    const { revision } = await askGateway<TableView>(context, ROUTES_PATH);
+    return tell(context, await askGateway(context, RELOAD_PATH), revision);
   },
 };
 
@@ -32,14 +32,9 @@ export const rollbackCommand: CommandDefinition = {
       throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'gateway rollback' });
     }
     const body = { route, ...(to !== undefined && { to }) };
-    const answer = await askInstance(context, ROLLBACK_PATH, body, 'HF_GATEWAY_ROLLBACK');
-    return tell(context, answer, 0);
+    return tell(context, await askGateway(context, ROLLBACK_PATH, body), 0);
   },
 };
-
-async function revisionOf(context: CommandContext): Promise<number> {
-  return Number((await askInstance(context, '/gateway/routes')).revision);
-}
 
 interface Told {
   readonly revision: number;
@@ -49,8 +44,8 @@ interface Told {
 }
 
 /** @param before the revision that served, to tell an answer that changed nothing */
-function tell({ json, print, terminal }: CommandContext, answer: object, before: number): number {
-  const { revision, changes, rejected, restart = [] } = answer as Told;
+function tell({ json, print, terminal }: CommandContext, answer: Told, before: number): number {
+  const { revision, changes, rejected, restart = [] } = answer;
   const failed = rejected.length > 0 ? 1 : 0;
   const isNew = revision !== before;
   if (json) {

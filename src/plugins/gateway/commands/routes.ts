@@ -1,9 +1,9 @@
 import type { CommandContext, CommandDefinition } from '../../../core/cli/index.ts';
 import { isCoded } from '../../../core/errors/index.ts';
+import { ROUTES_PATH } from '../routes/control.ts';
 import { readEntries, variablesOf } from '../routes/definition.ts';
-import { ROUTES_PATH } from '../routes/register.ts';
 import type { RouteView, TableView } from '../routes/view.ts';
-import { askInstance } from './ask.ts';
+import { askGateway } from './ask.ts';
 
 /** `holdfast gateway routes`: what serves, how it is, and what of the configuration does not serve. */
 export const routesCommand: CommandDefinition = {
@@ -20,7 +20,7 @@ export const routesCommand: CommandDefinition = {
 /** Of the running instance; where none runs, what the configuration would start. */
 async function tableOf(context: CommandContext): Promise<TableView & { readonly running: boolean }> {
   try {
-    return { running: true, ...((await askInstance(context, ROUTES_PATH)) as unknown as TableView) };
+    return { running: true, ...(await askGateway<TableView>(context, ROUTES_PATH)) };
   } catch (error) {
     if (!isCoded(error, 'HF_CONTROL_UNREACHABLE')) throw error;
     const { plugins } = await context.config();

@@ -1,29 +1,17 @@
 import type { Dispatcher } from 'undici';
-import { z } from 'zod';
 import type { Route } from '../../../bus/index.ts';
 import { defineActor } from '../../../core/actors/index.ts';
 import { SecretsStoreToken } from '../../../core/adapters/secrets-store.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import type { HttpSurface } from '../../../core/http/index.ts';
 import type { PluginContext } from '../../../core/plugin/index.ts';
 import { mcpRouteHealth } from '../../../machines/mcp-route-health.ts';
 import { mcpRoutes, type ServeParams } from '../../../machines/mcp-routes.ts';
-import { describeHealthRecord } from '../health/describe.ts';
-import { probe } from '../health/probe.ts';
-import { HEALTH_ACTOR, healthRoutes, Prober } from '../health/prober.ts';
+import { describeHealthRecord, HEALTH_ACTOR, healthRoutes, Prober, probe } from '../health/index.ts';
+import { serveRoutes } from './control.ts';
 import { describeRoutesRecord } from './describe.ts';
 import { LiveRoutes } from './live-routes.ts';
-import { followFile, reloadRoutes } from './reload.ts';
-import { ROUTES_ACTOR, rollbackAsked, tableRoutes } from './topics.ts';
-import { faultOf, viewOf } from './view.ts';
-
-/** What commands post to. */
-export const ROUTES_PATH = '/gateway/routes';
-export const RELOAD_PATH = '/gateway/reload';
-export const ROLLBACK_PATH = '/gateway/rollback';
-
-const REPLY_MS = 15_000;
-const rollbackBody = z.strictObject({ route: z.string().min(1).max(64), to: z.int().min(1).optional() });
+import { followFile } from './reload.ts';
+import { ROUTES_ACTOR, tableRoutes } from './topics.ts';
+import { faultOf } from './view.ts';
 
 /** The route table as the rest of the plugin uses it. */
 export interface TableLife {
@@ -77,7 +65,7 @@ export function registerTable(
     { onRecovery: 'retry' },
   );
   context.health('gateway', () => faultOf(live(), prober));
-  context.control((surface) => controlRoutes(surface, context, live, options, () => prober));
+  context.control((surface) => serveRoutes(surface, context, { live, health: () => prober, options }));
 
   return {
     live,
@@ -99,39 +87,4 @@ export function registerTable(
       prober?.stop();
     },
   };
-}
-
-function controlRoutes(
-  surface: HttpSurface,
-  context: PluginContext,
-  live: () => LiveRoutes,
-  options: Readonly<Record<string, unknown>>,
-  prober: () => Prober | undefined,
-): void {
-  surface.post(ROUTES_PATH, () => viewOf(live(), prober()));
-
-  surface.post(RELOAD_PATH, async (request, reply) => {
-    const { services } = context;
-    const answer = services.exchanges.open(request.id, REPLY_MS);
-    answer.catch(() => {}); // a reload that throws leaves nobody waiting
-    const restart = await reloadRoutes(services, live(), 'asked', options, request.id);
-    const { status, body } = await answer;
-    return reply.code(status).send({ ...(body as object), restart });
-  });
-
-  surface.post(ROLLBACK_PATH, async (request, reply) => {
-    const asked = rollbackBody.safeParse(request.body);
-    if (!asked.success)
-      throw new HoldfastError('HF_GATEWAY_ROLLBACK', { reason: 'the request names no route' });
-    const { exchanges, bus, clock } = context.services;
-    const answer = exchanges.open(request.id, REPLY_MS);
-    const { route, to } = asked.data;
-    bus.publish(
-      rollbackAsked,
-      { at: clock.now(), route, ...(to !== undefined && { to }) },
-      { correlation: request.id },
-    );
-    const { status, body } = await answer;
-    return reply.code(status).send(body);
-  });
 }

@@ -4,7 +4,8 @@
  */
 import type { CommandContext, CommandDefinition } from '../../../../core/cli/index.ts';
 import { jsonText } from '../../../../core/cli/log-view/values.ts';
-import { askKeys } from './ask.ts';
+import { KEYS_PATH } from '../../keys/control.ts';
+import { askGateway } from '../ask.ts';
 import { keyNamed, readKey } from './key-value.ts';
 import { infoLines, listLines, type ShownKey } from './lines.ts';
 import { clearFlag, termFlags, termsOfFlags } from './terms.ts';
@@ -13,6 +14,9 @@ const keyFile = {
   flags: '--key-file <file>',
   summary: 'the key is the one of this value (mode 0600, - for stdin)',
 };
+
+const askKeys = (verb: string, body: object, context: CommandContext) =>
+  askGateway<Readonly<Record<string, unknown>>>(context, `${KEYS_PATH}/${verb}`, body);
 
 /** The value alone on standard output, so that it can be put where it belongs; all else beside it. */
 function showOnce(answer: Readonly<Record<string, unknown>>, { json, print, note }: CommandContext): void {
