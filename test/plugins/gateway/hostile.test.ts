@@ -103,6 +103,20 @@ test('[G23] a request whose length is ambiguous is refused, and nothing hides be
     [['content-length', '0x5']],
     [['content-length', '5, 5']],
     [['content-length ', '5']],
+    [['transfer-encoding', '\r\n chunked']],
+    [['content-length', '\r\n 5']],
+    [
+      ['content-length', String(chunked.length)],
+      ['x', 'y\ntransfer-encoding: chunked'],
+    ],
+    [
+      ['content-length', String(chunked.length)],
+      ['x', 'y\rtransfer-encoding: chunked'],
+    ],
+    [
+      ['x-gateway-api-key', 'Bearer other'],
+      ['content-length', '5'],
+    ],
   ];
   for (const more of cases) {
     const text = requestText([...good, ...more], chunked);
