@@ -2,7 +2,8 @@
  *
  *   DISK_DELAY_MS   every sync takes so much longer
  *   DISK_HOLD       while this file exists, syncs do not return
- *   DISK_FULL       while this file exists, writes to *.db, *-wal and *-journal files fail with ENOSPC
+ *   DISK_FULL       while this file exists, writes to files whose path holds its content fail with ENOSPC; when it is
+ *                   empty, writes to *.db, *-wal and *-journal files; such a path has no room left for who asks
  *   DISK_READONLY   while this file exists, they fail with EROFS
  *   DISK_TRACE      each sync adds a line "<thread id> <process id>"
  */
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -39,16 +41,29 @@ static void before_sync(void) {
   while (present("DISK_HOLD")) usleep(2000);
 }
 
+/* Reads what is in the file that a variable names. Whether it is there. */
+static int content(const char *variable, char *into, size_t size) {
+  const char *path = getenv(variable);
+  if (!path) return 0;
+  int fd = open(path, O_RDONLY);
+  if (fd < 0) return 0;
+  ssize_t length = read(fd, into, size - 1);
+  into[length > 0 ? length : 0] = 0;
+  close(fd);
+  return 1;
+}
+
 /* Why a write must fail; 0 when it may be made. */
 static int refusal(int fd) {
-  int reason = present("DISK_FULL") ? ENOSPC : present("DISK_READONLY") ? EROFS : 0;
+  char of[256] = "";
+  int reason = content("DISK_FULL", of, sizeof of) ? ENOSPC : present("DISK_READONLY") ? EROFS : 0;
   if (!reason) return 0;
   char link[64], path[4096];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   ssize_t length = readlink(link, path, sizeof path - 1);
   if (length <= 0) return 0;
   path[length] = 0;
-  return strstr(path, ".db") != NULL ? reason : 0;
+  return strstr(path, of[0] ? of : ".db") != NULL ? reason : 0;
 }
 
 int fsync(int fd) {
@@ -72,4 +87,27 @@ ssize_t pwrite64(int fd, const void *data, size_t size, off64_t offset) {
 
 ssize_t pwrite(int fd, const void *data, size_t size, off_t offset) {
   return pwrite64(fd, data, size, offset);
+}
+
+ssize_t write(int fd, const void *data, size_t size) {
+  int reason = refusal(fd);
+  if (reason) {
+    errno = reason;
+    return -1;
+  }
+  return syscall(SYS_write, fd, data, size);
+}
+
+/* Whoever looks for room before he writes finds none. */
+int statvfs(const char *path, struct statvfs *into) {
+  static int (*real)(const char *, struct statvfs *);
+  if (!real) real = dlsym(RTLD_NEXT, "statvfs");
+  int result = real(path, into);
+  char of[256] = "";
+  if (result == 0 && content("DISK_FULL", of, sizeof of) && of[0] && strstr(path, of)) into->f_bavail = into->f_bfree = 0;
+  return result;
+}
+
+int statvfs64(const char *path, struct statvfs64 *into) {
+  return statvfs(path, (struct statvfs *)into);
 }

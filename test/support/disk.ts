@@ -11,7 +11,8 @@ export interface Disk {
   readonly traceFile: string;
   hold(): void;
   release(): void;
-  fill(): void;
+  /** @param where part of the path of files that cannot be written; databases unless told */
+  fill(where?: string): void;
   free(): void;
   /** As a file system does after an error: everything can be read, nothing written. */
   freeze(): void;
@@ -39,7 +40,7 @@ export function fakeDisk(dir: string, delayMs = 0): Disk {
     traceFile,
     hold: () => writeFileSync(held, ''),
     release: () => rmSync(held, { force: true }),
-    fill: () => writeFileSync(full, ''),
+    fill: (where = '') => writeFileSync(full, where),
     free: () => rmSync(full, { force: true }),
     freeze: () => writeFileSync(readOnly, ''),
     thaw: () => rmSync(readOnly, { force: true }),

@@ -36,8 +36,11 @@ export function intakeCheck({ running }: CheckContext): CheckResult {
   const lookedAt = surfaces.length > 0 ? surfaces.join(', ') : 'the receiver of the running instance';
   const fact = running?.facts.otlp;
   if (!isObject(fact)) {
-    const found = 'none runs that can be asked, so no telemetry is received';
-    return { state: 'warn', lookedAt, found, mend: 'Start it with `holdfast start`.' };
+    const found = `${running ? 'it has none' : 'nothing runs that could be asked'}, so no telemetry is received`;
+    const mend = running
+      ? '`holdfast status` tells why the otlp plugin is not there.'
+      : 'Start it with `holdfast start`.';
+    return { state: 'warn', lookedAt, found, mend };
   }
   if (fact.ok === true && typeof fact.damagedFrames === 'number')
     return {
@@ -48,10 +51,13 @@ export function intakeCheck({ running }: CheckContext): CheckResult {
     };
   if (fact.ok === true)
     return { state: 'ok', lookedAt, found: `inserts into ${fact.database ?? 'the database'}` };
+  const refuses = String(fact.reason).includes('the disk refuses');
   return {
     state: 'fail',
     lookedAt,
     found: String(fact.reason),
-    mend: '`holdfast log tail` has when that began; nothing that was answered is lost, it is inserted when the database takes it.',
+    mend: refuses
+      ? 'Make room on the disk that holds the data folder: telemetry is taken again by itself, and exporters send again what was refused.'
+      : '`holdfast log tail` has when that began; nothing that was answered is lost, it is inserted when the database takes it.',
   };
 }

@@ -118,3 +118,16 @@ test.serial('[O1] where the spool cannot be written nothing is answered with 200
   await until(() => JSON.stringify(receiving.runtime.health().otlp).includes('the spool cannot be opened'));
   t.is((await post(receiving, '/v1/traces', traces('s', span('lost')))).status, 503);
 });
+
+test.serial(
+  '[O1] a file in the place of the spool costs the receiver alone, and says what to do',
+  async (t) => {
+    const dataDir = tempDir(t);
+    writeFileSync(join(dataDir, 'otlp-spool'), 'in the way');
+    const { runtime } = await receive(t, new FailingDatabase(), {}, dataDir);
+    const plugin = (name: string) => runtime.services.plugins().find((one) => one.name === name);
+    t.like(plugin('collector'), { state: 'started' });
+    t.like(plugin('otlp'), { state: 'failed' });
+    t.regex(plugin('otlp')?.reason ?? '', /HF_INGEST_SPOOL.*otlp-spool.*it is a file\. Move away/);
+  },
+);

@@ -62,6 +62,11 @@ export const ingestErrors = {
     'Nothing of the request was taken: {reason}.',
     'Try again after the time in Retry-After; exporters do so by themselves.',
   ),
+  HF_INGEST_SPOOL: entry(
+    500,
+    'Telemetry cannot be received: {dir}, which keeps what is not in the database yet, cannot be used: {reason}.',
+    'Move away what lies there and is no folder, or give this user the right to it, then start again.',
+  ),
   HF_INGEST_MTLS: entry(
     500,
     'The listener for client certificates cannot start: {reason}.',

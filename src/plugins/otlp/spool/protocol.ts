@@ -61,6 +61,8 @@ export type ToThread =
   | { readonly type: 'schema'; readonly schema: TableSchema }
   | { readonly type: 'read'; readonly frame: string }
   | { readonly type: 'done'; readonly frame: string }
+  /** After the disk refused: does it take something again? Answered by `freed`, or by `failed` of no body. */
+  | { readonly type: 'probe' }
   | { readonly type: 'close' };
 
 export type FromThread =

@@ -22,6 +22,8 @@ import type { Frame } from './protocol.ts';
 const SEGMENT_BYTES = 8 * 1024 * 1024;
 /** The file being written is emptied from this share of the limit on, when nothing of it is needed any more. */
 const WORTH_EMPTYING = 1 / 1_000;
+/** What must find room before the disk counts as taking something again. */
+const PROBE = Buffer.alloc(64 * 1024);
 /** Frames of which nothing is inserted yet, in all files. */
 const MOST_FRAMES = 500_000;
 
@@ -141,6 +143,19 @@ export class Segments {
     return read === placed.bytes ? decodeContent(content, placed.crc) : undefined;
   }
 
+  /** Tries whether the disk takes something again. @throws what the disk says */
+  probe(): void {
+    const file = join(this.#dir, 'probe');
+    const fd = openSync(file, 'w', 0o600);
+    try {
+      writeAll(fd, [PROBE], 0);
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+      rmSync(file, { force: true });
+    }
+  }
+
   /** A frame is in the database. @returns whether space was freed */
   done(id: string): boolean {
     const segment = this.#of.get(id);
@@ -151,7 +166,7 @@ export class Segments {
       segment.open.size > 0 ||
       (segment === this.#writing && segment.bytes < this.#limit * WORTH_EMPTYING)
     ) {
-      appendFileSync(marksOf(segment.file), `${id}\n`, { mode: 0o600 });
+      mark(segment.file, id);
       return false;
     }
     this.#empty(segment);
@@ -189,9 +204,15 @@ export class Segments {
   #writable(): Segment {
     if (this.#writing && this.#writing.bytes < SEGMENT_BYTES) return this.#writing;
     const file = join(this.#dir, `${String(this.#next).padStart(12, '0')}.rows`);
-    const segment = { file, fd: openSync(file, 'wx+', 0o600), bytes: 0, open: new Map<string, Placed>() };
-    syncFolder(this.#dir);
-    this.#next += 1;
+    this.#next += 1; // whatever becomes of the file, its name is used
+    const fd = openSync(file, 'wx+', 0o600);
+    try {
+      syncFolder(this.#dir);
+    } catch (error) {
+      closeSync(fd);
+      throw error;
+    }
+    const segment = { file, fd, bytes: 0, open: new Map<string, Placed>() };
     this.#segments.push(segment);
     this.#writing = segment;
     return segment;
@@ -223,6 +244,13 @@ export class Segments {
 /** Beside a file: the ids of frames that are in the database, one a line. */
 function marksOf(file: string): string {
   return `${file}.done`;
+}
+
+/** Without its mark a frame is inserted once more after a crash, by the same name: no reason to end here. */
+function mark(file: string, id: string): void {
+  try {
+    appendFileSync(marksOf(file), `${id}\n`, { mode: 0o600 });
+  } catch {}
 }
 
 function marked(file: string): string[] {

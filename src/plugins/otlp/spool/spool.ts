@@ -3,11 +3,14 @@ import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import type { SignalTable, TableSchema } from '../../../core/adapters/columnar-database.ts';
 import type { Clock } from '../../../core/clock.ts';
+import { HoldfastError } from '../../../core/errors/index.ts';
 import { startWorker } from '../../../core/worker.ts';
 import type { Frame, FromThread, ThreadSettings, ToThread } from './protocol.ts';
 import { Texts } from './texts.ts';
 
 const RESTART_MS = 1_000;
+/** A disk that refused is tried again so often, ms: nothing is taken until it has room, so nobody else would see that. */
+const PROBE_MS = 2_000;
 /** The thread's heap: a dense body of the largest size needs half of it. */
 const HEAP_MIB = 512;
 
@@ -35,6 +38,7 @@ export class Spool {
   #thread: Worker | undefined;
   #isOpen = false;
   #restart: (() => void) | undefined;
+  #probe: (() => void) | undefined;
   #closed: (() => void) | undefined;
   #stopping = false;
 
@@ -43,9 +47,13 @@ export class Spool {
     this.#dir = join(options.dataDir, 'otlp-spool');
   }
 
-  /** What an earlier run left is told. Without that the thread starts with the first body. */
+  /**
+   * What an earlier run left is told. Without that the thread starts with the first body.
+   *
+   * @throws HF_INGEST_SPOOL the folder is none, or cannot be read
+   */
   start(): void {
-    if (existsSync(this.#dir) && readdirSync(this.#dir).length > 0) this.#open();
+    if (leftIn(this.#dir) > 0) this.#open();
   }
 
   /** @returns whether the thread hears it */
@@ -74,6 +82,7 @@ export class Spool {
   async close(): Promise<void> {
     this.#stopping = true;
     this.#restart?.();
+    this.#probe?.();
     const thread = this.#thread;
     if (!thread) return;
     const closed = new Promise<void>((resolve) => {
@@ -109,7 +118,15 @@ export class Spool {
     if (message.type === 'written') this.#texts.hold(message.frames, message.texts);
     if (message.type === 'rows') this.#texts.came(message.frame, message.text);
     if (message.type === 'closed') this.#closed?.();
+    if (message.type === 'failed' && message.failure.kind === 'disk') this.#probeLater();
     this.#options.hear(message);
+  }
+
+  #probeLater(): void {
+    this.#probe ??= this.#options.clock.after(PROBE_MS, () => {
+      this.#probe = undefined;
+      this.post({ type: 'probe' });
+    });
   }
 
   #ended(reason: string): void {
@@ -121,5 +138,16 @@ export class Spool {
     this.#options.ended(reason, Atomics.exchange(new Int32Array(this.#decoding), 0, 0), wasOpen);
     if (this.#closed) this.#closed();
     else this.#restart = this.#options.clock.after(RESTART_MS, () => this.#open());
+  }
+}
+
+/** How much lies in the spool's folder. */
+function leftIn(dir: string): number {
+  try {
+    return existsSync(dir) ? readdirSync(dir).length : 0;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const reason = code === 'ENOTDIR' ? 'it is a file' : (code ?? message);
+    throw new HoldfastError('HF_INGEST_SPOOL', { dir, reason });
   }
 }

@@ -68,6 +68,8 @@ class IntakeThread {
         this.#wake?.();
         if (this.#segments.done(message.frame)) this.#post({ type: 'freed', bytes: this.#segments.bytes });
         return;
+      case 'probe':
+        return this.#probe();
       case 'close':
         await this.#decodes;
         await this.#commits;
@@ -90,6 +92,15 @@ class IntakeThread {
 
   #writerOf(table: SignalTable): RowWriter {
     return this.#writers.get(table) ?? ownWriter(table);
+  }
+
+  #probe(): void {
+    try {
+      this.#segments.probe();
+      this.#post({ type: 'freed', bytes: this.#segments.bytes });
+    } catch (error) {
+      this.#post({ type: 'failed', ids: [], failure: failureOf(error) });
+    }
   }
 
   async #decodeAll(): Promise<void> {

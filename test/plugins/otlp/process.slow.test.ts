@@ -1,0 +1,104 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { status } from '@grpc/grpc-js';
+import test from 'ava';
+import { readRuntimeFile } from '../../../src/core/runtime/index.ts';
+import { call } from '../../support/cli.ts';
+import { fakeDisk, startChild } from '../../support/disk.ts';
+import type { Scope } from '../../support/scope.ts';
+import { tempDir } from '../../support/temp.ts';
+import { callGrpc } from './grpc-client.ts';
+import { post, span, traces, until } from './rig.ts';
+
+const binary = new URL('../../../bin/holdfast.js', import.meta.url);
+const plugin = (name: string) =>
+  JSON.stringify(new URL(`../../../src/plugins/${name}/index.ts`, import.meta.url).pathname);
+
+function writeConfig(dir: string): string {
+  const file = join(dir, 'plugins.config.ts');
+  const core = JSON.stringify(new URL('../../../src/core/index.ts', import.meta.url).pathname);
+  writeFileSync(
+    file,
+    `import { defineConfig } from ${core};
+     import { clickhouse } from ${plugin('clickhouse')};
+     import { collector } from ${plugin('collector')};
+     import { consolePlugin } from ${plugin('console')};
+     import { otlp } from ${plugin('otlp')};
+     export default defineConfig({
+       plugins: [clickhouse(), collector(), otlp({ httpPort: 0, grpcPort: 0 }), consolePlugin({ port: 0 })],
+     });`,
+  );
+  return file;
+}
+
+/** A Holdfast of its own process with the embedded engine, as a user starts it. */
+async function start(t: Scope, dir: string, env: Readonly<Record<string, string>>) {
+  const dataDir = join(dir, 'data');
+  const child = startChild(t, binary, ['start', '--data-dir', dataDir, '--config', writeConfig(dir)], {
+    NODE_NO_WARNINGS: '1',
+    ...env,
+  });
+  const surfaces = () => {
+    const file = readRuntimeFile(dataDir);
+    return file?.pid === child.process.pid ? file?.surfaces : undefined;
+  };
+  await until(() => child.process.exitCode !== null || (surfaces()?.console && surfaces()?.otlpGrpc));
+  const { otlpHttp, otlpGrpc, console: pages } = surfaces() ?? {};
+  if (!otlpHttp || !otlpGrpc || !pages) throw new Error(`it ended:\n${child.errors.join('\n')}`);
+  return {
+    child,
+    http: otlpHttp.url,
+    grpc: otlpGrpc.url,
+    key: readFileSync(join(dataDir, 'secrets', 'otel_ingest_api_key'), 'utf8').trim(),
+    async health(): Promise<{ ok: boolean; reason?: string }> {
+      const page = (await (await fetch(`${pages.url}/healthz`)).json()) as { otlp: never };
+      return page.otlp;
+    },
+    holdfast: (...argv: string[]) => call([...argv, '--data-dir', dataDir], { cwd: dir }),
+  };
+}
+
+test('[O1] a full disk acknowledges nothing, and a kill -9 between answer and insert costs and doubles nothing', async (t) => {
+  t.timeout(240_000);
+  const dir = tempDir(t);
+  const disk = fakeDisk(dir);
+  const holdfast = await start(t, dir, disk.env);
+  const acknowledged: string[] = [];
+  const send = async (name: string) => {
+    const answer = await post(holdfast, '/v1/traces', traces('s', span(name)));
+    if (answer.status === 200) acknowledged.push(name);
+    return answer;
+  };
+  t.is((await send('first')).status, 200);
+
+  disk.fill('otlp-spool/');
+  const refused = await send('refused');
+  t.is(refused.status, 503);
+  t.is(refused.headers.get('retry-after'), '30');
+  t.regex(await refused.text(), /ENOSPC/);
+  const call = await callGrpc(holdfast.grpc, holdfast.key);
+  t.is(call.code, status.UNAVAILABLE);
+  t.true(call.metadata?.get('grpc-status-details-bin')[0]?.toString().includes('google.rpc.RetryInfo'));
+  t.like(await holdfast.health(), { ok: false, reason: 'telemetry is refused: the disk refuses: ENOSPC' });
+  const doctor = await holdfast.holdfast('doctor', 'stack');
+  t.regex(doctor.out, /the disk refuses: ENOSPC[\s\S]*Make room/);
+  disk.free();
+  await until(async () => (await holdfast.health()).ok);
+  t.is((await send('after')).status, 200);
+
+  disk.fill('columnar/');
+  for (let at = 0; at < 20; at += 1) t.is((await send(`kept ${at}`)).status, 200);
+  t.regex((await holdfast.health()).reason ?? '', /kept on disk since .*NOT_ENOUGH_SPACE/);
+  await holdfast.child.kill('SIGKILL');
+  disk.free();
+  const again = await start(t, dir, disk.env);
+  const sql = 'SELECT SpanName, count() FROM otel_traces GROUP BY SpanName';
+  let rows: [name: string, count: string][] = [];
+  await until(async () => {
+    const { out } = await again.holdfast('stack', 'query', sql, '--json');
+    rows = JSON.parse(out).rows ?? [];
+    return rows.length >= acknowledged.length;
+  });
+  const counted = rows.map(([name, count]) => `${name}: ${count}`);
+  t.deepEqual(counted.sort(), acknowledged.map((name) => `${name}: 1`).sort());
+});
