@@ -17,6 +17,7 @@ import { alertSilences } from './alert-silences.ts';
 import { collectorFinding } from './collector-finding.ts';
 import { configTransaction } from './config-transaction.ts';
 import { dhcpService } from './dhcp-service.ts';
+import { drillOverdue } from './drill-overdue.ts';
 import { handPush } from './hand-push.ts';
 import { heartbeat } from './heartbeat.ts';
 import { ingestKeyRotation } from './ingest-key-rotation.ts';
@@ -50,6 +51,7 @@ export const allMachines: Readonly<Record<string, AnyStateMachine>> = {
   'collector-finding': collectorFinding,
   'config-transaction': configTransaction,
   'dhcp-service': dhcpService,
+  'drill-overdue': drillOverdue,
   'hand-push': handPush,
   heartbeat,
   'ingest-key-rotation': ingestKeyRotation,

@@ -4,7 +4,6 @@ import {
   type CleanParams,
   type Drill,
   drillFailed,
-  drillOverdue,
   type Failure,
   type Phase,
   type ReplyParams,
@@ -18,8 +17,6 @@ import {
 
 const RETRY_MS = 60_000;
 const LONGEST_RETRY_MS = 3_600_000;
-/** Until somebody sets what overdue is, this only wakes the actor. */
-const OVERDUE_MS = 7 * 24 * 3_600_000;
 const MOST_RESULTS = 10;
 
 const NOBODY: Drill = { id: '', path: 'a', by: '', at: 0 };
@@ -78,7 +75,6 @@ export const restore = setup({
   delays: {
     retryClean: ({ context }) =>
       Math.min(context.retryMs * 2 ** (context.cleanFailures - 1), LONGEST_RETRY_MS),
-    overdue: ({ context }) => context.overdueMs ?? OVERDUE_MS,
   },
   guards: {
     answers: ({ event }, params: { effect: string }) => 'effect' in event && event.effect === params.effect,
@@ -86,7 +82,6 @@ export const restore = setup({
     leftovers: ({ event }) => event.type === 'STARTED' && event.leftovers.length > 0,
     ofDrill: ({ context }) => context.drill !== undefined,
     failed: ({ context }) => context.failure !== undefined,
-    overdue: ({ context }) => context.overdueMs !== undefined,
     answersFirst: ({ context, event }, params: { effect: string }) =>
       context.cleanFailures === 0 && 'effect' in event && event.effect === params.effect,
   },
@@ -114,7 +109,6 @@ export const restore = setup({
       if (event.type !== 'STARTED') return {};
       return {
         leftovers: [...new Set([...context.leftovers, ...event.leftovers])],
-        overdueMs: durationOf(event.overdueMs),
         retryMs: durationOf(event.retryMs) ?? context.retryMs,
       };
     }),
@@ -154,7 +148,6 @@ export const restore = setup({
   id: 'restore',
   context: ({ input }) => ({
     retryMs: input?.retryMs ?? RETRY_MS,
-    ...(input?.overdueMs !== undefined && { overdueMs: input.overdueMs }),
     leftovers: [],
     cleanFailures: 0,
     results: [],
@@ -174,17 +167,6 @@ export const restore = setup({
     resting: {
       initial: 'idle',
       states: { idle: {}, completed: {}, failed: {} },
-      after: {
-        overdue: {
-          guard: 'overdue',
-          target: 'resting',
-          reenter: true,
-          actions: {
-            type: 'alert.raise',
-            params: ({ context }) => drillOverdue(context.overdueMs ?? OVERDUE_MS),
-          },
-        },
-      },
       on: {
         ASKED: {
           target: 'choosing',
@@ -196,11 +178,7 @@ export const restore = setup({
             },
           ],
         },
-        STARTED: [
-          { guard: 'leftovers', target: 'cleaning', actions: 'started' },
-          // The time until a drill is overdue may be another one now.
-          { target: 'resting', reenter: true, actions: 'started' },
-        ],
+        STARTED: [{ guard: 'leftovers', target: 'cleaning', actions: 'started' }, { actions: 'started' }],
       },
     },
 

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { elapsed, given } from '../../src/core/testing/index.ts';
+import { drillOverdue } from '../../src/machines/drill-overdue.ts';
 import type { RestoreEvent } from '../../src/machines/restore/shapes.ts';
 import { restore } from '../../src/machines/restore.ts';
 
@@ -166,27 +167,38 @@ test('[B6] what a start finds left behind is removed, with or without a drill', 
   t.pass();
 });
 
-test('[B8] without a drill for the time that is set, a person is told, again and again', (t) => {
-  given(restore, { events: [{ type: 'STARTED', leftovers: [], overdueMs: 7_200_000 }] })
+test('[B8] a path without a drill for its time is told of once, over restarts, and its end when one has ended', (t) => {
+  const overdue = (state: string, text: string) => ({
+    type: 'alert.raise',
+    params: {
+      name: 'memory.drill_overdue',
+      severity: state === 'firing' ? 'warning' : 'info',
+      text,
+      labels: { path: 'b', state },
+    },
+  });
+  const input = { path: 'b' };
+  const watch = (at: number, overdueMs?: number) =>
+    ({ type: 'WATCH', at, ...(overdueMs !== undefined && { overdueMs }) }) as const;
+  const HOURS = 3_600_000;
+  given(drillOverdue, { input, events: [watch(0, 2 * HOURS)] })
+    .when(watch(HOURS, 2 * HOURS))
+    .then({ state: 'waiting', ignored: true })
     .when(elapsed('overdue'))
     .then({
-      state: { resting: 'idle' },
-      timers: { overdue: 7_200_000 },
-      effects: [
-        {
-          type: 'alert.raise',
-          params: {
-            name: 'memory.drill_overdue',
-            severity: 'warning',
-            text: 'No restore drill of the memory store has ended for 2 h.',
-            labels: {},
-          },
-        },
-      ],
-    });
-  given(restore)
-    .when(elapsed('overdue'))
-    .then({ state: { resting: 'idle' }, ignored: true });
+      state: 'overdue',
+      effects: [overdue('firing', 'No restore drill of path b of the memory store has ended for 2 h.')],
+    })
+    .when({ type: 'DRILLED', at: 5 * HOURS })
+    .then({
+      state: 'waiting',
+      timers: { overdue: 2 * HOURS },
+      effects: [overdue('resolved', 'A restore drill of path b has ended.')],
+    })
+    .when(watch(6 * HOURS, 4 * HOURS))
+    .then({ state: 'waiting', timers: { overdue: 3 * HOURS } })
+    .when(watch(7 * HOURS))
+    .then({ state: 'unwatched' });
   t.pass();
 });
 

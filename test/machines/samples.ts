@@ -432,8 +432,17 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'effect.failed', effect: 'alert.raise', code: 'HF_INTERNAL', message: 'no' },
     ],
   },
+  'drill-overdue': {
+    input: { path: 'a' },
+    events: [
+      { type: 'WATCH', at: 1_000, overdueMs: 60_000 },
+      { type: 'WATCH', at: 2_000, overdueMs: 90_000 },
+      { type: 'WATCH', at: 2_000 },
+      { type: 'DRILLED', at: 3_000 },
+    ],
+  },
   restore: {
-    input: { overdueMs: 1_000, retryMs: 100 },
+    input: { retryMs: 100 },
     events: [
       { type: 'ASKED', id: 'd1', path: 'a', by: 'command', at: 1_000 },
       { type: 'CHOSEN', source: { kind: 'snapshot', name: 's1', count: 2 } },
@@ -443,7 +452,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'VERIFIED', report: { ...report, ok: false } },
       { type: 'CLEANED', at: 2_000, removed: ['d1'] },
       { type: 'STARTED', leftovers: [] },
-      { type: 'STARTED', leftovers: ['d0'], overdueMs: 2_000 },
+      { type: 'STARTED', leftovers: ['d0'], retryMs: 200 },
       { type: 'CANCEL', reason: 'no' },
       ...drillSteps.map((effect) => ({ type: 'effect.failed', effect, code: 'HF_X', message: 'no' })),
       ...drillSteps.map((effect) => ({ type: 'effect.lost', effect })),

@@ -90,14 +90,11 @@ export interface Result extends Drill {
 
 /** Times in milliseconds; a left-out one is the default. */
 export interface RestoreSettings {
-  /** Without a drill for so long, a person is told; never unless set. */
-  readonly overdueMs?: number;
   /** Until a clean-up that failed is tried again; it doubles with each failure up to an hour. */
   readonly retryMs?: number;
 }
 
 export interface RestoreContext {
-  readonly overdueMs?: number | undefined;
   readonly retryMs: number;
   /** The drill that runs. */
   readonly drill?: Drill | undefined;
@@ -171,11 +168,4 @@ export const scratchLeft = ({ drill, leftovers }: RestoreContext, reason: string
   severity: 'warning',
   text: `A scratch instance of the memory store could not be removed, and is tried again: ${reason}`,
   labels: { scratch: [...(drill ? [drill.id] : []), ...leftovers].join(',') },
-});
-
-export const drillOverdue = (overdueMs: number): Alert => ({
-  name: 'memory.drill_overdue',
-  severity: 'warning',
-  text: `No restore drill of the memory store has ended for ${Math.round(overdueMs / 3_600_000)} h.`,
-  labels: {},
 });

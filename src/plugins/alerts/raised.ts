@@ -31,6 +31,7 @@ const IDENTITY = [
   'job',
   'actor',
   'place',
+  'path',
 ];
 
 /** The key of the actor that an alert belongs to. */

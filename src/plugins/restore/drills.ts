@@ -9,11 +9,12 @@ import {
 import { HoldfastError, isCoded } from '../../core/errors/index.ts';
 import type { LogEvent } from '../../core/log/index.ts';
 import type { PluginContext, Services } from '../../core/plugin/index.ts';
-import type { CleanParams, StepParams } from '../../machines/restore/shapes.ts';
+import type { CleanParams, Drill, StepParams } from '../../machines/restore/shapes.ts';
 import type { RestoreOptions } from './options.ts';
 import type { RestorePath, StepContext } from './paths/path.ts';
 import { openPaths, type Paths } from './paths.ts';
 import { ProgressBoard } from './progress.ts';
+import { drillEnded } from './topics.ts';
 import { compare } from './verify/compare.ts';
 
 /** Where the first snapshot has to be made, that too. */
@@ -40,29 +41,29 @@ export class Drills {
   }
 
   async choose({ drill }: StepParams, effect: EffectContext): Promise<LogEvent> {
-    this.#tell(effect, { phase: 'started' });
-    return this.#step(effect, async (context) => {
+    this.#tell(drill, effect, { phase: 'started' });
+    return this.#step(drill, effect, async (context) => {
       const source = await this.#pathOf(drill.path).choose(drill, context);
       return { type: 'CHOSEN', source } as unknown as LogEvent;
     });
   }
 
   async prepare({ drill, source }: StepParams, effect: EffectContext): Promise<LogEvent> {
-    return this.#step(effect, async (context) => {
+    return this.#step(drill, effect, async (context) => {
       const prepared = await this.#pathOf(drill.path).prepare(drill, known(source), context);
       return { type: 'PREPARED', ...prepared } as unknown as LogEvent;
     });
   }
 
   async recover({ drill, source, url }: StepParams, effect: EffectContext): Promise<LogEvent> {
-    return this.#step(effect, async (context) => {
+    return this.#step(drill, effect, async (context) => {
       const reached = await this.#pathOf(drill.path).recover(drill, known(source), url, context);
       return { type: 'RECOVERED', url: reached };
     });
   }
 
-  async verify({ source, url, copied }: StepParams, effect: EffectContext): Promise<LogEvent> {
-    return this.#step(effect, async ({ signal, progress }) => {
+  async verify({ drill, source, url, copied }: StepParams, effect: EffectContext): Promise<LogEvent> {
+    return this.#step(drill, effect, async ({ signal, progress }) => {
       const stores = this.#stores();
       const records: SnapshotRecords | undefined = this.#services.find(SnapshotRecordsToken);
       const report = await compare({
@@ -80,7 +81,7 @@ export class Drills {
       });
       const { ok } = report;
       const text = report.verdict.slice(0, 1_000);
-      this.#tell(effect, {
+      this.#tell(drill, effect, {
         phase: 'ended',
         ...(ok ? { outcome: 'succeeded' } : { outcome: 'failed', cause: 'exit' }),
         text,
@@ -121,12 +122,12 @@ export class Drills {
   }
 
   /** A drill is one run: it begins with its choice, and ends with its verdict or the first step that fails. */
-  #tell({ correlation, cause }: EffectContext, run: Told): void {
+  #tell({ path }: Drill, { correlation, cause }: EffectContext, run: Told): void {
     const { bus, clock } = this.#services;
-    bus.publish(jobRun, { job: 'memory-restore-drill', at: clock.now(), ...run } as JobRun, {
-      correlation,
-      cause,
-    });
+    const at = clock.now();
+    const meta = { correlation, cause };
+    bus.publish(jobRun, { job: 'memory-restore-drill', at, ...run } as JobRun, meta);
+    if (run.phase === 'ended') bus.publish(drillEnded, { path, at }, meta);
   }
 
   #stores(): MemoryStores {
@@ -137,7 +138,11 @@ export class Drills {
     return path === 'a' ? this.#paths.a() : this.#paths.b();
   }
 
-  async #step(effect: EffectContext, work: (context: StepContext) => Promise<LogEvent>): Promise<LogEvent> {
+  async #step(
+    drill: Drill,
+    effect: EffectContext,
+    work: (context: StepContext) => Promise<LogEvent>,
+  ): Promise<LogEvent> {
     const stop = new AbortController();
     const signal = AbortSignal.any([effect.signal, stop.signal]);
     const done = work({ signal, progress: this.progress });
@@ -145,7 +150,7 @@ export class Drills {
     try {
       return await done;
     } catch (error) {
-      this.#tell(effect, {
+      this.#tell(drill, effect, {
         phase: 'ended',
         outcome: 'failed',
         ...failureOf(signal.aborted ? signal.reason : error),

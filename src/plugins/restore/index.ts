@@ -1,6 +1,7 @@
 /**
  * Restore drills of the memory store: a backup is restored into a scratch instance, compared with what was recorded of
- * it and with the live store, and taken away again. `machines/restore.ts` decides; `paths/` are the ways from a backup to
+ * it and with the live store, and taken away again. `machines/restore.ts` decides, and `machines/drill-overdue.ts` when one
+ * of a path is overdue; `paths/` are the ways from a backup to
  * an instance, `scratch/` where instances come from, `verify/` the comparison, `safety.ts` what keeps the live store
  * from being a target.
  *
@@ -16,7 +17,8 @@ import {
 } from '../../core/adapters/memory-store.ts';
 import { actorRef, newCorrelation } from '../../core/ids.ts';
 import type { Json } from '../../core/json.ts';
-import { definePlugin, type PluginContext } from '../../core/plugin/index.ts';
+import { definePlugin, type PluginContext, type Services } from '../../core/plugin/index.ts';
+import { drillOverdue } from '../../machines/drill-overdue.ts';
 import type { RestoreContext } from '../../machines/restore/shapes.ts';
 import { restore as machine } from '../../machines/restore.ts';
 import { drillCommand } from './commands/drill.ts';
@@ -26,10 +28,12 @@ import { describeDrillRecord } from './describe.ts';
 import { Drills, registerEffects } from './drills.ts';
 import { registerMetrics } from './metrics.ts';
 import { type RestoreOptions, restoreOptions } from './options.ts';
-import { drillAsked, drillCancelled, drillDue, drillId } from './topics.ts';
+import { drillAsked, drillCancelled, drillDue, drillEnded, drillId } from './topics.ts';
 
 const DRILL_ACTOR = 'memory.drill';
 const KEY = 'store';
+const OVERDUE_ACTOR = 'memory.drill_overdue';
+const PATHS = ['a', 'b'] as const;
 
 /** @example restore({ schedule: { a: '0 5 * * 0' }, overdueMs: 8 * 24 * 3_600_000 }) */
 export const restore = definePlugin({
@@ -41,7 +45,7 @@ export const restore = definePlugin({
   onFailure: 'continue',
   register(context, options) {
     const { overdueMs, retryMs } = options;
-    const settings = { retryMs, ...(overdueMs !== undefined && { overdueMs }) };
+    const settings = { retryMs };
     let drills: Drills | undefined;
     const opened = () => {
       drills ??= new Drills(context.services, options);
@@ -53,7 +57,10 @@ export const restore = definePlugin({
       defineActor({
         type: DRILL_ACTOR,
         machine,
-        version: 1,
+        version: 2,
+        // Version 1 waited itself for the next drill, of whatever path.
+        migrate: ({ value, context: { overdueMs: _, ...context } }, fromVersion) =>
+          fromVersion === 1 ? { value, context } : undefined,
         input: () => settings as Json,
         describe: describeDrillRecord,
       }),
@@ -62,6 +69,19 @@ export const restore = definePlugin({
       defineRoute(drillAsked, DRILL_ACTOR, ({ payload }) => [
         { key: KEY, event: { type: 'ASKED', ...payload } },
       ]),
+    );
+    context.actor(
+      defineActor({
+        type: OVERDUE_ACTOR,
+        machine: drillOverdue,
+        version: 1,
+        input: (path) => ({ path }),
+      }),
+    );
+    context.route(
+      defineRoute(drillEnded, OVERDUE_ACTOR, ({ payload: { path, at } }) =>
+        watched(options).includes(path) ? [{ key: path, event: { type: 'DRILLED', at } }] : [],
+      ),
     );
     context.route(
       defineRoute(drillCancelled, DRILL_ACTOR, ({ payload }) => [
@@ -88,13 +108,30 @@ export const restore = definePlugin({
       const leftovers = await opened().leftovers(signal);
       const event = { type: 'STARTED', leftovers: [...leftovers], ...settings };
       context.services.actors.send(actorRef(DRILL_ACTOR, KEY), event, { correlation: newCorrelation() });
+      watch(context.services, watched(options), overdueMs);
     });
   },
 });
 
+/** The paths whose drills are waited for: those that have a schedule, and path a where none has. */
+function watched({ overdueMs, schedule }: RestoreOptions): readonly string[] {
+  if (overdueMs === undefined) return [];
+  const scheduled = PATHS.filter((path) => schedule[path] !== undefined);
+  return scheduled.length > 0 ? scheduled : ['a'];
+}
+
+function watch({ actors, clock }: Services, paths: readonly string[], overdueMs: number | undefined): void {
+  for (const path of PATHS) {
+    const ref = actorRef(OVERDUE_ACTOR, path);
+    const at = clock.now();
+    if (paths.includes(path)) actors.send(ref, { type: 'WATCH', at, overdueMs });
+    else if (actors.snapshot(ref)) actors.send(ref, { type: 'WATCH', at });
+  }
+}
+
 /** At its times a path is asked for like by anybody else. */
 function registerSchedules(context: PluginContext, schedule: RestoreOptions['schedule']): void {
-  for (const path of ['a', 'b'] as const) {
+  for (const path of PATHS) {
     const cron = schedule[path];
     if (cron === undefined) continue;
     context.schedule(cron, drillDue[path]);

@@ -44,7 +44,7 @@ export const clusterPlaces = z.strictObject({
 export const restoreOptions = z.strictObject({
   /** When drills run by themselves (UTC), e.g. `{ a: '0 5 * * 0' }`. */
   schedule: z.strictObject({ a: cron.optional(), b: cron.optional() }).default({}),
-  /** Without any drill for so long, a person is told; never unless set. */
+  /** Without a drill of a scheduled path (path a where none is) for so long, a person is told; never unless set. */
   overdueMs: z.int().min(1).optional(),
   /** An instance for drills, in the place of one that is made in the cluster. */
   scratchUrl: origin.optional(),

@@ -27,6 +27,13 @@ export const drillDue: Readonly<Record<'a' | 'b', Topic<Record<string, never>>>>
   b: defineTopic('memory.drill_due_b', z.object({}), 'A drill of path b is due by its schedule.'),
 };
 
+/** Proven or not: the failure is told by itself. */
+export const drillEnded: Topic<{ path: 'a' | 'b'; at: number }> = defineTopic(
+  'memory.drill_ended',
+  z.object({ path: z.enum(['a', 'b']), at: z.number() }),
+  'A restore drill of a path has come to its verdict.',
+);
+
 /** Names a drill and everything that it makes: by its time, and unlike any other of that second. */
 export function drillId(at: number, tail: string): string {
   const [date = '', time = ''] = new Date(at).toISOString().split('T');

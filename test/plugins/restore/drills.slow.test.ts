@@ -1,19 +1,24 @@
 import { readdirSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { alertRaised } from '../../../src/core/adapters/alerts.ts';
 import type { SnapshotRecord } from '../../../src/core/adapters/memory-store.ts';
 import { memoryStore } from '../../../src/plugins/memory-store/index.ts';
 import { refuseLiveAddress } from '../../../src/plugins/restore/safety.ts';
 import type { Scope } from '../../support/scope.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { FieldStore } from './field-store.ts';
 import { type DrillRig, recordedStore, startDrills } from './rig.ts';
 
 const RECOVER = 'PUT /collections/memory/snapshots/recover';
 
 /** A store elsewhere and an instance for drills, both of the field's manners. */
-async function field(t: Scope, { points = 30, options = {} }: { points?: number; options?: object } = {}) {
+async function field(
+  t: Scope,
+  { points = 30, options = {}, clock }: { points?: number; options?: object; clock?: VirtualClock } = {},
+) {
   const live = await FieldStore.start(t);
   const scratch = await FieldStore.start(t);
   live.fill(points);
@@ -22,6 +27,7 @@ async function field(t: Scope, { points = 30, options = {} }: { points?: number;
   const rig = await startDrills(t, {
     store: recordedStore(live.url, known),
     restore: { scratchUrl: scratch.url, ...options },
+    ...(clock && { clock }),
   });
   const seeds = [1, 2, 3].map((id) => {
     const point = live.collections.get('memory')!.points.get(id)!;
@@ -292,5 +298,45 @@ test.serial(
     const { failure } = await rig.drill();
     t.regex(failure!.reason, /drill other uses/);
     t.is(scratch.collections.size, 1);
+  },
+);
+
+test.serial(
+  '[B8] a drill runs by its schedule and is a metric; a path whose drills stop is an alert of its own',
+  async (t) => {
+    const HOUR = 3_600_000;
+    // 2026-01-01 is a Thursday.
+    const clock = new VirtualClock();
+    const { rig } = await field(t, {
+      clock,
+      options: { schedule: { a: '0 5 * * 0', b: '0 5 1 3 *' }, overdueMs: 9 * 24 * HOUR },
+    });
+    const alerts: object[] = [];
+    rig.runtime.services.bus.subscribe(
+      alertRaised,
+      'test',
+      ({ payload: { name, labels } }) => void alerts.push({ name, ...labels }),
+    );
+    const ended = async () => {
+      for (;;) {
+        const { results } = await rig.status();
+        if (results.length > 0) return results;
+        await clock.advance(10);
+        await delay(5);
+      }
+    };
+    await clock.advance(3 * 24 * HOUR + 5 * HOUR - 1_000);
+    t.deepEqual((await rig.status()).results, []);
+    await clock.advance(1_000);
+    const [result] = await ended();
+    t.like(result, { path: 'a', by: 'schedule', outcome: 'completed' });
+    const metrics = await rig.runtime.services.metrics.text();
+    t.regex(metrics, /^holdfast_restore_drill_ok\{path="a"\} 1$/m);
+    t.regex(metrics, /^holdfast_restore_drill_end_seconds\{path="a"\} 17675\d{5}/m);
+    t.notRegex(metrics, /drill_ok\{path="b"\}/);
+    // Nine days after the start path b was never drilled, and path a six days ago.
+    await clock.advance(9 * 24 * HOUR - (clock.now() - new VirtualClock().now()) + 60_000);
+    for (let tries = 0; tries < 3_000 && alerts.length === 0; tries += 1) await delay(10);
+    t.deepEqual(alerts, [{ name: 'memory.drill_overdue', path: 'b', state: 'firing' }]);
   },
 );

@@ -19,6 +19,7 @@ import type { DrillStatus } from '../../../src/plugins/restore/control.ts';
 import { restore } from '../../../src/plugins/restore/index.ts';
 import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
+import type { VirtualClock } from '../../support/virtual-clock.ts';
 
 /** A store elsewhere, of whose snapshots `known` is recorded. */
 export function recordedStore(url: string, known: ReadonlyMap<string, SnapshotRecord>): PluginEntry {
@@ -65,6 +66,7 @@ export interface DrillRig {
 
 interface RigOptions {
   readonly dataDir?: string;
+  readonly clock?: VirtualClock;
   readonly plugins?: readonly PluginEntry[];
   readonly restore?: Parameters<typeof restore>[0];
   readonly qdrant?: Parameters<typeof qdrant>[0];
@@ -83,6 +85,7 @@ export async function startDrills(t: Scope, options: RigOptions = {}): Promise<D
   const runtime = createRuntime({
     plugins: resolveConfig({ plugins }, { env: {} }).plugins,
     dataDir,
+    ...(options.clock && { clock: options.clock }),
     logger: createLogger({ level: 'silent' }),
   });
   t.teardown(() => runtime.stop('test over'));
