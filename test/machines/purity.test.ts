@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
-import { type AnyStateMachine, assign, emit, raise, sendTo, setup } from 'xstate';
+import { type AnyStateMachine, and, assign, emit, not, or, raise, sendTo, setup } from 'xstate';
 import { impurities } from '../../src/core/testing/index.ts';
 import { impureNamesIn } from '../../src/core/testing/purity.ts';
 import { effect } from '../../src/machines/effect.ts';
@@ -200,4 +200,65 @@ test('[C3] the drive lets a pure machine pass', (t) => {
       '',
     ),
   );
+});
+
+test("[C3] every way to write a transition is chosen as by XState's public transition", (t) => {
+  const assignsN = assign({ n: ({ context }: any) => context.n + 1 } as never);
+  const bump = assign(({ context }: any) => ({ n: context.n + 1 }));
+  const above = (n: number) => ({ type: 'above', params: { n } });
+  const written = machine(
+    {
+      context: { n: 0, asked: [] },
+      on: { ALL: { actions: { type: 'call', params: ({ context }: any) => ({ n: context.n }) } }, OUT: '.a' },
+      states: {
+        a: {
+          initial: 'x',
+          on: {
+            GO: [
+              { guard: above(6), target: 'b' },
+              { guard: and([above(2), not('odd')]), actions: ['bump', { type: 'call', params: { two: 2 } }] },
+              { guard: or(['both', ({ event }: any) => event.seen === true]), actions: ['call', bump] },
+              {
+                guard: { type: 'above', params: ({ context }: any) => ({ n: context.n - 2 }) },
+                actions: assignsN,
+              },
+            ],
+            ALL: { actions: [] },
+            MORE: 'b',
+          },
+          states: {
+            x: { on: { MORE: { target: 'y' }, NONE: undefined } },
+            y: { on: { GO: { actions: bump } } },
+          },
+        },
+        b: {
+          type: 'parallel',
+          states: { left: { on: { GO: { actions: bump } } }, right: { on: { GO: { actions: 'call' } } } },
+          on: { MORE: 'c' },
+        },
+        c: {
+          on: {
+            'G.*': { actions: bump },
+            '*': { actions: 'call' },
+            THROWS: { guard: 'throws', target: 'a' },
+          },
+        },
+      },
+    },
+    {
+      actions: { call: effect(), bump },
+      guards: {
+        above: ({ context }: any, { n }: any) => context.n > n,
+        odd: ({ context }: any) => context.n % 2 === 1,
+        both: and(['odd', above(1)]),
+        throws: () => JSON.parse('{'),
+      },
+    },
+  );
+  const events = ['GO', 'GO', 'ALL', 'NONE', 'MORE', 'OUT', 'G.x', 'THROWS'].map((type) => ({
+    type,
+    seen: true,
+  }));
+  const visited = drive(written, 'event.seen', { events });
+  t.deepEqual([...visited].sort(), ['"c"', '{"a":"x"}', '{"a":"y"}', '{"b":{"left":{},"right":{}}}']);
 });

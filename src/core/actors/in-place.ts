@@ -1,95 +1,81 @@
-import type { AnyStateMachine } from 'xstate';
+import type { AnyMachineSnapshot, AnyStateMachine, AnyStateNode } from 'xstate';
+import type { LogEvent, StateValue } from '../log/record.ts';
+import { type Choice, choicesIn } from './choices.ts';
+import { type Args, RAISE, type StepInPlace } from './steps.ts';
 
-export type Transition = ReturnType<AnyStateMachine['getTransitionData']>[number];
-
-/** XState's names for its timers: begun on entry of the state that has an `after`, ended on exit. */
-export const RAISE = 'xstate.raise';
-export const CANCEL = 'xstate.cancel';
-
-/** An action that leaves the state as it is: an assign, or else an effect or a timer. */
-export interface StepInPlace {
-  readonly type: string;
-  /** As they are, or computed from context and event. */
-  readonly params: unknown;
-  readonly assignment: Builtin['assignment'];
-}
-
-/** How XState marks the actions that are its own. */
-interface Builtin {
-  readonly type: string;
-  readonly resolve: unknown;
-  readonly assignment: ((args: object, params: unknown) => object) | undefined;
-}
-
-type StateNode = Transition['source'];
+/** Hears of an effect or timer that a transition asks for. */
+type Collect = (asked: { type: string; params: unknown }) => void;
 
 /**
- * What a transition does that ends in the state it began in and only assigns, asks for effects and begins timers
- * anew, as most do. XState works out the active states anew for every assign, which is most of what such a transition
- * costs.
- *
- * @returns nothing when it leads somewhere else, or has an action that is none of these
+ * Takes the transitions of a machine that end where they began. XState looks for the transition anew for every event,
+ * and for the active states at every assign, which is most of what such a transition costs; here both are looked up.
+ * Everything else is left to XState.
  */
-export function stepsInPlace(machine: AnyStateMachine, transition: Transition): readonly StepInPlace[] {
-  const { target, source } = transition;
-  const actions = actionsInPlace(machine, transition);
-  if (!target || actions.length < transition.actions.length) return actions;
-  if (!entersItselfAlone(transition)) return [];
-  const ended = timersOf(machine, source, 'exit');
-  const begun = timersOf(machine, source, 'entry');
-  return ended && begun ? [...ended, ...actions, ...begun] : [];
-}
+export class InPlace {
+  readonly #machine: AnyStateMachine;
+  /** Some state has transitions that wait for no event. */
+  readonly #eventless: boolean;
+  /** By state value and type of event; undefined where XState has to choose. */
+  readonly #choices = new Map<string, Map<string, readonly Choice[] | undefined>>();
 
-/** A state without states in it that is left and entered again, and no other with it. */
-function entersItselfAlone({ target, source, reenter }: Transition): boolean {
-  const isItself = reenter && target?.length === 1 && target[0] === source;
-  return isItself && source.type === 'atomic' && source.parent?.type === 'compound' && !source.invoke.length;
-}
-
-/** @returns undefined when a state does more on its way in or out than to begin or end timers */
-function timersOf(
-  machine: AnyStateMachine,
-  state: StateNode,
-  way: 'entry' | 'exit',
-): readonly StepInPlace[] | undefined {
-  const steps: StepInPlace[] = [];
-  for (const action of state[way]) {
-    const { type, sendId, id, delay } = action as unknown as Partial<Timer>;
-    if (way === 'exit' && type === CANCEL && typeof sendId === 'string') {
-      steps.push({ type, params: { sendId }, assignment: undefined });
-    } else if (way === 'entry' && type === RAISE && typeof id === 'string') {
-      const wait = typeof delay === 'string' ? machine.implementations.delays[delay] : delay;
-      const params = (args: object) => ({
-        id,
-        delay: typeof wait === 'function' ? wait(args as never, undefined as never) : wait,
-      });
-      steps.push({ type, params, assignment: undefined });
-    } else return undefined;
+  constructor(machine: AnyStateMachine) {
+    this.#machine = machine;
+    this.#eventless = hasEventless(machine.root);
   }
-  return steps;
-}
 
-interface Timer {
-  readonly type: string;
-  readonly sendId: unknown;
-  readonly id: unknown;
-  readonly delay: unknown;
-}
-
-function actionsInPlace(machine: AnyStateMachine, { actions }: Transition): readonly StepInPlace[] {
-  const steps: StepInPlace[] = [];
-  for (const action of actions) {
-    const { type, params } = typeof action === 'string' ? { type: action } : (action as Partial<StepInPlace>);
-    const code: unknown = typeof action === 'function' ? action : machine.implementations.actions[type ?? ''];
-    const { resolve, assignment } = (code ?? {}) as Partial<Builtin>;
-    const assigns = (code as Partial<Builtin> | undefined)?.type === 'xstate.assign';
-    if (type === undefined || (resolve && !(assigns && typeof assignment === 'function'))) return [];
-    steps.push({ type, params, assignment: resolve ? assignment : undefined });
+  /**
+   * @returns the snapshot after the event, the same one when nothing is done; undefined when XState has to step, and
+   * what was collected is void. An assign that throws throws here.
+   */
+  next(from: AnyMachineSnapshot, event: LogEvent, collect: Collect): AnyMachineSnapshot | undefined {
+    if (this.#eventless || from.status !== 'active') return undefined;
+    const choices = this.#choicesOf(from.value, event.type);
+    const chosen = choices && choose(choices, from, event);
+    return chosen?.steps && take(chosen.steps, from, event, collect);
   }
-  return steps;
+
+  #choicesOf(value: StateValue, type: string): readonly Choice[] | undefined {
+    const state = typeof value === 'string' ? value : JSON.stringify(value);
+    let byType = this.#choices.get(state);
+    if (!byType) {
+      byType = new Map();
+      this.#choices.set(state, byType);
+    }
+    if (!byType.has(type)) byType.set(type, choicesIn(this.#machine, value, type));
+    return byType.get(type);
+  }
+}
+
+const NOTHING: Choice = { guard: undefined, steps: [] };
+
+function choose(choices: readonly Choice[], from: AnyMachineSnapshot, event: LogEvent): Choice | undefined {
+  const args: Args = { context: from.context, event };
+  try {
+    for (const choice of choices) if (!choice.guard || choice.guard(args, from)) return choice;
+  } catch {
+    return undefined; // XState says in which guard it was
+  }
+  return NOTHING;
+}
+
+function take(
+  steps: readonly StepInPlace[],
+  from: AnyMachineSnapshot,
+  event: LogEvent,
+  collect: Collect,
+): AnyMachineSnapshot | undefined {
+  let { context } = from;
+  for (const { type, params, assignment } of steps) {
+    const given = typeof params === 'function' ? params({ context, event }) : params;
+    if (assignment) context = { ...context, ...assignment({ context, event }, given) };
+    else if (type === RAISE && typeof (given as { delay?: unknown }).delay !== 'number') {
+      return undefined; // an event for now, not a timer
+    } else collect({ type, params: given });
+  }
+  return context === from.context ? from : ({ ...from, context } as AnyMachineSnapshot);
 }
 
 /** @returns whether a state, or one within it, has transitions that wait for no event */
-export function hasEventless({ always, states }: AnyStateMachine['root']): boolean {
+function hasEventless({ always, states }: AnyStateNode): boolean {
   return always !== undefined || Object.values(states).some(hasEventless);
 }

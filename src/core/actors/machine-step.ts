@@ -8,7 +8,8 @@ import {
   TIMER_CANCEL,
   TIMER_START,
 } from '../log/record.ts';
-import { CANCEL, hasEventless, RAISE, type StepInPlace, stepsInPlace, type Transition } from './in-place.ts';
+import { InPlace } from './in-place.ts';
+import { CANCEL, RAISE } from './steps.ts';
 
 /** What one event did to a machine. */
 export interface Step {
@@ -34,21 +35,20 @@ type Action = Pick<Parameters<ActorScope['actionExecutor']>[0], 'type'> & { read
  * Runs a machine purely, and is our whole surface toward XState's inside.
  *
  * XState's public `transition` builds a throw-away actor for every call. This keeps one inert actor scope and
- * calls the machine's own `transition` with it, or, for a transition that ends where it began, carries its actions out
- * itself: the same answers (a test compares them for every machine) in a fraction of the time. The price is that
- * `ActorScope` is XState's internal contract, hence the exact pin.
+ * calls the machine's own `transition` with it, or, for a transition that ends where it began, takes it itself: the same
+ * answers (a test compares them for every machine) in a fraction of the time. The price is that `ActorScope` and the
+ * form of transitions are XState's internal contract, hence the exact pin.
  */
 export class MachineStepper {
   readonly machine: AnyStateMachine;
   readonly #scope: ActorScope;
-  /** Some state has transitions that wait for no event. */
-  readonly #eventless: boolean;
-  readonly #steps = new Map<Transition, readonly StepInPlace[]>();
+  readonly #inPlace: InPlace;
+  readonly #collecting = (action: Action) => this.#collect(action);
   #effects: EffectRequest[] = [];
 
   constructor(machine: AnyStateMachine) {
     this.machine = machine;
-    this.#eventless = hasEventless(machine.root);
+    this.#inPlace = new InPlace(machine);
     const self = createActor(machine);
     const nothing = () => {};
     this.#scope = {
@@ -60,7 +60,7 @@ export class MachineStepper {
       defer: nothing,
       emit: nothing,
       stopChild: nothing,
-      actionExecutor: (action) => this.#collect(action),
+      actionExecutor: this.#collecting,
     };
   }
 
@@ -74,9 +74,11 @@ export class MachineStepper {
   /** Steps on from a snapshot. A guard or assign that throws throws here. */
   next(from: AnyMachineSnapshot, event: LogEvent): Step {
     this.#effects = [];
-    const snapshot =
-      this.#inPlace(from, event) ??
-      (this.machine.transition(from, event as never, this.#scope) as AnyMachineSnapshot);
+    let snapshot = this.#inPlace.next(from, event, this.#collecting);
+    if (!snapshot) {
+      this.#effects = [];
+      snapshot = this.machine.transition(from, event as never, this.#scope) as AnyMachineSnapshot;
+    }
     return this.#step(snapshot, snapshot === from && this.#effects.length === 0);
   }
 
@@ -84,33 +86,6 @@ export class MachineStepper {
   restore(value: StateValue, context: unknown, done: boolean): AnyMachineSnapshot {
     const persisted = { status: done ? 'done' : 'active', value, context, children: {}, historyValue: {} };
     return this.machine.restoreSnapshot(persisted as never, this.#scope as never) as AnyMachineSnapshot;
-  }
-
-  /** @returns undefined when the event may do more than assign and ask for effects */
-  #inPlace(from: AnyMachineSnapshot, event: LogEvent): AnyMachineSnapshot | undefined {
-    if (this.#eventless || from.status !== 'active' || event.type.startsWith('xstate.')) return undefined;
-    const [transition, ...more] = this.machine.getTransitionData(from, event as never);
-    if (!transition || more.length > 0) return undefined;
-    const steps = this.#stepsOf(transition);
-    if (steps.length === 0) return undefined;
-    let context: object = from.context;
-    for (const { type, params, assignment } of steps) {
-      const given = typeof params === 'function' ? params({ context, event }) : params;
-      if (assignment) context = { ...context, ...assignment({ context, event }, given) };
-      else if (type === RAISE && typeof (given as { delay?: unknown }).delay !== 'number') {
-        this.#effects = []; // an event for now, not a timer
-        return undefined;
-      } else this.#collect({ type, params: given });
-    }
-    return { ...from, context } as AnyMachineSnapshot;
-  }
-
-  #stepsOf(transition: Transition): readonly StepInPlace[] {
-    const known = this.#steps.get(transition);
-    if (known) return known;
-    const steps = stepsInPlace(this.machine, transition);
-    this.#steps.set(transition, steps);
-    return steps;
   }
 
   #step(snapshot: AnyMachineSnapshot, ignored: boolean): Step {
