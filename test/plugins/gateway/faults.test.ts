@@ -190,6 +190,48 @@ test("[G23] whatever an upstream does wrong is answered in the protocol's words,
   );
 });
 
+test('[G19,G23] of an upstream’s headers the client gets those of a list, with JSON, events and errors', async (t) => {
+  let status = 200;
+  let type = 'application/json';
+  const upstream = await startScripted(t, (response, heard) => {
+    const body = resultFor(heard, {});
+    const more = {
+      'set-cookie': 'a=b',
+      server: 'upstream/1',
+      'x-token': TOKEN,
+      'access-control-allow-origin': '*',
+    };
+    const named = {
+      'content-type': type,
+      'mcp-session-id': 'its-own',
+      'retry-after': '3',
+      location: '/',
+      ...more,
+    };
+    response.writeHead(status, named).end(type === 'application/json' ? body : `data: ${body}\n\n`);
+  });
+  const { ask } = await calling(t, upstream.url);
+  for ([status, type] of [
+    [200, 'application/json'],
+    [200, 'text/event-stream'],
+    [429, 'application/json'],
+  ] as const) {
+    const { headers } = await ask();
+    t.is(headers['retry-after'], '3', `${status} ${type}`);
+    t.regex(String(headers['content-type']), new RegExp(type));
+    for (const name of [
+      'set-cookie',
+      'server',
+      'x-token',
+      'access-control-allow-origin',
+      'mcp-session-id',
+      'location',
+    ]) {
+      t.false(name in headers, `${name} of ${status} ${type}`);
+    }
+  }
+});
+
 test('[G16] a call whose upstream broke off has cost what it costs: who can make it fail does not call for nothing', async (t) => {
   const upstream = await startScripted(t, (response) => response.socket?.destroy());
   const costs = { '*': 1 };

