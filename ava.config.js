@@ -6,8 +6,9 @@ export default {
     ...(process.env.HOLDFAST_FAST_TESTS ? ['!test/**/*.slow.test.ts'] : []),
   ],
   concurrency: 2,
-  // Without any finished test for this long, AVA ends the run. A test that needs longer says so: t.timeout(ms).
-  timeout: '60s',
+  nodeArguments: ['--import=./scripts/compile-cache.mjs'],
+  // Without any finished test for this long, AVA ends the run: a machine that others use too is slow, not stuck. A test that needs longer says so: t.timeout(ms).
+  timeout: '3m',
   // Processes, not threads: tests send signals, change directories and environments, and load native code.
   workerThreads: false,
 };

@@ -26,13 +26,14 @@ async function run() {
     process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
     process.channel.unref();
   }
+  // Loading makes much garbage at once, for which V8 would grow its young generation by some 50 MB and keep it.
+  // A runtime that has started lets it grow again, for then it is worth it.
+  // Before the compile cache opens: its folder is named for the flags, and V8 refuses code compiled under others.
+  v8.setFlagsFromString('--semi-space-growth-factor=1');
   // Not the default folder below the system's temporary one: others could write there what we would execute.
   const cache = join(packages, '.cache', 'holdfast');
   module.enableCompileCache(cache);
   process.env.NODE_COMPILE_CACHE = cache; // worker threads look here
-  // Loading makes much garbage at once, for which V8 would grow its young generation by some 50 MB and keep it.
-  // A runtime that has started lets it grow again, for then it is worth it.
-  v8.setFlagsFromString('--semi-space-growth-factor=1');
   const source = join(root, 'src', 'main.ts'); // in a checkout; the published package has only dist
   const entry = existsSync(source) ? source : join(root, 'dist', 'main.js');
   if (!existsSync(entry)) fail('HF_LAUNCH_NOT_BUILT', `${entry} is missing.`, 'Mend: npm run build');

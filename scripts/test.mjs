@@ -62,8 +62,6 @@ function runAva(args, fast) {
         ...process.env,
         PATH: [join(root, 'node_modules', '.bin'), process.env.PATH].join(delimiter),
         HOLDFAST_FAST_TESTS: fast ? '1' : '',
-        // Every test file is a process, and half of its start is reading what the one before has read.
-        NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'holdfast'),
       },
     });
     let shown = 0;
