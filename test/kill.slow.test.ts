@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import { active, startInstance, writeConfig } from './support/instance.ts';
-import { killRounds, replayed, stuckTimers } from './support/kill-rounds.ts';
+import { atRest, killRounds, replayed, stuckTimers } from './support/kill-rounds.ts';
 import { tempDir } from './support/temp.ts';
 
 const ROUNDS = 20; // 1,000 of them: `npm run bench -- kill`
@@ -16,7 +16,8 @@ test('[C5,R9] killed at 20 random instants under load: no acknowledged write los
   t.deepEqual(report.lost, []);
 
   const { router, child } = await startInstance(t, dir, config);
-  await sleep(4_000); // open transactions revert, legs are read twice and healed
+  // Open transactions revert, legs are read twice and healed; one that met a transaction asks again after 5 s.
+  for (let waited = 0; waited < 60_000 && !atRest(dir); waited += 250) await sleep(250);
   const { vlan } = (await active(router)).interface;
   for (const intf of ['eth1.10', 'eth1.20', 'eth1.40', 'eth1.50', 'eth1.70']) {
     t.is(vlan[intf]?.ipv6?.length, 1, `${intf} is whole`);
