@@ -34,7 +34,7 @@ export const otlpOptions = z.strictObject({
   memoryLimit: z
     .int()
     .min(MIB)
-    .default(48 * MIB),
+    .default(32 * MIB),
   /** Room on disk for what was answered and is not in the database, bytes. */
   spoolLimit: z
     .int()

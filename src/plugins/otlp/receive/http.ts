@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpSurface, SurfaceError } from '../../../core/http/index.ts';
 import type { Encoding, Signal } from '../decode/index.ts';
+import { free } from '../free.ts';
 import type { Share } from './budget.ts';
 import type { Receiver, Refusal } from './receiver.ts';
 import { exportResponse, rpcStatus } from './wire.ts';
@@ -86,8 +87,11 @@ async function readBody(
     length += (chunk as Buffer).length;
     if (length > limit) return 'too-large';
     if (!share.grow(length)) return 'no-room';
-    if (whole) (chunk as Buffer).copy(whole, at);
-    else chunks.push(chunk as Buffer);
+    if (!whole) chunks.push(chunk as Buffer);
+    else {
+      (chunk as Buffer).copy(whole, at);
+      free(chunk as Buffer);
+    }
   }
   return whole ?? Buffer.concat(chunks, length);
 }
@@ -101,6 +105,7 @@ function dropping({ raw }: FastifyRequest, reply: FastifyReply, limit: number): 
   // Node would drop it without an end.
   raw.on('data', (chunk: Buffer) => {
     length += chunk.length;
+    free(chunk);
     if (length > limit) raw.destroy();
   });
   return reply;

@@ -2,18 +2,17 @@ import type { SignalTable } from '../../../core/adapters/columnar-database.ts';
 import type { Decoded, Row } from '../decode/index.ts';
 import type { Frame, Taken } from './protocol.ts';
 
-/**
- * More would hold up the main thread, where the engine copies a batch at once, for longer than a call may wait, and fill
- * its heap with parsed rows; a row of a larger batch is hardly cheaper.
- */
+/** A row of a larger batch is hardly cheaper, and the engine needs the more memory. */
 const FRAME_ROWS = 2_500;
-const FRAME_CHARACTERS = 4 * 1024 * 1024;
+const FRAME_BYTES = 4 * 1024 * 1024;
 /** A partition is a day, and the database takes no insert into more than a hundred of them. */
 const FRAME_DAYS = 60;
+const FIRST_BYTES = 64 * 1024;
+const NEWLINE = 10;
 
 export interface Filled {
   readonly frame: Frame;
-  /** As it is inserted; in a buffer of its own. */
+  /** As it is inserted; in a buffer of its own, which can be handed to another thread. */
   readonly text: Buffer<ArrayBuffer>;
 }
 
@@ -21,9 +20,11 @@ interface Filling {
   readonly id: string;
   readonly table: SignalTable;
   readonly fit: string;
-  readonly lines: string[];
   readonly days: Set<number>;
-  characters: number;
+  rows: number;
+  /** Twice as large whenever it is full. */
+  text: Buffer<ArrayBuffer>;
+  length: number;
 }
 
 /** The rows of bodies that wait for the next commit, cut into frames by table. */
@@ -32,16 +33,16 @@ export class Gather {
   readonly #name: () => string;
   readonly #full: Filling[] = [];
   readonly #filling = new Map<SignalTable, Filling>();
-  #characters = 0;
+  #bytes = 0;
 
   /** @param name gives each frame a name */
   constructor(name: () => string) {
     this.#name = name;
   }
 
-  /** Characters of rows that wait. */
-  get characters(): number {
-    return this.#characters;
+  /** Bytes of rows that wait. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /** Whether to wait for more gains nothing. */
@@ -55,43 +56,51 @@ export class Gather {
     this.taken.push({ id, frames: [...frames], rows: rows.length, refused, reasons, services });
   }
 
-  /** @param at ms since the epoch */
+  /** Ends it. @param at ms since the epoch */
   frames(at: number): Filled[] {
-    return [...this.#full, ...this.#filling.values()].map(({ id, table, fit, lines }) => ({
-      frame: { id, table, rows: lines.length, at, fit },
-      text: ownBuffer(lines.join('\n')),
+    return [...this.#full, ...this.#filling.values()].map(({ id, table, fit, rows, text, length }) => ({
+      frame: { id, table, rows, at, fit },
+      text: Buffer.from(text.buffer.transfer(length)),
     }));
   }
 
   #place({ table, fit, text, day }: Row): string {
+    const size = Buffer.byteLength(text) + 1;
     let filling = this.#filling.get(table);
-    if (filling && (filling.fit !== fit || !hasRoom(filling, text, day))) {
+    if (filling && (filling.fit !== fit || !hasRoom(filling, size, day))) {
       this.#full.push(filling);
       filling = undefined;
     }
     if (!filling) {
-      filling = { id: this.#name(), table, fit, lines: [], days: new Set(), characters: 0 };
+      filling = {
+        id: this.#name(),
+        table,
+        fit,
+        days: new Set(),
+        rows: 0,
+        text: room(FIRST_BYTES),
+        length: 0,
+      };
       this.#filling.set(table, filling);
     }
-    filling.lines.push(text);
+    if (filling.length + size > filling.text.length) {
+      const twice = Math.max(2 * filling.text.length, filling.length + size);
+      filling.text = Buffer.from(filling.text.buffer.transfer(twice));
+    }
+    filling.text.write(text, filling.length);
+    filling.length += size;
+    filling.text[filling.length - 1] = NEWLINE;
+    filling.rows += 1;
     filling.days.add(day);
-    filling.characters += text.length;
-    this.#characters += text.length;
+    this.#bytes += size;
     return filling.id;
   }
 }
 
-function hasRoom({ lines, characters, days }: Filling, text: string, day: number): boolean {
-  return (
-    lines.length < FRAME_ROWS &&
-    characters + text.length <= FRAME_CHARACTERS &&
-    (days.size < FRAME_DAYS || days.has(day))
-  );
+function hasRoom({ rows, length, days }: Filling, size: number, day: number): boolean {
+  return rows < FRAME_ROWS && length + size <= FRAME_BYTES && (days.size < FRAME_DAYS || days.has(day));
 }
 
-/** One that is no part of a pool can be handed to another thread. */
-function ownBuffer(text: string): Buffer<ArrayBuffer> {
-  const buffer = Buffer.from(new ArrayBuffer(Buffer.byteLength(text)));
-  buffer.write(text);
-  return buffer;
+function room(bytes: number): Buffer<ArrayBuffer> {
+  return Buffer.from(new ArrayBuffer(bytes));
 }

@@ -4,12 +4,13 @@ import { gunzipSync } from 'node:zlib';
 import type { SignalTable } from '../../../core/adapters/columnar-database.ts';
 import { type RowWriter, rowsOf, writerOf } from '../../../core/columnar/index.ts';
 import { BodyInvalid, decode, ownWriter } from '../decode/index.ts';
+import { free } from '../free.ts';
 import { Gather } from './gather.ts';
 import type { Failure, FromThread, Taken, ThreadSettings, ToThread } from './protocol.ts';
 import { Segments, SpoolFull } from './segments.ts';
 
-/** Decoding waits while so many characters of rows wait for the disk. */
-const MOST_WAITING = 8 * 1024 * 1024;
+/** Decoding waits while so many bytes of rows wait for the disk. */
+const MOST_WAITING = 4 * 1024 * 1024;
 /** A write that is not in the database by then is synced, ms. */
 const SYNC_AFTER_MS = 30;
 /** Frames that the database works on at once; what comes meanwhile goes together with the next. */
@@ -105,7 +106,7 @@ class IntakeThread {
 
   async #decodeAll(): Promise<void> {
     for (let take = this.#queue.shift(); take; take = this.#queue.shift()) {
-      while (this.#gather.characters > MOST_WAITING) await this.#commits;
+      while (this.#gather.bytes > MOST_WAITING) await this.#commits;
       await this.#decode(take);
     }
     this.#decodes = undefined;
@@ -116,12 +117,14 @@ class IntakeThread {
       Atomics.store(this.#decoding, 0, id);
       const inflated = this.#inflated(body, gzip);
       const decoded = await decode(signal, encoding, inflated, now, (table) => this.#writerOf(table));
+      free(inflated);
       this.#gather.add(id, decoded);
       if (this.#gather.hasWhole) this.#wake?.();
       this.#commits ??= this.#commitAll();
     } catch (error) {
       this.#post({ type: 'failed', ids: [id], failure: failureOf(error) });
     } finally {
+      free(body);
       Atomics.store(this.#decoding, 0, 0);
     }
   }
