@@ -18,6 +18,9 @@ export type SignalTable = (typeof SIGNAL_TABLES)[number];
  */
 export const PROBE_SERVICE = 'holdfast-probe';
 
+/** `ServiceName` of our own rows, the watchdog's lines among them: they do not show that anybody else still sends. */
+export const OWN_SERVICE = 'holdfast';
+
 /**
  * One row of a signal table, by the column names of our own schema. Times are decimal strings of nanoseconds since the
  * epoch, 64-bit integers are decimal strings, maps are plain objects of strings. The adapter fits it to the columns that
@@ -46,6 +49,25 @@ export interface TableSchema {
   readonly enumNames: 'short' | 'prefixed';
   /** Whether Holdfast made it; one of somebody else is used as it is. */
   readonly isOurs: boolean;
+}
+
+/** Columns that hold attributes by name. */
+export type AttributesColumn = 'Attributes' | 'LogAttributes' | 'ResourceAttributes' | 'SpanAttributes';
+
+/**
+ * SQL for the text of an attribute, empty where a row has none. Attributes are maps, or in some schemas of ClickStack and of
+ * the collector's exporter of the type JSON, where a dotted name is a path.
+ *
+ * @param key SQL of its name: a placeholder, or a text between quotes
+ */
+export function attribute({ columns }: TableSchema, column: AttributesColumn, key: string): string {
+  return isJson(columns.get(column))
+    ? `ifNull(toString(getSubcolumn(${column}, ${key})), '')`
+    : `${column}[${key}]`;
+}
+
+function isJson(type = ''): boolean {
+  return /^(?:JSON\b|Object\()/.test(type);
 }
 
 /** A table whose engine is not the one that is expected. */

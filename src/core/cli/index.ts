@@ -7,3 +7,4 @@ export { type ControlAnswer, postControl } from '../operations/index.ts';
 export type { CommandContext, CommandDefinition, CommandFlag } from '../plugin/command.ts';
 export { type Host, runCommandLine, runHere } from './run.ts';
 export type { Terminal } from './terminal.ts';
+export { wrapped } from './wrapped.ts';

@@ -30,6 +30,7 @@ export function serveOperation<T>(
       if (error) throw new HoldfastError('HF_HTTP_REQUEST_INVALID', { reason: reasonOf(error) });
       return await run(data as T, { correlation: id, signal: gone.signal });
     } catch (error) {
+      if (gone.signal.aborted) return {}; // to nobody
       if (!isCoded(error)) throw error;
       const { status, ...told } = toErrorBody(error);
       return reply.code(status).send({ ...told, details: error.details });

@@ -41,6 +41,9 @@ export const MOST_SECONDS = 300;
 export const MOST_ROWS = 50_000;
 /** The engine ends its work by itself; when it says nothing for so long after, it is given up here. */
 const GRACE_MS = 2_000;
+/** Codes of the engine. */
+const NO_SUCH_COLUMN = '16';
+const UNKNOWN_TABLE = '60';
 /** Lines of an answer that are parsed between two breaths of the event loop. */
 const SLICE = 500;
 
@@ -71,10 +74,12 @@ export class Database implements ColumnarDatabase {
     options: QueryOptions = {},
   ): Promise<readonly R[]> {
     return this.#work('query', options, async (bounds) => {
-      const { columns, rows } = await parse(
-        await this.#parts.engine.read(sql, parameters, bounds),
-        this.place,
-      );
+      const text = await this.#parts.engine.read(sql, parameters, bounds).catch((error) => {
+        // Somebody has dropped a table since it was looked at.
+        if (codeOf(error) === UNKNOWN_TABLE) this.forgetSchema();
+        throw error;
+      });
+      const { columns, rows } = await parse(text, this.place);
       return rows.map((row) => Object.fromEntries(columns.map(({ name }, at) => [name, row[at]])) as R);
     });
   }
@@ -144,9 +149,9 @@ export class Database implements ColumnarDatabase {
           bounds,
         );
       } catch (error) {
-        const code = (error as { code?: unknown }).code;
-        // Somebody has changed the table since it was looked at: no such column, no such table.
-        if ((code !== '16' && code !== '60') || tries > 1) throw error;
+        const code = codeOf(error);
+        // Somebody has changed the table since it was looked at.
+        if ((code !== NO_SUCH_COLUMN && code !== UNKNOWN_TABLE) || tries > 1) throw error;
         this.#schema.forget();
       }
     }
@@ -192,6 +197,10 @@ function fitting(schema: TableSchema, { fit, bytes }: WrittenRows): Uint8Array {
   if (fit === writerOf(schema).fit) return bytes;
   const reason = 'its columns are others than those that rows were written for';
   throw new HoldfastError('HF_COLUMNAR_SCHEMA', { table: schema.table, reason });
+}
+
+function codeOf(error: unknown): unknown {
+  return (error as { code?: unknown }).code;
 }
 
 /** An engine's answer as it came. */

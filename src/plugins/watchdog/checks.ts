@@ -1,5 +1,9 @@
 import { z } from 'zod';
-import type { ColumnarDatabase, SignalTable } from '../../core/adapters/columnar-database.ts';
+import {
+  type ColumnarDatabase,
+  OWN_SERVICE,
+  type SignalTable,
+} from '../../core/adapters/columnar-database.ts';
 import { isCoded } from '../../core/errors/index.ts';
 import { maskText } from '../../core/logging/index.ts';
 import type { Failure } from '../../machines/watchdog-run/shapes.ts';
@@ -14,8 +18,6 @@ export interface Findings {
 
 /** For one query, seconds. */
 const QUERY_SECONDS = 20;
-/** Rows of ours do not show that anybody else still produces. */
-const OWN_SERVICE = 'holdfast';
 const TOLD = 200;
 
 const one = z.tuple([z.object({ one: z.union([z.literal(1), z.literal('1')]) })]);

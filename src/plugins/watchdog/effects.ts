@@ -1,4 +1,4 @@
-import { ColumnarDatabaseToken } from '../../core/adapters/columnar-database.ts';
+import { ColumnarDatabaseToken, OWN_SERVICE } from '../../core/adapters/columnar-database.ts';
 import { type JobRun, jobRun } from '../../core/adapters/jobs.ts';
 import { pushEvent } from '../../core/adapters/push-event.ts';
 import { runTrouble, UptimeMonitorToken } from '../../core/adapters/uptime.ts';
@@ -93,9 +93,9 @@ function rowOf({ outcome, lines, exitCode }: RunReport, at: number): Record<stri
     Timestamp: `${at}000000`,
     SeverityText: isWell ? 'INFO' : 'ERROR',
     SeverityNumber: isWell ? 9 : 17,
-    ServiceName: 'holdfast',
+    ServiceName: OWN_SERVICE,
     Body: lines.join('\n'),
-    ResourceAttributes: { 'service.name': 'holdfast' },
+    ResourceAttributes: { 'service.name': OWN_SERVICE },
     LogAttributes: { 'watchdog.outcome': outcome, 'watchdog.exit_code': String(exitCode) },
   };
 }

@@ -1,17 +1,26 @@
 import type { CheckResult, Terminal } from '../../plugin/index.ts';
 import { plainText } from '../log-view/values.ts';
+import { wrapped } from '../wrapped.ts';
 import type { Finding } from './examine.ts';
 
 const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const;
 
+const LABEL = 11;
+
 /** Findings for a person: what is well in one line, the rest with what was looked at and what to do. */
-export function findingLines(findings: readonly Finding[], { paint }: Terminal): string[] {
+export function findingLines(findings: readonly Finding[], { paint, columns }: Terminal): string[] {
   const width = Math.max(0, ...findings.map(({ name }) => name.length));
   const lines = findings.flatMap(({ name, state, lookedAt, found, mend }) => {
-    const row = (label: string, text: string) => `      ${paint('dim', label.padEnd(11))}${plainText(text)}`;
-    const head = `${paint(['bold', COLOURS[state]], state.padEnd(4))}  ${name.padEnd(width)}  ${plainText(found)}`;
-    if (state === 'ok') return [head];
-    return [head, row('looked at', lookedAt), ...(mend === undefined ? [] : [row('do', mend)])];
+    const below = (indent: number, head: string, text: string) => {
+      const [first = '', ...rest] = wrapped(plainText(text), columns - indent);
+      return [head + first, ...rest.map((line) => ' '.repeat(indent) + line)];
+    };
+    const row = (label: string, text: string) =>
+      below(6 + LABEL, `      ${paint('dim', label.padEnd(LABEL))}`, text);
+    const head = `${paint(['bold', COLOURS[state]], state.padEnd(4))}  ${name.padEnd(width)}  `;
+    const lines = below(8 + width, head, found);
+    if (state === 'ok') return lines;
+    return [...lines, ...row('looked at', lookedAt), ...(mend === undefined ? [] : row('do', mend))];
   });
   return [...lines, '', summary(findings)];
 }

@@ -1,4 +1,9 @@
-import type { ColumnarDatabase, QueryParameter } from '../../../core/adapters/columnar-database.ts';
+import {
+  attribute,
+  type ColumnarDatabase,
+  type QueryParameter,
+  type TableSchema,
+} from '../../../core/adapters/columnar-database.ts';
 import { msOf } from '../../../core/duration.ts';
 import type { Measure, Rule } from './rule.ts';
 
@@ -57,10 +62,11 @@ async function why(
 ): Promise<string | undefined> {
   const said: string[] = [];
   if (rule.nameBy !== undefined) {
-    const { from, where, parameters } = samplesOf(rule.measure, rule.window, now);
+    const schema = await schemaOf(rule.measure, database);
+    const { from, where, parameters } = samplesOf(rule.measure, rule.window, now, schema);
     const bound = rule.above === undefined ? 'Value < {bound:Float64}' : 'Value > {bound:Float64}';
     const rows = await database.query<{ name: string }>(
-      `SELECT DISTINCT Attributes[{by:String}] AS name FROM ${from} WHERE ${where} AND ${bound} ORDER BY name LIMIT ${NAMED + 1}`,
+      `SELECT DISTINCT ${attribute(schema, 'Attributes', '{by:String}')} AS name FROM ${from} WHERE ${where} AND ${bound} ORDER BY name LIMIT ${NAMED + 1}`,
       { ...parameters, by: rule.nameBy, bound: rule.above ?? rule.below ?? 0 },
       { signal },
     );
@@ -82,23 +88,30 @@ async function ask(
   now: number,
   signal: AbortSignal,
 ): Promise<{ samples: number; value: number }> {
-  // On a first start they may not be there yet.
-  await database.schema(`otel_metrics_${measure.table}`);
-  const { sql, parameters } = question(measure, window, now);
+  const { sql, parameters } = question(measure, window, now, await schemaOf(measure, database));
   const [row] = await database.query<{ samples: string; value: number }>(sql, parameters, { signal });
   return { samples: Number(row?.samples ?? 0), value: Number(row?.value ?? Number.NaN) };
 }
 
-/** The query of a measure, for commands that show it too. */
-export function question(measure: Measure, window: string, now: number): Question {
-  const { from, where, parameters } = samplesOf(measure, window, now);
+/** Makes the table too, which on a first start may not be there yet. */
+function schemaOf({ table }: Measure, database: ColumnarDatabase): Promise<TableSchema> {
+  return database.schema(`otel_metrics_${table}`);
+}
+
+function question(measure: Measure, window: string, now: number, schema: TableSchema): Question {
+  const { from, where, parameters } = samplesOf(measure, window, now, schema);
   return {
     sql: `SELECT count() AS samples, ${TAKE[measure.take]} AS value FROM ${from} WHERE ${where}`,
     parameters: { ...parameters, ...(measure.take === 'age' && { now: now / 1_000 }) },
   };
 }
 
-function samplesOf({ table, metric, where, resource, buckets }: Measure, window: string, now: number) {
+function samplesOf(
+  { table, metric, where, resource, buckets }: Measure,
+  window: string,
+  now: number,
+  schema: TableSchema,
+) {
   const length = msOf(window);
   const from = buckets ? Math.floor(now / length - 1) * length - 1_000 : now - length;
   const parameters: Record<string, QueryParameter> = {
@@ -119,7 +132,7 @@ function samplesOf({ table, metric, where, resource, buckets }: Measure, window:
     for (const [key, value] of Object.entries(wanted)) {
       const name = `p${terms.length}`;
       const isPrefix = value.endsWith('*');
-      const held = `${column}[{${name}k:String}]`;
+      const held = attribute(schema, column, `{${name}k:String}`);
       terms.push(isPrefix ? `startsWith(${held}, {${name}v:String})` : `${held} = {${name}v:String}`);
       parameters[`${name}k`] = key;
       parameters[`${name}v`] = isPrefix ? value.slice(0, -1) : value;

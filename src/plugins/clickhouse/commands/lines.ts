@@ -1,46 +1,102 @@
-import type { CommandContext } from '../../../core/cli/index.ts';
-import type { Finding } from '../questions/verify.ts';
+import { type CommandContext, wrapped } from '../../../core/cli/index.ts';
+import type { Finding } from '../questions/findings.ts';
 
 type Terminal = CommandContext['terminal'];
 
 const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const;
+const INDENT = '     ';
+/** A column is not made narrower than this so that a table fits; where that does not do, rows are shown one below the other. */
+const NARROWEST = 16;
+const GAP = '  ';
 
-/** Findings, each with its mend below. */
-export function findingLines(findings: readonly Finding[], { paint }: Terminal): string[] {
-  return findings.flatMap(({ state, text, mend }) => [
-    `${paint(COLOURS[state], state.padEnd(5))}${text}`,
-    ...(mend === undefined ? [] : [`     ${paint('dim', mend)}`]),
-  ]);
+/** Findings, each with its mend below, no line longer than the terminal is wide. */
+export function findingLines(findings: readonly Finding[], { paint, columns }: Terminal): string[] {
+  return findings.flatMap(({ state, text, mend }) => {
+    const [first = '', ...rest] = wrapped(text, columns - INDENT.length);
+    return [
+      `${paint(COLOURS[state], state.padEnd(INDENT.length))}${first}`,
+      ...rest.map((line) => INDENT + line),
+      ...wrapped(mend ?? '', columns - INDENT.length).map((line) => INDENT + paint('dim', line)),
+    ];
+  });
 }
 
 /**
- * Columns beneath their names; numbers to the right.
- *
- * @param widest characters of a cell, where more are cut
+ * Columns beneath their names, numbers to the right, long cells cut so that all fits the terminal's width; where that
+ * would leave too little of them, each row as lines of names and whole values.
  */
 export function tableLines(
   names: readonly string[],
   rows: readonly (readonly string[])[],
-  { paint }: Terminal,
-  widest = 80,
+  terminal: Terminal,
 ): string[] {
-  const cut = (text: string) => {
-    const line = text.replace(/\s+/g, ' ');
-    return line.length > widest ? `${line.slice(0, widest - 1)}…` : line;
-  };
-  const cells = rows.map((row) => row.map(cut));
-  const widths = names.map((name, at) =>
-    cells.reduce((width, row) => Math.max(width, row[at]?.length ?? 0), name.length),
+  const cells = rows.map((row) => row.map((cell) => cell.replace(/\s+/g, ' ')));
+  const widths = fitting(
+    names.map((name, at) =>
+      cells.reduce((width, row) => Math.max(width, row[at]?.length ?? 0), Math.max(1, name.length)),
+    ),
+    terminal.columns,
   );
+  return widths ? gridLines(names, cells, widths, terminal) : recordLines(names, cells, terminal);
+}
+
+/** @returns the widths, the widest ones made narrower until all fit; undefined when they can't */
+function fitting(natural: readonly number[], columns: number): number[] | undefined {
+  const widths = [...natural];
+  let over = widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1)) - columns;
+  while (over > 0) {
+    const widest = Math.max(...widths);
+    if (widest <= NARROWEST) return undefined;
+    const second = Math.max(NARROWEST, ...widths.filter((width) => width < widest));
+    const less = Math.max(1, Math.min(over, widest - second));
+    widths[widths.indexOf(widest)] = widest - less;
+    over -= less;
+  }
+  return widths;
+}
+
+function gridLines(
+  names: readonly string[],
+  cells: readonly (readonly string[])[],
+  widths: readonly number[],
+  { paint }: Terminal,
+): string[] {
   const numeric = names.map(
     (_, at) => cells.length > 0 && cells.every((row) => /^-?[\d.]+$/.test(row[at] ?? '')),
   );
   const line = (row: readonly string[]) =>
     row
-      .map((cell, at) => (numeric[at] ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0)))
-      .join('  ')
+      .map((cell, at) => {
+        const width = widths[at] ?? 0;
+        const cut = cell.length > width ? `${cell.slice(0, width - 1)}…` : cell;
+        return numeric[at] ? cut.padStart(width) : cut.padEnd(width);
+      })
+      .join(GAP)
       .trimEnd();
   return [paint('bold', line(names)), ...cells.map(line)];
+}
+
+function recordLines(
+  names: readonly string[],
+  cells: readonly (readonly string[])[],
+  { paint, columns }: Terminal,
+): string[] {
+  const width = Math.max(...names.map((name) => name.length));
+  return cells.flatMap((row, at) => [
+    paint('bold', `row ${at + 1}`),
+    ...names.flatMap((name, column) => {
+      const [first = '', ...rest] = wrapped(row[column] ?? '', columns - width - GAP.length);
+      return [
+        `${name.padEnd(width)}${GAP}${first}`.trimEnd(),
+        ...rest.map((line) => `${' '.repeat(width)}${GAP}${line}`),
+      ];
+    }),
+  ]);
+}
+
+/** `1 row`, `2 rows`. */
+export function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
 /** Exit code of findings. */

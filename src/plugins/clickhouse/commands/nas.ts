@@ -4,9 +4,9 @@ import { promisify } from 'node:util';
 import type { CommandDefinition } from '../../../core/cli/index.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import type { ClickhouseOptions } from '../options.ts';
+import type { Finding } from '../questions/findings.ts';
 import type { NasReport } from '../questions/nas.ts';
 import { put } from '../questions/put.ts';
-import type { Finding } from '../questions/verify.ts';
 import { codeOf, findingLines } from './lines.ts';
 
 const SECONDS = 30;

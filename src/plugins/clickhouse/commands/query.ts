@@ -5,7 +5,7 @@ import type { ClickhouseOptions } from '../options.ts';
 import { put } from '../questions/put.ts';
 import { MOST_LIMIT } from '../questions/serve.ts';
 import { wholeNumber } from './flags.ts';
-import { tableLines } from './lines.ts';
+import { counted, tableLines } from './lines.ts';
 
 const NAME = 'stack query';
 const PROGRESS_MS = 500;
@@ -62,14 +62,8 @@ function show(table: QueryTable, { json, print, note, terminal }: CommandContext
   const cells = rows.map((row) =>
     row.map((value) => (typeof value === 'string' ? value : JSON.stringify(value))),
   );
-  const widest = Math.max(20, Math.floor(terminal.columns / Math.max(1, columns.length)) * 2);
-  for (const line of tableLines(
-    columns.map(({ name }) => name),
-    cells,
-    terminal,
-    widest,
-  ))
-    print(line);
+  const names = columns.map(({ name }) => name);
+  if (rows.length > 0) for (const line of tableLines(names, cells, terminal)) print(line);
   const more = truncated ? ' (there are more: --limit)' : '';
-  note(`${rows.length} rows in ${Math.round(elapsedMs)} ms${more}`);
+  note(`${counted(rows.length, 'row')} in ${Math.round(elapsedMs)} ms${more}`);
 }

@@ -25,20 +25,20 @@ export function verifyCommand(options: ClickhouseOptions): CommandDefinition {
 function lines(report: VerifyReport, terminal: CommandContext['terminal']): string[] {
   const { place, signals, spans, logs, mcp, findings } = report;
   const counts = signals.flatMap(({ tables }) =>
-    tables.map(({ table, lastHour, total, age }) => [
+    tables.map(({ table, missing, lastHour, total, age }) => [
       table,
       String(lastHour),
       String(total),
-      age === undefined ? '-' : `${age} s ago`,
+      missing ? 'no such table' : age === undefined ? '-' : `${age} s ago`,
     ]),
   );
   const section = (title: string, names: string[], rows: string[][]) =>
     rows.length === 0 ? ['', `${title}: none`] : ['', `${title}:`, ...tableLines(names, rows, terminal)];
   return [
-    `${place}, rows of the last hour`,
+    `Rows in ${place}`,
     ...tableLines(['table', 'last hour', 'all', 'newest'], counts, terminal),
     '',
-    ...signals.map(({ signal, path }) => `${signal.padEnd(8)}${path}`),
+    ...signals.map(({ signal, path }) => `${signal.padEnd(9)}${path}`),
     ...section(
       'spans by service',
       ['service', 'spans'],

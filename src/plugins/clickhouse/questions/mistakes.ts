@@ -1,4 +1,8 @@
-import type { ColumnarDatabase } from '../../../core/adapters/columnar-database.ts';
+import {
+  attribute,
+  type ColumnarDatabase,
+  type TableSchema,
+} from '../../../core/adapters/columnar-database.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import { type Token, tokensOf } from '../statement.ts';
 
@@ -19,8 +23,11 @@ const TARGET = "'http.target'";
 const TAKES_A_PART =
   /^(extract\w*|regexpextract|replaceregexp\w+|match|like|ilike|startswith|empty|notempty|length)$/i;
 
-/** The query by which MCP calls are counted. */
-export const MCP_CALLS = `SELECT extract(SpanAttributes['http.target'], '^/([^/]+)/mcp') AS server, count() AS calls FROM otel_traces WHERE Timestamp > now() - INTERVAL 1 HOUR AND SpanKind IN ('Server', 'SPAN_KIND_SERVER') AND server != '' GROUP BY server ORDER BY calls DESC`;
+/** The query by which MCP calls are counted. @param traces the table as it is */
+export function mcpCalls(traces: TableSchema): string {
+  const target = attribute(traces, 'SpanAttributes', TARGET);
+  return `SELECT extract(${target}, '^/([^/]+)/mcp') AS server, count() AS calls FROM otel_traces WHERE Timestamp > now() - INTERVAL 1 HOUR AND SpanKind IN ('Server', 'SPAN_KIND_SERVER') AND server != '' GROUP BY server ORDER BY calls DESC`;
+}
 
 /**
  * Explains a query that runs well and misleads, before its answer does.
@@ -33,7 +40,10 @@ export async function explainMistakes(
   signal: AbortSignal,
 ): Promise<void> {
   const tokens = tokensOf(sql);
-  if (showsRawTarget(tokens)) throw new HoldfastError('HF_COLUMNAR_RAW_TARGET', { query: MCP_CALLS });
+  if (showsRawTarget(tokens)) {
+    const query = mcpCalls(await database.schema('otel_traces'));
+    throw new HoldfastError('HF_COLUMNAR_RAW_TARGET', { query });
+  }
   const asked = METRIC_TABLES.filter((table) =>
     tokens.some(({ kind, value }) => kind === 'word' && value === table),
   );
@@ -100,7 +110,8 @@ async function isIn(
 }
 
 /** Whether `http.target` is grouped, made distinct or collected as it is. */
-function showsRawTarget(tokens: readonly Token[]): boolean {
+function showsRawTarget(asTyped: readonly Token[]): boolean {
+  const tokens = withTargets(asTyped);
   const words = tokens.map(({ kind, value }) => (kind === 'word' ? value.toUpperCase() : ''));
   const groups = words.some(
     (word, at) =>
@@ -127,4 +138,20 @@ function showsRawTarget(tokens: readonly Token[]): boolean {
     if (!functions.some((name) => TAKES_A_PART.test(name))) return true;
   }
   return false;
+}
+
+/** Where attributes are of the type JSON, `SpanAttributes.http.target` names it: a path, or one word in quotes. */
+function withTargets(tokens: readonly Token[]): Token[] {
+  const target: Token = { kind: 'text', value: TARGET };
+  const found: Token[] = [];
+  for (let at = 0; at < tokens.length; at += 1) {
+    const token = tokens[at] as Token;
+    const path = tokens.slice(at, at + 3).map(({ value }) => value);
+    if (token.kind === 'word' && token.value === 'http.target') found.push(target);
+    else if (path.join('') === 'http.target') {
+      found.push(target);
+      at += 2;
+    } else found.push(token);
+  }
+  return found;
 }

@@ -1,6 +1,12 @@
-import type { ColumnarDatabase, QueryOptions } from '../../../core/adapters/columnar-database.ts';
-import type { Finding } from './verify.ts';
+import {
+  attribute,
+  type ColumnarDatabase,
+  type QueryOptions,
+  type SignalTable,
+} from '../../../core/adapters/columnar-database.ts';
+import type { Finding } from './findings.ts';
 
+const MOST_HOSTS = 10;
 /** A backup older than this is stale (`nas_backup_freshness_max_age_hours`). */
 export const MAX_AGE_HOURS = 36;
 
@@ -17,10 +23,10 @@ export interface NasReport {
   /** `nas.backup…` gauges of the last ten minutes, by name. */
   readonly backup: readonly { readonly metric: string; readonly samples: number; readonly value: number }[];
   readonly failedSources: readonly string[];
+  /** Only when nothing came from it: who sent metrics in the last hour, at most ten. */
+  readonly hostsHeard?: readonly string[];
   readonly findings: readonly Finding[];
 }
-
-const HOST = "ResourceAttributes['host.name'] = {host:String}";
 
 /**
  * Whether a NAS sends what it should (O21).
@@ -34,9 +40,14 @@ export async function verifyNas(
   options: QueryOptions,
 ): Promise<NasReport> {
   const ask = <R extends object>(sql: string) => database.query<R>(sql, { host }, options);
-  const rowsOf = async (table: string, time: string) => {
+  const nameIn = async (table: SignalTable) =>
+    attribute(await database.schema(table), 'ResourceAttributes', "'host.name'");
+  const ofHost = async (table: SignalTable) => `${await nameIn(table)} = {host:String}`;
+  const hostName = await nameIn('otel_metrics_gauge');
+  const gauges = await ofHost('otel_metrics_gauge');
+  const rowsOf = async (table: SignalTable, time: string) => {
     const [row] = await ask<{ n: string }>(
-      `SELECT count() AS n FROM ${table} WHERE ${HOST} AND ${time} > now() - INTERVAL 1 HOUR`,
+      `SELECT count() AS n FROM ${table} WHERE ${await ofHost(table)} AND ${time} > now() - INTERVAL 1 HOUR`,
     );
     return Number(row?.n ?? 0);
   };
@@ -45,16 +56,24 @@ export async function verifyNas(
   const [file] = await ask<{ n: string; sample: string; age: number; hours: number }>(
     `SELECT count() AS n, dateDiff('second', max(TimeUnix), now()) AS sample,
      toUnixTimestamp(now()) - argMax(Value, TimeUnix) AS age, (toUnixTimestamp(now()) - max(Value)) / 3600 AS hours
-     FROM otel_metrics_sum WHERE ${HOST} AND MetricName = 'file.mtime' AND TimeUnix > now() - INTERVAL 7 DAY`,
+     FROM otel_metrics_sum WHERE ${await ofHost('otel_metrics_sum')} AND MetricName = 'file.mtime' AND TimeUnix > now() - INTERVAL 7 DAY`,
   );
   const backup = await ask<{ metric: string; samples: string; value: number }>(
     `SELECT MetricName AS metric, count() AS samples, argMax(Value, TimeUnix) AS value FROM otel_metrics_gauge
-     WHERE ${HOST} AND MetricName LIKE 'nas.backup%' AND TimeUnix > now() - INTERVAL 10 MINUTE GROUP BY metric ORDER BY metric`,
+     WHERE ${gauges} AND MetricName LIKE 'nas.backup%' AND TimeUnix > now() - INTERVAL 10 MINUTE GROUP BY metric ORDER BY metric`,
   );
+  const source = attribute(await database.schema('otel_metrics_gauge'), 'Attributes', "'source'");
   const failed = await ask<{ source: string }>(
-    `SELECT DISTINCT Attributes['source'] AS source FROM otel_metrics_gauge WHERE ${HOST} AND MetricName = 'nas.backup.snapshot.failed'
+    `SELECT DISTINCT ${source} AS source FROM otel_metrics_gauge WHERE ${gauges} AND MetricName = 'nas.backup.snapshot.failed'
      AND Value > 0 AND TimeUnix > now() - INTERVAL 10 MINUTE ORDER BY source LIMIT 50`,
   );
+  const isSilent = logsLastHour === 0 && gaugesLastHour === 0 && Number(file?.n ?? 0) === 0;
+  const heard = isSilent
+    ? await ask<{ name: string }>(
+        `SELECT DISTINCT ${hostName} AS name FROM otel_metrics_gauge WHERE TimeUnix > now() - INTERVAL 1 HOUR AND name != ''
+         ORDER BY name LIMIT ${MOST_HOSTS}`,
+      )
+    : [];
   const measured = file && Number(file.n) > 0;
   const facts = {
     host,
@@ -71,17 +90,35 @@ export async function verifyNas(
       value: Number(value),
     })),
     failedSources: failed.map(({ source }) => source || '(no source named)'),
+    ...(isSilent && { hostsHeard: heard.map(({ name }) => name) }),
   };
   return { ...facts, findings: findings(facts) };
 }
 
 function findings(facts: Omit<NasReport, 'findings'>): Finding[] {
-  const { host, logsLastHour, gaugesLastHour, hoursSinceSuccess, failedSources, backup, sampleAge } = facts;
+  const {
+    host,
+    hostsHeard,
+    logsLastHour,
+    gaugesLastHour,
+    hoursSinceSuccess,
+    failedSources,
+    backup,
+    sampleAge,
+  } = facts;
   const collector = `Look at the collector on ${host}: \`systemctl status otelcol-contrib\`, and http://127.0.0.1:13133 there.`;
   const some = (n: number, what: string): Finding =>
     n > 0
       ? { state: 'ok', text: `${n} ${what} in the last hour` }
       : { state: 'fail', text: `no ${what} in the last hour`, mend: collector };
+  if (hostsHeard !== undefined) {
+    const heard =
+      hostsHeard.length > 0
+        ? `Hosts that sent metrics in the last hour: ${hostsHeard.join(', ')}. If it is none of these: `
+        : '';
+    const text = `nothing comes from ${host}: no logs and no metrics in the last hour, no file.mtime in the last week`;
+    return [{ state: 'fail', text, mend: heard + collector }];
+  }
   return [
     some(logsLastHour, 'journald logs'),
     some(gaugesLastHour, 'samples of host metrics'),

@@ -1,17 +1,12 @@
-import { postControl } from '../../../core/cli/index.ts';
 import { systemClock } from '../../../core/clock.ts';
 import { HoldfastError, isCoded } from '../../../core/errors/index.ts';
-import { isObject } from '../../../core/json.ts';
+import { type Asking, askInstance } from '../../../core/operations/index.ts';
 import { Database } from '../database.ts';
 import { openEngine, schemaOptions } from '../open.ts';
 import type { ClickhouseOptions } from '../options.ts';
-import { pathOf, QUESTIONS, type QuestionName, type Told } from './serve.ts';
+import { answerQuestion, pathOf, type QuestionName } from './serve.ts';
 
-interface Asker {
-  /** Absolute path. */
-  readonly dataDir: string;
-  readonly signal: AbortSignal;
-}
+const NONE_HERE = 'the instance that runs here has none; `holdfast status` says why';
 
 /**
  * Puts a question to the instance that runs on the data folder; where none runs, to the server that the options name.
@@ -19,45 +14,33 @@ interface Asker {
  *
  * @throws HF_COLUMNAR_NOT_RUNNING neither is there; whatever the question throws
  */
-export async function put<T>(
+export async function put<T extends object>(
   name: QuestionName,
   body: object,
-  { dataDir, signal }: Asker,
+  asking: Asking,
   options: ClickhouseOptions,
 ): Promise<T> {
   try {
-    const { status, body: told } = await postControl(dataDir, pathOf(name), body, signal);
-    if (status === 200 && isObject(told)) return opened<T>(told);
-    const said = isObject(told) ? told.what : undefined;
-    const reason =
-      status === 404
-        ? 'the instance that runs here has none; `holdfast status` says why'
-        : String(said ?? `it answered ${status}`);
-    throw new HoldfastError('HF_COLUMNAR_NOT_RUNNING', { reason: reason.replace(/\.$/, '') });
+    return await askInstance<T>(asking, pathOf(name), body, NONE_HERE);
   } catch (error) {
     if (!isCoded(error, 'HF_CONTROL_UNREACHABLE')) throw error;
-    if (options.url !== undefined) return direct<T>(name, body, dataDir, signal, options);
-    const reason = `${String(error.details.reason)} (${dataDir}), and it is the embedded one`;
+    if (options.url !== undefined) return (await direct(name, body, asking, options)) as T;
+    const said = String(error.details.reason);
+    const reason = said === NONE_HERE ? said : `${said} (${asking.dataDir}), and it is the embedded one`;
     throw new HoldfastError('HF_COLUMNAR_NOT_RUNNING', { reason });
   }
 }
 
-function opened<T>({ answer, fault }: Told): T {
-  if (fault) throw new HoldfastError(fault.code, fault.details);
-  return answer as T;
-}
-
-async function direct<T>(
+async function direct(
   name: QuestionName,
   body: object,
-  dataDir: string,
-  signal: AbortSignal,
+  { dataDir, signal }: Asking,
   options: ClickhouseOptions,
-): Promise<T> {
+): Promise<object> {
   const engine = await openEngine(options, dataDir, undefined);
   try {
     const database = new Database({ engine, clock: systemClock, schema: schemaOptions(options) });
-    return (await QUESTIONS[name](database, body, signal)) as T;
+    return await answerQuestion(name, database, body, signal);
   } finally {
     await engine.close();
   }
