@@ -60,7 +60,11 @@ export type AttributesColumn = 'Attributes' | 'LogAttributes' | 'ResourceAttribu
  *
  * @param key SQL of its name: a placeholder, or a text between quotes
  */
-export function attribute({ columns }: TableSchema, column: AttributesColumn, key: string): string {
+export function attribute(
+  { columns }: Pick<TableSchema, 'columns'>,
+  column: AttributesColumn,
+  key: string,
+): string {
   return isJson(columns.get(column))
     ? `ifNull(toString(getSubcolumn(${column}, ${key})), '')`
     : `${column}[${key}]`;

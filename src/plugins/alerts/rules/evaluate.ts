@@ -98,7 +98,13 @@ function schemaOf({ table }: Measure, database: ColumnarDatabase): Promise<Table
   return database.schema(`otel_metrics_${table}`);
 }
 
-function question(measure: Measure, window: string, now: number, schema: TableSchema): Question {
+/** The query of a measure. @param schema of its table, by which attributes are found */
+export function question(
+  measure: Measure,
+  window: string,
+  now: number,
+  schema: Pick<TableSchema, 'columns'>,
+): Question {
   const { from, where, parameters } = samplesOf(measure, window, now, schema);
   return {
     sql: `SELECT count() AS samples, ${TAKE[measure.take]} AS value FROM ${from} WHERE ${where}`,
@@ -110,7 +116,7 @@ function samplesOf(
   { table, metric, where, resource, buckets }: Measure,
   window: string,
   now: number,
-  schema: TableSchema,
+  schema: Pick<TableSchema, 'columns'>,
 ) {
   const length = msOf(window);
   const from = buckets ? Math.floor(now / length - 1) * length - 1_000 : now - length;
