@@ -40,7 +40,8 @@ export const otlp = definePlugin({
     HOLDFAST_OTLP_MTLS_PORT: 'mtls.port',
   },
   register(context, settings) {
-    const { httpPort, grpcPort, host, allowedHosts, mtls, bodyLimit, memoryLimit } = settings;
+    const { httpPort, grpcPort, host, allowedHosts, mtls, bodyLimit, memoryLimit, requestTimeoutMs } =
+      settings;
     let running: Running | undefined;
     const receiver = (): Receiver => {
       if (!running) throw new Error('the otlp plugin has not started');
@@ -63,12 +64,13 @@ export const otlp = definePlugin({
         host,
         allowedHosts,
         portVariable: 'HOLDFAST_OTLP_HTTP_PORT',
+        requestTimeoutMs,
         admission: 'own',
         errorBody: otlpErrorBody,
       },
       (http) => otlpRoutes(http, receiver, bodyLimit),
     );
-    const grpc = { receiver, bodyLimit, logger: () => context.services.logger };
+    const grpc = { receiver, bodyLimit, requestTimeoutMs, logger: () => context.services.logger };
     context.listener(
       grpcListener({
         ...grpc,

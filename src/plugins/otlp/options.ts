@@ -30,6 +30,8 @@ export const otlpOptions = z.strictObject({
     .min(1_024)
     .max(256 * MIB)
     .default(20 * MIB),
+  /** A request comes whole in so long, milliseconds. */
+  requestTimeoutMs: z.int().min(100).max(3_600_000).default(30_000),
   /** Memory for all bodies that are being received or wait for their answer, bytes. */
   memoryLimit: z
     .int()

@@ -1,13 +1,16 @@
 import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { connect as connectHttp2, type OutgoingHttpHeaders } from 'node:http2';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
+import { status } from '@grpc/grpc-js';
 import test from 'ava';
 import { SqliteReader } from '../../../src/core/log/index.ts';
 import { verifyLog } from '../../../src/core/replay/index.ts';
 import { tempDir } from '../../support/temp.ts';
 import { FailingDatabase } from './database.ts';
+import { callGrpc } from './grpc-client.ts';
 import { post, receive, span, traces, until } from './rig.ts';
 
 test.serial(
@@ -131,3 +134,70 @@ test.serial(
     t.regex(report, /collector \d+ ms/);
   },
 );
+
+test.serial('[O3,O4] a gRPC stream that its client never ends is ended, whatever it began as', async (t) => {
+  const receiving = await receive(t, new FailingDatabase(), { requestTimeoutMs: 200 });
+  const session = connectHttp2(receiving.grpc).on('error', () => {});
+  t.teardown(() => void session.destroy());
+  const open = (headers: OutgoingHttpHeaders, sent?: Buffer) =>
+    new Promise<number>((resolve) => {
+      let answer = -1;
+      const stream = session.request({
+        ':method': 'POST',
+        ':path': '/opentelemetry.proto.collector.trace.v1.TraceService/Export',
+        'content-type': 'application/grpc',
+        ...headers,
+      });
+      stream
+        .on('error', () => {})
+        .on('response', (told) => {
+          answer = Number(told['grpc-status'] ?? told[':status']);
+        });
+      stream.on('close', () => resolve(answer)).resume();
+      if (sent) stream.write(sent);
+    });
+  const { key: authorization } = receiving;
+  const half = Buffer.alloc(100);
+  half.writeUInt32BE(5_000, 1);
+  // More in all than a connection may have open at once: none of them stays.
+  for (let round = 0; round < 3; round += 1) {
+    const strangers = await Promise.all(Array.from({ length: 40 }, () => open({}, half)));
+    t.deepEqual([...new Set(strangers)], [status.UNAUTHENTICATED]);
+  }
+  t.is(await open({ authorization }), status.DEADLINE_EXCEEDED, 'no message');
+  t.is(await open({ authorization }, half), status.DEADLINE_EXCEEDED, 'half a message');
+  t.is(await open({ authorization, ':path': '/no.such/Method' }), status.UNIMPLEMENTED);
+  t.is(await open({ authorization, 'content-type': 'text/plain' }), 415);
+  t.true((await open({ authorization, 'x-large': 'x'.repeat(100_000) })) <= 0 || session.closed);
+  t.is((await callGrpc(receiving.grpc, authorization)).code, status.OK);
+});
+
+test.serial('[O2,O4] a body that dawdles has its time, with the key and without', async (t) => {
+  const receiving = await receive(t, new FailingDatabase(), {
+    requestTimeoutMs: 200,
+    memoryLimit: 1024 * 1024,
+  });
+  const { hostname, port } = new URL(receiving.http);
+  const dawdle = (headers: string) =>
+    new Promise<string>((resolve) => {
+      const socket = connect(Number(port), hostname).on('error', () => {});
+      t.teardown(() => void socket.destroy());
+      let answer = '';
+      socket.on('data', (data) => {
+        answer += data;
+      });
+      socket.on('close', () => resolve(answer.split('\r\n')[0] ?? ''));
+      socket.write(`POST /v1/traces HTTP/1.1\r\nhost: ${hostname}:${port}\r\n${headers}`);
+    });
+  const type = 'content-type: application/json\r\n';
+  const length = 'content-length: 200000\r\n\r\n{';
+  t.regex(await dawdle(type), /408/, 'headers that do not end');
+  t.regex(await dawdle(`${type}${length}`), /401/, 'a stranger');
+  const own = `${type}authorization: ${receiving.key}\r\n${length}`;
+  // Six of them would be more than there is memory for, if they kept theirs.
+  for (let round = 0; round < 2; round += 1) {
+    const answers = await Promise.all([own, own, own, own].map(dawdle));
+    t.deepEqual([...new Set(answers)], ['HTTP/1.1 408 Request Timeout']);
+  }
+  t.is((await post(receiving, '/v1/traces', traces('s', span('next')))).status, 200);
+});

@@ -1,4 +1,4 @@
-import type { ServerHttp2Stream } from 'node:http2';
+import type { Http2Server, ServerHttp2Stream } from 'node:http2';
 import type * as Grpc from '@grpc/grpc-js';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import type { Listener } from '../../../core/http/index.ts';
@@ -10,8 +10,10 @@ import { exportResponse, rpcStatus } from './wire.ts';
 
 /** Calls that one connection may have open. */
 const STREAMS = 64;
-/** A message comes whole in so long, ms, as long as a body by HTTP may take. */
-const RECEIVE_MS = 30_000;
+/** Clients have one or a few each. */
+const MOST_CONNECTIONS = 1_024;
+/** An answer comes so long after its message at the latest, ms: what waits longer has been cut off otherwise. */
+const ANSWER_MS = 120_000;
 /**
  * Connections that nobody uses, or that never said a word, are no load that counts for ever, ms: the ping ends those
  * whose other side is no client at all. Clients connect again by themselves.
@@ -22,12 +24,12 @@ const CONNECTIONS = {
   'grpc.max_connection_idle_ms': 5 * 60_000,
 } as const;
 
-const LATE: Refusal = {
+const late = (ms: number): Refusal => ({
   reason: 'late',
   status: 408,
   grpc: 4,
-  message: `The message did not come whole within ${RECEIVE_MS / 1_000} s.`,
-};
+  message: `The message did not come whole within ${ms} ms.`,
+});
 
 const METHODS: readonly [Signal, string][] = [
   ['traces', 'trace.v1.TraceService'],
@@ -39,6 +41,8 @@ export interface GrpcParts {
   readonly receiver: () => Receiver;
   /** Largest message, bytes. */
   readonly bodyLimit: number;
+  /** A message comes whole in so long, ms. */
+  readonly requestTimeoutMs: number;
   readonly logger: () => Logger;
 }
 
@@ -74,6 +78,7 @@ export function grpcListener(options: GrpcListenerOptions): Listener {
           `${bracketed(host)}:${port}`,
           credentials ?? grpc.ServerCredentials.createInsecure(),
         );
+        boundStreams(server, options.requestTimeoutMs + ANSWER_MS);
         const url = `${credentials ? 'https' : 'http'}://${bracketed(reachable(host))}:${bound}`;
         options.logger().info({ url, surface: name }, 'grpc.listening');
         return { url };
@@ -103,12 +108,29 @@ export function grpcListener(options: GrpcListenerOptions): Listener {
   };
 }
 
-function serverOf(grpc: typeof Grpc, { receiver, bodyLimit }: GrpcParts): Grpc.Server {
+/**
+ * What comes in without ever being a call, for its path or type is none of ours, or ends as one without the client's
+ * doing, has its time too; and so many connections are enough for everybody. The library bounds neither.
+ */
+function boundStreams(server: Grpc.Server, mostMs: number): void {
+  const { http2Servers } = server as unknown as { readonly http2Servers: ReadonlyMap<Http2Server, unknown> };
+  for (const http2 of http2Servers.keys()) {
+    http2.maxConnections = MOST_CONNECTIONS;
+    http2.on('stream', (stream) => {
+      const over = setTimeout(() => stream.close(), mostMs).unref();
+      // Answered before its end: what the client may still send is of no use to anybody.
+      stream.once('finish', () => stream.readableEnded || stream.close());
+      stream.once('close', () => clearTimeout(over));
+    });
+  }
+}
+
+function serverOf(grpc: typeof Grpc, { receiver, bodyLimit, requestTimeoutMs }: GrpcParts): Grpc.Server {
   const server = new grpc.Server({
     'grpc.max_receive_message_length': bodyLimit,
     'grpc.max_concurrent_streams': STREAMS,
     ...CONNECTIONS,
-    interceptors: [(_method, call) => guarded(grpc, call, receiver)],
+    interceptors: [(_method, call) => guarded(grpc, call, receiver, requestTimeoutMs)],
   });
   const same = (bytes: Buffer) => bytes;
   for (const [signal, service] of METHODS) {
@@ -136,6 +158,7 @@ function guarded(
   grpc: typeof Grpc,
   call: Grpc.ServerInterceptingCallInterface,
   receiver: () => Receiver,
+  requestTimeoutMs: number,
 ): Grpc.ServerInterceptingCall {
   return new grpc.ServerInterceptingCall(call, {
     start(next) {
@@ -147,7 +170,8 @@ function guarded(
           if (refusal) return refuse(refusal);
           const share = receiver().share(0);
           if ('status' in share) return refuse(share);
-          grow = bound(call, share, refuse, () => receiver().refuse('HF_INGEST_PRESSED'));
+          const pressed = () => receiver().refuse('HF_INGEST_PRESSED');
+          grow = bound(call, { share, refuse, pressed, requestTimeoutMs });
           admit(metadata);
         })
         // It may have been inflated.
@@ -161,6 +185,13 @@ function guarded(
   });
 }
 
+interface Bounds {
+  readonly share: Share;
+  readonly refuse: (refusal: Refusal) => void;
+  readonly pressed: () => Refusal;
+  readonly requestTimeoutMs: number;
+}
+
 /**
  * The library gathers a message without end in time, and tells of it only when it is whole: what comes is counted on
  * the stream itself, and the stream is closed over a client that does not end.
@@ -169,29 +200,27 @@ function guarded(
  */
 function bound(
   call: Grpc.ServerInterceptingCallInterface,
-  share: Share,
-  refuse: (refusal: Refusal) => void,
-  pressed: () => Refusal,
+  { share, refuse, pressed, requestTimeoutMs }: Bounds,
 ): (bytes: number) => Refusal | undefined {
   const { stream } = call as unknown as { readonly stream: ServerHttp2Stream };
   let length = 0;
   const grow = (bytes: number) => {
-    if (stream.closed) return LATE;
+    if (stream.closed) return late(requestTimeoutMs);
     return share.grow(bytes) ? undefined : pressed();
   };
   const end = (refusal: Refusal) => {
     refuse(refusal);
     stream.close();
   };
-  const late = setTimeout(() => end(LATE), RECEIVE_MS).unref();
+  const timer = setTimeout(() => end(late(requestTimeoutMs)), requestTimeoutMs).unref();
   stream.on('data', (chunk: Buffer) => {
     length += chunk.length;
     const refusal = grow(length);
     if (refusal) end(refusal);
   });
-  stream.once('end', () => clearTimeout(late));
+  stream.once('end', () => clearTimeout(timer));
   stream.once('close', () => {
-    clearTimeout(late);
+    clearTimeout(timer);
     share.release();
   });
   return grow;
