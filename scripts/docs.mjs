@@ -1,6 +1,9 @@
 // `npm run docs`: writes the generated parts of docs/. Tests fail while one of them is not what this would write.
 import { readFileSync, writeFileSync } from 'node:fs';
+import { coreCommands } from '../src/core/cli/commands/index.ts';
+import { commandsPage } from '../src/core/cli/commands-page.ts';
 import { graphSection } from '../src/core/cli/graph/index.ts';
+import { listedOf } from '../src/core/cli/program.ts';
 import { loadConfig } from '../src/core/config/index.ts';
 import { errorsPage } from '../src/core/errors/page.ts';
 import { errorTable } from '../src/core/errors/table.ts';
@@ -14,5 +17,10 @@ const { plugins } = await loadConfig({
   env: {},
 });
 const registrations = new PluginHost(plugins).register();
+const commands = [
+  ...coreCommands.map((command) => ({ heading: 'Commands:', command })),
+  ...listedOf(registrations),
+];
+writeFileSync(new URL('../docs/commands.md', import.meta.url), commandsPage(commands));
 writeFileSync(architecture, graphSection(readFileSync(architecture, 'utf8'), registrations));
-console.log('docs/errors.md and the graph of docs/architecture.md are fresh');
+console.log('docs/errors.md, docs/commands.md and the table and graph of docs/architecture.md are fresh');

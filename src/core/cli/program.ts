@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import { HoldfastError } from '../errors/index.ts';
 import { type CommandDefinition, commandWords } from '../plugin/command.ts';
+import type { Registrations } from '../plugin/registrations.ts';
 import { version } from '../version.ts';
 import { EXIT_CODES } from './failure.ts';
 import type { Terminal } from './terminal.ts';
@@ -23,6 +24,18 @@ export type Runner = (
 export interface ListedCommand {
   readonly heading: string;
   readonly command: CommandDefinition;
+}
+
+/** Under what of an operator's it belongs to; a plugin that does not say stands by its own name. */
+export function listedOf({
+  commands,
+  plugins,
+}: Pick<Registrations, 'commands' | 'plugins'>): ListedCommand[] {
+  const areas = new Map(plugins.map(({ name, about }) => [name, about?.area]));
+  return commands.map((command) => ({
+    heading: `${areas.get(command.owner) ?? `Plugin ${command.owner}`}:`,
+    command,
+  }));
 }
 
 /** What the folders of commands are about; a plugin's own is named after it. */

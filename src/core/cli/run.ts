@@ -1,6 +1,6 @@
 import { HoldfastError } from '../errors/index.ts';
 import { type CommandContext, type CommandDefinition, commandWords } from '../plugin/command.ts';
-import type { ConfiguredPlugin, Registrations } from '../plugin/index.ts';
+import type { ConfiguredPlugin } from '../plugin/index.ts';
 import { coreCommands } from './commands/index.ts';
 import { Configuration } from './configuration.ts';
 import { exitCodeOf, isInterruption, OK, printError } from './failure.ts';
@@ -11,6 +11,7 @@ import {
   glance,
   isAnswered,
   type ListedCommand,
+  listedOf,
 } from './program.ts';
 import { inertText, processTerminal, type Terminal } from './terminal.ts';
 
@@ -153,13 +154,13 @@ async function commandsOfPlugins(
         remark: 'There is no plugins.config.ts here, so no command of a plugin is known.',
       };
     }
-    const { commands } = await configuration.registrations();
+    const { commands, plugins } = await configuration.registrations();
     for (const { name, owner } of commands) {
       if (!isOfCore(commandWords(name))) continue;
       const details = { what: `Command ${commandWords(name).join(' ')}`, first: 'core', second: owner };
       throw new HoldfastError('HF_PLUGIN_CONFLICT', details);
     }
-    return { listed: listedOf({ commands }) };
+    return { listed: listedOf({ commands, plugins }) };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     const builtin = await configuration.builtin();
@@ -169,8 +170,4 @@ async function commandsOfPlugins(
     const remark = `The configuration cannot be loaded: plugins that Holdfast brings stand in with their defaults. ${reason}`;
     return { listed, remark, fallback: true };
   }
-}
-
-function listedOf({ commands }: Pick<Registrations, 'commands'>): ListedCommand[] {
-  return commands.map((command) => ({ heading: `Plugin ${command.owner}:`, command }));
 }

@@ -83,6 +83,8 @@ export interface CommandDefinition {
   readonly summary: string;
   /** One line that works, shown under `--help`. */
   readonly example: string;
+  /** What a newcomer types first of its area: the ready screen names it. */
+  readonly first?: true;
   readonly flags?: readonly CommandFlag[];
   /**
    * @param args the arguments that were given, in order

@@ -133,8 +133,19 @@ export interface PluginContext {
 /** What happens to the rest when this plugin fails to start. */
 export type OnFailure = 'abort' | 'continue';
 
+/** A plugin for people: in `holdfast --help` and in the table of docs/architecture.md. */
+export interface PluginAbout {
+  /** What of an operator's it belongs to, e.g. `Router`: plugins of one area stand together in help. */
+  readonly area: string;
+  /** What it is for, without a full stop. */
+  readonly what: string;
+  /** Where it is described, below `docs/`. */
+  readonly docs: string;
+}
+
 export interface PluginDefinition<O extends z.ZodObject = z.ZodObject> {
   readonly name: string;
+  readonly about?: PluginAbout;
   /** Strict zod object; every option has a default or is required, and a misspelt one is refused by name. */
   readonly options: O;
   /** Environment variables that override options: name to option path, e.g. `HOLDFAST_ROUTER_PORT: 'port'`. */

@@ -110,7 +110,9 @@ function emptyDeclared(): Declared {
 export function summarise(definition: PluginDefinition): PluginSummary {
   return Object.freeze({
     name: definition.name,
+    ...(definition.about && { about: definition.about }),
     requires: (definition.requires ?? []).map(({ name }) => name),
+    wants: (definition.wants ?? []).map(({ name }) => name),
     provides: (definition.provides ?? []).map(({ name }) => name),
     onFailure: definition.onFailure ?? 'abort',
   });

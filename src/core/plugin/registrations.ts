@@ -3,7 +3,7 @@ import type { ActorDefinition } from '../actors/definition.ts';
 import type { EffectRegistration } from '../actors/effect.ts';
 import type { HttpSurface, Listener, SurfaceOptions } from '../http/contract.ts';
 import type { CommandDefinition } from './command.ts';
-import type { HealthReport, OnFailure } from './definition.ts';
+import type { HealthReport, OnFailure, PluginAbout } from './definition.ts';
 import type { CheckDefinition } from './diagnosis.ts';
 
 /** Something a plugin declared, with the name of that plugin. */
@@ -52,7 +52,9 @@ export interface HealthRegistration {
 /** A plugin as its definition describes it, tokens by name. */
 export interface PluginSummary {
   readonly name: string;
+  readonly about?: PluginAbout;
   readonly requires: readonly string[];
+  readonly wants: readonly string[];
   readonly provides: readonly string[];
   readonly onFailure: OnFailure;
 }

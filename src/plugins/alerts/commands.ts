@@ -13,6 +13,7 @@ import type { AlertsView } from './view.ts';
 export function registerCommands(context: PluginContext, _options: AlertsOptions): void {
   context.command({
     name: 'alerts list',
+    first: true,
     summary: 'Lists what fires, what the rules found, and how the receivers are',
     example: 'holdfast alerts list',
     run: async (_args, _flags, command) => {

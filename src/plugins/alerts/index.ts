@@ -56,6 +56,11 @@ const QUEUE_MS = 600_000;
 /** @example alerts({ receivers: { phone: { format: 'ntfy', urlFile: '/etc/holdfast/ntfy-url' } } }) */
 export const alerts = definePlugin({
   name: 'alerts',
+  about: {
+    area: 'Uptime and alerts',
+    what: 'rules over the signals, and who is told of what is wrong',
+    docs: 'alerts.md',
+  },
   options: alertsOptions,
   wants: [ColumnarDatabaseToken, SecretsStoreToken],
   onFailure: 'continue',

@@ -25,6 +25,11 @@ import { serveQuestions } from './questions/serve.ts';
 /** @example clickhouse({ url: 'https://db.example.org', password: 'clickstack#admin_password', retentionDays: 14 }) */
 export const clickhouse = definePlugin({
   name: 'clickhouse',
+  about: {
+    area: 'Telemetry stack',
+    what: 'the columnar database, elsewhere or in this process, and questions to it',
+    docs: 'stack.md',
+  },
   options: clickhouseOptions,
   env: clickhouseVariables,
   wants: [SecretsStoreToken],

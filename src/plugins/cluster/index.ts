@@ -19,6 +19,11 @@ import { clusterOptions } from './options.ts';
  */
 export const cluster = definePlugin({
   name: 'cluster',
+  about: {
+    area: 'Cluster',
+    what: "the cluster's API, for drills, jobs and the rotation of keys",
+    docs: 'cluster.md',
+  },
   options: clusterOptions,
   env: { HOLDFAST_KUBECONFIG: 'kubeconfig', HOLDFAST_KUBE_CONTEXT: 'context' },
   provides: [ClusterToken],

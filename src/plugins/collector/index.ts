@@ -34,6 +34,11 @@ import { configRead, findingsRead, producerMoved } from './topics.ts';
 
 export const collector = definePlugin({
   name: 'collector',
+  about: {
+    area: 'Telemetry stack',
+    what: 'ingest keys and their rotation, a probe through the pipeline, the keys of the stack',
+    docs: 'stack.md',
+  },
   options: collectorOptions,
   env: { HOLDFAST_COLLECTOR_CONFIG: 'effectiveConfig', HOLDFAST_UI_URL: 'ui.url' },
   wants: [SecretsStoreToken, ClusterToken, ColumnarDatabaseToken],

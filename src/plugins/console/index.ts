@@ -14,6 +14,11 @@ import { healthRoutes } from './routes.ts';
  */
 export const consolePlugin = definePlugin({
   name: 'console',
+  about: {
+    area: 'Runtime',
+    what: 'health, readiness and metrics of the process',
+    docs: 'health.md',
+  },
   options: z.strictObject({
     port: z.int().min(0).max(65_535).default(7800),
     host: z.string().default('127.0.0.1'),

@@ -100,6 +100,11 @@ function durabilityOf({ event, effects }: LogRecord): 'sync' | 'batched' {
 
 export const gateway = definePlugin({
   name: 'gateway',
+  about: {
+    area: 'MCP gateway',
+    what: 'one host and one virtual key before the MCP servers',
+    docs: 'gateway.md',
+  },
   options,
   onFailure: 'continue', // a port that is taken must not take the router's keeper down
   wants: [SecretsStoreToken, TelemetryToken],

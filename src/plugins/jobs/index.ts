@@ -24,6 +24,11 @@ import { JOB_ACTOR, JobWatch } from './watch.ts';
 /** @example jobs({ namespaces: ['observability', 'agent-memory'] }) */
 export const jobs = definePlugin({
   name: 'jobs',
+  about: {
+    area: 'Uptime and alerts',
+    what: "scheduled runs, ours and the cluster's: why one failed",
+    docs: 'jobs.md',
+  },
   options: z.strictObject({
     /** Whose Jobs are looked at; those of every namespace when none is listed. */
     namespaces: z

@@ -21,6 +21,11 @@ import { databaseIn, MemoryServer } from './server.ts';
 /** @example memoryStore({ port: 6333 }) */
 export const memoryStore = definePlugin({
   name: 'memory-store',
+  about: {
+    area: 'Memory store',
+    what: 'the embedded memory store',
+    docs: 'memory.md',
+  },
   options: memoryStoreOptions,
   env: { HOLDFAST_MEMORY_PORT: 'port' },
   provides: [MemoryInstanceToken, ScratchStoresToken],

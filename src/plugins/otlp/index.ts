@@ -31,6 +31,11 @@ interface Running {
 
 export const otlp = definePlugin({
   name: 'otlp',
+  about: {
+    area: 'Telemetry stack',
+    what: 'receives telemetry: OTLP over HTTP and gRPC',
+    docs: 'stack.md',
+  },
   options: otlpOptions,
   onFailure: 'continue', // a port that is taken must not take the router's keeper down
   wants: [ColumnarDatabaseToken, IngestKeysToken],

@@ -32,6 +32,11 @@ const LOOK_MS = 30_000;
 /** @example qdrant({ url: 'http://qdrant.agent-memory:6333', apiKeyRef: 'memory/qdrant#api_key' }) */
 export const qdrant = definePlugin({
   name: 'qdrant',
+  about: {
+    area: 'Memory store',
+    what: 'speaks to a memory store: snapshots, volume copies, pruning',
+    docs: 'memory.md',
+  },
   options: qdrantOptions,
   env: {
     HOLDFAST_MEMORY_URL: 'url',

@@ -35,6 +35,11 @@ const LEG_ACTOR = 'router.reconciler';
 
 export const reconciler = definePlugin({
   name: 'reconciler',
+  about: {
+    area: 'Router',
+    what: 'holds legs to their static address, and beats while it does',
+    docs: 'guides/reconcile-a-real-router.md',
+  },
   options: reconcilerOptions,
   requires: [RouterApiToken],
   wants: [UptimeMonitorToken, TelemetryToken],

@@ -38,6 +38,11 @@ const PATHS = ['a', 'b'] as const;
 /** @example restore({ schedule: { a: '0 5 * * 0' }, overdueMs: 8 * 24 * 3_600_000 }) */
 export const restore = definePlugin({
   name: 'restore',
+  about: {
+    area: 'Memory store',
+    what: 'restore drills into scratch instances',
+    docs: 'restore-drills.md',
+  },
   options: restoreOptions,
   env: { HOLDFAST_MEMORY_SCRATCH_URL: 'scratchUrl' },
   requires: [MemoryStoresToken],

@@ -19,6 +19,11 @@ import { RouterEvents } from './router-events.ts';
 /** @example routerRemote({ url: 'http://192.168.1.1:8837', redisUrl: 'redis://192.168.1.1:6379', channelPrefix: 'firerouter.' }) */
 export const routerRemote = definePlugin({
   name: 'router-remote',
+  about: {
+    area: 'Router',
+    what: 'a router elsewhere, by its config API and its events',
+    docs: 'guides/reconcile-a-real-router.md',
+  },
   options: routerRemoteOptions,
   env: {
     HOLDFAST_ROUTER_URL: 'url',

@@ -80,6 +80,11 @@ const options = z.strictObject({
 
 export const router = definePlugin({
   name: 'router',
+  about: {
+    area: 'Router',
+    what: "the embedded router: its config's transactions, interfaces, DHCP and WAN",
+    docs: 'guides/the-box-under-the-config.md',
+  },
   options,
   env: { HOLDFAST_ROUTER_PORT: 'port', HOLDFAST_REDIS_URL: 'redisUrl' },
   provides: [RouterApiToken],

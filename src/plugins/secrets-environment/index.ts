@@ -31,6 +31,11 @@ function variableOf(path: string, property: string): string {
 /** Provides the secrets store from the environment. */
 export const secretsEnvironment = definePlugin({
   name: 'secrets-environment',
+  about: {
+    area: 'Secrets',
+    what: 'secrets from variables',
+    docs: 'stack.md',
+  },
   options: z.strictObject({}),
   provides: [SecretsStoreToken],
   onFailure: 'continue',

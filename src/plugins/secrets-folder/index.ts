@@ -38,6 +38,11 @@ export function folderStore(folder: string): SecretsStore {
  */
 export const secretsFolder = definePlugin({
   name: 'secrets-folder',
+  about: {
+    area: 'Secrets',
+    what: 'secrets as files of mode 0600',
+    docs: 'stack.md',
+  },
   options: z.strictObject({
     /** `<data dir>/secrets/store` unless set. */
     folder: z.string().min(1).optional(),

@@ -24,6 +24,11 @@ function isPrivate(text: string): boolean {
  */
 export const secretsKv = definePlugin({
   name: 'secrets-kv',
+  about: {
+    area: 'Secrets',
+    what: 'secrets on a server of the KV version 2 protocol',
+    docs: 'stack.md',
+  },
   options: z.strictObject({
     url: z
       .url({ protocol: /^https?$/ })

@@ -22,6 +22,11 @@ const OWN = 'own';
 
 export const telemetry = definePlugin({
   name: 'telemetry',
+  about: {
+    area: 'Telemetry stack',
+    what: 'our own spans and metrics, sent as OTLP',
+    docs: 'stack.md',
+  },
   options: z.strictObject({
     /** Base of an OTLP/HTTP receiver, e.g. `http://127.0.0.1:4318`, or `own` for the one of this process. */
     endpoint: z.union([z.literal(OWN), z.url({ protocol: /^https?$/ })]).optional(),

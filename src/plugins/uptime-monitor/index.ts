@@ -25,6 +25,11 @@ import { MONITOR_ACTOR } from './take-push.ts';
 /** @example uptimeMonitor({ monitors: [{ name: 'backup', interval: 86_400, retries: 1, retryInterval: 3_600 }] }) */
 export const uptimeMonitor = definePlugin({
   name: 'uptime-monitor',
+  about: {
+    area: 'Uptime and alerts',
+    what: 'the embedded monitor of beats, with status pages',
+    docs: 'uptime.md',
+  },
   options: uptimeMonitorOptions,
   env: { HOLDFAST_UPTIME_PORT: 'port' },
   register(context, options) {

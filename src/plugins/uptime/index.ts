@@ -21,6 +21,11 @@ import { readPushToken } from './tokens.ts';
 /** @example uptime({ url: 'https://status.example.org', connect: '10.0.0.8:443' }) */
 export const uptime = definePlugin({
   name: 'uptime',
+  about: {
+    area: 'Uptime and alerts',
+    what: 'pushes beats to a monitor',
+    docs: 'uptime.md',
+  },
   options: uptimeOptions,
   env: { HOLDFAST_UPTIME_URL: 'url', HOLDFAST_UPTIME_CONNECT: 'connect' },
   wants: [SecretsStoreToken, ClusterToken],

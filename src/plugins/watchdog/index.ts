@@ -28,6 +28,11 @@ const ACTOR = 'watchdog.run';
 /** @example watchdog({ producers: ['otel_logs'], staleAfter: 300 }) */
 export const watchdog = definePlugin({
   name: 'watchdog',
+  about: {
+    area: 'Uptime and alerts',
+    what: 'looks at the stack every five minutes, and beats only if it is well',
+    docs: 'uptime.md',
+  },
   options: watchdogOptions,
   wants: [ColumnarDatabaseToken, UptimeMonitorToken],
   register(context, options) {

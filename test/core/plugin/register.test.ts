@@ -49,7 +49,7 @@ test('[C11] all declarations are one frozen value with their owners, usable with
   t.is(registrations.effects[0]?.adapter, 'bell');
   t.is(registrations.routes[1]?.topic.name, 'test.tick');
   t.is(registrations.schedules[0]?.cron, '*/5 * * * *');
-  t.deepEqual(plugins, [{ name: 'clock', requires: [], provides: [], onFailure: 'abort' }]);
+  t.deepEqual(plugins, [{ name: 'clock', requires: [], wants: [], provides: [], onFailure: 'abort' }]);
   t.is(host.register(), registrations);
   t.is(ran, 0);
 });

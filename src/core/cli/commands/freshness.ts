@@ -11,7 +11,7 @@ export const freshness: CommandDefinition = {
   name: 'freshness',
   summary:
     'tell when a file that a job touches at each success is too old; needs no instance and no configuration',
-  example: 'holdfast freshness --file /var/lib/nas-backup/last-success --url-file /etc/holdfast/url',
+  example: 'holdfast freshness --file /var/lib/nas-backup/last-success --url-file /etc/holdfast/nas-url',
   flags: [
     { flags: '--file <path>', summary: 'touched at each success' },
     { flags: '--max-age <time>', summary: 'older is stale', default: '36h' },

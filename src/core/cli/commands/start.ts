@@ -13,6 +13,9 @@ const LAST_PATIENCE_MS = 20_000;
 /** A disk that is only slow has taken the first records by then. */
 const DISK_PATIENCE_MS = 3_000;
 
+/** So many lines that say what to try are read. */
+const AREAS_SHOWN = 5;
+
 /** Why a run ends: a signal, or a fault of ours. */
 interface End {
   readonly reason: string;
@@ -55,7 +58,7 @@ export const start: CommandDefinition = {
       await settled(runtime);
       // The launcher held the young generation small; under load a larger one is worth its memory (V8's default).
       v8.setFlagsFromString('--semi-space-growth-factor=2');
-      announce(runtime, performance.now() - began, context);
+      announce(runtime, performance.now() - began, context, (await context.registrations()).commands);
     } catch (error) {
       if (!isCoded(error, 'HF_PLUGIN_INTERRUPTED')) throw error;
     } finally {
@@ -100,7 +103,12 @@ function messageOf(fault: unknown): string {
 }
 
 /** The boot report, where to reach what has started, and what to try. */
-function announce(runtime: Runtime, ms: number, { dataDir, json, terminal }: CommandContext): void {
+function announce(
+  runtime: Runtime,
+  ms: number,
+  { dataDir, json, terminal }: CommandContext,
+  commands: readonly CommandDefinition[],
+): void {
   const { surfaces } = runtime;
   const { out, paint } = terminal; // not `print`: that nobody reads the ready block is no reason to stop
   if (json) {
@@ -113,24 +121,38 @@ function announce(runtime: Runtime, ms: number, { dataDir, json, terminal }: Com
     ...runtime.bootReport(),
     '',
     `${paint(['bold', 'green'], 'Holdfast is ready')} (pid ${process.pid}, after ${Math.round(ms)} ms)`,
-    ...Object.entries(surfaces).map(([name, { url }]) => row(name, url)),
+    ...alike(Object.keys(surfaces)).map((name) => row(name, surfaces[name]?.url ?? '')),
     row('data', dataDir),
     '',
     'Try next:',
-    ...tryNext(surfaces, dataDir).map((command) => `  ${command}`),
+    ...tryNext(commands, dataDir).map((command) => `  ${command}`),
     '',
   ];
   out(`${lines.join('\n')}\n`);
 }
 
-function tryNext({ router }: Runtime['surfaces'], dataDir: string): string[] {
-  const where = dataDir === resolve('.holdfast') ? '' : ` --data-dir ${quoted(dataDir)}`;
-  return [
-    ...(router ? [`curl -s ${router.url}/v1/config/active`] : []),
-    `npx holdfast status${where}`,
-    `npx holdfast log tail${where}`,
-  ];
+/** `otlpGrpc` behind `otlpHttp`, whatever started between them. */
+function alike(names: readonly string[]): string[] {
+  const family = (name: string) => /^[a-z]*/.exec(name)?.[0];
+  return Object.values(Object.groupBy(names, (name) => family(name) ?? name)).flatMap((group = []) => group);
 }
+
+/** One command of each area, and where all that is decided can be read. */
+function tryNext(commands: readonly CommandDefinition[], dataDir: string): string[] {
+  const where = dataDir === resolve('.holdfast') ? '' : ` --data-dir ${quoted(dataDir)}`;
+  const firsts = commands.filter(({ first }) => first).slice(0, AREAS_SHOWN);
+  const texts = [...firsts.map(({ name }) => name), 'log tail'];
+  const width = Math.max(...texts.map((text) => text.length));
+  const about = new Map(firsts.map(({ name, summary }) => [name, summary]));
+  return texts.map((text) => {
+    const command = `npx holdfast ${text}${where}`;
+    const said = about.get(text) ?? 'every decision as it is taken';
+    return where === '' ? `${command.padEnd(width + 15)}${short(said)}` : command;
+  });
+}
+
+/** A summary's first part. */
+const short = (summary: string): string => summary.split(/[,;:]/)[0] ?? summary;
 
 /** As a shell takes it for one word. */
 function quoted(path: string): string {

@@ -1,14 +1,17 @@
 import type { Registrations } from '../../plugin/index.ts';
 import { mermaid } from './mermaid.ts';
 import { graphOf } from './nodes.ts';
+import { pluginTable } from './plugins.ts';
 
-const BEGIN = '<!-- graph -->';
-const END = '<!-- /graph -->';
-
-/** A page with the graph between its two markers drawn anew from what the plugins declare. */
+/** A page with the graph and the table of plugins, each between its two markers, made anew from what plugins declare. */
 export function graphSection(page: string, registrations: Registrations): string {
-  const [before = '', rest = ''] = page.split(BEGIN);
-  const after = rest.split(END)[1] ?? '';
-  const chart = ['```mermaid', ...mermaid(graphOf(registrations)), '```'].join('\n');
-  return `${before}${BEGIN}\n${chart}\n${END}${after}`;
+  const chart = ['```mermaid', ...mermaid(graphOf(registrations)), '```'];
+  return between(between(page, 'plugins', ['', ...pluginTable(registrations), '']), 'graph', chart);
+}
+
+function between(page: string, marker: string, lines: readonly string[]): string {
+  const [begin, end] = [`<!-- ${marker} -->`, `<!-- /${marker} -->`];
+  const [before = '', rest = ''] = page.split(begin);
+  const after = rest.split(end)[1] ?? '';
+  return [before + begin, ...lines, end + after].join('\n');
 }

@@ -10,6 +10,7 @@ const SECONDS = 30;
 export function verifyCommand(options: ClickhouseOptions): CommandDefinition {
   return {
     name: 'stack verify',
+    first: true,
     summary:
       'Counts what arrived in the last hour, by signal, service, namespace and MCP server; exit 1 when something is wrong',
     example: 'holdfast stack verify --json',

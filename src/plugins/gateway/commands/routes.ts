@@ -8,6 +8,7 @@ import { askGateway } from './ask.ts';
 /** `holdfast gateway routes`: what serves, how it is, and what of the configuration does not serve. */
 export const routesCommand: CommandDefinition = {
   name: 'gateway routes',
+  first: true,
   summary: 'Lists the routes: how each is, where it goes, and which entries are rejected',
   example: 'holdfast gateway routes --json',
   async run(_args, _flags, context) {

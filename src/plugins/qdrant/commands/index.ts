@@ -69,6 +69,7 @@ export function registerBackupCommands(context: PluginContext, options: QdrantOp
   });
   context.command({
     name: 'backup status',
+    first: true,
     summary: 'Says when the last good backups were made, and what is wrong; exit 1 when something is',
     example: 'holdfast backup status',
     async run(_args, _flags, command) {

@@ -8,6 +8,7 @@ import { type CommandSettings, clientOf, targetFlags } from './target.ts';
 export function legsCommand(settings: CommandSettings): CommandDefinition {
   return {
     name: 'router legs',
+    first: true,
     summary: 'Lists the networks with their addresses and address sets; exit 1 when two share a set name',
     example: 'holdfast router legs --json | jq .collisions',
     flags: targetFlags,
