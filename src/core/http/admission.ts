@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { HoldfastError } from '../errors/index.ts';
 
@@ -49,7 +49,7 @@ export class Admission {
     if (!url?.startsWith('/') && url !== '*') invalid('its target is not a path');
     if (headers.host === undefined) invalid('it has no Host header');
     if (countHosts(rawHeaders) > 1) invalid('it has more than one Host header');
-    if (!this.#serves(headers.host, socket.localAddress)) throw new HoldfastError('HF_HTTP_HOST');
+    if (!this.#serves(headers.host, socket)) throw new HoldfastError('HF_HTTP_HOST');
     const { origin } = headers;
     if (origin !== undefined && !this.#exempt.has(method ?? '') && !this.#isOwnOrigin(origin, headers.host)) {
       throw new HoldfastError('HF_HTTP_ORIGIN');
@@ -59,7 +59,7 @@ export class Admission {
     }
   }
 
-  #serves(header: string, localAddress: string | undefined): boolean {
+  #serves(header: string, socket: Pick<Socket, 'localAddress'>): boolean {
     if (header === this.#served) return true;
     const matched = HOST.exec(header)?.[1];
     if (matched === undefined) return false;
@@ -67,7 +67,7 @@ export class Admission {
     if (!this.#names.has(name)) {
       if (isIP(name) === 0) return false;
       // By address there is nothing to rebind: the caller named the very address it connected to.
-      if (!isLoopback(name)) return sameAddress(name, localAddress);
+      if (!isLoopback(name)) return sameAddress(name, socket.localAddress);
     }
     this.#served = header;
     return true;

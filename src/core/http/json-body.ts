@@ -12,6 +12,11 @@ const DEEPEST = 64;
  * could change the prototype of what it is copied into
  */
 export function parseJsonBody(body: Buffer): unknown {
+  return readJsonBody(body).value;
+}
+
+/** The same, with the text that it was read from. @throws HF_HTTP_BODY_INVALID */
+export function readJsonBody(body: Buffer): { readonly value: unknown; readonly text: string } {
   if (body.length === 0) refuse('it is empty');
   if (!isUtf8(body)) refuse('it is not UTF-8');
   const text = body.toString('utf8');
@@ -21,7 +26,7 @@ export function parseJsonBody(body: Buffer): unknown {
   if (/__proto__|constructor|\\u/.test(text) && isPoisoned(value)) {
     refuse('it has a key __proto__ or constructor.prototype');
   }
-  return value;
+  return { value, text };
 }
 
 function parse(text: string): unknown {

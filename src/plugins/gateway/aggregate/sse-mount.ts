@@ -41,7 +41,7 @@ export class SseMount {
       forward: async (params, signal) => {
         const stream = this.#begin(exchange, caller, aggregate.draining);
         const stop = stopWith(stream.over, signal);
-        const sealed = await stream.initialized(stop.signal).finally(stop.release);
+        const sealed = await stream.initialized(stop.signal).finally(() => stop.release());
         if (sealed === undefined) return ended(exchange, stopped({ exchange }, stop.signal, true));
         const session = reopen(aggregate, caller, sealed);
         const listening = callOf(aggregate, { ...request, session });

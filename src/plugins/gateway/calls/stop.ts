@@ -14,6 +14,10 @@ export interface Stop<Signal extends Ending = Ending> {
   release(): void;
 }
 
+interface Follower {
+  abort(reason: unknown): void;
+}
+
 /** Ends once, for whoever listens: what an AbortController with its signal does, in a twentieth of the time. */
 export class CallEnding implements Ending {
   aborted = false;
@@ -42,21 +46,29 @@ export class CallEnding implements Ending {
 /** Who is told of the end of a signal that outlives calls. */
 const followers = new WeakMap<AbortSignal, Set<Follower>>();
 
-interface Follower {
-  abort(reason: unknown): void;
-}
-
 /**
  * Ends with the first of its sources, as `AbortSignal.any` does: a signal that outlives the call is listened to once,
  * however many calls follow it, and no call waits for the garbage collector to be forgotten.
  */
 export function stopWith(...sources: readonly Ending[]): Stop {
-  const signal = new CallEnding();
-  return {
-    signal,
-    abort: (reason) => signal.abort(reason),
-    release: followAll(signal, sources),
-  };
+  return new FollowingStop(sources);
+}
+
+class FollowingStop extends CallEnding implements Stop {
+  readonly #forget: (() => void)[] = [];
+
+  constructor(sources: readonly Ending[]) {
+    super();
+    for (const source of sources) this.#forget.push(follow(this, source));
+  }
+
+  get signal(): Ending {
+    return this;
+  }
+
+  release(): void {
+    for (const forget of this.#forget) forget();
+  }
 }
 
 /**
@@ -67,12 +79,12 @@ export function stopWith(...sources: readonly Ending[]): Stop {
 export function stopWithin(ms: number, ...sources: readonly Ending[]): Stop<AbortSignal> {
   const controller = new AbortController();
   const abort = (reason: unknown) => controller.abort(reason);
-  const forget = followAll({ abort }, sources);
+  const following = sources.map((source) => follow({ abort }, source));
   const timer = setTimeout(() => abort(new DOMException('It took too long.', 'TimeoutError')), ms);
   timer.unref();
   const release = () => {
     clearTimeout(timer);
-    forget();
+    for (const forget of following) forget();
   };
   return { signal: controller.signal, abort, release };
 }
@@ -86,13 +98,6 @@ export function ending(signal: Ending): Promise<void> {
 }
 
 /** @returns forgets the follower */
-function followAll(follower: Follower, sources: readonly Ending[]): () => void {
-  const ends = sources.map((source) => follow(follower, source));
-  return () => {
-    for (const forget of ends) forget();
-  };
-}
-
 function follow(follower: Follower, source: Ending): () => void {
   if (source.aborted) follower.abort(source.reason);
   if (source instanceof AbortSignal) {

@@ -1,5 +1,5 @@
 import { isCoded } from '../../../core/errors/index.ts';
-import { parseJsonBody } from '../../../core/http/json-body.ts';
+import { readJsonBody } from '../../../core/http/json-body.ts';
 import { isObject } from '../../../core/json.ts';
 
 export type RequestId = string | number;
@@ -94,9 +94,8 @@ export function encode({ body }: Message, name?: string): string {
 
 function parse(body: Buffer): { readonly value: unknown } | Malformed {
   try {
-    const value = parseJsonBody(body);
-    const delicate = DELICATE_NUMBER.test(body.toString('latin1'));
-    return { value: delicate ? JSON.parse(body.toString('utf8'), keepNumbers) : value };
+    const { value, text } = readJsonBody(body);
+    return { value: DELICATE_NUMBER.test(text) ? JSON.parse(text, keepNumbers) : value };
   } catch (error) {
     if (isCoded(error, 'HF_HTTP_BODY_INVALID')) return malformed(-32700, `Parse error: ${error.what}`);
     throw error;
