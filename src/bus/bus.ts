@@ -68,6 +68,8 @@ export class Bus {
   readonly #newCorrelation: () => string;
   readonly #subjects = new Map<string, Subject<Envelope>>();
   readonly #owners = new Map<string, Subject<void>>();
+  /** Topics that somebody has as a stream: what its observers throw is found by the asynchronous context alone. */
+  readonly #streamed = new Set<string>();
   #depth = 0;
 
   /** @param newCorrelation makes the id of a story that starts here; ids must be time-ordered */
@@ -100,12 +102,11 @@ export class Bus {
     }
     const subject = this.#subjects.get(topic.name);
     if (!subject) return correlation;
-    const failed = (error: unknown) => this.#failed('stream', topic.name, error);
+    const envelope: Envelope = { ...meta, topic: topic.name, payload: parsed.data, correlation };
     this.#depth += 1;
     try {
-      delivering.run(failed, () =>
-        subject.next({ ...meta, topic: topic.name, payload: parsed.data, correlation }),
-      );
+      if (this.#streamed.has(topic.name)) this.#deliver(subject, envelope);
+      else subject.next(envelope);
     } finally {
       this.#depth -= 1;
     }
@@ -119,7 +120,8 @@ export class Bus {
    * @param owner whose subscription this is, for `release`
    */
   stream<T>(topic: Topic<T>, owner: string): Observable<Envelope<T>> {
-    return this.#subject<T>(topic).pipe(takeUntil(this.#released(owner)));
+    this.#streamed.add(topic.name);
+    return this.#until(topic, owner);
   }
 
   /**
@@ -128,7 +130,7 @@ export class Bus {
    */
   subscribe<T>(topic: Topic<T>, owner: string, listener: (envelope: Envelope<T>) => unknown): () => void {
     // The listener has its own guard: RxJS would report its throw on a later turn, without a name.
-    const subscription = this.stream(topic, owner).subscribe((envelope) => {
+    const subscription = this.#until(topic, owner).subscribe((envelope) => {
       try {
         const result = listener(envelope);
         if (result instanceof Promise) result.catch((error) => this.#failed(owner, topic.name, error));
@@ -143,6 +145,15 @@ export class Bus {
   release(owner: string): void {
     this.#owners.get(owner)?.next();
     this.#owners.delete(owner);
+  }
+
+  #deliver(subject: Subject<Envelope>, envelope: Envelope): void {
+    const failed = (error: unknown) => this.#failed('stream', envelope.topic, error);
+    delivering.run(failed, () => subject.next(envelope));
+  }
+
+  #until<T>(topic: Topic<T>, owner: string): Observable<Envelope<T>> {
+    return this.#subject<T>(topic).pipe(takeUntil(this.#released(owner)));
   }
 
   #subject<T>(topic: Topic<T>): Subject<Envelope<T>> {

@@ -136,11 +136,16 @@ export class EffectDispatcher implements EffectRunner {
   }
 
   #inOrder(asked: readonly Asked[]): void {
-    const work = (async () => {
-      for (const one of asked) await this.#carryOut(one);
-    })();
+    const [first, ...more] = asked;
+    if (!first) return;
+    const work = more.length === 0 ? this.#carryOut(first) : this.#allOf(asked);
     this.#running.add(work);
-    work.finally(() => this.#running.delete(work)).catch(() => {});
+    const ended = () => this.#running.delete(work);
+    work.then(ended, ended);
+  }
+
+  async #allOf(asked: readonly Asked[]): Promise<void> {
+    for (const one of asked) await this.#carryOut(one);
   }
 
   async #carryOut(asked: Asked): Promise<void> {
@@ -150,7 +155,7 @@ export class EffectDispatcher implements EffectRunner {
       return this.#answer(asked, { type: EFFECT_LOST, effect: type }, 'lost');
     }
     try {
-      const outcome = await this.#within(registration, asked);
+      const outcome = outcomeOf(await this.#handled(registration, asked));
       this.#answer(asked, outcome ?? { type: EFFECT_DONE, effect: type }, 'done');
     } catch (error) {
       // A stop interrupts handlers: the effect stays open, and the next start takes it up.
@@ -161,9 +166,14 @@ export class EffectDispatcher implements EffectRunner {
     }
   }
 
-  async #within(registration: EffectRegistration, asked: Asked): Promise<EffectOutcome | undefined> {
+  #handled(registration: EffectRegistration, asked: Asked): unknown {
     const ms = registration.deadlineMs ?? DEFAULT_DEADLINE_MS;
-    if (ms === Number.POSITIVE_INFINITY) return this.#unbounded(registration, asked);
+    if (ms < Number.POSITIVE_INFINITY) return this.#within(ms, registration, asked);
+    // The handler minds its own time and the signal: no timer and no race for what may last for hours.
+    return (registration.handler as EffectHandler)(asked.request.params, contextOf(asked, this.#stop.signal));
+  }
+
+  async #within(ms: number, registration: EffectRegistration, asked: Asked): Promise<unknown> {
     const deadline = new AbortController();
     const late = Promise.withResolvers<never>();
     const cancel = this.#clock.after(ms, () => {
@@ -177,17 +187,11 @@ export class EffectDispatcher implements EffectRunner {
       const handler = registration.handler as EffectHandler;
       context.signal.addEventListener('abort', stopped, { once: true });
       context.signal.throwIfAborted();
-      return outcomeOf(await Promise.race([handler(asked.request.params, context), late.promise]));
+      return await Promise.race([handler(asked.request.params, context), late.promise]);
     } finally {
       context.signal.removeEventListener('abort', stopped); // the stop signal outlives every effect
       cancel();
     }
-  }
-
-  /** The handler minds its own time and the signal: no timer and no race for what may last for hours. */
-  async #unbounded(registration: EffectRegistration, asked: Asked): Promise<EffectOutcome | undefined> {
-    const handler = registration.handler as EffectHandler;
-    return outcomeOf(await handler(asked.request.params, contextOf(asked, this.#stop.signal)));
   }
 
   #answer(asked: Asked, outcome: EffectOutcome, end: EffectEnd['outcome'], error?: unknown): void {
