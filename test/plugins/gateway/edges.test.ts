@@ -78,9 +78,17 @@ test('[G12] SSE paths of single servers, bare /sse, unknown servers and unknown 
 
 test('[G12] other methods are 405 with the methods that there are', async (t) => {
   const rig = await Rig.start(t, { routes });
-  for (const method of ['PUT', 'PATCH', 'HEAD', 'OPTIONS']) {
-    const answer = await fetch(`${rig.url}/repo_wiki/mcp`, { method });
-    t.is(answer.status, 405, method);
-    t.is(answer.headers.get('allow'), 'DELETE, GET, POST', method);
+  const headers = { ...admission(await rig.mint({ servers: ['repo_wiki'] })), accept: 'text/event-stream' };
+  const paths = {
+    '/repo_wiki/mcp': 'DELETE, GET, POST',
+    '/mcp/': 'DELETE, GET, POST',
+    '/mcp/sse': 'GET, POST',
+  };
+  for (const [path, allow] of Object.entries(paths)) {
+    for (const method of ['PUT', 'PATCH', 'HEAD', 'OPTIONS']) {
+      const answer = await fetch(`${rig.url}${path}`, { method, headers });
+      t.is(answer.status, 405, `${method} ${path}`);
+      t.is(answer.headers.get('allow'), allow, `${method} ${path}`);
+    }
   }
 });

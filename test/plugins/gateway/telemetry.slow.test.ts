@@ -53,6 +53,12 @@ interface Span {
   readonly attributes: readonly { readonly key: string; readonly value: Record<string, unknown> }[];
 }
 
+interface Metric {
+  readonly name: string;
+  readonly unit: string;
+  readonly histogram?: object;
+}
+
 function spansOf(received: readonly Received[]): Span[] {
   return received
     .filter(({ path }) => path === '/v1/traces')
@@ -108,15 +114,24 @@ test('[O24] the four histograms bear the upstream’s model and the key’s alia
   const telemetry = await recorded(endpoint);
   telemetry.begin({}).end(call);
   await telemetry.stop();
-  const sent = JSON.stringify(received.filter(({ path }) => path === '/v1/metrics'));
-  for (const name of [
-    'gen_ai.client.operation.duration',
-    'gen_ai.client.response.duration',
-    'gen_ai.client.token.usage',
-    'gen_ai.usage.cost',
-  ]) {
-    t.true(sent.includes(`"${name}"`), name);
-  }
+  const metrics = received
+    .filter(({ path }) => path === '/v1/metrics')
+    .flatMap(
+      ({ body }) =>
+        (body as { resourceMetrics: { scopeMetrics: { metrics: Metric[] }[] }[] }).resourceMetrics,
+    )
+    .flatMap(({ scopeMetrics }) => scopeMetrics)
+    .flatMap((scope) => scope.metrics);
+  const units = metrics.flatMap(({ name, unit, histogram }) =>
+    name.startsWith('gen_ai.') && histogram ? [[name, unit]] : [],
+  );
+  t.deepEqual(Object.fromEntries(units), {
+    'gen_ai.client.operation.duration': 's',
+    'gen_ai.client.response.duration': 's',
+    'gen_ai.client.token.usage': '{token}',
+    'gen_ai.usage.cost': '{cost}',
+  });
+  const sent = JSON.stringify(metrics);
   t.regex(sent, /"gen_ai\.request\.model","value":\{"stringValue":"memory-1"/);
   t.regex(sent, /"metadata\.user_api_key_alias","value":\{"stringValue":"laptop"/);
 });
@@ -124,14 +139,21 @@ test('[O24] the four histograms bear the upstream’s model and the key’s alia
 test('[O24] the span of the tool call is a child, and only on request', async (t) => {
   const { received, endpoint } = await receiver(t);
   const telemetry = await recorded(endpoint, true);
-  telemetry.begin({}).end(call);
+  telemetry.begin({}).end({ ...call, outcome: 'tool_error' });
   await telemetry.stop();
   const spans = spansOf(received);
-  const server = spans.find(({ kind }) => kind === 2);
-  const tool = spans.find(({ kind }) => kind === 3);
+  const server = spans.find(({ kind }) => kind === 2)!;
+  const tool = spans.find(({ kind }) => kind === 3)!;
   t.is(spans.length, 2);
-  t.is(tool?.name, 'tools/call find');
-  t.is(tool?.parentSpanId, server?.spanId);
+  t.is(tool.name, 'tools/call find');
+  t.is(tool.parentSpanId, server.spanId);
+  t.deepEqual(attributesOf(tool), {
+    'mcp.method.name': 'tools/call',
+    'gen_ai.tool.name': 'find',
+    'gen_ai.operation.name': 'execute_tool',
+    'error.type': 'tool_error',
+  });
+  t.false('mcp.method.name' in attributesOf(server));
 });
 
 test('[O24] a receiver that is away holds neither a call nor a stop up', async (t) => {

@@ -26,11 +26,12 @@ export function aggregateEndpoint(http: HttpSurface, parts: () => GatewayParts, 
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
     scope.route({
       method: ['GET', 'POST', 'DELETE'],
+      exposeHeadRoute: false, // a HEAD would open a stream
       url: PATH,
       handler: (request, reply) =>
         serve(aggregate(), new ClientExchange(hijacked(request, reply)), request.ip, request.body),
     });
-    scope.get(SSE_PATH, (request, reply) =>
+    scope.get(SSE_PATH, { exposeHeadRoute: false }, (request, reply) =>
       sse.open(new ClientExchange(hijacked(request, reply)), request.ip),
     );
     scope.post(SSE_PATH, (request, reply) => {

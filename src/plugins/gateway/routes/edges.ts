@@ -17,6 +17,12 @@ const noStream: Answer = {
   },
 };
 
+const noMethod: Answer = {
+  status: 405,
+  headers: { allow: 'GET, POST' },
+  body: { detail: 'GET opens the stream of /mcp/sse, POST sends a message to it.' },
+};
+
 /** What the edges need to know. */
 export interface EdgeParts {
   /** @returns whether a server of that name is served */
@@ -44,7 +50,9 @@ export function edgeRoutes(http: HttpSurface, parts: () => EdgeParts): void {
   at('/mcp', ({ headers }) =>
     headers[SELECTION_HEADER] === undefined ? notAServer : redirect(parts().publicBase, '/mcp/'),
   );
-  for (const path of ['/:server/mcp/sse', '/:server/sse', '/sse']) at(path, () => noStream);
+  for (const path of ['/:server/mcp/sse', '/sse']) at(path, () => noStream);
+  // The mount of the aggregate is declared for its own methods only: all others come here.
+  at('/:server/sse', ({ params }) => ((params as { server: string }).server === 'mcp' ? noMethod : noStream));
 }
 
 /**

@@ -37,17 +37,26 @@ export function recordedCalls(telemetry: Telemetry, toolSpans: boolean): CallTel
     },
   };
 
+  /** By the conventions for MCP, which unlike the server span bears the method. */
   function toolSpan(parent: Span, tool: string, startTime: number, endTime: number, facts: CallFacts): void {
     const span = tracer.startSpan(
       `tools/call ${tool}`,
       {
         kind: SpanKind.CLIENT,
         startTime,
-        attributes: { 'gen_ai.tool.name': tool, 'gen_ai.operation.name': 'execute_tool' },
+        attributes: {
+          'mcp.method.name': 'tools/call',
+          'gen_ai.tool.name': tool,
+          'gen_ai.operation.name': 'execute_tool',
+        },
       },
       trace.setSpan(ROOT_CONTEXT, parent),
     );
-    setStatus(span, facts);
+    const { outcome = 'ok' } = facts;
+    if (outcome !== 'ok') {
+      span.setAttribute('error.type', outcome);
+      span.setStatus({ code: SpanStatusCode.ERROR });
+    }
     span.end(endTime);
   }
 }
