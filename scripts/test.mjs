@@ -3,7 +3,7 @@
 //   npm test -- --match='*fsync*'        any option of AVA
 //   npm test -- --fast                   without *.slow.test.ts, and nothing is installed on the system
 // Runs on any Node from 18 on; the tests themselves run on the product's own Node.
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -23,21 +23,22 @@ const SYSTEM_PACKAGES = [
 const onPath = (command) =>
   (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, command)));
 
-/** A package that can't be had is no reason to stop: the tests that need it fail, and say so by name. */
-function installSystemPackages() {
+const ended = (child) => new Promise((resolve) => child.on('error', () => resolve(1)).on('close', resolve));
+
+/**
+ * Begins at once and goes on while our own packages are installed: both wait for a network most of the time.
+ * A package that can't be had is no reason to stop: the tests that need it fail, and say so by name.
+ */
+async function installSystemPackages() {
   const packages = SYSTEM_PACKAGES.flatMap((row) => (onPath(row.command) ? [] : row.packages));
   if (packages.length === 0) return;
   console.log(`tests need ${packages.join(', ')}: installing with apt-get`);
-  const command = process.getuid?.() === 0 ? ['apt-get'] : ['sudo', '-n', 'apt-get'];
-  for (const args of [
-    ['update', '-qq'],
-    ['install', '-y', '-qq', '--no-install-recommends', ...packages],
-  ]) {
-    const [program, ...rest] = [...command, ...args];
-    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-    const apt = spawnSync(program, rest, { env, stdio: ['ignore', 'ignore', 'inherit'] });
-    if (apt.status !== 0) console.log(`${[...command, ...args].join(' ')} failed: install them by hand`);
-  }
+  const apt =
+    'export DEBIAN_FRONTEND=noninteractive; apt-get update -qq; apt-get install -y -qq --no-install-recommends "$@"';
+  const command = ['sh', '-c', apt, 'sh', ...packages];
+  const [program, ...args] = process.getuid?.() === 0 ? command : ['sudo', '-n', ...command];
+  const code = await ended(spawn(program, args, { stdio: ['ignore', 'ignore', 'inherit'] }));
+  if (code !== 0) console.log(`apt-get could not install ${packages.join(', ')}: install them by hand`);
 }
 
 const secondsOf = ([, , minutes = '0', amount, unit]) =>
@@ -111,6 +112,7 @@ function failures({ code, stats }) {
 async function main() {
   const args = process.argv.slice(2);
   const fast = args.includes('--fast');
+  const system = fast ? undefined : installSystemPackages();
   try {
     bootstrap();
   } catch (error) {
@@ -118,7 +120,7 @@ async function main() {
     console.error(error.message);
     return { passed: 0, failed: 1 };
   }
-  if (!fast) installSystemPackages();
+  await system;
   const run = await runAva(
     args.filter((arg) => arg !== '--fast'),
     fast,

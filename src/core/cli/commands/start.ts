@@ -1,3 +1,4 @@
+import module from 'node:module';
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import v8 from 'node:v8';
@@ -59,6 +60,8 @@ export const start: CommandDefinition = {
       // The launcher held the young generation small; under load a larger one is worth its memory (V8's default).
       v8.setFlagsFromString('--semi-space-growth-factor=2');
       announce(runtime, performance.now() - began, context, (await context.registrations()).commands);
+      // The next start need not compile what this one has, even if this one is killed.
+      module.flushCompileCache();
     } catch (error) {
       if (!isCoded(error, 'HF_PLUGIN_INTERRUPTED')) throw error;
     } finally {
