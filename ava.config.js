@@ -5,7 +5,7 @@ export default {
     // `npm run verify` stays under a minute; `npm test` runs everything
     ...(process.env.HOLDFAST_FAST_TESTS ? ['!test/**/*.slow.test.ts'] : []),
   ],
-  concurrency: 2,
+  concurrency: 3, // for two cores: many a test waits for a disk, a timer or a program
   nodeArguments: ['--import=./scripts/compile-cache.mjs'],
   // Without any finished test for this long, AVA ends the run: a machine that others use too is slow, not stuck. A test that needs longer says so: t.timeout(ms).
   timeout: '3m',
