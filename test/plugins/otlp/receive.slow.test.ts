@@ -4,12 +4,19 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { credentials, status } from '@grpc/grpc-js';
 import test from 'ava';
-import type { SignalTable } from '../../../src/core/adapters/columnar-database.ts';
+import fc from 'fast-check';
+import { SIGNAL_TABLES, type SignalTable } from '../../../src/core/adapters/columnar-database.ts';
+import { systemClock } from '../../../src/core/clock.ts';
+import { rowsOf, SIGNAL_COLUMNS } from '../../../src/core/columnar/index.ts';
+import { Database } from '../../../src/plugins/clickhouse/database.ts';
+import { decode, type Row, type Signal } from '../../../src/plugins/otlp/decode/index.ts';
 import { type ColumnarRig, openColumnar } from '../../support/columnar.ts';
+import { runs } from '../../support/runs.ts';
 import { tempDir } from '../../support/temp.ts';
+import { bodies, inMetrics } from './arbitraries.ts';
 import { exportersOf, grpcExporters, runProgram, TRANSPORTS } from './exporters.ts';
 import { callGrpc } from './grpc-client.ts';
-import { post, receive, span, traces, until } from './rig.ts';
+import { nanos, post, receive, span, traces, until } from './rig.ts';
 
 let columnar: ColumnarRig;
 test.before(async () => {
@@ -238,5 +245,94 @@ test.serial(
     // What is older than the retention the database drops by itself, some time after.
     const inserted = 'holdfast_otlp_rows_total{table="otel_traces",result="inserted"} 150';
     await until(async () => (await receiving.runtime.services.metrics.text()).includes(inserted));
+  },
+);
+
+/** Times as digits, other columns as they are. */
+function selected(column: string, type: string): string {
+  const digits = (time: string) => `toString(toUnixTimestamp64Nano(${time}))`;
+  if (type === 'DateTime64(9)') return digits(`\`${column}\``);
+  return type === 'Array(DateTime64(9))' ? `arrayMap(at -> ${digits('at')}, \`${column}\`)` : `\`${column}\``;
+}
+
+test.serial(
+  '[O4,O6] what the thread writes of any signal is what the table has then: any text, 64-bit numbers, NaN, nested maps',
+  async (t) => {
+    const at = nanos();
+    const origin = {
+      resource: {
+        attributes: [{ key: 'service.name', value: { stringValue: 'round "trip" \u0000 ünï 🜚' } }],
+      },
+    };
+    const numbers = ['NaN', 'Infinity', '-Infinity', 5e-324, 1.7976931348623157e308, 0.1].map((asDouble) => ({
+      timeUnixNano: at,
+      asDouble,
+    }));
+    const inputs: [Signal, object][] = [
+      ['metrics', inMetrics({ name: 'numbers', gauge: { dataPoints: numbers } })],
+      ...bodies(fc.constant(at), fc.constant(at)).flatMap(([signal, arbitrary]) =>
+        fc.sample(arbitrary, runs(100)).map((body): [Signal, object] => [signal, body]),
+      ),
+    ];
+    const written = new Map<SignalTable, Row[]>();
+    for (const [signal, body] of inputs) {
+      for (const groups of Object.values(body)) Object.assign(groups[0], origin);
+      for (const row of (await decode(signal, 'json', Buffer.from(JSON.stringify(body)), Date.now())).rows)
+        written.set(row.table, [...(written.get(row.table) ?? []), row]);
+    }
+    t.deepEqual([...written.keys()].sort(), [...SIGNAL_TABLES].sort());
+    for (const [table, rows] of written) {
+      await columnar.empty(table);
+      const fit = rows[0]?.fit ?? '';
+      const bytes = Buffer.from(rows.map(({ text }) => text).join('\n'));
+      await columnar.database.insert(table, { rows: rows.length, fit, bytes });
+      const columns = SIGNAL_COLUMNS[table];
+      const select = columns.map(([name, type]) => `${selected(name, type)} AS \`${name}\``);
+      const found = await columnar.database.query(`SELECT ${select.join(', ')} FROM ${table}`);
+      const expected = rowsOf({ fit, bytes }).map((row) =>
+        // Min and Max that were not given are the column's default.
+        Object.fromEntries(columns.map(([name]) => [name, row[name] ?? 0])),
+      );
+      const sorted = (all: readonly object[]) => all.map((row) => JSON.stringify(row, plain)).sort();
+      t.deepEqual(sorted(found), sorted(expected), table);
+    }
+  },
+);
+
+/** Instants and integers in one way of writing. */
+function plain(_name: string, value: unknown): unknown {
+  if (typeof value === 'string' && /^0\d+$/.test(value)) return value.replace(/^0+(?=\d)/, '');
+  return value;
+}
+
+test.serial(
+  '[O6] tables of others take what is received: fewer columns, whole seconds, attributes of the type JSON, older names',
+  async (t) => {
+    const run = (sql: string) =>
+      columnar.engine.command(sql, { seconds: 10, signal: new AbortController().signal });
+    await run('CREATE DATABASE foreign');
+    await run(
+      'CREATE TABLE foreign.otel_traces (Timestamp DateTime, ServiceName LowCardinality(String), SpanName String, SpanKind String, SpanAttributes JSON, Note String) ENGINE = MergeTree ORDER BY Timestamp',
+    );
+    await run("INSERT INTO foreign.otel_traces (Timestamp, SpanKind) VALUES (now(), 'SPAN_KIND_CLIENT')");
+    const schema = { database: 'foreign', retentionDays: 30, replicas: 1 };
+    const database = new Database({ engine: columnar.engine, clock: systemClock, schema });
+    const receiving = await receive(t, database);
+    const attributes = [{ key: 'a.b', value: { stringValue: 'c' } }];
+    // The first is written before the thread knows what the table is like.
+    for (const name of ['first', 'second'])
+      t.is((await post(receiving, '/v1/traces', traces('others', span(name, { attributes })))).status, 200);
+    t.deepEqual(
+      await database.query(
+        "SELECT SpanName, SpanKind, toString(SpanAttributes.a.b) AS ab, Timestamp > now() - 600 AS new FROM foreign.otel_traces WHERE ServiceName = 'others' ORDER BY SpanName",
+      ),
+      ['first', 'second'].map((SpanName) => ({ SpanName, SpanKind: 'SPAN_KIND_SERVER', ab: 'c', new: 1 })),
+    );
+    await run('ALTER TABLE foreign.otel_traces DROP COLUMN SpanAttributes');
+    t.is((await post(receiving, '/v1/traces', traces('others', span('third')))).status, 200);
+    await until(async () => {
+      const [row] = await database.query<{ n: string }>('SELECT count() AS n FROM foreign.otel_traces');
+      return row?.n === '4';
+    });
   },
 );

@@ -24,6 +24,8 @@ const OWN_CONNECTIONS = 2;
 const OWN_QUEUE = 256;
 const LANE_QUEUE = 16;
 const CLOSE_MS = 5_000;
+/** A batch is parsed and written by one thread: it is too small to be worth more. */
+const INSERT_SETTINGS = { input_format_parallel_parsing: 0, max_threads: 1 } as const;
 
 /** One connection with what was set on it: the engine's settings stay for the session. */
 interface Seat {
@@ -85,11 +87,17 @@ export class EmbeddedEngine implements Engine {
   }
 
   async insert({ table, columns, body, token }: Batch, bounds: Bounds): Promise<void> {
-    const settings = token === undefined ? {} : { insert_deduplication_token: token };
+    const settings = {
+      ...INSERT_SETTINGS,
+      ...(token !== undefined && { insert_deduplication_token: token }),
+    };
     // Bytes as they are: through the client's own insert the batch would be copied on the main thread.
-    await this.#onOwn(bounds, ({ connection }) =>
-      connection.chdb.rawInsert({ table, columns, values: body, format: 'JSONCompactEachRow', settings }),
-    );
+    await this.#onOwn(bounds, async ({ connection }) => {
+      const batch = { table, columns, values: body, format: 'JSONCompactEachRow', settings } as const;
+      await connection.chdb.rawInsert(batch).catch((error) => {
+        throw told(error);
+      });
+    });
   }
 
   /** On a connection of its own, which ends with it: nothing that was set or left on it can meet another query. */
@@ -272,6 +280,16 @@ function missing(error: unknown): HoldfastError {
   const text = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
   const reason = text.replace(/\.$/, '');
   return new HoldfastError('HF_COLUMNAR_ENGINE_MISSING', { reason }, { cause: error });
+}
+
+/** By the engine's code, as the client tells it; without, an insert's errors would all be alike. */
+function told(error: unknown): unknown {
+  const { clickhouseCode, message } = error as { clickhouseCode?: number; message?: string };
+  if (clickhouseCode === undefined) return error;
+  return Object.assign(new Error(message, { cause: error }), {
+    code: String(clickhouseCode),
+    type: 'INSERT',
+  });
 }
 
 async function set(
