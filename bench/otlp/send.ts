@@ -2,6 +2,7 @@
  * Producers of spans. As a process of its own it sends what it is asked to by message, so that its work is not taken for
  * that of the receiver.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import type { Encoding } from '../../src/plugins/otlp/decode/index.ts';
 import { build } from '../../src/plugins/otlp/decode/protobuf.ts';
@@ -16,7 +17,7 @@ export interface Order {
   readonly size: number;
   readonly requests: number;
   readonly atOnce: number;
-  /** Between two requests of one producer, ms; at once when absent. */
+  /** Between two requests of one producer, ms; at once when absent. The producers begin one after another. */
   readonly everyMs?: number;
   readonly untilMs?: number;
   /** Names the service of each request after its number. */
@@ -74,7 +75,8 @@ export async function send(order: Order): Promise<Sent> {
   const end = untilMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + untilMs;
   let next = 0;
   let gone = false;
-  const producer = async () => {
+  const producer = async (_: unknown, place: number) => {
+    if (everyMs !== undefined) await sleep((everyMs * place) / atOnce);
     while (next < requests && performance.now() < end && !gone) {
       const number = next;
       next += 1;
@@ -100,7 +102,7 @@ export async function send(order: Order): Promise<Sent> {
       }
       if (status === 0) gone = true;
       const rest = everyMs === undefined ? (status === 200 ? 0 : 50) : everyMs - (performance.now() - began);
-      if (rest > 0) await new Promise((resolve) => setTimeout(resolve, rest));
+      if (rest > 0) await sleep(rest);
     }
   };
   await Promise.all(Array.from({ length: atOnce }, producer));
