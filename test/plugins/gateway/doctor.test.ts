@@ -3,7 +3,7 @@ import { Agent } from 'undici';
 import { inspectClientFile } from '../../../src/plugins/gateway/doctor/client-file.ts';
 import { probeRoute } from '../../../src/plugins/gateway/doctor/probe.ts';
 import { diagnose } from '../../../src/plugins/gateway/doctor/symptoms.ts';
-import { credentialFree } from '../../../src/plugins/gateway/index.ts';
+import { credentialFree, relay } from '../../../src/plugins/gateway/index.ts';
 import { routeSchema } from '../../../src/plugins/gateway/routes/entry.ts';
 import { startUpstream } from '../../support/mcp-upstream.ts';
 import { Rig } from './rig.ts';
@@ -125,6 +125,28 @@ test('[G22] entries of projects are looked through too, and a file of something 
   for (const other of [null, 3, [], { mcpServers: [] }, { projects: 3 }]) {
     t.deepEqual(inspectClientFile(other, new Set()), []);
   }
+});
+
+test('[G22,G26] an upstream that looks at tokens only when a tool is called does not make a bad one look healthy', async (t) => {
+  const upstream = await startUpstream(t);
+  const audience = 'mcp-public';
+  const rig = await Rig.start(t, { routes: [relay({ name: 'memory', url: upstream.url })] });
+  const key = await rig.mint({ servers: ['memory'] });
+  const dispatcher = new Agent();
+  t.teardown(() => dispatcher.destroy());
+  const jwt = (claims: object) => `x.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x`;
+  const probe = (token: string) =>
+    probeRoute(routeSchema.parse(relay({ name: 'memory', audience })), {
+      ...{ gatewayUrl: rig.url, key, token, dispatcher, signal: AbortSignal.timeout(20_000) },
+    });
+  t.like(await probe(jwt({ aud: audience })), { state: 'healthy' });
+  t.like(await probe('opaque'), { state: 'healthy' });
+  const expired = await probe(jwt({ aud: audience, exp: 1 }));
+  t.like(expired, { state: 'sick', found: 'lists 2 tools, but the token has expired' });
+  t.is(expired.diagnosis?.code, 'wrong_audience');
+  t.regex((await probe(jwt({ aud: 'else' }))).found, /for else, and the upstream wants mcp-public/);
+  t.is((await probe(rig.masterKey)).diagnosis?.code, 'master_key_sent');
+  t.is((await probe(key)).diagnosis?.code, 'key_in_authorization');
 });
 
 test('[G22] from outside: healthy, not configured, not entitled, wrong key, an upstream that is down, and no gateway', async (t) => {

@@ -5,7 +5,7 @@ import { stopWithin } from '../calls/stop.ts';
 import { ADMISSION_HEADER } from '../keys/caller.ts';
 import type { RouteEntry } from '../routes/entry.ts';
 import { type Diagnosis, diagnose, diagnosis } from './symptoms.ts';
-import { tokenProblem } from './token.ts';
+import { isJwt, tokenProblem } from './token.ts';
 
 export interface ProbeOptions {
   readonly gatewayUrl: string;
@@ -61,6 +61,9 @@ export async function probeRoute(entry: RouteEntry, options: ProbeOptions): Prom
   const tools = toolsOf(listed.message);
   if (listed.status !== 200 || tools === undefined) return sick(`tools/list answers ${listed.status}`);
   if (tools === 0) return sick('connected, and the tool list is empty', diagnosis('not_entitled'));
+  // Many an upstream looks at the token only when a tool is called, which nobody does to look.
+  const problem = entry.disposition === 'relay' ? claimProblem(entry, options) : undefined;
+  if (problem !== undefined) return sick(`lists ${tools} tools, but ${problem}`, diagnosis('wrong_audience'));
   return { route, state: 'healthy', found: `${tools} tools` };
 }
 
@@ -149,11 +152,22 @@ function refusalOf(
   const said = challenge === undefined ? text : `${challenge} ${text}`;
   const found = `initialize answers ${status}`;
   if (entry.disposition === 'relay' && token !== undefined && /invalid_token/.test(said)) {
-    const wanted = entry.audience?.replace('{gateway_url}', gatewayUrl);
-    const problem = tokenProblem(token, wanted, Date.now());
+    const problem = tokenProblem(token, audienceOf(entry, gatewayUrl), Date.now());
     return [problem === undefined ? found : `${found}: ${problem}`, diagnosis('wrong_audience')];
   }
   return [found, diagnose(said) ?? diagnose(String(status))];
+}
+
+const audienceOf = ({ audience }: Extract<RouteEntry, { disposition: 'relay' }>, gatewayUrl: string) =>
+  audience?.replace('{gateway_url}', gatewayUrl);
+
+/** @returns why no call with this token can succeed; undefined of one that only its issuer can read */
+function claimProblem(
+  entry: Extract<RouteEntry, { disposition: 'relay' }>,
+  { token, gatewayUrl }: ProbeOptions,
+): string | undefined {
+  if (token === undefined || !isJwt(token)) return undefined;
+  return tokenProblem(token, audienceOf(entry, gatewayUrl), Date.now());
 }
 
 /** What an identity route offers a client that has yet to log in. */

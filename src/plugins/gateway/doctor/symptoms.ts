@@ -129,6 +129,12 @@ const ROWS: readonly Row[] = [
     'Send the key as x-gateway-api-key only and rotate it; store the bare token.',
   ),
   row(
+    'master_key_sent',
+    /master key is for admin/i,
+    'The master key was sent to a route. It belongs to the admin endpoints alone.',
+    'Take it out of the entry or the token file, send a virtual key, and rotate the master key.',
+  ),
+  row(
     'key_wrong',
     /\b40[13]\b|invalid api key|no api key|unauthorized/i,
     'The key is wrong, not sent, in the wrong header, or revoked.',

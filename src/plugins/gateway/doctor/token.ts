@@ -19,6 +19,9 @@ export function tokenProblem(token: string, audience: string | undefined, now: n
   return undefined;
 }
 
+/** Whether anything of a token can be read. */
+export const isJwt = (token: string): boolean => claimsOf(token) !== undefined;
+
 function claimsOf(token: string): Record<string, unknown> | undefined {
   try {
     const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
