@@ -6,6 +6,9 @@ const HELD = 64 * 1024;
 const DROPPED = 64 * 1024;
 const DROPPED_MS = 2_000;
 
+/** An upstream that begins an answer and does not go on. */
+export class Stalled extends Error {}
+
 type Flow = Pick<Dispatcher.DispatchController, 'pause' | 'resume' | 'abort'>;
 
 /**
@@ -69,14 +72,54 @@ export class AnswerBody implements AsyncIterable<Buffer> {
           if (this.#error !== undefined) throw this.#error;
           return;
         } else {
-          await new Promise<void>((resolve) => {
-            this.#wake = resolve;
-          });
+          await this.#more();
         }
       }
     } finally {
       this.destroy();
     }
+  }
+
+  /**
+   * Gives all parts to one reader, who may take its time: no iterator's promises for each of them.
+   *
+   * @param take returns when there is room for the next part
+   * @param idleMs longest wait for a part; the reader's time does not count
+   * @throws why it broke off, what `take` throws, or Stalled
+   */
+  async each(take: (part: Buffer) => Promise<void> | undefined, idleMs: number): Promise<void> {
+    let waiting = false;
+    const timer = setTimeout(() => {
+      if (waiting) this.destroy(new Stalled());
+      else timer.refresh();
+    }, idleMs);
+    try {
+      while (true) {
+        const part = this.#parts.shift();
+        if (part) {
+          this.#release(part.length);
+          const room = take(part);
+          if (room !== undefined) await room;
+        } else if (this.#over) {
+          if (this.#error !== undefined) throw this.#error;
+          return;
+        } else {
+          waiting = true;
+          timer.refresh();
+          await this.#more();
+          waiting = false;
+        }
+      }
+    } finally {
+      clearTimeout(timer);
+      this.destroy();
+    }
+  }
+
+  #more(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
   }
 
   /** All that is there of a body that is over. @throws why it broke off */

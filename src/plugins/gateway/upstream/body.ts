@@ -1,25 +1,20 @@
-import type { AnswerBody } from './answer-body.ts';
+import { type AnswerBody, Stalled } from './answer-body.ts';
 
-/** An upstream that begins an answer and does not go on. */
-export class Stalled extends Error {}
-
-/** A body that must keep coming. @param idleMs longest wait for its next part; a slow reader's time does not count */
-export async function* steady(body: AnswerBody, idleMs: number): AsyncGenerator<Buffer> {
-  let waiting = true;
-  const timer = setTimeout(() => {
-    if (waiting) body.destroy(new Stalled());
-    else timer.refresh();
+/**
+ * A body that must keep coming, whole.
+ *
+ * @param limit bytes
+ * @param idleMs longest wait for its next part
+ * @throws RangeError it is larger
+ */
+export async function steadyWhole(body: AnswerBody, limit: number, idleMs: number): Promise<Buffer> {
+  const gathered = new Gathered();
+  await body.each((part) => {
+    if (gathered.size + part.length > limit) throw new RangeError('too large');
+    gathered.push(part);
+    return undefined;
   }, idleMs);
-  try {
-    for await (const part of body) {
-      waiting = false;
-      yield part;
-      waiting = true;
-      timer.refresh();
-    }
-  } finally {
-    clearTimeout(timer);
-  }
+  return gathered.bytes();
 }
 
 /** A body of known, small size, whole. @param withinMs longest wait for all of it */

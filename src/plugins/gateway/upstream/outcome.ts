@@ -13,8 +13,11 @@ export interface Told extends Pick<CallEnded, 'outcome' | 'code'> {
 
 const OK: Told = { outcome: 'ok' };
 const LARGEST_READ = 8 * 1024 * 1024;
-/** A native search is some hundred times faster than parsing an answer that says nothing of errors. */
-const TELLING = ['"isError"', '"error"', '"usage"'].map((name) => Buffer.from(name));
+/**
+ * The ends of `"isError"`, `"error"` and `"usage"`. A native search is some hundred times faster than parsing an answer
+ * that says nothing of errors, and four times faster where it does not begin with the commonest character of JSON.
+ */
+const TELLING = ['rror"', 'usage"'].map((name) => Buffer.from(name));
 
 /** Looks at an answer as it passes, without holding it up. */
 export interface Listener {

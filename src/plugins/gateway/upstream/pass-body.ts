@@ -1,4 +1,5 @@
 import type { RouteCallParts } from '../calls/route-call-parts.ts';
+import type { AnswerBody } from './answer-body.ts';
 import type { UpstreamAnswer } from './client.ts';
 import { credentialWatch } from './credential.ts';
 import { listener, type Told, toldBy, toldByWhole } from './outcome.ts';
@@ -29,27 +30,23 @@ export async function passJson(
   parts: RouteCallParts,
   status: number,
   headers: Readonly<Record<string, string>>,
-  chunks: AsyncIterable<Buffer>,
+  body: AnswerBody,
 ): Promise<Told> {
   const { exchange } = parts;
   const heard = listener(false);
   const watch = credentialWatch(parts.route);
   const held: Buffer[] = [];
   let size = 0;
-  for await (const chunk of chunks) {
-    watch(chunk);
-    heard.push(chunk);
-    size += chunk.length;
-    if (exchange.begun) {
-      await exchange.write(chunk);
-      continue;
-    }
-    held.push(chunk);
-    if (size > WHOLE) {
-      exchange.begin(status, headers);
-      await exchange.write(Buffer.concat(held));
-    }
-  }
+  await body.each((part) => {
+    watch(part);
+    heard.push(part);
+    size += part.length;
+    if (exchange.begun) return exchange.write(part);
+    held.push(part);
+    if (size <= WHOLE) return undefined;
+    exchange.begin(status, headers);
+    return exchange.write(Buffer.concat(held));
+  }, parts.route.entry.timeoutMs);
   if (size === 0) return refuse(parts, 502, 'answers a request without a body', 'http_error');
   if (exchange.begun) {
     exchange.end();

@@ -5,7 +5,8 @@ import { noteTokens, noteTool } from '../calls/tool-facts.ts';
 import { sessionUnknown } from '../mcp/checks.ts';
 import { parseExact } from '../mcp/message.ts';
 import { showTools } from '../mcp/tool-names.ts';
-import { Stalled, small, steady, whole } from './body.ts';
+import { Stalled } from './answer-body.ts';
+import { small, steadyWhole } from './body.ts';
 import type { UpstreamAnswer } from './client.ts';
 import { CredentialRepeated, credentialWatch } from './credential.ts';
 import { SessionForgotten } from './forgotten.ts';
@@ -102,10 +103,9 @@ async function pass(
   if (!shown && status < 400 && Number(length) <= WHOLE) {
     return passSmall(parts, status, headers, body.isOver ? body.rest() : await small(body, timeoutMs));
   }
-  const chunks = steady(body, timeoutMs);
-  if (status >= 400) return passError(parts, status, headers, await whole(chunks, WHOLE));
+  if (status >= 400) return passError(parts, status, headers, await steadyWhole(body, WHOLE, timeoutMs));
   if (shown && exchange.method === 'POST') {
-    const bytes = await whole(chunks, LARGEST_LIST);
+    const bytes = await steadyWhole(body, LARGEST_LIST, timeoutMs);
     credentialWatch(parts.route)(bytes);
     const list = shown(parseExact(bytes.toString('utf8')));
     exchange.send({ status, body: list, headers });
@@ -115,7 +115,7 @@ async function pass(
     parts,
     status,
     { ...headers, ...(length !== undefined && { 'content-length': length }) },
-    chunks,
+    body,
   );
 }
 
