@@ -16,6 +16,8 @@ export class FailingDatabase implements ColumnarDatabase {
   readonly inserted: { table: SignalTable; rows: readonly SignalRow[]; token: string | undefined }[] = [];
   /** Why it takes nothing now. */
   fault: 'HF_COLUMNAR_UNREACHABLE' | 'HF_COLUMNAR_QUERY' | undefined;
+  /** Rows are taken, and then the answer is lost. */
+  answersGetLost = false;
   /** Tables that it refuses. */
   readonly refusing = new Set<SignalTable>();
   /** Inserts wait for it. */
@@ -37,6 +39,8 @@ export class FailingDatabase implements ColumnarDatabase {
     if (fault) throw new HoldfastError(fault, { place: this.place, reason: 'it is a test' });
     if (token !== undefined && this.inserted.some((batch) => batch.token === token)) return;
     this.inserted.push({ table, rows: 'bytes' in rows ? rowsOf(rows) : rows, token });
+    if (this.answersGetLost)
+      throw new HoldfastError('HF_COLUMNAR_UNREACHABLE', { place: this.place, reason: 'it was cut off' });
   }
 
   query(): never {

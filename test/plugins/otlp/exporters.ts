@@ -1,4 +1,4 @@
-import { type ChannelCredentials, credentials, Metadata } from '@grpc/grpc-js';
+import { type ChannelCredentials, Metadata } from '@grpc/grpc-js';
 import { SeverityNumber } from '@opentelemetry/api-logs';
 import { OTLPLogExporter as LogsGrpc } from '@opentelemetry/exporter-logs-otlp-grpc';
 import { OTLPLogExporter as LogsHttp } from '@opentelemetry/exporter-logs-otlp-http';
@@ -19,23 +19,26 @@ import type { Receiving } from './rig.ts';
 export const TRANSPORTS = ['http/json', 'http/protobuf', 'grpc'] as const;
 export type Transport = (typeof TRANSPORTS)[number];
 
-/** The exporters of the official SDK as a program sets them up: an endpoint, a header, and gzip. */
+/**
+ * The exporters of the official SDK as a stock program has them: nothing but environment variables, whose names are the
+ * same in every language.
+ */
 export function exportersOf(transport: Transport, { http, grpc, key }: Receiving) {
-  const compression = CompressionAlgorithm.GZIP;
-  const at = (path: string) => ({ url: `${http}${path}`, headers: { authorization: key }, compression });
-  if (transport === 'grpc') return grpcExporters(grpc, key, credentials.createInsecure());
-  if (transport === 'http/json') {
-    return {
-      traces: new TracesHttp(at('/v1/traces')),
-      metrics: new MetricsHttp(at('/v1/metrics')),
-      logs: new LogsHttp(at('/v1/logs')),
-    };
+  const before = { ...process.env };
+  Object.assign(process.env, {
+    OTEL_EXPORTER_OTLP_ENDPOINT: transport === 'grpc' ? grpc : http,
+    OTEL_EXPORTER_OTLP_HEADERS: `authorization=${key}`,
+    OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
+  });
+  try {
+    if (transport === 'grpc')
+      return { traces: new TracesGrpc(), metrics: new MetricsGrpc(), logs: new LogsGrpc() };
+    if (transport === 'http/json')
+      return { traces: new TracesHttp(), metrics: new MetricsHttp(), logs: new LogsHttp() };
+    return { traces: new TracesProto(), metrics: new MetricsProto(), logs: new LogsProto() };
+  } finally {
+    process.env = before;
   }
-  return {
-    traces: new TracesProto(at('/v1/traces')),
-    metrics: new MetricsProto(at('/v1/metrics')),
-    logs: new LogsProto(at('/v1/logs')),
-  };
 }
 
 export function grpcExporters(url: string, key: string, channel: ChannelCredentials) {

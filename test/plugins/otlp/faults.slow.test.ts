@@ -11,7 +11,7 @@ import { SqliteReader } from '../../../src/core/log/index.ts';
 import { tempDir } from '../../support/temp.ts';
 import { FailingDatabase } from './database.ts';
 import { callGrpc } from './grpc-client.ts';
-import { post, type Receiving, receive, span, traces, until } from './rig.ts';
+import { nanos, post, type Receiving, receive, span, traces, until } from './rig.ts';
 
 /** The records of the receiver, by event. */
 async function toldOf({ runtime, dataDir }: Receiving): Promise<LogRecord[]> {
@@ -99,6 +99,70 @@ test('[O1] kill -9 between answer and insert loses nothing, and what was inserte
   t.deepEqual(new Set(there.names), new Set(Array.from({ length: 20 }, (_, at) => `span ${at}`)));
   t.regex(inserted, /^[0-9a-f]{24}$/);
   t.false(there.inserted.some(({ token }) => token === inserted));
+});
+
+test('[O1] an insert whose answer is lost is made again by the same name, so that the rows are there once', async (t) => {
+  const database = new FailingDatabase();
+  database.answersGetLost = true;
+  const receiving = await receive(t, database);
+  t.is((await post(receiving, '/v1/traces', traces('s', span('once')))).status, 200);
+  database.answersGetLost = false;
+  await until(() => database.tries > 1);
+  t.is((await post(receiving, '/v1/traces', traces('s', span('next')))).status, 200);
+  await until(() => database.names.includes('next'));
+  t.deepEqual(database.names, ['once', 'next']);
+});
+
+test('[O4] of every signal, by HTTP and by gRPC, what is malformed is counted with its reason and the rest is taken', async (t) => {
+  const receiving = await receive(t, new FailingDatabase());
+  const scoped = (signal: string, scope: string, items: object) => ({
+    [`resource${signal}`]: [{ [`scope${signal}`]: [{ [scope]: items }] }],
+  });
+  const bad = span('bad', { traceId: 'xyz' });
+  const point = { asDouble: 1 };
+  const bodies = {
+    traces: [scoped('Spans', 'spans', [span('good'), bad]), 'rejectedSpans', /traceId is not 32 hex digits/],
+    metrics: [
+      scoped('Metrics', 'metrics', [
+        { name: 'm', gauge: { dataPoints: [point, { ...point, timeUnixNano: nanos() }] } },
+      ]),
+      'rejectedDataPoints',
+      /timeUnixNano is missing/,
+    ],
+    logs: [
+      scoped('Logs', 'logRecords', [{ body: { stringValue: 'good' } }, { traceId: 'xyz' }]),
+      'rejectedLogRecords',
+      /traceId is not 32 hex digits/,
+    ],
+  } as const;
+  for (const [signal, [body, count, reason]] of Object.entries(bodies)) {
+    const answer = await post(receiving, `/v1/${signal}`, JSON.stringify(body));
+    t.is(answer.status, 200);
+    const { partialSuccess } = (await answer.json()) as { partialSuccess: Record<string, string> };
+    t.is(partialSuccess[count], '1', signal);
+    t.regex(partialSuccess.errorMessage ?? '', reason);
+  }
+  const field = (number: number, ...parts: Buffer[]) => {
+    const content = Buffer.concat(parts);
+    return Buffer.concat([Buffer.from([number * 8 + 2, content.length]), content]);
+  };
+  const three = Buffer.from('xyz');
+  const start = Buffer.alloc(9, 7 * 8 + 1);
+  start.writeBigUInt64LE(BigInt(nanos()), 1);
+  const messages = {
+    'trace.v1.TraceService': [field(1, field(2, field(2, field(1, three), start))), /traceId/],
+    'metrics.v1.MetricsService': [
+      field(1, field(2, field(2, field(1, three), field(5, field(1))))),
+      /timeUnixNano is missing/,
+    ],
+    'logs.v1.LogsService': [field(1, field(2, field(2, field(9, three)))), /traceId/],
+  } as const;
+  for (const [service, [message, reason]] of Object.entries(messages)) {
+    const { code, answer } = await callGrpc(receiving.grpc, receiving.key, undefined, message, service);
+    t.is(code, status.OK);
+    t.deepEqual([...(answer ?? Buffer.alloc(0)).subarray(2, 4)], [8, 1], `${service}: one was rejected`);
+    t.regex(String(answer), reason);
+  }
 });
 
 test('[O4] what is too large is refused: as it is, by its length, or inflated', async (t) => {
