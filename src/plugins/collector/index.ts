@@ -25,6 +25,7 @@ import { fileSource, ownSource } from './keys/source.ts';
 import { type CollectorOptions, collectorOptions } from './options.ts';
 import type { CollectorParts } from './parts.ts';
 import { registerProbe } from './probe/index.ts';
+import { isAwaited } from './rotation/awaited.ts';
 import { rotateCommand } from './rotation/command.ts';
 import { ROTATION, ROTATION_ACTOR, registerRotationControl } from './rotation/control.ts';
 import { describeRotationRecord } from './rotation/describe.ts';
@@ -104,16 +105,19 @@ function open(services: Services, options: CollectorOptions): CollectorParts {
   const { effectiveConfig, lookEveryMs } = options;
   const own = effectiveConfig === undefined ? new OwnKey(dataDir) : undefined;
   const source = own ? ownSource(own) : fileSource(resolve(effectiveConfig ?? ''), lookEveryMs);
-  const ring = new KeyRing(vault, clock, ({ fingerprint, producer, at }) => {
-    const rotation = services.actors.snapshot(ROTATION)?.context as Partial<RotationContext> | undefined;
-    const isAwaited = rotation?.step === 'refresh' || rotation?.step === 'external';
-    if (!isAwaited || rotation?.fresh !== fingerprint) return;
-    // Of those that are waited for alone: whoever has a key may call itself by ever new names.
-    const { producers = {}, external = [] } = rotation;
-    const known = Object.hasOwn(producers, producer) ? producers[producer] : undefined;
-    if ((known && known.fresh === undefined) || (!known && external.includes(producer)))
-      bus.publish(producerMoved, { at, producer });
-  });
+  const rotation = () => services.actors.snapshot(ROTATION)?.context as RotationContext | undefined;
+  const ring = new KeyRing(
+    vault,
+    clock,
+    ({ fingerprint, producer, at }) => {
+      const { step, fresh, producers = {} } = rotation() ?? {};
+      if ((step !== 'refresh' && step !== 'external') || fresh !== fingerprint) return;
+      const moved = Object.hasOwn(producers, producer) && producers[producer]?.fresh !== undefined;
+      // Of those that are waited for alone: whoever has a key may call itself by ever new names.
+      if (!moved && isAwaited(rotation(), producer)) bus.publish(producerMoved, { at, producer });
+    },
+    (producer) => isAwaited(rotation(), producer),
+  );
   let reading = source.read();
   const take = () => {
     ring.accept(reading);

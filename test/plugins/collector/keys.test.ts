@@ -66,6 +66,27 @@ test('[O9] who was seen with which key is remembered, within bounds', (t) => {
   t.deepEqual(keys.sightings(keys.fingerprintOf(other)), []);
 });
 
+test('[O9] a flood of names drives out neither who has long been known nor who is waited for', (t) => {
+  const clock = new VirtualClock();
+  const keys = new KeyRing(openVault(tempDir(t)), clock, undefined, (name) => name === 'awaited');
+  keys.accept({ tokens: [key], current: key });
+  const names = () => keys.sightings(keys.fingerprintOf(key)).map(({ producer }) => producer);
+  for (let index = 0; index < 200; index += 1) keys.judge(key, `app-${index}`);
+  clock.jump(60_000);
+  for (let index = 0; index < 500; index += 1) {
+    if (index === 400) keys.judge(key, 'awaited');
+    keys.judge(key, `flood-${index}`);
+  }
+  t.is(names().length, 256);
+  for (const name of ['app-0', 'app-199', 'awaited', 'flood-499']) t.true(names().includes(name), name);
+  // Whoever is silent for an hour makes room for others.
+  clock.jump(3_500_000);
+  keys.judge(key, 'app-7');
+  clock.jump(200_000);
+  for (let index = 0; index < 255; index += 1) keys.judge(key, `later-${index}`);
+  t.true(names().includes('app-7') && names().includes('later-0') && !names().includes('app-0'));
+});
+
 test('[O9] a retired key is refused, and who still presents it is remembered', (t) => {
   const keys = ring(t);
   keys.accept({ tokens: [other], current: other });

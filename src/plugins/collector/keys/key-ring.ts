@@ -27,17 +27,26 @@ export class KeyRing implements IngestKeys {
   readonly #vault: Vault;
   readonly #clock: Clock;
   readonly #seenFirst: (seen: Sighting) => void;
-  readonly #sightings = new Sightings();
+  readonly #sightings: Sightings;
   #keys: RingKeys = { tokens: [], reason: 'nothing was read yet' };
   #accepted: readonly Buffer[] = [];
   #vestigial: Buffer | undefined;
   #watched: readonly string[] = [];
 
-  /** @param seenFirst told when a producer is seen with a key for the first time; it must not throw */
-  constructor(vault: Vault, clock: Clock, seenFirst: (seen: Sighting) => void = () => {}) {
+  /**
+   * @param seenFirst told when a producer is seen with a key for the first time; it must not throw
+   * @param isAwaited whether a rotation waits for a producer: it is not forgotten for the sake of others
+   */
+  constructor(
+    vault: Vault,
+    clock: Clock,
+    seenFirst: (seen: Sighting) => void = () => {},
+    isAwaited?: (producer: string) => boolean,
+  ) {
     this.#vault = vault;
     this.#clock = clock;
     this.#seenFirst = seenFirst;
+    this.#sightings = new Sightings(isAwaited);
   }
 
   /** Accepts these keys from now on, and no others. */

@@ -3,13 +3,17 @@ import { SecretsStoreToken } from '../../../core/adapters/secrets-store.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import type { LogEvent } from '../../../core/log/index.ts';
 import type { PluginContext } from '../../../core/plugin/index.ts';
-import type { RotationEvent } from '../../../machines/ingest-key-rotation/shapes.ts';
+import type { RotationContext, RotationEvent } from '../../../machines/ingest-key-rotation/shapes.ts';
 import { INGEST_KEY_NAME } from '../keys/own-key.ts';
 import type { CollectorOptions } from '../options.ts';
 import type { CollectorParts } from '../parts.ts';
 import { regenerateInUi } from './ask-ui.ts';
+import { isAwaited } from './awaited.ts';
+import { ROTATION } from './control.ts';
 import { forceRefresh } from './force-refresh.ts';
 
+/** Producers that are told beside those that are waited for. */
+const MOST_OTHERS = 16;
 const IN_UI =
   'make a new key in the UI, Team Settings → API Keys → Regenerate; it is noticed by itself when the collector has it';
 
@@ -90,9 +94,14 @@ export function registerRotationEffects(
     ({ old, fresh }) => {
       const { ring } = parts();
       ring.watchRetired([old]);
+      const rotation = context.services.actors.snapshot(ROTATION)?.context as RotationContext | undefined;
       const seen = (fingerprint: string) =>
         ring.sightings(fingerprint).map(({ producer, at }) => ({ producer, at }));
-      return outcome({ type: 'LOOKED', at: now(), old: seen(old), fresh: seen(fresh) });
+      const moved = seen(fresh);
+      // Of others a few show that the new key is in use; many would leave no room for those that are waited for.
+      const others = moved.filter(({ producer }) => !isAwaited(rotation, producer)).slice(-MOST_OTHERS);
+      const awaited = moved.filter(({ producer }) => isAwaited(rotation, producer));
+      return outcome({ type: 'LOOKED', at: now(), old: seen(old), fresh: [...awaited, ...others] });
     },
     { onRecovery: 'retry', adapter: 'OTLP receiver' },
   );
