@@ -89,6 +89,17 @@ test('[O1] a full disk acknowledges nothing, and a kill -9 between answer and in
   disk.fill('columnar/');
   for (let at = 0; at < 20; at += 1) t.is((await send(`kept ${at}`)).status, 200);
   t.regex((await holdfast.health()).reason ?? '', /kept on disk since .*NOT_ENOUGH_SPACE/);
+  disk.hold();
+  const syncs = () => readFileSync(disk.traceFile, 'utf8').length;
+  const before = syncs();
+  let isAnswered = false;
+  const held = send('held').then(() => {
+    isAnswered = true;
+  });
+  await until(() => syncs() > before);
+  t.false(isAnswered, 'what the disk has not confirmed is not acknowledged');
+  disk.release();
+  await held;
   await holdfast.child.kill('SIGKILL');
   disk.free();
   const again = await start(t, dir, disk.env);
