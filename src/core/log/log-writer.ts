@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { type BodyKey, BodyKeys, sealBody } from './body-keys.ts';
 import { CHAIN_START, chainHash } from './chain.ts';
 import { Mark } from './mark.ts';
 import type { CommitRequest, Done, SavingPart } from './protocol.ts';
 import { pruneSlice } from './prune.ts';
 import { SavedStates } from './saved-states.ts';
-import { INSERT_RECORD, openForWriting } from './schema.ts';
+import { INSERT_RECORD, INSERT_RECORDS, openForWriting, RECORD_COLUMNS, RECORDS_AT_ONCE } from './schema.ts';
 import { emptyWal, shredBlobs } from './shred.ts';
 import { insertSignature, newestSignature } from './signatures.ts';
 import { writeHead } from './signed-head.ts';
@@ -31,6 +31,7 @@ export class LogWriter {
   readonly #db: DatabaseSync;
   readonly #states: SavedStates;
   readonly #insertRecord: StatementSync;
+  readonly #insertRecords: StatementSync;
   readonly #insertBlob: StatementSync;
   readonly #mark: Mark;
   readonly #bodyKeys: BodyKeys;
@@ -51,6 +52,7 @@ export class LogWriter {
     this.#states = new SavedStates(db, this.#key);
     this.#signed = { signature: newestSignature(db, this.#key.text), noted: existsSync(headFile(dataDir)) };
     this.#insertRecord = db.prepare(INSERT_RECORD);
+    this.#insertRecords = db.prepare(INSERT_RECORDS);
     this.#insertBlob = db.prepare(
       'INSERT OR REPLACE INTO blobs (key, body, at, sealed_by) VALUES (?, ?, ?, ?)',
     );
@@ -160,16 +162,22 @@ export class LogWriter {
     let { seq: head, hash } = this.#head;
     if (firstSeq > head + 1) throw new Error(`record ${firstSeq} does not follow record ${head}`);
     let seq = firstSeq;
+    const values: SQLInputValue[] = [];
     for (let column = 0; column < rows.length; column += 3) {
       const body = rows[column + 2] as string;
       // A batch is sent again when its answer got lost: what is there already is not written twice.
       if (seq > head) {
         hash = chainHash(hash, body);
-        this.#insertRecord.run(seq, rows[column] as string, rows[column + 1] as string, body, hash);
+        values.push(seq, rows[column] as string, rows[column + 1] as string, body, hash);
+        if (values.length === RECORDS_AT_ONCE * RECORD_COLUMNS) {
+          this.#insertRecords.run(...values);
+          values.length = 0;
+        }
         head = seq;
       }
       seq += 1;
     }
+    while (values.length > 0) this.#insertRecord.run(...values.splice(0, RECORD_COLUMNS));
     return { seq: head, hash };
   }
 
