@@ -155,7 +155,7 @@ test.serial(
     await cluster.create({ ...NAMESPACE, metadata: { name: 'scratch' } });
     const inside = { ...secret('one'), metadata: { name: 'one', namespace: 'scratch' } };
     await cluster.create(inside);
-    api.store.namespaceEndsMs = 50;
+    api.store.namespaceEndsMs = 1_000; // longer than two requests take on a busy machine
     await cluster.delete(NAMESPACE, 'scratch');
     t.like(await cluster.get(NAMESPACE, 'scratch'), { status: { phase: 'Terminating' } });
     const late = { ...inside, metadata: { name: 'two', namespace: 'scratch' } };
