@@ -8,7 +8,7 @@ import { type Benchmark, median, withFolder } from './measure.ts';
 const binary = new URL('../bin/holdfast.js', import.meta.url).pathname;
 const IDLE_MS = 20_000;
 const TICKS_PER_SECOND = 100;
-const ROUNDS = 5;
+const ROUNDS = 3;
 
 interface Started {
   readonly child: ChildProcess;

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { createChdbConnection } from 'chdb/connection';
 
 /** How the next requests are (not) answered. */
-export type Fault = 'none' | 'hang' | 'half' | 'reset' | 'proxy' | 'full' | 'busy';
+export type Fault = 'none' | 'hang' | 'half' | 'reset' | 'proxy' | 'full' | 'busy' | 'reader';
 
 export interface ColumnarServer {
   readonly url: string;
@@ -82,6 +82,12 @@ export async function startColumnarServer(tls?: {
       return refuse(
         response,
         'Code: 202. DB::Exception: Too many simultaneous queries. Maximum: 100. (TOO_MANY_SIMULTANEOUS_QUERIES)',
+      );
+    // As to a user of a profile with `readonly = 2`.
+    if (fault === 'reader' && given.readonly !== undefined)
+      return refuse(
+        response,
+        "Code: 164. DB::Exception: Cannot modify 'readonly' setting in readonly mode. (READONLY)",
       );
     if (!admits(request))
       return refuse(

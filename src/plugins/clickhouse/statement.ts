@@ -8,7 +8,7 @@ const READING = ['SELECT', 'WITH', 'SHOW', 'DESCRIBE', 'DESC', 'EXPLAIN', 'EXIST
  * other servers, programs, dictionaries. Some of them work even where the engine is told to be read-only.
  */
 const OUTSIDE =
-  /^(file\w*|url\w*|remote\w*|cluster\w*|s3\w*|gcs|oss|cosn|hdfs\w*|azure\w*|iceberg\w*|delta\w*|hudi\w*|paimon\w*|ytsaurus|mysql|postgresql|sqlite|mongodb|redis|jdbc|odbc|executable\w*|python|input|merge|mergetree\w*|dictionary|dictget\w*|dicthas|dictisin|catboostevaluate|arrow\w*|ai(?:classify|embed|extract|generate|translate)|eval|getclienthttpheader|prometheus\w*|timeseries\w*|fuzz\w*|loop|view\w*if|joinget\w*|filesystem\w*|getserverport|getserversetting|getmacro|hostname|fqdn|sleep\w*|currentprofiles|showcertificate|addressto\w*|trap|logtrace)$/i;
+  /^(file\w*|url\w*|remote\w*|cluster\w*|s3\w*|gcs|oss|cosn|hdfs\w*|azure\w*|iceberg\w*|delta\w*|hudi\w*|paimon\w*|ytsaurus|mysql|postgresql|sqlite|mongodb|redis|jdbc|odbc|executable\w*|python|input|merge|mergetree\w*|dictionary|dictget\w*|dicthas|dictisin|catboostevaluate|arrow\w*|ai(?:classify|embed|extract|generate|translate)|eval|getclienthttpheader|prometheus\w*|timeseries\w*|fuzz\w*|loop|view\w*if|joinget\w*|filesystem\w*|getserverport|getserversetting|getmacro|hostname|fqdn|displayname|getoskernelversion|serveruuid|zookeeper\w*|sleep\w*|currentprofiles|showcertificate|addressto\w*|trap|logtrace)$/i;
 
 /** Functions that take another one by its name alone: `arrayMap(file, …)`; names of columns are rarely both. */
 const TAKES_A_FUNCTION = /^(array|map)[a-z]+$/i;
@@ -51,6 +51,11 @@ export function readingStatement(sql: string): string {
     if (OUTSIDE.test(value) && isGivenAsFunction(tokens, at))
       throw refused(`it applies ${value}, which reads something else than the tables here, or does not read`);
     if (word === 'SHOW' && (at === 0 || previous === '(')) mayShow(tokens, at + 1);
+    if (word === 'AST' && previous?.toUpperCase() === 'EXPLAIN')
+      throw refused(
+        'EXPLAIN AST is no table; EXPLAIN alone, or with PIPELINE or indexes = 1, says how it is run',
+      );
+    if (word === 'PARALLEL' && next?.toUpperCase() === 'WITH') throw refused('it is more than one statement');
     if (word === 'OUTFILE' && previous?.toUpperCase() === 'INTO') throw refused('it writes a file');
     if (word === 'FORMAT' && /^\w+$/.test(next ?? '') && previous !== ',' && previous !== '.')
       throw refused('it asks for a FORMAT of its own; leave that out, and use --json for JSON');

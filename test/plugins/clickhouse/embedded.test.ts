@@ -1,7 +1,11 @@
-import { statSync } from 'node:fs';
+import { statSync, writeFileSync } from 'node:fs';
 import test from 'ava';
+import fc from 'fast-check';
 import { SIGNAL_TABLES, type SignalRow } from '../../../src/core/adapters/columnar-database.ts';
+import { isCoded } from '../../../src/core/errors/index.ts';
+import { clickhouseOptions } from '../../../src/plugins/clickhouse/options.ts';
 import { type ColumnarRig, openColumnar } from '../../support/columnar.ts';
+import { runs } from '../../support/runs.ts';
 
 let rig: ColumnarRig;
 test.before(async () => {
@@ -90,7 +94,10 @@ test.serial(
   '[O7] a query that takes too long ends in the engine too, and its connection works on',
   async (t) => {
     const slow = 'SELECT sum(sin(number)) FROM numbers(100000000000)';
-    await t.throwsAsync(rig.database.query(slow, {}, { maxSeconds: 1 }), { code: 'HF_COLUMNAR_TIMEOUT' });
+    const late = await t.throwsAsync(rig.database.query(slow, {}, { maxSeconds: 1 }), {
+      code: 'HF_COLUMNAR_TIMEOUT',
+    });
+    t.regex(String((late?.cause as Error)?.message), /Timeout exceeded/, 'it is the engine that ended it');
     const giveUp = new AbortController();
     const asked = rig.database.ask(slow, 10, { signal: giveUp.signal, maxSeconds: 60 });
     setTimeout(() => giveUp.abort(new Error('given up')), 50);
@@ -105,6 +112,58 @@ test.serial(
   },
 );
 
+test.serial(
+  '[O6] columns are those of the document, and rows live as long as was set, at least 14 days',
+  async (t) => {
+    const columns = await rig.database.query<{ table: string; name: string; type: string }>(
+      "SELECT table, name, type FROM system.columns WHERE database = 'default' AND name IN ('Timestamp', 'TimestampTime', 'TimeUnix', 'ResourceAttributes', 'SpanAttributes', 'Attributes', 'MetricName', 'Value', 'Count', 'BucketCounts', 'Scale', 'ValueAtQuantiles.Quantile', 'Body', 'ServiceName', 'SpanName')",
+    );
+    const of = (wanted: string) =>
+      new Map(columns.filter(({ table }) => table === wanted).map(({ name, type }) => [name, type]));
+    const [time, map] = ['DateTime64(9)', 'Map(LowCardinality(String), String)'];
+    t.deepEqual([...of('otel_logs').keys()].sort(), [
+      'Body',
+      'ResourceAttributes',
+      'ServiceName',
+      'Timestamp',
+    ]);
+    t.deepEqual([...of('otel_traces').keys()].sort(), [
+      'ResourceAttributes',
+      'ServiceName',
+      'SpanAttributes',
+      'SpanName',
+      'Timestamp',
+    ]);
+    for (const kind of ['gauge', 'sum']) t.is(of(`otel_metrics_${kind}`).get('Value'), 'Float64');
+    t.is(of('otel_metrics_histogram').get('BucketCounts'), 'Array(UInt64)');
+    t.is(of('otel_metrics_exponential_histogram').get('Scale'), 'Int32');
+    t.is(of('otel_metrics_summary').get('ValueAtQuantiles.Quantile'), 'Array(Float64)');
+    for (const table of SIGNAL_TABLES) {
+      const found = of(table);
+      t.is(found.get(table.includes('metrics') ? 'TimeUnix' : 'Timestamp'), time, table);
+      t.is(found.get('ResourceAttributes'), map, table);
+      if (table.includes('metrics')) t.is(found.get('Attributes'), map, table);
+    }
+    t.regex(String(clickhouseOptions.safeParse({ retentionDays: 13 }).error), /at least 14 days/);
+
+    const DAY = 86_400_000_000_000n;
+    await rig.empty('otel_logs');
+    await rig.database.insert('otel_logs', [
+      { Timestamp: nanos(31n * DAY), Body: 'old' },
+      { Timestamp: nanos(29n * DAY), Body: 'younger' },
+    ]);
+    const bounds = { seconds: 10, signal: new AbortController().signal };
+    await rig.engine.command('SYSTEM START TTL MERGES', bounds);
+    const bodies = async () => {
+      const rows = await rig.database.query<{ Body: string }>('SELECT Body FROM otel_logs ORDER BY Body');
+      return rows.map(({ Body }) => Body).join();
+    };
+    while ((await bodies()) !== 'younger') await new Promise((resolve) => setTimeout(resolve, 20));
+    await rig.engine.command('SYSTEM STOP TTL MERGES', bounds);
+    t.pass('the engine drops what is older than 30 days');
+  },
+);
+
 test.serial('[O6] a batch whose answer got lost can be inserted again under its name', async (t) => {
   await rig.empty('otel_traces');
   for (let tries = 0; tries < 2; tries += 1)
@@ -115,3 +174,88 @@ test.serial('[O6] a batch whose answer got lost can be inserted again under its 
   const [row] = await rig.database.query('SELECT count() AS spans FROM otel_traces');
   t.deepEqual(row, { spans: '3' });
 });
+
+test.serial(
+  '[O20] however it is written, no statement of a person gives a file away or changes a table',
+  async (t) => {
+    await rig.empty('otel_logs');
+    await rig.database.insert('otel_logs', [{ Timestamp: nanos(), Body: 'kept' }]);
+    const path = `${rig.folder}/secret.csv`;
+    writeFileSync(path, 'canary\n');
+    const piece = fc.constantFrom(
+      ...[
+        'file',
+        '`file`',
+        '"file"',
+        'FILE',
+        '“file”',
+        'fi/**/le',
+        '_CAST(',
+        'arrayMap(',
+        'APPLY',
+        'f',
+        'x -> ',
+      ],
+      ...[
+        `('${path}')`,
+        `('${path}', 'CSV', 'a String')`,
+        `['${path}']`,
+        `'${path}'`,
+        '`a`',
+        '(',
+        ')',
+        ',',
+        "''",
+        '’',
+      ],
+      ...[
+        'SELECT',
+        'FROM',
+        'WITH',
+        'AS f',
+        '*',
+        'FORMAT CSV',
+        '/*',
+        '*/',
+        '--',
+        '\n',
+        '#!',
+        ';',
+        '\\',
+        '$$',
+        '\u00a0',
+      ],
+      ...[
+        'DESCRIBE',
+        'EXPLAIN',
+        'UNION ALL',
+        'otel_logs',
+        'DROP TABLE otel_logs',
+        'TRUNCATE otel_logs',
+        'PARALLEL WITH',
+      ],
+    );
+    const statement = fc
+      .tuple(
+        fc.constantFrom('SELECT ', 'SELECT * FROM ', 'WITH ', 'DESCRIBE ', 'EXPLAIN ', '('),
+        fc.array(piece, { maxLength: 7 }),
+      )
+      .map(([first, rest]) => first + rest.join(' '));
+    let answered = 0;
+    await fc.assert(
+      fc.asyncProperty(statement, async (sql) => {
+        const told = await rig.database.ask(sql, 5, { maxSeconds: 5 }).then(
+          (table) => {
+            answered += 1;
+            return JSON.stringify(table.rows);
+          },
+          (error) => (isCoded(error) ? '' : String(error)),
+        );
+        return !told.includes('canary') && !told.includes('Error');
+      }),
+      { numRuns: runs(300) },
+    );
+    t.true(answered > 0, 'some of them are answered');
+    t.deepEqual(await rig.database.query('SELECT Body FROM otel_logs'), [{ Body: 'kept' }]);
+  },
+);

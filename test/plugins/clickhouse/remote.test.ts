@@ -63,6 +63,10 @@ test.serial(
     );
     t.deepEqual(rows, [{ Body: "it's \\ \n ü", host: 'nas-1', big: '18446744073709551615' }]);
     t.deepEqual(await database.drift(), []);
+    const unbounded = server.seen.settings.filter(
+      ({ max_execution_time }) => max_execution_time === undefined,
+    );
+    t.deepEqual(unbounded, [], 'each has an end in the server too');
   },
 );
 
@@ -75,6 +79,14 @@ test.serial('[O7] what a person types runs with the settings that let it only re
   const { readonly, max_execution_time, max_memory_usage } = server.seen.settings.at(-1) ?? {};
   t.deepEqual({ readonly, max_execution_time }, { readonly: '1', max_execution_time: '10' });
   t.truthy(max_memory_usage);
+  server.fault = 'reader';
+  t.deepEqual(
+    (await database.ask('SELECT 1', 3)).rows,
+    [[1]],
+    'of a user who may only read the limits are set',
+  );
+  t.like(server.seen.settings.at(-1), { max_execution_time: '10', max_memory_usage: '1000000000' });
+  server.fault = 'none';
   // Past the check of the statement the engine refuses by itself.
   const bounds = { seconds: 5, signal: new AbortController().signal };
   await t.throwsAsync(open(t).engine.ask('DROP TABLE otel_logs', 1, bounds), { message: /readonly/i });

@@ -55,7 +55,7 @@ export const OWN_SETTINGS = {
 } as const;
 
 /** What holds for a statement that a person typed; `readonly` comes last, for it ends all changing of settings. */
-export function laneSettings(rows: number, seconds: number): Readonly<Record<string, number | string>> {
+export function laneSettings(rows: number, seconds: number) {
   return {
     ...OWN_SETTINGS,
     max_execution_time: seconds,
@@ -64,5 +64,5 @@ export function laneSettings(rows: number, seconds: number): Readonly<Record<str
     limit: rows,
     allow_ddl: 0,
     readonly: 1,
-  };
+  } as const;
 }

@@ -101,13 +101,25 @@ export class RemoteEngine implements Engine {
     });
   }
 
-  ask(sql: string, rows: number, bounds: Bounds): Promise<string> {
+  /** As a user who may only read already (`readonly = 2`) nothing more can be forbidden, and nothing need be. */
+  async ask(sql: string, rows: number, bounds: Bounds): Promise<string> {
+    const { readonly, allow_ddl, ...limits } = laneSettings(rows, bounds.seconds);
+    try {
+      return await this.#ask(sql, { ...limits, allow_ddl, readonly }, bounds);
+    } catch (error) {
+      if (!(error instanceof Error) || !/Cannot modify '(readonly|allow_ddl)' setting/.test(error.message))
+        throw error;
+      return this.#ask(sql, limits, bounds);
+    }
+  }
+
+  #ask(sql: string, settings: Readonly<Record<string, number | string>>, bounds: Bounds): Promise<string> {
     return this.#on(this.#lane, bounds, async (client, abort_signal) => {
       const answer = await client.query({
         query: `${sql}\n`,
         format: ANSWER_FORMAT,
         clickhouse_settings: {
-          ...laneSettings(rows, bounds.seconds),
+          ...settings,
           wait_end_of_query: 1,
           cancel_http_readonly_queries_on_client_close: 1,
         },
