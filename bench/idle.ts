@@ -104,7 +104,7 @@ export const idleBenchmark: Benchmark = {
       const bare = await measureBare();
       const without = await measure(join(dir, 'without'), NO_ENGINE);
       const shipped = await measure(join(dir, 'shipped'));
-      const rows = (found: typeof bare, which: string, most: number) => [
+      const rows = (found: typeof bare, which: string, most?: number) => [
         {
           what: `ready, from the second start on, ${which}`,
           ours: `${found.ready.toFixed(0)} ms`,
@@ -118,8 +118,7 @@ export const idleBenchmark: Benchmark = {
           ours: `${found.rss.toFixed(0)} MB`,
           baseline: `${bare.rss.toFixed(0)} MB bare server`,
           ratio: found.rss / bare.rss,
-          target: `< ${most} MB`,
-          met: found.rss < most,
+          ...(most !== undefined && { target: `< ${most} MB`, met: found.rss < most }),
         },
         {
           what: `processor, idle, ${which}`,
@@ -130,6 +129,6 @@ export const idleBenchmark: Benchmark = {
           met: found.cpu < 0.5,
         },
       ];
-      return [...rows(without, 'no engine', 150), ...rows(shipped, 'engine open', 400)];
+      return [...rows(without, 'no engine', 150), ...rows(shipped, 'engine open')];
     }),
 };

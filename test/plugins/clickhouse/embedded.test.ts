@@ -182,65 +182,39 @@ test.serial(
     await rig.database.insert('otel_logs', [{ Timestamp: nanos(), Body: 'kept' }]);
     const path = `${rig.folder}/secret.csv`;
     writeFileSync(path, 'canary\n');
-    const piece = fc.constantFrom(
+    const name = fc.constantFrom('file', '`file`', '"file"', 'FILE', '“file”', 'fi/**/le', 'length');
+    const glue = fc.constantFrom('', ' ', '/**/', '\n', "/* ' */", '-- (\n');
+    const given = fc.constantFrom(`('${path}')`, `('${path}', 'CSV', 'a String')`, "('a')");
+    const call = fc.tuple(name, glue, given).map((parts) => parts.join(''));
+    const around = fc.constantFrom(
       ...[
-        'file',
-        '`file`',
-        '"file"',
-        'FILE',
-        '“file”',
-        'fi/**/le',
-        '_CAST(',
-        'arrayMap(',
-        'APPLY',
-        'f',
-        'x -> ',
+        '# ',
+        "_CAST(#, 'String')",
+        'lower(#)',
+        '* FROM #',
+        '* REPLACE (# AS Body) FROM otel_logs',
+        'arrayMap(x -> #, [1])',
       ],
       ...[
-        `('${path}')`,
-        `('${path}', 'CSV', 'a String')`,
-        `['${path}']`,
-        `'${path}'`,
-        '`a`',
-        '(',
-        ')',
-        ',',
-        "''",
-        '’',
+        `arrayMap(file, ['${path}'])`,
+        `a APPLY(file) FROM (SELECT '${path}' AS a)`,
+        '1 UNION ALL SELECT #',
+        '1; SELECT #',
       ],
       ...[
-        'SELECT',
-        'FROM',
-        'WITH',
-        'AS f',
-        '*',
-        'FORMAT CSV',
-        '/*',
-        '*/',
-        '--',
-        '\n',
-        '#!',
-        ';',
-        '\\',
-        '$$',
-        '\u00a0',
-      ],
-      ...[
-        'DESCRIBE',
-        'EXPLAIN',
-        'UNION ALL',
-        'otel_logs',
-        'DROP TABLE otel_logs',
-        'TRUNCATE otel_logs',
-        'PARALLEL WITH',
+        '1 PARALLEL WITH DROP TABLE otel_logs',
+        '1; TRUNCATE otel_logs',
+        "'' /* ' */, # -- '",
+        "'\\'', #, '",
+        '‘’, #, ‘’',
       ],
     );
     const statement = fc
-      .tuple(
-        fc.constantFrom('SELECT ', 'SELECT * FROM ', 'WITH ', 'DESCRIBE ', 'EXPLAIN ', '('),
-        fc.array(piece, { maxLength: 7 }),
-      )
-      .map(([first, rest]) => first + rest.join(' '));
+      .tuple(fc.constantFrom('SELECT ', 'WITH 1 AS one SELECT ', '(SELECT ', 'EXPLAIN SELECT '), around, call)
+      .map(
+        ([first, form, file]) =>
+          `${first}${form.replace('#', () => file)}${first.startsWith('(') ? ')' : ''}`,
+      );
     let answered = 0;
     await fc.assert(
       fc.asyncProperty(statement, async (sql) => {

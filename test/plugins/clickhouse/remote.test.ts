@@ -216,7 +216,7 @@ test.serial(
       'CREATE TABLE foreign.otel_metrics_sum (ServiceName LowCardinality(String), MetricName String, Attributes Map(LowCardinality(String), String), TimeUnix DateTime, Value Float64) ENGINE = MergeTree ORDER BY (ServiceName, MetricName, TimeUnix)',
     );
     await server.run(
-      'CREATE TABLE foreign.otel_logs (Timestamp DateTime64(9), TimestampTime DateTime DEFAULT toDateTime(Timestamp), ServiceName LowCardinality(String), Body String, Upper String MATERIALIZED upper(Body)) ENGINE = MergeTree ORDER BY Timestamp',
+      'CREATE TABLE foreign.otel_logs (Timestamp DateTime64(9), TimestampTime DateTime DEFAULT toDateTime(Timestamp), ServiceName LowCardinality(String), Body String, Upper String MATERIALIZED upper(Body), EventName String ALIAS ServiceName) ENGINE = MergeTree ORDER BY Timestamp',
     );
     await server.run(
       'CREATE TABLE foreign.otel_traces (Timestamp DateTime64(9), ServiceName String, SpanName String, SpanKind String, StatusCode String, Duration Int64, Events Nested (Timestamp DateTime64(9), Name LowCardinality(String))) ENGINE = Log',
@@ -229,7 +229,9 @@ test.serial(
     await database.insert('otel_metrics_sum', [
       { MetricName: 'file.mtime', TimeUnix: at, Value: 1, Flags: 7, IsMonotonic: false },
     ]);
-    await database.insert('otel_logs', [{ Timestamp: at, Body: 'body', TraceId: 'gone' }]);
+    await database.insert('otel_logs', [
+      { Timestamp: at, Body: 'body', TraceId: 'gone', EventName: 'of theirs' },
+    ]);
     await database.insert('otel_traces', [
       {
         Timestamp: at,

@@ -90,7 +90,7 @@ const row = (ageSeconds: number) => ({
 });
 
 test.serial(
-  '[O10,O12] the embedded database: fresh, fed, stale and drifted are told apart, and each line is stored',
+  '[O6,O10,O12] the embedded database: fresh, fed, stale and drifted are told apart, and each line is stored',
   async (t) => {
     const pushed: URL[] = [];
     const push = await serve(t, (request, response) => {
