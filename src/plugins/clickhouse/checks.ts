@@ -54,7 +54,11 @@ async function databaseCheck(
   const by =
     foreign === 0 ? 'made by Holdfast' : `${foreign} of them made by somebody else and used as they are`;
   const size = bytes < GIGABYTE ? `${Math.ceil(bytes / 1e6)} MB` : `${(bytes / GIGABYTE).toFixed(1)} GB`;
-  return { state: 'ok', lookedAt, found: `it answers: seven tables, ${by}; ${rows} rows, ${size}` };
+  return {
+    state: 'ok',
+    lookedAt,
+    found: `it answers: seven tables, ${by}; ${rows === 1 ? '1 row' : `${rows} rows`}, ${size}`,
+  };
 }
 
 async function enginesCheck(
