@@ -112,16 +112,12 @@ test('[G16,G23] what one key may have held is bounded before a body is read; oth
   t.like(decided[0]?.effects[0]?.params, { rule: 'too_much_held' });
   await first.body?.cancel();
   let again = await large(few.headers);
-  while (again.status === 429) again = await large(few.headers); // until the end of the first is noticed
+  while (again.status === 429) {
+    await after(20); // until the end of the first is noticed
+    again = await large(few.headers);
+  }
   t.is(again.status, 200);
   await again.body?.cancel();
-  const whole = await fetch(`${rig.url}/wiki/mcp`, {
-    method: 'POST',
-    headers: { ...few.headers, 'content-type': 'application/json', accept: MEDIA },
-    body: new Blob([JSON.stringify(rpc('ping'))]).stream(),
-    duplex: 'half',
-  } as RequestInit);
-  t.true(whole.status === 200 || whole.status === 429);
 });
 
 test('[G14,C2] a revoked key in a loop is refused to the last call, is counted to the last, and does not fill the disk', async (t) => {
