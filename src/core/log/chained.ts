@@ -1,7 +1,8 @@
 import { HoldfastError } from '../errors/index.ts';
 import { CHAIN_START, chainHash } from './chain.ts';
 import type { LogRecord } from './record.ts';
-import { parseRecord, type SqliteReader } from './sqlite-reader.ts';
+import { parseRecord } from './parse-record.ts';
+import type { SqliteReader } from './sqlite-reader.ts';
 
 /**
  * Records in order, each checked against the one before. Start at the first record, at the oldest that is kept, or

@@ -1,13 +1,14 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { HoldfastError } from '../errors/index.ts';
-import { isObject } from '../json.ts';
-import { findBodyKey, openBody } from './body-keys.ts';
 import type { LogReader, ReadRange } from './event-log.ts';
-import { LATEST, type LogRecord, logRecordSchema, TIMER_CANCEL, TIMER_START } from './record.ts';
+import { parseRecord } from './parse-record.ts';
+import type { LogRecord } from './record.ts';
 import { digestOf, newestFull } from './saved-states.ts';
-import { hasColumn, hasTable, openForReading } from './schema.ts';
+import { hasTable, openForReading } from './schema.ts';
 import { newestSignature, signaturesBetween } from './signatures.ts';
 import type { Signature } from './signing.ts';
+import { sound } from './sound.ts';
+import { StoredBodies } from './stored-bodies.ts';
 
 const PAGE = 1_000;
 
@@ -20,11 +21,6 @@ export interface RawRecord {
   readonly hash: string;
 }
 
-interface StoredBody {
-  readonly body: Uint8Array;
-  readonly sealed_by: string | null;
-}
-
 /** Reads the log of a data folder, also while a runtime writes it; or one that `openReader` made of a file. */
 export class SqliteReader implements LogReader {
   readonly #db: DatabaseSync;
@@ -33,9 +29,7 @@ export class SqliteReader implements LogReader {
   readonly #hasLinks: boolean;
   readonly #hasSignatures: boolean;
   readonly #hasCheckpoints: boolean;
-  readonly #hasShredded: boolean;
-  /** Where the data keys of bodies lie; undefined when no body has one. */
-  readonly #keysIn: string | undefined;
+  readonly #bodies: StoredBodies;
 
   /**
    * @param source a data folder, or a database with the tables of a log, which is closed with the reader
@@ -46,9 +40,7 @@ export class SqliteReader implements LogReader {
     const has = (name: string) => sound(() => hasTable(this.#db, name));
     this.partial = this.#get("SELECT 1 FROM meta WHERE key = 'partial'") !== undefined;
     this.#hasLinks = has('links');
-    this.#hasShredded = has('shredded');
-    const areSealed = sound(() => hasColumn(this.#db, 'blobs', 'sealed_by'));
-    this.#keysIn = typeof source === 'string' && areSealed ? source : undefined;
+    this.#bodies = new StoredBodies(this.#db, typeof source === 'string' ? source : undefined);
     this.#hasSignatures = has('signatures');
     this.#hasCheckpoints = has('checkpoints');
   }
@@ -158,38 +150,12 @@ export class SqliteReader implements LogReader {
 
   /** @throws HF_LOG_SHREDDED it was here, and was made unreadable; HF_LOG_DAMAGED it was changed */
   blob(name: string): Uint8Array | undefined {
-    if (this.#keysIn === undefined) return this.#stored(name)?.body ?? this.#shredded(name);
-    const first = this.#stored(name);
-    const body = first && this.#opened(this.#keysIn, name, first);
-    if (body) return body;
-    // Its writer may have stored it anew in between, under another key.
-    const again = this.#stored(name);
-    return again ? (this.#opened(this.#keysIn, name, again) ?? shredded(name)) : this.#shredded(name);
-  }
-
-  #stored(name: string): StoredBody | undefined {
-    const columns = this.#keysIn === undefined ? 'body, NULL AS sealed_by' : 'body, sealed_by';
-    return this.#get(`SELECT ${columns} FROM blobs WHERE key = ?`, name) as StoredBody | undefined;
-  }
-
-  /** @returns undefined when its key is gone */
-  #opened(dataDir: string, name: string, { body, sealed_by: id }: StoredBody): Uint8Array | undefined {
-    if (id === null) return body;
-    const key = findBodyKey(dataDir, id);
-    return key && sound(() => openBody(key, name, body));
-  }
-
-  #shredded(name: string): undefined {
-    if (!this.#hasShredded) return undefined;
-    const note = this.#get('SELECT at FROM shredded WHERE key = ?', name);
-    if (note) shredded(name, new Date(note.at as number).toISOString());
+    return this.#bodies.open(name);
   }
 
   /** The bodies kept here that were stored before a time, epoch milliseconds. */
   blobKeys(before: number): string[] {
-    if (!this.#hasShredded) return [];
-    const older = this.#db.prepare('SELECT key FROM blobs WHERE at < ? ORDER BY key');
-    return sound(() => older.all(before)).map((row) => row.key as string);
+    return this.#bodies.keys(before);
   }
 
   /** The newest seq, not after `upTo`, at which actors were saved; 0 when they never were. */
@@ -255,79 +221,4 @@ export class SqliteReader implements LogReader {
   #get(sql: string, ...values: SQLInputValue[]): Record<string, unknown> | undefined {
     return sound(() => this.#db.prepare(sql).get(...values));
   }
-}
-
-function shredded(fingerprint: string, at = 'a time that is not known'): never {
-  throw new HoldfastError('HF_LOG_SHREDDED', { fingerprint, at });
-}
-
-/** @throws HF_LOG_DAMAGED SQLite cannot make sense of the file */
-function sound<T>(read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new HoldfastError('HF_LOG_DAMAGED', { reason }, { cause: error });
-  }
-}
-
-/** @throws HF_LOG_CORRUPT the body is not a record */
-export function parseRecord(seq: number, body: string): LogRecord {
-  let value: unknown;
-  try {
-    value = JSON.parse(body);
-  } catch (error) {
-    throw new HoldfastError('HF_LOG_CORRUPT', { seq, reason: 'its body is not JSON' }, { cause: error });
-  }
-  return checkRecord(seq, value, false);
-}
-
-/**
- * The same for a body that has been parsed.
- *
- * @param strict whether the whole schema is checked, field by field, for what comes from somebody else
- * @throws HF_LOG_CORRUPT it is not a record
- */
-export function checkRecord(seq: number, value: unknown, strict: boolean): LogRecord {
-  if (isRecordShaped(value) && !strict) return value;
-  const { data, error } = logRecordSchema.safeParse(value);
-  if (data && isRecordShaped(value)) return value;
-  const issue = error?.issues[0];
-  throw new HoldfastError('HF_LOG_CORRUPT', {
-    seq,
-    reason: issue ? `${issue.path.join('.')}: ${issue.message}` : 'not a record',
-  });
-}
-
-/** A quick look for what our own writer wrote; the full schema explains what fails it. */
-function isRecordShaped(value: unknown): value is LogRecord {
-  const record = value as Partial<LogRecord> | null;
-  return (
-    Number.isSafeInteger(record?.seq) &&
-    isInstant(record?.at) &&
-    typeof record?.actor === 'string' &&
-    typeof record.correlation === 'string' &&
-    typeof record.event?.type === 'string' &&
-    typeof record.machine === 'string' &&
-    isState(record.to?.value) &&
-    Array.isArray(record.effects) &&
-    record.effects.every(isEffectShaped)
-  );
-}
-
-function isState(value: unknown): boolean {
-  return typeof value === 'string' || isObject(value);
-}
-
-/** Timers are what the log itself reads of effects. */
-function isEffectShaped(effect: unknown): boolean {
-  if (!isObject(effect) || typeof effect.type !== 'string') return false;
-  if (effect.type !== TIMER_START && effect.type !== TIMER_CANCEL) return true;
-  const { params } = effect;
-  if (!isObject(params) || typeof params.timer !== 'string') return false;
-  return effect.type === TIMER_CANCEL || isInstant(params.at);
-}
-
-function isInstant(value: unknown): boolean {
-  return Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= LATEST;
 }

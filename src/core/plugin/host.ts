@@ -2,12 +2,12 @@ import { alertRaised } from '../adapters/alerts.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { HoldfastError } from '../errors/index.ts';
 import type { Json } from '../json.ts';
-import { coreActors, coreRoutes } from './builtin.ts';
 import { findGap, refuseConflicts } from './check.ts';
+import { collect } from './collect.ts';
 import { Container } from './container.ts';
 import type { ConfiguredPlugin, PluginStatus, Services } from './definition.ts';
 import { startOrder } from './order.ts';
-import { type Declared, summarise } from './registrar.ts';
+import { summarise } from './registrar.ts';
 import type { Owned, Registrations } from './registrations.ts';
 import { bootReport } from './report.ts';
 import { type Phase, PluginRun } from './run.ts';
@@ -148,7 +148,7 @@ export class PluginHost {
     }
     this.#container.freeze();
     for (;;) {
-      const registrations = this.#collect();
+      const registrations = collect(this.#runs);
       refuseConflicts(registrations);
       const gap = findGap(registrations);
       if (!gap) return registrations;
@@ -252,28 +252,6 @@ export class PluginHost {
         const provider = this.#providers.get(token.name);
         return provider && !provider.error ? this.#container.get(run.definition, token) : undefined;
       },
-    });
-  }
-
-  #collect(): Registrations {
-    const working = this.#runs.filter(({ error }) => !error);
-    const all = <K extends keyof Declared>(kind: K) =>
-      Object.freeze(working.flatMap(({ declared }): readonly Declared[K][number][] => declared[kind]));
-    return Object.freeze({
-      plugins: Object.freeze(this.#runs.map(({ definition }) => summarise(definition))),
-      actors: Object.freeze([...coreActors, ...all('actors')]),
-      routes: Object.freeze([...coreRoutes, ...all('routes')]),
-      effects: all('effects'),
-      surfaces: all('surfaces'),
-      controls: all('controls'),
-      commands: all('commands'),
-      health: all('health'),
-      listeners: all('listeners'),
-      checks: all('checks'),
-      schedules: all('schedules'),
-      startWork: all('startWork'),
-      readyWork: all('readyWork'),
-      stopWork: all('stopWork'),
     });
   }
 

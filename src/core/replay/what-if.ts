@@ -9,29 +9,9 @@ import { readChained } from '../log/chained.ts';
 import { type LogEvent, type LogRecord, TIMER_CANCEL, TIMER_START } from '../log/record.ts';
 import type { SqliteReader } from '../log/sqlite-reader.ts';
 import type { Change, Inserted } from './changes.ts';
+import { type Difference, Findings, type Untrusted } from './findings.ts';
 import { Imagined } from './imagined.ts';
 import { decisionOf, sameDecision } from './verify.ts';
-
-/** A decision that comes out otherwise. */
-export interface Difference {
-  /** The recorded number; of what nobody recorded, that of the record before it. */
-  readonly seq: number;
-  readonly at: number;
-  readonly actor: string;
-  readonly event: LogEvent;
-  /** `timer` went off only now, `inserted` and `dropped` are the changes themselves. */
-  readonly kind: 'decided' | 'timer' | 'inserted' | 'dropped';
-  readonly expected?: Decision;
-  readonly got?: Decision;
-}
-
-/** A recorded input that would perhaps, or certainly, not have come as it did. */
-export interface Untrusted {
-  readonly seq: number;
-  readonly actor: string;
-  readonly event: string;
-  readonly reason: string;
-}
 
 /** What an actor waits for at the end, and did not in the log. */
 export interface Unanswered {
@@ -56,8 +36,6 @@ export interface WhatIf {
   readonly more: number;
 }
 
-/** So many are listed; a log may be large and everything in it different. */
-const LISTED = 5_000;
 /** A timer that arms itself again and again goes off no more often than this. */
 const MOST_UNRECORDED = 10_000;
 const STEP = 2_000;
@@ -106,9 +84,7 @@ class World {
   readonly #doubtful = new Set<number>();
   readonly #changes: Map<number, Change>;
   readonly #inserted: Inserted[];
-  readonly #differences: Difference[] = [];
-  readonly #untrusted: Untrusted[] = [];
-  #more = 0;
+  readonly #findings = new Findings();
   #records = 0;
   #last: { readonly seq: number; readonly at: number };
   /** What nobody recorded has numbers below zero, so that ids of effects never meet. */
@@ -137,7 +113,7 @@ class World {
       this.#strayed.add(record.actor);
       this.#doubtful.add(record.seq);
       const { seq, at, actor, event } = record;
-      this.#differs({ seq, at, actor, event, kind: 'dropped', expected: decisionOf(record) });
+      this.#findings.differ({ seq, at, actor, event, kind: 'dropped', expected: decisionOf(record) });
     } else {
       this.#decideAgain(record, change?.kind === 'set' ? change.event(record.event) : record.event);
     }
@@ -160,10 +136,10 @@ class World {
     });
     return {
       records: this.#records,
-      differences: this.#differences,
-      untrusted: this.#untrusted,
+      differences: this.#findings.differences,
+      untrusted: this.#findings.untrusted,
       unanswered,
-      more: this.#more,
+      more: this.#findings.more,
     };
   }
 
@@ -176,9 +152,7 @@ class World {
     const reason = this.#doubt(record);
     if (reason !== undefined) {
       this.#doubtful.add(seq);
-      if (this.#untrusted.length < LISTED)
-        this.#untrusted.push({ seq, actor: ref, event: event.type, reason });
-      else this.#more += 1;
+      this.#findings.distrust({ seq, actor: ref, event: event.type, reason });
     }
     const expected = decisionOf(record);
     const got = this.#imagined.decide(
@@ -191,7 +165,7 @@ class World {
     this.#strayed.add(ref);
     if (!jsonEqual(asked(expected), asked(got))) this.#doubtful.add(seq);
     if (expected.ignored && got.ignored) return; // in another state than recorded, and ignored there, too
-    this.#differs({ seq, at, actor: ref, event, kind: 'decided', expected, got });
+    this.#findings.differ({ seq, at, actor: ref, event, kind: 'decided', expected, got });
   }
 
   /** Why a recorded input may not be believed any more. */
@@ -276,12 +250,7 @@ class World {
     };
     const got = this.#imagined.decide(record, event, outcome, definition);
     this.#strayed.add(actor);
-    this.#differs({ seq: this.#last.seq, at, actor, event, kind, got });
-  }
-
-  #differs(difference: Difference): void {
-    if (this.#differences.length < LISTED) this.#differences.push(difference);
-    else this.#more += 1;
+    this.#findings.differ({ seq: this.#last.seq, at, actor, event, kind, got });
   }
 }
 

@@ -23,6 +23,7 @@ import {
 } from './outcomes.ts';
 import { planReapply } from './reapply.ts';
 import type { SealedConfigs } from './sealed-configs.ts';
+import { StoreReadings } from './store-readings.ts';
 
 export interface EmbeddedRouterParts extends BoxParts {
   readonly store: ConfigStore;
@@ -64,7 +65,7 @@ export class EmbeddedRouter {
   readonly #box: Box;
   readonly #configs: SealedConfigs;
   readonly #vault: Vault;
-  readonly #known: (ncid: string) => ConfigVersion | undefined;
+  readonly #readings: StoreReadings;
   readonly #windowMs: number;
   readonly #turns = new Turns();
   /** The config that the box stands at when a save ended without an answer. */
@@ -75,7 +76,7 @@ export class EmbeddedRouter {
     this.#box = new Box(box);
     this.#configs = configs;
     this.#vault = vault;
-    this.#known = known ?? (() => undefined);
+    this.#readings = new StoreReadings(store, configs, known);
     this.#windowMs = windowMs ?? WINDOW_MS;
   }
 
@@ -148,7 +149,7 @@ export class EmbeddedRouter {
       const active = await this.active();
       const config = JSON.parse(active.body) as NetworkConfig;
       const followed = await this.#follow(config);
-      const { version, blobs } = await this.#versionOf(active, config);
+      const { version, blobs } = await this.#readings.of(active, config);
       return { event: { type: 'LOADED', ...version, ...followed }, blobs };
     });
   }
@@ -284,37 +285,8 @@ export class EmbeddedRouter {
 
   /** Somebody else wrote the store: it counts, and the kernel follows with the next apply. */
   async #overtaken(active: StoredConfig): Promise<EffectOutcome> {
-    const { version, blobs } = await this.#versionOf(active, JSON.parse(active.body));
+    const { version, blobs } = await this.#readings.of(active, JSON.parse(active.body));
     return { event: { type: 'OVERTAKEN', ...version }, blobs };
-  }
-
-  /** A reading of the store for the machine, and the bodies that it may need. */
-  async #versionOf(
-    { ncid, transaction }: StoredConfig,
-    config: NetworkConfig,
-  ): Promise<{ version: ConfigVersion & SharedState; blobs: Blobs }> {
-    const { fingerprint, blobs } = this.#configs.seal(config);
-    const version = { ncid, fingerprint };
-    if (!this.#store.commit) return { version, blobs };
-    if (!transaction) return { version: { ...version, shared: true }, blobs };
-    const { previous, ...rest } = transaction;
-    const before = await this.#before(previous);
-    const told = { ...rest, previous: before.version };
-    return {
-      version: { ...version, shared: true, transaction: told },
-      blobs: new Map([...blobs, ...before.blobs]),
-    };
-  }
-
-  /** What another router's transaction reverts to: known here, or an entry of the history. */
-  async #before(ncid: string): Promise<{ version: ConfigVersion; blobs: Blobs }> {
-    const version = this.#known(ncid);
-    if (version) return { version, blobs: new Map() };
-    // Without it the revert will say that it cannot: an alert, and a person who restores the config.
-    const entry = await this.#store.entry(ncid).catch(() => undefined);
-    if (!entry) return { version: { ncid, fingerprint: '' }, blobs: new Map() };
-    const { fingerprint, blobs } = this.#configs.seal(JSON.parse(entry.body));
-    return { version: { ncid, fingerprint }, blobs };
   }
 
   /** 19 hexadecimal digits of a keyed hash and 13 of the time: a retried apply gets the ncid of its first run. */

@@ -5,7 +5,7 @@ import { chainHash } from '../chain.ts';
 import { digestOf } from '../saved-states.ts';
 import { INSERT_RECORD } from '../schema.ts';
 import { insertSignature } from '../signatures.ts';
-import { checkRecord } from '../sqlite-reader.ts';
+import { checkRecord } from '../parse-record.ts';
 import { readLines } from './file.ts';
 import { type PortableHeader, parseHeader, parseLine } from './format.ts';
 

@@ -1,0 +1,47 @@
+import type { Decision } from '../actors/decide.ts';
+import type { LogEvent } from '../log/record.ts';
+
+/** A decision that comes out otherwise. */
+export interface Difference {
+  /** The recorded number; of what nobody recorded, that of the record before it. */
+  readonly seq: number;
+  readonly at: number;
+  readonly actor: string;
+  readonly event: LogEvent;
+  /** `timer` went off only now, `inserted` and `dropped` are the changes themselves. */
+  readonly kind: 'decided' | 'timer' | 'inserted' | 'dropped';
+  readonly expected?: Decision;
+  readonly got?: Decision;
+}
+
+/** A recorded input that would perhaps, or certainly, not have come as it did. */
+export interface Untrusted {
+  readonly seq: number;
+  readonly actor: string;
+  readonly event: string;
+  readonly reason: string;
+}
+
+/** So many are listed; a log may be large and everything in it different. */
+const LISTED = 5_000;
+
+/** What is found while a log runs again with something changed: the first of it, and how much more there is. */
+export class Findings {
+  readonly differences: Difference[] = [];
+  readonly untrusted: Untrusted[] = [];
+  /** Beyond those listed. */
+  more = 0;
+
+  differ(difference: Difference): void {
+    this.#add(this.differences, difference);
+  }
+
+  distrust(input: Untrusted): void {
+    this.#add(this.untrusted, input);
+  }
+
+  #add<T>(list: T[], found: T): void {
+    if (list.length < LISTED) list.push(found);
+    else this.more += 1;
+  }
+}
