@@ -1,7 +1,7 @@
 import { HoldfastError } from '../errors/index.ts';
 import { CHAIN_START, chainHash } from './chain.ts';
-import type { LogRecord } from './record.ts';
 import { parseRecord } from './parse-record.ts';
+import type { LogRecord } from './record.ts';
 import type { SqliteReader } from './sqlite-reader.ts';
 
 /**

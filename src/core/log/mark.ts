@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Anchor } from './integrity.ts';
+import type { Anchor } from './trust.ts';
 
 /** One line of always the same length: it is written over in place. */
 const BYTES = 96;

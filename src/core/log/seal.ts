@@ -1,7 +1,7 @@
 import { HoldfastError } from '../errors/index.ts';
-import type { Trust } from './integrity.ts';
 import { isGenuine, type Signature } from './signing.ts';
 import type { SqliteReader } from './sqlite-reader.ts';
+import type { Trust } from './trust.ts';
 
 /** The signatures of a log, passed one after another while its records are walked. */
 export class Seal {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { HoldfastError } from '../errors/index.ts';
 import type { HttpSurface } from '../http/index.ts';
+import { serveOperation } from '../operations/index.ts';
 import type { RuntimeServices } from '../plugin/index.ts';
 import { pruneRunning } from '../retention/index.ts';
 
@@ -18,23 +18,11 @@ export function logControl(
   surface: HttpSurface,
   { log, dataDir, clock }: Pick<RuntimeServices, 'log' | 'dataDir' | 'clock'>,
 ): void {
-  surface.post('/log/prune', async ({ body }) => {
-    const { folder, ...request } = read(pruneBody, body);
-    return pruneRunning(log, dataDir, request, folder, clock.now());
-  });
-
-  surface.post('/log/shred', async ({ body }) => {
-    const { keys } = read(shredBody, body);
+  serveOperation(surface, '/log/prune', pruneBody, ({ folder, ...request }) =>
+    pruneRunning(log, dataDir, request, folder, clock.now()),
+  );
+  serveOperation(surface, '/log/shred', shredBody, async ({ keys }) => {
     await log.shred(keys);
     return { keys };
-  });
-}
-
-function read<T>(schema: z.ZodType<T>, body: unknown): T {
-  const { data, error } = schema.safeParse(body);
-  if (data !== undefined) return data;
-  const issue = error?.issues[0];
-  throw new HoldfastError('HF_HTTP_REQUEST_INVALID', {
-    reason: `${issue?.path.join('.')}: ${issue?.message}`,
   });
 }

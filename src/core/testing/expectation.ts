@@ -1,7 +1,20 @@
 import { AssertionError } from 'node:assert';
-import { isObject, jsonEqual } from '../json.ts';
-import type { Expected } from './given.ts';
+import { isObject, type Json, jsonEqual } from '../json.ts';
+import type { EffectRequest, StateValue } from '../log/record.ts';
 import type { Story } from './story.ts';
+
+/** What one event should have done. */
+export interface Expected {
+  readonly state: StateValue;
+  /** Everything asked for, in order; nothing when left out. Timers are not listed here. */
+  readonly effects?: readonly EffectRequest[];
+  /** The fields that matter; `undefined` says that a field is absent. */
+  readonly context?: Readonly<Record<string, Json | undefined>>;
+  /** Every time the machine waits for now, by the name of its delay, with what it armed it for, in milliseconds. */
+  readonly timers?: Readonly<Record<string, number>>;
+  /** Whether the state had no use for the event. */
+  readonly ignored?: boolean;
+}
 
 interface Difference {
   readonly what: string;

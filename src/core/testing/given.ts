@@ -1,7 +1,7 @@
 import type { AnyStateMachine, EventFrom, InputFrom } from 'xstate';
 import type { Json } from '../json.ts';
-import type { EffectRequest, LogEvent, StateValue } from '../log/record.ts';
-import { check } from './expectation.ts';
+import type { LogEvent } from '../log/record.ts';
+import { check, type Expected } from './expectation.ts';
 import { Story } from './story.ts';
 
 /** The passing of a time the machine waits for, see `elapsed`. */
@@ -19,19 +19,6 @@ export interface Before<M extends AnyStateMachine> {
   readonly input?: InputFrom<M>;
   /** What happened before, in order. */
   readonly events?: readonly GivenEvent<M>[];
-}
-
-/** What one event should have done. */
-export interface Expected {
-  readonly state: StateValue;
-  /** Everything asked for, in order; nothing when left out. Timers are not listed here. */
-  readonly effects?: readonly EffectRequest[];
-  /** The fields that matter; `undefined` says that a field is absent. */
-  readonly context?: Readonly<Record<string, Json | undefined>>;
-  /** Every time the machine waits for now, by the name of its delay, with what it armed it for, in milliseconds. */
-  readonly timers?: Readonly<Record<string, number>>;
-  /** Whether the state had no use for the event. */
-  readonly ignored?: boolean;
 }
 
 export interface Given<M extends AnyStateMachine> {

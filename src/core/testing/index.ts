@@ -3,10 +3,10 @@
  * sentences, `impurities` finds what replay could not repeat, `replayFixture` holds machines to logs of the past. Needs
  * no test runner. May be imported by tests alone; it imports the rest of `core`.
  */
+export type { Expected } from './expectation.ts';
 export {
   type Before,
   type Elapsed,
-  type Expected,
   elapsed,
   type Given,
   type GivenEvent,

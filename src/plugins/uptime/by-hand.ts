@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { defineActor } from '../../core/actors/index.ts';
 import { answerEvent } from '../../core/adapters/push-event.ts';
 import { type Heartbeat, type UptimeMonitor, UptimeMonitorToken } from '../../core/adapters/uptime.ts';
-import { isCoded } from '../../core/errors/index.ts';
 import { actorRef } from '../../core/ids.ts';
 import type { LogRecord } from '../../core/log/index.ts';
+import { serveOperation } from '../../core/operations/index.ts';
 import type { PluginContext, Services } from '../../core/plugin/index.ts';
 import { handPush } from '../../machines/hand-push.ts';
 import { PushClient, type PushSeen } from './push-client.ts';
@@ -32,16 +32,9 @@ export interface PushedByHand extends PushSeen {
 export function registerByHand(context: PluginContext): void {
   context.actor(defineActor({ type: ACTOR, machine: handPush, version: 1, describe: describeHandPush }));
   context.control((surface) => {
-    surface.post(PUSH_PATH, async ({ body }, reply) => {
-      const { success, data } = asked.safeParse(body);
-      if (!success) return reply.code(400).send({ reason: 'the request has not the fields it needs' });
-      try {
-        return await pushByHand(context.services, data.monitor, data.beat);
-      } catch (error) {
-        if (!isCoded(error)) throw error;
-        return reply.code(error.status).send({ code: error.code, details: error.details });
-      }
-    });
+    serveOperation(surface, PUSH_PATH, asked, ({ monitor, beat }) =>
+      pushByHand(context.services, monitor, beat),
+    );
   });
 }
 

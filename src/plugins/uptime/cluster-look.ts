@@ -1,12 +1,15 @@
+import { z } from 'zod';
 import { type Cluster, type ClusterObject, ClusterToken } from '../../core/adapters/cluster.ts';
 import { isCoded } from '../../core/errors/index.ts';
 import { isObject } from '../../core/json.ts';
+import { serveOperation } from '../../core/operations/index.ts';
 import type { PluginContext } from '../../core/plugin/index.ts';
 
 /** What `push doctor` posts to: the cluster is reached by the running instance. */
 export const CLUSTER_PATH = '/uptime/cluster';
 const DEADLINE_MS = 15_000;
 const NAME = 'clickstack-watchdog';
+const asked = z.strictObject({ namespace: z.string().max(253).default('clickstack') });
 
 /** What the cluster says of the job and its token. */
 export interface ClusterLook {
@@ -19,9 +22,8 @@ export interface ClusterLook {
 /** Registers the look of `push doctor` at the cluster, where some plugin speaks to one. */
 export function registerClusterLook(context: PluginContext): void {
   context.control((surface) => {
-    surface.post<{ Body: { namespace?: unknown } }>(CLUSTER_PATH, async ({ body }) => {
+    serveOperation(surface, CLUSTER_PATH, asked, async ({ namespace }) => {
       const cluster = context.services.find(ClusterToken);
-      const namespace = typeof body?.namespace === 'string' ? body.namespace : 'clickstack';
       if (!cluster) return { secret: 'unknown', why: 'no plugin speaks to a cluster' } satisfies ClusterLook;
       try {
         return await look(cluster, namespace, AbortSignal.timeout(DEADLINE_MS));

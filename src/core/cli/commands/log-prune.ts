@@ -1,7 +1,5 @@
 import { resolve } from 'node:path';
 import { HoldfastError } from '../../errors/index.ts';
-import { isObject } from '../../json.ts';
-import { lockedBy } from '../../log/lock.ts';
 import type { CommandContext, CommandDefinition } from '../../plugin/command.ts';
 import type { Pruned } from '../../retention/offline.ts';
 import type { PruneRequest } from '../../retention/plan.ts';
@@ -54,18 +52,12 @@ async function dry(request: PruneRequest, { dataDir }: CommandContext): Promise<
 }
 
 async function prune(request: PruneRequest, folder: string, context: CommandContext): Promise<Pruned> {
-  const { dataDir, signal } = context;
-  if (lockedBy(dataDir) === undefined) {
-    const { pruneStopped } = await import('../../retention/offline.ts');
-    return pruneStopped(dataDir, request, folder, Date.now(), signal);
-  }
-  const { postControl } = await import('../../operations/index.ts');
-  const { status, body } = await postControl(dataDir, PRUNE_PATH, { ...request, folder }, signal);
-  if (status === 200) return body as Pruned;
-  const said = isObject(body) ? String(body.detail ?? body.code ?? '') : '';
-  throw new HoldfastError('HF_LOG_ARCHIVE', {
-    reason: said === '' ? `the instance answered ${status}` : said,
-  });
+  const { askIfRunning } = await import('../../operations/index.ts');
+  const asked = { ...request, folder };
+  const pruned = await askIfRunning<Pruned>(context, PRUNE_PATH, asked, 'it prunes no log');
+  if (pruned) return pruned;
+  const { pruneStopped } = await import('../../retention/offline.ts');
+  return pruneStopped(context.dataDir, request, folder, Date.now(), context.signal);
 }
 
 async function lines({ plan, file }: Pruned, dryRun: boolean): Promise<string[]> {

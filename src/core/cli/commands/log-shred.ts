@@ -1,5 +1,5 @@
 import { HoldfastError } from '../../errors/index.ts';
-import { lockDataDir, lockedBy } from '../../log/lock.ts';
+import { lockDataDir } from '../../log/lock.ts';
 import type { CommandContext, CommandDefinition } from '../../plugin/command.ts';
 
 /** Where a running instance is asked to shred. */
@@ -54,12 +54,8 @@ async function keysOf(
 }
 
 async function shred(keys: readonly string[], { dataDir, signal }: CommandContext): Promise<void> {
-  if (lockedBy(dataDir) !== undefined) {
-    const { postControl } = await import('../../operations/index.ts');
-    const { status } = await postControl(dataDir, SHRED_PATH, { keys }, signal);
-    if (status === 200) return;
-    throw new HoldfastError('HF_CONTROL_UNREACHABLE', { dir: dataDir, reason: `it answered ${status}` });
-  }
+  const { askIfRunning } = await import('../../operations/index.ts');
+  if (await askIfRunning({ dataDir, signal }, SHRED_PATH, { keys }, 'it shreds nothing')) return;
   const { LogWriter } = await import('../../log/log-writer.ts');
   const { checkBeforeStart } = await import('../../log/signed-head.ts');
   const { withLog } = await import('../log-view/index.ts');

@@ -1,7 +1,8 @@
 import { statSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import { HoldfastError } from '../../errors/index.ts';
-import type { Anchor, IntegrityReport, Trust } from '../../log/integrity.ts';
+import type { IntegrityReport } from '../../log/integrity.ts';
+import type { Anchor, Trust } from '../../log/trust.ts';
 import type { CommandDefinition } from '../../plugin/command.ts';
 
 /** `holdfast log verify`: is every record what was written, and is none missing (C9)? */

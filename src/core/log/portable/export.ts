@@ -1,8 +1,8 @@
 import { HoldfastError } from '../../errors/index.ts';
 import { version } from '../../version.ts';
 import { CHAIN_START } from '../chain.ts';
-import type { LogKey } from '../signing.ts';
 import { parseRecord } from '../parse-record.ts';
+import type { LogKey } from '../signing.ts';
 import type { RawRecord, SqliteReader } from '../sqlite-reader.ts';
 import {
   endLine,

@@ -2,10 +2,10 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { HoldfastError } from '../../errors/index.ts';
 import { chainHash } from '../chain.ts';
+import { checkRecord } from '../parse-record.ts';
 import { digestOf } from '../saved-states.ts';
 import { INSERT_RECORD } from '../schema.ts';
 import { insertSignature } from '../signatures.ts';
-import { checkRecord } from '../parse-record.ts';
 import { readLines } from './file.ts';
 import { type PortableHeader, parseHeader, parseLine } from './format.ts';
 

@@ -1,5 +1,10 @@
-import type { Row } from './points.ts';
-import type { Condition, Filter } from './requests.ts';
+import type { Condition, Filter, Id } from './requests.ts';
+
+export interface Row {
+  readonly id: Id;
+  readonly vector: Uint8Array;
+  readonly payload: string | null;
+}
 
 /** Whether a point passes: all of `must`, none of `must_not`, and one of `should` where there are any. */
 export function matches(filter: Filter, point: Row): boolean {

@@ -2,14 +2,8 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import { LARGEST_ANSWER, LARGEST_PAGE, MOST_POINTS } from '../limits.ts';
 import { type Collection, inTransaction, tableOf } from './database.ts';
-import { matches } from './filter.ts';
+import { matches, type Row } from './filter.ts';
 import type { Filter, Id, Requests } from './requests.ts';
-
-export interface Row {
-  readonly id: Id;
-  readonly vector: Uint8Array;
-  readonly payload: string | null;
-}
 
 type Shown = Pick<Requests['scroll'], 'with_payload' | 'with_vector'>;
 const SCROLL_LIMIT = 10;

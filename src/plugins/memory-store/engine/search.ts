@@ -2,8 +2,9 @@ import type { DatabaseSync } from 'node:sqlite';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import { LARGEST_CACHE } from '../limits.ts';
 import { type Collection, tableOf } from './database.ts';
+import type { Row } from './filter.ts';
 import { matches } from './filter.ts';
-import { bound, count, floats, normalised, type Row, shownPoints } from './points.ts';
+import { bound, count, floats, normalised, shownPoints } from './points.ts';
 import type { Id, Requests } from './requests.ts';
 
 interface Hit {

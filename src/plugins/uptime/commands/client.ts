@@ -1,7 +1,6 @@
 import { SecretsStoreToken } from '../../../core/adapters/secrets-store.ts';
 import { type Heartbeat, UptimeMonitorToken } from '../../../core/adapters/uptime.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
-import { isObject } from '../../../core/json.ts';
 import type { CommandContext } from '../../../core/plugin/command.ts';
 import type { ConfiguredPlugin, PluginDefinition } from '../../../core/plugin/index.ts';
 import { PUSH_PATH, type PushedByHand } from '../by-hand.ts';
@@ -40,19 +39,9 @@ export async function push(
   }
 }
 
-async function ask(
-  { dataDir, signal }: CommandContext,
-  monitor: string,
-  beat: Heartbeat,
-): Promise<PushedByHand> {
-  const { postControl } = await import('../../../core/cli/index.ts');
-  const { status, body } = await postControl(dataDir, PUSH_PATH, { monitor, beat }, signal);
-  if (status === 200 && isObject(body)) return body as unknown as PushedByHand;
-  if (isObject(body) && body.code === 'HF_UPTIME_TOKEN') {
-    throw new HoldfastError(body.code, body.details as Record<'monitor' | 'reason' | 'place', string>);
-  }
-  const reason = status === 404 ? 'it has no push client' : `it answered ${status}`;
-  throw new HoldfastError('HF_CONTROL_UNREACHABLE', { dir: dataDir, reason });
+async function ask(command: CommandContext, monitor: string, beat: Heartbeat): Promise<PushedByHand> {
+  const { askInstance } = await import('../../../core/operations/index.ts');
+  return askInstance<PushedByHand>(command, PUSH_PATH, { monitor, beat }, 'it has no push client');
 }
 
 function isNeeded({ definition }: ConfiguredPlugin): boolean {

@@ -1,6 +1,5 @@
 import type { PushAnswer } from '../../../core/adapters/uptime.ts';
 import { HoldfastError, isCoded } from '../../../core/errors/index.ts';
-import { isObject } from '../../../core/json.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/plugin/command.ts';
 import { CLUSTER_PATH, type ClusterLook } from '../cluster-look.ts';
 import type { UptimeOptions } from '../options.ts';
@@ -137,14 +136,18 @@ function adviceOf(answer: PushAnswer): string | undefined {
 }
 
 /** The running instance reaches the cluster; without one nothing is known. */
-async function askCluster({ dataDir, signal }: CommandContext, namespace: string): Promise<ClusterLook> {
-  const { postControl } = await import('../../../core/cli/index.ts');
+async function askCluster(command: CommandContext, namespace: string): Promise<ClusterLook> {
+  const { askIfRunning } = await import('../../../core/operations/index.ts');
   try {
-    const { status, body } = await postControl(dataDir, CLUSTER_PATH, { namespace }, signal);
-    if (status === 200 && isObject(body)) return body as unknown as ClusterLook;
-    return { secret: 'unknown', why: `the instance answered ${status}` };
+    const said = await askIfRunning<ClusterLook>(
+      command,
+      CLUSTER_PATH,
+      { namespace },
+      'it has no push client',
+    );
+    return said ?? { secret: 'unknown', why: 'no instance runs here that could ask the cluster' };
   } catch (error) {
     if (!isCoded(error)) throw error;
-    return { secret: 'unknown', why: 'no instance runs here that could ask the cluster' };
+    return { secret: 'unknown', why: error.what };
   }
 }
