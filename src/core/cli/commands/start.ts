@@ -14,9 +14,6 @@ const LAST_PATIENCE_MS = 20_000;
 /** A disk that is only slow has taken the first records by then. */
 const DISK_PATIENCE_MS = 3_000;
 
-/** So many lines that say what to try are read. */
-const AREAS_SHOWN = 5;
-
 /** Why a run ends: a signal, or a fault of ours. */
 interface End {
   readonly reason: string;
@@ -128,7 +125,7 @@ function announce(
     row('data', dataDir),
     '',
     'Try next:',
-    ...tryNext(commands, dataDir).map((command) => `  ${command}`),
+    ...tryNext(surfaces, commands, dataDir).map((command) => `  ${command}`),
     '',
   ];
   out(`${lines.join('\n')}\n`);
@@ -140,22 +137,21 @@ function alike(names: readonly string[]): string[] {
   return Object.values(Object.groupBy(names, (name) => family(name) ?? name)).flatMap((group = []) => group);
 }
 
-/** One command of each area, and where all that is decided can be read. */
-function tryNext(commands: readonly CommandDefinition[], dataDir: string): string[] {
+/** What a newcomer types first, and in one line the first command of each area. */
+function tryNext(
+  { router }: Runtime['surfaces'],
+  commands: readonly CommandDefinition[],
+  dataDir: string,
+): string[] {
   const where = dataDir === resolve('.holdfast') ? '' : ` --data-dir ${quoted(dataDir)}`;
-  const firsts = commands.filter(({ first }) => first).slice(0, AREAS_SHOWN);
-  const texts = [...firsts.map(({ name }) => name), 'log tail'];
-  const width = Math.max(...texts.map((text) => text.length));
-  const about = new Map(firsts.map(({ name, summary }) => [name, summary]));
-  return texts.map((text) => {
-    const command = `npx holdfast ${text}${where}`;
-    const said = about.get(text) ?? 'every decision as it is taken';
-    return where === '' ? `${command.padEnd(width + 15)}${short(said)}` : command;
-  });
+  const firsts = commands.filter(({ first }) => first).map(({ name }) => name);
+  return [
+    ...(router ? [`curl -s ${router.url}/v1/config/active`] : []),
+    `npx holdfast status${where}`,
+    ...(firsts.length > 0 ? [`npx holdfast ${firsts.join(' | ')}${where}`] : []),
+    `npx holdfast log tail${where}`,
+  ];
 }
-
-/** A summary's first part. */
-const short = (summary: string): string => summary.split(/[,;:]/)[0] ?? summary;
 
 /** As a shell takes it for one word. */
 function quoted(path: string): string {
