@@ -64,7 +64,8 @@ export function bodyOf(encoding: Encoding, count: number): Buffer {
   return Buffer.from(type.encode(type.fromObject(bytes)).finish());
 }
 
-export async function send(order: Order): Promise<Sent> {
+/** @param acknowledge called at each request that is answered 200 */
+export async function send(order: Order, acknowledge = () => {}): Promise<Sent> {
   const { http, key, encoding, size, requests, atOnce, everyMs, untilMs, isNumbered } = order;
   const agent = new Agent({ connections: atOnce });
   const body = bodyOf(encoding, size);
@@ -98,6 +99,7 @@ export async function send(order: Order): Promise<Sent> {
       statuses[status] = (statuses[status] ?? 0) + 1;
       if (status === 200) {
         acknowledged.push(number);
+        acknowledge();
         took.push(performance.now() - began);
       }
       if (status === 0) gone = true;

@@ -19,6 +19,8 @@ export interface DrainParts {
   readonly database: () => ColumnarDatabase | undefined;
   /** The rows of a frame, written for its table as it is; undefined when they are lost. Rejects while there is no spool to read. */
   readonly read: (frame: Frame, schema: TableSchema) => Promise<Uint8Array | undefined>;
+  /** An insert begins, or has ended. */
+  readonly inserting: (change: 1 | -1) => void;
   /** A frame is in the database, or lost. */
   readonly done: (frame: Frame, inserted: boolean) => void;
   /** Called at each change: why nothing gets into the database, or undefined when something does. */
@@ -133,20 +135,18 @@ export class Drain {
   }
 
   async #carry(frame: Frame): Promise<'inserted' | 'lost' | 'unread' | { readonly reason: string }> {
-    const database = this.#parts.database();
-    if (!database) return { reason: 'no columnar database is there' };
     try {
+      const database = this.#parts.database();
+      if (!database) return { reason: 'no columnar database is there' };
       const schema = await database.schema(frame.table);
       const read = this.#parts.read(frame, schema).then((bytes) => ({ bytes }));
       const text = await read.catch(() => undefined);
       if (!text) return 'unread';
       if (!text.bytes) return 'lost';
-      const { fit } = writerOf(schema);
-      await database.insert(
-        frame.table,
-        { rows: frame.rows, fit, bytes: text.bytes },
-        { token: frame.id, maxSeconds: INSERT_SECONDS, signal: this.#stop.signal },
-      );
+      const rows = { rows: frame.rows, fit: writerOf(schema).fit, bytes: text.bytes };
+      const options = { token: frame.id, maxSeconds: INSERT_SECONDS, signal: this.#stop.signal };
+      this.#parts.inserting(1);
+      await database.insert(frame.table, rows, options).finally(() => this.#parts.inserting(-1));
       return 'inserted';
     } catch (error) {
       const reason = isCoded(error) ? error.what : error instanceof Error ? error.message : String(error);

@@ -59,6 +59,7 @@ export class Intake {
       clock: parts.clock,
       database: parts.database,
       read: (frame, schema) => this.#spool.read(frame, schema, writerOf(schema).fit),
+      inserting: (change) => this.#spool.inserting(change),
       done: (frame, inserted) => this.#done(frame, inserted),
       changed: (place, reason) => {
         parts.databaseChanged(place, reason);

@@ -32,6 +32,11 @@ export type Failure =
   | { readonly kind: 'disk'; readonly reason: string }
   | { readonly kind: 'lost'; readonly reason: string };
 
+/** Where in the shared integers the number of the body stands that is being decoded, 0 for none. */
+export const DECODING = 0;
+/** Where it stands how many inserts are under way. */
+export const INSERTING = 1;
+
 export interface ThreadSettings {
   readonly dir: string;
   /** Largest body after inflating, bytes. */
@@ -40,8 +45,8 @@ export interface ThreadSettings {
   readonly spoolLimit: number;
   /** Two commits are at least so far apart unless there is a whole frame, ms. */
   readonly lingerMs: number;
-  /** One 32-bit integer: the id of the body that is being decoded, 0 for none. */
-  readonly decoding: SharedArrayBuffer;
+  /** 32-bit integers at `DECODING` and `INSERTING`. */
+  readonly shared: SharedArrayBuffer;
   /** Of the tables that are known already. */
   readonly schemas: readonly TableSchema[];
 }

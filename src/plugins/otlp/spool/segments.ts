@@ -67,11 +67,6 @@ export class Segments {
     return this.#segments.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** How many frames are not in the database. */
-  get count(): number {
-    return this.#of.size;
-  }
-
   /** Frames of an earlier run that cannot be read any more; some may have been in the database. */
   get damaged(): number {
     return this.#damaged;

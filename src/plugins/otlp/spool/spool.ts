@@ -5,7 +5,14 @@ import type { SignalTable, TableSchema } from '../../../core/adapters/columnar-d
 import type { Clock } from '../../../core/clock.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import { startWorker } from '../../../core/worker.ts';
-import type { Frame, FromThread, ThreadSettings, ToThread } from './protocol.ts';
+import {
+  DECODING,
+  type Frame,
+  type FromThread,
+  INSERTING,
+  type ThreadSettings,
+  type ToThread,
+} from './protocol.ts';
 import { Texts } from './texts.ts';
 
 const RESTART_MS = 1_000;
@@ -32,7 +39,7 @@ export interface SpoolOptions {
 export class Spool {
   readonly #options: SpoolOptions;
   readonly #dir: string;
-  readonly #decoding = new SharedArrayBuffer(4);
+  readonly #shared = new Int32Array(new SharedArrayBuffer(8));
   readonly #schemas = new Map<SignalTable, TableSchema>();
   readonly #texts = new Texts((frame) => this.post({ type: 'read', frame }));
   #thread: Worker | undefined;
@@ -72,6 +79,11 @@ export class Spool {
     return this.#texts.read(frame, fit);
   }
 
+  /** An insert begins, or ended: while there are enough, the thread gathers more rows for the next. */
+  inserting(change: 1 | -1): void {
+    Atomics.add(this.#shared, INSERTING, change);
+  }
+
   /** A frame is needed no more. */
   done(frame: string): void {
     this.#texts.letGo(frame);
@@ -99,7 +111,7 @@ export class Spool {
     this.#restart = undefined;
     const data: ThreadSettings = {
       ...{ dir: this.#dir, bodyLimit, spoolLimit, lingerMs },
-      decoding: this.#decoding,
+      shared: this.#shared.buffer,
       schemas: [...this.#schemas.values()],
     };
     this.#thread = startWorker<FromThread>({
@@ -135,7 +147,7 @@ export class Spool {
     const wasOpen = this.#isOpen;
     this.#isOpen = false;
     this.#texts.fail('the thread that decodes ended');
-    this.#options.ended(reason, Atomics.exchange(new Int32Array(this.#decoding), 0, 0), wasOpen);
+    this.#options.ended(reason, Atomics.exchange(this.#shared, DECODING, 0), wasOpen);
     if (this.#closed) this.#closed();
     else this.#restart = this.#options.clock.after(RESTART_MS, () => this.#open());
   }

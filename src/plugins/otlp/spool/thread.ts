@@ -6,19 +6,25 @@ import { type RowWriter, rowsOf, writerOf } from '../../../core/columnar/index.t
 import { BodyInvalid, decode, ownWriter } from '../decode/index.ts';
 import { free } from '../free.ts';
 import { Gather } from './gather.ts';
-import type { Failure, FromThread, Taken, ThreadSettings, ToThread } from './protocol.ts';
+import {
+  DECODING,
+  type Failure,
+  type FromThread,
+  INSERTING,
+  type Taken,
+  type ThreadSettings,
+  type ToThread,
+} from './protocol.ts';
 import { Segments, SpoolFull } from './segments.ts';
 
 /** Decoding waits while so many bytes of rows wait for the disk. */
 const MOST_WAITING = 4 * 1024 * 1024;
 /** A write that is not in the database by then is synced, ms. */
 const SYNC_AFTER_MS = 30;
-/** Frames that the database works on at once; what comes meanwhile goes together with the next. */
+/** Inserts that the database works on at once; what comes meanwhile goes together with the next. */
 const UNDER_WAY = 2;
-/** Rows wait for a frame that is under way at most so long, ms. */
-const LONGEST_COMPANY_MS = 100;
-/** A database that took nothing for so long is not waited for, ms. */
-const TAKES_NOTHING_MS = 1_000;
+/** Rows wait for an insert that is under way at most so long, ms. */
+const LONGEST_COMPANY_MS = 500;
 
 type Take = Extract<ToThread, { type: 'take' }>;
 type Post = (message: FromThread, transfer?: readonly ArrayBuffer[]) => void;
@@ -27,14 +33,13 @@ type Post = (message: FromThread, transfer?: readonly ArrayBuffer[]) => void;
 class IntakeThread {
   readonly #settings: ThreadSettings;
   readonly #post: Post;
-  readonly #decoding: Int32Array;
+  readonly #shared: Int32Array;
   readonly #segments: Segments;
   readonly #queue: Take[] = [];
   #gather: Gather;
   #decodes: Promise<void> | undefined;
   #commits: Promise<void> | undefined;
   #committedAt = 0;
-  #doneAt = Number.NEGATIVE_INFINITY;
   #wake: (() => void) | undefined;
   #syncs: Promise<void> | undefined;
   readonly #unsynced: Taken[] = [];
@@ -43,7 +48,7 @@ class IntakeThread {
   constructor(settings: ThreadSettings, post: Post) {
     this.#settings = settings;
     this.#post = post;
-    this.#decoding = new Int32Array(settings.decoding);
+    this.#shared = new Int32Array(settings.shared);
     for (const schema of settings.schemas) this.#writers.set(schema.table, writerOf(schema));
     this.#segments = new Segments(settings.dir, settings.spoolLimit);
     this.#gather = new Gather(() => this.#segments.name());
@@ -65,7 +70,6 @@ class IntakeThread {
         return this.#post({ type: 'rows', frame: message.frame, text }, text && [text.buffer]);
       }
       case 'done':
-        this.#doneAt = performance.now();
         this.#wake?.();
         if (this.#segments.done(message.frame)) this.#post({ type: 'freed', bytes: this.#segments.bytes });
         return;
@@ -114,7 +118,7 @@ class IntakeThread {
 
   async #decode({ id, signal, encoding, gzip, body, now }: Take): Promise<void> {
     try {
-      Atomics.store(this.#decoding, 0, id);
+      Atomics.store(this.#shared, DECODING, id);
       const inflated = this.#inflated(body, gzip);
       const decoded = await decode(signal, encoding, inflated, now, (table) => this.#writerOf(table));
       free(inflated);
@@ -125,7 +129,7 @@ class IntakeThread {
       this.#post({ type: 'failed', ids: [id], failure: failureOf(error) });
     } finally {
       free(body);
-      Atomics.store(this.#decoding, 0, 0);
+      Atomics.store(this.#shared, DECODING, 0);
     }
   }
 
@@ -149,8 +153,8 @@ class IntakeThread {
   }
 
   /**
-   * An insert costs the engine about a third as much for a hundred rows as for a thousand: while it is at work, rows wait for others, at
-   * least `lingerMs` after the last commit.
+   * An insert costs the engine half as much for a hundred rows as for a thousand: while it is at work, rows wait for
+   * others, at least `lingerMs` after the last commit.
    */
   async #company(): Promise<void> {
     const wait = this.#committedAt + this.#settings.lingerMs - performance.now();
@@ -158,7 +162,7 @@ class IntakeThread {
     const until = performance.now() + LONGEST_COMPANY_MS;
     for (;;) {
       const now = performance.now();
-      const isBusy = this.#segments.count >= UNDER_WAY && now - this.#doneAt < TAKES_NOTHING_MS;
+      const isBusy = Atomics.load(this.#shared, INSERTING) >= UNDER_WAY;
       if (!isBusy || now >= until || this.#gather.hasWhole) return;
       const over = new AbortController();
       this.#wake = () => over.abort();
