@@ -271,7 +271,7 @@ test.serial(
     const inputs: [Signal, object][] = [
       ['metrics', inMetrics({ name: 'numbers', gauge: { dataPoints: numbers } })],
       ...bodies(fc.constant(at), fc.constant(at)).flatMap(([signal, arbitrary]) =>
-        fc.sample(arbitrary, runs(100)).map((body): [Signal, object] => [signal, body]),
+        fc.sample(arbitrary, runs(40)).map((body): [Signal, object] => [signal, body]),
       ),
     ];
     const written = new Map<SignalTable, Row[]>();

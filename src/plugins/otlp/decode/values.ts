@@ -18,6 +18,7 @@ export class ItemRefused extends Error {
 const LONGEST_NAME = 4_096;
 const UINT64_MAX = 2n ** 64n - 1n;
 const INT64_MIN = -(2n ** 63n);
+const INT64_MAX = '9223372036854775807';
 
 /** @returns the field's value when the message sets it: protobufjs puts defaults on the prototype */
 export function given(message: Message, field: string): unknown {
@@ -105,6 +106,8 @@ export function base64(value: unknown, what: string): string {
  * @throws ItemRefused it is none, or needs more than 64 bits
  */
 export function integer(value: unknown, what: string, signed = false): string {
+  // Nearly always: a time, a count or a port, already as it is kept.
+  if (typeof value === 'string' && isPlain(value)) return value;
   const whole = bigOf(value);
   if (
     whole === undefined ||
@@ -114,6 +117,13 @@ export function integer(value: unknown, what: string, signed = false): string {
     throw new ItemRefused(`${what} is no ${signed ? '' : 'unsigned '}64-bit integer`);
   }
   return whole.toString();
+}
+
+function isPlain(digits: string): boolean {
+  return (
+    (digits.length < INT64_MAX.length || (digits.length === INT64_MAX.length && digits <= INT64_MAX)) &&
+    /^[1-9]\d*$/.test(digits)
+  );
 }
 
 function bigOf(value: unknown): bigint | undefined {
