@@ -15,6 +15,10 @@ export function describeRotationRecord({ event, to, ignored }: LogRecord): strin
       return `stored in ${String(event.place)}`;
     case 'BY_HAND':
       return 'a person must do this step';
+    case 'EXTERNAL_DONE':
+      return 'a person says that the producers outside are updated';
+    case 'RESUME':
+      return 'a person takes it up again';
     case 'MOVED':
       return `${String(event.producer)} uses the new key`;
     default:
