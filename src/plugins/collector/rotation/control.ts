@@ -35,7 +35,7 @@ export function registerRotationControl(
       const { actors } = context.services;
       if (action === 'plan') return { ...rotationView(actors.snapshot(ROTATION)), plan: await plan(signal) };
       const event = eventOf(action, name);
-      if (event) await actors.send(ROTATION, event as unknown as LogEvent, { correlation }).durable;
+      if (event) await actors.send(ROTATION, event as unknown as LogEvent, { correlation }).durable();
       const state = actors.snapshot(ROTATION);
       const refused = (state?.context as RotationContext | undefined)?.refused;
       if (action === 'rotate' && refused !== undefined) {
