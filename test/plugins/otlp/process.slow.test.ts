@@ -14,7 +14,8 @@ const binary = new URL('../../../bin/holdfast.js', import.meta.url);
 const plugin = (name: string) =>
   JSON.stringify(new URL(`../../../src/plugins/${name}/index.ts`, import.meta.url).pathname);
 
-function writeConfig(dir: string): string {
+/** @param plugins as they stand in the list */
+function writeConfig(dir: string, plugins: string): string {
   const file = join(dir, 'plugins.config.ts');
   const core = JSON.stringify(new URL('../../../src/core/index.ts', import.meta.url).pathname);
   writeFileSync(
@@ -24,20 +25,31 @@ function writeConfig(dir: string): string {
      import { collector } from ${plugin('collector')};
      import { consolePlugin } from ${plugin('console')};
      import { otlp } from ${plugin('otlp')};
+     import { secretsFolder } from ${plugin('secrets-folder')};
      export default defineConfig({
-       plugins: [clickhouse(), collector(), otlp({ httpPort: 0, grpcPort: 0 }), consolePlugin({ port: 0 })],
+       plugins: [${plugins}, otlp({ httpPort: 0, grpcPort: 0 }), consolePlugin({ port: 0 })],
      });`,
   );
   return file;
 }
 
 /** A Holdfast of its own process with the embedded engine, as a user starts it. */
-async function start(t: Scope, dir: string, env: Readonly<Record<string, string>>) {
+async function start(
+  t: Scope,
+  dir: string,
+  env: Readonly<Record<string, string>>,
+  plugins = 'clickhouse(), collector()',
+) {
   const dataDir = join(dir, 'data');
-  const child = startChild(t, binary, ['start', '--data-dir', dataDir, '--config', writeConfig(dir)], {
-    NODE_NO_WARNINGS: '1',
-    ...env,
-  });
+  const child = startChild(
+    t,
+    binary,
+    ['start', '--data-dir', dataDir, '--config', writeConfig(dir, plugins)],
+    {
+      NODE_NO_WARNINGS: '1',
+      ...env,
+    },
+  );
   const surfaces = () => {
     const file = readRuntimeFile(dataDir);
     return file?.pid === child.process.pid ? file?.surfaces : undefined;
@@ -112,4 +124,47 @@ test('[O1] a full disk acknowledges nothing, and a kill -9 between answer and in
   });
   const counted = rows.map(([name, count]) => `${name}: ${count}`);
   t.deepEqual(counted.sort(), acknowledged.map((name) => `${name}: 1`).sort());
+});
+
+test('[O9] a rotation that kill -9 interrupts at each of its waits goes on, with one new key and the old one beside it', async (t) => {
+  t.timeout(240_000);
+  const dir = tempDir(t);
+  const again = () => start(t, dir, {}, "collector({ externalProducers: ['edge'] }), secretsFolder()");
+  let holdfast = await again();
+  const { key: old } = holdfast;
+  const send = async (key: string, service: string) =>
+    (await post({ ...holdfast, key }, '/v1/traces', traces(service, span('x')))).status;
+  const say = (...words: string[]) => holdfast.holdfast('stack', 'rotate-ingest-key', ...words);
+  const view = async () => {
+    const { out } = await say('--show', '--json');
+    return JSON.parse(out) as { state: string; fresh?: string; pending: string[]; unconfirmed: string[] };
+  };
+  const restart = async () => {
+    await say('--resume', '--no-follow'); // answered when it, and so all before it, is durable
+    await holdfast.child.kill('SIGKILL');
+    holdfast = await again();
+  };
+  t.is(await send(old, 'scraper'), 200);
+  await say('--no-follow');
+  await restart(); // wherever it was by then
+  await until(async () => (await view()).state.startsWith('refresh'));
+  const { fresh } = await view();
+  const { key } = holdfast;
+  t.not(key, old);
+  await restart();
+  t.is(holdfast.key, key);
+  t.is((await view()).fresh, fresh);
+  t.true((await view()).pending.includes('scraper'));
+  t.is(await send(old, 'scraper'), 200, 'the old key admits meanwhile');
+  t.is(await send(key, '127.0.0.1'), 200);
+  t.is(await send(key, 'scraper'), 200);
+  await until(async () => (await view()).state.startsWith('external'));
+  await restart();
+  t.deepEqual((await view()).unconfirmed, ['edge']);
+  await say('--external-done', '--no-follow');
+  await restart();
+  await until(async () => (await view()).state === 'done');
+  t.is((await view()).fresh, fresh);
+  t.is(await send(old, 'scraper'), 401);
+  t.is(await send(key, 'scraper'), 200);
 });
