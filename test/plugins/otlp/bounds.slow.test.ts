@@ -8,6 +8,7 @@ import { status } from '@grpc/grpc-js';
 import test from 'ava';
 import { SqliteReader } from '../../../src/core/log/index.ts';
 import { verifyLog } from '../../../src/core/replay/index.ts';
+import { Segments } from '../../../src/plugins/otlp/spool/segments.ts';
 import { tempDir } from '../../support/temp.ts';
 import { FailingDatabase } from './database.ts';
 import { callGrpc } from './grpc-client.ts';
@@ -81,6 +82,19 @@ test.serial(
     t.like(runtime.health().otlp, { damagedFrames: 1 });
   },
 );
+
+test.serial('[O1] what a release left on disk that wrote rows as objects is inserted, too', async (t) => {
+  const dataDir = tempDir(t);
+  const frame = { id: 'old', table: 'otel_traces', rows: 1, at: 0, fit: '' } as const;
+  const row = { Timestamp: '1763700000123456789', SpanName: 'old', Flags: 1 };
+  new Segments(join(dataDir, 'otlp-spool'), 1024 * 1024).append([
+    { frame, text: Buffer.from(JSON.stringify(row)) },
+  ]);
+  const database = new FailingDatabase();
+  await receive(t, database, {}, dataDir);
+  await until(() => database.inserted.length > 0);
+  t.like(database.inserted[0]?.rows[0], { Timestamp: row.Timestamp, SpanName: 'old' });
+});
 
 test.serial(
   '[O1,C4] when the thread that decodes dies nothing that was answered is lost, it starts anew, and the log replays',
