@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { connect as connectSocket } from 'node:net';
+import { setTimeout as after } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import test, { type ExecutionContext } from 'ava';
+import type { LogRecord } from '../../../src/core/log/index.ts';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
 import { resultFor, startScripted } from '../../support/scripted-upstream.ts';
 import { admission, initialize, MEDIA, Rig, rpc } from './rig.ts';
@@ -76,6 +78,33 @@ test('[G12,G3,G5] /mcp/sse admits as every route: nobody without a key, and a ke
   t.is((await rig.post('/mcp/sse?session=none', initialize, key)).status, 404);
   t.is((await rig.post(endpoint, '{', key)).status, 400);
   await reader?.cancel();
+});
+
+test('[G12,G25] clients of /mcp/sse that are gone before their call is decided harm nobody', async (t) => {
+  const { rig, key, client } = await setUp(t);
+  const { hostname, port } = new URL(rig.url);
+  const given = { host: hostname, accept: 'text/event-stream', ...admission(await rig.mint({})) };
+  const head = Object.entries(given).map(([name, value]) => `${name}: ${value}\r\n`);
+  let begun = 0;
+  const open = async () => {
+    const socket = connectSocket(Number(port), hostname).on('error', () => {});
+    socket.once('data', () => {
+      begun += 1;
+    });
+    await once(socket, 'connect');
+    socket.write(`GET /mcp/sse HTTP/1.1\r\n${head.join('')}\r\n`);
+    return socket;
+  };
+  const first = await open();
+  await until(t, 'the key is known for asking in vain', () => begun === 1);
+  // Beyond a burst they wait for up to a second, and are one decision.
+  const others = await Promise.all(Array.from({ length: 70 }, open));
+  await until(t, 'those of the burst have a stream', () => begun >= 49);
+  for (const socket of [first, ...others]) socket.resetAndDestroy();
+  const gathered = (record: LogRecord) => Number((record.event as { count?: number }).count) > 1;
+  while (!(await rig.records()).some(gathered)) await after(50);
+  await connect(t, rig, key, client);
+  t.is((await client.listTools()).tools.length, 4);
 });
 
 test('[G23] a client of /mcp/sse that asks and never reads is cut off before it fills the memory', async (t) => {

@@ -148,7 +148,7 @@ export class SseExchange implements Exchange {
   }
 
   end(last?: Buffer | string): void {
-    if (last !== undefined) void this.write(last)?.catch(() => undefined);
+    if (last !== undefined) void this.write(last);
     if (this.#held) this.#event(this.#whole(Buffer.concat(this.#held).toString('utf8')));
     this.#close();
   }
@@ -174,7 +174,7 @@ export class SseExchange implements Exchange {
   #event(message: unknown): void {
     const event = `event: message\ndata: ${JSON.stringify(message)}\n\n`;
     this.bytes ||= event.length;
-    void this.#stream.write(event)?.catch(() => undefined);
+    void this.#stream.write(event);
   }
 
   #close(): void {

@@ -32,7 +32,7 @@ export interface Exchange {
   begin(status: number, headers: Readonly<Record<string, string>>): void;
   /** Sends what has begun though no part of the body is there yet. */
   flush(): void;
-  /** Sends a part. @returns when a client that is slow has caught up; rejects when it leaves */
+  /** Sends a part. @returns when a client that is slow has caught up; rejects when it leaves. It may be ignored */
   write(chunk: Buffer | string): Promise<void> | undefined;
   end(last?: Buffer | string): void;
   /** Breaks an answer off: the client sees that it is not whole. */
@@ -174,6 +174,7 @@ export class ClientExchange implements Exchange {
     }).finally(() => {
       this.#drained = undefined;
     });
+    this.#drained.catch(() => {}); // who does not wait for room need not hear that there is none
     return this.#drained;
   }
 }
