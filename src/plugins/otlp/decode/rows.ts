@@ -7,6 +7,11 @@ export type Writers = (table: SignalTable) => RowWriter;
 
 /** Largest row, characters of its JSON. */
 export const MAX_ROW_BYTES = 1024 * 1024;
+/**
+ * Rows of one request together, characters: each repeats its resource and its scope, so that a body of some kilobytes
+ * could else become gigabytes.
+ */
+const MOST_TEXT = 128 * 1024 * 1024;
 /** Services of one request that are told apart. */
 const MOST_SERVICES = 64;
 /** Reasons of one request that are told apart. */
@@ -57,6 +62,7 @@ export class Rows implements Decoded {
   readonly reasons: Record<string, number> = {};
   readonly #services = new Set<string>();
   readonly #writers: Writers;
+  #length = 0;
 
   constructor(writers: Writers) {
     this.#writers = writers;
@@ -70,11 +76,15 @@ export class Rows implements Decoded {
     if (service !== '' && this.#services.size < MOST_SERVICES) this.#services.add(service);
   }
 
-  /** @throws ItemRefused the row is too large */
+  /** @throws ItemRefused the row is too large, or one too many */
   add(table: SignalTable, day: number, origin: Origin, own: SignalRow): void {
     const writer = this.#writers(table);
     const text = writer.line(origin.text(writer), own);
     if (text.length > MAX_ROW_BYTES) throw new ItemRefused(`it needs more than ${MAX_ROW_BYTES} characters`);
+    if (this.#length + text.length > MOST_TEXT) {
+      throw new ItemRefused(`the rows of its request need more than ${MOST_TEXT} characters`);
+    }
+    this.#length += text.length;
     this.rows.push({ table, fit: writer.fit, text, day });
   }
 
