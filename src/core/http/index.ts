@@ -18,3 +18,4 @@ export { Exchanges, HTTP_REPLY, type Reply } from './exchanges.ts';
 export { parseJsonBody } from './json-body.ts';
 export { headersOfAll, type PlainPost, type ShortRoute } from './short-way.ts';
 export { controlSocket, nearPath } from './socket-path.ts';
+export { bracketed, urlOf } from './url.ts';

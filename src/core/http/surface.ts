@@ -14,6 +14,7 @@ import { RouteTable } from './route-table.ts';
 import { headersOfAll, type ShortRoute, ShortWay } from './short-way.ts';
 import { nearPath } from './socket-path.ts';
 import { codedError, connectionError, errorBody, rawAnswer, shownPath } from './surface-errors.ts';
+import { urlOf } from './url.ts';
 
 const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_PARAM_LENGTH = 256;
@@ -126,7 +127,8 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
       } catch (error) {
         throw listenError(error, { surface: name, host, port, variable: portVariable });
       }
-      const url = urlOf(app.server.address() as AddressInfo);
+      const bound = app.server.address() as AddressInfo;
+      const url = urlOf('http', bound.address, bound.port);
       log.info({ url }, 'http.listening');
       return { url };
     },
@@ -177,10 +179,4 @@ function listenError(
   };
   if (!Object.hasOwn(reasons, code)) return error;
   return new HoldfastError('HF_HTTP_LISTEN', { ...details, reason: reasons[code] }, { cause: error });
-}
-
-/** A wildcard address is no destination; loopback always reaches it. */
-function urlOf({ address, port }: AddressInfo): string {
-  const reachable = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address;
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }

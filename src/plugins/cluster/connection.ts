@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { isIP } from 'node:net';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { request } from 'undici';
 import type { Clock } from '../../core/clock.ts';
 import { HoldfastError, isCoded } from '../../core/errors/index.ts';
+import { isLoopback } from '../../core/http/index.ts';
 import { isObject, nestsDeeper } from '../../core/json.ts';
 import type { ClusterOptions } from './options.ts';
 
@@ -145,7 +145,7 @@ export class Connection {
     if (server === undefined) throw this.#unusable(`it has no context ${context ?? config.currentContext}`);
     if (!URL.canParse(server)) throw this.#unusable('its server is no URL');
     const { protocol, hostname, host } = new URL(server);
-    if (protocol !== 'https:' && !isLoopback(hostname)) {
+    if (protocol !== 'https:' && !isLoopback(hostname.replace(/^\[|\]$/g, ''))) {
       throw this.#unusable(`its server ${host} is beyond this machine and not reached by https`);
     }
     this.place = `${protocol}//${host}`;
@@ -155,11 +155,6 @@ export class Connection {
   #unusable(reason: string): HoldfastError {
     return new HoldfastError('HF_CLUSTER_CONFIG', { file: this.#options.kubeconfig ?? IN_CLUSTER, reason });
   }
-}
-
-function isLoopback(hostname: string): boolean {
-  const address = hostname.replace(/^\[|\]$/g, '');
-  return address === 'localhost' || address === '::1' || (isIP(address) === 4 && address.startsWith('127.'));
 }
 
 async function textOf(body: AsyncIterable<Uint8Array>, limit: number): Promise<string> {

@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { MemoryInstanceToken, ScratchStoresToken } from '../../core/adapters/memory-store.ts';
 import { HoldfastError } from '../../core/errors/index.ts';
+import { urlOf } from '../../core/http/index.ts';
 import { definePlugin } from '../../core/plugin/index.ts';
 import { readTokenFile } from '../../core/secrets/index.ts';
 import { memoryStoreOptions, surfaceOf } from './options.ts';
@@ -71,7 +72,7 @@ export const memoryStore = definePlugin({
       server().serve(surface);
       surface.addHook('onListen', function (this: FastifyInstance, done) {
         const address = this.server.address();
-        if (typeof address === 'object' && address) url = `http://${hostOf(address)}:${address.port}`;
+        if (typeof address === 'object' && address) url = urlOf('http', address.address, address.port);
         done();
       });
     });
@@ -86,10 +87,3 @@ export const memoryStore = definePlugin({
     });
   },
 });
-
-/** A wildcard address is no destination; loopback always reaches it. */
-function hostOf({ address, family }: { readonly address: string; readonly family: string }): string {
-  if (address === '0.0.0.0') return '127.0.0.1';
-  if (address === '::') return '[::1]';
-  return family === 'IPv6' ? `[${address}]` : address;
-}

@@ -180,6 +180,8 @@ test.serial('[O3,O4] a gRPC stream that its client never ends is ended, whatever
   }
   t.is(await open({ authorization }), status.DEADLINE_EXCEEDED, 'no message');
   t.is(await open({ authorization }, half), status.DEADLINE_EXCEEDED, 'half a message');
+  const counted = 'otlp_turned_away_total{reason="request_slow"} 2';
+  t.true((await receiving.runtime.services.metrics.text()).includes(counted));
   t.is(await open({ authorization, ':path': '/no.such/Method' }), status.UNIMPLEMENTED);
   t.is(await open({ authorization, 'content-type': 'text/plain' }), 415);
   t.true((await open({ authorization, 'x-large': 'x'.repeat(100_000) })) <= 0 || session.closed);

@@ -1,35 +1,11 @@
-import type { Http2Server, ServerHttp2Stream } from 'node:http2';
 import type * as Grpc from '@grpc/grpc-js';
 import { HoldfastError } from '../../../core/errors/index.ts';
-import type { Listener } from '../../../core/http/index.ts';
+import { bracketed, type Listener, urlOf } from '../../../core/http/index.ts';
 import type { Logger } from '../../../core/logging/index.ts';
 import type { Signal } from '../decode/index.ts';
-import type { Share } from './budget.ts';
-import type { Receiver, Refusal } from './receiver.ts';
-import { exportResponse, rpcStatus } from './wire.ts';
-
-/** Calls that one connection may have open. */
-const STREAMS = 64;
-/** Clients have one or a few each. */
-const MOST_CONNECTIONS = 1_024;
-/** An answer comes so long after its message at the latest, ms: what waits longer has been cut off otherwise. */
-const ANSWER_MS = 120_000;
-/**
- * Connections that nobody uses, or that never said a word, are no load that counts for ever, ms: the ping ends those
- * whose other side is no client at all. Clients connect again by themselves.
- */
-const CONNECTIONS = {
-  'grpc.keepalive_time_ms': 20_000,
-  'grpc.keepalive_timeout_ms': 10_000,
-  'grpc.max_connection_idle_ms': 5 * 60_000,
-} as const;
-
-const late = (ms: number): Refusal => ({
-  reason: 'late',
-  status: 408,
-  grpc: 4,
-  message: `The message did not come whole within ${ms} ms.`,
-});
+import { boundStreams, guarded, presented, serverBounds, statusOf } from './grpc-bounds.ts';
+import type { Receiver } from './receiver.ts';
+import { exportResponse } from './wire.ts';
 
 const METHODS: readonly [Signal, string][] = [
   ['traces', 'trace.v1.TraceService'],
@@ -78,8 +54,8 @@ export function grpcListener(options: GrpcListenerOptions): Listener {
           `${bracketed(host)}:${port}`,
           credentials ?? grpc.ServerCredentials.createInsecure(),
         );
-        boundStreams(server, options.requestTimeoutMs + ANSWER_MS);
-        const url = `${credentials ? 'https' : 'http'}://${bracketed(reachable(host))}:${bound}`;
+        boundStreams(server, options.requestTimeoutMs);
+        const url = urlOf(credentials ? 'https' : 'http', host, bound);
         options.logger().info({ url, surface: name }, 'grpc.listening');
         return { url };
       } catch (error) {
@@ -108,28 +84,12 @@ export function grpcListener(options: GrpcListenerOptions): Listener {
   };
 }
 
-/**
- * What comes in without ever being a call, for its path or type is none of ours, or ends as one without the client's
- * doing, has its time too; and so many connections are enough for everybody. The library bounds neither.
- */
-function boundStreams(server: Grpc.Server, mostMs: number): void {
-  const { http2Servers } = server as unknown as { readonly http2Servers: ReadonlyMap<Http2Server, unknown> };
-  for (const http2 of http2Servers.keys()) {
-    http2.maxConnections = MOST_CONNECTIONS;
-    http2.on('stream', (stream) => {
-      const over = setTimeout(() => stream.close(), mostMs).unref();
-      // Answered before its end: what the client may still send is of no use to anybody.
-      stream.once('finish', () => stream.readableEnded || stream.close());
-      stream.once('close', () => clearTimeout(over));
-    });
-  }
-}
-
-function serverOf(grpc: typeof Grpc, { receiver, bodyLimit, requestTimeoutMs }: GrpcParts): Grpc.Server {
+function serverOf(
+  grpc: typeof Grpc,
+  { receiver, bodyLimit, requestTimeoutMs, logger }: GrpcParts,
+): Grpc.Server {
   const server = new grpc.Server({
-    'grpc.max_receive_message_length': bodyLimit,
-    'grpc.max_concurrent_streams': STREAMS,
-    ...CONNECTIONS,
+    ...serverBounds(bodyLimit),
     interceptors: [(_method, call) => guarded(grpc, call, receiver, requestTimeoutMs)],
   });
   const same = (bytes: Buffer) => bytes;
@@ -146,84 +106,14 @@ function serverOf(grpc: typeof Grpc, { receiver, bodyLimit, requestTimeoutMs }: 
       { Export: { ...method, ...codec } },
       {
         Export: (call: Grpc.ServerUnaryCall<Buffer, Buffer>, answer: Grpc.sendUnaryData<Buffer>) =>
-          void serve(grpc, receiver(), signal, call, answer),
+          serve(grpc, receiver(), signal, call, answer).catch((err) => {
+            logger().error({ err, signal }, 'grpc.failed');
+            answer({ code: grpc.status.INTERNAL, details: 'The request could not be handled.' });
+          }),
       },
     );
   }
   return server;
-}
-
-/** Judges a call by its metadata before its message is read, and bounds the message while it comes. */
-function guarded(
-  grpc: typeof Grpc,
-  call: Grpc.ServerInterceptingCallInterface,
-  receiver: () => Receiver,
-  requestTimeoutMs: number,
-): Grpc.ServerInterceptingCall {
-  return new grpc.ServerInterceptingCall(call, {
-    start(next) {
-      const refuse = (refusal: Refusal) => call.sendStatus(statusOf(grpc, refusal));
-      let grow: (bytes: number) => Refusal | undefined;
-      const listener = new grpc.ServerListenerBuilder()
-        .withOnReceiveMetadata((metadata, admit) => {
-          const refusal = receiver().turnAway(presented(metadata), addressOf(call.getPeer()));
-          if (refusal) return refuse(refusal);
-          const share = receiver().share(0);
-          if ('status' in share) return refuse(share);
-          const pressed = () => receiver().refuse('HF_INGEST_PRESSED');
-          grow = bound(call, { share, refuse, pressed, requestTimeoutMs });
-          admit(metadata);
-        })
-        // It may have been inflated.
-        .withOnReceiveMessage((message, take) => {
-          const refusal = grow((message as Buffer).length);
-          return refusal ? refuse(refusal) : take(message);
-        })
-        .build();
-      next(listener);
-    },
-  });
-}
-
-interface Bounds {
-  readonly share: Share;
-  readonly refuse: (refusal: Refusal) => void;
-  readonly pressed: () => Refusal;
-  readonly requestTimeoutMs: number;
-}
-
-/**
- * The library gathers a message without end in time, and tells of it only when it is whole: what comes is counted on
- * the stream itself, and the stream is closed over a client that does not end.
- *
- * @returns counts a message that is whole
- */
-function bound(
-  call: Grpc.ServerInterceptingCallInterface,
-  { share, refuse, pressed, requestTimeoutMs }: Bounds,
-): (bytes: number) => Refusal | undefined {
-  const { stream } = call as unknown as { readonly stream: ServerHttp2Stream };
-  let length = 0;
-  const grow = (bytes: number) => {
-    if (stream.closed) return late(requestTimeoutMs);
-    return share.grow(bytes) ? undefined : pressed();
-  };
-  const end = (refusal: Refusal) => {
-    refuse(refusal);
-    stream.close();
-  };
-  const timer = setTimeout(() => end(late(requestTimeoutMs)), requestTimeoutMs).unref();
-  stream.on('data', (chunk: Buffer) => {
-    length += chunk.length;
-    const refusal = grow(length);
-    if (refusal) end(refusal);
-  });
-  stream.once('end', () => clearTimeout(timer));
-  stream.once('close', () => {
-    clearTimeout(timer);
-    share.release();
-  });
-  return grow;
 }
 
 async function serve(
@@ -233,45 +123,14 @@ async function serve(
   call: Grpc.ServerUnaryCall<Buffer, Buffer>,
   answer: Grpc.sendUnaryData<Buffer>,
 ): Promise<void> {
-  try {
-    const body = { signal, encoding: 'protobuf', gzip: false, bytes: call.request } as const;
-    const outcome = await receiver.take(body, presented(call.metadata) ?? '');
-    if ('refusal' in outcome) return answer(statusOf(grpc, outcome.refusal));
-    answer(null, exportResponse(outcome.accepted.refused, outcome.accepted.message));
-  } catch {
-    answer({ code: grpc.status.INTERNAL, details: 'The request could not be handled.' });
-  }
-}
-
-function statusOf(grpc: typeof Grpc, { grpc: code, message, retrySeconds }: Refusal) {
-  const metadata = new grpc.Metadata();
-  if (retrySeconds !== undefined) {
-    metadata.set('grpc-status-details-bin', rpcStatus(code, message, retrySeconds));
-  }
-  return { code, details: message, metadata };
-}
-
-function presented(metadata: Grpc.Metadata): string | undefined {
-  const [value] = metadata.get('authorization');
-  return value?.toString();
-}
-
-/** Without the port, which is another one with each connection. */
-function addressOf(peer: string): string {
-  return peer.replace(/:\d+$/, '');
+  const body = { signal, encoding: 'protobuf', gzip: false, bytes: call.request } as const;
+  const outcome = await receiver.take(body, presented(call.metadata) ?? '');
+  if ('refusal' in outcome) return answer(statusOf(grpc, outcome.refusal));
+  answer(null, exportResponse(outcome.accepted.refused, outcome.accepted.message));
 }
 
 function bind(server: Grpc.Server, address: string, credentials: Grpc.ServerCredentials): Promise<number> {
   return new Promise((resolve, reject) => {
     server.bindAsync(address, credentials, (error, port) => (error ? reject(error) : resolve(port)));
   });
-}
-
-function bracketed(host: string): string {
-  return host.includes(':') ? `[${host}]` : host;
-}
-
-/** A wildcard address is no destination; loopback always reaches it. */
-function reachable(host: string): string {
-  return host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
 }

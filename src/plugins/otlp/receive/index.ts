@@ -1,6 +1,7 @@
 /**
- * The doors of the receiver: `http.ts` (OTLP/HTTP), `grpc.ts` (OTLP/gRPC, with a client certificate or without),
- * both before `receiver.ts`, which judges the key before anything is read, bounds the memory, and words the answers.
+ * The doors of the receiver: `http.ts` (OTLP/HTTP) and `grpc.ts` (OTLP/gRPC, in the bounds of `grpc-bounds.ts`; with a
+ * client certificate: `mtls.ts`), both before `receiver.ts`, which judges the key before anything is read, bounds the
+ * memory, and words the answers.
  *
  * Imports core and this plugin's intake; `@grpc/grpc-js` is loaded when the gRPC door opens.
  */

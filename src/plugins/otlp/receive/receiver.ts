@@ -9,7 +9,14 @@ import type { Budget, Share } from './budget.ts';
 const KEY_MISSING = 'missing or empty authorization header: Authorization';
 
 /** gRPC's codes of what a request can end with. */
-const GRPC = { invalid: 3, exhausted: 8, internal: 13, unavailable: 14, unauthenticated: 16 } as const;
+const GRPC = {
+  invalid: 3,
+  late: 4,
+  exhausted: 8,
+  internal: 13,
+  unavailable: 14,
+  unauthenticated: 16,
+} as const;
 
 const PRESSED_SECONDS = 1;
 const STUCK_SECONDS = 30;
@@ -71,7 +78,7 @@ export class Receiver {
     return this.#parts.budget.share(bytes) ?? this.refuse('HF_INGEST_PRESSED');
   }
 
-  /** Refuses what is known to be too large, or finds no room. */
+  /** Refuses what is known to be too large or too slow, or finds no room; it is counted. */
   refuse(code: ErrorCode, details: Readonly<Record<string, string | number>> = {}): Refusal {
     const refusal = refusalOf(new HoldfastError(code, details));
     this.#parts.counted.turnedAway(refusal);
@@ -129,7 +136,7 @@ export class Receiver {
 
 function refusalOf({ code, status, what, mend }: HoldfastError): Refusal {
   return {
-    reason: code.replace(/^HF_INGEST_/, '').toLowerCase(),
+    reason: code.replace(/^HF_(?:INGEST|HTTP)_/, '').toLowerCase(),
     status,
     grpc: grpcCode(status),
     message: `${what} ${mend}`,
@@ -140,6 +147,7 @@ function refusalOf({ code, status, what, mend }: HoldfastError): Refusal {
 
 function grpcCode(status: number): number {
   if (status === 401) return GRPC.unauthenticated;
+  if (status === 408) return GRPC.late;
   if (status === 413) return GRPC.exhausted;
   if (status === 429 || status === 503) return GRPC.unavailable;
   return status < 500 ? GRPC.invalid : GRPC.internal;
