@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { alertRaised } from '../../core/adapters/alerts.ts';
 import { SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
@@ -143,7 +144,7 @@ async function tryReceiver(name: string, by: string, services: Services, options
       const outcome = waits ? (failed ? 'refused' : 'waiting') : 'delivered';
       return { receiver: name, outcome, ...(answer && { answer }), ...(waits && reason && { reason }) };
     }
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    await delay(LOOK_MS);
   }
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { operatorName } from '../../../core/operations/index.ts';
 import type { CommandContext } from '../../../core/plugin/command.ts';
 import { type AlertState, askUnit, type Look, look } from './look.ts';
@@ -99,20 +100,6 @@ async function changed(
     if (wanted === 'wrong' && now.unit.state !== 'paused') return `it was started by somebody else; ${waits}`;
     if (Date.now() > end) return waits;
     command.terminal.progress(`${Math.ceil((end - Date.now()) / 1_000)} s left: ${waits}`);
-    await sleep(LOOK_MS, command.signal).catch(() => {});
+    await delay(LOOK_MS, undefined, { signal: command.signal }).catch(() => {}); // the loop looks at it
   }
-}
-
-function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener(
-      'abort',
-      () => {
-        clearTimeout(timer);
-        reject(signal.reason);
-      },
-      { once: true },
-    );
-  });
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { askInstance } from '../../../core/operations/index.ts';
 import type { CommandContext } from '../../../core/plugin/command.ts';
 import { UNIT_PATH } from '../unit.ts';
@@ -101,8 +102,8 @@ export function stepsOf(command: CommandContext): readonly {
             );
           }
           command.terminal.progress(`otel-collector … ${rule.text}`);
-          await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
-          command.signal.throwIfAborted();
+          const { signal } = command;
+          await delay(LOOK_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
         }
       },
     },
