@@ -4,6 +4,7 @@ import { ended, type LiveCall } from '../calls/live-call.ts';
 import { type Ending, ending, stopWith } from '../calls/stop.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
 import { type Answer, COMPLETE, plainRefusal, result, rpcError } from '../mcp/answers.ts';
+import { INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND } from '../mcp/codes.ts';
 import type { Message } from '../mcp/message.ts';
 import { REVISIONS } from '../mcp/revisions.ts';
 import type { Told } from '../upstream/outcome.ts';
@@ -18,8 +19,6 @@ import { listOf, type Missing, mergedList } from './lists.ts';
 import { mergeStreams, type Sink } from './merged-stream.ts';
 import { eventId, fromServer, readEventId } from './server-requests.ts';
 
-const METHOD_NOT_FOUND = -32_601;
-const INVALID_PARAMS = -32_602;
 const OK: Told = { outcome: 'ok' };
 
 /** A call to several servers at once, or to the one that it names. */
@@ -32,10 +31,11 @@ export class AggregateCall implements LiveCall {
   }
 
   async forward(params: ForwardParams, signal: Ending): Promise<CallEnded> {
-    const { exchange, draining } = this.#parts;
+    const { exchange, draining, gateway } = this.#parts;
     const stop = stopWith(exchange.gone, draining, signal);
-    const told = await this.#carryOut(params, stop.signal).catch((): Told => {
+    const told = await this.#carryOut(params, stop.signal).catch((err): Told => {
       if (stop.signal.aborted) return stopped({ exchange }, stop.signal, true);
+      gateway.services.logger.error({ err, correlation: exchange.correlation }, 'gateway.call_failed');
       exchange.send({ status: 503, body: { detail: 'The gateway could not finish this call.' } });
       return { outcome: 'cut' };
     });
@@ -128,7 +128,7 @@ export class AggregateCall implements LiveCall {
     const branch = branches.find(({ route }) => route.name === server);
     if (!branch) {
       const reason = this.#missing.find((one) => one.server === server)?.reason ?? 'is not open to this key';
-      const error = rpcError(200, message.id ?? null, -32_603, `The route ${server} ${reason}.`);
+      const error = rpcError(200, message.id ?? null, INTERNAL_ERROR, `The route ${server} ${reason}.`);
       return this.#give(error, { outcome: 'unreachable' });
     }
     const { agent, publicUrl } = gateway;
@@ -173,7 +173,7 @@ export class AggregateCall implements LiveCall {
     const { exchange, meaning } = this.#parts;
     if (message.kind === 'reply' && !meaning.route) {
       return this.#give(
-        rpcError(400, null, -32_600, 'Invalid Request: it answers no request of a server here'),
+        rpcError(400, null, INVALID_REQUEST, 'Invalid Request: it answers no request of a server here'),
       );
     }
     exchange.send({ status: 202 });

@@ -3,13 +3,11 @@ import { unentitled } from '../calls/unentitled.ts';
 import type { Known } from '../keys/caller.ts';
 import { type Answer, COMPLETE, result, rpcError, SERVER_INFO_META, toolRefusal } from '../mcp/answers.ts';
 import { type Era, eraOf } from '../mcp/checks.ts';
+import { METHOD_NOT_FOUND, UNAUTHORIZED } from '../mcp/codes.ts';
 import type { Route } from '../routes/table.ts';
 import type { AggregateCallParts } from './aggregate-call-parts.ts';
 import { serverInfo } from './legs.ts';
 import { listOf, type Missing } from './lists.ts';
-
-const METHOD_NOT_FOUND = -32_601;
-const IDENTITY_WANTED = -32_001;
 
 type Parts = Pick<AggregateCallParts, 'exchange' | 'message' | 'selection' | 'meaning' | 'seal'>;
 
@@ -23,7 +21,7 @@ export function refusal(parts: Parts, params: AnswerParams): Answer {
   if (message?.kind === 'request' && params.rule === 'identity_required') {
     // No challenge with a 401: a client would end the session with all the other servers.
     const text = identityWanted(meaning.route?.name ?? 'this server');
-    if (!isToolCall) return rpcError(200, id, IDENTITY_WANTED, text);
+    if (!isToolCall) return rpcError(200, id, UNAUTHORIZED, text);
     const content = [{ type: 'text', text: `Error: ${text}` }];
     return result(id, { content, isError: true, ...(era(parts) === 'stateless' && COMPLETE) });
   }

@@ -29,26 +29,21 @@ export function aggregateEndpoint(http: HttpSurface, parts: () => GatewayParts, 
       exposeHeadRoute: false, // a HEAD would open a stream
       url: PATH,
       handler: (request, reply) =>
-        serve(aggregate(), new ClientExchange(hijacked(request, reply)), request.ip, request.body),
+        serve(aggregate(), new ClientExchange(hijacked(request, reply)), request.body),
     });
     scope.get(SSE_PATH, { exposeHeadRoute: false }, (request, reply) =>
-      sse.open(new ClientExchange(hijacked(request, reply)), request.ip),
+      sse.open(new ClientExchange(hijacked(request, reply))),
     );
     scope.post(SSE_PATH, (request, reply) => {
       const { session } = request.query as { session?: unknown };
-      return sse.receive(new ClientExchange(hijacked(request, reply)), request.ip, session, request.body);
+      return sse.receive(new ClientExchange(hijacked(request, reply)), session, request.body);
     });
     registered();
   });
 }
 
-async function serve(
-  aggregate: Aggregate,
-  exchange: ClientExchange,
-  source: string,
-  body: unknown,
-): Promise<void> {
-  const caller = admit(aggregate.parts, exchange, { source, path: PATH });
+async function serve(aggregate: Aggregate, exchange: ClientExchange, body: unknown): Promise<void> {
+  const caller = admit(aggregate.parts, exchange, PATH);
   if (!caller) return;
   const meant = meantBy(aggregate, exchange, PATH);
   if (body === UNREAD) return judgeUnread(aggregate.parts, exchange, caller, meant);

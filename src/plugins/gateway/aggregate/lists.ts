@@ -1,5 +1,6 @@
 import { isObject } from '../../../core/json.ts';
 import type { Ending } from '../calls/stop.ts';
+import { METHOD_NOT_FOUND } from '../mcp/codes.ts';
 import type { Message } from '../mcp/message.ts';
 import { shownName, showTools } from '../mcp/tool-names.ts';
 import type { Branch } from './branch.ts';
@@ -13,7 +14,6 @@ const LISTS: Readonly<Record<string, string>> = {
   'resources/templates/list': 'resourceTemplates',
 };
 const MOST_PAGES = 100;
-const METHOD_NOT_FOUND = -32_601;
 
 /** An upstream that took no part in an answer, and why. */
 export interface Missing {

@@ -3,12 +3,12 @@ import { isObject } from '../../../core/json.ts';
 import type { ClientExchange, Exchange } from '../calls/exchange.ts';
 import { type Ending, stopWith } from '../calls/stop.ts';
 import { type Answer, rpcError } from '../mcp/answers.ts';
+import { INTERNAL_ERROR } from '../mcp/codes.ts';
 import { parseExact, type RequestId } from '../mcp/message.ts';
 import { isEvents } from '../upstream/headers.ts';
+import { LARGEST } from './listen.ts';
 import { SELECTION_HEADER } from './selection.ts';
 
-const LARGEST = 8 * 1024 * 1024;
-const FAILED = -32_603;
 /** Bytes that a client may leave unread: its answers come by requests of its own, which no slow reading holds up. */
 const MOST_UNREAD = 16 * 1024 * 1024;
 
@@ -126,7 +126,9 @@ export class SseExchange implements Exchange {
     } else {
       this.accept();
       this.#event(
-        isRpc ? body : rpcError(200, this.answers, FAILED, `The gateway answers with status ${status}.`).body,
+        isRpc
+          ? body
+          : rpcError(200, this.answers, INTERNAL_ERROR, `The gateway answers with status ${status}.`).body,
       );
     }
     this.#close();
@@ -156,7 +158,7 @@ export class SseExchange implements Exchange {
   /** The stream goes on for others: only this request has failed. */
   cut(): void {
     if (this.answers !== undefined) {
-      this.#event(rpcError(200, this.answers, FAILED, 'The upstream broke its answer off.').body);
+      this.#event(rpcError(200, this.answers, INTERNAL_ERROR, 'The upstream broke its answer off.').body);
     }
     this.#close();
   }
@@ -167,8 +169,12 @@ export class SseExchange implements Exchange {
     } catch {
       // said below
     }
-    return rpcError(200, this.answers ?? null, FAILED, 'The upstream answers with what can not be passed on.')
-      .body;
+    return rpcError(
+      200,
+      this.answers ?? null,
+      INTERNAL_ERROR,
+      'The upstream answers with what can not be passed on.',
+    ).body;
   }
 
   #event(message: unknown): void {

@@ -29,9 +29,9 @@ export class SseMount {
   }
 
   /** Opens a stream; what the servers say by themselves comes on it, once its client has initialized. */
-  async open(exchange: ClientExchange, source: string): Promise<void> {
+  async open(exchange: ClientExchange): Promise<void> {
     const aggregate = this.#aggregate();
-    const caller = admit(aggregate.parts, exchange, { source, path: this.#path });
+    const caller = admit(aggregate.parts, exchange, this.#path);
     if (!caller) return;
     const media = mediaProblem('GET', exchange.headers);
     const meant = meantBy(aggregate, exchange, this.#path);
@@ -62,9 +62,9 @@ export class SseMount {
   }
 
   /** A message of a client; its answer goes to the stream. */
-  async receive(http: ClientExchange, source: string, id: unknown, body: unknown): Promise<void> {
+  async receive(http: ClientExchange, id: unknown, body: unknown): Promise<void> {
     const aggregate = this.#aggregate();
-    const caller = admit(aggregate.parts, http, { source, path: this.#path });
+    const caller = admit(aggregate.parts, http, this.#path);
     if (!caller) return;
     const { parts } = aggregate;
     const meant = meantBy(aggregate, http, this.#path);

@@ -16,13 +16,6 @@ import { traceCall } from './trace.ts';
 /** How long a decision may take: it waits for its record only. */
 const DECISION_MS = 10_000;
 
-/** Where a request came in. */
-export interface Entrance {
-  /** Address of the caller. */
-  readonly source: string;
-  readonly path: string;
-}
-
 /** What a call means: the one route, or for the aggregate all that it may go to. */
 export interface Meant {
   /** Of the endpoint, without a query. */
@@ -34,13 +27,14 @@ export interface Meant {
 }
 
 /**
+ * @param path of the endpoint, without a query
  * @param identified the caller, where that is known already
  * @returns the caller; undefined for somebody without a key, who is turned away
  */
 export function admit(
   parts: GatewayParts,
   exchange: ClientExchange,
-  entrance: Entrance,
+  path: string,
   identified?: Known,
 ): Known | undefined {
   const masterId = parts.masterId();
@@ -51,21 +45,22 @@ export function admit(
   );
   if (!('rule' in caller)) return misplaced ? { ...caller, misplaced } : caller;
   const beside = misplaced && !caller.misplaced && { misplaced: misplaced.key, where: misplaced.where };
-  void turnAway(parts, exchange, { ...caller, ...beside }, entrance);
+  void turnAway(parts, exchange, { ...caller, ...beside }, path);
   return undefined;
 }
 
 /** Somebody without a key: recorded by one actor, then answered. */
 async function turnAway(
   parts: GatewayParts,
-  exchange: Exchange,
+  exchange: ClientExchange,
   { rule, misplaced, where }: Extract<Caller, { rule: string }>,
-  entrance: Entrance,
+  path: string,
 ): Promise<void> {
-  traceCall(parts, exchange, entrance.path);
+  traceCall(parts, exchange, path);
   exchange.facts.outcome = 'answered';
   try {
-    const refusal = { rule, ...entrance, ...(misplaced && { misplaced }), ...(where && { where }) };
+    const { source } = exchange;
+    const refusal = { rule, source, path, ...(misplaced && { misplaced }), ...(where && { where }) };
     const decided = await parts.door.turnAway(refusal, exchange.correlation);
     exchange.send(unauthorized(decided) ?? { status: 401 });
   } catch (error) {

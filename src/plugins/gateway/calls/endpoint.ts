@@ -57,7 +57,7 @@ async function serve(
   const route = parts.table().routes.get(server);
   if (!route) return answerNowhere(parts, exchange);
   const path = `/${server}/mcp`;
-  const caller = admit(parts, exchange, { source: exchange.source, path }, identified);
+  const caller = admit(parts, exchange, path, identified);
   if (!caller) return;
   const meant: Meant = { path, routes: [route.name], route };
   if (body === UNREAD) return judgeUnread(parts, exchange, caller, meant);

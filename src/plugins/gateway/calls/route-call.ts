@@ -1,6 +1,7 @@
 import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/mcp-access.ts';
 import { type Answer, challenge, plainRefusal, rpcError, toolRefusal } from '../mcp/answers.ts';
 import { eraOf } from '../mcp/checks.ts';
+import { INTERNAL_ERROR } from '../mcp/codes.ts';
 import type { Message } from '../mcp/message.ts';
 import type { Route } from '../routes/table.ts';
 import { ask } from '../upstream/client.ts';
@@ -59,5 +60,5 @@ export class RouteCall implements LiveCall {
 }
 
 function unavailable({ name, reason = 'not configured' }: Route, message: Message | undefined): Answer {
-  return rpcError(503, message?.id ?? null, -32_603, `The route ${name} is ${reason}.`);
+  return rpcError(503, message?.id ?? null, INTERNAL_ERROR, `The route ${name} is ${reason}.`);
 }

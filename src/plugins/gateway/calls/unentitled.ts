@@ -1,11 +1,10 @@
 import { version } from '../../../core/version.ts';
 import { type Answer, COMPLETE, result, rpcError, SERVER_INFO_META } from '../mcp/answers.ts';
 import { eraOf } from '../mcp/checks.ts';
+import { METHOD_NOT_FOUND } from '../mcp/codes.ts';
 import type { Message, RequestId } from '../mcp/message.ts';
 import { isKnown, isStateless, NEWEST_SESSIONED, REVISIONS } from '../mcp/revisions.ts';
 import type { RouteCallParts } from './route-call-parts.ts';
-
-const METHOD_NOT_FOUND = -32_601;
 
 type Unentitled = Pick<RouteCallParts, 'exchange' | 'message' | 'seal'> & {
   readonly route: { readonly name: string };

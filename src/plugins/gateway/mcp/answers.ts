@@ -1,4 +1,5 @@
 import type { AnswerParams } from '../../../machines/mcp-access.ts';
+import { SERVER_ERROR } from './codes.ts';
 import type { RequestId } from './message.ts';
 
 /** An answer of the gateway's own. */
@@ -51,7 +52,7 @@ export function plainRefusal(
   const headers = { 'retry-after': String(secondsOf(retryAfterMs)) };
   const text = LIMITS[rule] ?? '';
   if (!message) return { status: 429, body: { detail: text }, headers };
-  return { ...rpcError(429, message.id ?? null, -32_000, text), headers };
+  return { ...rpcError(429, message.id ?? null, SERVER_ERROR, text), headers };
 }
 
 /** Whole seconds of a wait, at least one. */

@@ -1,15 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isObject } from '../../../core/json.ts';
 import { type Answer, rpcError } from './answers.ts';
+import {
+  HEADER_MISMATCH,
+  INVALID_PARAMS,
+  SERVER_ERROR,
+  UNAUTHORIZED,
+  UNSUPPORTED_REVISION,
+} from './codes.ts';
 import { decodeHeaderValue } from './header-value.ts';
 import { type Message, REVISION_META, type RequestId } from './message.ts';
 import { isKnown, isStateless, REVISIONS } from './revisions.ts';
-
-const HEADER_MISMATCH = -32_020;
-const UNSUPPORTED_REVISION = -32_022;
-const INVALID_PARAMS = -32_602;
-const BAD_REQUEST = -32_000;
-const SESSION_UNKNOWN = -32_001;
 
 /** Which rules a request follows: those of its own revision (G18). */
 export type Era = 'sessions' | 'stateless';
@@ -41,10 +42,10 @@ export function mediaProblem(method: 'GET' | 'POST', headers: IncomingHttpHeader
   if (method === 'POST' && accept === USUAL && type === JSON_TYPE) return undefined;
   const wanted = method === 'POST' ? ['application/json', 'text/event-stream'] : ['text/event-stream'];
   if (!wanted.every((one) => accepts(accept, one))) {
-    return rpcError(406, null, BAD_REQUEST, `Not Acceptable: Client must accept ${wanted.join(' and ')}`);
+    return rpcError(406, null, SERVER_ERROR, `Not Acceptable: Client must accept ${wanted.join(' and ')}`);
   }
   if (method === 'POST' && !/^application\/json\s*(?:;|$)/i.test(type)) {
-    return rpcError(415, null, BAD_REQUEST, 'Unsupported Media Type: Content-Type must be application/json');
+    return rpcError(415, null, SERVER_ERROR, 'Unsupported Media Type: Content-Type must be application/json');
   }
   return undefined;
 }
@@ -65,7 +66,7 @@ export function revisionProblem(headers: IncomingHttpHeaders, message?: Message)
     if (header === undefined || message?.method === 'initialize' || isKnown(header)) return undefined;
     const versions = REVISIONS.join(', ');
     const what = `Unsupported protocol version: ${header.slice(0, 32)} (supported versions: ${versions})`;
-    return rpcError(400, id, BAD_REQUEST, `Bad Request: ${what}`);
+    return rpcError(400, id, SERVER_ERROR, `Bad Request: ${what}`);
   }
   const named = message?.revision;
   if (named !== undefined && header !== undefined && named !== header) {
@@ -135,6 +136,6 @@ function mismatch(id: RequestId | null, what: string): Answer {
 }
 
 export const sessionMissing = (id: Message['id']): Answer =>
-  rpcError(400, id ?? null, BAD_REQUEST, 'Bad Request: Mcp-Session-Id header is required');
+  rpcError(400, id ?? null, SERVER_ERROR, 'Bad Request: Mcp-Session-Id header is required');
 export const sessionUnknown = (id: Message['id']): Answer =>
-  rpcError(404, id ?? null, SESSION_UNKNOWN, 'Session not found');
+  rpcError(404, id ?? null, UNAUTHORIZED, 'Session not found');

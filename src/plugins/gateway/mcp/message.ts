@@ -1,6 +1,7 @@
 import { isCoded } from '../../../core/errors/index.ts';
 import { readJsonBody } from '../../../core/http/json-body.ts';
 import { isObject } from '../../../core/json.ts';
+import { INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR } from './codes.ts';
 
 export type RequestId = string | number;
 
@@ -20,7 +21,7 @@ export interface Message {
 
 /** A body that is no single JSON-RPC message: HTTP 400 with this JSON-RPC error. */
 export interface Malformed {
-  readonly code: -32700 | -32600 | -32602;
+  readonly code: number;
   readonly text: string;
   readonly id: RequestId | null;
 }
@@ -39,37 +40,39 @@ export function readMessage(body: Buffer): Message | Malformed {
   const json = parse(body);
   if ('code' in json) return json;
   const { value } = json;
-  if (Array.isArray(value)) return malformed(-32600, 'Invalid Request: a batch is not part of this protocol');
+  if (Array.isArray(value))
+    return malformed(INVALID_REQUEST, 'Invalid Request: a batch is not part of this protocol');
   if (!isObject(value) || value.jsonrpc !== '2.0')
-    return malformed(-32600, 'Invalid Request: no JSON-RPC 2.0 message');
+    return malformed(INVALID_REQUEST, 'Invalid Request: no JSON-RPC 2.0 message');
   const { method, id, params } = value;
   if (id !== undefined && !isRequestId(id)) {
-    return malformed(-32600, 'Invalid Request: an id is a string or a number');
+    return malformed(INVALID_REQUEST, 'Invalid Request: an id is a string or a number');
   }
   const known = id as RequestId | undefined;
   if (method === undefined) {
     const isReply = id !== undefined && ('result' in value || 'error' in value);
-    if (!isReply) return malformed(-32600, 'Invalid Request: neither a request nor an answer', known);
+    if (!isReply)
+      return malformed(INVALID_REQUEST, 'Invalid Request: neither a request nor an answer', known);
     return { kind: 'reply', method: undefined, id: known, name: undefined, revision: undefined, body: value };
   }
   if (typeof method !== 'string' || method === '' || method.length > LONGEST_NAME) {
-    return malformed(-32600, 'Invalid Request: the method is no name', known);
+    return malformed(INVALID_REQUEST, 'Invalid Request: the method is no name', known);
   }
   if (params !== undefined && !isObject(params)) {
-    return malformed(-32600, 'Invalid Request: params are an object', known);
+    return malformed(INVALID_REQUEST, 'Invalid Request: params are an object', known);
   }
   const name = params?.name;
   if (method === 'tools/call' && (typeof name !== 'string' || name.length > LONGEST_NAME)) {
-    return malformed(-32600, 'Invalid Request: tools/call names its tool', known);
+    return malformed(INVALID_REQUEST, 'Invalid Request: tools/call names its tool', known);
   }
   const asked = method === 'initialize' ? params?.protocolVersion : undefined;
   if (asked !== undefined && typeof asked !== 'string') {
-    return malformed(-32602, 'Invalid params: protocolVersion is no protocol version', known);
+    return malformed(INVALID_PARAMS, 'Invalid params: protocolVersion is no protocol version', known);
   }
   const meta = isObject(params?._meta) ? params._meta : {};
   const revision = meta[REVISION_META];
   if (revision !== undefined && typeof revision !== 'string') {
-    return malformed(-32602, `Invalid params: ${REVISION_META} is no protocol version`, known);
+    return malformed(INVALID_PARAMS, `Invalid params: ${REVISION_META} is no protocol version`, known);
   }
   return {
     kind: id === undefined ? 'notification' : 'request',
@@ -97,7 +100,7 @@ function parse(body: Buffer): { readonly value: unknown } | Malformed {
     const { value, text } = readJsonBody(body);
     return { value: DELICATE_NUMBER.test(text) ? JSON.parse(text, keepNumbers) : value };
   } catch (error) {
-    if (isCoded(error, 'HF_HTTP_BODY_INVALID')) return malformed(-32700, `Parse error: ${error.what}`);
+    if (isCoded(error, 'HF_HTTP_BODY_INVALID')) return malformed(PARSE_ERROR, `Parse error: ${error.what}`);
     throw error;
   }
 }

@@ -2,13 +2,11 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { CallEnded } from '../../../machines/mcp-access.ts';
 import type { RouteCallParts } from '../calls/route-call-parts.ts';
 import { rpcError } from '../mcp/answers.ts';
+import { INTERNAL_ERROR, UNAUTHORIZED } from '../mcp/codes.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
 import type { UpstreamAnswer } from './client.ts';
 import { headerOf, isEvents } from './headers.ts';
 import type { Told } from './outcome.ts';
-
-const UPSTREAM_FAILED = -32_603;
-const UNAUTHORIZED = -32_001;
 
 /**
  * Says in the protocol's words what an upstream did wrong, never in the upstream's own: they could hold a credential.
@@ -23,7 +21,7 @@ export function refuse(
   const error = rpcError(
     status,
     message?.id ?? null,
-    UPSTREAM_FAILED,
+    INTERNAL_ERROR,
     `The upstream of ${route.name} ${what}.`,
   );
   exchange.send({ ...error, headers });
