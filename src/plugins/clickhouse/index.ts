@@ -1,8 +1,8 @@
 /**
  * The columnar database (O6, O7): a ClickHouse server where HOLDFAST_CLICKHOUSE_URL names one (`engine/remote.ts`), else
- * the same engine inside this process (`engine/embedded.ts`). `database.ts` makes either a `ColumnarDatabase`: bounded
- * times, coded errors (`fault.ts`), a lane for what people type (`statement.ts`). The tables are in `schema/`, what
- * commands and doctor ask in `questions/`, whether it is there in `connection.ts`.
+ * the same engine inside this process (`engine/embedded.ts`, on what `engine/folder.ts` opens). `database.ts` makes
+ * either a `ColumnarDatabase`: bounded times, coded errors (`fault.ts`), a lane for what people type (`statement.ts`).
+ * The tables are in `schema/`, what commands and doctor ask in `questions/`, whether it is there in `connection.ts`.
  *
  * Imports core, bus and machines; no other plugin.
  */

@@ -21,7 +21,10 @@ export async function openEngine(
 ): Promise<Engine> {
   const { url, folder } = options;
   if (url === undefined) {
-    const { EmbeddedEngine, findEngine } = await import('./engine/embedded.ts');
+    const [{ EmbeddedEngine }, { findEngine }] = await Promise.all([
+      import('./engine/embedded.ts'),
+      import('./engine/folder.ts'),
+    ]);
     findEngine();
     return new EmbeddedEngine(folder === undefined ? join(dataDir, 'columnar') : resolve(folder), mayOpen);
   }

@@ -1,38 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { type ClickHouseClient, createClient } from '@clickhouse/client';
-import type { ChdbConnection } from 'chdb/connection';
 import type { QueryParameter } from '../../../core/adapters/columnar-database.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
-import {
-  ANSWER_FORMAT,
-  type Batch,
-  type Bounds,
-  type Engine,
-  laneSettings,
-  OWN_SETTINGS,
-} from './contract.ts';
+import { ANSWER_FORMAT, type Batch, type Bounds, type Engine, laneSettings } from './contract.ts';
+import { type Opened, openFolder, type Seat, set } from './folder.ts';
 import { Seats } from './seats.ts';
 
-/**
- * Connections for our own work. Each query occupies one of the four threads that Node shares with file and name
- * look-ups while it runs, so two for us and one for what people ask leave one free; the engine itself computes on
- * threads of its own.
- */
-const OWN_CONNECTIONS = 2;
-const OWN_QUEUE = 256;
 const LANE_QUEUE = 16;
 const CLOSE_MS = 5_000;
 /** A batch is parsed and written by one thread: it is too small to be worth more. */
 const INSERT_SETTINGS = { input_format_parallel_parsing: 0, max_threads: 1 } as const;
-
-/** One connection with what was set on it: the engine's settings stay for the session. */
-interface Seat {
-  readonly connection: ChdbConnection;
-  readonly client: ClickHouseClient;
-  seconds: number;
-}
 
 /**
  * ClickHouse inside this process (chdb). One folder a process, one process a folder; a connection runs one query at a
@@ -176,68 +152,20 @@ export class EmbeddedEngine implements Engine {
     const ended = work.then(release, release);
     this.#running.add(ended);
     void ended.finally(() => this.#running.delete(ended)).catch(() => {});
-    return unlessAborted(work, signal, () => void kill(mark, open()));
+    return unlessAborted(work, signal, () => void kill(mark, open));
   }
 }
 
-/** An open folder. */
-interface Opened {
-  readonly open: () => Seat;
-  readonly seats: readonly Seat[];
-  readonly own: Seats<Seat>;
-}
-
-/** @throws HF_COLUMNAR_ENGINE_MISSING, HF_COLUMNAR_FOLDER */
-async function openFolder(folder: string): Promise<Opened> {
-  const { createChdbConnection } = await load();
-  const open = (): Seat => {
-    const connection = createChdbConnection({ path: folder });
-    // Both packages bring the same types, each its own copy.
-    return { connection, client: createClient({ connection: connection as never }), seconds: 0 };
-  };
-  const seats: Seat[] = [];
+/** Best effort: a query ends by its own limit too, so nothing that goes wrong here matters to anybody. */
+async function kill(mark: string, open: () => Seat): Promise<void> {
+  let seat: Seat | undefined;
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    chmodSync(folder, 0o700);
-    while (seats.length < OWN_CONNECTIONS) seats.push(open());
-    for (const { client } of seats) await set(client, OWN_SETTINGS);
-  } catch (error) {
-    for (const { client } of seats) await client.close();
-    throw new HoldfastError(
-      'HF_COLUMNAR_FOLDER',
-      { folder, reason: whyNot(folder, error) },
-      { cause: error },
-    );
-  }
-  return { open, seats, own: new Seats(seats, OWN_QUEUE) };
-}
-
-/** The engine itself says on standard error why it does not open a folder, and to us only that it does not. */
-function whyNot(folder: string, error: unknown): string {
-  const holder = holderOf(folder);
-  if (holder !== undefined) return `process ${holder} has it open already`;
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (code !== undefined && /^E[A-Z]+$/.test(code)) return `${code} at ${message.split(' at ').at(-1)}`;
-  return 'no process here has it open, so it is damaged or of a newer engine, which said on standard error what it met';
-}
-
-/** The process that has a folder open, by the file that the engine leaves in it while it has. */
-function holderOf(folder: string): string | undefined {
-  try {
-    const [, pid] = /^PID: (\d+)$/m.exec(readFileSync(join(folder, 'status'), 'utf8')) ?? [];
-    return pid !== undefined && Number(pid) !== process.pid && existsSync(`/proc/${pid}`) ? pid : undefined;
+    seat = open();
+    await seat.client.command({ query: `KILL QUERY WHERE startsWith(query, '${mark.trim()}') ASYNC` });
   } catch {
-    return undefined;
-  }
-}
-
-async function kill(mark: string, { client }: Seat): Promise<void> {
-  try {
-    await client.command({ query: `KILL QUERY WHERE startsWith(query, '${mark.trim()}') ASYNC` });
-  } catch {
-    // It ended meanwhile, or ends by its own limit.
+    // It ended meanwhile, or the engine makes no more connections.
   } finally {
-    await client.close();
+    await seat?.client.close().catch(() => {});
   }
 }
 
@@ -254,34 +182,6 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal, giveUp = () => 
   });
 }
 
-/**
- * Whether the engine could be loaded, without loading it.
- *
- * @throws HF_COLUMNAR_ENGINE_MISSING
- */
-export function findEngine(): void {
-  try {
-    import.meta.resolve('chdb/connection');
-  } catch (error) {
-    throw missing(error);
-  }
-}
-
-/** @throws HF_COLUMNAR_ENGINE_MISSING */
-async function load(): Promise<typeof import('chdb/connection')> {
-  try {
-    return await import('chdb/connection');
-  } catch (error) {
-    throw missing(error);
-  }
-}
-
-function missing(error: unknown): HoldfastError {
-  const text = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
-  const reason = text.replace(/\.$/, '');
-  return new HoldfastError('HF_COLUMNAR_ENGINE_MISSING', { reason }, { cause: error });
-}
-
 /** By the engine's code, as the client tells it; without, an insert's errors would all be alike. */
 function told(error: unknown): unknown {
   const { clickhouseCode, message } = error as { clickhouseCode?: number; message?: string };
@@ -290,15 +190,6 @@ function told(error: unknown): unknown {
     code: String(clickhouseCode),
     type: 'INSERT',
   });
-}
-
-async function set(
-  client: ClickHouseClient,
-  settings: Readonly<Record<string, number | string>>,
-): Promise<void> {
-  for (const [name, value] of Object.entries(settings)) {
-    await client.command({ query: `SET ${name} = ${typeof value === 'number' ? value : `'${value}'`}` });
-  }
 }
 
 function newMark(): string {
