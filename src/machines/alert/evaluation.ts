@@ -55,7 +55,7 @@ export function settled(args: Args & { event: Evaluated }): Partial<RuleContext>
 }
 
 /** e.g. `above 0` */
-export function conditionText({ kind, than }: Condition): string {
+function conditionText({ kind, than }: Condition): string {
   return `${kind} ${than}`;
 }
 

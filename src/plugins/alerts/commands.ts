@@ -1,7 +1,6 @@
 import { durationFlag } from '../../core/duration.ts';
 import { askInstance, operatorName } from '../../core/operations/index.ts';
-import type { CommandContext } from '../../core/plugin/command.ts';
-import type { PluginContext } from '../../core/plugin/index.ts';
+import type { CommandContext, PluginContext } from '../../core/plugin/index.ts';
 import { PATH } from './operate.ts';
 import type { AlertsOptions } from './options.ts';
 import type { Defined } from './rules/define.ts';

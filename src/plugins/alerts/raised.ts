@@ -35,7 +35,7 @@ const IDENTITY = [
 ];
 
 /** The key of the actor that an alert belongs to. */
-export function alertKey({ name, labels }: Pick<AlertRaised, 'name' | 'labels'>): string {
+function alertKey({ name, labels }: Pick<AlertRaised, 'name' | 'labels'>): string {
   const parts = IDENTITY.flatMap((label) => (labels[label] ? [`${label}=${labels[label]}`] : []));
   if (parts.length === 0) return name;
   const key = `${name}{${parts.join(',')}}`;
@@ -88,7 +88,7 @@ export function raisedRoute({ actors, clock, routes, isReady }: RaisedParts) {
 }
 
 /** The rungs of an alert with the receivers that have an address; of one that is away the others are told. */
-export function readyLadder(
+function readyLadder(
   routes: readonly AlertRoute[],
   { name, severity, labels }: Pick<AlertRaised, 'name' | 'severity' | 'labels'>,
   isReady: (receiver: string) => boolean,

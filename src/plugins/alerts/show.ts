@@ -1,4 +1,4 @@
-import type { CommandContext } from '../../core/plugin/command.ts';
+import type { CommandContext } from '../../core/plugin/index.ts';
 import type { AlertsView, AlertView, ReceiverView, RuleView } from './view.ts';
 
 const COLOURS = { firing: 'red', acknowledged: 'yellow', silenced: 'yellow', quiet: 'green' } as const;

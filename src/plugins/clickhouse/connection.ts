@@ -24,7 +24,7 @@ const LOOK_SECONDS = 5;
 const change = z.object({ place: z.string(), reason: z.string().optional() });
 
 /** Published at the start, and whenever the database goes or comes. */
-export const columnarConnectionChanged: Topic<z.infer<typeof change>> = defineTopic(
+const columnarConnectionChanged: Topic<z.infer<typeof change>> = defineTopic(
   'columnar.connection',
   change,
   'The columnar database answers, or is away for a reason.',

@@ -38,7 +38,7 @@ export interface DatabaseParts {
 
 const DEFAULT_SECONDS = 10;
 export const MOST_SECONDS = 300;
-export const MOST_ROWS = 50_000;
+const MOST_ROWS = 50_000;
 /** The engine ends its work by itself; when it says nothing for so long after, it is given up here. */
 const GRACE_MS = 2_000;
 /** Codes of the engine. */

@@ -1,5 +1,5 @@
 import { askInstance } from '../../core/operations/index.ts';
-import type { CommandDefinition } from '../../core/plugin/command.ts';
+import type { CommandDefinition } from '../../core/plugin/index.ts';
 import { isFailing, type JobView } from './view.ts';
 
 export const LIST_PATH = '/jobs/list';
@@ -26,7 +26,7 @@ export const jobsCommand: CommandDefinition = {
   },
 };
 
-export function linesOf({ jobs, cluster }: JobsAnswer): string[] {
+function linesOf({ jobs, cluster }: JobsAnswer): string[] {
   const width = Math.max(0, ...jobs.map(({ namespace, run }) => `${namespace}/${run}`.length));
   const lines = jobs.flatMap((job) => {
     const { namespace, run, state, endedAt, startedAt, cause, means, kept, alertClears } = job;

@@ -45,5 +45,3 @@ export const otlpOptions = z.strictObject({
   /** How long rows may wait for company before they are written and inserted, milliseconds. */
   lingerMs: z.int().min(0).max(1_000).default(20),
 });
-
-export type OtlpOptions = z.output<typeof otlpOptions>;

@@ -23,7 +23,7 @@ const origin = z
 const name = z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'it must be a name of the cluster');
 
 /** Where the store and its backups are in the cluster. */
-export const clusterPlaces = z.strictObject({
+const clusterPlaces = z.strictObject({
   /** Of the live store. */
   namespace: name.default('agent-memory'),
   /** Its volume. */

@@ -1,5 +1,5 @@
 import type { IngestKeys } from '../../core/adapters/ingest-keys.ts';
-import { isLoopback } from '../../core/http/admission.ts';
+import { isLoopback } from '../../core/http/index.ts';
 import { readTokenFile } from '../../core/secrets/index.ts';
 
 /**

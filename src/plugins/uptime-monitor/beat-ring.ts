@@ -6,7 +6,7 @@ export interface ShownBeat {
 }
 
 /** Beats kept of each monitor; some 1.3 KB. */
-export const BEATS_KEPT = 100;
+const BEATS_KEPT = 100;
 
 /** The newest beats of one monitor since the start: what older pages and badges draw. Nothing is decided by them. */
 export class BeatRing {

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { defineRoute } from '../../bus/index.ts';
 import { defineActor } from '../../core/actors/index.ts';
 import { runTrouble } from '../../core/adapters/uptime.ts';
-import { isLoopback } from '../../core/http/admission.ts';
+import { isLoopback } from '../../core/http/index.ts';
 import type { Json } from '../../core/json.ts';
 import type { LogRecord } from '../../core/log/index.ts';
 import { definePlugin } from '../../core/plugin/index.ts';

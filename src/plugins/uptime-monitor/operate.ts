@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { durationFlag } from '../../core/duration.ts';
 import { askInstance, operatorName, serveOperation } from '../../core/operations/index.ts';
-import type { CommandContext, CommandDefinition } from '../../core/plugin/command.ts';
-import type { PluginContext } from '../../core/plugin/index.ts';
+import type { CommandContext, CommandDefinition, PluginContext } from '../../core/plugin/index.ts';
 import type { Monitors } from './monitors.ts';
 import type { MonitorView } from './view.ts';
 

@@ -84,7 +84,7 @@ function* spells(
 }
 
 /** Late is up still: a person is not told yet. Paused and waiting count for nothing. */
-export function uptimeOf(changes: readonly Change[], from: number, to: number): number | undefined {
+function uptimeOf(changes: readonly Change[], from: number, to: number): number | undefined {
   let up = 0;
   let known = 0;
   for (const { ms, is } of spells(changes, from, to)) {

@@ -15,7 +15,7 @@ export interface TokenPlaces {
 }
 
 /** Where a monitor's token lies, for a person. */
-export function tokenPlace(monitor: string, { dataDir, monitors }: TokenPlaces): string {
+function tokenPlace(monitor: string, { dataDir, monitors }: TokenPlaces): string {
   const { tokenFile, secret } = monitors[monitor] ?? {};
   if (secret !== undefined) return `the secrets store, ${secret}`;
   return tokenFile === undefined ? join(dataDir, 'secrets', 'push', monitor) : resolve(tokenFile);

@@ -1,6 +1,6 @@
 import { HoldfastError } from '../../core/errors/index.ts';
 import { askIfRunning } from '../../core/operations/index.ts';
-import type { CommandContext, CommandDefinition } from '../../core/plugin/command.ts';
+import type { CommandContext, CommandDefinition } from '../../core/plugin/index.ts';
 import { DEADLINE_MS, KILLED_EXIT, type RunReport } from '../../machines/watchdog-run/shapes.ts';
 import { runAlone } from './run-alone.ts';
 

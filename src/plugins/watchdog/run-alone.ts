@@ -1,8 +1,7 @@
 import { ColumnarDatabaseToken } from '../../core/adapters/columnar-database.ts';
 import { SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
 import { UptimeMonitorToken } from '../../core/adapters/uptime.ts';
-import type { CommandContext } from '../../core/plugin/command.ts';
-import type { ConfiguredPlugin, PluginDefinition } from '../../core/plugin/index.ts';
+import type { CommandContext, ConfiguredPlugin, PluginDefinition } from '../../core/plugin/index.ts';
 import type { RunReport } from '../../machines/watchdog-run/shapes.ts';
 import { watchdogDue, watchdogReported } from './topics.ts';
 

@@ -10,8 +10,8 @@ export interface Bounds {
 export const ANSWER_FORMAT = 'JSONCompactEachRowWithNamesAndTypes';
 
 /** A person's own query may use so much of the machine. */
-export const LANE_MEMORY_BYTES = 1_000_000_000;
-export const LANE_RESULT_BYTES = 8 * 1024 * 1024;
+const LANE_MEMORY_BYTES = 1_000_000_000;
+const LANE_RESULT_BYTES = 8 * 1024 * 1024;
 
 /** Rows as they go into a table. */
 export interface Batch {

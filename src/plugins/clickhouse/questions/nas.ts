@@ -8,7 +8,7 @@ import type { Finding } from './findings.ts';
 
 const MOST_HOSTS = 10;
 /** A backup older than this is stale (`nas_backup_freshness_max_age_hours`). */
-export const MAX_AGE_HOURS = 36;
+const MAX_AGE_HOURS = 36;
 
 export interface NasReport {
   readonly host: string;

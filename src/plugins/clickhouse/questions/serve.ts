@@ -27,7 +27,7 @@ function question<B>(schema: z.ZodType<B>, answer: Question<B>['answer']): Quest
 }
 
 /** What commands ask of the database: of the running instance as operations, or of a server directly. */
-export const QUESTIONS = {
+const QUESTIONS = {
   ask: question(ask, async (database, { sql, limit, seconds }, signal) => {
     await explainMistakes(sql, database, signal);
     // As text: the lines are parsed by who asked, not in the process that the gateway shares.

@@ -1,4 +1,4 @@
-import { SIGNAL_TABLES, type SignalTable } from '../../../core/adapters/columnar-database.ts';
+import type { SignalTable } from '../../../core/adapters/columnar-database.ts';
 import { SIGNAL_COLUMNS } from '../../../core/columnar/index.ts';
 
 /** Version of the tables that are made here; it stands in a table's comment. */
@@ -75,8 +75,4 @@ SETTINGS ttl_only_drop_parts = 1, non_replicated_deduplication_window = 1000${is
 
 export function ttl(name: SignalTable, retentionDays: number): string {
   return `toDateTime(${TABLES[name].time}) + toIntervalDay(${retentionDays})`;
-}
-
-export function isSignalTable(name: string): name is SignalTable {
-  return (SIGNAL_TABLES as readonly string[]).includes(name);
 }

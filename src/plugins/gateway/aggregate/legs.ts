@@ -39,7 +39,7 @@ export const bridgeFor = (caller: string): OpenSession => ({
 });
 
 /** @returns the leg that was there when the session began */
-export function sealedLeg({ state }: OpenSession, route: string): Leg | undefined {
+function sealedLeg({ state }: OpenSession, route: string): Leg | undefined {
   if (!Object.hasOwn(state.upstream, route)) return undefined;
   return { id: state.upstream[route] ?? '', version: state.versions?.[route] ?? state.version };
 }

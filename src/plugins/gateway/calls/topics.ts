@@ -5,7 +5,7 @@ import { KEY_ACTOR } from '../keys/registry.ts';
 
 /** The one actor for callers without a key. */
 export const DOOR_ACTOR = 'gateway.door';
-export const DOOR_KEY = 'all';
+const DOOR_KEY = 'all';
 
 export type CallMade = Omit<AccessCall, 'type'> & { readonly key: string };
 

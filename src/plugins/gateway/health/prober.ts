@@ -12,7 +12,7 @@ export const HEALTH_ACTOR = 'gateway.route';
 
 type RouteProbed = Omit<Probed, 'type'> & { readonly route: string };
 
-export const routeProbed: Topic<RouteProbed> = defineTopic(
+const routeProbed: Topic<RouteProbed> = defineTopic(
   'gateway.route_probed',
   z.object({
     route: z.string(),

@@ -31,7 +31,7 @@ const label = z
 export const SHORTEST_KEY = 20;
 
 /** A value for a key: long enough that nobody guesses it. */
-export const keyValue = z
+const keyValue = z
   .string()
   .min(SHORTEST_KEY, `a key has at least ${SHORTEST_KEY} characters`)
   .max(512)

@@ -15,7 +15,7 @@ import { createSecretFile, readSecretFile } from '../../../core/secrets/index.ts
 export const LONGEST_SESSION = 1_024;
 
 /** What a session id carries: there is no table of sessions anywhere. */
-export const sessionSchema = z.strictObject({
+const sessionSchema = z.strictObject({
   /** The upstream's session, by route; a route without one keeps none (on the aggregate an empty one). */
   upstream: z.record(z.string(), z.string().max(LONGEST_SESSION)),
   /** Protocol revision that was agreed on. */

@@ -56,7 +56,7 @@ export function shownPoints<P extends Row>(
 }
 
 /** A point as it is answered. */
-export function shownPoint({ id, vector, payload }: Row, { with_payload, with_vector }: Shown): object {
+function shownPoint({ id, vector, payload }: Row, { with_payload, with_vector }: Shown): object {
   const kept = payload === null ? null : (JSON.parse(payload) as Record<string, unknown>);
   const chosen =
     kept && Array.isArray(with_payload)

@@ -10,7 +10,7 @@ import { snapshotJob } from '../../../machines/snapshot-job.ts';
 import type { QdrantOptions } from '../options.ts';
 
 /** One actor for each kind of backup, which is its key. */
-export const BACKUP_ACTOR = 'memory.backups';
+const BACKUP_ACTOR = 'memory.backups';
 export type Kind = SnapshotJobInput['kind'];
 
 const HOUR_MS = 3_600_000;

@@ -1,6 +1,6 @@
 import { durationFlag } from '../../../core/duration.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
-import type { CommandContext, CommandDefinition } from '../../../core/plugin/command.ts';
+import type { CommandContext, CommandDefinition } from '../../../core/plugin/index.ts';
 import { type DrillResult, drill, type Moment } from './drill.ts';
 import { type Step, stepsOf } from './steps.ts';
 

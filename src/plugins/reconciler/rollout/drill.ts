@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { operatorName } from '../../../core/operations/index.ts';
-import type { CommandContext } from '../../../core/plugin/command.ts';
+import type { CommandContext } from '../../../core/plugin/index.ts';
 import { type AlertState, askUnit, type Look, look } from './look.ts';
 
 const LOOK_MS = 500;

@@ -1,11 +1,11 @@
 import { request } from 'undici';
 import { isObject } from '../../../core/json.ts';
 import { askInstance } from '../../../core/operations/index.ts';
-import type { CommandContext } from '../../../core/plugin/command.ts';
+import type { CommandContext } from '../../../core/plugin/index.ts';
 import { UNIT_PATH, type UnitView } from '../unit.ts';
 
 /** The rule over the reconciler's gauge, and the operation that lists what rules found. */
-export const RULE = 'router-ula-reconcile';
+const RULE = 'router-ula-reconcile';
 const ALERTS_PATH = '/alerts/list';
 const DEADLINE_MS = 5_000;
 const LARGEST = 1_048_576;

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { askInstance } from '../../../core/operations/index.ts';
-import type { CommandContext } from '../../../core/plugin/command.ts';
+import type { CommandContext } from '../../../core/plugin/index.ts';
 import { UNIT_PATH } from '../unit.ts';
 import { askUnit, look } from './look.ts';
 import type { Trial } from './trial.ts';

@@ -76,7 +76,7 @@ export class Differences {
   }
 }
 
-export function samePayload(one: Point, other: Point): boolean {
+function samePayload(one: Point, other: Point): boolean {
   return canonicalJson(one.payload ?? {}) === canonicalJson(other.payload ?? {});
 }
 

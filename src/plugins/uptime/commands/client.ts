@@ -1,8 +1,7 @@
 import { SecretsStoreToken } from '../../../core/adapters/secrets-store.ts';
 import { type Heartbeat, UptimeMonitorToken } from '../../../core/adapters/uptime.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
-import type { CommandContext } from '../../../core/plugin/command.ts';
-import type { ConfiguredPlugin, PluginDefinition } from '../../../core/plugin/index.ts';
+import type { CommandContext, ConfiguredPlugin, PluginDefinition } from '../../../core/plugin/index.ts';
 import { PUSH_PATH, type PushedByHand } from '../by-hand.ts';
 import type { UptimeOptions } from '../options.ts';
 

@@ -1,6 +1,6 @@
 import type { PushAnswer } from '../../../core/adapters/uptime.ts';
 import { HoldfastError, isCoded } from '../../../core/errors/index.ts';
-import type { CommandContext, CommandDefinition } from '../../../core/plugin/command.ts';
+import type { CommandContext, CommandDefinition } from '../../../core/plugin/index.ts';
 import { CLUSTER_PATH, type ClusterLook } from '../cluster-look.ts';
 import type { UptimeOptions } from '../options.ts';
 import { pingOf, push, statusOf } from './client.ts';

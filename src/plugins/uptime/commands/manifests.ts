@@ -10,7 +10,7 @@ export interface Throwaway {
 }
 
 /** Where the push token lies in the cluster. */
-export const TOKEN_SECRET = { name: 'clickstack-watchdog', key: 'token' } as const;
+const TOKEN_SECRET = { name: 'clickstack-watchdog', key: 'token' } as const;
 
 /**
  * The two pods of a recovery by hand: A sees what the job sees, B keeps the body. Neither has a service account's token,
