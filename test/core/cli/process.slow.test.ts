@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import test from 'ava';
@@ -37,6 +37,7 @@ test.serial(
   async (t) => {
     t.timeout(60_000);
     const dir = tempDir(t);
+    chmodSync(dir, 0o755); // as somebody may have made it
     const whole = spawnHoldfast(t, ['start', '--data-dir', dir], { cwd: root, env: PORTS });
     const { runtime, router } = await started(t, dir, whole);
     t.regex(runtime.out(), /plugins \d+\/\d+ started in \d+ ms\n[├└]── /);
@@ -49,6 +50,11 @@ test.serial(
     const status = await holdfast(t, dir, 'status').ended;
     t.is(status.code, 0, status.err);
     t.regex(status.out, new RegExp(`pid +${runtime.child.pid}`));
+
+    const open = readdirSync(dir, { recursive: true, encoding: 'utf8' }).filter(
+      (name) => ((statSync(join(dir, name), { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0,
+    );
+    t.deepEqual(open, [], 'nothing in the data folder is for others');
 
     const children = readFileSync(`/proc/${runtime.child.pid}/task/${runtime.child.pid}/children`, 'utf8');
     t.is(children, '', 'one process');

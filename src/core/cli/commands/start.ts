@@ -36,6 +36,8 @@ export const start: CommandDefinition = {
     const logger = createLogger();
     const { dataDir, signal } = context;
     makeDataFolder(dataDir);
+    // A folder that was there already may be open to others: what is made in it is not, SQLite's files among them.
+    process.umask(process.umask() | 0o077);
     const runtime = createRuntime({
       plugins,
       dataDir,
