@@ -104,6 +104,16 @@ const FAULTS: readonly Fault[] = [
     outcome: 'cut',
   },
   {
+    title: 'answers with two lengths',
+    script: (response) =>
+      response.socket?.end(
+        'HTTP/1.1 200 OK\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n',
+      ),
+    status: 502,
+    says: /broke the connection off/,
+    outcome: 'cut',
+  },
+  {
     title: 'answers with a page',
     script: (response) => response.writeHead(200, { 'content-type': 'text/html' }).end(`<h1>${TOKEN}</h1>`),
     status: 502,

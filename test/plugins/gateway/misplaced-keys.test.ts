@@ -4,6 +4,7 @@ import test, { type ExecutionContext } from 'ava';
 import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
 import { startUpstream } from '../../support/mcp-upstream.ts';
 import { tempDir } from '../../support/temp.ts';
+import { send } from './raw.ts';
 import { initialize, Rig, rpc } from './rig.ts';
 
 // Neither looks like a key, so that no redactor could hide that one of them got out.
@@ -221,6 +222,36 @@ test('[G9,G25] a key where none belongs is told also of a request that breaks th
   const before = (await rig.records()).length;
   t.is((await rig.post('/repo_wiki/mcp', '{', good)).status, 400);
   t.is((await rig.records()).length, before, 'about what only breaks the protocol nothing is decided');
+  t.deepEqual(await rig.traces(VIRTUAL, MASTER), []);
+});
+
+test('[G9,G25] a key behind another value of a header that Node keeps but once is told, too', async (t) => {
+  const masterKeyFile = secretFile(t, MASTER);
+  const rig = await Rig.start(t, { masterKeyFile, routes: [credentialFree({ name: 'repo_wiki' })] });
+  await rig.mint({ servers: ['repo_wiki'] }, VIRTUAL);
+  const headers = {
+    ...{ accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
+    'x-gateway-api-key': `Bearer ${VIRTUAL}`,
+  };
+  for (const name of ['authorization', 'referer']) {
+    for (const [value, status] of [
+      [MASTER, 401],
+      [VIRTUAL, 503],
+    ] as const) {
+      const twice = { ...headers, [name]: [`Bearer ${TOKEN}`, `Bearer ${value}`] };
+      const url = `${rig.url}/repo_wiki/mcp`;
+      const answer = await send(url, { headers: twice, body: initialize });
+      t.is(answer.status, status, name);
+      const heard = (await rig.records()).find(
+        ({ correlation, event }) =>
+          correlation === answer.headers['x-correlation-id'] && event.type === 'CALL',
+      );
+      const key = value === MASTER ? 'master_key' : 'virtual_key';
+      t.like(heard?.event, { misplaced: { key, where: `header ${name}` } });
+    }
+  }
+  const both = { ...headers, referer: [VIRTUAL, MASTER] };
+  t.is((await send(`${rig.url}/repo_wiki/mcp`, { headers: both, body: initialize })).status, 401);
   t.deepEqual(await rig.traces(VIRTUAL, MASTER), []);
 });
 

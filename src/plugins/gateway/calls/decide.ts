@@ -40,9 +40,7 @@ export function admit(
   const masterId = parts.masterId();
   const { keys, sessions } = parts;
   const caller: Caller = identified ?? identify(exchange.headers, keys, masterId);
-  const misplaced = takeMisplaced(exchange.headers, exchange.url, { keys, masterId }, (id) =>
-    sessions.knows(id),
-  );
+  const misplaced = takeMisplaced(exchange, { keys, masterId }, (id) => sessions.knows(id));
   if (!('rule' in caller)) return misplaced ? { ...caller, misplaced } : caller;
   const beside = misplaced && !caller.misplaced && { misplaced: misplaced.key, where: misplaced.where };
   void turnAway(parts, exchange, { ...caller, ...beside }, path);

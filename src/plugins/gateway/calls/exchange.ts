@@ -63,8 +63,9 @@ export class ClientExchange implements Exchange {
   /** Address of the caller. */
   readonly source: string;
   readonly facts: Facts = {};
-  /** Path and query as they came; for nothing but to look for what should not be there. */
+  /** Path and query, and all headers, as they came; for nothing but to look for what should not be there. */
   readonly url: string;
+  readonly rawHeaders: readonly string[];
   readonly #response: ServerResponse;
   readonly #ofAll: ClientRequest['ofAll'];
   readonly #gone = new CallEnding();
@@ -77,6 +78,7 @@ export class ClientExchange implements Exchange {
     this.method = raw.method as 'GET' | 'POST' | 'DELETE';
     this.headers = raw.headers;
     this.url = raw.url ?? '';
+    this.rawHeaders = raw.rawHeaders;
     this.correlation = id;
     this.source = raw.socket.remoteAddress ?? '';
     this.#response = response;

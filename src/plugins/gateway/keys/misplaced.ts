@@ -21,6 +21,14 @@ export interface KnownKeys {
   readonly masterId: string;
 }
 
+/** A request as it came. */
+export interface Received {
+  readonly headers: IncomingHttpHeaders;
+  readonly rawHeaders: readonly string[];
+  /** Path and query. */
+  readonly url: string;
+}
+
 /** A key in any part of a header, whatever its scheme: it leaks the same in each. */
 export function keyIn(header: string, known: KnownKeys): Misplaced['key'] | undefined {
   return kindOf(partsOf(header), known);
@@ -30,35 +38,54 @@ export function keyIn(header: string, known: KnownKeys): Misplaced['key'] | unde
  * Looks for a key where none belongs (G9, G25): in every header but the two that are looked at by themselves, in the
  * path and in the query. A header with one is taken out, so that nothing passes it on.
  *
- * @param headers changed
- * @param url path and query as they came; only values of 20 characters or more are looked at here
+ * @param request its headers are changed; only values of 20 characters or more are looked at here
  * @param isSession tells a session's id of our own making, which is no key
  */
 export function takeMisplaced(
-  headers: IncomingHttpHeaders,
-  url: string,
+  { headers, rawHeaders, url }: Received,
   known: KnownKeys,
   isSession: (value: string) => boolean,
 ): Misplaced | undefined {
   const found: Misplaced[] = [];
   let left = MOST_SEARCHED;
+  const search = (name: string, text: string): boolean => {
+    const parts = longParts(text).slice(0, Math.max(0, left));
+    left -= parts.length;
+    const key = kindOf(parts, known);
+    // A name as long as a key may be one.
+    if (key) found.push({ key, where: name.length < SHORTEST_KEY ? `header ${name}` : 'a header' });
+    return key !== undefined;
+  };
+  const holding: string[] = [];
+  let names = 0;
   for (const name in headers) {
+    names += 1;
     if (name === ADMISSION_HEADER || name === 'authorization') continue;
     const value = headers[name];
     const text = Array.isArray(value) ? value.join(' ') : value;
     if (text === undefined || text.length < SHORTEST_KEY) continue;
     if (name === 'mcp-session-id' && isSession(text)) continue;
-    const parts = longParts(text).slice(0, Math.max(0, left));
-    left -= parts.length;
-    const key = kindOf(parts, known);
-    if (key === undefined) continue;
-    delete headers[name];
-    // A name as long as a key may be one.
-    found.push({ key, where: name.length < SHORTEST_KEY ? `header ${name}` : 'a header' });
+    if (search(name, text)) holding.push(name);
   }
+  if (rawHeaders.length > 2 * names) {
+    for (const [name, text] of notKept(headers, rawHeaders)) search(name, text);
+  }
+  for (const name of holding) delete headers[name];
   const inUrl = keyInUrl(url, known);
   if (inUrl) found.push(inUrl);
   return found.find(({ key }) => key === 'master_key') ?? found[0];
+}
+
+/** Of some headers Node keeps the first value alone; what it drops goes no further, but somebody sent it. */
+function* notKept(
+  headers: IncomingHttpHeaders,
+  rawHeaders: readonly string[],
+): Generator<[name: string, text: string]> {
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const [name = '', text = ''] = [rawHeaders[at]?.toLowerCase(), rawHeaders[at + 1]];
+    const kept = headers[name];
+    if (kept !== undefined && text.length >= SHORTEST_KEY && !kept.includes(text)) yield [name, text];
+  }
 }
 
 /** @param url path and query as they came */

@@ -18,7 +18,8 @@ import { type EventChanges, rewriteMessage } from './rewrite.ts';
 import { stopped } from './stopped.ts';
 
 /** Errors of a connection that was there: the upstream may have done what it was asked, so it is not given back. */
-const AFTER_SENDING = /^(?:UND_ERR_SOCKET|UND_ERR_HEADERS_OVERFLOW|ECONNRESET|EPIPE|HTTPParserError)$/;
+const AFTER_SENDING =
+  /^(?:UND_ERR_(?:SOCKET|HEADERS_OVERFLOW|RES_CONTENT_LENGTH_MISMATCH)|ECONNRESET|EPIPE|HTTPParserError)$/;
 /** A tool list must be held whole to be renamed. */
 const LARGEST_LIST = 8 * 1024 * 1024;
 
