@@ -21,6 +21,8 @@ export interface CallOptions {
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly columns?: number;
+  /** As on a terminal: lines are broken at its width. */
+  readonly interactive?: boolean;
   /** As on a terminal that shows colours. */
   readonly colour?: boolean;
   readonly interrupted?: AbortSignal;
@@ -32,7 +34,8 @@ export interface CallOptions {
 
 /** Runs a command line in this process, on a terminal that keeps what is written. */
 export async function call(argv: readonly string[], options: CallOptions): Promise<Finished> {
-  const { cwd, env = {}, columns = 100, colour = false, interrupted, onOut, builtinPlugins } = options;
+  const { cwd, env = {}, columns = 100, interactive = false, colour = false } = options;
+  const { interrupted, onOut, builtinPlugins } = options;
   let out = '';
   let err = '';
   const paint: typeof styleText = (format, text) =>
@@ -50,7 +53,7 @@ export async function call(argv: readonly string[], options: CallOptions): Promi
       err: (text) => {
         err += text;
       },
-      interactive: false,
+      interactive,
       columns,
       paint,
       paintError: paint,

@@ -100,7 +100,8 @@ export class Configuration {
       return (await this.load()).dataDir;
     } catch (error) {
       if (!existsSync(fallback)) throw error;
-      note(`The configuration cannot be loaded (${String(error)}); taking the data folder ${fallback}.`);
+      const reason = error instanceof Error ? error.message : String(error);
+      note(`The configuration cannot be loaded; taking the data folder ${fallback}. ${reason}`);
       return fallback;
     }
   }

@@ -1,6 +1,7 @@
 import { isCoded, toErrorBody } from '../errors/index.ts';
 import { maskText } from '../logging/mask-text.ts';
 import { inertText, type Terminal } from './terminal.ts';
+import { wrapped } from './wrapped.ts';
 
 /** Done, and well. */
 export const OK = 0;
@@ -21,8 +22,8 @@ export function exitCodeOf(error: unknown): number {
 }
 
 /**
- * Prints an error on standard error: its code, what happened and what mends it, a line each; with `json` one JSON
- * object. An error without a code is a fault of ours, so its stack is shown.
+ * Prints an error on standard error: its code, what happened and what mends it, each on a line of its own that a
+ * terminal's width breaks; with `json` one JSON object. An error without a code is a fault of ours, so its stack is shown.
  */
 export function printError(error: unknown, json: boolean, terminal: Terminal): void {
   const { code, what, mend } = toErrorBody(error);
@@ -31,7 +32,10 @@ export function printError(error: unknown, json: boolean, terminal: Terminal): v
     terminal.err(`${inertText(JSON.stringify({ error: told }))}\n`);
     return;
   }
-  const lines = [terminal.paintError(['bold', 'red'], code), `  ${what}`, `  ${mend}`];
+  // What is no terminal gets whole lines: it is searched.
+  const indented = (text: string) =>
+    (terminal.interactive ? wrapped(text, terminal.columns - 2) : [text]).map((line) => `  ${line}`);
+  const lines = [terminal.paintError(['bold', 'red'], code), ...indented(what), ...indented(mend)];
   if (!isCoded(error)) lines.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
   terminal.err(`${inertText(maskText(lines.join('\n')))}\n`);
 }

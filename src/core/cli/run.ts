@@ -54,7 +54,7 @@ export async function runCommandLine(argv: readonly string[], host: Host): Promi
     }
     const run = async (command: CommandDefinition, args: readonly string[], own: object): Promise<void> => {
       if (fallback && remark !== undefined) terminal.err(`${remark}\n`);
-      const context = await contextOf(host, configuration, flags);
+      const context = await contextOf(host, configuration, flags, fallback);
       code = (await command.run(args, own as Record<string, unknown>, context)) ?? OK;
     };
     await buildProgram(listed, terminal, run, remark).parseAsync([...argv], { from: 'user' });
@@ -106,10 +106,12 @@ async function contextOf(
   { terminal, interrupted }: Host,
   configuration: Configuration,
   { json = false }: GlobalFlags,
+  isTold: boolean,
 ): Promise<CommandContext> {
   const note = (line: string) => terminal.err(`${inertText(line)}\n`);
   return {
-    dataDir: await configuration.dataDir(note),
+    // Why the configuration cannot be loaded is told once.
+    dataDir: await configuration.dataDir(isTold ? () => {} : note),
     json,
     print: (line) => {
       terminal.closed.throwIfAborted(); // nobody reads any more: that ends the command

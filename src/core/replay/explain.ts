@@ -58,7 +58,7 @@ export interface Wording {
 export function sentenceOf({ record, cause, cut }: Link, wording: Wording): string {
   const words = wording.describe(record);
   return [
-    `${record.actor} ${reached(record, cause, cut, wording)}${words ? `: ${words}` : ''}.`,
+    `${record.actor} ${reached(record, cause, cut, wording)}${words ? `: ${words.replace(/\.$/, '')}` : ''}.`,
     became(record, wording),
     askedFor(record, wording),
   ]

@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import type { EngineDrift } from '../../core/adapters/columnar-database.ts';
 import { isCoded } from '../../core/errors/index.ts';
+import { isObject } from '../../core/json.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../core/plugin/index.ts';
 import type { ClickhouseOptions } from './options.ts';
 import { put } from './questions/put.ts';
@@ -18,14 +19,26 @@ interface Looked {
 
 /** What `holdfast doctor stack` looks at of the database (O26). */
 export function databaseChecks(options: ClickhouseOptions): CheckDefinition[] {
-  const lookedAt = options.url === undefined ? 'the embedded columnar database' : new URL(options.url).host;
+  const configured = options.url === undefined ? 'the embedded columnar database' : new URL(options.url).host;
   return [
-    { name: 'stack.database', run: (context) => databaseCheck(options, lookedAt, context) },
-    { name: 'stack.engines', run: (context) => enginesCheck(options, lookedAt, context) },
+    {
+      name: 'stack.database',
+      run: (context) => databaseCheck(options, placeOf(context) ?? configured, context),
+    },
+    {
+      name: 'stack.engines',
+      run: (context) => enginesCheck(options, placeOf(context) ?? configured, context),
+    },
     ...(options.url === undefined
       ? []
       : [{ name: 'stack.native', run: (context: CheckContext) => nativeCheck(options, context) }]),
   ];
+}
+
+/** Of the instance that runs: its environment may name another database than ours. */
+function placeOf({ running }: CheckContext): string | undefined {
+  const facts = running?.facts.columnar;
+  return isObject(facts) && typeof facts.place === 'string' ? facts.place : undefined;
 }
 
 async function databaseCheck(

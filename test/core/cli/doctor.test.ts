@@ -47,6 +47,7 @@ test.serial(
     const { code, out } = await call(['doctor', 'door'], { cwd });
     t.is(code, 1);
     t.regex(out, /fail {2}door\.hinge +it creaks\n +looked at {2}the hinge\n +do {9}Oil it\./);
+    t.regex(out, /2 checks: 1 ok, 0 to know, 1 to mend: door\.hinge\n$/);
     t.notRegex(out, /host/);
     const json = await call(['doctor', 'door', '--json'], { cwd });
     t.is(json.code, 1);

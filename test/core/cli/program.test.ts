@@ -48,7 +48,10 @@ test('[C14] a plugin that is broken spoils neither help nor the commands of core
   mkdirSync(join(cwd, '.holdfast'));
   const list = await call(['log', 'list'], { cwd });
   t.is(list.code, 2);
-  t.regex(list.err, /configuration cannot be loaded .*taking the data folder .*\.holdfast/);
+  t.regex(
+    list.err,
+    /^The configuration cannot be loaded; taking the data folder .*\.holdfast\. HF_CONFIG_PLUGIN: /,
+  );
   t.regex(list.err, /HF_LOG_MISSING/);
 });
 

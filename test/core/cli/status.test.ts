@@ -66,6 +66,11 @@ test('[R40] status shows the pending transaction: its id, who, its deadline and 
   const after = await status(dir);
   t.is(after.code, 1);
   t.regex(after.out, /transaction +change-7 by .* is pending; the next start reverts it at .* s left/);
+  const narrow = await call(['status', '--data-dir', dir], { cwd: dir, interactive: true, columns: 80 });
+  t.true(
+    narrow.out.split('\n').every((line) => line.length <= 80),
+    narrow.out,
+  );
   t.like(await statusJson(dir), { state: 'stopped', running: false, transaction: { transID: 'change-7' } });
 });
 

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'ava';
 import { Agent } from 'undici';
 import { inspectClientFile } from '../../../src/plugins/gateway/doctor/client-file.ts';
@@ -5,7 +7,9 @@ import { probeRoute } from '../../../src/plugins/gateway/doctor/probe.ts';
 import { diagnose } from '../../../src/plugins/gateway/doctor/symptoms.ts';
 import { credentialFree, relay } from '../../../src/plugins/gateway/index.ts';
 import { routeSchema } from '../../../src/plugins/gateway/routes/entry.ts';
+import { call, writeConfig } from '../../support/cli.ts';
 import { startUpstream } from '../../support/mcp-upstream.ts';
+import { tempDir } from '../../support/temp.ts';
 import { Rig } from './rig.ts';
 
 /** The rows of the documents' error table as clients word them, and the mend that each must name. */
@@ -179,4 +183,25 @@ test('[G22] from outside: healthy, not configured, not entitled, wrong key, an u
     found: 'set HOLDFAST_MCP_WEB_CRAWL_URL',
   });
   t.is((await probe('repo_wiki', key, 'http://127.0.0.1:9')).diagnosis?.code, 'gateway_down');
+});
+
+test('[G22] a route without upstream is not configured, also for a key that does not name it', async (t) => {
+  const rig = await Rig.start(t, {
+    routes: [credentialFree({ name: 'web_crawl' }), relay({ name: 'memory' })],
+  });
+  const cwd = tempDir(t);
+  writeConfig(
+    cwd,
+    "export default defineConfig({ plugins: [gateway({ routes: [credentialFree({ name: 'web_crawl' }), relay({ name: 'memory' })] })] });",
+    [
+      `import { credentialFree, gateway, relay } from ${JSON.stringify(new URL('../../../src/plugins/gateway/index.ts', import.meta.url).pathname)};`,
+    ],
+  );
+  const keyFile = join(cwd, 'key');
+  writeFileSync(keyFile, await rig.mint({}), { mode: 0o600 });
+  const doctor = ['gateway', 'doctor', '--key-file', keyFile, '--data-dir', rig.dataDir];
+  const { code, out, err } = await call(doctor, { cwd });
+  t.is(code, 0, out + err);
+  t.regex(out, /^web_crawl +not configured: set HOLDFAST_MCP_WEB_CRAWL_URL$/m);
+  t.regex(out, /^memory +not configured: set HOLDFAST_MCP_MEMORY_URL$/m);
 });

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { actorRef } from '../../../src/core/ids.ts';
 import { cluster } from '../../../src/plugins/cluster/index.ts';
+import { EMPTY } from '../../../src/plugins/qdrant/backups/effects.ts';
 import { memoryChecks } from '../../../src/plugins/qdrant/doctor/checks.ts';
 import { lastGoodBackup, missingSettings } from '../../../src/plugins/qdrant/doctor/deployment.ts';
 
@@ -65,6 +66,9 @@ test('[B7] doctor memory says what is wrong with backups and deployment, and wha
   t.like(backups, { state: 'fail', found: 'no good snapshot for too long' });
   t.like(store, { state: 'fail', found: 'it lacks BUCKET' });
   t.is((await look({ snapshot: { stale: false }, seeds: 0 }))[0]?.state, 'warn');
+  const empty = { fault: EMPTY, stale: false };
+  t.like((await look({ snapshot: empty, volume: empty }))[0], { state: 'warn', found: EMPTY });
+  t.is((await look({ snapshot: { ...empty, stale: true }, volume: empty }))[0]?.state, 'fail');
 });
 
 test('[B7, B8, B10] the deployment and its volume backups are looked at in the cluster, and what is wrong is an alert', async (t) => {

@@ -22,10 +22,13 @@ export function findingLines(findings: readonly Finding[], { paint, columns }: T
     if (state === 'ok') return lines;
     return [...lines, ...row('looked at', lookedAt), ...(mend === undefined ? [] : row('do', mend))];
   });
-  return [...lines, '', summary(findings)];
+  return [...lines, '', ...wrapped(summary(findings), columns)];
 }
 
 function summary(findings: readonly Finding[]): string {
   const count = (state: CheckResult['state']) => findings.filter((finding) => finding.state === state).length;
-  return `${findings.length} checks: ${count('ok')} ok, ${count('warn')} to know, ${count('fail')} to mend`;
+  const counts = `${findings.length} checks: ${count('ok')} ok, ${count('warn')} to know, ${count('fail')} to mend`;
+  const toMend = findings.filter(({ state }) => state === 'fail').map(({ name }) => name);
+  // A long list has scrolled away when its end is read.
+  return toMend.length === 0 ? counts : `${counts}: ${toMend.join(', ')}`;
 }

@@ -2,6 +2,7 @@ import type { RouterTransaction } from '../../adapters/router-transaction.ts';
 import { isObject } from '../../json.ts';
 import { duration, plainText, shortFields, shortValue, timestamp } from '../log-view/values.ts';
 import type { Colour, Terminal } from '../terminal.ts';
+import { wrapped } from '../wrapped.ts';
 import type { Instance } from './shapes.ts';
 
 const HEADLINES: Readonly<Record<Instance['state'], readonly [text: string, colour: Colour]>> = {
@@ -14,7 +15,8 @@ const HEADLINES: Readonly<Record<Instance['state'], readonly [text: string, colo
 };
 
 /** What is known of an instance, for a person. @param now epoch milliseconds */
-export function instanceLines(instance: Instance, now: number, { paint }: Terminal): string[] {
+export function instanceLines(instance: Instance, now: number, terminal: Terminal): string[] {
+  const { paint, interactive, columns } = terminal;
   const {
     state,
     dataDir,
@@ -31,25 +33,30 @@ export function instanceLines(instance: Instance, now: number, { paint }: Termin
   } = instance;
   const [headline, colour] = HEADLINES[state];
   const column = Math.max(12, ...Object.keys(facts ?? {}).map((name) => name.length + 1));
-  const row = (name: string, text: string) => `  ${paint('dim', name.padEnd(column))}${plainText(text)}`;
+  // What is no terminal gets whole lines: it is searched.
+  const width = interactive ? columns - column - 2 : Number.POSITIVE_INFINITY;
+  const row = (name: string, text: string) =>
+    wrapped(plainText(text), width).map(
+      (line, index) => `  ${paint('dim', (index === 0 ? name : '').padEnd(column))}${line}`,
+    );
   const rows = (name: string, texts: readonly string[]) =>
-    texts.map((text, index) => row(index === 0 ? name : '', text));
-  const width = Math.max(0, ...Object.keys(surfaces ?? {}).map((name) => name.length));
+    texts.flatMap((text, index) => row(index === 0 ? name : '', text));
+  const longest = Math.max(0, ...Object.keys(surfaces ?? {}).map((name) => name.length));
   return [
     paint(['bold', colour], headline),
     ...rows('why', reason === undefined ? (reasons ?? []) : [reason]),
-    ...(pid === undefined ? [] : [row('pid', `${pid}${version ? `, version ${version}` : ''}`)]),
-    ...(startedAt === undefined ? [] : [row('since', since(startedAt, now))]),
-    row('data', dataDir),
+    ...(pid === undefined ? [] : row('pid', `${pid}${version ? `, version ${version}` : ''}`)),
+    ...(startedAt === undefined ? [] : row('since', since(startedAt, now))),
+    ...row('data', dataDir),
     ...rows(
       'surfaces',
-      Object.entries(surfaces ?? {}).map(([name, { url }]) => `${name.padEnd(width)}  ${url}`),
+      Object.entries(surfaces ?? {}).map(([name, { url }]) => `${name.padEnd(longest)}  ${url}`),
     ),
     ...rows('plugins', pluginTexts(plugins ?? [])),
-    ...(log ? [row('log', logText(log))] : []),
-    ...(transaction ? [row('transaction', transactionText(transaction, instance.running))] : []),
-    ...Object.entries(facts ?? {}).map(([name, fact]) => row(name, factText(fact))),
-    ...lastStopLines(instance, now).map((text) => row('last stop', text)),
+    ...(log ? row('log', logText(log)) : []),
+    ...(transaction ? row('transaction', transactionText(transaction, instance.running)) : []),
+    ...Object.entries(facts ?? {}).flatMap(([name, fact]) => row(name, factText(fact))),
+    ...lastStopLines(instance, now).flatMap((text) => row('last stop', text)),
   ];
 }
 
@@ -82,10 +89,13 @@ function transactionText(
     : `${opened}; its deadline was ${at}: the next start reverts it at once`;
 }
 
-/** A plugin's fact in one line; lists inside are for `--json`. */
+/** What every fact may say of itself: the headline and the lines under it tell that already. */
+const TOLD: ReadonlySet<string> = new Set(['ok', 'reason']);
+
+/** A plugin's fact in words; lists inside are for `--json`. */
 function factText(fact: unknown): string {
   if (!isObject(fact)) return shortValue(fact);
-  const fields = Object.entries(fact).filter(([, value]) => !Array.isArray(value));
+  const fields = Object.entries(fact).filter(([name, value]) => !TOLD.has(name) && !Array.isArray(value));
   return shortFields(Object.fromEntries(fields)).join(' ');
 }
 

@@ -26,7 +26,7 @@ export function shortValue(value: unknown): string {
     const shown = value.slice(0, ITEMS).map(shortValue).join(' ');
     return value.length > ITEMS ? `[${shown} +${value.length - ITEMS}]` : `[${shown}]`;
   }
-  if (isObject(value)) return cut(`{${shortFields(value).join(' ')}}`, LONGEST);
+  if (isObject(value)) return `{${cut(shortFields(value).join(' '), LONGEST - 2)}}`;
   return String(value);
 }
 

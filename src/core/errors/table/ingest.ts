@@ -25,7 +25,7 @@ export const ingestErrors = {
   HF_INGEST_KEY_UNKNOWN: entry(
     401,
     'The authorization header holds no ingest key that is in force.',
-    'Send the team ingestion API key of the UI as the whole value of the header; a rotated key is refused.',
+    "Send the ingest key (the UI's team ingestion API key, or where Holdfast is the collector that of secrets/otel_ingest_api_key in its data folder) as the whole value of the header; a rotated key is refused.",
   ),
   HF_INGEST_KEY_PREFIXED: entry(
     401,

@@ -66,8 +66,10 @@ export function signalFindings(
 
 /** Silence of applications and a broken pipeline look the same until a probe went through (O27). */
 function tracesFinding(applications: number, probeAge: number | undefined): Finding {
-  if (applications > 0)
-    return { state: 'ok', text: `traces: spans of ${applications} services in the last hour` };
+  if (applications > 0) {
+    const services = applications === 1 ? 'one service' : `${applications} services`;
+    return { state: 'ok', text: `traces: spans of ${services} in the last hour` };
+  }
   if (probeAge !== undefined) {
     const text = `no application sends traces, the pipeline is wired: a probe arrived ${probeAge} s ago`;
     return { state: 'ok', text };

@@ -94,7 +94,7 @@ function missingOf({ reason, secret }: RouteView): string | undefined {
 function whyOf(route: RouteView): string {
   const { problem, pinned, upstream, health } = route;
   const texts = [
-    missingOf(route) ?? health?.reason ?? upstream ?? '',
+    missingOf(route)?.replace(/^not configured: /, '') ?? health?.reason ?? upstream ?? '',
     ...(problem === undefined ? [] : [`the entry in the file does not serve: ${problem}`]),
     ...(pinned ? ['rolled back until its entry changes'] : []),
   ];

@@ -1,9 +1,12 @@
 import { readFileSync, statSync } from 'node:fs';
-import type { CommandDefinition } from '../../../core/cli/index.ts';
+import type { CommandContext, CommandDefinition } from '../../../core/cli/index.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import { readTokenFile } from '../../../core/secrets/index.ts';
 import { baseUrl, type ClientSettings, chosenRoutes } from '../clients/settings.ts';
+import { askGateway } from '../commands/ask.ts';
+import { ROUTES_PATH } from '../routes/control.ts';
 import type { RouteEntry } from '../routes/entry.ts';
+import type { TableView } from '../routes/view.ts';
 import { inspectClientFile } from './client-file.ts';
 import { probeRoute, type RouteFinding } from './probe.ts';
 import { diagnose } from './symptoms.ts';
@@ -45,8 +48,9 @@ export function doctorCommand(settings: ClientSettings): CommandDefinition {
       const key = keyFile === undefined ? undefined : readTokenFile(keyFile);
       const token = tokenFile === undefined ? undefined : readTokenFile(tokenFile);
       const gatewayUrl = baseUrl(url, settings, context.dataDir, COMMAND);
-      const findings =
+      const probed =
         key === undefined ? [] : await probeAll(routes, { gatewayUrl, key, token }, context.signal);
+      const findings = url === undefined ? await withoutUnset(probed, context) : probed;
       report({ said, entries, findings }, context);
       const unknown = said !== undefined && said.diagnosis === undefined;
       const sick = findings.some(({ state }) => state === 'sick');
@@ -56,6 +60,23 @@ export function doctorCommand(settings: ClientSettings): CommandDefinition {
 }
 
 const isRelay = ({ disposition }: RouteEntry): boolean => disposition === 'relay';
+
+/**
+ * A key that does not name a route gets an empty list of it whether it has an upstream or not; the running instance knows.
+ */
+async function withoutUnset(
+  findings: readonly RouteFinding[],
+  context: CommandContext,
+): Promise<readonly RouteFinding[]> {
+  const isMeant = ({ diagnosis }: RouteFinding) => diagnosis?.code === 'not_entitled';
+  if (!findings.some(isMeant)) return findings;
+  const table = await askGateway<TableView>(context, ROUTES_PATH).catch(() => undefined);
+  return findings.map((finding) => {
+    const { reason } = table?.routes.find(({ name }) => name === finding.route) ?? {};
+    const unset = isMeant(finding) ? /^not configured: (.*)$/.exec(reason ?? '')?.[1] : undefined;
+    return unset === undefined ? finding : { route: finding.route, state: 'not_configured', found: unset };
+  });
+}
 
 async function probeAll(
   routes: readonly RouteEntry[],

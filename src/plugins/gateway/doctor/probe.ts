@@ -49,7 +49,7 @@ export async function probeRoute(entry: RouteEntry, options: ProbeOptions): Prom
   if (opened.status === 401 && opened.challenge !== undefined && options.token === undefined) {
     return loginOf(entry, options);
   }
-  const unset = opened.status === 503 ? /is not configured: ([^"]*)\."/.exec(opened.text)?.[1] : undefined;
+  const unset = opened.status === 503 ? unsetIn(opened.text) : undefined;
   if (unset !== undefined) return { route, state: 'not_configured', found: unset };
   if (opened.status !== 200) return sick(...refusalOf(entry, opened, options));
   const listed = await post(entry, options, 'tools/list', {}, opened.session);
@@ -66,6 +66,9 @@ export async function probeRoute(entry: RouteEntry, options: ProbeOptions): Prom
   if (problem !== undefined) return sick(`lists ${tools} tools, but ${problem}`, diagnosis('wrong_audience'));
   return { route, state: 'healthy', found: `${tools} tools` };
 }
+
+/** What a route without upstream says is to be set. */
+const unsetIn = (text: string): string | undefined => /is not configured: ([^"]*)\."/.exec(text)?.[1];
 
 interface Answered {
   readonly status: number;
@@ -184,6 +187,8 @@ async function loginOf(entry: RouteEntry, options: ProbeOptions): Promise<RouteF
       signal: stop.signal,
     });
     const text = await bounded(answer.body);
+    const unset = answer.statusCode === 503 ? unsetIn(text) : undefined;
+    if (unset !== undefined) return { route, state: 'not_configured', found: unset };
     if (answer.statusCode !== 200) {
       const what = diagnosis(answer.statusCode === 404 ? 'wrong_document_url' : 'no_document');
       return { route, state: 'sick', found: `discovery answers ${answer.statusCode}`, diagnosis: what };

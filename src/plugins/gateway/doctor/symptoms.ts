@@ -90,7 +90,7 @@ const ROWS: readonly Row[] = [
     'not_entitled',
     /empty `?(?:tool|list)|no tools|tools":\[\]|not allowed to call/i,
     "The key's scope does not name the route.",
-    'Read info.object_permission of /key/info, and mint or update a key that names the server, with underscores.',
+    'See the servers that it names with `holdfast gateway keys info <alias>` (info.object_permission of /key/info), and add this one: `keys update <alias> --server <name>`, with all that it is to have.',
   ),
   row(
     'wrong_audience',

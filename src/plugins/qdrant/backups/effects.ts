@@ -19,6 +19,9 @@ const MAKE_MS = 900_000;
 const LIST_MS = 60_000;
 const PRUNE_MS = 300_000;
 
+/** Why there is no backup of a store of ours that nobody has used yet. */
+export const EMPTY = 'the memory store is empty, nothing was ever stored in it';
+
 /** What `holdfast jobs` calls the runs of each kind. */
 const RUNS = { snapshot: 'memory-snapshot', volume: 'memory-volume-copy' } as const;
 
@@ -33,7 +36,7 @@ export interface BackupParts {
 export function registerBackupEffects(context: PluginContext, parts: () => BackupParts): void {
   const backup = async (kind: BackupParams['kind'], signal: AbortSignal): Promise<LogEvent> => {
     const { instance, stores } = parts();
-    if (instance && !instance.isUsed()) return nothing('nothing was ever stored');
+    if (instance && !instance.isUsed()) return nothing(EMPTY);
     if (kind === 'volume') return made(await copiesOf(parts()).make(context.services.clock.now()));
     if (instance && !(await stores.live.collection(stores.collection, signal))) {
       return nothing(`there is no collection ${stores.collection}`);

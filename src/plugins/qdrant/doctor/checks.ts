@@ -1,5 +1,6 @@
 import { isObject } from '../../../core/json.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../../core/plugin/index.ts';
+import { EMPTY } from '../backups/effects.ts';
 
 const STALE_MEND =
   'Run `holdfast backup snapshot`, and look at the alerts `memory.` of the log for why none was made.';
@@ -31,6 +32,11 @@ function backupsCheck(context: CheckContext): CheckResult {
   const lookedAt = 'snapshots and volume copies of the memory store';
   const facts = factsOf(context);
   if (!facts) return unknown(lookedAt);
+  const kinds = ['snapshot', 'volume'].map((kind) => facts[kind]).filter(isObject);
+  if (kinds.length > 0 && kinds.every(({ fault, stale }) => fault === EMPTY && stale !== true)) {
+    const mend = 'Nothing, until something is stored: backups begin by themselves with the collection.';
+    return { state: 'warn', lookedAt, found: EMPTY, mend };
+  }
   const wrong = ['snapshot', 'volume'].flatMap((kind) => {
     const one = facts[kind];
     if (!isObject(one)) return [];
