@@ -2,6 +2,7 @@ import type { RouteKind } from '../../../core/adapters/mcp-route-kind.ts';
 import { isCoded } from '../../../core/errors/index.ts';
 import { actorRef } from '../../../core/ids.ts';
 import type { Services } from '../../../core/plugin/index.ts';
+import { Turns } from '../../../core/turns.ts';
 import type {
   LoadOrigin,
   RejectedEntry,
@@ -31,7 +32,8 @@ export class LiveRoutes {
   /** Routes that were opened, by fingerprint: one that goes on keeps its token. */
   #opened = new Map<string, Route>();
   #table: RouteTable = emptyTable;
-  #turn: Promise<unknown> = Promise.resolve();
+  /** A table must not be overtaken by an older one. */
+  readonly #turns = new Turns();
 
   constructor(services: Services, sources: SecretSources) {
     this.#services = services;
@@ -55,7 +57,7 @@ export class LiveRoutes {
    * @param inputs each is checked for itself
    */
   load(inputs: readonly unknown[], origin: LoadOrigin, correlation?: string): Promise<void> {
-    return this.#inTurn(() => this.#load(inputs, origin, correlation));
+    return this.#turns.take(() => this.#load(inputs, origin, correlation));
   }
 
   /** The configuration as a whole can't be taken. */
@@ -67,7 +69,7 @@ export class LiveRoutes {
 
   /** Puts in place what the actor has decided. Idempotent. */
   serve(): Promise<RouteTable> {
-    return this.#inTurn(async () => {
+    return this.#turns.take(async () => {
       const { known } = this;
       if (known) this.#table = await this.#tableOf(known);
       return this.#table;
@@ -134,12 +136,5 @@ export class LiveRoutes {
       logger.info({ revision, routes: [...routes.keys()], rejected }, 'gateway.routes_served');
     }
     return { revision, routes, rejected };
-  }
-
-  /** One after another: a table must not be overtaken by an older one. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(work);
-    this.#turn = done.catch(() => {});
-    return done;
   }
 }
