@@ -182,6 +182,15 @@ test.serial('[O3,O4] a gRPC stream that its client never ends is ended, whatever
   t.is(await open({ authorization }, half), status.DEADLINE_EXCEEDED, 'half a message');
   const counted = 'otlp_turned_away_total{reason="request_slow"} 2';
   t.true((await receiving.runtime.services.metrics.text()).includes(counted));
+  const said: unknown[] = [];
+  const { error } = console;
+  console.error = (...words) => void said.push(...words);
+  t.teardown(() => {
+    console.error = error;
+  });
+  t.is(await open({ authorization: `${authorization}\u009b` }), status.UNAUTHENTICATED);
+  console.error = error;
+  t.deepEqual(said, [], 'the library repeats no key that it cannot read');
   t.is(await open({ authorization, ':path': '/no.such/Method' }), status.UNIMPLEMENTED);
   t.is(await open({ authorization, 'content-type': 'text/plain' }), 415);
   t.true((await open({ authorization, 'x-large': 'x'.repeat(100_000) })) <= 0 || session.closed);

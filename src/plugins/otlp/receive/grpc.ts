@@ -46,6 +46,8 @@ export function grpcListener(options: GrpcListenerOptions): Listener {
     name,
     async listen() {
       const grpc = await import('@grpc/grpc-js');
+      // It would write the keys of strangers, and what they may have put there for a terminal, to standard error.
+      grpc.setLogVerbosity(grpc.logVerbosity.NONE);
       const credentials = options.credentials?.(grpc);
       server = serverOf(grpc, options);
       try {
