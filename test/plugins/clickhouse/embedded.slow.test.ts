@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/core/clock.ts';
 import { Database } from '../../../src/plugins/clickhouse/database.ts';
 import { EmbeddedEngine } from '../../../src/plugins/clickhouse/engine/embedded.ts';
 import { call, spawnHoldfast } from '../../support/cli.ts';
-import { startChild } from '../../support/disk.ts';
+import { fakeDisk, startChild } from '../../support/disk.ts';
 import { tempDir } from '../../support/temp.ts';
 
 function open(t: ExecutionContext, folder: string): { database: Database; engine: EmbeddedEngine } {
@@ -71,6 +71,25 @@ test.serial(
     t.like(logs, { damaged: 1, made: 'here' });
   },
 );
+
+test.serial('[O7] an insert of which a write fails is refused, and the table stays whole', async (t) => {
+  const dir = tempDir(t);
+  const folder = join(dir, 'columnar');
+  const disk = fakeDisk(dir);
+  const child = startChild(t, insertChild, [folder], disk.env);
+  await child.line(/^acknowledged 40$/);
+  // Read at a start only: the engine itself would lose the rows then, and find nothing wrong until.
+  disk.fill('columns_substreams.txt');
+  t.is(await child.line(/^(refused|acknowledged 2000$)/), 'refused HF_COLUMNAR_FULL');
+  disk.free();
+  await child.kill('SIGKILL');
+  const acknowledged = child.lines.at(-2)?.split(' ')[1];
+  const { database } = open(t, folder);
+  const [row] = await database.query<{ rows: string }>('SELECT count() AS rows FROM otel_logs');
+  t.is(row?.rows, acknowledged);
+  const logs = (await database.look()).find(({ table }) => table === 'otel_logs');
+  t.is(logs?.damaged, 0);
+});
 
 test.serial('[O7] once it is closed nothing keeps the process alive', async (t) => {
   const child = startChild(t, insertChild, [join(tempDir(t), 'columnar')]);

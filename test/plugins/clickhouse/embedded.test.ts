@@ -3,6 +3,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { SIGNAL_TABLES, type SignalRow } from '../../../src/core/adapters/columnar-database.ts';
 import { isCoded } from '../../../src/core/errors/index.ts';
+import { areSubstreamsWhole } from '../../../src/plugins/clickhouse/engine/written.ts';
 import { clickhouseOptions } from '../../../src/plugins/clickhouse/options.ts';
 import { type ColumnarRig, openColumnar } from '../../support/columnar.ts';
 import { runs } from '../../support/runs.ts';
@@ -233,3 +234,11 @@ test.serial(
     t.deepEqual(await rig.database.query('SELECT Body FROM otel_logs'), [{ Body: 'kept' }]);
   },
 );
+
+test('[O7] the names of a part that were cut short anywhere are not taken for whole', (t) => {
+  const names = 'columns substreams version: 1\n2 columns:\n1 substreams for column `t`:\n\tt\n';
+  const whole = `${names}2 substreams for column \`b\`:\n\tb.size\n\tb\n`;
+  t.true(areSubstreamsWhole(whole));
+  for (let length = 0; length < whole.length; length += 1)
+    t.false(areSubstreamsWhole(whole.slice(0, length)), `after ${length} bytes`);
+});

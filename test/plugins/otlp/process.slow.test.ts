@@ -98,6 +98,17 @@ test('[O1] a full disk acknowledges nothing, and a kill -9 between answer and in
   await until(async () => (await holdfast.health()).ok);
   t.is((await send('after')).status, 200);
 
+  disk.fill('/data.bin');
+  t.is((await send('short')).status, 200);
+  const short = (await holdfast.health()).reason ?? '';
+  t.regex(
+    short,
+    /kept on disk since .*the system refused/,
+    'a write that fails once there seemed to be room',
+  );
+  disk.free();
+  await until(async () => (await holdfast.health()).ok);
+
   disk.fill('columnar/');
   for (let at = 0; at < 20; at += 1) t.is((await send(`kept ${at}`)).status, 200);
   t.regex((await holdfast.health()).reason ?? '', /kept on disk since .*NOT_ENOUGH_SPACE/);

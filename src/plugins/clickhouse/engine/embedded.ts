@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import type { ClickHouseClient } from '@clickhouse/client';
 import type { QueryParameter } from '../../../core/adapters/columnar-database.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import { ANSWER_FORMAT, type Batch, type Bounds, type Engine, laneSettings } from './contract.ts';
 import { type Opened, openFolder, type Seat, set } from './folder.ts';
 import { Seats } from './seats.ts';
+import { Written, type WrittenAccess } from './written.ts';
 
 const LANE_QUEUE = 16;
 const CLOSE_MS = 5_000;
@@ -24,6 +26,7 @@ export class EmbeddedEngine implements Engine {
   #opening: Promise<Opened> | undefined;
   #seats: readonly Seat[] = [];
   readonly #lane = new Seats([0], LANE_QUEUE);
+  readonly #written = new Written();
   readonly #closing = new AbortController();
   readonly #running = new Set<Promise<unknown>>();
 
@@ -68,10 +71,12 @@ export class EmbeddedEngine implements Engine {
       ...(token !== undefined && { insert_deduplication_token: token }),
     };
     // Bytes as they are: through the client's own insert the batch would be copied on the main thread.
-    await this.#onOwn(bounds, async ({ connection }) => {
+    await this.#onOwn(bounds, async ({ connection, client }, mark) => {
       const batch = { table, columns, values: body, format: 'JSONCompactEachRow', settings } as const;
-      await connection.chdb.rawInsert(batch).catch((error) => {
-        throw told(error);
+      await this.#written.insert(table, accessOf(client, mark), async () => {
+        await connection.chdb.rawInsert(batch).catch((error) => {
+          throw told(error);
+        });
       });
     });
   }
@@ -123,6 +128,8 @@ export class EmbeddedEngine implements Engine {
     this.#closing.signal.throwIfAborted();
     const opened = await openFolder(this.place);
     this.#seats = opened.seats;
+    const [first] = opened.seats;
+    if (first) await this.#written.begin(accessOf(first.client, newMark()));
     return opened;
   }
 
@@ -154,6 +161,18 @@ export class EmbeddedEngine implements Engine {
     void ended.finally(() => this.#running.delete(ended)).catch(() => {});
     return unlessAborted(work, signal, () => void kill(mark, open));
   }
+}
+
+function accessOf(client: ClickHouseClient, mark: string): WrittenAccess {
+  return {
+    async read(sql) {
+      const answer = await client.query({ query: mark + sql, format: 'JSONCompactEachRow' });
+      return answer.json<string[]>();
+    },
+    async command(sql) {
+      await client.command({ query: mark + sql });
+    },
+  };
 }
 
 /** Best effort: a query ends by its own limit too, so nothing that goes wrong here matters to anybody. */

@@ -1,0 +1,126 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** The engine's count of writes that the system refused, and its clock in seconds. */
+const FAILURES = `SELECT sum(value), toUnixTimestamp(now()) FROM system.events WHERE event = 'WriteBufferFromFileDescriptorWriteFailed'`;
+/** As the engine would say it: CANNOT_WRITE_TO_FILE_DESCRIPTOR. */
+const CODE = '75';
+
+/** What inserts need to look after themselves, on the connection of the insert. */
+export interface WrittenAccess {
+  /** @returns rows of plain values */
+  read(sql: string): Promise<readonly (readonly string[])[]>;
+  command(sql: string): Promise<void>;
+}
+
+/** A table as it was when it was last known to be whole. */
+interface Known {
+  readonly failures: string;
+  /** Seconds of the engine's clock. */
+  readonly at: number;
+  /** Rises with each part of it that is taken back. */
+  readonly dropped: number;
+}
+
+/**
+ * The embedded engine goes on when the system refuses a write (a quota, a limit of file size, room that another
+ * program takes between its look and its write): the insert succeeds, and what it wrote is short. But it counts them. So
+ * each insert reads that count, and where it has risen the parts that are new since are looked at, those that are not
+ * whole are dropped, with what the table knows of their tokens, and the insert is an error that may be repeated.
+ */
+export class Written {
+  readonly #known = new Map<string, Known>();
+  #opened: Known | undefined;
+  #sweeps: Promise<void> = Promise.resolve();
+
+  /** Once, before any insert. */
+  async begin(access: WrittenAccess): Promise<void> {
+    this.#opened ??= { ...(await look(access)), dropped: 0 };
+  }
+
+  /**
+   * @param table with its database
+   * @throws what the insert throws; an error of the engine when its rows may not be on the disk
+   */
+  async insert(table: string, access: WrittenAccess, work: () => Promise<void>): Promise<void> {
+    const before = this.#of(table);
+    await work();
+    const { failures, at } = await look(access);
+    if (failures !== before.failures) await this.#sweep(table, before.at, access);
+    const { dropped } = this.#of(table);
+    this.#known.set(table, { failures, at, dropped });
+    if (dropped === before.dropped) return;
+    const text = 'the system refused a part of it, so all of it is taken back';
+    throw Object.assign(new Error(text), { code: CODE, type: 'INSERT' });
+  }
+
+  /** One after the other: what one of them drops, the next must know of. */
+  #sweep(table: string, since: number, access: WrittenAccess): Promise<void> {
+    const sweep = this.#sweeps.then(async () => {
+      for (const part of await brokenParts(table, since, access)) {
+        // Counted before and after: whose rows are refused as known already while it is there is no better off.
+        this.#count(table);
+        await access.command(`ALTER TABLE ${table} DROP PART '${part}'`);
+        this.#count(table);
+      }
+    });
+    this.#sweeps = sweep.catch(() => {});
+    return sweep;
+  }
+
+  #count(table: string): void {
+    const known = this.#of(table);
+    this.#known.set(table, { ...known, dropped: known.dropped + 1 });
+  }
+
+  #of(table: string): Known {
+    const known = this.#known.get(table) ?? this.#opened;
+    if (!known) throw new Error('inserted before it began');
+    return known;
+  }
+}
+
+async function look({ read }: WrittenAccess): Promise<{ failures: string; at: number }> {
+  const [[failures = '', at = '0'] = []] = await read(FAILURES);
+  return { failures, at: Number(at) };
+}
+
+/** Names of parts that inserts made since, and that are not whole. @param since seconds of the engine's clock */
+async function brokenParts(table: string, since: number, { read }: WrittenAccess): Promise<string[]> {
+  const [database = '', name = ''] = table.split('.');
+  const parts = await read(
+    `SELECT name, path FROM system.parts WHERE active AND level = 0 AND database = '${database}' AND table = '${name}'
+     AND modification_time >= toDateTime(${Math.max(0, since - 1)})`,
+  );
+  const broken: string[] = [];
+  for (const [part = '', path = ''] of parts) {
+    const answer = await read(
+      `CHECK TABLE ${table} PART '${part}' SETTINGS check_query_single_value_result = 0`,
+    );
+    const isWhole = answer.every(([, passed]) => String(passed) === '1') && (await areNamesWhole(path));
+    if (!isWhole) broken.push(part);
+  }
+  return broken;
+}
+
+/** Two files without checksums, which the engine reads at its next start only, and then sets the part aside. */
+async function areNamesWhole(path: string): Promise<boolean> {
+  const text = (name: string) =>
+    readFile(join(path, name), 'utf8').catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined;
+      throw error;
+    });
+  if ((await text('metadata_version.txt')) === '') return false;
+  const names = await text('columns_substreams.txt');
+  return names === undefined || areSubstreamsWhole(names);
+}
+
+/** Whether it has as many lines as it says itself. */
+export function areSubstreamsWhole(text: string): boolean {
+  const lines = text.split('\n');
+  if (lines.pop() !== '') return false;
+  const columns = Number(/^(\d+) columns:$/.exec(lines[1] ?? '')?.[1]);
+  const counts = lines.flatMap((line) => /^(\d+) substreams for column /.exec(line)?.[1] ?? []);
+  const substreams = counts.reduce((sum, count) => sum + Number(count), 0);
+  return counts.length === columns && lines.length === 2 + columns + substreams;
+}
