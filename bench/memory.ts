@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, type Dispatcher } from 'undici';
 import { postControl } from '../src/core/cli/index.ts';
 import { readRuntimeFile } from '../src/core/runtime/index.ts';
-import { syncPath } from '../src/plugins/memory-store/jobs/files.ts';
+import { syncPath } from '../src/core/sync-path.ts';
 import { storePoints, vectorOf } from '../test/plugins/memory-store/rig.ts';
 import { type Benchmark, fastest, median, type Result, withFolder } from './measure.ts';
 

@@ -1,6 +1,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { HoldfastError } from '../errors/index.ts';
+import { syncPath } from '../sync-path.ts';
 import { BodyKeys } from './body-keys.ts';
 import { readChained } from './chained.ts';
 import { readMark } from './mark.ts';
@@ -22,12 +23,7 @@ export function writeHead(dataDir: string, head: Signature): void {
     closeSync(descriptor);
   }
   renameSync(draft, file);
-  const folder = openSync(dirname(file), 'r');
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
+  syncPath(dirname(file));
 }
 
 /**

@@ -16,6 +16,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { HoldfastError } from '../errors/index.ts';
+import { syncPath } from '../sync-path.ts';
 
 /** No token or key of ours is longer; a larger file is not what its option says. */
 const LARGEST_SECRET_BYTES = 64 * 1024;
@@ -75,7 +76,7 @@ export function createSecretFile(file: string, content: Uint8Array): boolean {
   try {
     writeDurably(draft, content);
     linkSync(draft, file); // unlike a rename, a link never replaces what another process has just made
-    syncFolder(folder);
+    syncPath(folder);
     return true;
   } catch (error) {
     if (isErrno(error, 'EEXIST')) return false;
@@ -97,7 +98,7 @@ export function replaceSecretFile(file: string, content: Uint8Array): void {
   try {
     writeDurably(draft, content);
     renameSync(draft, file);
-    syncFolder(folder);
+    syncPath(folder);
   } finally {
     removeDraft(draft);
   }
@@ -107,7 +108,7 @@ export function replaceSecretFile(file: string, content: Uint8Array): void {
 export function removeSecretFile(file: string): void {
   if (!existsSync(file)) return;
   removeDraft(file);
-  syncFolder(dirname(file));
+  syncPath(dirname(file));
 }
 
 /** The folder of a secret file, made when it is not there. */
@@ -141,15 +142,6 @@ function writeDurably(file: string, content: Uint8Array): void {
   const descriptor = openSync(file, 'wx', 0o600);
   try {
     for (let done = 0; done < content.length; ) done += writeSync(descriptor, content, done);
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-function syncFolder(folder: string): void {
-  const descriptor = openSync(folder, 'r');
-  try {
     fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);

@@ -1,16 +1,8 @@
 import { createHash } from 'node:crypto';
-import {
-  closeSync,
-  fsyncSync,
-  openSync,
-  readSync,
-  renameSync,
-  rmSync,
-  statfsSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, openSync, readSync, renameSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { HoldfastError } from '../../../core/errors/index.ts';
+import { syncPath } from '../../../core/sync-path.ts';
 import { SPARE_BYTES } from '../limits.ts';
 
 const CHUNK = 1024 * 1024;
@@ -24,15 +16,6 @@ export const draftOf = (file: string): string => `${file}.part`;
 export function refuseFullDisk(folder: string, bytes: number, what: string): void {
   const { bavail, bsize } = statfsSync(folder);
   if (bavail * bsize < bytes + SPARE_BYTES) throw new HoldfastError('HF_MEMORY_FULL', { what });
-}
-
-export function syncPath(path: string): void {
-  const descriptor = openSync(path, 'r');
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
 }
 
 /** Runs `write` on a draft, makes it durable, lets `seal` see it, and gives it its name. Nothing is left of a failure. */

@@ -1,6 +1,7 @@
 import type { Worker } from 'node:worker_threads';
 import type { Clock } from '../../../core/clock.ts';
 import { HoldfastError } from '../../../core/errors/index.ts';
+import { Turns } from '../../../core/turns.ts';
 import { startWorker } from '../../../core/worker.ts';
 import { MOST_JOBS } from '../limits.ts';
 import type { Job, JobReply } from './protocol.ts';
@@ -17,7 +18,7 @@ interface Running {
 export class Jobs {
   readonly #clock: Clock;
   #waiting = 0;
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns();
   #worker: Worker | undefined;
   #running: Running | undefined;
   #cancelIdle = () => {};
@@ -40,14 +41,12 @@ export class Jobs {
       });
     }
     this.#waiting += 1;
-    const turn = this.#last.then(async () => {
-      const job = await prepare();
-      await this.#start(job);
-      return job;
-    });
-    this.#last = turn.catch(() => {});
     try {
-      return await turn;
+      return await this.#turns.take(async () => {
+        const job = await prepare();
+        await this.#start(job);
+        return job;
+      });
     } finally {
       this.#waiting -= 1;
     }
@@ -58,7 +57,7 @@ export class Jobs {
     this.#closed = true;
     this.#cancelIdle();
     await this.#worker?.terminate();
-    await this.#last;
+    await this.#turns.free();
   }
 
   async #start(job: Job): Promise<void> {

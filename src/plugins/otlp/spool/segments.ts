@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import {
-  appendFileSync,
   closeSync,
   fdatasync,
   fsyncSync,
@@ -11,10 +10,11 @@ import {
   readFileSync,
   readSync,
   rmSync,
-  writevSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { syncPath } from '../../../core/sync-path.ts';
+import { mark, marked, marksOf, remove, writeAll } from './files.ts';
 import { decodeContent, encodeFrame, framesOf, type Placed } from './frames.ts';
 import type { Frame } from './protocol.ts';
 
@@ -202,7 +202,7 @@ export class Segments {
     this.#next += 1; // whatever becomes of the file, its name is used
     const fd = openSync(file, 'wx+', 0o600);
     try {
-      syncFolder(this.#dir);
+      syncPath(this.#dir);
     } catch (error) {
       closeSync(fd);
       throw error;
@@ -233,50 +233,5 @@ export class Segments {
     closeSync(segment.fd);
     this.#segments.splice(this.#segments.indexOf(segment), 1);
     remove(segment.file);
-  }
-}
-
-/** Beside a file: the ids of frames that are in the database, one a line. */
-function marksOf(file: string): string {
-  return `${file}.done`;
-}
-
-/** Without its mark a frame is inserted once more after a crash, by the same name: no reason to end here. */
-function mark(file: string, id: string): void {
-  try {
-    appendFileSync(marksOf(file), `${id}\n`, { mode: 0o600 });
-  } catch {}
-}
-
-function marked(file: string): string[] {
-  try {
-    return readFileSync(marksOf(file), 'utf8').split('\n');
-  } catch {
-    return [];
-  }
-}
-
-function remove(file: string): void {
-  rmSync(file, { force: true });
-  rmSync(marksOf(file), { force: true });
-}
-
-function writeAll(fd: number, parts: readonly Buffer[], position: number): void {
-  const whole = parts.reduce((sum, { length }) => sum + length, 0);
-  let rest = Buffer.concat(parts as Buffer[], whole);
-  let at = position;
-  while (rest.length > 0) {
-    const written = writevSync(fd, [rest], at);
-    rest = rest.subarray(written);
-    at += written;
-  }
-}
-
-function syncFolder(dir: string): void {
-  const fd = openSync(dir, 'r');
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
   }
 }
