@@ -3,7 +3,7 @@ import { admit } from '../calls/decide.ts';
 import { ClientExchange, hijacked } from '../calls/exchange.ts';
 import type { GatewayParts } from '../calls/parts.ts';
 import { answerInvalid, judgeUnread } from '../calls/undecided.ts';
-import { beforeBodies, UNREAD } from '../calls/unread.ts';
+import { takeBodies, UNREAD } from '../calls/unread.ts';
 import { type Aggregate, callOf, judgeAggregate, meantBy, readAggregate } from './aggregate.ts';
 import { Legs } from './legs.ts';
 import { SseMount } from './sse-mount.ts';
@@ -21,9 +21,7 @@ export function aggregateEndpoint(http: HttpSurface, parts: () => GatewayParts, 
   const aggregate = (): Aggregate => ({ parts: parts(), legs, deadlineMs, draining: http.draining });
   const sse = new SseMount(SSE_PATH, aggregate);
   http.register((scope, _options, registered) => {
-    beforeBodies(scope, parts);
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+    takeBodies(scope, parts);
     scope.route({
       method: ['GET', 'POST', 'DELETE'],
       exposeHeadRoute: false, // a HEAD would open a stream

@@ -8,7 +8,7 @@ import { bindingOf, readRequest } from './read-request.ts';
 import { RouteCall } from './route-call.ts';
 import type { Ending } from './stop.ts';
 import { answerInvalid, answerNowhere, judgeUnread } from './undecided.ts';
-import { beforeBodies, bodyLength, UNREAD } from './unread.ts';
+import { bodyLength, takeBodies, UNREAD } from './unread.ts';
 
 const PATTERN = '/:server/mcp';
 const SHORT = /^\/([\w.-]{1,64})\/mcp$/;
@@ -16,9 +16,7 @@ const SHORT = /^\/([\w.-]{1,64})\/mcp$/;
 /** The endpoint of one server, `/<server>/mcp` (G1, G3, G4). */
 export function mcpEndpoint(http: HttpSurface, parts: () => GatewayParts): void {
   http.register((scope, _options, registered) => {
-    beforeBodies(scope, parts);
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+    takeBodies(scope, parts);
     scope.route({
       method: ['GET', 'POST', 'DELETE'],
       exposeHeadRoute: false, // a HEAD would open a session

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpSurface } from '../../../core/http/index.ts';
 import { identify } from '../keys/caller.ts';
 import type { GatewayParts } from './parts.ts';
@@ -7,13 +7,20 @@ import type { GatewayParts } from './parts.ts';
 /** Stands where a body would: its key has the gateway hold too much already, so that it was not read. */
 export const UNREAD: unique symbol = Symbol('a body that was not read');
 
-type Handler = (request: FastifyRequest, reply: FastifyReply) => unknown;
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
 /**
- * Lets the handlers of a scope answer before a body is read: callers without a key, for some hundred strangers could
- * else have the gateway hold gigabytes that nobody looks at, and a key that has it hold enough (`HeldBodies`).
+ * Gives the handlers of a scope whole bodies as they came, and lets them answer before one is read: callers without a
+ * key, for some hundred strangers could else have the gateway hold gigabytes that nobody looks at, and a key that has it
+ * hold enough (`HeldBodies`).
  */
-export function beforeBodies(scope: Pick<HttpSurface, 'addHook'>, parts: () => GatewayParts): void {
+export function takeBodies(
+  scope: Pick<HttpSurface, 'addHook' | 'addContentTypeParser'> &
+    Pick<FastifyInstance, 'removeAllContentTypeParsers'>,
+  parts: () => GatewayParts,
+): void {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   scope.addHook('onRequest', (request, reply, done) => {
     const { keys, masterId, bodies } = parts();
     const caller = identify(request.headers, keys, masterId());
@@ -22,7 +29,10 @@ export function beforeBodies(scope: Pick<HttpSurface, 'addHook'>, parts: () => G
       request.body = UNREAD;
     }
     // Not `done`: the answer ends the request here.
-    (request.routeOptions.handler as Handler)(request, reply);
+    (request.routeOptions.handler as Handler)(request, reply).catch((err) => {
+      parts().services.logger.error({ err, correlation: request.id }, 'gateway.call_failed');
+      reply.raw.destroy();
+    });
   });
   scope.addHook('preHandler', ({ id, body }, _reply, done) => {
     if (Buffer.isBuffer(body)) parts().bodies.settle(id, body.length);
