@@ -79,8 +79,12 @@ export function buildProgram(
   for (const group of program.commands.filter(({ commands }) => commands.length > 0)) {
     const inside = group.commands.map((command) => command.name()).join(', ');
     group.description(group.description() || (GROUPS[group.name()] ?? inside));
-    const example = listed.find(({ command }) => commandWords(command.name)[0] === group.name());
-    if (example) group.addHelpText('after', `\nExample:\n  $ ${example.command.example}`);
+    const inGroup = listed
+      .map(({ command }) => command)
+      .filter(({ name }) => commandWords(name)[0] === group.name());
+    // A group that is a command itself, like `push`, has its own example already.
+    const example = inGroup.some(({ name }) => commandWords(name).length === 1) ? undefined : inGroup[0];
+    if (example) group.addHelpText('after', `\nExample:\n  $ ${example.example}`);
   }
   if (remark !== undefined) program.addHelpText('after', `\n${remark}`);
   program.addHelpText('after', '\nExample:\n  $ holdfast log tail --data-dir .holdfast');

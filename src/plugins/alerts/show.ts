@@ -1,10 +1,17 @@
 import type { CommandContext } from '../../core/plugin/index.ts';
 import type { AlertsView, AlertView, ReceiverView, RuleView } from './view.ts';
 
+/** What happened once has no end: so long it is shown. */
+const LATELY_MS = 24 * 3_600_000;
+
 const COLOURS = { firing: 'red', acknowledged: 'yellow', silenced: 'yellow', quiet: 'green' } as const;
 
-/** Prints everything that alerts know: what fires first. */
-export function show(view: AlertsView, { json, print, terminal }: CommandContext): void {
+/** Prints everything that alerts know: what fires first. @param now epoch milliseconds */
+export function show(
+  view: AlertsView,
+  { json, print, terminal }: Pick<CommandContext, 'json' | 'print' | 'terminal'>,
+  now = Date.now(),
+): void {
   if (json) {
     print(JSON.stringify(view));
     return;
@@ -13,6 +20,12 @@ export function show(view: AlertsView, { json, print, terminal }: CommandContext
   if (lasting.length === 0) print('Nothing fires.');
   for (const alert of lasting) {
     print(`${terminal.paint(COLOURS[alert.state], alert.state.padEnd(12))}  ${alert.alert}`);
+    print(`              ${alert.text}`);
+    print(`              ${storyOf(alert)}`);
+  }
+  const lately = view.alerts.filter((alert) => happened(alert) && Date.parse(alert.since) > now - LATELY_MS);
+  for (const alert of lately.sort((one, other) => other.since.localeCompare(one.since))) {
+    print(`${terminal.paint('yellow', 'happened'.padEnd(12))}  ${alert.alert}`);
     print(`              ${alert.text}`);
     print(`              ${storyOf(alert)}`);
   }
@@ -26,6 +39,9 @@ export function show(view: AlertsView, { json, print, terminal }: CommandContext
     );
   }
 }
+
+/** Raised without a state, so nothing says that it is over; of a condition that is over, nothing is counted. */
+const happened = ({ state, count }: AlertView): boolean => state === 'quiet' && count > 0;
 
 function storyOf({ since, informed, acknowledged, silentUntil, count }: AlertView): string {
   const parts = [

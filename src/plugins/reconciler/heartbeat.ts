@@ -53,7 +53,7 @@ export function registerHeartbeat(
     async ({ monitor: name, heard }, { at, signal, correlation, cause }) => {
       const { bus, clock } = context.services;
       const { whole, of } = status();
-      const msg = `${whole} of ${of} legs whole, ${heard === 0 ? 'no event' : `${heard} events`} since the last beat`;
+      const msg = `${whole} of ${of} legs whole, ${heard === 0 ? 'no event' : heard === 1 ? '1 event' : `${heard} events`} since the last beat`;
       const event = await pushEvent(receiver(), name, { status: 'up', msg }, { clock, signal });
       if (event.type !== 'PUSHED') {
         const text = String(event.msg ?? event.reason ?? event.body);

@@ -73,6 +73,10 @@ function transactionCheck({ running, transaction }: CheckContext): CheckResult {
   const found = `${transID} by ${who} is pending, ${secondsLeft} s left`;
   if (!running) {
     const mend = 'Start Holdfast: until then the uncommitted config stands, also beyond its deadline.';
+    if (secondsLeft <= 0) {
+      const late = `${transID} by ${who} is pending beyond its deadline; the next start reverts it at once`;
+      return { state: 'fail', lookedAt, found: late, mend };
+    }
     return { state: 'warn', lookedAt, found: `${found}; the next start reverts it`, mend };
   }
   const mend = 'Commit or revert it, or wait: an uncommitted one reverts by itself.';

@@ -7,6 +7,8 @@ import type { ColumnarDatabase } from '../../../src/core/adapters/columnar-datab
 import type { CheckContext } from '../../../src/core/plugin/index.ts';
 import { alertsChecks } from '../../../src/plugins/alerts/checks.ts';
 import { alertsOptions, ladderFor } from '../../../src/plugins/alerts/options.ts';
+import { show } from '../../../src/plugins/alerts/show.ts';
+import type { AlertView } from '../../../src/plugins/alerts/view.ts';
 import { tempDir } from '../../support/temp.ts';
 import { webhook } from '../../support/webhook.ts';
 import { type Options, rig } from './rig.ts';
@@ -101,4 +103,33 @@ test('[O17,R28] doctor names the rules whose data has never come, and nobody is 
   );
   t.is(found['alerts.rules']?.state, 'warn');
   t.regex(found['alerts.rules']?.found ?? '', /ever come for nas-backup-missing, router-ula-reconcile:/);
+});
+
+test('[O17] alerts list shows what happened in the last day and has no end, and says all the same that nothing fires', (t) => {
+  const now = Date.parse('2026-11-21T12:00:00Z');
+  const one: AlertView = {
+    alert: 'columnar.unreachable{store=db}',
+    state: 'quiet',
+    severity: 'critical',
+    title: '',
+    text: 'The columnar database cannot be reached.',
+    since: '2026-11-21T10:29:09.528Z',
+    count: 1,
+    informed: [],
+  };
+  const alerts = [
+    one,
+    { ...one, alert: 'over', count: 0 },
+    { ...one, alert: 'long_ago', since: '2026-11-19T10:29:09.528Z' },
+  ];
+  const lines: string[] = [];
+  const terminal = { paint: (_: unknown, text: string) => text } as never;
+  const print = (line: string) => void lines.push(line);
+  show({ alerts, rules: [], receivers: [], silences: [] }, { json: false, print, terminal }, now);
+  t.deepEqual(lines, [
+    'Nothing fires.',
+    'happened      columnar.unreachable{store=db}',
+    '              The columnar database cannot be reached.',
+    '              since 2026-11-21 10:29:09 UTC; nobody has been told',
+  ]);
 });

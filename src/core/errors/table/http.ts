@@ -79,7 +79,7 @@ export const httpErrors = {
   // The control socket
   HF_CONTROL_UNREACHABLE: entry(
     500,
-    'The instance on {dir} cannot be told: {reason}.',
-    'Check with `holdfast status` that it runs, and that this is the user it runs as.',
+    'The instance on {dir} cannot be asked: {reason}.',
+    'Start it with `npm run up` if `holdfast status` says that it does not run; if it runs, be the user that it runs as.',
   ),
 } as const satisfies Record<string, ErrorEntry>;
