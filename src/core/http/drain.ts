@@ -1,9 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
+/** Requests that wait behind another of their connection; clients of our time send none at all ahead. */
+const MOST_PIPELINED = 128;
+
 /** Which requests of a surface are being answered, and when the last of them is done. */
 export class InFlight {
   readonly #responses = new Map<Socket, ServerResponse>();
+  /** How many wait of a connection. */
+  readonly #pipelined = new WeakMap<Socket, number>();
   readonly #draining = new AbortController();
   #allDone: (() => void) | undefined;
   #open = 0;
@@ -22,12 +27,22 @@ export class InFlight {
     const { socket } = response;
     if (socket) this.#responses.set(socket, response);
     this.#open += 1;
+    const line = socket ? undefined : this.#pipeline(response.req.socket);
     response.on('close', () => {
       then?.();
+      if (line) this.#pipelined.set(line, (this.#pipelined.get(line) ?? 1) - 1);
       if (socket && this.#responses.get(socket) === response) this.#responses.delete(socket);
       this.#open -= 1;
       if (this.#open === 0) this.#allDone?.();
     });
+  }
+
+  /** Counts a request that waits behind another of its connection: Node would take any number of them. */
+  #pipeline(socket: Socket): Socket {
+    const waiting = (this.#pipelined.get(socket) ?? 0) + 1;
+    this.#pipelined.set(socket, waiting);
+    if (waiting > MOST_PIPELINED) socket.destroy();
+    return socket;
   }
 
   /** @returns whether an answer on this connection has begun, so that nothing else may be written to it */

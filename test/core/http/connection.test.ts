@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import test from 'ava';
-import { parsed, raw, serve } from './support.ts';
+import { commonRoutes, parsed, raw, serve } from './support.ts';
 
 const head = 'Host: localhost\r\nContent-Type: application/json\r\n';
 
@@ -102,6 +102,24 @@ test('[C14] a client that leaves in the middle of its body is no error of ours',
     lines.filter(({ level }) => level === 'error' || level === 'warn'),
     [],
   );
+});
+
+test('[C14] a client that sends on and on without waiting for answers loses its connection', async (t) => {
+  let begun = 0;
+  const { promise: never } = Promise.withResolvers<void>();
+  const { port } = await serve(t, {}, (http) => {
+    commonRoutes(http);
+    http.get('/slow', () => {
+      begun += 1;
+      return never;
+    });
+  });
+  const ahead = 'GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(20_000);
+  t.is(await raw(port, ahead), '');
+  t.true(begun < 10_000, `${begun} were begun`);
+  const few = 'GET /thing/1 HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(100);
+  const last = 'GET /thing/1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
+  t.is((await raw(port, few + last)).split('{"id":"1"}').length, 102);
 });
 
 test('[C14] an endless body is refused without being kept', async (t) => {
