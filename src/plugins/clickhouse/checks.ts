@@ -3,6 +3,7 @@ import type { EngineDrift } from '../../core/adapters/columnar-database.ts';
 import { isCoded } from '../../core/errors/index.ts';
 import { isObject } from '../../core/json.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../core/plugin/index.ts';
+import { counted } from './counted.ts';
 import type { ClickhouseOptions } from './options.ts';
 import { put } from './questions/put.ts';
 import type { SeenTable } from './schema/live-schema.ts';
@@ -70,7 +71,7 @@ async function databaseCheck(
   return {
     state: 'ok',
     lookedAt,
-    found: `it answers: seven tables, ${by}; ${rows === 1 ? '1 row' : `${rows} rows`}, ${size}`,
+    found: `it answers: seven tables, ${by}; ${counted(rows, 'row')}, ${size}`,
   };
 }
 
@@ -93,7 +94,7 @@ async function enginesCheck(
     return { state: 'ok', lookedAt, found };
   }
   if (looked.drift.length === 0) {
-    const found = `${replicated} tables are replicated, and the configuration says one replica`;
+    const found = `${counted(replicated, 'table is', 'tables are')} replicated, and the configuration says one replica`;
     return {
       state: 'warn',
       lookedAt,

@@ -153,6 +153,11 @@ test.serial(
     const verified = await call(['stack', 'verify', ...embedded], { cwd });
     t.is(verified.code, 0, verified.err);
     t.regex(verified.out, /warn +no logs have ever arrived/);
+    const old = "INSERT INTO otel_logs (Timestamp, ServiceName) VALUES (now() - INTERVAL 1 HOUR, 'shop')";
+    t.is((await fetch(server.url, { method: 'POST', body: old })).status, 200);
+    const stale = await call(['stack', 'verify', ...embedded], { cwd });
+    t.is(stale.code, 1, 'a finding that is no mere warning');
+    t.regex(stale.out, /fail +logs: the newest is \d+ s old/);
     const nas = await call(['stack', 'nas', '--host', 'nas-1', '--json', ...embedded], { cwd });
     t.is(nas.code, 1);
     t.is(JSON.parse(nas.out).logsLastHour, 0);

@@ -115,7 +115,7 @@ test.serial(
     t.deepEqual(texts(report.findings), [
       'fail logs: the newest is N s old, more than N s',
       'ok metrics: the newest is N s old',
-      'warn 1 rows of metrics are dated in the future',
+      'warn 1 row of metrics is dated in the future',
       'ok traces: spans of 2 services in the last hour',
       'ok every table has the engine that it should',
     ]);

@@ -10,6 +10,7 @@ import { systemClock } from '../../../src/core/clock.ts';
 import { rowsOf, SIGNAL_COLUMNS } from '../../../src/core/columnar/index.ts';
 import { Database } from '../../../src/plugins/clickhouse/database.ts';
 import { decode, type Row, type Signal } from '../../../src/plugins/otlp/decode/index.ts';
+import { build } from '../../../src/plugins/otlp/decode/protobuf.ts';
 import { type ColumnarRig, openColumnar } from '../../support/columnar.ts';
 import { runs } from '../../support/runs.ts';
 import { tempDir } from '../../support/temp.ts';
@@ -90,6 +91,30 @@ for (const transport of TRANSPORTS) {
     },
   );
 }
+
+test.serial('[O1,O4] what the HTTP exporter of Python sends is kept, gzipped or not', async (t) => {
+  const receiving = await receive(t, columnar.database);
+  const request = build().lookupType('TraceRequest');
+  const ids = { traceId: 'W47/95gDgQPSabYzgT/GDA==', spanId: '7uGbfsPBsXQ=' }; // bytes are base64 here
+  const bytes = Buffer.from(
+    request.encode(request.fromObject(JSON.parse(traces('python', span('hello', ids))))).finish(),
+  );
+  const headers = {
+    'user-agent': 'OTel-OTLP-Exporter-Python/1.38.0',
+    'accept-encoding': 'gzip, deflate',
+    accept: '*/*',
+    'content-type': 'application/x-protobuf',
+  };
+  t.is((await post(receiving, '/v1/traces', bytes, headers)).status, 200);
+  const zipped = { ...headers, 'content-encoding': 'gzip' };
+  const answer = await post(receiving, '/v1/traces', gzipSync(bytes), zipped);
+  t.is(answer.status, 200);
+  t.is((await answer.arrayBuffer()).byteLength, 0, 'an empty ExportTraceServiceResponse');
+  t.is(await countOf('python'), 2);
+  const refused = await post({ ...receiving, key: `Bearer ${receiving.key}` }, '/v1/traces', bytes, headers);
+  t.is(refused.headers.get('content-type'), 'application/x-protobuf');
+  t.regex(await refused.text(), /without `Bearer`: OTEL_EXPORTER_OTLP_HEADERS="authorization=<key>"/);
+});
 
 test.serial('[O3] gRPC judges the metadata by the same rules and texts', async (t) => {
   const receiving = await receive(t, columnar.database);

@@ -30,7 +30,7 @@ export const ingestErrors = {
   HF_INGEST_KEY_PREFIXED: entry(
     401,
     'The ingest key is sent behind a scheme, as `Bearer <key>`.',
-    'Send the raw key as the whole value of the authorization header, without `Bearer`.',
+    'Send the raw key as the whole value of the authorization header, without `Bearer`: OTEL_EXPORTER_OTLP_HEADERS="authorization=<key>".',
   ),
   HF_INGEST_KEY_VESTIGIAL: entry(
     401,

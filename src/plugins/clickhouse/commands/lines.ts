@@ -94,11 +94,6 @@ function recordLines(
   ]);
 }
 
-/** `1 row`, `2 rows`. */
-export function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
-}
-
 /** Exit code of findings. */
 export function codeOf(findings: readonly Finding[]): number {
   return findings.some(({ state }) => state === 'fail') ? 1 : 0;

@@ -20,7 +20,7 @@ export function nasCommand(options: ClickhouseOptions): CommandDefinition {
   return {
     name: NAME,
     summary:
-      'Verifies what a NAS sends: logs, host metrics, backup freshness, failed sources; on the NAS its collector too',
+      'Verifies what a NAS sends: logs, host metrics, backup freshness, failed sources; on the NAS its collector too; exit 1 when a finding is `fail`',
     example: 'holdfast stack nas --host nas-1',
     flags: [
       { flags: '--host <name>', summary: 'its host.name, as its collector sends it' },

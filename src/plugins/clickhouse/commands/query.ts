@@ -1,11 +1,12 @@
 import type { QueryTable } from '../../../core/adapters/columnar-database.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/cli/index.ts';
+import { counted } from '../counted.ts';
 import { type AnswerText, MOST_SECONDS, tableOf } from '../database.ts';
 import type { ClickhouseOptions } from '../options.ts';
 import { put } from '../questions/put.ts';
 import { MOST_LIMIT } from '../questions/serve.ts';
 import { wholeNumber } from './flags.ts';
-import { counted, tableLines } from './lines.ts';
+import { tableLines } from './lines.ts';
 
 const NAME = 'stack query';
 const PROGRESS_MS = 500;

@@ -12,7 +12,7 @@ export function verifyCommand(options: ClickhouseOptions): CommandDefinition {
     name: 'stack verify',
     first: true,
     summary:
-      'Counts what arrived in the last hour, by signal, service, namespace and MCP server; exit 1 when something is wrong',
+      'Counts what arrived in the last hour, by signal, service, namespace and MCP server; exit 1 when a finding is `fail`',
     example: 'holdfast stack verify --json',
     async run(_args, _flags, context) {
       const report = await put<VerifyReport>('verify', { seconds: SECONDS }, context, options);

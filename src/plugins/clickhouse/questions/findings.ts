@@ -1,4 +1,5 @@
 import type { EngineDrift } from '../../../core/adapters/columnar-database.ts';
+import { counted } from '../counted.ts';
 import type { SignalReport, TableCount } from './verify.ts';
 
 /** Rows older than this are a producer that has gone silent. */
@@ -39,7 +40,7 @@ export function signalFindings(
       : [
           {
             state: 'warn',
-            text: `${future} rows of ${signal} are dated in the future`,
+            text: `${counted(future, 'row')} of ${signal} ${future === 1 ? 'is' : 'are'} dated in the future`,
             mend: 'Look at the clock of the host that sends them.',
           },
         ];
@@ -67,7 +68,7 @@ export function signalFindings(
 /** Silence of applications and a broken pipeline look the same until a probe went through (O27). */
 function tracesFinding(applications: number, probeAge: number | undefined): Finding {
   if (applications > 0) {
-    const services = applications === 1 ? 'one service' : `${applications} services`;
+    const services = counted(applications, 'service');
     return { state: 'ok', text: `traces: spans of ${services} in the last hour` };
   }
   if (probeAge !== undefined) {
@@ -88,7 +89,7 @@ export function driftFinding(drift: readonly EngineDrift[]): Finding[] {
   return [
     {
       state: 'fail',
-      text: `${drift.length} tables are not ${expected}: ${tables}`,
+      text: `${counted(drift.length, 'table is', 'tables are')} not ${expected}: ${tables}`,
       mend: `Make them anew with ENGINE = ${expected} and copy the rows (INSERT … SELECT): as they are, they are not kept as promised.`,
     },
   ];

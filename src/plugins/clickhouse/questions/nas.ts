@@ -4,6 +4,7 @@ import {
   type QueryOptions,
   type SignalTable,
 } from '../../../core/adapters/columnar-database.ts';
+import { counted } from '../counted.ts';
 import type { Finding } from './findings.ts';
 
 const MOST_HOSTS = 10;
@@ -107,9 +108,9 @@ function findings(facts: Omit<NasReport, 'findings'>): Finding[] {
     sampleAge,
   } = facts;
   const collector = `Look at the collector on ${host}: \`systemctl status otelcol-contrib\`, and http://127.0.0.1:13133 there.`;
-  const some = (n: number, what: string): Finding =>
+  const some = (n: number, one: string, what: string): Finding =>
     n > 0
-      ? { state: 'ok', text: `${n} ${what} in the last hour` }
+      ? { state: 'ok', text: `${counted(n, one, what)} in the last hour` }
       : { state: 'fail', text: `no ${what} in the last hour`, mend: collector };
   if (hostsHeard !== undefined) {
     const heard =
@@ -120,8 +121,8 @@ function findings(facts: Omit<NasReport, 'findings'>): Finding[] {
     return [{ state: 'fail', text, mend: heard + collector }];
   }
   return [
-    some(logsLastHour, 'journald logs'),
-    some(gaugesLastHour, 'samples of host metrics'),
+    some(logsLastHour, 'journald log', 'journald logs'),
+    some(gaugesLastHour, 'sample of host metrics', 'samples of host metrics'),
     hoursSinceSuccess === undefined
       ? {
           state: 'fail',
