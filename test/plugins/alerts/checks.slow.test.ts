@@ -89,7 +89,7 @@ test('[O17] doctor names the rules that can not look', async (t) => {
 
 test('[O17,R28] doctor names the rules whose data has never come, and nobody is woken for them', async (t) => {
   const database = {
-    schema: async () => [],
+    schema: async () => ({ columns: new Map() }),
     query: async () => [{ samples: '0', value: 0 }],
   } as unknown as ColumnarDatabase;
   const alerts = await rig(t, { receivers: {}, routes: [] }, { database });
