@@ -201,8 +201,8 @@ test('[O4] nesting, counts and lengths are bounded', async (t) => {
   const amplified = await json('traces', {
     resourceSpans: [{ resource: echoed, scopeSpans: [{ spans }] }, ...inTraces(aSpan()).resourceSpans],
   });
-  t.is(amplified.rows.length, 135, 'a small body does not become gigabytes, and what still fits is taken');
-  t.deepEqual(amplified.reasons, { 'the rows of its request need more than 134217728 characters': 66 });
+  t.is(amplified.rows.length, 68, 'a small body does not become gigabytes, and what still fits is taken');
+  t.deepEqual(amplified.reasons, { 'the rows of its request need more than 67108864 characters': 133 });
   const crowd = Buffer.from(`{"resourceSpans":[${'{},'.repeat(2_100_000)}{}]}`);
   await t.throwsAsync(decode('traces', 'json', crowd, NOW), { message: /more than 1000000 objects/ });
   const empties = Buffer.alloc(4_200_000, Buffer.from([0x0a, 0x00]));

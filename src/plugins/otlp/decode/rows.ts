@@ -11,7 +11,7 @@ export const MAX_ROW_BYTES = 1024 * 1024;
  * Rows of one request together, characters: each repeats its resource and its scope, so that a body of some kilobytes
  * could else become gigabytes.
  */
-const MOST_TEXT = 128 * 1024 * 1024;
+const MOST_TEXT = 64 * 1024 * 1024;
 /** Services of one request that are told apart. */
 const MOST_SERVICES = 64;
 /** Reasons of one request that are told apart. */
