@@ -69,6 +69,6 @@ test.serial(
     await until(async () => (await health()).addressSets !== undefined);
     t.like(await health(), { addressSets: { collisions: [{ name: 'c_net_df62a84c-ed88_set6' }] } });
     const doctor = await holdfast(['doctor', 'router']);
-    t.regex(doctor.out, /share the address set c_net_df62a84c-ed88_set6/, doctor.err);
+    t.regex(doctor.out, /share the address set\s+c_net_df62a84c-ed88_set6/, doctor.err);
   },
 );
