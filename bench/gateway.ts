@@ -8,10 +8,11 @@ import type { Target } from './gateway/target.ts';
 import type { Usage } from './gateway/usage.ts';
 import { type Benchmark, type Result, withFolder } from './measure.ts';
 
-const ROUNDS = 3;
+const ROUNDS = 5;
 const SLICE_MS = 1_500;
 /** V8 makes machine code of the hot path in its first twenty thousand calls or so. */
-const WARM_MS = 12_000;
+const WARM_CALLS = { small: 20_000, big: 1_000 } as const;
+const WARM_MS = 15_000;
 const SYNC_MS = 20;
 /** Well below what one processor can do, so that no call waits for another: eight clients make 400 calls a second. */
 const PACED_MS = 20;
@@ -66,7 +67,10 @@ async function measure(dir: string): Promise<Result[]> {
       await through('slow', slowed.url, slow),
     ];
     for (const { url, headers, prefix } of targets) {
-      await load.ask({ url, clients: 64, ms: WARM_MS, tool: 'small', headers, prefix } satisfies Order);
+      for (const tool of ['small', 'big'] as const) {
+        const calls = WARM_CALLS[tool];
+        await load.ask({ url, clients: 64, ms: WARM_MS, calls, tool, headers, prefix } satisfies Order);
+      }
     }
     const results: Result[] = [];
     for (const clients of [1, 8, 64]) {
