@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import type { CodedError } from '../errors/index.ts';
 import type { Logger } from '../logging/index.ts';
@@ -33,6 +34,18 @@ export interface SurfaceOptions {
   readonly errorBody?: (error: SurfaceError) => unknown;
   /** How long a client may take to send a whole request, milliseconds; 30,000 unless set. Answers may take longer. */
   readonly requestTimeoutMs?: number;
+  /** Told of every request whose head was read and that no handler got to see, whatever refused it or ended it. */
+  readonly onUnhandled?: (request: Unhandled) => void;
+}
+
+/** A request that ended before its handler: refused, too large, too slow, or its client left. */
+export interface Unhandled {
+  /** Its body was not read, or not whole. */
+  readonly raw: IncomingMessage;
+  /** That was sent; undefined when the client left before. */
+  readonly status: number | undefined;
+  /** From its head to its end, milliseconds. */
+  readonly ms: number;
 }
 
 export type SurfaceError = CodedError & { readonly status: number };

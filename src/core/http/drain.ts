@@ -23,13 +23,13 @@ export class InFlight {
   }
 
   /** Counts a request until its answer is sent, or its client gone. @param then called at that moment */
-  enter(response: ServerResponse, then?: () => void): void {
+  enter(response: ServerResponse, then: () => void): void {
     const { socket } = response;
     if (socket) this.#responses.set(socket, response);
     this.#open += 1;
     const line = socket ? undefined : this.#pipeline(response.req.socket);
     response.on('close', () => {
-      then?.();
+      then();
       if (line) this.#pipelined.set(line, (this.#pipelined.get(line) ?? 1) - 1);
       if (socket && this.#responses.get(socket) === response) this.#responses.delete(socket);
       this.#open -= 1;
@@ -45,9 +45,9 @@ export class InFlight {
     return socket;
   }
 
-  /** @returns whether an answer on this connection has begun, so that nothing else may be written to it */
-  isAnswering(socket: Socket): boolean {
-    return this.#responses.get(socket)?.headersSent === true;
+  /** @returns the answer that this connection waits for, or that is on its way */
+  of(socket: Socket): ServerResponse | undefined {
+    return this.#responses.get(socket);
   }
 
   /**

@@ -13,6 +13,7 @@ export type {
   SurfaceDependencies,
   SurfaceError,
   SurfaceOptions,
+  Unhandled,
 } from './contract.ts';
 export { Exchanges, HTTP_REPLY, type Reply } from './exchanges.ts';
 export { parseJsonBody } from './json-body.ts';

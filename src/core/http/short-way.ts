@@ -3,7 +3,7 @@ import { newCorrelation } from '../ids.ts';
 import type { Logger } from '../logging/index.ts';
 import type { Admission } from './admission.ts';
 import type { InFlight } from './drain.ts';
-import type { Answered } from './measure.ts';
+import type { Measure } from './measure.ts';
 
 /** A POST of JSON whose length is told and within the limit, that the door lets pass. */
 export interface PlainPost {
@@ -33,7 +33,7 @@ export interface ShortWayParts {
   readonly inFlight: InFlight;
   /** Bytes. */
   readonly bodyLimit: number;
-  readonly answered: (answered: Answered) => void;
+  readonly measure: Measure;
   readonly log: Logger;
 }
 
@@ -64,7 +64,7 @@ export class ShortWay {
 
   /** @returns whether the request is taken; if not, nothing has happened to it */
   takes(raw: IncomingMessage, response: ServerResponse): boolean {
-    const { inFlight } = this.#parts;
+    const { inFlight, measure, log } = this.#parts;
     const route = this.#route;
     if (!route || raw.method !== 'POST' || inFlight.draining.aborted) return false;
     const matched = route.url.exec(raw.url ?? '');
@@ -73,10 +73,13 @@ export class ShortWay {
     const answer = this.#open(route, post, matched);
     if (!answer) return false;
     const started = performance.now();
-    inFlight.enter(response, () => this.#measure(post, route.pattern, started));
+    const told = { raw, response, route: route.pattern, correlation: post.id, started };
+    let handled = false;
+    inFlight.enter(response, () => measure.ended({ ...told, handled }));
     whenRead(raw, (body) => {
+      handled = true;
       answer(body).catch((err) => {
-        this.#parts.log.error({ err, route: route.pattern, correlation: post.id }, 'http.failed');
+        log.error({ err, route: route.pattern, correlation: post.id }, 'http.failed');
         response.destroy();
       });
     });
@@ -96,12 +99,6 @@ export class ShortWay {
     } catch {
       return undefined; // the framework checks again, and answers
     }
-  }
-
-  #measure({ response, id }: PlainPost, route: string, started: number): void {
-    const { statusCode: status } = response;
-    const ms = performance.now() - started;
-    this.#parts.answered({ route, method: 'POST', status, ms, correlation: id });
   }
 }
 

@@ -75,17 +75,23 @@ export function errorBody(error: HoldfastError, shape?: (error: SurfaceError) =>
   }
 }
 
-/** A whole HTTP answer as text, for a connection that has no response object. */
-export function rawAnswer(status: number, body: unknown): string {
+/** A whole answer to what a connection sent, also as text for one that has no response object. */
+export function wholeAnswer(
+  status: number,
+  body: unknown,
+): { readonly headers: Readonly<Record<string, string>>; readonly text: string; readonly raw: string } {
   const text = JSON.stringify(body);
-  return [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    'content-type: application/json; charset=utf-8',
-    `content-length: ${Buffer.byteLength(text)}`,
-    'connection: close',
-    '',
+  const headers = {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': String(Buffer.byteLength(text)),
+    connection: 'close',
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  return {
+    headers,
     text,
-  ].join('\r\n');
+    raw: [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', text].join('\r\n'),
+  };
 }
 
 function requestInvalid(reason: string): HoldfastError {

@@ -1,6 +1,6 @@
 import { chmodSync, rmSync } from 'node:fs';
-import type { RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, RequestListener } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { HoldfastError } from '../errors/index.ts';
 import { newCorrelation } from '../ids.ts';
@@ -13,7 +13,7 @@ import { measure } from './measure.ts';
 import { RouteTable } from './route-table.ts';
 import { headersOfAll, type ShortRoute, ShortWay } from './short-way.ts';
 import { nearPath } from './socket-path.ts';
-import { codedError, connectionError, errorBody, rawAnswer, shownPath } from './surface-errors.ts';
+import { codedError, connectionError, errorBody, shownPath, wholeAnswer } from './surface-errors.ts';
 import { urlOf } from './url.ts';
 
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -44,6 +44,17 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
   const routes = new RouteTable();
   const log = logger.child({ surface: name });
 
+  const measured = measure(name, log, metrics, options.onUnhandled);
+  const handled = new WeakSet<IncomingMessage>();
+  const enter = (request: FastifyRequest, reply: FastifyReply): void => {
+    const { raw, id: correlation } = request;
+    const started = performance.now();
+    inFlight.enter(reply.raw, () => {
+      const route = routeOf(request);
+      measured.ended({ raw, response: reply.raw, route, correlation, started, handled: handled.has(raw) });
+    });
+  };
+
   const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const coded = codedError(error, request, limits);
     if (coded.status >= 500 && coded.code !== 'HF_HTTP_STOPPING') {
@@ -61,7 +72,10 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
     return503OnClosing: false,
     genReqId: newCorrelation,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
-    frameworkErrors: answer,
+    frameworkErrors(error, request, reply) {
+      enter(request, reply); // it comes here before the first hook
+      answer(error, request, reply);
+    },
     http: {
       maxHeaderSize: MAX_HEADER_BYTES,
       requestTimeout: requestTimeoutMs,
@@ -71,11 +85,19 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
     },
     clientErrorHandler(error, socket) {
       if (error.code === 'ECONNRESET' || socket.destroyed) return;
-      if (!socket.writable || inFlight.isAnswering(socket)) return void socket.destroy();
+      const response = inFlight.of(socket as Socket);
+      if (!socket.writable || response?.headersSent) return void socket.destroy();
       const coded = connectionError(error, limits);
       log.debug({ code: coded.code, reason: error.code }, 'http.refused');
       socket.setTimeout(1_000, () => socket.destroy()); // for a client that does not even read
-      socket.end(rawAnswer(coded.status, errorBody(coded, options.errorBody)), () => socket.destroy());
+      const answered = wholeAnswer(coded.status, errorBody(coded, options.errorBody));
+      if (response?.req.complete === false) {
+        // About a request whose head was read: its own answer, so that it is told like any other.
+        response.writeHead(coded.status, answered.headers).end(answered.text, () => socket.destroy());
+      } else {
+        measured.refused(coded.status);
+        socket.end(answered.raw, () => socket.destroy());
+      }
     },
   });
 
@@ -83,9 +105,16 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
     done(null, parseJsonBody(body as Buffer));
   });
-  app.addHook('onRoute', (route) => routes.add(route));
+  app.addHook('onRoute', (route) => {
+    routes.add(route);
+    const { handler } = route;
+    route.handler = function mark(request, reply) {
+      handled.add(request.raw);
+      return handler.call(this, request, reply);
+    };
+  });
   app.addHook('onRequest', (request, reply, done) => {
-    inFlight.enter(reply.raw);
+    enter(request, reply);
     reply.headers(headersOfAll(request.id));
     if (inFlight.draining.aborted) {
       reply.header('connection', 'close');
@@ -94,21 +123,9 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
     admission.check(request.raw);
     done(request.is404 ? notFound(request, reply, routes) : undefined);
   });
-  const answered = measure(name, log, metrics);
-  app.addHook('onResponse', (request, reply, done) => {
-    const { method, id: correlation } = request;
-    answered({
-      route: routeOf(request),
-      method,
-      status: reply.statusCode,
-      ms: reply.elapsedTime,
-      correlation,
-    });
-    done();
-  });
   app.setErrorHandler(answer);
   app.decorate('draining', inFlight.draining);
-  const shortWay = new ShortWay({ admission, inFlight, bodyLimit, answered, log });
+  const shortWay = new ShortWay({ admission, inFlight, bodyLimit, measure: measured, log });
   app.decorate('shortWay', (route: ShortRoute) => shortWay.use(route));
   const [framework] = app.server.listeners('request') as RequestListener[];
   app.server.removeAllListeners('request').on('request', (request, response) => {

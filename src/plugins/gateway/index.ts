@@ -25,6 +25,7 @@ import {
   mcpEndpoint,
   OpenSlots,
   registerCallEffects,
+  traceUnhandled,
 } from './calls/index.ts';
 import { clientConfigCommand } from './clients/index.ts';
 import { keyCommands, reloadCommand, rollbackCommand, routesCommand } from './commands/index.ts';
@@ -154,6 +155,7 @@ export const gateway = definePlugin({
         portVariable: 'HOLDFAST_GATEWAY_PORT',
         admission: 'own',
         errorBody: gatewayErrorBody,
+        onUnhandled: (request) => started && traceUnhandled(started, request),
       },
       (http) => {
         adminEndpoints(http, parts);

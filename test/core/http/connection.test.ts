@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import test from 'ava';
 import { commonRoutes, parsed, raw, serve } from './support.ts';
 
+const JSON_TYPE = { 'content-type': 'application/json' };
 const head = 'Host: localhost\r\nContent-Type: application/json\r\n';
 
 const malformed: [title: string, bytes: string, status: number, code: string][] = [
@@ -84,6 +85,45 @@ test('[C14] headers that do not arrive are given up with 408', async (t) => {
   const { status, body } = parsed(await raw(port, 'GET /thing/1 HTTP/1.1\r\nHost: local'));
   t.is(status, 408);
   t.is(body.code, 'HF_HTTP_REQUEST_SLOW');
+});
+
+test('[C14,O24] what ends before its handler is counted and told, and what is no request is counted', async (t) => {
+  const told: unknown[] = [];
+  const { port, url, metrics } = await serve(t, {
+    requestTimeoutMs: 200,
+    bodyLimit: 1024,
+    onUnhandled: ({ raw: { url: path, method }, status }) => told.push([method, path, status]),
+  });
+  const post = `POST /echo HTTP/1.1\r\n${head}`;
+  await raw(port, `${post}Content-Length: 100\r\n\r\n{`);
+  await raw(port, `${post}Transfer-Encoding: chunked\r\n\r\nno chunk`);
+  await raw(port, `${post}Content-Length: 4000\r\nConnection: close\r\n\r\n${'x'.repeat(4_000)}`);
+  await fetch(`${url}/thing/${'x'.repeat(300)}`);
+  t.is((await fetch(`${url}/echo`, { method: 'POST', body: '{}', headers: JSON_TYPE })).status, 200);
+  await new Promise<void>((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(`${post}Content-Length: 9\r\n\r\n{`));
+    setTimeout(() => socket.resetAndDestroy(), 50);
+    socket.on('close', () => resolve());
+  });
+  while (told.length < 5) await new Promise((resolve) => setTimeout(resolve, 5));
+  const long = `/thing/${'x'.repeat(300)}`;
+  t.deepEqual(told, [
+    ['POST', '/echo', 408],
+    ['POST', '/echo', 400],
+    ['POST', '/echo', 413],
+    ['GET', long, 414],
+    ['POST', '/echo', undefined],
+  ]);
+  await raw(port, 'GARBAGE\r\n\r\n');
+  await raw(port, 'GET /thing/1 HTTP/1.1\r\nHost: local');
+  await raw(port, `GET /${'x'.repeat(32 * 1024)} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+  const text = await metrics.text();
+  for (const status of ['408', '400', '413', 'none', '200']) {
+    t.true(text.includes(`http_requests_total{surface="test",route="/echo",status="${status}"} 1`), status);
+  }
+  for (const status of [400, 408, 431]) {
+    t.true(text.includes(`http_connections_refused_total{surface="test",status="${status}"} 1`), `${status}`);
+  }
 });
 
 test('[C14] a client that leaves in the middle of its body is no error of ours', async (t) => {

@@ -1,4 +1,4 @@
-import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type RequestOptions, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as after } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
@@ -178,7 +178,7 @@ test('[O24] a call is one span however it ends: refused, broken, not found, not 
     credentialFree({ name: 'unset' }),
     relay({ name: 'memory', url }),
   ];
-  const rig = await Rig.start(t, { routes }, undefined, undefined, [
+  const rig = await Rig.start(t, { routes, bodyLimit: 1_024, requestTimeoutMs: 400 }, undefined, undefined, [
     telemetryPlugin({ endpoint, everyMs: 60_000 }),
   ]);
   const headers = admission(await rig.mint({ servers: ['wiki', 'hung', 'down', 'unset', 'memory'] }));
@@ -192,6 +192,20 @@ test('[O24] a call is one span however it ends: refused, broken, not found, not 
     await answer.text();
     return `POST ${path} ${answer.status}`;
   };
+  /** A request that is not ended by its client. */
+  const unhandled = (path: string, { body = '', ...options }: RequestOptions & { body?: string }) =>
+    new Promise<string>((resolve) => {
+      const headers = { 'content-type': 'application/json', accept: MEDIA, ...options.headers };
+      const asked = request(
+        `${rig.url}${path}`,
+        { method: 'POST', agent: false, ...options, headers },
+        (answer) => {
+          answer.resume().on('close', () => resolve(`POST ${path} ${answer.statusCode}`));
+        },
+      );
+      asked.on('error', () => undefined).write(body);
+      asked.flushHeaders();
+    });
   const wiki = await session('/wiki/mcp');
   const call = rpc('tools/call', { name: 'wiki-echo', arguments: { text: 'x' } });
   const wanted = ['POST /wiki/mcp 200', 'POST /hung/mcp 200', 'POST /hung/mcp undefined', 'POST /mcp/ 200'];
@@ -218,6 +232,23 @@ test('[O24] a call is one span however it ends: refused, broken, not found, not 
     await says('/mcp/', '{', all),
     await says('/mcp/sse', '{'),
     (await says('/sk-made-up-path/mcp', initialize)).replace('sk-made-up-path', '(none)'),
+  );
+  const large = `"${'x'.repeat(2_048)}"`;
+  const chunked = { 'transfer-encoding': 'chunked' };
+  const longer = { 'content-length': '99' };
+  wanted.push(
+    await says('/wiki/mcp', large, wiki),
+    await unhandled('/wiki/mcp', { headers: { ...wiki, ...chunked }, body: large }),
+    await unhandled('/wiki/mcp', { headers: { ...wiki, ...longer }, body: '{' }),
+    await unhandled('/wiki/mcp', { headers: { ...wiki, ...chunked }, body: '{' }),
+    await unhandled('/mcp/', { headers: { ...all, ...longer }, body: '{' }),
+    await says('/wiki/mcp', call, { ...wiki, origin: 'https://elsewhere.example' }),
+    await unhandled('/wiki/mcp', { headers: wiki, method: 'PUT' }),
+    (await unhandled('/sk-made-up/mcp', { headers: wiki, method: 'PUT' })).replace('sk-made-up', '(none)'),
+  );
+  t.deepEqual(
+    wanted.slice(-8).map((one) => one.slice(-3)),
+    ['413', '413', '408', '408', '408', '403', '405', '405'],
   );
   const sse = await fetch(`${rig.url}/mcp/sse`, { headers: { ...headers, accept: 'text/event-stream' } });
   const reader = sse.body!.getReader();

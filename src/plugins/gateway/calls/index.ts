@@ -12,3 +12,4 @@ export { HeldBodies } from './held-bodies.ts';
 export type { LiveCalls } from './live-call.ts';
 export { OpenSlots } from './open-slots.ts';
 export { callRoutes, DOOR_ACTOR } from './topics.ts';
+export { traceUnhandled } from './trace.ts';

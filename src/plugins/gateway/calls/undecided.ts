@@ -5,11 +5,9 @@ import { judgeCall, type Meant } from './decide.ts';
 import type { Exchange } from './exchange.ts';
 import { ended, type LiveCall } from './live-call.ts';
 import type { GatewayParts } from './parts.ts';
-import { traceCall } from './trace.ts';
+import { NOWHERE, traceCall } from './trace.ts';
 import { bodyLength } from './unread.ts';
 
-/** Where no server is: a path that a caller made up is told to nobody. */
-const NOWHERE = '/(none)/mcp';
 const BUSY: Answer = { status: 503, headers: { 'retry-after': '1' } };
 
 /** Answers a request for a server that is not there. */
