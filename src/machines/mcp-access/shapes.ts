@@ -177,6 +177,7 @@ export type CallEnded = {
     | 'unreachable'
     | 'timed_out'
     | 'cut'
+    | 'failed'
     | 'cancelled'
     | 'answered'
     | 'gone';

@@ -2,6 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { z } from 'zod';
+import { defineRouteKind } from '../../../src/core/index.ts';
 import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
 import { CredentialRepeated, credentialWatch } from '../../../src/plugins/gateway/upstream/credential.ts';
 import { resultFor, type Script, startScripted } from '../../support/scripted-upstream.ts';
@@ -27,7 +29,7 @@ const call = {
   body: rpc('tools/call', { name: 'wiki-echo', arguments: {}, _meta: ENVELOPE }),
 };
 
-type RouteKind = typeof credentialFree | typeof overwrite | typeof relay;
+type RouteKind = typeof credentialFree | typeof overwrite | typeof relay | ReturnType<typeof defineRouteKind>;
 
 async function calling(
   t: ExecutionContext<unknown>,
@@ -252,6 +254,58 @@ test('[G16] a call whose upstream broke off has cost what it costs: who can make
   await rig.ended(1);
   t.regex(await (await ask()).text(), /Budget of this key exceeded/);
   t.is(upstream.heard.length, 1);
+});
+
+test('[G23] what the gateway itself does wrong is logged and answered as its own, and no upstream is blamed', async (t) => {
+  let status = 200;
+  const upstream = await startScripted(t, (response, heard) =>
+    response.writeHead(status, JSON_TYPE).end(resultFor(heard, {})),
+  );
+  let left = Number.POSITIVE_INFINITY;
+  const kind = defineRouteKind({
+    name: 'failing',
+    options: z.strictObject({}),
+    needsSecret: false,
+    headers: () => {
+      left -= 1;
+      if (left < 0) throw new TypeError(`cannot read of undefined ${TOKEN}`);
+      return { 'x-own': '1' };
+    },
+  });
+  const { rig, ask } = await calling(t, upstream.url, kind);
+  t.is((await ask()).status, 200);
+  const wanted = [{ outcome: 'ok', status: 200 }];
+  // Before the upstream is asked, and while its answer is passed on.
+  for (const good of [0, 1]) {
+    status = 400;
+    left = good;
+    const answer = await ask();
+    t.is(answer.status, 500, answer.text);
+    const { id, error } = answer.json();
+    t.is(id, 7);
+    const correlation = answer.headers['x-correlation-id'];
+    t.like(error, { code: -32_603, data: { code: 'HF_INTERNAL', correlation } });
+    t.regex(error?.message ?? '', /did not foresee/);
+    t.false(answer.text.includes(TOKEN));
+    t.is(upstream.heard.length, 1 + good);
+    const line = rig.lines.find(
+      (one) => one.includes('gateway.call_failed') && one.includes(String(correlation)),
+    );
+    t.regex(line ?? '', /HF_INTERNAL[\s\S]*TypeError/);
+    wanted.push({ outcome: 'failed', status: 500 });
+  }
+  const ended = (await rig.ended(3)).map(({ outcome, status: sent }) => ({ outcome, status: sent }));
+  t.deepEqual(ended, wanted as never);
+  left = 0;
+  const key = await rig.mint({ servers: ['wiki'] });
+  const list = { ...call.headers, 'mcp-method': 'tools/list', ...admission(key) };
+  delete (list as Record<string, string>)['mcp-name'];
+  const merged = await send(`${rig.url}/mcp/`, {
+    headers: list,
+    body: rpc('tools/list', { _meta: ENVELOPE }),
+  });
+  t.regex(merged.text, /"server":"wiki","reason":"could not be asked: the gateway failed"/);
+  t.is(rig.lines.filter((one) => one.includes('gateway.call_failed')).length, 3);
 });
 
 test('[G23] an upstream that is down: 502', async (t) => {

@@ -1,5 +1,6 @@
 import { isObject } from '../../../core/json.ts';
 import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/mcp-access.ts';
+import { failed } from '../calls/failed.ts';
 import { ended, type LiveCall } from '../calls/live-call.ts';
 import { type Ending, ending, stopWith } from '../calls/stop.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
@@ -35,9 +36,7 @@ export class AggregateCall implements LiveCall {
     const stop = stopWith(exchange.gone, draining, signal);
     const told = await this.#carryOut(params, stop.signal).catch((err): Told => {
       if (stop.signal.aborted) return stopped({ exchange }, stop.signal, true);
-      gateway.services.logger.error({ err, correlation: exchange.correlation }, 'gateway.call_failed');
-      exchange.send({ status: 503, body: { detail: 'The gateway could not finish this call.' } });
-      return { outcome: 'cut' };
+      return failed(this.#parts, gateway.services.logger, err);
     });
     stop.release();
     return ended(exchange, told, params.cost);
@@ -140,6 +139,7 @@ export class AggregateCall implements LiveCall {
         message,
         session: undefined,
         agent,
+        logger: gateway.services.logger,
         seal,
         draining,
         metadataUrl: documentUrl(publicUrl(exchange.headers.host), server),

@@ -9,6 +9,7 @@ import type { Route } from '../routes/table.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
 import { ask, type UpstreamAnswer } from '../upstream/client.ts';
 import { credentialWatch } from '../upstream/credential.ts';
+import { isOwnFault } from '../upstream/faults.ts';
 import { hasForgotten } from '../upstream/forgotten.ts';
 import { type ForUpstream, requestTo } from '../upstream/request.ts';
 import { bridgeFor, type Leg, type Legs, type OpenSession } from './legs.ts';
@@ -36,6 +37,8 @@ export interface BranchParts {
   readonly session: OpenSession | undefined;
   /** How long an upstream may keep the others waiting, milliseconds. */
   readonly deadlineMs: number;
+  /** Told of what we ourselves do wrong: an answer without this upstream's part says too little. */
+  readonly failed: (error: unknown) => void;
 }
 
 type Sent = Pick<ForUpstream, 'method' | 'message' | 'signal'> & {
@@ -91,6 +94,7 @@ export class Branch {
         credentialWatch(this.route),
       );
     } catch (error) {
+      if (!stop.aborted) this.report(error);
       return { reason: whyNot(error) };
     } finally {
       release();
@@ -135,6 +139,7 @@ export class Branch {
         OWN_ID,
       );
     } catch (error) {
+      if (!stop?.aborted) this.report(error);
       throw new Unavailable(whyNot(error));
     } finally {
       release();
@@ -194,8 +199,8 @@ export class Branch {
     try {
       const { body } = await this.#send(leg, { ...sent, signal });
       void body.dump();
-    } catch {
-      // the other upstreams and the client go on without it
+    } catch (error) {
+      if (!stop?.aborted) this.report(error); // the other upstreams and the client go on without it
     } finally {
       release();
     }
@@ -209,6 +214,11 @@ export class Branch {
       ...(leg && { 'mcp-protocol-version': leg.version }),
     };
     return ask(agent, requestTo(this.route, { ...sent, headers: changed, session: leg?.id || undefined }));
+  }
+
+  /** Has it told, unless it is the upstream's. */
+  report(error: unknown): void {
+    if (isOwnFault(error) && !(error instanceof RangeError)) this.#parts.failed(error);
   }
 
   /** Aborted when the others have waited long enough for this upstream, or with `stop`. */

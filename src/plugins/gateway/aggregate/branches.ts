@@ -1,3 +1,4 @@
+import { logOwnFault } from '../calls/failed.ts';
 import type { AggregateCallParts } from './aggregate-call-parts.ts';
 import { whyUnusable } from './answers.ts';
 import { Branch } from './branch.ts';
@@ -35,6 +36,7 @@ export function branchesTo(
           legs,
           session,
           deadlineMs,
+          failed: (cause) => logOwnFault(gateway.services.logger, exchange, cause),
         }),
       );
     } else missing.push({ server: route.name, reason });

@@ -69,8 +69,10 @@ async function follow(branch: Branch, merging: Merging): Promise<void> {
         });
         if (isCall) return;
       }
-    } catch {
-      if (stop.aborted || isCall) return;
+    } catch (error) {
+      if (stop.aborted) return;
+      branch.report(error);
+      if (isCall) return;
     }
     sink.open();
     await pause(clock, wait, stop);

@@ -1,4 +1,5 @@
 import { isCoded } from '../../../core/errors/index.ts';
+import type { Logger } from '../../../core/logging/index.ts';
 import { type Caller, identify, type Known } from '../keys/caller.ts';
 import { takeMisplaced } from '../keys/misplaced.ts';
 import { unauthorized } from '../mcp/answers.ts';
@@ -6,6 +7,7 @@ import type { Message } from '../mcp/message.ts';
 import { upstreamName } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/table.ts';
 import type { ClientExchange, Exchange } from './exchange.ts';
+import { logOwnFault } from './failed.ts';
 import type { LiveCall } from './live-call.ts';
 import type { OpenFacts } from './open-slots.ts';
 import type { GatewayParts } from './parts.ts';
@@ -62,7 +64,7 @@ async function turnAway(
     const decided = await parts.door.turnAway(refusal, exchange.correlation);
     exchange.send(unauthorized(decided) ?? { status: 401 });
   } catch (error) {
-    undecided(exchange, error);
+    undecided(parts.services.logger, exchange, error);
   }
 }
 
@@ -125,11 +127,11 @@ type CallFacts = Omit<CallMade, 'at' | 'count'>;
 
 /** Where calls of known keys are decided. */
 export function judgement(parts: Pick<GatewayParts, 'services' | 'calls' | 'slots'>): Repeats<Judged> {
-  const { clock } = parts.services;
+  const { clock, logger } = parts.services;
   return new Repeats<Judged>(
     clock,
     (judged, call, count) => decide(parts, judged, call, count),
-    ({ exchange }, error) => undecided(exchange, error),
+    ({ exchange }, error) => undecided(logger, exchange, error),
   );
 }
 
@@ -164,7 +166,7 @@ async function decide(
 }
 
 /** What is not in the log is not decided. */
-function undecided(exchange: Exchange, error: unknown): void {
-  const text = isCoded(error) ? `${error.what} ${error.mend}` : 'The gateway failed.';
-  exchange.send({ status: 503, body: { detail: text }, headers: { 'retry-after': '5' } });
+function undecided(logger: Logger, exchange: Exchange, error: unknown): void {
+  const { what, mend } = isCoded(error) ? error : logOwnFault(logger, exchange, error);
+  exchange.send({ status: 503, body: { detail: `${what} ${mend}` }, headers: { 'retry-after': '5' } });
 }

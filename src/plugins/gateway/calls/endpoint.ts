@@ -67,6 +67,7 @@ async function serve(
     exchange,
     route,
     agent: parts.agent,
+    logger: parts.services.logger,
     metadataUrl: documentUrl(parts.publicUrl(exchange.headers.host), route.name),
     seal: (session) => parts.sessions.seal(session, binding),
     draining,

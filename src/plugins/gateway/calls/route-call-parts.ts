@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import type { Logger } from '../../../core/logging/index.ts';
 import type { Message } from '../mcp/message.ts';
 import type { Route } from '../routes/table.ts';
 import type { Session } from '../session/sealed-sessions.ts';
@@ -15,6 +16,7 @@ export interface RouteCallParts {
   /** Of a request that belongs to one. */
   readonly session: Session | undefined;
   readonly agent: Dispatcher;
+  readonly logger: Logger;
   /** URL of the route's protected-resource document, for challenges. */
   readonly metadataUrl: string;
   /** Seals a new session for this caller and route. */

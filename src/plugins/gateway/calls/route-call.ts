@@ -8,6 +8,7 @@ import { ask } from '../upstream/client.ts';
 import { hasForgotten, SessionForgotten } from '../upstream/forgotten.ts';
 import { passAnswer } from '../upstream/pass.ts';
 import { requestTo } from '../upstream/request.ts';
+import { failed } from './failed.ts';
 import { ended, type LiveCall } from './live-call.ts';
 import type { RouteCallParts } from './route-call-parts.ts';
 import { type Ending, stopWith } from './stop.ts';
@@ -43,6 +44,8 @@ export class RouteCall implements LiveCall {
     try {
       const told = await passAnswer(this.#parts, send, params, stop.signal);
       return ended(exchange, told, params.cost);
+    } catch (error) {
+      return ended(exchange, failed(this.#parts, this.#parts.logger, error), params.cost);
     } finally {
       stop.release();
     }

@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import { UpstreamFault } from './faults.ts';
 
 /** So much is held for a reader that is slow, bytes; then the upstream waits. */
 const HELD = 64 * 1024;
@@ -7,7 +8,7 @@ const DROPPED = 64 * 1024;
 const DROPPED_MS = 2_000;
 
 /** An upstream that begins an answer and does not go on. */
-export class Stalled extends Error {}
+export class Stalled extends UpstreamFault {}
 
 type Flow = Pick<Dispatcher.DispatchController, 'pause' | 'resume' | 'abort'>;
 

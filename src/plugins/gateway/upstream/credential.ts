@@ -1,8 +1,9 @@
 import type { Route } from '../routes/table.ts';
+import { UpstreamFault } from './faults.ts';
 import { finder } from './find.ts';
 
 /** An upstream that repeats the gateway's own credential in its answer. */
-export class CredentialRepeated extends Error {}
+export class CredentialRepeated extends UpstreamFault {}
 
 /**
  * Looks for the token of an overwrite route in what comes back: whoever holds a key must not get to see it. One that an

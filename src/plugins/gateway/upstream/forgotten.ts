@@ -1,5 +1,6 @@
 import type { Message } from '../mcp/message.ts';
 import type { UpstreamAnswer } from './client.ts';
+import { UpstreamFault } from './faults.ts';
 
 const ID = 'holdfast';
 const PING: Message = {
@@ -12,7 +13,7 @@ const PING: Message = {
 };
 
 /** An upstream doesn't know the session any more, and so did nothing of what it was asked. */
-export class SessionForgotten extends Error {}
+export class SessionForgotten extends UpstreamFault {}
 
 /**
  * Whether an upstream has forgotten a session. 404 says so by itself; some servers answer 400 to that as to much else,

@@ -9,6 +9,7 @@ import { Stalled } from './answer-body.ts';
 import { small, steadyWhole } from './body.ts';
 import type { UpstreamAnswer } from './client.ts';
 import { CredentialRepeated, credentialWatch } from './credential.ts';
+import { isOwnFault } from './faults.ts';
 import { SessionForgotten } from './forgotten.ts';
 import { downHeaders, headerOf, isEvents } from './headers.ts';
 import { type Told, toldBy } from './outcome.ts';
@@ -29,6 +30,7 @@ const LARGEST_LIST = 8 * 1024 * 1024;
  *
  * @param tools the only ones that may appear in a list
  * @param stop aborted when nobody waits for the answer any more
+ * @throws what we ourselves do wrong
  */
 export async function passAnswer(
   parts: RouteCallParts,
@@ -49,6 +51,7 @@ export async function passAnswer(
     }
     const { name, code = name ?? '' } = error as { name?: string; code?: string };
     if (code === 'UND_ERR_HEADERS_TIMEOUT') return tooLate(parts);
+    if (isOwnFault(error)) throw error;
     if (AFTER_SENDING.test(code)) return refuse(parts, 502, 'broke the connection off', 'cut');
     return refuse(parts, 502, 'cannot be reached', 'unreachable');
   }
@@ -60,6 +63,7 @@ export async function passAnswer(
   } catch (error) {
     answer.body.destroy();
     if (stop.aborted) return stopped(parts, stop, asEvents);
+    if (isOwnFault(error) && !(error instanceof RangeError || error instanceof SyntaxError)) throw error;
     if (exchange.begun) {
       exchange.cut();
       return { outcome: 'cut' };

@@ -1,0 +1,35 @@
+import { HoldfastError } from '../../../core/errors/index.ts';
+import type { Logger } from '../../../core/logging/index.ts';
+import { rpcError } from '../mcp/answers.ts';
+import { INTERNAL_ERROR } from '../mcp/codes.ts';
+import type { Message } from '../mcp/message.ts';
+import type { Told } from '../upstream/outcome.ts';
+import type { Exchange } from './exchange.ts';
+
+/** Ends a call that the gateway itself failed at: the log has the reason, and no upstream is blamed for it. */
+export function failed(
+  { exchange, message }: { readonly exchange: Exchange; readonly message: Message | undefined },
+  logger: Logger,
+  cause: unknown,
+): Told {
+  const { code, what, mend } = logOwnFault(logger, exchange, cause);
+  const { correlation } = exchange;
+  if (exchange.begun) exchange.cut();
+  else {
+    exchange.send(
+      rpcError(500, message?.id ?? null, INTERNAL_ERROR, `${what} ${mend}`, { code, correlation }),
+    );
+  }
+  return { outcome: 'failed' };
+}
+
+/** @returns what may be told of it */
+export function logOwnFault(
+  logger: Logger,
+  { correlation }: Pick<Exchange, 'correlation'>,
+  cause: unknown,
+): HoldfastError {
+  const err = new HoldfastError('HF_INTERNAL', {}, { cause });
+  logger.error({ err, correlation }, 'gateway.call_failed');
+  return err;
+}
