@@ -15,6 +15,7 @@ const SYSTEM_PACKAGES = [
   { command: 'redis-server', packages: ['redis-server'] }, // the store of the router's config, on ports of the tests' own
   { command: 'ip', packages: ['iproute2', 'procps'] }, // the router's kernel driver, in network namespaces
   { command: 'dnsmasq', packages: ['dnsmasq-base'] }, // says whether the generated files are right
+  { command: 'curl', packages: ['curl'] }, // is started by the conformance suite in the place of each client
   { command: 'openssl', packages: ['openssl'] }, // certificates of tests
   { command: 'prometheus-alertmanager', packages: ['prometheus-alertmanager'] }, // takes our alerts, and beats at our monitor
   { command: 'kubectl', packages: ['kubernetes-client'] }, // says whether what is made in a cluster is well-formed

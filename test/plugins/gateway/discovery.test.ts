@@ -75,6 +75,35 @@ test('[G13] a document at the root is found, and without a public URL the resour
   t.is((await discover(rig, 'memory')).body.resource, `${rig.url}/memory/mcp`);
 });
 
+test("[G13] a document that lies elsewhere on the upstream is found by the upstream's own challenge", async (t) => {
+  const upstream = await site(t);
+  const { origin } = new URL(upstream.url);
+  const challenged = (address: string) => (response: ServerResponse) =>
+    response.writeHead(401, { 'www-authenticate': `Bearer resource_metadata="${address}"` }).end();
+  upstream.pages.set('/mcp', challenged(`${origin}/about/login.json?v=2`));
+  upstream.pages.set('/about/login.json?v=2', json(document));
+  const agent = new Agent();
+  t.teardown(() => agent.destroy());
+  const read = () => new Documents(agent, () => 0).of(new URL(`${upstream.url}?apiKey=hidden`));
+  t.deepEqual(await read(), { kind: 'document', document });
+  const places = [`${WELL_KNOWN}/mcp`, WELL_KNOWN, '/mcp', '/about/login.json?v=2'];
+  t.deepEqual(
+    upstream.asked.map(({ path }) => path),
+    places,
+  );
+  t.false(upstream.asked.some(({ headers }) => 'authorization' in headers || 'mcp-session-id' in headers));
+
+  const other = await site(t);
+  other.pages.set('/', json(document));
+  for (const address of [new URL('/', other.url).href, 'about/login.json', 'file:///etc/passwd']) {
+    upstream.pages.set('/mcp', challenged(address));
+    const answer = await read();
+    t.is(answer.kind, 'none', address);
+    t.regex(answer.kind === 'none' ? answer.reason : '', /^names one that is not on its own host$/);
+  }
+  t.deepEqual(other.asked, []);
+});
+
 test('[G13] 502 tells an upstream without a document; 404 is the same for unknown servers and those without OAuth', async (t) => {
   const upstream = await site(t);
   const rig = await Rig.start(t, {

@@ -1,6 +1,8 @@
 import type { Dispatcher } from 'undici';
 import { isObject } from '../../../core/json.ts';
 import { stopWithin } from '../calls/stop.ts';
+import { challengeParameter } from '../mcp/challenge.ts';
+import { headerOf } from '../upstream/headers.ts';
 
 /** What an upstream says of its protected-resource document (RFC 9728). */
 export type DocumentAnswer =
@@ -15,9 +17,13 @@ const LARGEST = 64 * 1024;
 const DEADLINE_MS = 5_000;
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 
+/** Changes nothing and begins no session; who wants a login answers with the challenge. */
+const PING = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
+
 /**
  * Reads the document of an upstream, without any credential, where RFC 9728 puts it: the well-known path before the
- * path of the resource, then at the root. Redirects are not followed: the first could lead from TLS to plain HTTP.
+ * path of the resource, then at the root, then where the upstream's own challenge says, on its own host. Redirects are
+ * not followed: the first could lead from TLS to plain HTTP.
  *
  * @param upstream URL of its MCP endpoint; its query is not sent, for it may hold a secret
  */
@@ -30,11 +36,41 @@ export async function readDocument(
   try {
     const path = upstream.pathname.replace(/\/+$/, '');
     const first = await readAt(agent, upstream.origin, `${WELL_KNOWN}${path}`, stop.signal);
-    if (first.kind !== 'none' || path === '') return first;
-    const root = await readAt(agent, upstream.origin, WELL_KNOWN, stop.signal);
-    return root.kind === 'document' ? root : first;
+    if (first.kind !== 'none') return first;
+    const root = path === '' ? first : await readAt(agent, upstream.origin, WELL_KNOWN, stop.signal);
+    if (root.kind === 'document') return root;
+    const named = await namedBy(agent, upstream, stop.signal);
+    if (named === undefined) return first;
+    const address = URL.parse(named);
+    if (address?.origin !== upstream.origin) return none('names one that is not on its own host');
+    return await readAt(agent, upstream.origin, address.pathname + address.search, stop.signal);
   } finally {
     stop.release();
+  }
+}
+
+/** @returns the address of its document that a challenge of the upstream names */
+async function namedBy(
+  agent: Dispatcher,
+  { origin, pathname }: URL,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  try {
+    const { statusCode, headers, body } = await agent.request({
+      origin,
+      path: pathname,
+      method: 'POST',
+      headers: { accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
+      body: PING,
+      signal,
+      headersTimeout: DEADLINE_MS,
+      bodyTimeout: DEADLINE_MS,
+    });
+    body.on('error', () => undefined).destroy(); // an answer that is a stream might never end
+    const challenge = headerOf(headers, 'www-authenticate') ?? '';
+    return statusCode === 401 ? challengeParameter(challenge, 'resource_metadata') : undefined;
+  } catch {
+    return undefined;
   }
 }
 

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { CallEnded } from '../../../machines/mcp-access.ts';
 import type { RouteCallParts } from '../calls/route-call-parts.ts';
 import { rpcError } from '../mcp/answers.ts';
+import { challengeParameter } from '../mcp/challenge.ts';
 import { INTERNAL_ERROR, UNAUTHORIZED } from '../mcp/codes.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
 import type { UpstreamAnswer } from './client.ts';
@@ -73,11 +74,11 @@ function relayed(parts: RouteCallParts, status: number, upstream: IncomingHttpHe
   const { entry } = route;
   const given = headerOf(upstream, 'www-authenticate') ?? '';
   const passed = PASSED.flatMap((name) => {
-    const value = parameterOf(given, name);
+    const value = challengeParameter(given, name);
     return value === undefined ? [] : [`${name}="${value}"`];
   });
   const challenge = `Bearer ${[...passed, `resource_metadata="${metadataUrl}"`].join(', ')}`;
-  const error = parameterOf(given, 'error');
+  const error = challengeParameter(given, 'error');
   const text = `Unauthorized: ${route.name} refuses the identity token${error === undefined ? '' : ` (${error})`}`;
   const asRpc =
     entry.disposition === 'relay' && entry.relayErrors === 'jsonrpc' && message?.kind === 'request';
@@ -86,10 +87,4 @@ function relayed(parts: RouteCallParts, status: number, upstream: IncomingHttpHe
     ...(!asRpc && { headers: { 'www-authenticate': challenge } }),
   });
   return { outcome: 'http_error' };
-}
-
-function parameterOf(challenge: string, name: string): string | undefined {
-  const quoted = new RegExp(`(?:^|[\\s,])${name}="([\\x20\\x21\\x23-\\x5b\\x5d-\\x7e]{1,512})"`, 'i');
-  const bare = new RegExp(`(?:^|[\\s,])${name}=([\\w.:-]{1,512})(?=$|[\\s,])`, 'i');
-  return (quoted.exec(challenge) ?? bare.exec(challenge))?.[1];
 }
