@@ -3,7 +3,7 @@ import { type Alert, effect } from './effect.ts';
 import type { AnswerParams, CallEnded, DoorRule, Misplaced } from './mcp-access/shapes.ts';
 
 /** What a person should hear of: a rule, or a key in some other header. */
-type Reason = DoorRule | 'key_misplaced';
+type Reason = DoorRule | 'key_misplaced' | 'master_key_misplaced';
 
 export interface DoorContext {
   /** How often each rule turned somebody away. */
@@ -24,6 +24,8 @@ export type DoorEvent =
       readonly misplaced?: Misplaced['key'];
       /** Where, if not in the Authorization header. */
       readonly where?: string;
+      /** On a path of the REST API, where the master key does belong, in Authorization. */
+      readonly rest?: true;
       /** Of the requests from this source that the same rule turned away at once; one when absent. */
       readonly count?: number;
     }
@@ -44,6 +46,8 @@ const GRAVE: Partial<Readonly<Record<Reason, string>>> = {
     'A virtual key came in the Authorization header instead of the admission header. It was not forwarded; rotate it.',
   key_in_query:
     'A request had a key in its URL, which proxies log. It was refused, and the URL is not kept here; rotate the key.',
+  master_key_misplaced:
+    'The master key came in a header where it does not belong; it opens admin endpoints in Authorization alone. Rotate it.',
   key_misplaced: 'A virtual key came in a header where it does not belong. It was not forwarded; rotate it.',
 };
 
@@ -52,7 +56,7 @@ const reasonOf = (event: DoorEvent): Reason | undefined => {
   if (event.type !== 'TURNED_AWAY') return undefined;
   if (GRAVE[event.rule] !== undefined) return event.rule;
   if (event.misplaced === undefined) return undefined;
-  if (event.misplaced === 'master_key') return 'master_key_presented';
+  if (event.misplaced === 'master_key') return event.rest ? 'master_key_misplaced' : 'master_key_presented';
   if (event.where === undefined) return 'key_only_in_authorization';
   return event.where === 'query' || event.where === 'path' ? 'key_in_query' : 'key_misplaced';
 };

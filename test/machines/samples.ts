@@ -377,6 +377,16 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
         path: '/m/mcp',
         misplaced: 'master_key',
       },
+      {
+        type: 'TURNED_AWAY',
+        at: 10_000,
+        rule: 'no_key',
+        source: '::1',
+        path: '/key/list',
+        misplaced: 'master_key',
+        where: 'header x-gateway-api-key',
+        rest: true,
+      },
     ],
   },
   'dhcp-service': {

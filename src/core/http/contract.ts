@@ -42,6 +42,7 @@ export interface SurfaceOptions {
 export interface Unhandled {
   /** Its body was not read, or not whole. */
   readonly raw: IncomingMessage;
+  readonly correlation: string;
   /** That was sent; undefined when the client left before. */
   readonly status: number | undefined;
   /** From its head to its end, milliseconds. */

@@ -50,7 +50,7 @@ export function measure(
       requests?.inc({ surface, route, status: status ?? 'none' });
       seconds?.observe({ surface }, ms / 1_000);
       log.debug({ route, method: raw.method, status, ms, correlation }, 'http.answered');
-      if (!handled) onUnhandled?.({ raw, status, ms });
+      if (!handled) onUnhandled?.({ raw, correlation, status, ms });
     },
     refused(status) {
       refusals?.inc({ surface, status });

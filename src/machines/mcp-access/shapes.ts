@@ -164,7 +164,9 @@ export type DoorRule =
   | 'master_key_presented'
   | 'master_key_wanted'
   | 'virtual_key_wanted'
-  | 'key_in_query';
+  | 'key_in_query'
+  /** It ended before its handler, and was looked at only for a key where none belongs. */
+  | 'not_read';
 
 /** How a forwarded call ended; HTTP, JSON-RPC and tool errors are told apart. */
 export type CallEnded = {

@@ -19,13 +19,13 @@ import {
   callRoutes,
   DOOR_ACTOR,
   Door,
+  endUnhandled,
   HeldBodies,
   judgement,
   type LiveCalls,
   mcpEndpoint,
   OpenSlots,
   registerCallEffects,
-  traceUnhandled,
 } from './calls/index.ts';
 import { clientConfigCommand } from './clients/index.ts';
 import { keyCommands, reloadCommand, rollbackCommand, routesCommand } from './commands/index.ts';
@@ -155,7 +155,7 @@ export const gateway = definePlugin({
         portVariable: 'HOLDFAST_GATEWAY_PORT',
         admission: 'own',
         errorBody: gatewayErrorBody,
-        onUnhandled: (request) => started && traceUnhandled(started, request),
+        onUnhandled: (request) => started && endUnhandled(started, request),
       },
       (http) => {
         adminEndpoints(http, parts);

@@ -160,6 +160,23 @@ test('[G14,G25] admin endpoints take the master key in Authorization, and nothin
   t.is((await rig.rest('GET', '/key/list', { authorization: `Bearer ${master}` })).body.total_count, 1);
   const turned = (await rig.records()).filter(({ event }) => event.type === 'TURNED_AWAY');
   t.is(turned.length, endpoints.length * callers.length);
+  const where = 'header x-gateway-api-key';
+  const told = { misplaced: 'master_key', where, rest: true };
+  t.is(turned.filter(({ event }) => (event as { misplaced?: string }).misplaced).length, endpoints.length);
+  t.like(turned.at(-1)?.event, { rule: 'no_key', ...told });
+  t.deepEqual(await rig.alerts(), ['gateway.master_key_misplaced'], 'once a minute');
+  const misplaced: [Record<string, string>, string][] = [
+    [{ 'x-gateway-api-key': `Bearer ${key}` }, where],
+    [{ 'x-api-key': key, authorization: `Bearer ${key}` }, 'header x-api-key'],
+    [{ 'x-api-key': master }, 'header x-api-key'],
+  ];
+  for (const [headers, place] of misplaced) {
+    t.is((await rig.rest('GET', '/key/list', headers)).status, 401);
+    const { event } = (await rig.records()).findLast((record) => record.event.type === 'TURNED_AWAY')!;
+    t.like(event, { where: place, rest: true });
+  }
+  t.deepEqual((await rig.alerts()).sort(), ['gateway.key_misplaced', 'gateway.master_key_misplaced']);
+  t.deepEqual(await rig.traces(key, master), []);
 });
 
 test('[G14] a key in the URL is refused, and stands in no answer, no record and no log line', async (t) => {

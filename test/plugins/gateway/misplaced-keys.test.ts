@@ -190,6 +190,7 @@ test('[G9,G25] a key in any other header or in the URL is told once a minute, an
 test('[G9,G25] a key where none belongs is told also of a request that breaks the protocol, and of a route without upstream', async (t) => {
   const rig = await Rig.start(t, {
     masterKeyFile: secretFile(t, MASTER),
+    bodyLimit: 1_024,
     routes: [relay({ name: 'memory', url: 'http://127.0.0.1:9/mcp' }), credentialFree({ name: 'repo_wiki' })],
   });
   await rig.mint({ servers: ['repo_wiki', 'memory'] }, VIRTUAL);
@@ -219,6 +220,49 @@ test('[G9,G25] a key where none belongs is told also of a request that breaks th
     t.true(misplaced !== undefined || /_key$/.test(authorization ?? ''));
   }
   t.deepEqual(await rig.alerts(), ['gateway.key_misplaced'], 'once a minute');
+  // Before its handler: too large, from a foreign page, by another method.
+  const origin = { origin: 'https://elsewhere.example' };
+  const unread: [
+    path: string,
+    method: string,
+    headers: Record<string, string>,
+    told: object,
+    status: number,
+  ][] = [
+    ['/repo_wiki/mcp', 'POST', bearer(VIRTUAL), { rule: 'not_read', where: 'header authorization' }, 413],
+    ['/mcp/', 'PUT', { ...good, 'x-api-key': VIRTUAL }, { rule: 'not_read', where: 'header x-api-key' }, 405],
+    [`/memory/mcp?a=${VIRTUAL}`, 'PUT', good, { rule: 'not_read', where: 'query' }, 405],
+    [
+      '/memory/mcp',
+      'POST',
+      { 'x-gateway-api-key': `Bearer ${MASTER}`, ...origin },
+      { rule: 'master_key_presented' },
+      403,
+    ],
+    [
+      '/memory/mcp',
+      'POST',
+      { cookie: `a=${MASTER}`, ...origin },
+      { rule: 'no_key', misplaced: 'master_key' },
+      403,
+    ],
+  ];
+  for (const [path, method, headers, told, status] of unread) {
+    const json = { 'content-type': 'application/json' };
+    const answer = await send(`${rig.url}${path}`, {
+      method,
+      headers: { ...json, ...headers },
+      body: 'x'.repeat(2_048),
+    });
+    t.is(answer.status, status, path);
+    const correlation = answer.headers['x-correlation-id'];
+    const found = async () =>
+      (await rig.records()).find(
+        (one) => one.correlation === correlation && one.event.type === 'TURNED_AWAY',
+      );
+    while (!(await found())) await new Promise((resolve) => setTimeout(resolve, 5));
+    t.like((await found())?.event, told);
+  }
   const before = (await rig.records()).length;
   t.is((await rig.post('/repo_wiki/mcp', '{', good)).status, 400);
   t.is((await rig.records()).length, before, 'about what only breaks the protocol nothing is decided');

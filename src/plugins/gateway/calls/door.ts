@@ -52,12 +52,8 @@ export class Door {
       forward: async () => ({ type: 'CALL_ENDED', outcome: 'gone', ms: 0 }),
       answer({ rule }): CallEnded {
         decided = rule;
-        return {
-          type: 'CALL_ENDED',
-          outcome: 'answered',
-          status: rule === 'key_in_query' ? 400 : 401,
-          ms: 0,
-        };
+        const status = rule === 'key_in_query' ? 400 : 401;
+        return { type: 'CALL_ENDED', outcome: 'answered', ...(rule !== 'not_read' && { status }), ms: 0 };
       },
     });
     const answered = exchanges.open(correlation, DECISION_MS);

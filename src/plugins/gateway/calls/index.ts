@@ -1,8 +1,8 @@
 /**
  * The path of a call: `endpoint.ts` reads it, `decide.ts` has it judged by its key's actor, `effects.ts` takes the decision
  * back, and `route-call.ts` carries it out. Beside it: `door.ts` for callers without a key, `repeats.ts` and `gathering.ts`
- * for those that are refused again and again, `unread.ts` and `undecided.ts` for what is answered before a body is read or without
- * a decision, `open-slots.ts`, `held-bodies.ts` and `open-calls.ts` for what is open, `stop.ts` for how it ends.
+ * for those that are refused again and again, `unread.ts`, `unhandled.ts` and `undecided.ts` for what is answered before a body is read,
+ * before its handler or without a decision, `open-slots.ts`, `held-bodies.ts` and `open-calls.ts` for what is open, `stop.ts` for how it ends.
  */
 export { judgement } from './decide.ts';
 export { Door } from './door.ts';
@@ -12,4 +12,4 @@ export { HeldBodies } from './held-bodies.ts';
 export type { LiveCalls } from './live-call.ts';
 export { OpenSlots } from './open-slots.ts';
 export { callRoutes, DOOR_ACTOR } from './topics.ts';
-export { traceUnhandled } from './trace.ts';
+export { endUnhandled } from './unhandled.ts';

@@ -44,6 +44,8 @@ export interface TurnedAway {
   readonly misplaced?: 'virtual_key' | 'master_key';
   /** Where, if not in Authorization. */
   readonly where?: string;
+  /** On a path of the REST API. */
+  readonly rest?: true;
   /** Of the requests that this is about; one when absent. */
   readonly count?: number;
 }
@@ -61,11 +63,13 @@ export const turnedAway: Topic<TurnedAway> = defineTopic(
       'master_key_wanted',
       'virtual_key_wanted',
       'key_in_query',
+      'not_read',
     ]),
     source: z.string(),
     path: z.string(),
     misplaced: z.enum(['virtual_key', 'master_key']).optional(),
     where: z.string().optional(),
+    rest: z.literal(true).optional(),
     count: z.int().min(1).optional(),
   }) as unknown as z.ZodType<TurnedAway>,
   'Somebody without a known key called the gateway.',

@@ -1,8 +1,10 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import type { AnswerParams, DoorRule } from '../../../machines/mcp-access.ts';
 import type { GatewayParts } from '../calls/parts.ts';
+import type { TurnedAway } from '../calls/topics.ts';
 import { keyId, sameKey } from '../keys/key-id.ts';
-import { keyInUrl } from '../keys/misplaced.ts';
+import { ADMISSION_HEADER, type KnownKeys, keyIn, keyInUrl, takeMisplaced } from '../keys/misplaced.ts';
 
 const BEARER = /^Bearer ([\x21-\x7e]{1,4096})$/;
 
@@ -36,9 +38,26 @@ export function restCaller(request: FastifyRequest, parts: GatewayParts): RestCa
  * @throws HF_LOG_WRITE, HF_HTTP_TIMEOUT it can't be recorded
  */
 export function recordRefusal(
-  { door }: GatewayParts,
-  { id, ip, routeOptions }: FastifyRequest,
+  { door, keys, masterId, sessions }: GatewayParts,
+  { id, ip, raw, routeOptions }: FastifyRequest,
   rule: DoorRule,
 ): Promise<AnswerParams['rule']> {
-  return door.turnAway({ rule, source: ip, path: routeOptions.url ?? '' }, id);
+  const path = routeOptions.url ?? '';
+  const beside = misplacedOnRest(raw, { keys, masterId: masterId() }, (value) => sessions.knows(value));
+  return door.turnAway({ rule, source: ip, path, ...beside }, id);
+}
+
+/** Somebody should hear of a key that came elsewhere than in Authorization, which is looked at by itself (G9, G25). */
+function misplacedOnRest(
+  raw: IncomingMessage,
+  known: KnownKeys,
+  isSession: (value: string) => boolean,
+): Pick<TurnedAway, 'misplaced' | 'where' | 'rest'> {
+  const { headers, rawHeaders, url = '' } = raw;
+  const found = takeMisplaced({ headers, rawHeaders, url }, known, isSession);
+  const admission = keyIn([headers[ADMISSION_HEADER] ?? ''].flat().join(' '), known);
+  if (admission === 'master_key' || (admission && !found)) {
+    return { misplaced: admission, where: `header ${ADMISSION_HEADER}`, rest: true };
+  }
+  return found ? { misplaced: found.key, where: found.where, rest: true } : {};
 }
