@@ -5,7 +5,7 @@ import { Agent } from 'undici';
 import { Documents } from '../../../src/plugins/gateway/discovery/documents.ts';
 import { credentialFree, relay } from '../../../src/plugins/gateway/index.ts';
 import { listen } from '../../support/mcp-upstream.ts';
-import { Rig } from './rig.ts';
+import { admission, initialize, Rig } from './rig.ts';
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 const document = {
@@ -120,6 +120,37 @@ test('[G13] 502 tells an upstream without a document; 404 is the same for unknow
   t.deepEqual(free, unknown);
   t.is((await fetch(`${rig.url}${WELL_KNOWN}/memory`)).status, 404);
   t.is((await fetch(`${rig.url}/memory/mcp${WELL_KNOWN}`)).status, 404);
+});
+
+test('[G8,G13] what an upstream leaves unsaid about its login, the entry of its route says', async (t) => {
+  const [bare, documented] = [await site(t), await site(t)];
+  documented.pages.set(`${WELL_KNOWN}/mcp`, json(document));
+  const login = {
+    authorizationServers: ['https://login.example.net'],
+    scopes: ['notes:read', 'notes:write'],
+    scopesInChallenge: true,
+  };
+  const rig = await Rig.start(t, {
+    routes: [
+      relay({ name: 'memory', url: bare.url, ...login }),
+      relay({ name: 'cluster', url: documented.url, ...login }),
+    ],
+  });
+  t.deepEqual(await discover(rig, 'memory'), {
+    status: 200,
+    body: {
+      resource: `${rig.url}/memory/mcp`,
+      authorization_servers: login.authorizationServers,
+      scopes_supported: login.scopes,
+    },
+  });
+  t.deepEqual((await discover(rig, 'cluster')).body, { ...document, resource: `${rig.url}/cluster/mcp` });
+  const key = await rig.mint({ servers: ['memory'] });
+  const challenged = await rig.post('/memory/mcp', initialize, admission(key));
+  t.is(
+    challenged.headers.get('www-authenticate'),
+    `Bearer resource_metadata="${rig.url}${WELL_KNOWN}/memory/mcp", scope="notes:read notes:write"`,
+  );
 });
 
 test('[G13] what is no document is none: redirects, pages, lists, and what is too large', async (t) => {

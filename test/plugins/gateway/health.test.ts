@@ -119,6 +119,8 @@ test('[G17] a relay route is looked at by its document, and "answers without one
   const none = await answering(t, 404, '', 'text/plain');
   const look = await probe(await routeOf(relay({ name: 'memory', url: none })), agent(t), signal);
   t.is(look.found, 'undocumented');
+  const told = relay({ name: 'memory', url: none, authorizationServers: ['https://login.example.net'] });
+  t.deepEqual(await probe(await routeOf(told), agent(t), signal), { found: 'ok' });
   const document = await answering(t, 200, '{"resource":"x"}', 'application/json');
   t.deepEqual(await probe(await routeOf(relay({ name: 'memory', url: document })), agent(t), signal), {
     found: 'ok',

@@ -52,14 +52,19 @@ export class RouteCall implements LiveCall {
   }
 
   answer(params: AnswerParams): CallEnded {
-    const { exchange, message, metadataUrl } = this.#parts;
+    const { exchange, message } = this.#parts;
     const { rule } = params;
-    const plain = rule === 'identity_required' ? challenge(metadataUrl) : plainRefusal(params, message);
+    const plain = rule === 'identity_required' ? challengeOf(this.#parts) : plainRefusal(params, message);
     const isToolCall = message?.kind === 'request' && message.method === 'tools/call';
     const refusal = () => toolRefusal(message?.id ?? null, params, eraOf(exchange.headers, message));
     exchange.send(plain ?? (isToolCall ? refusal() : unentitled(this.#parts)));
     return ended(exchange, { outcome: 'answered' });
   }
+}
+
+function challengeOf({ metadataUrl, route: { entry } }: RouteCallParts): Answer {
+  const named = entry.disposition === 'relay' && entry.scopesInChallenge;
+  return challenge(metadataUrl, named ? entry.scopes : []);
 }
 
 function unavailable({ name, reason = 'not configured' }: Route, message: Message | undefined): Answer {

@@ -77,12 +77,18 @@ export const keyEnded: Answer = {
   body: detail('Invalid API Key: it was revoked, changed or has expired while this call ran.'),
 };
 
-/** The challenge of an identity route (G8). @param metadata URL of the protected-resource document */
-export function challenge(metadata: string): Answer {
+/**
+ * The challenge of an identity route (G8).
+ *
+ * @param metadata URL of the protected-resource document
+ * @param scopes that the entry of the route has in its challenge
+ */
+export function challenge(metadata: string, scopes: readonly string[] = []): Answer {
+  const scope = scopes.length > 0 ? `, scope="${scopes.join(' ')}"` : '';
   return {
     status: 401,
     body: detail('This route wants your own access token in Authorization.'),
-    headers: { 'www-authenticate': `Bearer resource_metadata="${metadata}"` },
+    headers: { 'www-authenticate': `Bearer resource_metadata="${metadata}"${scope}` },
   };
 }
 

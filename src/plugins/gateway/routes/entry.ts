@@ -13,6 +13,8 @@ const name = z
     /^[a-z][a-z0-9_]*$/,
     'a server name has small letters, digits and underscores; write _ instead of -',
   );
+/** A `scope-token` of RFC 6749. */
+const scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'a scope has no spaces and no quotes');
 const toolName = z.string().min(1).max(128);
 
 const common = {
@@ -51,7 +53,15 @@ export const routeSchema = z.discriminatedUnion('disposition', [
     /** Port on which a client's login comes back. */
     callbackPort: z.int().min(1).max(65_535).optional(),
     /** Scopes a client asks for when it can't register itself. */
-    scopes: z.array(z.string()).optional(),
+    scopes: z.array(scope).optional(),
+    /** Our challenge names `scopes`: for an upstream that says in its own challenge alone which it wants. */
+    scopesInChallenge: z.boolean().optional(),
+    /** Where clients log in for an upstream that serves no protected-resource document: we make it, with `scopes`. */
+    authorizationServers: z
+      .array(z.url({ protocol: /^https?$/ }))
+      .min(1)
+      .max(16)
+      .optional(),
     /** `jsonrpc` turns an upstream's 401 and 403 into a JSON-RPC error in a 200. */
     relayErrors: z.enum(['status', 'jsonrpc']).default('status'),
   }),
