@@ -30,8 +30,12 @@ export interface SurfaceOptions {
   readonly token?: () => string | undefined;
   /** `own` when the surface's handlers decide who may call (virtual keys, tokens in the path); `token` unless set. */
   readonly admission?: 'token' | 'own';
-  /** The body of an error answer; the coded error itself unless set. */
-  readonly errorBody?: (error: SurfaceError) => unknown;
+  /**
+   * The body of an error answer; the coded error itself unless set.
+   *
+   * @param path of the request, without its query; undefined where there was none
+   */
+  readonly errorBody?: (error: SurfaceError, path: string | undefined) => unknown;
   /** How long a client may take to send a whole request, milliseconds; 30,000 unless set. Answers may take longer. */
   readonly requestTimeoutMs?: number;
   /** Told of every request whose head was read and that no handler got to see, whatever refused it or ended it. */

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { FastifyError, FastifyRequest } from 'fastify';
 import { HoldfastError, isCoded, toErrorBody } from '../errors/index.ts';
 import { maskText } from '../logging/index.ts';
-import type { SurfaceError } from './contract.ts';
+import type { SurfaceOptions } from './contract.ts';
 
 /** What an error's sentences need to know of the surface. */
 export interface SurfaceLimits {
@@ -66,10 +66,14 @@ export function connectionError(error: NodeJS.ErrnoException, limits: SurfaceLim
 }
 
 /** The body of an error answer; a surface's own shape that fails falls back to the plain one. */
-export function errorBody(error: HoldfastError, shape?: (error: SurfaceError) => unknown): unknown {
+export function errorBody(
+  error: HoldfastError,
+  shape: SurfaceOptions['errorBody'],
+  url: string | undefined,
+): unknown {
   const plain = toErrorBody(error);
   try {
-    return shape ? shape(plain) : plain;
+    return shape ? shape(plain, url?.split('?', 1)[0]) : plain;
   } catch {
     return plain;
   }

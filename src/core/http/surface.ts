@@ -62,7 +62,7 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
       log[level]({ err: coded, route: routeOf(request), correlation: request.id }, 'http.failed');
     }
     if (coded.code === 'HF_HTTP_UNAUTHORIZED') reply.header('www-authenticate', 'Bearer');
-    reply.code(coded.status).send(errorBody(coded, options.errorBody));
+    reply.code(coded.status).send(errorBody(coded, options.errorBody, request.raw.url));
   };
 
   const app = fastify({
@@ -90,10 +90,11 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
       const coded = connectionError(error, limits);
       log.debug({ code: coded.code, reason: error.code }, 'http.refused');
       socket.setTimeout(1_000, () => socket.destroy()); // for a client that does not even read
-      const answered = wholeAnswer(coded.status, errorBody(coded, options.errorBody));
-      if (response?.req.complete === false) {
-        // About a request whose head was read: its own answer, so that it is told like any other.
-        response.writeHead(coded.status, answered.headers).end(answered.text, () => socket.destroy());
+      // About a request whose head was read: its own answer, so that it is told like any other.
+      const request = response?.req.complete === false ? response.req : undefined;
+      const answered = wholeAnswer(coded.status, errorBody(coded, options.errorBody, request?.url));
+      if (request) {
+        response?.writeHead(coded.status, answered.headers).end(answered.text, () => socket.destroy());
       } else {
         measured.refused(coded.status);
         socket.end(answered.raw, () => socket.destroy());

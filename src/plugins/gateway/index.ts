@@ -32,7 +32,7 @@ import { keyCommands, reloadCommand, rollbackCommand, routesCommand } from './co
 import { describeGatewayRecord } from './describe.ts';
 import { Documents, discoveryRoutes } from './discovery/index.ts';
 import { doctorCommand } from './doctor/index.ts';
-import { type AdminParts, adminEndpoints, recordRefusal } from './http/index.ts';
+import { type AdminParts, adminEndpoints, isRestPath, recordRefusal, restErrorBody } from './http/index.ts';
 import {
   KEY_ACTOR,
   KeyAdmin,
@@ -154,7 +154,7 @@ export const gateway = definePlugin({
         checkOriginOfReads: true, // a stream is read by GET
         portVariable: 'HOLDFAST_GATEWAY_PORT',
         admission: 'own',
-        errorBody: gatewayErrorBody,
+        errorBody: (error, path) => (isRestPath(path) ? restErrorBody(error) : gatewayErrorBody(error)),
         onUnhandled: (request) => started && endUnhandled(started, request),
       },
       (http) => {

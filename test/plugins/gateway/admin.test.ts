@@ -73,6 +73,30 @@ test('[G14] a key of a given value is the same key in every process, and is take
   }
 });
 
+test('[G14] an alias belongs to one key for as long as that is good', async (t) => {
+  const rig = await Rig.start(t, { routes });
+  const make = (fields: object = {}) =>
+    rig.admin('POST', '/key/generate', { key_alias: 'laptop', ...fields });
+  const racing = await Promise.all([make(), make(), make()]);
+  t.deepEqual(racing.map(({ status }) => status).sort(), [200, 409, 409]);
+  const { key, key_id } = racing.find(({ status }) => status === 200)!.body;
+  const { error } = (await make()).body;
+  t.like(error, { type: 'conflict_error', param: 'key_alias', code: '409' });
+  t.regex(error.message, new RegExp(`alias laptop is taken by the key ${key_id}`));
+  t.is((await rig.admin('POST', '/key/update', { key, key_alias: 'laptop', rpm_limit: 3 })).status, 200);
+  const other = (await make({ key_alias: 'desk' })).body;
+  t.is((await rig.admin('POST', '/key/update', { key: other.key, key_alias: 'laptop' })).status, 409);
+  t.is((await rig.admin('POST', '/key/update', { key, key_alias: 'old laptop' })).status, 200);
+  t.is((await make()).status, 200, 'it was given up');
+  await rig.admin('POST', '/key/delete', { key_aliases: ['laptop'] });
+  await rig.mint({ alias: 'laptop', expiresAt: Date.now() - 1 });
+  const next = await make();
+  t.is(next.status, 200, 'one key was revoked, the other has expired');
+  t.deepEqual((await rig.admin('POST', '/key/delete', { key_aliases: ['laptop'] })).body, {
+    deleted_keys: [next.body.key_id],
+  });
+});
+
 test('[G27] what a request has wrong is refused by the name of its field', async (t) => {
   const rig = await Rig.start(t, { routes });
   const wrong: [object, string, RegExp][] = [
@@ -177,6 +201,42 @@ test('[G14,G25] admin endpoints take the master key in Authorization, and nothin
   }
   t.deepEqual((await rig.alerts()).sort(), ['gateway.key_misplaced', 'gateway.master_key_misplaced']);
   t.deepEqual(await rig.traces(key, master), []);
+});
+
+test('[G14] whatever the admin paths are asked wrongly is answered in one shape', async (t) => {
+  const rig = await Rig.start(t, { routes, bodyLimit: 1_024 });
+  const headers = { authorization: `Bearer ${rig.masterKey}`, 'content-type': 'application/json' };
+  const wrong: [method: string, path: string, status: number, type: string, init?: RequestInit][] = [
+    ['GET', '/key/generate', 405, 'bad_request_error'],
+    ['PUT', '/v1/mcp/server', 405, 'bad_request_error'],
+    ['POST', '/key/nothing', 404, 'not_found_error', { body: '{}' }],
+    ['GET', '/budget/info', 404, 'not_found_error'],
+    ['POST', '/key/generate', 413, 'bad_request_error', { body: JSON.stringify('x'.repeat(2_000)) }],
+    ['POST', '/key/generate', 400, 'bad_request_error', { body: '{' }],
+    [
+      'POST',
+      '/key/generate',
+      403,
+      'bad_request_error',
+      { body: '{}', headers: { ...headers, origin: 'https://elsewhere.example' } },
+    ],
+    ['POST', '/key/delete', 404, 'not_found_error', { body: '{"key":"nobody"}' }],
+  ];
+  for (const [method, path, status, type, init = {}] of wrong) {
+    const answer = await fetch(`${rig.url}${path}`, { method, headers, ...init });
+    t.is(answer.status, status, path);
+    const body = (await answer.json()) as { error: { message: string; param: string } };
+    const { message, ...error } = body.error;
+    t.deepEqual(body, { error: { ...error, message } });
+    t.like(error, { type, param: 'None', code: String(status) });
+    t.true(message.length > 10);
+    t.is(
+      answer.headers.get('allow'),
+      status === 405 ? (method === 'GET' ? 'POST' : 'GET, HEAD') : null,
+      path,
+    );
+  }
+  t.like(await (await fetch(`${rig.url}/nothing`)).json(), { detail: 'route not found' });
 });
 
 test('[G14] a key in the URL is refused, and stands in no answer, no record and no log line', async (t) => {

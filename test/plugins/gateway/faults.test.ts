@@ -55,6 +55,8 @@ interface Fault {
   readonly status: number;
   readonly says: RegExp;
   readonly outcome?: string;
+  /** Of the answer. */
+  readonly headers?: Readonly<Record<string, string | undefined>>;
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -162,6 +164,35 @@ const FAULTS: readonly Fault[] = [
     says: /without a body/,
   },
   {
+    title: 'knows the method not, and says so on a page',
+    script: (response) =>
+      response.writeHead(405, { 'content-type': 'text/html', allow: 'GET, POST' }).end('no'),
+    status: 405,
+    says: /answers with status 405/,
+    headers: { allow: 'GET, POST' },
+  },
+  {
+    title: 'knows the method not, and says so in JSON',
+    script: (response, heard) =>
+      response.writeHead(405, { ...JSON_TYPE, allow: 'POST' }).end(
+        JSON.stringify({
+          jsonrpc: '2.0',
+          id: JSON.parse(heard.text).id,
+          error: { code: 1, message: 'answers no' },
+        }),
+      ),
+    status: 405,
+    says: /answers no/,
+    headers: { allow: 'POST' },
+  },
+  {
+    title: 'allows what no method is',
+    script: (response) => response.writeHead(405, { allow: `POST; ${TOKEN}` }).end(),
+    status: 405,
+    says: /answers with status 405/,
+    headers: { allow: undefined },
+  },
+  {
     title: 'redirects',
     script: (response) => response.writeHead(307, { location: `http://evil.example/${TOKEN}` }).end(),
     status: 502,
@@ -186,13 +217,14 @@ test("[G23] whatever an upstream does wrong is answered in the protocol's words,
   const upstream = await startScripted(t, (...given) => script(...given));
   const { rig, ask } = await calling(t, upstream.url, credentialFree, { timeoutMs: 250 });
   const wanted: object[] = [];
-  for (const { title, status, says, outcome = 'http_error', ...fault } of FAULTS) {
+  for (const { title, status, says, outcome = 'http_error', headers = {}, ...fault } of FAULTS) {
     script = fault.script;
     const answer = await ask();
     t.is(answer.status, status, `${title}: ${answer.text}`);
     t.is(answer.json().id, 7, title);
     t.regex(answer.json().error?.message ?? '', says, title);
     t.false(JSON.stringify([answer.text, answer.headers]).includes(TOKEN), title);
+    for (const [name, value] of Object.entries(headers)) t.is(answer.headers[name], value, title);
     wanted.push({ outcome, status });
   }
   const ended = await rig.ended(wanted.length);

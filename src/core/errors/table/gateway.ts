@@ -27,6 +27,11 @@ export const gatewayErrors = {
     'That key value is taken already, by {id}.',
     'Change that key instead, or use another value; a value that was ever used for a key is not used again.',
   ),
+  HF_GATEWAY_KEY_ALIAS: entry(
+    409,
+    'The alias {alias} is taken by the key {id}.',
+    'Use another alias, or `holdfast gateway keys revoke {id}` first; `keys rotate` gives that key another value.',
+  ),
   HF_GATEWAY_KEY_REVOKED: entry(409, 'The key {id} is revoked, and stays so.', 'Generate another one.'),
   HF_GATEWAY_KEY_ROTATIONS: entry(
     409,

@@ -3,3 +3,4 @@
  */
 export { type AdminParts, adminEndpoints } from './admin.ts';
 export { recordRefusal } from './admission.ts';
+export { isRestPath, restErrorBody } from './rest-errors.ts';

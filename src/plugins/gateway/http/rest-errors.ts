@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import type { HoldfastError } from '../../../core/errors/index.ts';
+import type { SurfaceError } from '../../../core/http/index.ts';
 import type { AnswerParams } from '../../../machines/mcp-access.ts';
 
 /** An error as clients of the REST paths know it: `param` and `code` are texts. */
@@ -35,7 +36,8 @@ export function refusal(rule: AnswerParams['rule']): RestError {
 
 /** A coded error in the shape of this surface; `param` is the field of the request that it is about. */
 export function restErrorOf({ status, what, mend, code, details }: HoldfastError): RestError {
-  const param = code === 'HF_GATEWAY_KEY_REQUEST' ? String(details.field) : undefined;
+  const fields = { HF_GATEWAY_KEY_REQUEST: String(details.field), HF_GATEWAY_KEY_ALIAS: 'key_alias' };
+  const param = (fields as Readonly<Record<string, string | undefined>>)[code];
   return { status, message: `${what} ${mend}`, ...(param !== undefined && { param }) };
 }
 
@@ -50,6 +52,13 @@ function restBody({ status, message, param = 'None' }: RestError): unknown {
   const type = TYPES[status] ?? (status < 500 ? 'bad_request_error' : 'internal_server_error');
   return { error: { message, type, param, code: String(status) } };
 }
+
+/** Whether a path is among those that answer errors in the shape of this surface, whether there is such a path or not. */
+export const isRestPath = (path: string | undefined): boolean => /^\/(?:key|budget|v1)\//.test(path ?? '');
+
+/** What the surface itself refuses on such a path. */
+export const restErrorBody = ({ status, what, mend }: SurfaceError): unknown =>
+  restBody({ status, message: `${what} ${mend}` });
 
 export function sendError(reply: FastifyReply, error: RestError): FastifyReply {
   const { status, retryAfterMs } = error;

@@ -42,12 +42,14 @@ const MOST_VALUES = 64;
  */
 export class KeyAdmin {
   readonly #parts: KeyAdminParts;
+  /** Of keys that are being changed: two at once must not both get one. */
+  readonly #asked = new Set<string>();
 
   constructor(parts: KeyAdminParts) {
     this.#parts = parts;
   }
 
-  /** @throws HF_GATEWAY_KEY_REQUEST, HF_GATEWAY_KEY_EXISTS; HF_LOG_WRITE, HF_HTTP_TIMEOUT it can't be recorded */
+  /** @throws HF_GATEWAY_KEY_REQUEST, HF_GATEWAY_KEY_EXISTS, HF_GATEWAY_KEY_ALIAS; HF_LOG_WRITE, HF_HTTP_TIMEOUT it can't be recorded */
   async generate(body: unknown, correlation: string): Promise<Minted> {
     const { key: own, ...fields } = readRequest(generateRequest, body);
     const now = this.#parts.services.clock.now();
@@ -55,11 +57,15 @@ export class KeyAdmin {
     const value = own ?? newValue();
     const id = this.#free(value, 'key');
     const terms = { alias: `key-${id.slice(2, 10)}`, servers: [], ...set };
-    await this.#ask(id, { type: 'KEY_CREATED', at: now, terms, presented: id }, correlation);
+    const change: KeyChange = { type: 'KEY_CREATED', at: now, terms, presented: id };
+    await this.#named(id, set.alias, () => this.#ask(id, change, correlation));
     return { value, view: this.#view(id) };
   }
 
-  /** @throws HF_GATEWAY_KEY_REQUEST, HF_GATEWAY_KEY_UNKNOWN, HF_GATEWAY_KEY_REVOKED, HF_LOG_WRITE, HF_HTTP_TIMEOUT */
+  /**
+   * @throws HF_GATEWAY_KEY_REQUEST, HF_GATEWAY_KEY_UNKNOWN, HF_GATEWAY_KEY_REVOKED, HF_GATEWAY_KEY_ALIAS, HF_LOG_WRITE,
+   *   HF_HTTP_TIMEOUT
+   */
   async update(body: unknown, correlation: string): Promise<KeyView> {
     const { key, ...fields } = readRequest(updateRequest, body);
     const { id, context } = this.#active(key);
@@ -67,7 +73,8 @@ export class KeyAdmin {
     const before = context.terms?.servers ?? [];
     const { set, clear } = termsOf(fields, { servers: this.#parts.servers(), before, now });
     if (Object.keys(set).length + clear.length === 0) throw invalid('body', 'it changes nothing');
-    await this.#ask(id, { type: 'KEY_UPDATED', at: now, set, clear }, correlation);
+    const change: KeyChange = { type: 'KEY_UPDATED', at: now, set, clear };
+    await this.#named(id, set.alias, () => this.#ask(id, change, correlation));
     return this.#view(id);
   }
 
@@ -109,8 +116,8 @@ export class KeyAdmin {
     const byId = keys.find(name);
     if (byId !== undefined) return byId;
     const called = keys.list().filter(({ context }) => context.terms?.alias === name);
-    const active = called.filter(({ state }) => state === 'active');
-    const [found, second] = active.length > 0 ? active : called;
+    const good = called.filter((key) => this.#isGood(key));
+    const [found, second] = good.length > 0 ? good : called;
     if (!found) throw unknown(name);
     if (second) throw new HoldfastError('HF_GATEWAY_KEY_AMBIGUOUS', { name });
     return found.id;
@@ -137,6 +144,35 @@ export class KeyAdmin {
     const taken = this.#parts.keys.find(id);
     if (taken !== undefined) throw new HoldfastError('HF_GATEWAY_KEY_EXISTS', { id: taken });
     return id;
+  }
+
+  /**
+   * Spend and commands go by the alias, so that it names one key that is good.
+   *
+   * @throws HF_GATEWAY_KEY_ALIAS
+   */
+  async #named<T>(id: string, alias: string | undefined, change: () => Promise<T>): Promise<T> {
+    if (alias === undefined) return change();
+    const holder = this.#parts.keys
+      .list()
+      .find((key) => key.id !== id && key.context.terms?.alias === alias && this.#isGood(key));
+    if (holder || this.#asked.has(alias)) {
+      throw new HoldfastError('HF_GATEWAY_KEY_ALIAS', {
+        alias,
+        id: holder?.id ?? 'that is being changed now',
+      });
+    }
+    this.#asked.add(alias);
+    try {
+      return await change();
+    } finally {
+      this.#asked.delete(alias);
+    }
+  }
+
+  #isGood({ state, context }: KeyView): boolean {
+    const { expiresAt = Number.POSITIVE_INFINITY } = context.terms ?? {};
+    return state === 'active' && expiresAt > this.#parts.services.clock.now();
   }
 
   #view(id: string): KeyView {

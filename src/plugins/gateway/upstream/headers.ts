@@ -25,7 +25,15 @@ export function upHeaders(headers: IncomingHttpHeaders): Record<string, string> 
 
 /** @returns the headers that come down as they are */
 export function downHeaders(headers: IncomingHttpHeaders): Record<string, string> {
-  return passing(headers, (name) => DOWN.has(name));
+  const passed = passing(headers, (name) => DOWN.has(name));
+  const allow = allowOf(headers);
+  if (allow !== undefined) passed.allow = allow;
+  return passed;
+}
+
+/** @returns the methods that an upstream names beside a 405, and nothing else that may stand there */
+export function allowOf({ allow }: IncomingHttpHeaders): string | undefined {
+  return allow !== undefined && /^[A-Z]{3,10}(?: ?, ?[A-Z]{3,10}){0,9}$/.test(allow) ? allow : undefined;
 }
 
 /**

@@ -6,7 +6,7 @@ import { challengeParameter } from '../mcp/challenge.ts';
 import { INTERNAL_ERROR, UNAUTHORIZED } from '../mcp/codes.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
 import type { UpstreamAnswer } from './client.ts';
-import { headerOf, isEvents } from './headers.ts';
+import { allowOf, headerOf, isEvents } from './headers.ts';
 import type { Told } from './outcome.ts';
 
 /**
@@ -38,7 +38,9 @@ export function problemOf(
   const type = headerOf(headers, 'content-type') ?? '';
   const failed = (what: string, as = 502) => {
     const retryAfter = headerOf(headers, 'retry-after');
-    return () => refuse(parts, as, what, 'http_error', retryAfter ? { 'retry-after': retryAfter } : {});
+    const allow = status === 405 ? allowOf(headers) : undefined;
+    const told = { ...(retryAfter && { 'retry-after': retryAfter }), ...(allow && { allow }) };
+    return () => refuse(parts, as, what, 'http_error', told);
   };
   if (status === 401 || status === 403) {
     if (route.entry.disposition === 'relay') return () => relayed(parts, status, headers);
