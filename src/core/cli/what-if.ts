@@ -1,4 +1,5 @@
 import type { Decision } from '../actors/decide.ts';
+import { jsonEqual } from '../json.ts';
 import { delayOf, type LogRecord, TIMER_CANCEL, TIMER_START } from '../log/record.ts';
 import type { Difference, WhatIf } from '../replay/index.ts';
 import { difference } from './divergence.ts';
@@ -7,8 +8,8 @@ import type { Describe } from './log-view/story.ts';
 import type { Terminal } from './terminal.ts';
 
 /**
- * The answer to a what-if (`-` as recorded, `+` as it would have been): what differs, the first at length; what cannot be
- * believed any more; what stays open.
+ * The answer to a what-if (`-` as recorded, `+` as it would have been): what is decided otherwise, the first at length, and
+ * in one line what is only remembered otherwise; what cannot be believed any more; what stays open.
  *
  * @param words the plugins' own, for decisions that they tell apart
  */
@@ -18,26 +19,31 @@ export function whatIfLines(
   { paint }: Terminal,
   words: Describe = () => undefined,
 ): string[] {
-  const { records, differences, untrusted, unanswered, absent, more } = answer;
+  const { records, differences, remembered, untrusted, unanswered, absent, more } = answer;
   const notes = absent.map(({ seq, field }) =>
     plainText(
       `Record ${seq} has no field ${field}: the patch adds it. If the name is misspelt, that changes nothing.`,
     ),
   );
   const [first, ...others] = differences;
-  if (!first) return [...notes, `${records} records were decided again, and every decision is the same.`];
+  const beside = rememberedLines(remembered);
+  if (!first) {
+    return [...notes, `${records} records were decided again, and every decision is the same.`, ...beside];
+  }
   const title = (text: string) => ['', paint('bold', text)];
   const shown = others.slice(0, limit - 1);
   const left = others.length - shown.length + more;
   return [
     ...notes,
-    `${records} records were decided again; ${differences.length + more} ${differences.length + more === 1 ? 'differs' : 'differ'}. The first:`,
+    `${records} records were decided again; ${differences.length + more} ${differences.length + more === 1 ? 'comes' : 'come'} out otherwise. The first:`,
     '',
     `  ${headOf(first)}`,
+    ...(toldApart(first, paint, words) ?? []),
     ...compared(first, paint),
     ...(others.length > 0 ? title('And then:') : []),
     ...shown.flatMap((one) => [`  ${headOf(one)}`, ...inShort(one, paint, words)]),
     ...(left > 0 ? [`  (${left} more; --limit 0 shows them)`] : []),
+    ...(beside.length > 0 ? ['', ...beside] : []),
     ...(unanswered.length > 0 ? title('Open at the end, and nobody knows how it would have gone on:') : []),
     ...unanswered.map(({ actor, type, at, timer }) =>
       plainText(
@@ -60,6 +66,20 @@ export function whatIfLines(
   ];
 }
 
+/** In one line: counters that go on from another number say nothing that was not said before. */
+function rememberedLines(remembered: readonly Difference[]): string[] {
+  if (remembered.length === 0) return [];
+  const names = new Set(
+    remembered.flatMap(({ expected, got }) => {
+      const [was, is] = [expected?.to.context ?? {}, got?.to.context ?? {}];
+      return Object.keys({ ...was, ...is }).filter((name) => !jsonEqual(was[name] ?? null, is[name] ?? null));
+    }),
+  );
+  const others = remembered.length === 1 ? '1 is' : `${remembered.length} others are`;
+  const what = [...names].sort().join(', ');
+  return [plainText(`${others} decided the same, and only what their actors remember differs: ${what}.`)];
+}
+
 /** Two decisions line by line. */
 function compared(one: Difference, paint: Terminal['paint']): string[] {
   const { expected, got } = one;
@@ -71,11 +91,9 @@ function compared(one: Difference, paint: Terminal['paint']): string[] {
 }
 
 function inShort(one: Difference, paint: Terminal['paint'], words?: Describe): string[] {
+  const told = toldApart(one, paint, words);
+  if (told) return told;
   const { expected, got } = one;
-  const [was, is] = [inWords(one, expected, words), inWords(one, got, words)];
-  if (was !== undefined && is !== undefined && was !== is) {
-    return [paint('green', `      - ${was}`), paint('red', `      + ${is}`)];
-  }
   // Where only parameters or contexts tell the two apart, they are shown.
   const whole = expected !== undefined && got !== undefined && short(expected) === short(got);
   const text = (decision: Decision) =>
@@ -84,6 +102,13 @@ function inShort(one: Difference, paint: Terminal['paint'], words?: Describe): s
     ...(expected ? [paint('green', `      - ${text(expected)}`)] : []),
     ...(got ? [paint('red', `      + ${text(got)}`)] : []),
   ];
+}
+
+/** Two decisions in their plugin's words, where those tell them apart. */
+function toldApart(one: Difference, paint: Terminal['paint'], words?: Describe): string[] | undefined {
+  const [was, is] = [inWords(one, one.expected, words), inWords(one, one.got, words)];
+  if (was === undefined || is === undefined || was === is) return undefined;
+  return [paint('green', `      - ${was}`), paint('red', `      + ${is}`)];
 }
 
 /** A decision as its plugin would tell it, had it been recorded. */

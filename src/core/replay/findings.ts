@@ -1,4 +1,5 @@
 import type { Decision } from '../actors/decide.ts';
+import { jsonEqual } from '../json.ts';
 import type { LogEvent } from '../log/record.ts';
 
 /** A decision that comes out otherwise. */
@@ -28,12 +29,14 @@ const LISTED = 5_000;
 /** What is found while a log runs again with something changed: the first of it, and how much more there is. */
 export class Findings {
   readonly differences: Difference[] = [];
+  /** Where only what an actor remembers differs: counters, times. They must not bury the others. */
+  readonly remembered: Difference[] = [];
   readonly untrusted: Untrusted[] = [];
   /** Beyond those listed. */
   more = 0;
 
   differ(difference: Difference): void {
-    this.#add(this.differences, difference);
+    this.#add(isRemembered(difference) ? this.remembered : this.differences, difference);
   }
 
   distrust(input: Untrusted): void {
@@ -44,4 +47,14 @@ export class Findings {
     if (list.length < LISTED) list.push(found);
     else this.more += 1;
   }
+}
+
+/** Same state, same effects, and both took the event, or it is an answer that nobody waits for any more. */
+function isRemembered({ expected, got }: Difference): boolean {
+  if (!expected || !got) return false;
+  const taken = got.stale || expected.ignored === got.ignored;
+  const failed = (expected.failed === undefined) !== (got.failed === undefined);
+  return (
+    taken && !failed && jsonEqual(expected.to.value, got.to.value) && jsonEqual(expected.effects, got.effects)
+  );
 }

@@ -26,8 +26,10 @@ export interface Unanswered {
 export interface WhatIf {
   /** Records that were decided again. */
   readonly records: number;
-  /** The first first. */
+  /** Decisions that come out otherwise, the first first. */
   readonly differences: readonly Difference[];
+  /** Those that stay as they were, of actors that remember something else: counters, times. */
+  readonly remembered: readonly Difference[];
   readonly untrusted: readonly Untrusted[];
   readonly unanswered: readonly Unanswered[];
   /** Fields that a patch names and its recorded event does not have. */
@@ -137,6 +139,7 @@ class World {
     return {
       records: this.#records,
       differences: this.#findings.differences,
+      remembered: this.#findings.remembered,
       untrusted: this.#findings.untrusted,
       unanswered,
       more: this.#findings.more,

@@ -187,7 +187,9 @@ test('[C8] what-if decides what older versions recorded by the kept machine, els
     const steps = whatIfSteps(reader, new Map([[door.type, definition]]), [alterEvent({ by }, 2)]);
     for (;;) {
       const { done, value } = steps.next();
-      if (done) return value.differences.map(({ seq, got }) => [seq, got?.to.value]);
+      if (!done) continue;
+      const all = [...value.differences, ...value.remembered].sort((a, b) => a.seq - b.seq);
+      return all.map(({ seq, got }) => [seq, got?.to.value]);
     }
   };
   t.deepEqual(run({ ...later, earlier: { 1: doorMachine } }, 'stranger'), [

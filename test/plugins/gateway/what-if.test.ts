@@ -71,4 +71,30 @@ test('[C8,G16] what-if with another scope, limit or budget of a key lists what w
     shown.out,
     /- reports of ann: columnar_rw tools\/call columnar_rw-echo: admitted, charged 0\.5\n +\+ reports of ann: columnar_rw tools\/call columnar_rw-echo: refused, not_entitled/,
   );
+  // The second call is refused, which the third and each outcome are counted by: one line, behind what is decided.
+  const limited = ['replay', 'what-if', '--set', String(seq), '{"terms":{"rpmLimit":1}}'];
+  const { differences, remembered } = JSON.parse((await holdfast(...limited, '--json')).out);
+  t.deepEqual(
+    differences.map(({ event }: { event: { type: string } }) => event.type),
+    ['CALL', 'CALL'],
+  );
+  t.true(remembered.length > 2);
+  const { out } = await holdfast(...limited);
+  t.regex(out, /\d+ records were decided again; 2 come out otherwise\. The first:/);
+  t.is(
+    out.match(/^ {2}record \d+/gm)?.length,
+    2 + JSON.parse((await holdfast(...limited, '--json')).out).untrusted.length,
+  );
+  t.regex(
+    out,
+    /\n\d+ others are decided the same, and only what their actors remember differs: calls, terms\.\n/,
+  );
+  const none = (await holdfast('replay', 'what-if', '--set', String(seq), '{"terms":{"alias":"another"}}'))
+    .out;
+  t.regex(none, /come out otherwise/, 'whose call it was stands in each decision');
+  const same = (await holdfast('replay', 'what-if', '--set', String(seq), '{"terms":{"rpmLimit":99}}')).out;
+  t.regex(
+    same,
+    /\n\d+ records were decided again, and every decision is the same\.\n1 is decided the same, and only/,
+  );
 });

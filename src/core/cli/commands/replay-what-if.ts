@@ -66,7 +66,9 @@ export const replayWhatIf: CommandDefinition = {
       },
       signal,
     );
-    const shown = { ...answer, differences: answer.differences.map((one) => shownDifference(one, view)) };
+    const show = (all: readonly Difference[]) => all.map((one) => shownDifference(one, view));
+    const { differences, remembered } = answer;
+    const shown = { ...answer, differences: show(differences), remembered: show(remembered) };
     if (json) return print(view.jsonText(shown, 2));
     const { whatIfLines } = await import('../what-if.ts');
     for (const line of whatIfLines(shown, limit, terminal, await wordsOfPlugins(context))) print(line);
