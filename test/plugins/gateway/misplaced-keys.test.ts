@@ -1,8 +1,10 @@
 import { writeFileSync } from 'node:fs';
+import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
 import { startUpstream } from '../../support/mcp-upstream.ts';
+import { resultFor, startScripted } from '../../support/scripted-upstream.ts';
 import { tempDir } from '../../support/temp.ts';
 import { send } from './raw.ts';
 import { initialize, Rig, rpc } from './rig.ts';
@@ -313,4 +315,39 @@ test('[G25] the master key opens the admin endpoints and no route, and is told o
   t.deepEqual(await rig.alerts(), ['gateway.master_key_presented']);
   t.is((await rig.admin('GET', '/v1/mcp/server')).status, 200);
   t.deepEqual(await rig.traces(rig.masterKey), []);
+});
+
+test('[G9,G25] trailers pass in neither direction, so that no key in one gets anywhere', async (t) => {
+  const trailers: unknown[] = [];
+  const upstream = await startScripted(t, (response, heard, request) => {
+    trailers.push({ ...request.trailers });
+    response.writeHead(200, { 'content-type': 'application/json', trailer: 'x-token' });
+    response.addTrailers({ 'x-token': TOKEN });
+    response.end(resultFor(heard, {}));
+  });
+  const masterKeyFile = secretFile(t, MASTER);
+  const routes = [credentialFree({ name: 'repo_wiki', url: upstream.url })];
+  const rig = await Rig.start(t, { masterKeyFile, routes });
+  await rig.mint({ servers: ['repo_wiki'] }, VIRTUAL);
+  const headers = {
+    ...{ accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
+    ...{ 'x-gateway-api-key': `Bearer ${VIRTUAL}`, trailer: 'x-api-key, mcp-param-who' },
+  };
+  for (const path of ['/repo_wiki/mcp', '/mcp/']) {
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      const asked = request(`${rig.url}${path}`, { method: 'POST', headers, agent: false }, (response) => {
+        response.resume().on('end', () => resolve(response));
+      });
+      asked.on('error', reject).write(JSON.stringify(initialize));
+      asked.addTrailers({ 'x-api-key': MASTER, 'mcp-param-who': VIRTUAL });
+      asked.end();
+    });
+    t.is(answer.statusCode, 200, path);
+    t.deepEqual({ ...answer.trailers }, {});
+  }
+  t.true(trailers.length >= 2);
+  t.true(trailers.every((one) => Object.keys(one as object).length === 0));
+  const received = JSON.stringify(upstream.heard);
+  for (const secret of [VIRTUAL, MASTER, 'x-api-key']) t.false(received.includes(secret));
+  t.deepEqual(await rig.traces(VIRTUAL, MASTER, TOKEN), []);
 });
