@@ -6,5 +6,6 @@
 export { type ControlAnswer, postControl } from '../operations/index.ts';
 export type { CommandContext, CommandDefinition, CommandFlag } from '../plugin/command.ts';
 export { type Host, runCommandLine, runHere } from './run.ts';
+export { table } from './table.ts';
 export type { Terminal } from './terminal.ts';
 export { wrapped } from './wrapped.ts';

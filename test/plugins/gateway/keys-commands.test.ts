@@ -7,7 +7,7 @@ import { tempDir } from '../../support/temp.ts';
 import { Rig } from './rig.ts';
 
 const PLUGIN = new URL('../../../src/plugins/gateway/index.ts', import.meta.url).pathname;
-const url = 'http://127.0.0.1:9/mcp';
+const url = 'http://127.0.0.1:9/mcp/of/an/upstream/with/a/long/path';
 
 async function setUp(t: ExecutionContext) {
   const cwd = tempDir(t);
@@ -165,4 +165,27 @@ test('[G19,G27] what a command line has wrong is told, and no value is ever an a
   const { code, err } = await keys('list');
   t.is(code, 1);
   t.regex(err, /HF_CONTROL_UNREACHABLE/);
+});
+
+test('[G14] the lists of routes and keys fit a terminal of 80 characters, and are a line each where a program reads', async (t) => {
+  const { rig, keys, cwd } = await setUp(t);
+  await keys('mint', '--alias', 'a-laptop-with-a-name', '--user', 'ann@example.net', '--server', 'memory');
+  const ask = (argv: string[], interactive: boolean) =>
+    call([...argv, '--data-dir', rig.dataDir], { cwd, columns: 80, interactive });
+  for (const argv of [
+    ['gateway', 'routes'],
+    ['gateway', 'keys', 'list'],
+  ]) {
+    const { out: shown } = await ask(argv, true);
+    for (const line of shown.split('\n')) t.true(line.length <= 80, line);
+    t.regex(shown, /memory/);
+    t.regex(shown, /\n {4}\S/, 'what does not fit stands below');
+    const { out: read } = await ask(argv, false);
+    t.notRegex(read, /\n {4}\S/);
+    t.true(read.split('\n').some((line) => line.length > 80));
+    t.deepEqual(
+      JSON.parse((await ask([...argv, '--json'], true)).out),
+      JSON.parse((await ask([...argv, '--json'], false)).out),
+    );
+  }
 });

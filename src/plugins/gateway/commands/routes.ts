@@ -1,4 +1,4 @@
-import type { CommandContext, CommandDefinition } from '../../../core/cli/index.ts';
+import { type CommandContext, type CommandDefinition, table, wrapped } from '../../../core/cli/index.ts';
 import { isCoded } from '../../../core/errors/index.ts';
 import { ROUTES_PATH } from '../routes/control.ts';
 import { readEntries, variablesOf } from '../routes/definition.ts';
@@ -12,9 +12,9 @@ export const routesCommand: CommandDefinition = {
   summary: 'Lists the routes: how each is, where it goes, and which entries are rejected',
   example: 'holdfast gateway routes --json',
   async run(_args, _flags, context) {
-    const table = await tableOf(context);
-    if (context.json) return context.print(JSON.stringify(table, null, 2));
-    for (const line of tableLines(table, context)) context.print(line);
+    const view = await tableOf(context);
+    if (context.json) return context.print(JSON.stringify(view, null, 2));
+    for (const line of tableLines(view, context)) context.print(line);
   },
 };
 
@@ -59,20 +59,18 @@ function tableLines(
     whyOf(route),
   ]);
   const head = ['route', 'disposition', 'state', 'tools', 'checked', 'why, or where it goes'];
-  const widths = head.map((title, at) =>
-    Math.max(title.length, ...rows.map((row) => (row[at] ?? '').length)),
-  );
-  const line = (cells: readonly string[]) =>
-    cells
-      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-      .join('  ')
-      .trimEnd();
+  const [title = [], ...lines] = table([head, ...rows], terminal);
+  const wrong = [
+    ...rejected.map(({ name, reason }) => `rejected: ${name}: ${reason}`),
+    ...(refused === undefined ? [] : [`the file is refused: ${refused}`]),
+  ];
   return [
     running ? `revision ${revision}` : 'no instance runs; this is what the configuration would start',
-    terminal.paint('bold', line(head)),
-    ...rows.map(line),
-    ...rejected.map(({ name, reason }) => terminal.paint('red', `rejected: ${name}: ${reason}`)),
-    ...(refused === undefined ? [] : [terminal.paint('red', `the file is refused: ${refused}`)]),
+    ...title.map((line) => terminal.paint('bold', line)),
+    ...lines.flat(),
+    ...wrong
+      .flatMap((text) => (terminal.interactive ? wrapped(text, terminal.columns) : [text]))
+      .map((line) => terminal.paint('red', line)),
   ];
 }
 

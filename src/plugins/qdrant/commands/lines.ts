@@ -1,3 +1,4 @@
+import { type Terminal, table } from '../../../core/cli/index.ts';
 import { plainText } from '../../../core/cli/log-view/values.ts';
 
 type Answer = Record<string, unknown>;
@@ -43,25 +44,18 @@ export function snapshotLines(answer: Answer): string[] {
   ];
 }
 
-export function listLines({ backups, collection }: Answer): string[] {
+export function listLines({ backups, collection }: Answer, terminal: Terminal): string[] {
   const rows = backups as readonly Row[];
   if (rows.length === 0)
     return [plainText(`There is no backup of ${collection} yet: holdfast backup snapshot`)];
-  const table = [
-    ['KIND', 'MADE', 'SIZE', 'POINTS', 'NAME'],
-    ...rows.map(({ kind, at, size, count, name }) => [
-      kind,
-      second(at),
-      sizeText(size),
-      String(count ?? '-'),
-      name,
-    ]),
-  ];
-  const widths =
-    table[0]?.map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0))) ?? [];
-  return table.map((row) =>
-    plainText(row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')).trimEnd(),
-  );
+  const cells = rows.map(({ kind, at, size, count, name }) => [
+    kind,
+    second(at),
+    sizeText(size),
+    String(count ?? '-'),
+    name,
+  ]);
+  return table([['KIND', 'MADE', 'SIZE', 'POINTS', 'NAME'], ...cells], terminal).flat();
 }
 
 export function pruneLines({ dryRun, deleted }: Answer): string[] {

@@ -73,7 +73,7 @@ const list: CommandDefinition = {
       total_pages: number;
     };
     if (keys.length === 0) return context.print('no keys');
-    for (const line of listLines(keys)) context.print(line);
+    for (const line of listLines(keys, context.terminal)) context.print(line);
     if (total_pages > 1) context.note(`Page ${page} of ${total_pages}, ${total_count} keys in all.`);
   },
 };

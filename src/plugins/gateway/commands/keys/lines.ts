@@ -1,3 +1,4 @@
+import { type Terminal, table } from '../../../../core/cli/index.ts';
 import { plainText } from '../../../../core/cli/log-view/values.ts';
 
 /** A key as the instance tells of it, without anything by which it could be presented. */
@@ -31,7 +32,7 @@ export interface ShownKey {
 const second = (time: string | null | undefined): string => time?.slice(0, 19).concat('Z') ?? 'never';
 
 /** One key a line, in columns. */
-export function listLines(keys: readonly ShownKey[]): string[] {
+export function listLines(keys: readonly ShownKey[], terminal: Terminal): string[] {
   const rows = keys.map((key) => [
     key.key_id,
     key.key_alias ?? '',
@@ -41,12 +42,10 @@ export function listLines(keys: readonly ShownKey[]): string[] {
     second(key.last_seen_at),
     namesOf(key),
   ]);
-  const table = [['KEY', 'ALIAS', 'USER', 'STATE', 'SPENT', 'LAST SEEN', 'SERVERS'], ...rows];
-  const widths =
-    table[0]?.map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0))) ?? [];
-  return table.map((row) =>
-    plainText(row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')).trimEnd(),
-  );
+  return table(
+    [['KEY', 'ALIAS', 'USER', 'STATE', 'SPENT', 'LAST SEEN', 'SERVERS'], ...rows],
+    terminal,
+  ).flat();
 }
 
 /** All that is known of one. */
