@@ -80,10 +80,16 @@ export async function runHere(
   builtinPlugins?: Host['builtinPlugins'],
 ): Promise<number> {
   const interrupted = new AbortController();
+  let asked = 0;
   const interrupt = (signal: NodeJS.Signals): void => {
-    // The first asks; whoever sends a second does not want to wait any longer.
-    if (interrupted.signal.aborted) process.exit(128 + (signal === 'SIGINT' ? 2 : 15));
-    interrupted.abort(signal);
+    if (!interrupted.signal.aborted) {
+      asked = performance.now();
+      interrupted.abort(signal);
+      return;
+    }
+    // The first asks; whoever sends a second does not want to wait any longer. One at the same moment is the first by
+    // another way: supervisors signal a whole group, and a launcher in it passes its own on.
+    if (performance.now() - asked > ECHO_MS) process.exit(128 + (signal === 'SIGINT' ? 2 : 15));
   };
   process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
   // Only with a terminal to lose: a process under nohup ignores it, and must go on to.
@@ -101,6 +107,7 @@ export async function runHere(
 }
 
 const LINGER_MS = 1_000;
+const ECHO_MS = 1_000;
 
 async function contextOf(
   { terminal, interrupted }: Host,

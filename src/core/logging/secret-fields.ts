@@ -17,6 +17,8 @@ const SECRET = new RegExp(
     'mcpsessionid',
   ].join('|')})$`,
 );
+/** What the log says of an `Authorization` in the place of its value: the kind of what was in there. */
+const KINDS: ReadonlySet<unknown> = new Set(['bearer', 'virtual_key', 'master_key']);
 /** Lists of secrets. A number under such a name counts something (`input_tokens`) and stays. */
 const SECRETS = /(?:password|token|credential|secret|cookie|(?:private|api|access)key)s$/;
 /** Parts of a config in which every value is held back: all of `wpaSupplicant`. */
@@ -68,6 +70,7 @@ export function isSecretField(scope: Scope, parent: Record<string, unknown>, key
   const value = parent[key];
   if (value === null || value === undefined || typeof value === 'boolean') return false;
   const { name, secret, list } = known(key);
+  if (name === 'authorization' && KINDS.has(value)) return false;
   if (secret || SECRET_PARTS.has(name)) return true;
   if (list) return typeof value === 'string' || Array.isArray(value);
   if (scope !== undefined && SCOPED[scope]?.test(name)) return true;

@@ -52,8 +52,8 @@ export interface CommandContext {
   /** Width, colours and progress; none of them where no terminal is. */
   readonly terminal: Terminal;
   /**
-   * Aborted on SIGINT, SIGTERM and a lost terminal, with the signal's name as reason. A second signal ends the
-   * process at once.
+   * Aborted on SIGINT, SIGTERM and a lost terminal, with the signal's name as reason. A second signal, a second
+   * or more after it, ends the process at once.
    */
   readonly signal: AbortSignal;
   /** `plugins.config.ts`, loaded when first asked for. @throws HF_CONFIG_* */

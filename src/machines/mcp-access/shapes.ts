@@ -187,6 +187,8 @@ export type CallEnded = {
   readonly status?: number;
   /** JSON-RPC error code. */
   readonly code?: number;
+  /** What an upstream that refuses the caller's own token says of it, such as `invalid_token`. */
+  readonly refusal?: string;
   readonly ms: number;
   /** Of the answer's body. */
   readonly bytes?: number;

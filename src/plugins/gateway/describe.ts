@@ -23,8 +23,9 @@ export function describeGatewayRecord({ event: recorded, effects, ignored }: Log
       return `${what}: admitted${params.cost ? `, charged ${params.cost}` : ''}`;
     }
     case 'CALL_ENDED': {
-      const { outcome, status, ms } = event;
-      return `${outcome}${status === undefined ? '' : ` ${status}`} in ${ms} ms`;
+      const { outcome, status, refusal, ms } = event;
+      const answer = `${outcome}${status === undefined ? '' : ` ${status}`}`;
+      return `${answer}${refusal === undefined ? '' : ` (${refusal})`} in ${ms} ms`;
     }
     case 'TURNED_AWAY': {
       const { rule, source, path, misplaced, where = 'Authorization', count } = event;

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
 import type { ExecutionContext } from 'ava';
 import test from 'ava';
 import { root, type Spawned, spawnHoldfast, writeConfig } from '../../support/cli.ts';
@@ -196,6 +197,9 @@ test.serial('[R29] a second signal ends a stop that hangs at once', async (t) =>
   await runtime.see(/Try next/);
   runtime.child.kill('SIGTERM');
   await runtime.see(/stopping/);
+  runtime.child.kill('SIGTERM'); // the same wish once more: a supervisor signals the group, a launcher passes it on
+  await after(2_000);
+  t.is(runtime.child.exitCode, null, 'it still stops in order');
   const asked = performance.now();
   runtime.child.kill('SIGTERM');
   const { code } = await runtime.ended;

@@ -95,6 +95,16 @@ const haunted = fc
     return value;
   });
 
+test('[R32] what kind of key stood in a header is no secret, and its name alone stays readable', (t) => {
+  for (const kind of ['bearer', 'virtual_key', 'master_key']) {
+    t.deepEqual(redact({ authorization: kind }), { authorization: kind });
+  }
+  t.deepEqual(redact({ authorization: 'bearer x', token: 'bearer' }), {
+    authorization: '[redacted]',
+    token: '[redacted]',
+  });
+});
+
 test('[R32] a secret in any known place of any object never comes out', (t) => {
   fc.assert(
     fc.property(haunted, (value) => !JSON.stringify(redact(value)).includes(CANARY)),

@@ -3,6 +3,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import test, { type ExecutionContext } from 'ava';
 import { Agent } from 'undici';
+import { describeGatewayRecord } from '../../../src/plugins/gateway/describe.ts';
 import { probeRoute } from '../../../src/plugins/gateway/doctor/probe.ts';
 import { relay } from '../../../src/plugins/gateway/index.ts';
 import { routeSchema } from '../../../src/plugins/gateway/routes/entry.ts';
@@ -113,6 +114,14 @@ async function probe(rig: Rig, key: string, token?: string) {
 
 const tokenOf = (memory: { tokens?: unknown }) => (memory.tokens as { access_token: string }).access_token;
 
+/** What the log says of tokens that the upstream refused. */
+async function refusals(rig: Rig): Promise<string[]> {
+  const said = (await rig.records()).map((record) => describeGatewayRecord(record) ?? '');
+  return said
+    .filter((text) => text.startsWith('http_error'))
+    .map((text) => text.replace(/ in [\d.]+ ms$/, ''));
+}
+
 test('[G22,G26] doctor tells a wrong audience from an identity provider that is away, and both from health', async (t) => {
   const right = await world(t);
   t.like(await probe(right.rig, right.key), {
@@ -128,6 +137,7 @@ test('[G22,G26] doctor tells a wrong audience from an identity provider that is 
   t.is(found.diagnosis?.code, 'wrong_audience');
   t.regex(found.found, /for somebody-else, and the upstream wants mcp-public/);
   t.false(JSON.stringify(found).includes(tokenOf(other.memory)));
+  t.deepEqual(await refusals(wrong.rig), ['http_error 401 (invalid_token)']);
 });
 
 test('[G26] an identity provider that is away is not the fault of the token', async (t) => {
@@ -136,4 +146,5 @@ test('[G26] an identity provider that is away is not the fault of the token', as
   await here.idp.close();
   const found = await probe(here.rig, here.key, tokenOf(memory));
   t.is(found.diagnosis?.code, 'identity_provider_down');
+  t.deepEqual(await refusals(here.rig), ['http_error 401 (temporarily_unavailable)']);
 });

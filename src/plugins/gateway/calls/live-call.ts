@@ -19,7 +19,7 @@ export type LiveCalls = Map<string, LiveCall>;
 /** The outcome of a call, as its exchange stands. @param cost what was charged for it */
 export function ended(
   { begun, status, ms, bytes, facts }: Exchange,
-  told: Pick<CallEnded, 'outcome' | 'code'>,
+  told: Pick<CallEnded, 'outcome' | 'code' | 'refusal'>,
   cost?: number,
 ): CallEnded {
   facts.outcome = told.outcome;
@@ -27,6 +27,7 @@ export function ended(
     type: 'CALL_ENDED',
     outcome: told.outcome,
     ...(told.code !== undefined && { code: told.code }),
+    ...(told.refusal !== undefined && { refusal: told.refusal }),
     ...(begun && status !== undefined && { status }),
     ms,
     bytes,

@@ -6,7 +6,7 @@ import { EventBlocks, parseEvent } from './event-blocks.ts';
 import { finder } from './find.ts';
 
 /** How a call ended as its answer tells, HTTP, JSON-RPC and tool errors told apart. */
-export interface Told extends Pick<CallEnded, 'outcome' | 'code'> {
+export interface Told extends Pick<CallEnded, 'outcome' | 'code' | 'refusal'> {
   /** What the result's `_meta.usage` reports, for telemetry. */
   readonly tokens?: ToolFacts['tokens'];
 }

@@ -70,6 +70,9 @@ const longSession = (headers: IncomingHttpHeaders): boolean =>
 /** Parameters of a challenge that a client acts on. */
 const PASSED = ['error', 'error_description', 'scope'];
 
+/** An error code of RFC 6750 or of a server's own. */
+const ERROR = /^[a-z]{1,20}(?:_[a-z]{1,20}){0,3}$/;
+
 /** An identity that the upstream refuses: its status and challenge, pointing at our own document (G8, G26). */
 function relayed(parts: RouteCallParts, status: number, upstream: IncomingHttpHeaders): Told {
   const { exchange, route, message, metadataUrl } = parts;
@@ -88,5 +91,7 @@ function relayed(parts: RouteCallParts, status: number, upstream: IncomingHttpHe
     ...rpcError(asRpc ? 200 : status, message?.id ?? null, UNAUTHORIZED, text),
     ...(!asRpc && { headers: { 'www-authenticate': challenge } }),
   });
-  return { outcome: 'http_error' };
+  // Into the log goes what can be nothing but such a word.
+  const refusal = error !== undefined && ERROR.test(error) ? error : undefined;
+  return { outcome: 'http_error', ...(refusal !== undefined && { refusal }) };
 }
