@@ -154,7 +154,7 @@ async function clientSuite(
   });
   const { port } = desk.address() as AddressInfo;
   const about = ['scenario: $MCP_CONFORMANCE_SCENARIO', 'context: $MCP_CONFORMANCE_CONTEXT'];
-  const command = `curl -sS ${about.map((header) => `-H "${header}"`).join(' ')} http://127.0.0.1:${port} -d`;
+  const command = `curl -qsS --noproxy "*" ${about.map((header) => `-H "${header}"`).join(' ')} http://127.0.0.1:${port} -d`;
   const checks = await suite(t, [
     'client',
     '--command',
