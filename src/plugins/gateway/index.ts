@@ -37,6 +37,7 @@ import {
   KEY_ACTOR,
   KeyAdmin,
   KeyRegistry,
+  type KnownKeys,
   keyInUrl,
   keyRoute,
   MasterKey,
@@ -167,9 +168,7 @@ export const gateway = definePlugin({
         }));
         discoveryRoutes(http, parts);
         watchUnknownPaths(http, (request) => {
-          const { keys, masterId } = parts();
-          const known = { keys, masterId: masterId() };
-          if (!keyInUrl(request.raw.url ?? '', known)) return;
+          if (!keyInUrl(request.raw.url ?? '', parts().known)) return;
           recordRefusal(parts(), request, 'key_in_query').catch(() => undefined); // the answer is out already
         });
       },
@@ -184,6 +183,14 @@ export const gateway = definePlugin({
       const keyFiles = settings.sessionKeyFiles ?? [resolve(dataDir, 'secrets', 'gateway-session-key')];
       const keys = new KeyRegistry(services.actors);
       const masterId = () => master.id();
+      const sessions = SealedSessions.fromFiles(keyFiles as [string, ...string[]]);
+      const known: KnownKeys = {
+        keys,
+        isSession: (value) => sessions.knows(value),
+        get masterId() {
+          return master.id();
+        },
+      };
       const slots = new OpenSlots({ call: settings.maxParallel, stream: settings.maxStreams });
       started = {
         services,
@@ -194,12 +201,12 @@ export const gateway = definePlugin({
         door: new Door(services, calls),
         keys,
         admin: new KeyAdmin({ services, keys, servers: () => table.live().table.routes, masterId }),
-        sessions: SealedSessions.fromFiles(keyFiles as [string, ...string[]]),
+        sessions,
         agent,
         documents: new Documents(agent, () => performance.now()),
         telemetry: await callTelemetry(services.find(TelemetryToken), settings.telemetry.toolSpans),
         table: () => table.live().table,
-        masterId,
+        known,
         publicBase,
         publicUrl: (requestHost) => publicBase ?? `http://${requestHost ?? 'localhost'}`,
       };

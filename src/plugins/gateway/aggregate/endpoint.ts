@@ -1,5 +1,5 @@
 import type { HttpSurface } from '../../../core/http/index.ts';
-import { admit } from '../calls/decide.ts';
+import { admit } from '../calls/admit.ts';
 import { ClientExchange, hijacked } from '../calls/exchange.ts';
 import type { GatewayParts } from '../calls/parts.ts';
 import { answerInvalid, judgeUnread } from '../calls/undecided.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { admit } from '../calls/decide.ts';
+import { admit } from '../calls/admit.ts';
 import type { ClientExchange } from '../calls/exchange.ts';
 import { ended, type LiveCall } from '../calls/live-call.ts';
 import { type Ending, stopWith } from '../calls/stop.ts';

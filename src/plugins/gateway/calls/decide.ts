@@ -1,13 +1,9 @@
-import { isCoded } from '../../../core/errors/index.ts';
-import type { Logger } from '../../../core/logging/index.ts';
-import { type Caller, identify, type Known } from '../keys/caller.ts';
-import { takeMisplaced } from '../keys/misplaced.ts';
-import { unauthorized } from '../mcp/answers.ts';
+import type { Known } from '../keys/caller.ts';
 import type { Message } from '../mcp/message.ts';
 import { upstreamName } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/table.ts';
-import type { ClientExchange, Exchange } from './exchange.ts';
-import { logOwnFault } from './failed.ts';
+import type { Exchange } from './exchange.ts';
+import { undecided } from './failed.ts';
 import type { LiveCall } from './live-call.ts';
 import type { OpenFacts } from './open-slots.ts';
 import type { GatewayParts } from './parts.ts';
@@ -26,46 +22,6 @@ export interface Meant {
   readonly route?: Route | undefined;
   /** What stands for the method of a request without a message that could be read. */
   readonly unread?: Pick<CallMade, 'method' | 'bytes'> & OpenFacts;
-}
-
-/**
- * @param path of the endpoint, without a query
- * @param identified the caller, where that is known already
- * @returns the caller; undefined for somebody without a key, who is turned away
- */
-export function admit(
-  parts: GatewayParts,
-  exchange: ClientExchange,
-  path: string,
-  identified?: Known,
-): Known | undefined {
-  const masterId = parts.masterId();
-  const { keys, sessions } = parts;
-  const caller: Caller = identified ?? identify(exchange.headers, keys, masterId);
-  const misplaced = takeMisplaced(exchange, { keys, masterId }, (id) => sessions.knows(id));
-  if (!('rule' in caller)) return misplaced ? { ...caller, misplaced } : caller;
-  const beside = misplaced && !caller.misplaced && { misplaced: misplaced.key, where: misplaced.where };
-  void turnAway(parts, exchange, { ...caller, ...beside }, path);
-  return undefined;
-}
-
-/** Somebody without a key: recorded by one actor, then answered. */
-async function turnAway(
-  parts: GatewayParts,
-  exchange: ClientExchange,
-  { rule, misplaced, where }: Extract<Caller, { rule: string }>,
-  path: string,
-): Promise<void> {
-  traceCall(parts, exchange, path);
-  exchange.facts.outcome = 'answered';
-  try {
-    const { source } = exchange;
-    const refusal = { rule, source, path, ...(misplaced && { misplaced }), ...(where && { where }) };
-    const decided = await parts.door.turnAway(refusal, exchange.correlation);
-    exchange.send(unauthorized(decided) ?? { status: 401 });
-  } catch (error) {
-    undecided(parts.services.logger, exchange, error);
-  }
 }
 
 /** Lets the key's machine decide about a call, which it then carries out or answers. */
@@ -163,10 +119,4 @@ async function decide(
     calls.delete(correlation);
     throw error;
   }
-}
-
-/** What is not in the log is not decided. */
-function undecided(logger: Logger, exchange: Exchange, error: unknown): void {
-  const { what, mend } = isCoded(error) ? error : logOwnFault(logger, exchange, error);
-  exchange.send({ status: 503, body: { detail: `${what} ${mend}` }, headers: { 'retry-after': '5' } });
 }

@@ -1,7 +1,8 @@
 import { type HttpSurface, headersOfAll } from '../../../core/http/index.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
 import { identify, type Known } from '../keys/caller.ts';
-import { admit, judgeCall, type Meant } from './decide.ts';
+import { admit } from './admit.ts';
+import { judgeCall, type Meant } from './decide.ts';
 import { ClientExchange, hijacked } from './exchange.ts';
 import type { GatewayParts } from './parts.ts';
 import { bindingOf, readRequest } from './read-request.ts';
@@ -33,9 +34,9 @@ export function mcpEndpoint(http: HttpSurface, parts: () => GatewayParts): void 
     pattern: PATTERN,
     url: SHORT,
     open(post, [, server = '']) {
-      const { keys, masterId, table, bodies } = parts();
+      const { known, table, bodies } = parts();
       if (!table().routes.has(server)) return undefined;
-      const caller = identify(post.raw.headers, keys, masterId());
+      const caller = identify(post.raw.headers, known);
       if ('rule' in caller) return undefined;
       if (!bodies.hold(post.id, caller.id, bodyLength(post.raw), post.response)) return undefined;
       const exchange = new ClientExchange({ ...post, ofAll: () => headersOfAll(post.id) });

@@ -1,4 +1,4 @@
-import { HoldfastError } from '../../../core/errors/index.ts';
+import { HoldfastError, isCoded } from '../../../core/errors/index.ts';
 import type { Logger } from '../../../core/logging/index.ts';
 import { rpcError } from '../mcp/answers.ts';
 import { INTERNAL_ERROR } from '../mcp/codes.ts';
@@ -21,6 +21,12 @@ export function failed(
     );
   }
   return { outcome: 'failed' };
+}
+
+/** Answers what could not be decided: what is not in the log is not. */
+export function undecided(logger: Logger, exchange: Exchange, error: unknown): void {
+  const { what, mend } = isCoded(error) ? error : logOwnFault(logger, exchange, error);
+  exchange.send({ status: 503, body: { detail: `${what} ${mend}` }, headers: { 'retry-after': '5' } });
 }
 
 /** @returns what may be told of it */

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import type { Services } from '../../../core/plugin/index.ts';
 import type { Documents } from '../discovery/documents.ts';
+import type { KnownKeys } from '../keys/misplaced.ts';
 import type { KeyRegistry } from '../keys/registry.ts';
 import type { RouteTable } from '../routes/table.ts';
 import type { SealedSessions } from '../session/sealed-sessions.ts';
@@ -32,8 +33,8 @@ export interface GatewayParts {
   readonly telemetry: CallTelemetry;
   /** The table that serves now. */
   readonly table: () => RouteTable;
-  /** Id of the master key. */
-  readonly masterId: () => string;
+  /** What every key is known by. */
+  readonly known: KnownKeys;
   /** The configured public base, without a slash at its end. */
   readonly publicBase: string | undefined;
   /** The same, or what a request's `Host` says. @param host of the request, where none is configured */

@@ -1,6 +1,5 @@
 import type { Unhandled } from '../../../core/http/index.ts';
-import { identify } from '../keys/caller.ts';
-import { takeMisplaced } from '../keys/misplaced.ts';
+import { type Caller, whoCalls } from '../keys/caller.ts';
 import type { GatewayParts } from './parts.ts';
 import type { TurnedAway } from './topics.ts';
 import { NOWHERE, whoseCall } from './trace.ts';
@@ -15,38 +14,31 @@ const ENDPOINT = /^\/(?:([^/]+)\/mcp|mcp\/(?:sse)?)$/;
  * is a counter of the surface.
  */
 export function endUnhandled(parts: GatewayParts, request: Unhandled): void {
-  const { telemetry, keys, masterId, table } = parts;
+  const { telemetry, known, table } = parts;
   const { raw, status, ms } = request;
   const path = decoded((raw.url ?? '').split('?', 1)[0] ?? '');
   const [endpoint, server] = ENDPOINT.exec(path) ?? [];
   if (endpoint === undefined) return;
   const shown = server === undefined || table().routes.has(server) ? path : NOWHERE;
-  const caller = identify(raw.headers, keys, masterId());
+  const caller = whoCalls(raw, known);
   const whose = whoseCall(parts, shown, 'rule' in caller ? undefined : caller.id);
   const span = telemetry.begin(raw.headers, ms);
   span.end({ ...whose, status, outcome: status === undefined ? 'gone' : 'answered' });
-  const found = misplacedIn(parts, request, caller);
+  const found = toTell(caller);
   if (!found) return;
   const source = raw.socket.remoteAddress ?? '';
   // It is answered already; what can't be recorded is in the log of the process.
   parts.door.turnAway({ ...found, source, path: shown }, request.correlation).catch(() => undefined);
 }
 
-/** What somebody should hear of (G9, G25). */
-function misplacedIn(
-  { keys, masterId, sessions }: GatewayParts,
-  { raw: { headers, rawHeaders, url = '' } }: Unhandled,
-  caller: ReturnType<typeof identify>,
-): Pick<TurnedAway, 'rule' | 'misplaced' | 'where'> | undefined {
-  const found = takeMisplaced({ headers, rawHeaders, url }, { keys, masterId: masterId() }, (id) =>
-    sessions.knows(id),
-  );
-  const beside = found && { misplaced: found.key, where: found.where };
-  if ('rule' in caller)
-    return TOLD.has(caller.rule) || caller.misplaced ? caller : beside && { rule: caller.rule, ...beside };
-  const { authorization = 'bearer' } = caller;
-  if (authorization === 'bearer') return beside && { rule: 'not_read', ...beside };
-  return { rule: 'not_read', misplaced: authorization, where: 'header authorization' };
+/** What somebody should hear of (G9, G25), though the call was refused for something else. */
+function toTell(caller: Caller): Pick<TurnedAway, 'rule' | 'misplaced' | 'where'> | undefined {
+  if ('rule' in caller) return TOLD.has(caller.rule) || caller.misplaced ? caller : undefined;
+  const { authorization = 'bearer', misplaced } = caller;
+  if (authorization !== 'bearer') {
+    return { rule: 'not_read', misplaced: authorization, where: 'header authorization' };
+  }
+  return misplaced && { rule: 'not_read', misplaced: misplaced.key, where: misplaced.where };
 }
 
 function decoded(path: string): string {

@@ -22,8 +22,8 @@ export function takeBodies(
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   scope.addHook('onRequest', (request, reply, done) => {
-    const { keys, masterId, bodies } = parts();
-    const caller = identify(request.headers, keys, masterId());
+    const { known, bodies } = parts();
+    const caller = identify(request.headers, known);
     if (!('rule' in caller)) {
       if (bodies.hold(request.id, caller.id, bodyLength(request.raw), reply.raw)) return done();
       request.body = UNREAD;

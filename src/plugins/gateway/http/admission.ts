@@ -19,15 +19,15 @@ export function restCaller(request: FastifyRequest, parts: GatewayParts): RestCa
   if (Object.keys(request.query as object).some((name) => /^(?:api_?|master_?)?keys?$/i.test(name))) {
     return { rule: 'key_in_query' };
   }
-  const masterId = parts.masterId();
-  if (keyInUrl(request.raw.url ?? '', { keys: parts.keys, masterId })) return { rule: 'key_in_query' };
+  const { keys, masterId } = parts.known;
+  if (keyInUrl(request.raw.url ?? '', parts.known)) return { rule: 'key_in_query' };
   const { authorization } = request.headers;
   if (authorization === undefined || authorization.trim() === '') return { rule: 'no_key' };
   const value = BEARER.exec(authorization)?.[1];
   if (value === undefined) return { rule: 'malformed_key' };
   const presented = keyId(value);
   if (sameKey(presented, masterId)) return { kind: 'master' };
-  const id = parts.keys.find(presented);
+  const id = keys.find(presented);
   return id === undefined ? { rule: 'unknown_key' } : { kind: 'key', id, presented };
 }
 
@@ -38,24 +38,21 @@ export function restCaller(request: FastifyRequest, parts: GatewayParts): RestCa
  * @throws HF_LOG_WRITE, HF_HTTP_TIMEOUT it can't be recorded
  */
 export function recordRefusal(
-  { door, keys, masterId, sessions }: GatewayParts,
+  { door, known }: GatewayParts,
   { id, ip, raw, routeOptions }: FastifyRequest,
   rule: DoorRule,
 ): Promise<AnswerParams['rule']> {
   const path = routeOptions.url ?? '';
-  const beside = misplacedOnRest(raw, { keys, masterId: masterId() }, (value) => sessions.knows(value));
-  return door.turnAway({ rule, source: ip, path, ...beside }, id);
+  return door.turnAway({ rule, source: ip, path, ...misplacedOnRest(raw, known) }, id);
 }
 
 /** Somebody should hear of a key that came elsewhere than in Authorization, which is looked at by itself (G9, G25). */
 function misplacedOnRest(
   raw: IncomingMessage,
   known: KnownKeys,
-  isSession: (value: string) => boolean,
 ): Pick<TurnedAway, 'misplaced' | 'where' | 'rest'> {
-  const { headers, rawHeaders, url = '' } = raw;
-  const found = takeMisplaced({ headers, rawHeaders, url }, known, isSession);
-  const admission = keyIn([headers[ADMISSION_HEADER] ?? ''].flat().join(' '), known);
+  const found = takeMisplaced(raw, known);
+  const admission = keyIn([raw.headers[ADMISSION_HEADER] ?? ''].flat().join(' '), known);
   if (admission === 'master_key' || (admission && !found)) {
     return { misplaced: admission, where: `header ${ADMISSION_HEADER}`, rest: true };
   }

@@ -1,8 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AccessCall, DoorRule, Misplaced } from '../../../machines/mcp-access.ts';
 import { keyId, sameKey } from './key-id.ts';
-import { ADMISSION_HEADER, keyIn } from './misplaced.ts';
-import type { KeyRegistry } from './registry.ts';
+import { ADMISSION_HEADER, type KnownKeys, keyIn, type Received, takeMisplaced } from './misplaced.ts';
 
 export { ADMISSION_HEADER } from './misplaced.ts';
 
@@ -30,26 +29,37 @@ export type Known = Extract<Caller, { id: string }>;
 const BEARER = /^Bearer ([\x21-\x7e]{1,4096})$/;
 
 /**
- * Tells who calls (G3, G9, G25). The admission header alone admits; `Authorization` is looked at only to find a key
- * that should not be there.
+ * Tells who calls, and which key came where none belongs; that one is taken out of the headers.
  *
- * @param masterId id of the master key
+ * @param identified the caller, where that is known already
  */
-export function identify(headers: IncomingHttpHeaders, keys: KeyRegistry, masterId: string): Caller {
+export function whoCalls(request: Received, known: KnownKeys, identified?: Known): Caller {
+  const caller = identified ?? identify(request.headers, known);
+  const misplaced = takeMisplaced(request, known);
+  if (!misplaced) return caller;
+  if (!('rule' in caller)) return { ...caller, misplaced };
+  return caller.misplaced ? caller : { ...caller, misplaced: misplaced.key, where: misplaced.where };
+}
+
+/**
+ * Tells whose key came (G3, G9, G25). The admission header alone admits; `Authorization` is looked at only to find a key
+ * that should not be there.
+ */
+export function identify(headers: IncomingHttpHeaders, known: KnownKeys): Caller {
   const header = headers[ADMISSION_HEADER];
-  const authorization = authorizationOf(headers.authorization, keys, masterId);
+  const authorization = authorizationOf(headers.authorization, known);
   if (header === undefined) {
     if (authorization === 'master_key') return { rule: 'master_key_presented' };
     return { rule: authorization === 'virtual_key' ? 'key_only_in_authorization' : 'no_key' };
   }
   const value = typeof header === 'string' ? BEARER.exec(header)?.[1] : undefined;
   if (value === undefined) {
-    const isMaster = typeof header === 'string' && keyIn(header, { keys, masterId }) === 'master_key';
+    const isMaster = typeof header === 'string' && keyIn(header, known) === 'master_key';
     return turnedAway('malformed_key', isMaster ? 'master_key' : authorization);
   }
   const presented = keyId(value);
-  if (sameKey(presented, masterId)) return { rule: 'master_key_presented' };
-  const id = keys.find(presented);
+  if (sameKey(presented, known.masterId)) return { rule: 'master_key_presented' };
+  const id = known.keys.find(presented);
   return id === undefined ? turnedAway('unknown_key', authorization) : { id, presented, authorization };
 }
 
@@ -57,11 +67,7 @@ function turnedAway(rule: DoorRule, found: AccessCall['authorization']): Caller 
   return found === undefined || found === 'bearer' ? { rule } : { rule, misplaced: found };
 }
 
-function authorizationOf(
-  header: string | undefined,
-  keys: KeyRegistry,
-  masterId: string,
-): AccessCall['authorization'] {
+function authorizationOf(header: string | undefined, known: KnownKeys): AccessCall['authorization'] {
   if (header === undefined || header.trim() === '') return undefined;
-  return keyIn(header, { keys, masterId }) ?? 'bearer';
+  return keyIn(header, known) ?? 'bearer';
 }

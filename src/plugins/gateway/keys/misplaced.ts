@@ -19,6 +19,8 @@ export interface KnownKeys {
   readonly keys: Pick<KeyRegistry, 'find'>;
   /** Id of the master key. */
   readonly masterId: string;
+  /** Tells a session's id of our own making, which is no key. */
+  readonly isSession: (value: string) => boolean;
 }
 
 /** A request as it came. */
@@ -26,7 +28,7 @@ export interface Received {
   readonly headers: IncomingHttpHeaders;
   readonly rawHeaders: readonly string[];
   /** Path and query. */
-  readonly url: string;
+  readonly url?: string | undefined;
 }
 
 /** A key in any part of a header, whatever its scheme: it leaks the same in each. */
@@ -39,12 +41,10 @@ export function keyIn(header: string, known: KnownKeys): Misplaced['key'] | unde
  * path and in the query. A header with one is taken out, so that nothing passes it on.
  *
  * @param request its headers are changed; only values of 20 characters or more are looked at here
- * @param isSession tells a session's id of our own making, which is no key
  */
 export function takeMisplaced(
-  { headers, rawHeaders, url }: Received,
+  { headers, rawHeaders, url = '' }: Received,
   known: KnownKeys,
-  isSession: (value: string) => boolean,
 ): Misplaced | undefined {
   const found: Misplaced[] = [];
   let left = MOST_SEARCHED;
@@ -64,7 +64,7 @@ export function takeMisplaced(
     const value = headers[name];
     const text = Array.isArray(value) ? value.join(' ') : value;
     if (text === undefined || text.length < SHORTEST_KEY) continue;
-    if (name === 'mcp-session-id' && isSession(text)) continue;
+    if (name === 'mcp-session-id' && known.isSession(text)) continue;
     if (search(name, text)) holding.push(name);
   }
   if (rawHeaders.length > 2 * names) {
