@@ -32,18 +32,23 @@ import { keyCommands, reloadCommand, rollbackCommand, routesCommand } from './co
 import { describeGatewayRecord } from './describe.ts';
 import { Documents, discoveryRoutes } from './discovery/index.ts';
 import { doctorCommand } from './doctor/index.ts';
-import { type AdminParts, adminEndpoints, isRestPath, recordRefusal, restErrorBody } from './http/index.ts';
+import {
+  type AdminParts,
+  adminEndpoints,
+  edgeRoutes,
+  surfaceErrorBody,
+  watchUnknownPaths,
+} from './http/index.ts';
 import {
   KEY_ACTOR,
   KeyAdmin,
   KeyRegistry,
   type KnownKeys,
-  keyInUrl,
   keyRoute,
   MasterKey,
   registerKeyControl,
 } from './keys/index.ts';
-import { edgeRoutes, gatewayErrorBody, registerTable, watchUnknownPaths } from './routes/index.ts';
+import { registerTable } from './routes/index.ts';
 import { SealedSessions } from './session/index.ts';
 import { callTelemetry } from './telemetry/index.ts';
 import { upstreamAgent } from './upstream/index.ts';
@@ -155,22 +160,16 @@ export const gateway = definePlugin({
         checkOriginOfReads: true, // a stream is read by GET
         portVariable: 'HOLDFAST_GATEWAY_PORT',
         admission: 'own',
-        errorBody: (error, path) => (isRestPath(path) ? restErrorBody(error) : gatewayErrorBody(error)),
+        errorBody: surfaceErrorBody,
         onUnhandled: (request) => started && endUnhandled(started, request),
       },
       (http) => {
         adminEndpoints(http, parts);
         mcpEndpoint(http, parts);
         aggregateEndpoint(http, parts, settings.aggregateDeadlineMs);
-        edgeRoutes(http, () => ({
-          serves: (server) => parts().table().routes.has(server),
-          publicBase: parts().publicBase,
-        }));
+        edgeRoutes(http, parts);
         discoveryRoutes(http, parts);
-        watchUnknownPaths(http, (request) => {
-          if (!keyInUrl(request.raw.url ?? '', parts().known)) return;
-          recordRefusal(parts(), request, 'key_in_query').catch(() => undefined); // the answer is out already
-        });
+        watchUnknownPaths(http, parts);
       },
     );
 

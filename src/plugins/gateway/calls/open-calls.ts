@@ -1,9 +1,6 @@
 import type { Clock } from '../../../core/clock.ts';
 import type { CallEnded, ConfineParams } from '../../../machines/mcp-access.ts';
-import { type Ending, type Stop, stopWith } from './stop.ts';
-
-/** The reason with which a call is aborted whose key no longer admits it. */
-export const KEY_ENDED: unique symbol = Symbol('the key no longer admits this call');
+import { type Ending, KEY_ENDED, type Stop, stopWith } from './stop.ts';
 
 const LOOK_EVERY_MS = 60_000;
 

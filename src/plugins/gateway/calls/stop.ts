@@ -6,6 +6,9 @@ export interface Ending {
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 
+/** The reason with which a call is aborted whose key no longer admits it. */
+export const KEY_ENDED: unique symbol = Symbol('the key no longer admits this call');
+
 /** The one end of a call that may end for several reasons. */
 export interface Stop<Signal extends Ending = Ending> {
   readonly signal: Signal;

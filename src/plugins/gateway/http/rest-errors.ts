@@ -1,6 +1,5 @@
 import type { FastifyReply } from 'fastify';
 import type { HoldfastError } from '../../../core/errors/index.ts';
-import type { SurfaceError } from '../../../core/http/index.ts';
 import type { AnswerParams } from '../../../machines/mcp-access.ts';
 
 /** An error as clients of the REST paths know it: `param` and `code` are texts. */
@@ -48,17 +47,10 @@ const TYPES: Readonly<Record<number, string>> = {
   429: 'rate_limit_error',
 };
 
-function restBody({ status, message, param = 'None' }: RestError): unknown {
+export function restBody({ status, message, param = 'None' }: RestError): unknown {
   const type = TYPES[status] ?? (status < 500 ? 'bad_request_error' : 'internal_server_error');
   return { error: { message, type, param, code: String(status) } };
 }
-
-/** Whether a path is among those that answer errors in the shape of this surface, whether there is such a path or not. */
-export const isRestPath = (path: string | undefined): boolean => /^\/(?:key|budget|v1)\//.test(path ?? '');
-
-/** What the surface itself refuses on such a path. */
-export const restErrorBody = ({ status, what, mend }: SurfaceError): unknown =>
-  restBody({ status, message: `${what} ${mend}` });
 
 export function sendError(reply: FastifyReply, error: RestError): FastifyReply {
   const { status, retryAfterMs } = error;

@@ -6,6 +6,6 @@
 export { KeyAdmin } from './admin.ts';
 export { registerKeyControl } from './control.ts';
 export { MasterKey } from './master-key.ts';
-export { type KnownKeys, keyInUrl } from './misplaced.ts';
+export type { KnownKeys } from './misplaced.ts';
 export { KEY_ACTOR, KeyRegistry } from './registry.ts';
 export { keyRoute } from './topics.ts';

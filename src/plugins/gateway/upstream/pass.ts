@@ -1,7 +1,6 @@
 import type { ForwardParams } from '../../../machines/mcp-access.ts';
 import type { RouteCallParts } from '../calls/route-call-parts.ts';
 import type { Ending } from '../calls/stop.ts';
-import { noteTokens, noteTool } from '../calls/tool-facts.ts';
 import { sessionUnknown } from '../mcp/checks.ts';
 import { parseExact } from '../mcp/message.ts';
 import { showTools } from '../mcp/tool-names.ts';
@@ -17,6 +16,7 @@ import { passError, passEvents, passJson, passSmall, WHOLE } from './pass-body.t
 import { problemOf, refuse } from './refusals.ts';
 import { type EventChanges, rewriteMessage } from './rewrite.ts';
 import { stopped } from './stopped.ts';
+import { noteTokens, noteTool } from './tool-facts.ts';
 
 /** Errors of a connection that was there: the upstream may have done what it was asked, so it is not given back. */
 const AFTER_SENDING =

@@ -1,6 +1,5 @@
-import { KEY_ENDED } from '../calls/open-calls.ts';
 import type { RouteCallParts } from '../calls/route-call-parts.ts';
-import type { Ending } from '../calls/stop.ts';
+import { type Ending, KEY_ENDED } from '../calls/stop.ts';
 import { keyEnded } from '../mcp/answers.ts';
 import type { Told } from './outcome.ts';
 

@@ -1,11 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { HttpSurface, SurfaceError } from '../../../core/http/index.ts';
+import type { HttpSurface } from '../../../core/http/index.ts';
+import { SELECTION_HEADER } from '../aggregate/selection.ts';
+import type { GatewayParts } from '../calls/parts.ts';
+import { keyInUrl } from '../keys/misplaced.ts';
 import { type Answer, notFound } from '../mcp/answers.ts';
+import { recordRefusal } from './admission.ts';
+import { NOT_FOUND } from './surface-errors.ts';
 
-/** Chooses servers on the aggregate; on `/mcp` it tells that the aggregate is meant. */
-const SELECTION_HEADER = 'x-mcp-servers';
-
-const NOT_FOUND = 'route not found';
 const notAServer: Answer = {
   status: 404,
   body: { detail: `${NOT_FOUND}: a server is at /<server>/mcp, all of them together at /mcp/.` },
@@ -23,19 +24,11 @@ const noMethod: Answer = {
   body: { detail: 'GET opens the stream of /mcp/sse, POST sends a message to it.' },
 };
 
-/** What the edges need to know. */
-export interface EdgeParts {
-  /** @returns whether a server of that name is served */
-  readonly serves: (server: string) => boolean;
-  /** The public base without a slash at its end; undefined when none is configured. */
-  readonly publicBase: string | undefined;
-}
-
 /**
  * The paths beside the endpoints that clients try (G11, G12): redirected where only a slash is wrong, and otherwise 404
  * with the path to use. They are answered before a body is read.
  */
-export function edgeRoutes(http: HttpSurface, parts: () => EdgeParts): void {
+export function edgeRoutes(http: HttpSurface, parts: () => GatewayParts): void {
   const at = (url: string, answer: (request: FastifyRequest) => Answer) =>
     http.all(url, {
       // Not `done`: the answer ends the request here, with its body unread.
@@ -43,9 +36,9 @@ export function edgeRoutes(http: HttpSurface, parts: () => EdgeParts): void {
       handler: () => undefined,
     });
   at('/:server/mcp/', (request) => {
-    const { serves, publicBase } = parts();
+    const { table, publicBase } = parts();
     const { server } = request.params as { server: string };
-    return serves(server) ? redirect(publicBase, `/${server}/mcp`) : notFound;
+    return table().routes.has(server) ? redirect(publicBase, `/${server}/mcp`) : notFound;
   });
   at('/mcp', ({ headers }) =>
     headers[SELECTION_HEADER] === undefined ? notAServer : redirect(parts().publicBase, '/mcp/'),
@@ -57,19 +50,14 @@ export function edgeRoutes(http: HttpSurface, parts: () => EdgeParts): void {
 
 /**
  * Tells of a key in the URL of a path that is not there (G9): nobody looks at such a request, but proxies log it.
- *
- * @param tell of a request with one
  */
-export function watchUnknownPaths(http: HttpSurface, tell: (request: FastifyRequest) => void): void {
+export function watchUnknownPaths(http: HttpSurface, parts: () => GatewayParts): void {
   http.addHook('onResponse', (request, reply, done) => {
-    if (reply.raw.statusCode === 404) tell(request);
+    if (reply.raw.statusCode === 404 && keyInUrl(request.raw.url ?? '', parts().known)) {
+      recordRefusal(parts(), request, 'key_in_query').catch(() => undefined); // the answer is out already
+    }
     done();
   });
-}
-
-/** The gateway's own shape of an error; clients look for `detail`. */
-export function gatewayErrorBody({ code, what, mend }: SurfaceError): unknown {
-  return { detail: code === 'HF_HTTP_NOT_FOUND' ? NOT_FOUND : `${what} ${mend}`, code };
 }
 
 /**

@@ -1,6 +1,6 @@
+import type { RouteCallParts } from '../calls/route-call-parts.ts';
 import { upstreamName } from '../mcp/tool-names.ts';
-import type { Told } from '../upstream/outcome.ts';
-import type { RouteCallParts } from './route-call-parts.ts';
+import type { Told } from './outcome.ts';
 
 /** Tells telemetry of a tool's call that its upstream begins to answer. @param cost what is charged for it */
 export function noteTool({ exchange, route, message }: RouteCallParts, cost = 0): void {
