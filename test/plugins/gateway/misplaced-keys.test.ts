@@ -263,7 +263,11 @@ test('[G9,G25] a key where none belongs is told also of a request that breaks th
         (one) => one.correlation === correlation && one.event.type === 'TURNED_AWAY',
       );
     while (!(await found())) await new Promise((resolve) => setTimeout(resolve, 5));
-    t.like((await found())?.event, told);
+    const turned = await found();
+    t.like(turned?.event, told);
+    const ended = async () => (await rig.records()).find(({ cause }) => cause === turned?.seq);
+    while (!(await ended())) await new Promise((resolve) => setTimeout(resolve, 5));
+    t.like((await ended())?.event, { outcome: 'answered', status });
   }
   const before = (await rig.records()).length;
   t.is((await rig.post('/repo_wiki/mcp', '{', good)).status, 400);

@@ -33,7 +33,7 @@ async function turnAway(
   exchange.facts.outcome = 'answered';
   try {
     const { source, correlation } = exchange;
-    const decided = await parts.door.turnAway({ ...refused, source, path }, correlation);
+    const decided = await parts.door.turnAway({ ...refused, source, path }, correlation, 401);
     exchange.send(unauthorized(decided) ?? { status: 401 });
   } catch (error) {
     undecided(parts.services.logger, exchange, error);

@@ -30,30 +30,38 @@ export class Door {
 
   /**
    * @param correlation of the request
+   * @param status that it is sent, or was already; undefined when its client left before
    * @returns the rule that decided, once it is durable
    * @throws HF_LOG_WRITE, HF_HTTP_TIMEOUT it can't be recorded
    */
-  async turnAway(refusal: Refusal, correlation: string): Promise<AnswerParams['rule']> {
+  async turnAway(
+    refusal: Refusal,
+    correlation: string,
+    status: number | undefined,
+  ): Promise<AnswerParams['rule']> {
     const { source, rule, misplaced = '', where = '' } = refusal;
     const name = [source, rule, misplaced, where].join('\n');
-    if (this.#gathering.spend(name)) return this.#record(refusal, correlation);
+    if (this.#gathering.spend(name)) return this.#record(refusal, correlation, status);
     const told: Told = { rule };
     await this.#gathering.join(name, told, async (all) => {
-      const decided = await this.#record({ ...refusal, count: all.length }, correlation);
+      const decided = await this.#record({ ...refusal, count: all.length }, correlation, status);
       for (const one of all) one.rule = decided;
     });
     return told.rule;
   }
 
-  async #record(refusal: Refusal & { count?: number }, correlation: string): Promise<AnswerParams['rule']> {
+  async #record(
+    refusal: Refusal & { count?: number },
+    correlation: string,
+    status: number | undefined,
+  ): Promise<AnswerParams['rule']> {
     const { bus, exchanges, clock } = this.#services;
     let decided: AnswerParams['rule'] = refusal.rule;
     this.#calls.set(correlation, {
       forward: async () => ({ type: 'CALL_ENDED', outcome: 'gone', ms: 0 }),
       answer({ rule }): CallEnded {
         decided = rule;
-        const status = rule === 'key_in_query' ? 400 : 401;
-        return { type: 'CALL_ENDED', outcome: 'answered', ...(rule !== 'not_read' && { status }), ms: 0 };
+        return { type: 'CALL_ENDED', outcome: 'answered', ...(status !== undefined && { status }), ms: 0 };
       },
     });
     const answered = exchanges.open(correlation, DECISION_MS);

@@ -15,7 +15,7 @@ const ENDPOINT = /^\/(?:([^/]+)\/mcp|mcp\/(?:sse)?)$/;
  */
 export function endUnhandled(parts: GatewayParts, request: Unhandled): void {
   const { telemetry, known, table } = parts;
-  const { raw, status, ms } = request;
+  const { raw, correlation, status, ms } = request;
   const path = decoded((raw.url ?? '').split('?', 1)[0] ?? '');
   const [endpoint, server] = ENDPOINT.exec(path) ?? [];
   if (endpoint === undefined) return;
@@ -28,7 +28,7 @@ export function endUnhandled(parts: GatewayParts, request: Unhandled): void {
   if (!found) return;
   const source = raw.socket.remoteAddress ?? '';
   // It is answered already; what can't be recorded is in the log of the process.
-  parts.door.turnAway({ ...found, source, path: shown }, request.correlation).catch(() => undefined);
+  parts.door.turnAway({ ...found, source, path: shown }, correlation, status).catch(() => undefined);
 }
 
 /** What somebody should hear of (G9, G25), though the call was refused for something else. */

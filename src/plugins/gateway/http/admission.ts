@@ -5,6 +5,7 @@ import type { GatewayParts } from '../calls/parts.ts';
 import type { TurnedAway } from '../calls/topics.ts';
 import { keyId, sameKey } from '../keys/key-id.ts';
 import { ADMISSION_HEADER, type KnownKeys, keyIn, keyInUrl, takeMisplaced } from '../keys/misplaced.ts';
+import { refusal } from './rest-errors.ts';
 
 const BEARER = /^Bearer ([\x21-\x7e]{1,4096})$/;
 
@@ -43,7 +44,7 @@ export function recordRefusal(
   rule: DoorRule,
 ): Promise<AnswerParams['rule']> {
   const path = routeOptions.url ?? '';
-  return door.turnAway({ rule, source: ip, path, ...misplacedOnRest(raw, known) }, id);
+  return door.turnAway({ rule, source: ip, path, ...misplacedOnRest(raw, known) }, id, refusal(rule).status);
 }
 
 /** Somebody should hear of a key that came elsewhere than in Authorization, which is looked at by itself (G9, G25). */

@@ -4,7 +4,6 @@ import { SELECTION_HEADER } from '../aggregate/selection.ts';
 import type { GatewayParts } from '../calls/parts.ts';
 import { keyInUrl } from '../keys/misplaced.ts';
 import { type Answer, notFound } from '../mcp/answers.ts';
-import { recordRefusal } from './admission.ts';
 import { NOT_FOUND } from './surface-errors.ts';
 
 const notAServer: Answer = {
@@ -53,10 +52,15 @@ export function edgeRoutes(http: HttpSurface, parts: () => GatewayParts): void {
  */
 export function watchUnknownPaths(http: HttpSurface, parts: () => GatewayParts): void {
   http.addHook('onResponse', (request, reply, done) => {
-    if (reply.raw.statusCode === 404 && keyInUrl(request.raw.url ?? '', parts().known)) {
-      recordRefusal(parts(), request, 'key_in_query').catch(() => undefined); // the answer is out already
-    }
     done();
+    if (reply.raw.statusCode !== 404) return;
+    const { door, known } = parts();
+    const { id, ip: source, raw, routeOptions } = request;
+    const found = keyInUrl(raw.url ?? '', known);
+    if (!found) return;
+    const { key: misplaced, where } = found;
+    const refusal = { rule: 'key_in_query', source, path: routeOptions.url ?? '', misplaced, where } as const;
+    door.turnAway(refusal, id, 404).catch(() => undefined); // the answer is out already
   });
 }
 
