@@ -10,7 +10,8 @@ import { notFound, plainRefusal } from '../mcp/answers.ts';
 import { mediaProblem } from '../mcp/checks.ts';
 import { stopped } from '../upstream/stopped.ts';
 import { type Aggregate, callOf, judgeAggregate, meantBy, readAggregate, reopen } from './aggregate.ts';
-import { SseExchange, SseStream } from './sse-exchange.ts';
+import { SseExchange } from './sse-exchange.ts';
+import { SseStream } from './sse-stream.ts';
 
 const EVENTS = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' };
 
