@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { z } from 'zod';
 import { defineRouteKind } from '../../../src/core/index.ts';
@@ -538,4 +539,36 @@ test('[G23] records tell a good result, a tool’s error and a protocol’s erro
   t.true(
     ended.every(({ bytes, code, outcome }) => bytes && (outcome === 'rpc_error') === (code === -32_000)),
   );
+});
+
+test('[G23] large results reach slow clients byte for byte, beside clients that leave in the middle', async (t) => {
+  const sizes = [1, 3, 7, 9].map((mib) => mib * 1024 * 1024);
+  const text = (size: number) => size.toString(36).repeat(size).slice(0, size);
+  let asked = 0;
+  const upstream = await startScripted(t, (response, heard) => {
+    const result = { content: [{ type: 'text', text: text(sizes[asked++ % sizes.length] as number) }] };
+    response.writeHead(200, JSON_TYPE).end(resultFor(heard, result));
+  });
+  const { rig } = await calling(t, upstream.url);
+  const headers = { ...call.headers, ...admission(await rig.mint({ servers: ['wiki'] })) };
+  const client = async (leaves: boolean) => {
+    const answer = await rig.post('/wiki/mcp', call.body, headers);
+    const parts: Uint8Array[] = [];
+    for await (const part of answer.body ?? []) {
+      parts.push(part);
+      if (leaves) return undefined;
+      if (parts.length < 20) await setTimeout(5);
+    }
+    const { result } = JSON.parse(Buffer.concat(parts).toString('utf8')) as {
+      result: { content: [{ text: string }] };
+    };
+    return result.content[0].text;
+  };
+  for (let round = 0; round < 2; round += 1) {
+    const came = await Promise.all([...sizes, ...sizes].map((_, index) => client(index >= sizes.length)));
+    for (const one of came) t.true(one === undefined || one === text(one.length));
+    t.is(came.filter((one) => one !== undefined).length, sizes.length);
+  }
+  const ended = await rig.ended(4 * sizes.length);
+  t.is(ended.filter(({ outcome }) => outcome === 'ok').length >= 2 * sizes.length, true);
 });

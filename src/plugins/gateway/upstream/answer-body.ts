@@ -54,9 +54,10 @@ export class AnswerBody implements AsyncIterable<Buffer> {
     this.#wake?.();
   }
 
-  /** Ends it, and its connection, unless it is over. @param error thrown to its reader, before anything that is left */
-  destroy(error: unknown = new Error('destroyed')): void {
+  /** Ends it, and its connection, unless it is over. @param reason thrown to its reader, before anything that is left */
+  destroy(reason?: unknown): void {
     if (this.#over) return;
+    const error = reason ?? new Error('destroyed'); // not before: taking its stack is dear, and most bodies are over
     this.#parts = [];
     this.end(error);
     this.#flow.abort(error as Error);

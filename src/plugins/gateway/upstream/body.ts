@@ -1,3 +1,4 @@
+import { free } from '../../../core/free.ts';
 import { type AnswerBody, Stalled } from './answer-body.ts';
 
 /**
@@ -60,6 +61,11 @@ export class Gathered {
     this.#close();
     if (this.#parts.length > 1) this.#parts = [Buffer.concat(this.#parts, this.size)];
     return this.#parts[0] ?? Buffer.alloc(0);
+  }
+
+  /** Gives their memory back, once nobody uses them: not even a connection that is still to send them. */
+  free(): void {
+    for (const part of this.#parts.splice(0)) free(part);
   }
 
   #close(): void {

@@ -19,17 +19,6 @@ const LARGEST_READ = 8 * 1024 * 1024;
  */
 const TELLING = ['rror"', 'usage"'].map((name) => Buffer.from(name));
 
-/** Looks at an answer as it passes, without holding it up. */
-export interface Listener {
-  push(chunk: Buffer): void;
-  end(): Told;
-}
-
-/** Hears the answer to one request. */
-export function listener(isEvents: boolean): Listener {
-  return isEvents ? eventListener() : jsonListener();
-}
-
 /** How a message says that the call ended. */
 export function toldBy(message: unknown): Told {
   if (!isObject(message)) return OK;
@@ -51,19 +40,36 @@ function tokensOf(meta: unknown): Told['tokens'] {
   return { input: count(usage.input_tokens), output: count(usage.output_tokens) };
 }
 
-function jsonListener(): Listener {
-  const tells = finder(TELLING);
-  let gathered: Gathered | undefined = new Gathered();
-  let telling = false;
-  return {
-    push(chunk) {
-      if (!gathered) return;
-      telling ||= tells(chunk);
-      if (gathered.size + chunk.length <= LARGEST_READ) gathered.push(chunk);
-      else gathered = undefined;
-    },
-    end: () => (gathered && telling ? toldByText(gathered.bytes()) : OK),
-  };
+/** An answer in JSON, looked at as it passes and kept, for only its end makes it a message that can be read. */
+export class HeardAnswer {
+  readonly #tells = finder(TELLING);
+  #kept: Gathered | undefined = new Gathered();
+  #telling = false;
+  /** Bytes so far. */
+  size = 0;
+
+  push(part: Buffer): void {
+    this.size += part.length;
+    if (this.size > LARGEST_READ) this.#kept = undefined; // it passes unheard
+    if (!this.#kept) return;
+    this.#telling ||= this.#tells(part);
+    this.#kept.push(part);
+  }
+
+  /** All of an answer of which no more than can be read has come; good until the next part. */
+  bytes(): Buffer {
+    return this.#kept?.bytes() ?? Buffer.alloc(0);
+  }
+
+  /** How the call ended. */
+  told(): Told {
+    return this.#kept && this.#telling ? toldByText(this.#kept.bytes()) : OK;
+  }
+
+  /** Gives its memory back: nobody reads or sends a part of it any more. */
+  free(): void {
+    this.#kept?.free();
+  }
 }
 
 /** How an answer that is there as a whole says that the call ended. */
@@ -73,25 +79,28 @@ export function toldByWhole(body: Buffer): Told {
 
 const toldByText = (body: Buffer): Told => parsed(body.toString('utf8')) ?? OK;
 
-/** Of the messages on the stream of a request, the one without a method is its answer. */
-function eventListener(): Listener {
-  const blocks = new EventBlocks();
-  let told = OK;
-  let deaf = false;
-  return {
-    push(chunk) {
-      if (deaf) return;
-      try {
-        for (const block of blocks.push(chunk)) {
-          if (!block.includes('"result"') && !block.includes('"error"')) continue;
-          told = parsed(parseEvent(block).data ?? '') ?? told;
-        }
-      } catch {
-        deaf = true; // an event larger than what may be held passes unheard
+/** An answer in events: of the messages on the stream of a request, the one without a method is its answer. */
+export class HeardEvents {
+  readonly #blocks = new EventBlocks();
+  #told = OK;
+  #deaf = false;
+
+  push(part: Buffer): void {
+    if (this.#deaf) return;
+    try {
+      for (const block of this.#blocks.push(part)) {
+        if (!block.includes('"result"') && !block.includes('"error"')) continue;
+        this.#told = parsed(parseEvent(block).data ?? '') ?? this.#told;
       }
-    },
-    end: () => told,
-  };
+    } catch {
+      this.#deaf = true; // an event larger than what may be held passes unheard
+    }
+  }
+
+  /** How the call ended. */
+  told(): Told {
+    return this.#told;
+  }
 }
 
 function parsed(text: string): Told | undefined {

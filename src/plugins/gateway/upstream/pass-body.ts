@@ -2,7 +2,7 @@ import type { RouteCallParts } from '../calls/route-call-parts.ts';
 import type { AnswerBody } from './answer-body.ts';
 import type { UpstreamAnswer } from './client.ts';
 import { credentialWatch } from './credential.ts';
-import { listener, type Told, toldBy, toldByWhole } from './outcome.ts';
+import { HeardAnswer, HeardEvents, type Told, toldBy, toldByWhole } from './outcome.ts';
 import { refuse } from './refusals.ts';
 import { type EventChanges, eventRewriter } from './rewrite.ts';
 
@@ -33,28 +33,26 @@ export async function passJson(
   body: AnswerBody,
 ): Promise<Told> {
   const { exchange } = parts;
-  const heard = listener(false);
+  const heard = new HeardAnswer();
+  exchange.onClose(() => heard.free());
   const watch = credentialWatch(parts.route);
-  const held: Buffer[] = [];
-  let size = 0;
   await body.each((part) => {
     watch(part);
     heard.push(part);
-    size += part.length;
     if (exchange.begun) return exchange.write(part);
-    held.push(part);
-    if (size <= WHOLE) return undefined;
+    if (heard.size <= WHOLE) return undefined;
     exchange.begin(status, headers);
-    return exchange.write(Buffer.concat(held));
+    return exchange.write(heard.bytes());
   }, parts.route.entry.timeoutMs);
-  if (size === 0) return refuse(parts, 502, 'answers a request without a body', 'http_error');
+  if (heard.size === 0) return refuse(parts, 502, 'answers a request without a body', 'http_error');
+  const told = heard.told();
   if (exchange.begun) {
     exchange.end();
   } else {
-    exchange.begin(status, { ...headers, 'content-length': String(size) });
-    exchange.end(held.length === 1 ? held[0] : Buffer.concat(held));
+    exchange.begin(status, { ...headers, 'content-length': String(heard.size) });
+    exchange.end(heard.bytes());
   }
-  return heard.end();
+  return told;
 }
 
 /** An event stream: each part goes on as it comes, and a slow client slows its upstream down. */
@@ -64,7 +62,7 @@ export async function passEvents(
   headers: Readonly<Record<string, string>>,
   changes: EventChanges | undefined,
 ): Promise<Told> {
-  const heard = listener(true);
+  const heard = new HeardEvents();
   const rewriter = changes && eventRewriter(changes);
   const watch = credentialWatch(route);
   exchange.begin(status, { ...headers, 'x-accel-buffering': 'no' }); // for a proxy in front of us
@@ -76,7 +74,7 @@ export async function passEvents(
     if (next.length > 0) await exchange.write(next);
   }
   exchange.end();
-  return status < 400 ? heard.end() : { outcome: 'http_error' };
+  return status < 400 ? heard.told() : { outcome: 'http_error' };
 }
 
 /** A JSON error passes as it is, unless the upstream repeats the gateway's own credential in it. */

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { free } from '../../../core/free.ts';
 import type { HttpSurface, SurfaceError } from '../../../core/http/index.ts';
 import type { Encoding, Signal } from '../decode/index.ts';
-import { free } from '../free.ts';
 import type { Share } from './budget.ts';
 import type { Receiver, Refusal } from './receiver.ts';
 import { exportResponse, rpcStatus } from './wire.ts';

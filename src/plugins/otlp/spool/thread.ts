@@ -3,8 +3,8 @@ import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { gunzipSync } from 'node:zlib';
 import type { SignalTable } from '../../../core/adapters/columnar-database.ts';
 import { type RowWriter, rowsOf, writerOf } from '../../../core/columnar/index.ts';
+import { free } from '../../../core/free.ts';
 import { BodyInvalid, decode, ownWriter } from '../decode/index.ts';
-import { free } from '../free.ts';
 import { Gather } from './gather.ts';
 import {
   DECODING,
