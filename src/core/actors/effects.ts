@@ -9,6 +9,7 @@ import {
   TIMER_START,
   type TimerStart,
 } from '../log/record.ts';
+import { Slab } from '../slab.ts';
 import {
   EFFECT_DONE,
   EFFECT_FAILED,
@@ -53,7 +54,7 @@ export class EffectDispatcher implements EffectRunner {
   readonly #handlers: ReadonlyMap<string, EffectRegistration>;
   readonly #ended: (end: EffectEnd) => void;
   readonly #timers: Timers;
-  readonly #running = new Set<Promise<void>>();
+  readonly #running = new Slab<Promise<void>>();
   readonly #stop = new AbortController();
 
   constructor(
@@ -139,8 +140,8 @@ export class EffectDispatcher implements EffectRunner {
     const [first, ...more] = asked;
     if (!first) return;
     const work = more.length === 0 ? this.#carryOut(first) : this.#allOf(asked);
-    this.#running.add(work);
-    const ended = () => this.#running.delete(work);
+    const place = this.#running.add(work);
+    const ended = () => this.#running.remove(place);
     work.then(ended, ended);
   }
 

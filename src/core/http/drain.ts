@@ -1,17 +1,17 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { Slab } from '../slab.ts';
 
 /** Requests that wait behind another of their connection; clients of our time send none at all ahead. */
 const MOST_PIPELINED = 128;
 
 /** Which requests of a surface are being answered, and when the last of them is done. */
 export class InFlight {
-  readonly #responses = new Map<Socket, ServerResponse>();
+  readonly #responses = new Slab<ServerResponse>();
   /** How many wait of a connection. */
   readonly #pipelined = new WeakMap<Socket, number>();
   readonly #draining = new AbortController();
   #allDone: (() => void) | undefined;
-  #open = 0;
 
   /** Aborted once the surface takes no more requests. */
   get draining(): AbortSignal {
@@ -19,21 +19,19 @@ export class InFlight {
   }
 
   get count(): number {
-    return this.#open;
+    return this.#responses.size;
   }
 
   /** Counts a request until its answer is sent, or its client gone. @param then called at that moment */
   enter(response: ServerResponse, then: () => void): void {
     const { socket } = response;
-    if (socket) this.#responses.set(socket, response);
-    this.#open += 1;
+    const place = this.#responses.add(response);
     const line = socket ? undefined : this.#pipeline(response.req.socket);
     response.on('close', () => {
       then();
       if (line) this.#pipelined.set(line, (this.#pipelined.get(line) ?? 1) - 1);
-      if (socket && this.#responses.get(socket) === response) this.#responses.delete(socket);
-      this.#open -= 1;
-      if (this.#open === 0) this.#allDone?.();
+      this.#responses.remove(place);
+      if (this.count === 0) this.#allDone?.();
     });
   }
 
@@ -47,7 +45,8 @@ export class InFlight {
 
   /** @returns the answer that this connection waits for, or that is on its way */
   of(socket: Socket): ServerResponse | undefined {
-    return this.#responses.get(socket);
+    for (const response of this.#responses) if (response.socket === socket) return response;
+    return undefined;
   }
 
   /**
@@ -58,15 +57,15 @@ export class InFlight {
    */
   async drain(deadlineMs: number): Promise<number> {
     this.#draining.abort();
-    for (const response of this.#responses.values()) {
+    for (const response of this.#responses) {
       if (!response.headersSent) response.setHeader('connection', 'close');
     }
-    if (this.#open === 0) return 0;
+    if (this.count === 0) return 0;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#allDone = resolve;
     const timer = setTimeout(resolve, deadlineMs);
     await promise;
     clearTimeout(timer);
-    return this.#open;
+    return this.count;
   }
 }

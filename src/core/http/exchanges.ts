@@ -1,5 +1,6 @@
 import { HoldfastError } from '../errors/index.ts';
 import type { Json } from '../json.ts';
+import { NamedSlab } from '../slab.ts';
 
 /** An HTTP answer as a machine asks for it (effect `http.reply`). */
 export interface Reply {
@@ -24,7 +25,7 @@ interface Open {
  * with nobody left to hear it, it completes as gone.
  */
 export class Exchanges {
-  readonly #open = new Map<string, Open>();
+  readonly #open = new NamedSlab<Open>();
   /** One timer for the earliest deadline: a timer of its own for each of thousands of requests a second costs more. */
   #timer: NodeJS.Timeout | undefined;
   #wakeAt = Number.POSITIVE_INFINITY;
@@ -61,7 +62,7 @@ export class Exchanges {
 
   /** Ends every wait: none of the decisions can be known now. */
   failAll(error: unknown): void {
-    for (const correlation of [...this.#open.keys()]) this.fail(correlation, error);
+    for (const correlation of [...this.#open.names()]) this.fail(correlation, error);
   }
 
   /** Ends a wait with an error: the decision will not be made. */
@@ -70,8 +71,7 @@ export class Exchanges {
   }
 
   #take(correlation: string): Open | undefined {
-    const open = this.#open.get(correlation);
-    this.#open.delete(correlation);
+    const open = this.#open.take(correlation);
     if (this.#open.size === 0) this.#timer?.unref(); // with nobody waiting it must not keep the process alive
     return open;
   }
@@ -85,7 +85,8 @@ export class Exchanges {
   #expire(): void {
     const now = performance.now();
     let next = Number.POSITIVE_INFINITY;
-    for (const [correlation, { deadline, timeoutMs }] of this.#open) {
+    for (const correlation of this.#open.names()) {
+      const { deadline, timeoutMs } = this.#open.get(correlation) as Open;
       if (deadline > now) next = Math.min(next, deadline);
       else this.fail(correlation, new HoldfastError('HF_HTTP_TIMEOUT', { ms: timeoutMs }));
     }

@@ -12,6 +12,7 @@ import { SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
 import { TelemetryToken } from '../../core/adapters/telemetry.ts';
 import type { LogRecord } from '../../core/log/index.ts';
 import { definePlugin } from '../../core/plugin/index.ts';
+import { NamedSlab } from '../../core/slab.ts';
 import { mcpAccess } from '../../machines/mcp-access.ts';
 import { mcpDoor } from '../../machines/mcp-door.ts';
 import { aggregateEndpoint } from './aggregate/index.ts';
@@ -122,7 +123,7 @@ export const gateway = definePlugin({
   register(context, settings) {
     const { port, host, allowedHosts, bodyLimit, requestTimeoutMs } = settings;
     const publicBase = settings.publicUrl?.replace(/\/+$/, '');
-    const calls: LiveCalls = new Map();
+    const calls: LiveCalls = new NamedSlab();
     let started: AdminParts | undefined;
     const parts = (): AdminParts => {
       if (!started) throw new Error('the gateway plugin has not started');

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { z } from 'zod';
 import { defineRouteKind } from '../../../src/core/index.ts';
@@ -557,7 +557,7 @@ test('[G23] large results reach slow clients byte for byte, beside clients that 
     for await (const part of answer.body ?? []) {
       parts.push(part);
       if (leaves) return undefined;
-      if (parts.length < 20) await setTimeout(5);
+      if (parts.length < 20) await delay(5);
     }
     const { result } = JSON.parse(Buffer.concat(parts).toString('utf8')) as {
       result: { content: [{ text: string }] };

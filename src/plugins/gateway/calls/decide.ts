@@ -116,7 +116,7 @@ async function decide(
     );
     await decided;
   } catch (error) {
-    calls.delete(correlation);
+    calls.take(correlation);
     throw error;
   }
 }

@@ -70,7 +70,7 @@ export class Door {
       await answered;
       return decided;
     } finally {
-      this.#calls.delete(correlation);
+      this.#calls.take(correlation);
     }
   }
 }

@@ -13,8 +13,7 @@ const DECIDED = { status: 200 };
  */
 export function registerCallEffects(context: PluginContext, calls: LiveCalls): void {
   const take = (correlation: string) => {
-    const call = calls.get(correlation);
-    calls.delete(correlation);
+    const call = calls.take(correlation);
     if (call) context.services.exchanges.settle(correlation, DECIDED);
     return call;
   };

@@ -1,3 +1,4 @@
+import type { NamedSlab } from '../../../core/slab.ts';
 import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/mcp-access.ts';
 import type { Exchange } from './exchange.ts';
 import type { Ending } from './stop.ts';
@@ -14,7 +15,7 @@ export interface LiveCall {
 }
 
 /** The open requests by correlation. */
-export type LiveCalls = Map<string, LiveCall>;
+export type LiveCalls = NamedSlab<LiveCall>;
 
 /** The outcome of a call, as its exchange stands. @param cost what was charged for it */
 export function ended(

@@ -1,4 +1,5 @@
 import type { Clock } from '../../../core/clock.ts';
+import { Slab } from '../../../core/slab.ts';
 import type { CallEnded, ConfineParams } from '../../../machines/mcp-access.ts';
 import { type Ending, KEY_ENDED, type Stop, stopWith } from './stop.ts';
 
@@ -18,7 +19,7 @@ interface OpenCall {
  */
 export class OpenCalls {
   readonly #clock: Clock;
-  readonly #byKey = new Map<string, Set<OpenCall>>();
+  readonly #byKey = new Map<string, Slab<OpenCall>>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -37,15 +38,15 @@ export class OpenCalls {
   ): Promise<CallEnded> {
     const stop = stopWith(signal);
     const call: OpenCall = { routes, stop, until: Number.POSITIVE_INFINITY };
-    const calls = this.#byKey.get(key) ?? new Set();
-    this.#byKey.set(key, calls.add(call));
+    const calls = this.#of(key);
+    const place = calls.add(call);
     this.#endAt(call, until);
     try {
       return await carryOut(stop.signal);
     } finally {
       stop.release();
       call.disarm?.();
-      calls.delete(call);
+      calls.remove(place);
       if (calls.size === 0 && this.#byKey.get(key) === calls) this.#byKey.delete(key);
     }
   }
@@ -56,6 +57,14 @@ export class OpenCalls {
       if (call.routes.every((route) => servers.includes(route))) this.#endAt(call, until);
       else call.stop.abort(KEY_ENDED);
     }
+  }
+
+  #of(key: string): Slab<OpenCall> {
+    const known = this.#byKey.get(key);
+    if (known) return known;
+    const calls = new Slab<OpenCall>();
+    this.#byKey.set(key, calls);
+    return calls;
   }
 
   #endAt(call: OpenCall, until = Number.POSITIVE_INFINITY): void {

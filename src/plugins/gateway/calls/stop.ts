@@ -1,3 +1,5 @@
+import { Slab } from '../../../core/slab.ts';
+
 /** What of an AbortSignal a call looks at: it may be one. */
 export interface Ending {
   readonly aborted: boolean;
@@ -47,7 +49,7 @@ export class CallEnding implements Ending {
 }
 
 /** Who is told of the end of a signal that outlives calls. */
-const followers = new WeakMap<AbortSignal, Set<Follower>>();
+const followers = new WeakMap<AbortSignal, Slab<Follower>>();
 
 /**
  * Ends with the first of its sources, as `AbortSignal.any` does: a signal that outlives the call is listened to once,
@@ -104,18 +106,19 @@ export function ending(signal: Ending): Promise<void> {
 function follow(follower: Follower, source: Ending): () => void {
   if (source.aborted) follower.abort(source.reason);
   if (source instanceof AbortSignal) {
-    const following = followersOf(source).add(follower);
-    return () => void following.delete(follower);
+    const following = followersOf(source);
+    const place = following.add(follower);
+    return () => void following.remove(place);
   }
   const listener = () => follower.abort(source.reason);
   source.addEventListener('abort', listener);
   return () => source.removeEventListener('abort', listener);
 }
 
-function followersOf(source: AbortSignal): Set<Follower> {
+function followersOf(source: AbortSignal): Slab<Follower> {
   const known = followers.get(source);
   if (known) return known;
-  const following = new Set<Follower>();
+  const following = new Slab<Follower>();
   followers.set(source, following);
   source.addEventListener('abort', () => {
     for (const each of following) each.abort(source.reason);
