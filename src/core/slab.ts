@@ -22,13 +22,11 @@ export class Slab<Item extends object> implements Iterable<Item> {
     return this.#items[place];
   }
 
-  /** @returns what was there; a place that is empty stays empty */
-  remove(place: number): Item | undefined {
-    const item = this.#items[place];
-    if (item === undefined) return undefined;
+  /** Removes an item from its place, unless it has left it before: somebody else may be there now. */
+  remove(place: number, item: Item): void {
+    if (this.#items[place] !== item) return;
     this.#items[place] = undefined;
     this.#free.push(place);
-    return item;
   }
 
   *[Symbol.iterator](): Generator<Item> {
@@ -67,8 +65,10 @@ export class NamedSlab<Item extends object> {
   /** @returns what was there under this name, and is not any more */
   take(name: string): Item | undefined {
     const place = this.#places.get(name);
-    if (place === undefined) return undefined;
+    const item = place === undefined ? undefined : this.#slab.at(place);
+    if (place === undefined || item === undefined) return undefined;
     this.#places.delete(name);
-    return this.#slab.remove(place);
+    this.#slab.remove(place, item);
+    return item;
   }
 }

@@ -141,7 +141,7 @@ export class EffectDispatcher implements EffectRunner {
     if (!first) return;
     const work = more.length === 0 ? this.#carryOut(first) : this.#allOf(asked);
     const place = this.#running.add(work);
-    const ended = () => this.#running.remove(place);
+    const ended = () => this.#running.remove(place, work);
     work.then(ended, ended);
   }
 

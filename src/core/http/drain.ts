@@ -30,7 +30,7 @@ export class InFlight {
     response.on('close', () => {
       then();
       if (line) this.#pipelined.set(line, (this.#pipelined.get(line) ?? 1) - 1);
-      this.#responses.remove(place);
+      this.#responses.remove(place, response);
       if (this.count === 0) this.#allDone?.();
     });
   }

@@ -46,7 +46,7 @@ export class OpenCalls {
     } finally {
       stop.release();
       call.disarm?.();
-      calls.remove(place);
+      calls.remove(place, call);
       if (calls.size === 0 && this.#byKey.get(key) === calls) this.#byKey.delete(key);
     }
   }

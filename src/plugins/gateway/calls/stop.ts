@@ -108,7 +108,7 @@ function follow(follower: Follower, source: Ending): () => void {
   if (source instanceof AbortSignal) {
     const following = followersOf(source);
     const place = following.add(follower);
-    return () => void following.remove(place);
+    return () => void following.remove(place, follower);
   }
   const listener = () => follower.abort(source.reason);
   source.addEventListener('abort', listener);
