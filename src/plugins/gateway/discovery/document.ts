@@ -3,6 +3,7 @@ import { isObject } from '../../../core/json.ts';
 import { stopWithin } from '../calls/stop.ts';
 import { challengeParameter } from '../mcp/challenge.ts';
 import type { RouteEntry } from '../routes/entry.ts';
+import { whole } from '../upstream/body.ts';
 import { headerOf } from '../upstream/headers.ts';
 
 /** What an upstream says of its protected-resource document (RFC 9728). */
@@ -104,9 +105,9 @@ async function readAt(
       const isRedirect = statusCode >= 300 && statusCode < 400;
       return none(isRedirect ? 'answers with a redirect' : `answers with status ${statusCode}`);
     }
-    const text = await bounded(body);
-    return text === undefined ? none('answers with more than 64 KiB') : documentIn(text);
-  } catch {
+    return documentIn((await whole(body, LARGEST)).toString('utf8'));
+  } catch (error) {
+    if (error instanceof RangeError) return none('answers with more than 64 KiB');
     return unreachable(signal.aborted ? 'does not answer in time' : 'cannot be reached');
   }
 }
@@ -120,17 +121,6 @@ function documentIn(text: string): DocumentAnswer {
   }
   if (!isObject(document)) return none('answers with JSON that is no object');
   return { kind: 'document', document };
-}
-
-async function bounded(body: Dispatcher.ResponseData['body']): Promise<string | undefined> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    size += (chunk as Buffer).length;
-    if (size > LARGEST) return undefined; // leaving the loop destroys the body
-    chunks.push(chunk as Buffer);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 const none = (reason: string): DocumentAnswer => ({ kind: 'none', reason });

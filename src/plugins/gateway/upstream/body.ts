@@ -1,31 +1,23 @@
 import { free } from '../../../core/free.ts';
-import { type AnswerBody, Stalled } from './answer-body.ts';
+import type { AnswerBody } from './answer-body.ts';
 
-/**
- * A body that must keep coming, whole.
- *
- * @param limit bytes
- * @param idleMs longest wait for its next part
- * @throws RangeError it is larger
- */
-export async function steadyWhole(body: AnswerBody, limit: number, idleMs: number): Promise<Buffer> {
-  const gathered = new Gathered();
-  await body.each((part) => {
-    if (gathered.size + part.length > limit) throw new RangeError('too large');
-    gathered.push(part);
-    return undefined;
-  }, idleMs);
+/** @param limit bytes @throws RangeError it is larger; whatever breaks the body off */
+export async function whole(parts: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
+  const gathered = new Gathered(limit);
+  for await (const part of parts) gathered.push(part);
   return gathered.bytes();
 }
 
-/** A body of known, small size, whole. @param withinMs longest wait for all of it */
-export async function small(body: AnswerBody, withinMs: number): Promise<Buffer> {
-  const timer = setTimeout(() => body.destroy(new Stalled()), withinMs);
-  try {
-    return await whole(body, Number.POSITIVE_INFINITY);
-  } finally {
-    clearTimeout(timer);
-  }
+/**
+ * The same of a body that must keep coming.
+ *
+ * @param idleMs longest wait for its next part
+ * @throws Stalled, and as `whole`
+ */
+export async function steadyWhole(body: AnswerBody, limit: number, idleMs: number): Promise<Buffer> {
+  const gathered = new Gathered(limit);
+  await body.each((part) => gathered.push(part), idleMs);
+  return gathered.bytes();
 }
 
 /** Parts below this many bytes are copied together, so that they do not become millions of objects. */
@@ -37,10 +29,18 @@ export class Gathered {
   /** Small parts behind the large ones, and how much of it they fill. */
   #tail: Buffer = Buffer.alloc(0);
   #filled = 0;
+  readonly #limit: number;
   size = 0;
 
-  push(part: Buffer): void {
+  /** @param limit bytes */
+  constructor(limit = Number.POSITIVE_INFINITY) {
+    this.#limit = limit;
+  }
+
+  /** @throws RangeError it would be more than the limit */
+  push(part: Buffer): undefined {
     this.size += part.length;
+    if (this.size > this.#limit) throw new RangeError('too large');
     if (part.length >= SMALL_PART || this.size === part.length) {
       this.#close();
       this.#parts.push(part);
@@ -73,14 +73,4 @@ export class Gathered {
     this.#tail = Buffer.alloc(0);
     this.#filled = 0;
   }
-}
-
-/** @throws RangeError it is larger than the limit, bytes */
-export async function whole(parts: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
-  const gathered = new Gathered();
-  for await (const part of parts) {
-    if (gathered.size + part.length > limit) throw new RangeError('too large');
-    gathered.push(part);
-  }
-  return gathered.bytes();
 }

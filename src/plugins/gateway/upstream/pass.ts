@@ -5,7 +5,7 @@ import { sessionUnknown } from '../mcp/checks.ts';
 import { parseExact } from '../mcp/message.ts';
 import { showTools } from '../mcp/tool-names.ts';
 import { Stalled } from './answer-body.ts';
-import { small, steadyWhole } from './body.ts';
+import { steadyWhole } from './body.ts';
 import type { UpstreamAnswer } from './client.ts';
 import { CredentialRepeated, credentialWatch } from './credential.ts';
 import { isOwnFault } from './faults.ts';
@@ -106,7 +106,8 @@ async function pass(
   const { timeoutMs } = parts.route.entry;
   const length = headerOf(answer.headers, 'content-length');
   if (!shown && status < 400 && Number(length) <= WHOLE) {
-    return passSmall(parts, status, headers, body.isOver ? body.rest() : await small(body, timeoutMs));
+    const bytes = body.isOver ? body.rest() : await steadyWhole(body, WHOLE, timeoutMs);
+    return passSmall(parts, status, headers, bytes);
   }
   if (status >= 400) return passError(parts, status, headers, await steadyWhole(body, WHOLE, timeoutMs));
   if (shown && exchange.method === 'POST') {
