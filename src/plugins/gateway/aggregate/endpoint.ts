@@ -2,7 +2,7 @@ import type { HttpSurface } from '../../../core/http/index.ts';
 import { admit } from '../calls/admit.ts';
 import { ClientExchange, hijacked } from '../calls/exchange.ts';
 import type { GatewayParts } from '../calls/parts.ts';
-import { answerInvalid, judgeUnread } from '../calls/undecided.ts';
+import { answerInvalid, judgeUnread } from '../calls/unforwarded.ts';
 import { takeBodies, UNREAD } from '../calls/unread.ts';
 import { type Aggregate, callOf, judgeAggregate, meantBy, readAggregate } from './aggregate.ts';
 import { Legs } from './legs.ts';

@@ -3,7 +3,7 @@ import { admit } from '../calls/admit.ts';
 import type { ClientExchange } from '../calls/exchange.ts';
 import { ended, type LiveCall } from '../calls/live-call.ts';
 import { type Ending, stopWith } from '../calls/stop.ts';
-import { answerInvalid, judgeUnread } from '../calls/undecided.ts';
+import { answerInvalid, judgeUnread } from '../calls/unforwarded.ts';
 import { UNREAD } from '../calls/unread.ts';
 import type { Known } from '../keys/caller.ts';
 import { notFound, plainRefusal } from '../mcp/answers.ts';

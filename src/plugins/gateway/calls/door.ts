@@ -6,8 +6,9 @@ import { type TurnedAway, turnedAway } from './topics.ts';
 
 /** How long a decision may take: it waits for its record only. */
 const DECISION_MS = 10_000;
-/** What a caller that waits with others is told. */
-interface Told {
+
+/** A caller that waits with others, and what it is told. */
+interface Waiting {
   rule: AnswerParams['rule'];
 }
 
@@ -20,7 +21,7 @@ type Refusal = Omit<TurnedAway, 'at' | 'count'>;
 export class Door {
   readonly #services: Services;
   readonly #calls: LiveCalls;
-  readonly #gathering: Gathering<Told>;
+  readonly #gathering: Gathering<Waiting>;
 
   constructor(services: Services, calls: LiveCalls) {
     this.#services = services;
@@ -42,12 +43,12 @@ export class Door {
     const { source, rule, misplaced = '', where = '' } = refusal;
     const name = [source, rule, misplaced, where].join('\n');
     if (this.#gathering.spend(name)) return this.#record(refusal, correlation, status);
-    const told: Told = { rule };
-    await this.#gathering.join(name, told, async (all) => {
+    const waiting: Waiting = { rule };
+    await this.#gathering.join(name, waiting, async (all) => {
       const decided = await this.#record({ ...refusal, count: all.length }, correlation, status);
       for (const one of all) one.rule = decided;
     });
-    return told.rule;
+    return waiting.rule;
   }
 
   async #record(

@@ -8,7 +8,7 @@ import type { GatewayParts } from './parts.ts';
 import { bindingOf, readRequest } from './read-request.ts';
 import { RouteCall } from './route-call.ts';
 import type { Ending } from './stop.ts';
-import { answerInvalid, answerNowhere, judgeUnread } from './undecided.ts';
+import { answerInvalid, answerNowhere, judgeUnread } from './unforwarded.ts';
 import { bodyLength, takeBodies, UNREAD } from './unread.ts';
 
 const PATTERN = '/:server/mcp';

@@ -1,8 +1,10 @@
 /**
- * The path of a call: `endpoint.ts` reads it, `admit.ts` tells whose it is, `decide.ts` has it judged by its key's actor, `effects.ts` takes the decision
- * back, and `route-call.ts` carries it out. Beside it: `door.ts` for callers without a key, `repeats.ts` and `gathering.ts`
- * for those that are refused again and again, `unread.ts`, `unhandled.ts` and `undecided.ts` for what is answered before a body is read,
- * before its handler or without a decision, `open-slots.ts`, `held-bodies.ts` and `open-calls.ts` for what is open, `stop.ts` for how it ends.
+ * The path of a call: `endpoint.ts` reads it, `admit.ts` tells whose it is, `decide.ts` has it judged by its key's actor,
+ * `effects.ts` takes the decision back, and `route-call.ts` carries it out. Beside it: `door.ts` for callers without a
+ * key, `repeats.ts` and `gathering.ts` for those that are refused again and again, `unread.ts`, `unhandled.ts` and
+ * `unforwarded.ts` for what is answered before its body is read, before its handler or whatever the decision, `failed.ts`
+ * for what goes wrong with us, `open-slots.ts`, `held-bodies.ts` and `open-calls.ts` for what is open, `stop.ts` for how
+ * it ends.
  */
 export { judgement } from './decide.ts';
 export { Door } from './door.ts';

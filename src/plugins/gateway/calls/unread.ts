@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpSurface } from '../../../core/http/index.ts';
 import { identify } from '../keys/caller.ts';
+import { logOwnFault } from './failed.ts';
 import type { GatewayParts } from './parts.ts';
 
 /** Stands where a body would: its key has the gateway hold too much already, so that it was not read. */
@@ -29,8 +30,8 @@ export function takeBodies(
       request.body = UNREAD;
     }
     // Not `done`: the answer ends the request here.
-    (request.routeOptions.handler as Handler)(request, reply).catch((err) => {
-      parts().services.logger.error({ err, correlation: request.id }, 'gateway.call_failed');
+    (request.routeOptions.handler as Handler)(request, reply).catch((error) => {
+      logOwnFault(parts().services.logger, { correlation: request.id }, error);
       reply.raw.destroy();
     });
   });

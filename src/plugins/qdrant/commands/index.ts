@@ -16,9 +16,9 @@ type Answer = Record<string, unknown>;
 const running = (command: CommandContext, what: keyof typeof BACKUP_PATHS, body: object = {}) =>
   askIfRunning<Answer>(command, BACKUP_PATHS[what], body, 'it speaks to no memory store');
 
-/** Says `answer` as JSON, or as lines. */
 type Lines = (answer: Answer, terminal: CommandContext['terminal']) => string[];
 
+/** Says `answer` as JSON, or as lines. */
 function say(context: CommandContext, answer: Answer, lines: Lines): void {
   const said = context.json ? [JSON.stringify(answer)] : lines(answer, context.terminal);
   for (const line of said) context.print(line);
