@@ -42,8 +42,8 @@ const MOST_VALUES = 64;
  */
 export class KeyAdmin {
   readonly #parts: KeyAdminParts;
-  /** Of keys that are being changed: two at once must not both get one. */
-  readonly #asked = new Set<string>();
+  /** Aliases that are being given, with the key that gets each: two at once must not both get one. */
+  readonly #asked = new Map<string, string>();
 
   constructor(parts: KeyAdminParts) {
     this.#parts = parts;
@@ -156,13 +156,9 @@ export class KeyAdmin {
     const holder = this.#parts.keys
       .list()
       .find((key) => key.id !== id && key.context.terms?.alias === alias && this.#isGood(key));
-    if (holder || this.#asked.has(alias)) {
-      throw new HoldfastError('HF_GATEWAY_KEY_ALIAS', {
-        alias,
-        id: holder?.id ?? 'that is being changed now',
-      });
-    }
-    this.#asked.add(alias);
+    const taken = holder?.id ?? this.#asked.get(alias);
+    if (taken !== undefined) throw new HoldfastError('HF_GATEWAY_KEY_ALIAS', { alias, id: taken });
+    this.#asked.set(alias, id);
     try {
       return await change();
     } finally {
