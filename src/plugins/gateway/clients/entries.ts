@@ -1,4 +1,4 @@
-import { ADMISSION_HEADER } from '../keys/caller.ts';
+import { ADMISSION_HEADER } from '../keys/misplaced.ts';
 import type { RouteEntry } from '../routes/entry.ts';
 
 /** The variable by which client entries name the virtual key, so that no entry holds it. */

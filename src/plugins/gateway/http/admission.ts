@@ -3,11 +3,9 @@ import type { FastifyRequest } from 'fastify';
 import type { AnswerParams, DoorRule } from '../../../machines/mcp-access.ts';
 import type { GatewayParts } from '../calls/parts.ts';
 import type { TurnedAway } from '../calls/topics.ts';
-import { keyId, sameKey } from '../keys/key-id.ts';
+import { bearerIn, keyId, sameKey } from '../keys/key-id.ts';
 import { ADMISSION_HEADER, type KnownKeys, keyIn, keyInUrl, takeMisplaced } from '../keys/misplaced.ts';
 import { refusal } from './rest-errors.ts';
-
-const BEARER = /^Bearer ([\x21-\x7e]{1,4096})$/;
 
 /** Whoever calls a REST path with something in `Authorization` that is good there. */
 export type RestCaller =
@@ -24,7 +22,7 @@ export function restCaller(request: FastifyRequest, parts: GatewayParts): RestCa
   if (keyInUrl(request.raw.url ?? '', parts.known)) return { rule: 'key_in_query' };
   const { authorization } = request.headers;
   if (authorization === undefined || authorization.trim() === '') return { rule: 'no_key' };
-  const value = BEARER.exec(authorization)?.[1];
+  const value = bearerIn(authorization);
   if (value === undefined) return { rule: 'malformed_key' };
   const presented = keyId(value);
   if (sameKey(presented, masterId)) return { kind: 'master' };

@@ -1,9 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AccessCall, DoorRule, Misplaced } from '../../../machines/mcp-access.ts';
-import { keyId, sameKey } from './key-id.ts';
+import { bearerIn, keyId, sameKey } from './key-id.ts';
 import { ADMISSION_HEADER, type KnownKeys, keyIn, type Received, takeMisplaced } from './misplaced.ts';
-
-export { ADMISSION_HEADER } from './misplaced.ts';
 
 /** Who calls: a key that is known, or somebody to turn away. What was presented is gone after this. */
 export type Caller =
@@ -25,8 +23,6 @@ export type Caller =
 
 /** A caller with a known key. */
 export type Known = Extract<Caller, { id: string }>;
-
-const BEARER = /^Bearer ([\x21-\x7e]{1,4096})$/;
 
 /**
  * Tells who calls, and which key came where none belongs; that one is taken out of the headers.
@@ -52,7 +48,7 @@ export function identify(headers: IncomingHttpHeaders, known: KnownKeys): Caller
     if (authorization === 'master_key') return { rule: 'master_key_presented' };
     return { rule: authorization === 'virtual_key' ? 'key_only_in_authorization' : 'no_key' };
   }
-  const value = typeof header === 'string' ? BEARER.exec(header)?.[1] : undefined;
+  const value = typeof header === 'string' ? bearerIn(header) : undefined;
   if (value === undefined) {
     const isMaster = typeof header === 'string' && keyIn(header, known) === 'master_key';
     return turnedAway('malformed_key', isMaster ? 'master_key' : authorization);

@@ -1,5 +1,12 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 
+const BEARER = /^Bearer ([\x21-\x7e]{1,4096})$/;
+
+/** The value that a header presents as `Bearer <value>`; undefined for anything else. */
+export function bearerIn(header: string): string | undefined {
+  return BEARER.exec(header)?.[1];
+}
+
 /** A virtual key's name in records: 128 bits of a hash, the same in every process that knows the key. */
 export function keyId(value: string): string {
   return `k_${hash('sha256', `holdfast virtual key\n${value}`, 'hex').slice(0, 32)}`;
