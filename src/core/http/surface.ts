@@ -90,8 +90,10 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
       const coded = connectionError(error, limits);
       log.debug({ code: coded.code, reason: error.code }, 'http.refused');
       socket.setTimeout(1_000, () => socket.destroy()); // for a client that does not even read
-      // About a request whose head was read: its own answer, so that it is told like any other.
-      const request = response?.req.complete === false ? response.req : undefined;
+      // About a request whose head was read: its own answer, so that it is told like any other. Not for a handler that has
+      // it already: with an answer it would not hear that its client is gone.
+      const unread = response?.req.complete === false && !handled.has(response.req);
+      const request = unread ? response.req : undefined;
       const answered = wholeAnswer(coded.status, errorBody(coded, options.errorBody, request?.url));
       if (request) {
         response?.writeHead(coded.status, answered.headers).end(answered.text, () => socket.destroy());

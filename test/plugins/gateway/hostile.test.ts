@@ -165,6 +165,23 @@ test('[G23] a client that closes its sending side while it listens has left, and
   socket.destroy();
 });
 
+test('[G23] a client whose bytes stop being a request while it is served has left, and its upstream hears so', async (t) => {
+  const opened = Promise.withResolvers<ServerResponse>();
+  const { rig, good } = await target(t, {}, (response, heard, request) => {
+    if (heard.method !== 'GET') return answerEmpty(response, heard, request);
+    return opened.resolve(response);
+  });
+  const { port, hostname } = new URL(rig.url);
+  const socket = connect({ port: Number(port), host: hostname });
+  socket.resume().on('error', () => undefined);
+  const chunked = [...good, ['transfer-encoding', 'chunked']] as const;
+  socket.write(requestText(chunked, '', 'GET /wiki/mcp HTTP/1.1'));
+  const left = once(await opened.promise, 'close');
+  socket.write('no chunk\r\n');
+  await left;
+  t.like(await rig.whenEnded('stream'), { outcome: 'cancelled' });
+});
+
 test('[G23] a body up to 4 MiB is passed, a larger one is 413, however its length is told', async (t) => {
   const { rig, headers, upstream } = await target(t);
   const url = `${rig.url}/wiki/mcp`;
