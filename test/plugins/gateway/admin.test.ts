@@ -96,6 +96,14 @@ test('[G14] an alias belongs to one key for as long as that is good', async (t) 
   t.deepEqual((await rig.admin('POST', '/key/delete', { key_aliases: ['laptop'] })).body, {
     deleted_keys: [next.body.key_id],
   });
+  const late = await rig.mint({ alias: 'van', expiresAt: Date.now() - 1 });
+  t.is((await make({ key_alias: 'van' })).status, 200);
+  for (const again of [{ duration: '1h' }, { duration: null }]) {
+    const refused = await rig.admin('POST', '/key/update', { key: late, ...again });
+    t.is(refused.status, 409, 'it would be good again under a name that is taken');
+  }
+  const renamed = { key: late, duration: '1h', key_alias: 'old van' };
+  t.is((await rig.admin('POST', '/key/update', renamed)).status, 200);
 });
 
 test('[G27] what a request has wrong is refused by the name of its field', async (t) => {

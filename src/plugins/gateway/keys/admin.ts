@@ -68,13 +68,17 @@ export class KeyAdmin {
    */
   async update(body: unknown, correlation: string): Promise<KeyView> {
     const { key, ...fields } = readRequest(updateRequest, body);
-    const { id, context } = this.#active(key);
+    const view = this.#active(key);
+    const { id, context } = view;
     const now = this.#parts.services.clock.now();
     const before = context.terms?.servers ?? [];
     const { set, clear } = termsOf(fields, { servers: this.#parts.servers(), before, now });
     if (Object.keys(set).length + clear.length === 0) throw invalid('body', 'it changes nothing');
     const change: KeyChange = { type: 'KEY_UPDATED', at: now, set, clear };
-    await this.#named(id, set.alias, () => this.#ask(id, change, correlation));
+    // A key that has expired, and is to be good again, may have lost its alias to another.
+    const revives = !this.#isGood(view) && (set.expiresAt !== undefined || clear.includes('expiresAt'));
+    const alias = set.alias ?? (revives ? context.terms?.alias : undefined);
+    await this.#named(id, alias, () => this.#ask(id, change, correlation));
     return this.#view(id);
   }
 
