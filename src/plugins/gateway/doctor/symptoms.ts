@@ -1,4 +1,4 @@
-/** What is wrong, why, and what to do: a row of the table in `docs/gateway.md`. */
+/** What is wrong, why, and what to do: what `doctor` tells of a finding. */
 export interface Diagnosis {
   readonly code: string;
   readonly cause: string;

@@ -9,7 +9,7 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The texts that clients look for, and what to do about each (`docs/gateway.md`). */
+/** The texts that clients look for, and what to do about each. */
 const DENIED = 'User not allowed to call this tool.';
 const detail = (text: string): { readonly detail: string } => ({ detail: `Authentication Error, ${text}` });
 const UNAUTHORIZED: Partial<Readonly<Record<AnswerParams['rule'], string>>> = {
