@@ -26,16 +26,18 @@ export function whatIfLines(
     ),
   );
   const [first, ...others] = differences;
-  const beside = rememberedLines(remembered);
+  const total = differences.length + more.differences;
+  const beside = rememberedLines(remembered, more.remembered);
   if (!first) {
     return [...notes, `${records} records were decided again, and every decision is the same.`, ...beside];
   }
+  const doubtful = untrusted.length + more.untrusted;
   const title = (text: string) => ['', paint('bold', text)];
   const shown = others.slice(0, limit - 1);
-  const left = others.length - shown.length + more;
+  const left = others.length - shown.length + more.differences;
   return [
     ...notes,
-    `${records} records were decided again; ${differences.length + more} ${differences.length + more === 1 ? 'comes' : 'come'} out otherwise. The first:`,
+    `${records} records were decided again; ${total} ${total === 1 ? 'comes' : 'come'} out otherwise. The first:`,
     '',
     `  ${headOf(first)}`,
     ...(toldApart(first, paint, words) ?? []),
@@ -54,20 +56,20 @@ export function whatIfLines(
     ),
     ...title(
       untrusted.length > 0
-        ? `No longer to be trusted, ${untrusted.length} recorded inputs:`
+        ? `No longer to be trusted, ${doubtful} recorded inputs:`
         : 'Every recorded input after the change can still be trusted as far as its causes tell.',
     ),
     ...untrusted.slice(0, limit).map(({ seq, actor, event, reason }) => {
       return plainText(`  record ${seq}  ${actor}  ${delayOf(event) ?? event}: ${reason}`);
     }),
-    ...(untrusted.length > limit ? [`  (${untrusted.length - limit} more; --limit 0 shows them)`] : []),
+    ...(doubtful > limit ? [`  (${doubtful - limit} more; --limit 0 shows them)`] : []),
     '',
     'Inputs without a cause (people, other systems) came as they were recorded; they, too, might have come otherwise.',
   ];
 }
 
-/** In one line: counters that go on from another number say nothing that was not said before. */
-function rememberedLines(remembered: readonly Difference[]): string[] {
+/** In one line: counters that go on from another number say nothing that was not said before. @param more of them */
+function rememberedLines(remembered: readonly Difference[], more: number): string[] {
   if (remembered.length === 0) return [];
   const names = new Set(
     remembered.flatMap(({ expected, got }) => {
@@ -75,9 +77,10 @@ function rememberedLines(remembered: readonly Difference[]): string[] {
       return Object.keys({ ...was, ...is }).filter((name) => !jsonEqual(was[name] ?? null, is[name] ?? null));
     }),
   );
-  const others = remembered.length === 1 ? '1 is' : `${remembered.length} others are`;
   const what = [...names].sort().join(', ');
-  return [plainText(`${others} decided the same, and only what their actors remember differs: ${what}.`)];
+  const count = remembered.length + more;
+  const where = `In ${count} ${count === 1 ? 'decision' : 'decisions'}`;
+  return [plainText(`${where} only what the actor remembers differs: ${what}.`)];
 }
 
 /** Two decisions line by line. */

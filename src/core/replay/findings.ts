@@ -32,20 +32,18 @@ export class Findings {
   /** Where only what an actor remembers differs: counters, times. They must not bury the others. */
   readonly remembered: Difference[] = [];
   readonly untrusted: Untrusted[] = [];
-  /** Beyond those listed. */
-  more = 0;
+  /** Beyond those listed, of each. */
+  readonly more = { differences: 0, remembered: 0, untrusted: 0 };
 
   differ(difference: Difference): void {
-    this.#add(isRemembered(difference) ? this.remembered : this.differences, difference);
+    const kind = isRemembered(difference) ? 'remembered' : 'differences';
+    if (this[kind].length < LISTED) this[kind].push(difference);
+    else this.more[kind] += 1;
   }
 
   distrust(input: Untrusted): void {
-    this.#add(this.untrusted, input);
-  }
-
-  #add<T>(list: T[], found: T): void {
-    if (list.length < LISTED) list.push(found);
-    else this.more += 1;
+    if (this.untrusted.length < LISTED) this.untrusted.push(input);
+    else this.more.untrusted += 1;
   }
 }
 

@@ -34,8 +34,8 @@ export interface WhatIf {
   readonly unanswered: readonly Unanswered[];
   /** Fields that a patch names and its recorded event does not have. */
   readonly absent: readonly { readonly seq: number; readonly field: string }[];
-  /** How many differences and untrusted inputs there are beyond those listed. */
-  readonly more: number;
+  /** How many there are beyond those listed. */
+  readonly more: Readonly<Record<'differences' | 'remembered' | 'untrusted', number>>;
 }
 
 /** A timer that arms itself again and again goes off no more often than this. */

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { createMachine } from 'xstate';
 import { recover } from '../../../src/core/actors/index.ts';
 import { SqliteReader } from '../../../src/core/log/index.ts';
+import { type Difference, Findings } from '../../../src/core/replay/findings.ts';
 import { verifyLog } from '../../../src/core/replay/index.ts';
 import { openBench } from '../../support/actors.ts';
 import { door, doorMachine } from '../../support/door.ts';
@@ -146,3 +147,23 @@ for (const [what, machine, hint] of [
     t.regex(divergence?.hint ?? '', hint);
   });
 }
+
+test('[C8] what is found beyond those listed is counted by its kind', (t) => {
+  const findings = new Findings();
+  const decision = (calls: number, value = 'active') =>
+    ({ from: 'active', to: { value, context: { calls } }, effects: [] }) as unknown as Difference['got'];
+  const differing = {
+    seq: 1,
+    at: 0,
+    actor: 'test.door/1',
+    event: { type: 'KNOCK' },
+    kind: 'decided',
+  } as const;
+  const counted = { ...differing, expected: decision(1), got: decision(2) } as Difference;
+  for (let of = 0; of < 5_002; of += 1) findings.differ(counted);
+  t.deepEqual(findings.more, { differences: 0, remembered: 2, untrusted: 0 });
+  const otherwise = { ...differing, expected: decision(1), got: decision(1, 'revoked') } as Difference;
+  for (let of = 0; of < 5_001; of += 1) findings.differ(otherwise);
+  t.deepEqual(findings.more, { differences: 1, remembered: 2, untrusted: 0 });
+  t.is(findings.differences.length, 5_000);
+});
