@@ -2,7 +2,6 @@ import type { Dispatcher } from 'undici';
 import { isObject } from '../../../core/json.ts';
 import { stopWithin } from '../calls/stop.ts';
 import { challengeParameter } from '../mcp/challenge.ts';
-import type { RouteEntry } from '../routes/entry.ts';
 import { whole } from '../upstream/body.ts';
 import { headerOf } from '../upstream/headers.ts';
 
@@ -13,13 +12,6 @@ export type DocumentAnswer =
   | { readonly kind: 'none'; readonly reason: string }
   /** It does not answer, or is ill: nobody knows whether it has one. */
   | { readonly kind: 'unreachable'; readonly reason: string };
-
-/** What the entry of a relay route says of a login that its upstream says nothing of. */
-export function ownDocument(entry: RouteEntry): Readonly<Record<string, unknown>> | undefined {
-  if (entry.disposition !== 'relay' || !entry.authorizationServers) return undefined;
-  const { authorizationServers, scopes } = entry;
-  return { authorization_servers: authorizationServers, ...(scopes && { scopes_supported: scopes }) };
-}
 
 /** No document of this kind is larger, bytes. */
 const LARGEST = 64 * 1024;

@@ -2,8 +2,8 @@ import type { HttpSurface } from '../../../core/http/index.ts';
 import type { GatewayParts } from '../calls/parts.ts';
 import { type Answer, notFound } from '../mcp/answers.ts';
 import type { Route } from '../routes/table.ts';
-import { ownDocument } from './document.ts';
 import type { Documents } from './documents.ts';
+import { served } from './served.ts';
 
 /** What discovery stands on. */
 export type DiscoveryParts = Pick<GatewayParts, 'table' | 'publicUrl' | 'documents'>;
@@ -30,15 +30,12 @@ export function discoveryRoutes(http: HttpSurface, parts: () => DiscoveryParts):
 async function answerOf(route: Route, resource: string, documents: Documents): Promise<Answer> {
   const { name, url, reason, entry } = route;
   if (!url) return { status: 503, body: { detail: `The route ${name} is ${reason ?? 'not configured'}.` } };
-  const answer = await documents.of(url);
+  const answer = served(await documents.of(url), entry);
   switch (answer.kind) {
     case 'document':
       return { status: 200, body: { ...answer.document, resource } };
-    case 'none': {
-      const document = ownDocument(entry);
-      if (document) return { status: 200, body: { ...document, resource } };
+    case 'none':
       return failed(`The upstream of ${name} serves no protected-resource document: it ${answer.reason}.`);
-    }
     case 'unreachable':
       return failed(
         `The protected-resource document of ${name} can't be had: its upstream ${answer.reason}.`,

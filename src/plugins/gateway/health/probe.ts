@@ -5,10 +5,10 @@ import { version } from '../../../core/version.ts';
 import type { Probed } from '../../../machines/mcp-route-health.ts';
 import { type Heard, hear } from '../aggregate/listen.ts';
 import { stopWithin } from '../calls/stop.ts';
-import { type DocumentAnswer, ownDocument, readDocument } from '../discovery/document.ts';
+import { type DocumentAnswer, readDocument } from '../discovery/document.ts';
+import { served } from '../discovery/served.ts';
 import { REVISION_META } from '../mcp/message.ts';
 import { STATELESS_SINCE } from '../mcp/revisions.ts';
-import type { RouteEntry } from '../routes/entry.ts';
 import type { Route } from '../routes/table.ts';
 import { ask } from '../upstream/client.ts';
 import { headerOf } from '../upstream/headers.ts';
@@ -32,7 +32,7 @@ export async function probe(route: Route, agent: Dispatcher, stop: AbortSignal):
   const { signal, release } = stopWithin(DEADLINE_MS, stop);
   try {
     if (route.entry.disposition === 'relay') {
-      return documentLook(await readDocument(agent, url, signal), route.entry);
+      return documentLook(served(await readDocument(agent, url, signal), route.entry));
     }
     return await new Probe(route, url, agent, signal).look();
   } catch (error) {
@@ -43,12 +43,11 @@ export async function probe(route: Route, agent: Dispatcher, stop: AbortSignal):
   }
 }
 
-function documentLook(answer: DocumentAnswer, entry: RouteEntry): Look {
+function documentLook(answer: DocumentAnswer): Look {
   switch (answer.kind) {
     case 'document':
       return { found: 'ok' };
     case 'none':
-      if (ownDocument(entry)) return { found: 'ok' };
       return { found: 'undocumented', reason: `serves no protected-resource document: ${answer.reason}` };
     case 'unreachable':
       return { found: 'failed', reason: answer.reason };

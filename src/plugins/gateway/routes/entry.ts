@@ -31,7 +31,10 @@ const common = {
   writes: z.boolean().default(false),
   /** `gen_ai.request.model` of its calls in telemetry; `<server>/<tool>` unless set. */
   model: z.string().min(1).max(128).optional(),
-  /** How long the upstream may take to begin an answer, milliseconds. Streams may last as long as they like. */
+  /**
+   * How long the upstream may take to begin an answer, and to go on in the middle of its JSON, milliseconds. Streams
+   * may last as long as they like.
+   */
   timeoutMs: z.int().min(100).max(3_600_000).default(120_000),
 };
 
