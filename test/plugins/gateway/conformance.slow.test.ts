@@ -1,18 +1,12 @@
-import { spawn } from 'node:child_process';
-import { globSync, readFileSync } from 'node:fs';
-import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { dirname, join, resolve } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { credentialFree, relay } from '../../../src/plugins/gateway/index.ts';
-import { type AskedClient, type Place, runClient } from '../../support/conformance-client.ts';
+import type { AskedClient } from '../../support/conformance-client.ts';
 import { conformanceServer } from '../../support/conformance-server.ts';
+import { CLIENT_SCENARIOS, clientSuite, LONGEST_MS, serverSuite } from '../../support/conformance-suite.ts';
 import { listen, startSessionServer } from '../../support/mcp-upstream.ts';
-import { tempDir } from '../../support/temp.ts';
 import { admission, Rig } from './rig.ts';
-
-const SUITE = resolve('node_modules/@modelcontextprotocol/conformance/dist/index.js');
-const LONGEST_MS = 55_000;
 
 test.serial(
   '[G4,G23] the official suite passes through the gateway wherever the same server passes without it',
@@ -30,7 +24,7 @@ test.serial(
       `${rig.url}/reference/mcp`,
       await rig.mint({ servers: ['reference'] }),
     );
-    const [direct, through] = await Promise.all([runSuite(t, reference.url), runSuite(t, admitted)]);
+    const [direct, through] = await Promise.all([serverSuite(t, reference.url), serverSuite(t, admitted)]);
     t.deepEqual(through, direct);
     const failed = Object.keys(direct).filter((check) => direct[check]?.includes('FAILURE'));
     t.deepEqual(failed, [], 'the reference is a good server');
@@ -115,113 +109,23 @@ const inherentChecks = (): Record<string, string> =>
     ),
   );
 
-/** So many scenarios the suite has for clients; their clients begin when all have been asked for. */
-const CLIENT_SCENARIOS = 26;
-
-/**
- * Runs all scenarios that the suite has for clients. It starts a program for each: that tells us where the server is,
- * and is answered when the official client has been there. One after another, for some measure time.
- *
- * @param settle says where each calls, once all servers are known
- */
-async function clientSuite(
-  t: ExecutionContext<unknown>,
-  settle: (asked: readonly AskedClient[]) => Promise<(asked: AskedClient) => Place>,
-): Promise<Record<string, string>> {
-  const waiting: { readonly asked: AskedClient; readonly answer: ServerResponse }[] = [];
-  const ended: Record<string, string> = {};
-  const runAll = async () => {
-    const placeOf = await settle(waiting.map(({ asked }) => asked));
-    for (const { asked, answer } of waiting) {
-      const run = runClient(asked, placeOf(asked));
-      ended[`${asked.scenario} client`] = await run.then(
-        () => 'SUCCESS',
-        () => 'GAVE UP',
-      );
-      answer.end();
-    }
-  };
-  const desk = createServer(async (incoming, answer) => {
-    const { scenario = '', context = '' } = incoming.headers as Record<string, string>;
-    const server = Buffer.concat(await incoming.toArray()).toString();
-    waiting.push({ asked: { scenario, server, context }, answer });
-    if (waiting.length === CLIENT_SCENARIOS) runAll().catch((error) => t.fail(String(error)));
-  });
-  await listen(desk);
-  t.teardown(() => {
-    desk.closeAllConnections();
-    desk.close();
-  });
-  const { port } = desk.address() as AddressInfo;
-  const about = ['scenario: $MCP_CONFORMANCE_SCENARIO', 'context: $MCP_CONFORMANCE_CONTEXT'];
-  const command = `curl -qsS --noproxy "*" ${about.map((header) => `-H "${header}"`).join(' ')} http://127.0.0.1:${port} -d`;
-  const checks = await suite(t, [
-    'client',
-    '--command',
-    command,
-    '--suite',
-    'all',
-    '--timeout',
-    `${LONGEST_MS}`,
-  ]);
-  const told = Object.entries(checks).map(([name, seen]) => [name, [...new Set(seen)].sort().join()]);
-  return { ...Object.fromEntries(told), ...ended };
-}
-
-/** Hands a request on and its answer back, both unchanged but for these headers. */
-function pass(
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-  url: string | URL,
-  more: Readonly<Record<string, string>>,
-): void {
-  const headers = { ...incoming.headers, ...more };
-  const up = httpRequest(url, { method: incoming.method, headers }, (answer) => {
-    outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-    outgoing.flushHeaders();
-    answer.pipe(outgoing);
-  });
-  up.on('error', () => outgoing.destroy());
-  outgoing.on('close', () => up.destroy());
-  incoming.pipe(up);
-}
-
 /** The suite can't send the admission header: this adds it, and changes nothing else. @returns the URL to test */
 async function admitting(t: ExecutionContext<unknown>, url: string, key: string): Promise<string> {
-  const shim = createServer((incoming, outgoing) => pass(incoming, outgoing, url, admission(key)));
+  const shim = createServer((incoming, outgoing) => {
+    const headers = { ...incoming.headers, ...admission(key) };
+    const up = httpRequest(url, { method: incoming.method, headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      outgoing.flushHeaders();
+      answer.pipe(outgoing);
+    });
+    up.on('error', () => outgoing.destroy());
+    outgoing.on('close', () => up.destroy());
+    incoming.pipe(up);
+  });
   await listen(shim);
   t.teardown(() => {
     shim.closeAllConnections();
     shim.close();
   });
   return `http://127.0.0.1:${(shim.address() as AddressInfo).port}/mcp`;
-}
-
-const runSuite = (t: ExecutionContext<unknown>, url: string) =>
-  suite(t, ['server', '--url', url, '--suite', 'all']);
-
-/** @returns how each check of each scenario ended, by `<scenario> <check>` */
-async function suite(
-  t: ExecutionContext<unknown>,
-  argv: readonly string[],
-): Promise<Record<string, string[]>> {
-  const results = tempDir(t);
-  const child = spawn(process.execPath, [SUITE, ...argv, '-o', results], { stdio: 'ignore' });
-  const timer = setTimeout(() => child.kill('SIGKILL'), LONGEST_MS);
-  t.teardown(() => child.kill('SIGKILL'));
-  await new Promise((done) => child.once('exit', done));
-  clearTimeout(timer);
-  const told: Record<string, string[]> = {};
-  for (const file of globSync('**/checks.json', { cwd: results })) {
-    const scenario = dirname(file)
-      .replace(/^server-/, '')
-      .replace(/-\d{4}-\d{2}-\d{2}T.*$/, '');
-    const checks = JSON.parse(readFileSync(join(results, file), 'utf8'));
-    for (const { id, status } of checks as { id: string; status: string }[]) {
-      if (status === 'INFO') continue;
-      const name = `${scenario} ${id}`;
-      told[name] = [...(told[name] ?? []), status];
-    }
-  }
-  return told;
 }
