@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
+import { keyId } from '../../../src/plugins/gateway/keys/key-id.ts';
 import { listen, startUpstream } from '../../support/mcp-upstream.ts';
 import { admission, initialize, Rig, rpc } from './rig.ts';
 
@@ -104,6 +105,9 @@ test('[G14] an alias belongs to one key for as long as that is good', async (t) 
   }
   const renamed = { key: late, duration: '1h', key_alias: 'old van' };
   t.is((await rig.admin('POST', '/key/update', renamed)).status, 200);
+  const value = 'a-value-of-our-own-choice';
+  t.is((await make({ key_alias: `key-${keyId(value).slice(2, 10)}` })).status, 200);
+  t.is((await make({ key_alias: undefined, key: value })).status, 409, 'nor does one that is given');
 });
 
 test('[G27] what a request has wrong is refused by the name of its field', async (t) => {

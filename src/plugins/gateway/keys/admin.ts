@@ -58,7 +58,7 @@ export class KeyAdmin {
     const id = this.#free(value, 'key');
     const terms = { alias: `key-${id.slice(2, 10)}`, servers: [], ...set };
     const change: KeyChange = { type: 'KEY_CREATED', at: now, terms, presented: id };
-    await this.#named(id, set.alias, () => this.#ask(id, change, correlation));
+    await this.#named(id, terms.alias, () => this.#ask(id, change, correlation));
     return { value, view: this.#view(id) };
   }
 
