@@ -9,7 +9,7 @@ import { admission, initialize, Rig, rpc } from './rig.ts';
 
 /** An upstream whose tools are this JSON, page after page. */
 const listing =
-  (tools: string, next?: string): Script =>
+  (tools: string, next?: string, revision = '2025-06-18'): Script =>
   (response, { method, text }) => {
     if (method !== 'POST') return response.writeHead(405).end();
     const { id, method: called } = JSON.parse(text) as { id?: unknown; method?: string };
@@ -17,7 +17,7 @@ const listing =
     const result =
       called === 'tools/list'
         ? `{"tools":${tools}${next === undefined ? '' : `,"nextCursor":"${next}"`}}`
-        : '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}';
+        : `{"protocolVersion":"${revision}","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}`;
     return response
       .writeHead(200, { 'content-type': 'application/json' })
       .end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`);
@@ -52,6 +52,11 @@ const HOSTILE: readonly (readonly [what: string, script: Script, reason: string 
     'more tools than a call has arguments',
     listing(`[${'{"name":""},'.repeat(200_000)}{"name":""}]`),
     undefined,
+  ],
+  [
+    'a revision that can be no header',
+    listing('[]', undefined, '2025\\r\\nx-smuggled: 1'),
+    'names a revision that is none',
   ],
 ];
 

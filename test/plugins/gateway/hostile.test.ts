@@ -182,6 +182,16 @@ test('[G23] a client whose bytes stop being a request while it is served has lef
   t.like(await rig.whenEnded('stream'), { outcome: 'cancelled' });
 });
 
+test('[G23,O24] a trace state in a message that can be no header stays where it is, and the call goes on', async (t) => {
+  const { rig, headers, upstream } = await target(t);
+  const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+  for (const tracestate of ['a=b', 'a=b\r\nx-smuggled: 1', 'a=\u20ac', 'a=\0', 'x'.repeat(513)]) {
+    const params = { name: 'wiki-x', arguments: {}, _meta: { traceparent, tracestate } };
+    t.is((await rig.post('/wiki/mcp', rpc('tools/call', params), headers)).status, 200, tracestate);
+    t.is(upstream.heard.at(-1)?.headers.tracestate, tracestate === 'a=b' ? tracestate : undefined);
+  }
+});
+
 test('[G23] a body up to 4 MiB is passed, a larger one is 413, however its length is told', async (t) => {
   const { rig, headers, upstream } = await target(t);
   const url = `${rig.url}/wiki/mcp`;

@@ -150,6 +150,8 @@ export class Branch {
     const id = String(heard.headers['mcp-session-id'] ?? '');
     if (id.length > LONGEST_SESSION) throw new Unavailable('names a session too long to keep');
     const leg = { id, version: String(result.protocolVersion ?? version).slice(0, 32) };
+    // It is a header of all that is sent from here on.
+    if (!/^[\x20-\x7e]*$/.test(leg.version)) throw new Unavailable('names a revision that is none');
     await this.#quietly(leg, { method: 'POST', message: own('notifications/initialized', undefined) }, stop);
     return { leg, result };
   }

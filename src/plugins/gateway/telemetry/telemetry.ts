@@ -46,13 +46,14 @@ export interface CallTelemetry {
 }
 
 const TRACEPARENT = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/;
-const LONGEST_STATE = 512;
+/** What may be a header: a message can hold anything here. */
+const TRACESTATE = /^[\t\x20-\x7e]{1,512}$/;
 
 /** What of a caller's trace context is well-formed. */
 export function traceHeaders(carrier: Readonly<Record<string, unknown>>): Record<string, string> {
   const { traceparent, tracestate } = carrier;
   if (typeof traceparent !== 'string' || !TRACEPARENT.test(traceparent)) return {};
-  const state = typeof tracestate === 'string' && tracestate.length <= LONGEST_STATE ? tracestate : undefined;
+  const state = typeof tracestate === 'string' && TRACESTATE.test(tracestate) ? tracestate : undefined;
   return { traceparent, ...(state && { tracestate: state }) };
 }
 
