@@ -1,7 +1,7 @@
 /**
  * The MCP gateway (port 4000): ten servers behind one host and one admission header. Decisions are the machines'
  * (`machines/mcp-access.ts`, `machines/mcp-door.ts`); the path of a call is `calls/endpoint.ts` → the key's actor →
- * `calls/effects.ts` → `calls/route-call.ts` → `upstream/`.
+ * `calls/effects.ts` → `calls/route-call.ts` → `upstream/`; `stop.ts` is what ends it, for whatever reason.
  *
  * Imports core, bus and its machines; no other plugin.
  */

@@ -1,9 +1,9 @@
 import type { Exchange } from '../calls/exchange.ts';
 import type { GatewayParts } from '../calls/parts.ts';
-import type { Ending } from '../calls/stop.ts';
 import type { Known } from '../keys/caller.ts';
 import type { Message } from '../mcp/message.ts';
 import type { Session } from '../session/sealed-sessions.ts';
+import type { Ending } from '../stop.ts';
 import type { Legs, OpenSession } from './legs.ts';
 import type { Meaning } from './meaning.ts';
 import type { Selection } from './selection.ts';

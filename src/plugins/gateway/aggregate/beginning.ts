@@ -1,8 +1,8 @@
 import { isObject } from '../../../core/json.ts';
-import type { Ending } from '../calls/stop.ts';
 import type { Message } from '../mcp/message.ts';
 import { isKnown, isStateless, NEWEST_SESSIONED } from '../mcp/revisions.ts';
 import type { Session } from '../session/sealed-sessions.ts';
+import type { Ending } from '../stop.ts';
 import type { Branch, ClientFacts } from './branch.ts';
 import { serverInfo } from './legs.ts';
 import type { Missing } from './lists.ts';

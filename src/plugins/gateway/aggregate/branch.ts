@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { isObject } from '../../../core/json.ts';
-import { type Ending, type Stop, stopWithin } from '../calls/stop.ts';
 import type { Era } from '../mcp/checks.ts';
 import type { Message } from '../mcp/message.ts';
 import { isStateless } from '../mcp/revisions.ts';
 import type { Route } from '../routes/table.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
+import { type Ending, type Stop, stopWithin } from '../stop.ts';
 import { ask, type UpstreamAnswer } from '../upstream/client.ts';
 import { credentialWatch } from '../upstream/credential.ts';
 import { isOwnFault } from '../upstream/faults.ts';

@@ -1,8 +1,8 @@
 import { isObject } from '../../../core/json.ts';
-import type { Ending } from '../calls/stop.ts';
 import { METHOD_NOT_FOUND } from '../mcp/codes.ts';
 import type { Message } from '../mcp/message.ts';
 import { shownName, showTools } from '../mcp/tool-names.ts';
+import type { Ending } from '../stop.ts';
 import type { Branch } from './branch.ts';
 import { LARGEST } from './listen.ts';
 

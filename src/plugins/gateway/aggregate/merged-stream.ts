@@ -1,7 +1,7 @@
 import type { Clock } from '../../../core/clock.ts';
-import type { Ending } from '../calls/stop.ts';
 import { showTools } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/table.ts';
+import type { Ending } from '../stop.ts';
 import type { UpstreamAnswer } from '../upstream/client.ts';
 import { credentialWatch } from '../upstream/credential.ts';
 import { headerOf, isEvents } from '../upstream/headers.ts';

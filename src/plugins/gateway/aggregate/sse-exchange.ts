@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isObject } from '../../../core/json.ts';
 import type { ClientExchange, Exchange } from '../calls/exchange.ts';
-import type { Ending } from '../calls/stop.ts';
 import { type Answer, rpcError } from '../mcp/answers.ts';
 import { INTERNAL_ERROR } from '../mcp/codes.ts';
 import { parseExact, type RequestId } from '../mcp/message.ts';
+import type { Ending } from '../stop.ts';
 import { isEvents } from '../upstream/headers.ts';
 import { LARGEST } from './listen.ts';
 import { SELECTION_HEADER } from './selection.ts';

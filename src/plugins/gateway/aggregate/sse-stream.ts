@@ -1,5 +1,5 @@
 import type { ClientExchange } from '../calls/exchange.ts';
-import { type Ending, stopWith } from '../calls/stop.ts';
+import { type Ending, stopWith } from '../stop.ts';
 import { SELECTION_HEADER } from './selection.ts';
 
 /** Bytes that a client may leave unread: its answers come by requests of its own, which no slow reading holds up. */

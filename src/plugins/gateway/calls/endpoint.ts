@@ -1,13 +1,13 @@
 import { type HttpSurface, headersOfAll } from '../../../core/http/index.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
 import { identify, type Known } from '../keys/caller.ts';
+import type { Ending } from '../stop.ts';
 import { admit } from './admit.ts';
 import { judgeCall, type Meant } from './decide.ts';
 import { ClientExchange, hijacked } from './exchange.ts';
 import type { GatewayParts } from './parts.ts';
 import { bindingOf, readRequest } from './read-request.ts';
 import { RouteCall } from './route-call.ts';
-import type { Ending } from './stop.ts';
 import { answerInvalid, answerNowhere, judgeUnread } from './unforwarded.ts';
 import { bodyLength, takeBodies, UNREAD } from './unread.ts';
 

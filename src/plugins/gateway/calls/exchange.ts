@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { PlainPost } from '../../../core/http/index.ts';
 import type { Answer } from '../mcp/answers.ts';
+import { CallEnding, type Ending } from '../stop.ts';
 import type { CallFacts } from '../telemetry/index.ts';
-import { CallEnding, type Ending } from './stop.ts';
 
 type Facts = { -readonly [K in 'outcome' | 'tool']?: CallFacts[K] };
 

@@ -3,8 +3,7 @@
  * `effects.ts` takes the decision back, and `route-call.ts` carries it out. Beside it: `door.ts` for callers without a
  * key, `repeats.ts` and `gathering.ts` for those that are refused again and again, `unread.ts`, `unhandled.ts` and
  * `unforwarded.ts` for what is answered before its body is read, before its handler or whatever the decision, `failed.ts`
- * for what goes wrong with us, `open-slots.ts`, `held-bodies.ts` and `open-calls.ts` for what is open, `stop.ts` for how
- * it ends.
+ * for what goes wrong with us, and `open-slots.ts`, `held-bodies.ts` and `open-calls.ts` for what is open.
  */
 export { judgement } from './decide.ts';
 export { Door } from './door.ts';

@@ -1,7 +1,7 @@
 import type { NamedSlab } from '../../../core/slab.ts';
 import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/mcp-access.ts';
+import type { Ending } from '../stop.ts';
 import type { Exchange } from './exchange.ts';
-import type { Ending } from './stop.ts';
 
 /**
  * A request that is open while its decision is made: what the records may not hold. The machine decides by facts, and

@@ -3,9 +3,9 @@ import type { Logger } from '../../../core/logging/index.ts';
 import type { Message } from '../mcp/message.ts';
 import type { Route } from '../routes/table.ts';
 import type { Session } from '../session/sealed-sessions.ts';
+import type { Ending } from '../stop.ts';
 import type { EventChanges, Rewrite } from '../upstream/rewrite.ts';
 import type { Exchange } from './exchange.ts';
-import type { Ending } from './stop.ts';
 
 /** What a call of one route consists of, beside what is decided about it. */
 export interface RouteCallParts {

@@ -4,6 +4,7 @@ import { eraOf } from '../mcp/checks.ts';
 import { INTERNAL_ERROR } from '../mcp/codes.ts';
 import type { Message } from '../mcp/message.ts';
 import type { Route } from '../routes/table.ts';
+import { type Ending, stopWith } from '../stop.ts';
 import { ask } from '../upstream/client.ts';
 import { hasForgotten, SessionForgotten } from '../upstream/forgotten.ts';
 import { passAnswer } from '../upstream/pass.ts';
@@ -11,7 +12,6 @@ import { requestTo } from '../upstream/request.ts';
 import { failed } from './failed.ts';
 import { ended, type LiveCall } from './live-call.ts';
 import type { RouteCallParts } from './route-call-parts.ts';
-import { type Ending, stopWith } from './stop.ts';
 import { unentitled } from './unentitled.ts';
 
 /** A call to one server behind the gateway, streamed both ways. */

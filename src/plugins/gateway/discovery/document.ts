@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { isObject } from '../../../core/json.ts';
-import { stopWithin } from '../calls/stop.ts';
 import { challengeParameter } from '../mcp/challenge.ts';
+import { stopWithin } from '../stop.ts';
 import { whole } from '../upstream/body.ts';
 import { headerOf } from '../upstream/headers.ts';
 

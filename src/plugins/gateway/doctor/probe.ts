@@ -1,9 +1,9 @@
 import type { Dispatcher } from 'undici';
 import { isObject } from '../../../core/json.ts';
 import { version } from '../../../core/version.ts';
-import { stopWithin } from '../calls/stop.ts';
 import { ADMISSION_HEADER } from '../keys/misplaced.ts';
 import type { RouteEntry } from '../routes/entry.ts';
+import { stopWithin } from '../stop.ts';
 import { type Diagnosis, diagnose, diagnosis } from './symptoms.ts';
 import { isJwt, tokenProblem } from './token.ts';
 

@@ -4,12 +4,12 @@ import { isObject } from '../../../core/json.ts';
 import { version } from '../../../core/version.ts';
 import type { Probed } from '../../../machines/mcp-route-health.ts';
 import { type Heard, hear } from '../aggregate/listen.ts';
-import { stopWithin } from '../calls/stop.ts';
 import { type DocumentAnswer, readDocument } from '../discovery/document.ts';
 import { served } from '../discovery/served.ts';
 import { REVISION_META } from '../mcp/message.ts';
 import { STATELESS_SINCE } from '../mcp/revisions.ts';
 import type { Route } from '../routes/table.ts';
+import { stopWithin } from '../stop.ts';
 import { ask } from '../upstream/client.ts';
 import { headerOf } from '../upstream/headers.ts';
 

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Agent, type Dispatcher } from 'undici';
-import type { Ending } from '../calls/stop.ts';
+import type { Ending } from '../stop.ts';
 import { AnswerBody } from './answer-body.ts';
 
 /** How long a connection to an upstream may take, milliseconds. */

@@ -1,9 +1,9 @@
 import type { ForwardParams } from '../../../machines/mcp-access.ts';
 import type { RouteCallParts } from '../calls/route-call-parts.ts';
-import type { Ending } from '../calls/stop.ts';
 import { sessionUnknown } from '../mcp/checks.ts';
 import { parseExact } from '../mcp/message.ts';
 import { showTools } from '../mcp/tool-names.ts';
+import type { Ending } from '../stop.ts';
 import { Stalled } from './answer-body.ts';
 import { steadyWhole } from './body.ts';
 import type { UpstreamAnswer } from './client.ts';

@@ -1,6 +1,6 @@
 import type { RouteCallParts } from '../calls/route-call-parts.ts';
-import { type Ending, KEY_ENDED } from '../calls/stop.ts';
 import { keyEnded } from '../mcp/answers.ts';
+import { type Ending, KEY_ENDED } from '../stop.ts';
 import type { Told } from './outcome.ts';
 
 /**
