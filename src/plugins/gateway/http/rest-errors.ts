@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { HoldfastError } from '../../../core/errors/index.ts';
 import type { AnswerParams } from '../../../machines/mcp-access.ts';
+import { WRONG_KEY } from '../mcp/answers.ts';
 
 /** An error as clients of the REST paths know it: `param` and `code` are texts. */
 export interface RestError {
@@ -12,17 +13,14 @@ export interface RestError {
 
 /** Why a caller of the REST paths is refused; the beginnings are the documents' own. */
 const REFUSALS: Partial<Readonly<Record<AnswerParams['rule'], string>>> = {
+  ...WRONG_KEY,
   no_key: 'No api key passed in. Send the header Authorization: Bearer <key>.',
-  malformed_key: 'Malformed API Key passed in. Ensure Key has `Bearer ` prefix.',
   unknown_key: 'Invalid API Key: it is not known here.',
   master_key_wanted: 'Only the master key may do this. Send it as Authorization: Bearer <master key>.',
   virtual_key_wanted:
     'The master key is no virtual key. Authenticate as the key that is to be read; GET /key/list shows them all.',
   key_in_query:
     'A key in the URL ends up in logs. It was not looked at: send it as Authorization: Bearer <key>, and rotate it.',
-  revoked: 'Invalid API Key: it was revoked. Ask for another one.',
-  expired: 'Invalid API Key: it has expired. Ask for another one.',
-  rotated_out: 'Invalid API Key: it was rotated. Use the new value.',
   restricted:
     'This key is restricted to llm_api_routes and may not call /key/info. Use /key/list and /budget/list instead, with the master key.',
 };

@@ -12,13 +12,17 @@ export interface Answer {
 /** The texts that clients look for, and what to do about each. */
 const DENIED = 'User not allowed to call this tool.';
 const detail = (text: string): { readonly detail: string } => ({ detail: `Authentication Error, ${text}` });
-const UNAUTHORIZED: Partial<Readonly<Record<AnswerParams['rule'], string>>> = {
-  no_key: 'No api key passed in. Send the header x-gateway-api-key: Bearer <virtual key>.',
+/** What is wrong with a key is the same wherever it is presented. */
+export const WRONG_KEY: Partial<Readonly<Record<AnswerParams['rule'], string>>> = {
   malformed_key: 'Malformed API Key passed in. Ensure Key has `Bearer ` prefix.',
-  unknown_key: 'Invalid API Key: it is not known here. Ask for one, or correct the header x-gateway-api-key.',
   revoked: 'Invalid API Key: it was revoked. Ask for another one.',
   expired: 'Invalid API Key: it has expired. Ask for another one.',
   rotated_out: 'Invalid API Key: it was rotated. Use the new value.',
+};
+const UNAUTHORIZED: Partial<Readonly<Record<AnswerParams['rule'], string>>> = {
+  ...WRONG_KEY,
+  no_key: 'No api key passed in. Send the header x-gateway-api-key: Bearer <virtual key>.',
+  unknown_key: 'Invalid API Key: it is not known here. Ask for one, or correct the header x-gateway-api-key.',
   key_only_in_authorization:
     'No api key passed in. A virtual key in Authorization does not admit: send it as x-gateway-api-key: Bearer <virtual key>, and rotate it.',
   master_key_presented:
