@@ -1,10 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { credentialFree, overwrite } from '../../../src/plugins/gateway/index.ts';
 import { startUpstream } from '../../support/mcp-upstream.ts';
 import { type Script, startScripted } from '../../support/scripted-upstream.ts';
 import { tempDir } from '../../support/temp.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { admission, initialize, Rig, rpc } from './rig.ts';
 
 /** An upstream whose tools are this JSON, page after page. */
@@ -104,4 +106,32 @@ test('[G19,G12] a server that repeats the gateway’s token in its list of tools
     tools: [],
     _meta: { 'holdfast/unavailable': [{ server: 'docs', reason: 'repeats the credential of the gateway' }] },
   });
+});
+
+test('[G23,G12] a stream whose last event has an id that is no ASCII is taken up again, from there where a header can say so', async (t) => {
+  const opened: unknown[] = [];
+  const taken = Promise.withResolvers<void>();
+  const begin = listing('[]');
+  const upstream = await startScripted(t, (response, heard, request) => {
+    if (heard.method !== 'GET') return begin(response, heard, request);
+    const id = ['\u20ac', 'a\u0001b'][opened.push(heard.headers['last-event-id']) - 1];
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    if (id !== undefined) return response.end(`id: ${id}\ndata: {"jsonrpc":"2.0","method":"x"}\n\n`);
+    response.flushHeaders();
+    return taken.resolve();
+  });
+  const clock = new VirtualClock();
+  const routes = [credentialFree({ name: 'wiki', url: upstream.url })];
+  const rig = await Rig.start(t, { routes }, tempDir(t), clock);
+  const key = await rig.mint({ servers: ['wiki'] });
+  const { headers } = await rig.post('/mcp/', initialize, admission(key));
+  const session = { 'mcp-session-id': headers.get('mcp-session-id') ?? '', accept: 'text/event-stream' };
+  const stream = await fetch(`${rig.url}/mcp/`, { headers: { ...admission(key), ...session } });
+  for (let over = false; !over; ) {
+    await clock.advance(1_000);
+    over = await Promise.race([taken.promise.then(() => true), delay(10, false)]);
+  }
+  await stream.body?.cancel();
+  t.deepEqual(opened, [undefined, Buffer.from('\u20ac').toString('latin1'), undefined]);
+  t.false(rig.lines.some((line) => line.includes('gateway.call_failed')));
 });

@@ -95,7 +95,7 @@ async function pour(
         rewriteMessage(message, (result) => showTools(result, { route, allowed: tools })),
       ),
     rename: (id) => {
-      place.last = id;
+      place.last = asHeader(id);
       return eventId(name, resumed?.stream ?? 'merged', id);
     },
   });
@@ -119,4 +119,10 @@ function pause(clock: Clock, ms: number, stop: Ending): Promise<void> {
     const cancel = clock.after(ms, done);
     stop.addEventListener('abort', done);
   });
+}
+
+/** @returns the id of an event as `Last-Event-ID` has it, in UTF-8; undefined where that can be no header */
+function asHeader(id: string): string | undefined {
+  const bytes = Buffer.from(id, 'utf8').toString('latin1');
+  return /^[\x20-\x7e\x80-\xff]*$/.test(bytes) ? bytes : undefined;
 }
