@@ -95,7 +95,13 @@ test("[G13] a document that lies elsewhere on the upstream is found by the upstr
 
   const other = await site(t);
   other.pages.set('/', json(document));
-  for (const address of [new URL('/', other.url).href, 'about/login.json', 'file:///etc/passwd']) {
+  const elsewhere = [
+    new URL('/', other.url).href,
+    'about/login.json',
+    'file:///etc/passwd',
+    `blob:${origin}/x`,
+  ];
+  for (const address of elsewhere) {
     upstream.pages.set('/mcp', challenged(address));
     const answer = await read();
     t.is(answer.kind, 'none', address);

@@ -43,7 +43,10 @@ export async function readDocument(
     const named = await namedBy(agent, upstream, stop.signal);
     if (named === undefined) return first;
     const address = URL.parse(named);
-    if (address?.origin !== upstream.origin) return none('names one that is not on its own host');
+    // The origin of blob:https://host/ is https://host, and what would be asked for is no path.
+    if (address?.origin !== upstream.origin || address.protocol !== upstream.protocol) {
+      return none('names one that is not on its own host');
+    }
     return await readAt(agent, upstream.origin, address.pathname + address.search, stop.signal);
   } finally {
     stop.release();
