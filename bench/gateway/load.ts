@@ -31,6 +31,18 @@ process.on('message', async (order: Order) => process.send?.(await load(order)))
 process.on('disconnect', () => process.exit());
 process.send?.({ ready: true });
 
+/** The connections to each target stay open between its turns, as those of real clients do. */
+const pools = new Map<string, { readonly clients: number; readonly pool: Pool }>();
+
+async function connected(origin: string, clients: number): Promise<Pool> {
+  const known = pools.get(origin);
+  if (known?.clients === clients) return known.pool;
+  await known?.pool.close();
+  const pool = new Pool(origin, { connections: clients, pipelining: 1 });
+  pools.set(origin, { clients, pool });
+  return pool;
+}
+
 async function load({
   url,
   clients,
@@ -42,7 +54,7 @@ async function load({
   prefix,
 }: Order): Promise<Load> {
   const { origin, pathname } = new URL(url);
-  const pool = new Pool(origin, { connections: clients, pipelining: 1 });
+  const pool = await connected(origin, clients);
   const body = JSON.stringify({
     jsonrpc: '2.0',
     id: 1,
@@ -77,7 +89,6 @@ async function load({
   const started = performance.now();
   await Promise.all(Array.from({ length: clients }, client));
   const seconds = (performance.now() - started) / 1_000;
-  await pool.close();
   took.sort((a, b) => a - b);
   firsts.sort((a, b) => a - b);
   const at = (values: number[], q: number) =>
