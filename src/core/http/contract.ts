@@ -1,8 +1,8 @@
-import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import type { CodedError } from '../errors/index.ts';
 import type { Logger } from '../logging/index.ts';
 import type { Metrics } from '../metrics.ts';
+import type { Unhandled } from './measure.ts';
 import type { ShortRoute } from './short-way.ts';
 
 /** A listener as a plugin asks for it. */
@@ -40,17 +40,6 @@ export interface SurfaceOptions {
   readonly requestTimeoutMs?: number;
   /** Told of every request whose head was read and that no handler got to see, whatever refused it or ended it. */
   readonly onUnhandled?: (request: Unhandled) => void;
-}
-
-/** A request that ended before its handler: refused, too large, too slow, or its client left. */
-export interface Unhandled {
-  /** Its body was not read, or not whole. */
-  readonly raw: IncomingMessage;
-  readonly correlation: string;
-  /** That was sent; undefined when the client left before. */
-  readonly status: number | undefined;
-  /** From its head to its end, milliseconds. */
-  readonly ms: number;
 }
 
 export type SurfaceError = CodedError & { readonly status: number };

@@ -1,7 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '../logging/index.ts';
 import type { Metrics } from '../metrics.ts';
-import type { Unhandled } from './contract.ts';
+
+/** A request that ended before its handler: refused, too large, too slow, or its client left. */
+export interface Unhandled {
+  /** Its body was not read, or not whole. */
+  readonly raw: IncomingMessage;
+  readonly correlation: string;
+  /** That was sent; undefined when the client left before. */
+  readonly status: number | undefined;
+  /** From its head to its end, milliseconds. */
+  readonly ms: number;
+}
 
 /** A request that is over. */
 export interface Ended {
