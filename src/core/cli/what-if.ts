@@ -44,7 +44,7 @@ export function whatIfLines(
     ...compared(first, paint),
     ...(others.length > 0 ? title('And then:') : []),
     ...shown.flatMap((one) => [`  ${headOf(one)}`, ...inShort(one, paint, words)]),
-    ...(left > 0 ? [`  (${left} more; --limit 0 shows them)`] : []),
+    ...leftOut(left, more.differences),
     ...(beside.length > 0 ? ['', ...beside] : []),
     ...(unanswered.length > 0 ? title('Open at the end, and nobody knows how it would have gone on:') : []),
     ...unanswered.map(({ actor, type, at, timer }) =>
@@ -62,10 +62,17 @@ export function whatIfLines(
     ...untrusted.slice(0, limit).map(({ seq, actor, event, reason }) => {
       return plainText(`  record ${seq}  ${actor}  ${delayOf(event) ?? event}: ${reason}`);
     }),
-    ...(doubtful > limit ? [`  (${doubtful - limit} more; --limit 0 shows them)`] : []),
+    ...leftOut(doubtful - Math.min(untrusted.length, limit), more.untrusted),
     '',
     'Inputs without a cause (people, other systems) came as they were recorded; they, too, might have come otherwise.',
   ];
+}
+
+/** @param unlisted of those that are left out, how many are in no answer: it names the first of a great many only */
+function leftOut(left: number, unlisted: number): string[] {
+  if (left === 0) return [];
+  if (left === unlisted) return [`  (${left} more, which are counted and not listed)`];
+  return [`  (${left} more; --limit 0 shows ${unlisted > 0 ? `all but ${unlisted} of them` : 'them'})`];
 }
 
 /** In one line: counters that go on from another number say nothing that was not said before. @param more of them */

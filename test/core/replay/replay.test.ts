@@ -2,6 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { createMachine } from 'xstate';
 import { recover } from '../../../src/core/actors/index.ts';
+import { whatIfLines } from '../../../src/core/cli/what-if.ts';
 import { SqliteReader } from '../../../src/core/log/index.ts';
 import { type Difference, Findings } from '../../../src/core/replay/findings.ts';
 import { verifyLog } from '../../../src/core/replay/index.ts';
@@ -166,4 +167,12 @@ test('[C8] what is found beyond those listed is counted by its kind', (t) => {
   for (let of = 0; of < 5_001; of += 1) findings.differ(otherwise);
   t.deepEqual(findings.more, { differences: 1, remembered: 2, untrusted: 0 });
   t.is(findings.differences.length, 5_000);
+
+  const { differences, remembered, untrusted, more } = findings;
+  const answer = { records: 10_003, differences, remembered, untrusted, more, unanswered: [], absent: [] };
+  const terminal = { paint: (_style: unknown, text: string) => text } as never;
+  const leftOut = (limit: number) =>
+    whatIfLines(answer, limit, terminal).filter((line) => / more[;,]/.test(line));
+  t.deepEqual(leftOut(10), ['  (4991 more; --limit 0 shows all but 1 of them)']);
+  t.deepEqual(leftOut(Number.POSITIVE_INFINITY), ['  (1 more, which are counted and not listed)']);
 });

@@ -1,7 +1,7 @@
 import { free } from '../../../core/free.ts';
 import type { AnswerBody } from './answer-body.ts';
 
-/** @param limit bytes @throws RangeError it is larger; whatever breaks the body off */
+/** A body, whole. @param limit bytes @throws RangeError it is larger; whatever breaks the body off */
 export async function whole(parts: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
   const gathered = new Gathered(limit);
   for await (const part of parts) gathered.push(part);
