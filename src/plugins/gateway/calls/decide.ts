@@ -1,3 +1,4 @@
+import { DECISION_MS } from '../decision.ts';
 import type { Known } from '../keys/caller.ts';
 import type { Message } from '../mcp/message.ts';
 import { upstreamName } from '../mcp/tool-names.ts';
@@ -10,9 +11,6 @@ import type { GatewayParts } from './parts.ts';
 import { type Asked, Repeats } from './repeats.ts';
 import { type CallMade, callMade } from './topics.ts';
 import { traceCall } from './trace.ts';
-
-/** How long a decision may take: it waits for its record only. */
-const DECISION_MS = 10_000;
 
 /** What a call means: the one route, or for the aggregate all that it may go to. */
 export interface Meant {

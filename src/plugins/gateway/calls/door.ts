@@ -1,11 +1,9 @@
 import type { Services } from '../../../core/plugin/index.ts';
 import type { AnswerParams, CallEnded } from '../../../machines/mcp-access.ts';
+import { DECISION_MS } from '../decision.ts';
 import { Gathering } from './gathering.ts';
 import type { LiveCalls } from './live-call.ts';
 import { type TurnedAway, turnedAway } from './topics.ts';
-
-/** How long a decision may take: it waits for its record only. */
-const DECISION_MS = 10_000;
 
 /** A caller that waits with others, and what it is told. */
 interface Waiting {

@@ -3,6 +3,7 @@ import { HoldfastError } from '../../../core/errors/index.ts';
 import type { Reply } from '../../../core/http/index.ts';
 import type { Services } from '../../../core/plugin/index.ts';
 import type { KeyReply } from '../../../machines/mcp-access.ts';
+import { DECISION_MS } from '../decision.ts';
 import { keyId, sameKey } from './key-id.ts';
 import type { KeyRegistry, KeyView } from './registry.ts';
 import {
@@ -32,8 +33,6 @@ export interface Minted {
   readonly view: KeyView;
 }
 
-/** How long a change may take to be durable. */
-const DECISION_MS = 10_000;
 const MOST_VALUES = 64;
 
 /**
