@@ -110,6 +110,28 @@ test('[G14] an alias belongs to one key for as long as that is good', async (t) 
   t.is((await make({ key_alias: undefined, key: value })).status, 409, 'nor does one that is given');
 });
 
+test('[G14] aliases and owners that look the same are the same', async (t) => {
+  const rig = await Rig.start(t, { routes });
+  const make = (key_alias: string, user_id = 'ann') =>
+    rig.admin('POST', '/key/generate', { key_alias, user_id });
+  const made = await make(' Caf\u00e9  de\u00a0la gare ', '  ann ');
+  t.like(made.body, { key_alias: 'Caf\u00e9 de la gare', user_id: 'ann' });
+  for (const same of ['Cafe\u0301 de la gare', '\tCaf\u00e9 de la\u2003gare', made.body.key_alias]) {
+    t.is((await make(same)).status, 409, JSON.stringify(same));
+    const list = await rig.admin('GET', `/key/list?key_alias=${encodeURIComponent(same)}&user_id=%20ann`);
+    t.is(list.body.total_count, 1, JSON.stringify(same));
+  }
+  for (const hidden of ['a\u200bb', 'a\u3164b', 'a\ufe0fb', ' \u00a0 ']) {
+    t.is((await make(hidden)).body.error?.param, 'key_alias', JSON.stringify(hidden));
+  }
+  await rig.mint({ alias: 'Zu\u0308rich ' }); // as a log from before may have it
+  t.is((await make('Z\u00fcrich')).status, 409);
+  const gone = await rig.admin('POST', '/key/delete', {
+    key_aliases: ['Z\u00fcrich', 'Cafe\u0301 de la gare'],
+  });
+  t.is(gone.body.deleted_keys.length, 2);
+});
+
 test('[G27] what a request has wrong is refused by the name of its field', async (t) => {
   const rig = await Rig.start(t, { routes });
   const wrong: [object, string, RegExp][] = [

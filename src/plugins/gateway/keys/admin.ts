@@ -5,6 +5,7 @@ import type { Services } from '../../../core/plugin/index.ts';
 import type { KeyReply } from '../../../machines/mcp-access.ts';
 import { DECISION_MS } from '../decision.ts';
 import { keyId, sameKey } from './key-id.ts';
+import { canonical, isCalled } from './label.ts';
 import type { KeyRegistry, KeyView } from './registry.ts';
 import {
   deleteRequest,
@@ -118,7 +119,8 @@ export class KeyAdmin {
     const { keys } = this.#parts;
     const byId = keys.find(name);
     if (byId !== undefined) return byId;
-    const called = keys.list().filter(({ context }) => context.terms?.alias === name);
+    const wanted = canonical(name);
+    const called = keys.list().filter(({ context }) => isCalled(context.terms?.alias, wanted));
     const good = called.filter((key) => this.#isGood(key));
     const [found, second] = good.length > 0 ? good : called;
     if (!found) throw unknown(name);
@@ -156,16 +158,17 @@ export class KeyAdmin {
    */
   async #named<T>(id: string, alias: string | undefined, change: () => Promise<T>): Promise<T> {
     if (alias === undefined) return change();
+    const wanted = canonical(alias); // that of a key that is good again may be older than the rule
     const holder = this.#parts.keys
       .list()
-      .find((key) => key.id !== id && key.context.terms?.alias === alias && this.#isGood(key));
-    const taken = holder?.id ?? this.#asked.get(alias);
+      .find((key) => key.id !== id && isCalled(key.context.terms?.alias, wanted) && this.#isGood(key));
+    const taken = holder?.id ?? this.#asked.get(wanted);
     if (taken !== undefined) throw new HoldfastError('HF_GATEWAY_KEY_ALIAS', { alias, id: taken });
-    this.#asked.set(alias, id);
+    this.#asked.set(wanted, id);
     try {
       return await change();
     } finally {
-      this.#asked.delete(alias);
+      this.#asked.delete(wanted);
     }
   }
 

@@ -1,3 +1,4 @@
+import { isCalled } from './label.ts';
 import type { KeyRegistry, KeyView } from './registry.ts';
 import { listRequest, readRequest } from './request.ts';
 
@@ -20,8 +21,8 @@ export function pageOfKeys(query: unknown, keys: KeyRegistry): KeyPage {
   const wanted = keys
     .list()
     .filter(({ context: { terms } }) => {
-      if (!terms || (user_id !== undefined && terms.owner !== user_id)) return false;
-      return key_alias === undefined || terms.alias === key_alias;
+      if (!terms || (user_id !== undefined && !isCalled(terms.owner, user_id))) return false;
+      return key_alias === undefined || isCalled(terms.alias, key_alias);
     })
     .sort((a, b) => (a.context.createdAt ?? 0) - (b.context.createdAt ?? 0) || (a.id < b.id ? -1 : 1));
   return {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { HoldfastError } from '../../../core/errors/index.ts';
 import type { ClearableTerm, KeyTerms } from '../../../machines/mcp-access.ts';
+import { label, wantedLabel } from './label.ts';
 
 const UNITS_MS: Readonly<Record<string, number>> = {
   s: 1_000,
@@ -18,14 +19,6 @@ const duration = z
   .regex(/^\d{1,9}[smhdw]$/, 'a duration is a number with s, m, h, d or w behind it, e.g. 30d')
   .transform((text) => Number(text.slice(0, -1)) * (UNITS_MS[text.slice(-1)] ?? 0))
   .refine((ms) => ms <= LONGEST_MS, 'no longer than a hundred years');
-
-/** Shown in spans, reports and logs. */
-const label = z
-  .string()
-  .min(1)
-  .max(128)
-  .regex(/^[^\p{C}]*$/u, 'it has characters that can not be shown')
-  .refine((text) => !/\bsk-/.test(text), 'it looks like a key; labels are shown everywhere');
 
 /** Nobody guesses a value of so many characters. */
 export const SHORTEST_KEY = 20;
@@ -79,8 +72,8 @@ export const rotateRequest = z.strictObject({
 export const listRequest = z.strictObject({
   page: z.coerce.number().int().min(1).default(1),
   size: z.coerce.number().int().min(1).max(1_000).default(100),
-  user_id: z.string().max(128).optional(),
-  key_alias: z.string().max(128).optional(),
+  user_id: wantedLabel.optional(),
+  key_alias: wantedLabel.optional(),
 });
 
 type Fields = Omit<z.output<typeof generateRequest>, 'key'>;
