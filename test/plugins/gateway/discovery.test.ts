@@ -93,6 +93,13 @@ test("[G13] a document that lies elsewhere on the upstream is found by the upstr
   );
   t.false(upstream.asked.some(({ headers }) => 'authorization' in headers || 'mcp-session-id' in headers));
 
+  const basic = 'Basic realm="a, b"';
+  const bearer = `Bearer error="invalid_token", resource_metadata="${origin}/about/login.json?v=2"`;
+  for (const header of [[basic, bearer], `${basic}, ${bearer}`]) {
+    upstream.pages.set('/mcp', (response) => response.writeHead(401, { 'www-authenticate': header }).end());
+    t.is((await read()).kind, 'document', String(header));
+  }
+
   const other = await site(t);
   other.pages.set('/', json(document));
   const elsewhere = [

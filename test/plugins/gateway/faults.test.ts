@@ -454,8 +454,10 @@ const refusing =
     response
       .writeHead(status, {
         ...JSON_TYPE,
-        'www-authenticate':
+        'www-authenticate': [
+          'Basic realm="x", error="of basic"',
           'Bearer realm="x", error="insufficient_scope", scope="a b", resource_metadata="http://upstream.internal/meta"',
+        ],
       })
       .end('{"detail":"upstream.internal"}');
 

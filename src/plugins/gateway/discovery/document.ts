@@ -1,9 +1,8 @@
 import type { Dispatcher } from 'undici';
 import { isObject } from '../../../core/json.ts';
-import { challengeParameter } from '../mcp/challenge.ts';
+import { challengesIn } from '../mcp/challenge.ts';
 import { stopWithin } from '../stop.ts';
 import { whole } from '../upstream/body.ts';
-import { headerOf } from '../upstream/headers.ts';
 
 /** What an upstream says of its protected-resource document (RFC 9728). */
 export type DocumentAnswer =
@@ -16,6 +15,7 @@ export type DocumentAnswer =
 /** No document of this kind is larger, bytes. */
 const LARGEST = 64 * 1024;
 const DEADLINE_MS = 5_000;
+const METADATA = 'resource_metadata';
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 
 /** Changes nothing and begins no session; who wants a login answers with the challenge. */
@@ -71,8 +71,9 @@ async function namedBy(
       bodyTimeout: DEADLINE_MS,
     });
     body.on('error', () => undefined).destroy(); // an answer that is a stream might never end
-    const challenge = headerOf(headers, 'www-authenticate') ?? '';
-    return statusCode === 401 ? challengeParameter(challenge, 'resource_metadata') : undefined;
+    if (statusCode !== 401) return undefined;
+    const named = challengesIn(headers['www-authenticate']).map(({ parameters }) => parameters.get(METADATA));
+    return named.find((address) => address !== undefined);
   } catch {
     return undefined;
   }

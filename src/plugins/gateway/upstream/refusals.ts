@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { CallEnded } from '../../../machines/mcp-access.ts';
 import type { RouteCallParts } from '../calls/route-call-parts.ts';
 import { rpcError } from '../mcp/answers.ts';
-import { challengeParameter } from '../mcp/challenge.ts';
+import { challengesIn, written } from '../mcp/challenge.ts';
 import { INTERNAL_ERROR, UNAUTHORIZED } from '../mcp/codes.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
 import type { UpstreamAnswer } from './client.ts';
@@ -77,13 +77,13 @@ const ERROR = /^[a-z]{1,20}(?:_[a-z]{1,20}){0,3}$/;
 function relayed(parts: RouteCallParts, status: number, upstream: IncomingHttpHeaders): Told {
   const { exchange, route, message, metadataUrl } = parts;
   const { entry } = route;
-  const given = headerOf(upstream, 'www-authenticate') ?? '';
+  const given = challengesIn(upstream['www-authenticate'])[0]?.parameters;
   const passed = PASSED.flatMap((name) => {
-    const value = challengeParameter(given, name);
-    return value === undefined ? [] : [`${name}="${value}"`];
+    const value = given?.get(name);
+    return value === undefined ? [] : [written(name, value)];
   });
   const challenge = `Bearer ${[...passed, `resource_metadata="${metadataUrl}"`].join(', ')}`;
-  const error = challengeParameter(given, 'error');
+  const error = given?.get('error');
   const text = `Unauthorized: ${route.name} refuses the identity token${error === undefined ? '' : ` (${error})`}`;
   const asRpc =
     entry.disposition === 'relay' && entry.relayErrors === 'jsonrpc' && message?.kind === 'request';
