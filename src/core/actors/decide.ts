@@ -6,9 +6,11 @@ import {
   LATEST,
   type LogEvent,
   type LogRecord,
+  type Target,
   TIMER_CANCEL,
   TIMER_START,
 } from '../log/record.ts';
+import type { Writable } from '../writable.ts';
 import type { MachineStepper, Step } from './machine-step.ts';
 import { type ActorState, awaits } from './state.ts';
 
@@ -68,15 +70,11 @@ function fromStep(
   fired?: string,
 ): Decision {
   const context = diffContext(before, step.context);
-  return {
-    to: {
-      value: step.value,
-      ...(context && { context }),
-      ...(step.done && { done: true as const }),
-    },
-    ...(step.ignored && { ignored: true as const }),
-    effects: step.effects.length === 0 ? [] : recordedEffects(step.effects, armed, at, fired),
-  };
+  const to: Writable<Target> = { value: step.value };
+  if (context) to.context = context;
+  if (step.done) to.done = true;
+  const effects = recordedEffects(step.effects, armed, at, fired);
+  return step.ignored ? { to, ignored: true, effects } : { to, effects };
 }
 
 /**
@@ -89,24 +87,20 @@ function recordedEffects(
   at: number,
   fired?: string,
 ): EffectRequest[] {
-  const open = new Set(Object.keys(armed));
-  if (fired) open.delete(fired);
+  let open: Set<string> | undefined;
   const recorded: EffectRequest[] = [];
   for (const effect of effects) {
-    const params = effect.params as { timer: string; delayMs: number };
-    if (effect.type === TIMER_START) {
-      open.add(params.timer);
-      recorded.push({
-        type: TIMER_START,
-        params: { timer: params.timer, at: Math.min(at + params.delayMs, LATEST) },
-      });
-    } else if (effect.type === TIMER_CANCEL) {
-      if (open.delete(params.timer)) recorded.push(effect);
-    } else {
-      recorded.push(
-        effect.params === undefined ? effect : { ...effect, params: toPlain(effect.params, effect.type) },
-      );
+    const { type, params } = effect;
+    if (type !== TIMER_START && type !== TIMER_CANCEL) {
+      recorded.push(params === undefined ? effect : { type, params: toPlain(params, type) });
+      continue;
     }
+    const { timer, delayMs } = params as { timer: string; delayMs: number };
+    open ??= new Set(Object.keys(armed).filter((name) => name !== fired));
+    if (type === TIMER_START) {
+      open.add(timer);
+      recorded.push({ type, params: { timer, at: Math.min(at + delayMs, LATEST) } });
+    } else if (open.delete(timer)) recorded.push(effect);
   }
   return recorded;
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import { HoldfastError, isCoded } from '../errors/index.ts';
-import { asEpochMs, type EffectId, effectId, seqOfEffect } from '../ids.ts';
+import { asEpochMs, asSeq, type EffectId, effectId, seqOfEffect } from '../ids.ts';
 import { isObject } from '../json.ts';
 import {
   type EffectRequest,
@@ -9,7 +9,6 @@ import {
   TIMER_START,
   type TimerStart,
 } from '../log/record.ts';
-import { Slab } from '../slab.ts';
 import {
   EFFECT_DONE,
   EFFECT_FAILED,
@@ -34,13 +33,8 @@ export interface EffectEnd {
   readonly error?: unknown;
 }
 
-interface Asked {
-  readonly id: EffectId;
+interface Asked extends Omit<EffectContext, 'signal'> {
   readonly request: EffectRequest;
-  readonly actor: string;
-  readonly at: number;
-  readonly correlation: string;
-  readonly recovered: boolean;
 }
 
 /**
@@ -52,45 +46,49 @@ export class EffectDispatcher implements EffectRunner {
   readonly #actors: ActorSystem;
   readonly #clock: Clock;
   readonly #handlers: ReadonlyMap<string, EffectRegistration>;
-  readonly #ended: (end: EffectEnd) => void;
+  readonly #onEnd: (end: EffectEnd) => void;
   readonly #timers: Timers;
-  readonly #running = new Slab<Promise<void>>();
   readonly #stop = new AbortController();
+  #running = 0;
+  /** Resolves when nothing is under way any more, for whoever waits for that. */
+  #ended: PromiseWithResolvers<void> | undefined;
 
   constructor(
     actors: ActorSystem,
     clock: Clock,
     handlers: ReadonlyMap<string, EffectRegistration>,
-    ended: (end: EffectEnd) => void,
+    onEnd: (end: EffectEnd) => void,
   ) {
     this.#actors = actors;
     this.#clock = clock;
     this.#handlers = handlers;
-    this.#ended = ended;
+    this.#onEnd = onEnd;
     this.#timers = new Timers(actors, clock);
   }
 
   /** How many records have effects under way. */
   get running(): number {
-    return this.#running.size;
+    return this.#running;
   }
 
   run(record: LogRecord): void {
     // What is asked during a stop stays open in the log.
     if (this.#stop.signal.aborted) return;
+    const { actor, correlation } = record;
+    const cause = asSeq(record.seq);
+    const at = asEpochMs(record.at);
     const asked: Asked[] = [];
-    for (const [index, request] of record.effects.entries()) {
-      const id = effectId(record.seq, index);
-      const { actor, at, correlation } = record;
+    record.effects.forEach((request, index) => {
+      const id = effectId(cause, index);
       if (request.type === TIMER_START) {
         this.#timers.arm(actor, id, request.params as unknown as TimerStart, correlation);
       } else if (request.type === TIMER_CANCEL) {
         this.#timers.cancel(actor, (request.params as { timer: string }).timer);
       } else {
-        asked.push({ id, request, actor, at, correlation, recovered: false });
+        asked.push({ id, cause, request, actor, at, correlation, recovered: false });
       }
-    }
-    if (asked.length > 0) this.#inOrder(asked);
+    });
+    if (asked.length > 0) void this.#inOrder(asked);
   }
 
   /**
@@ -107,14 +105,15 @@ export class EffectDispatcher implements EffectRunner {
       for (const [timer, { id, at, correlation }] of Object.entries(state.timers)) {
         timers.push(() => this.#timers.arm(state.ref, id as EffectId, { timer, at }, correlation));
       }
-      const asked = Object.entries(state.effects).map(([id, { at, correlation, ...request }]) => {
-        return { id: id as EffectId, request, actor: state.ref, at, correlation, recovered: true };
+      const asked = Object.entries(state.effects).map(([id, { at, correlation, ...request }]): Asked => {
+        const known = { id: id as EffectId, cause: seqOfEffect(id), at: asEpochMs(at), correlation };
+        return { ...known, request, actor: state.ref, recovered: true };
       });
       if (asked.length > 0) lists.push(asked);
     }
     return () => {
       for (const arm of timers) arm();
-      for (const asked of lists) this.#inOrder(asked);
+      for (const asked of lists) void this.#inOrder(asked);
     };
   }
 
@@ -125,28 +124,35 @@ export class EffectDispatcher implements EffectRunner {
    */
   async stop(drainMs = 0): Promise<void> {
     this.#timers.stop();
-    const ended = Promise.all(this.#running);
-    if (drainMs > 0 && this.#running.size > 0) {
+    const ended = this.#allEnded();
+    if (drainMs > 0 && this.#running > 0) {
       const late = Promise.withResolvers<void>();
       const cancel = this.#clock.after(drainMs, late.resolve);
       await Promise.race([ended, late.promise]);
       cancel();
     }
     this.#stop.abort(new HoldfastError('HF_HTTP_STOPPING'));
-    await Promise.all(this.#running);
+    await this.#allEnded();
   }
 
-  #inOrder(asked: readonly Asked[]): void {
-    const [first, ...more] = asked;
-    if (!first) return;
-    const work = more.length === 0 ? this.#carryOut(first) : this.#allOf(asked);
-    const place = this.#running.add(work);
-    const ended = () => this.#running.remove(place, work);
-    work.then(ended, ended);
+  async #allEnded(): Promise<void> {
+    if (this.#running === 0) return;
+    this.#ended ??= Promise.withResolvers<void>();
+    await this.#ended.promise;
   }
 
-  async #allOf(asked: readonly Asked[]): Promise<void> {
-    for (const one of asked) await this.#carryOut(one);
+  /** Never rejects. */
+  async #inOrder(asked: readonly Asked[]): Promise<void> {
+    this.#running += 1;
+    try {
+      for (const one of asked) await this.#carryOut(one);
+    } catch {
+      // Its outcome can't be recorded any more: it stays open, and the next start takes it up.
+    }
+    this.#running -= 1;
+    if (this.#running > 0) return;
+    this.#ended?.resolve();
+    this.#ended = undefined;
   }
 
   async #carryOut(asked: Asked): Promise<void> {
@@ -197,25 +203,15 @@ export class EffectDispatcher implements EffectRunner {
 
   #answer(asked: Asked, outcome: EffectOutcome, end: EffectEnd['outcome'], error?: unknown): void {
     const { event, blobs } = isWithBlobs(outcome) ? outcome : { event: outcome, blobs: undefined };
-    this.#ended({
-      type: asked.request.type,
-      outcome: end,
-      id: asked.id,
-      actor: asked.actor,
-      ...(error !== undefined && { error }),
-    });
-    this.#actors.send(asked.actor, event, {
-      correlation: asked.correlation,
-      cause: seqOfEffect(asked.id),
-      outcome: asked.id,
-      blobs,
-    });
+    const { id, cause, actor, correlation, request } = asked;
+    this.#onEnd({ type: request.type, outcome: end, id, actor, error });
+    this.#actors.send(actor, event, { correlation, cause, outcome: id, blobs });
   }
 }
 
 function contextOf(asked: Asked, signal: AbortSignal): EffectContext {
-  const { id, at, actor, correlation, recovered } = asked;
-  return { id, cause: seqOfEffect(id), at: asEpochMs(at), actor, correlation, signal, recovered };
+  const { id, cause, at, actor, correlation, recovered } = asked;
+  return { id, cause, at, actor, correlation, signal, recovered };
 }
 
 /** `() => list.push(x)` returns a number by accident of syntax: that is no outcome. */

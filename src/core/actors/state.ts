@@ -1,3 +1,4 @@
+import { effectId } from '../ids.ts';
 import { applyMergePatch, type Json } from '../json.ts';
 import {
   type EffectRequest,
@@ -76,8 +77,9 @@ export function applyRecord(state: ActorState | undefined, record: LogRecord): A
   next.seq = record.seq;
   next.at = record.at;
   if (record.outcome) closeOutcome(next, record.outcome);
-  for (const [index, effect] of record.effects.entries())
-    openEffect(next, effect, `${record.seq}.${index}`, record);
+  record.effects.forEach((effect, index) => {
+    openEffect(next, effect, effectId(record.seq, index), record);
+  });
   return next;
 }
 

@@ -4,10 +4,11 @@ import { HoldfastError } from '../errors/index.ts';
 import { newCorrelation, parseActorRef } from '../ids.ts';
 import { toPlain } from '../json.ts';
 import type { Blobs, EventLog } from '../log/event-log.ts';
-import { INIT, type LogEvent, type LogRecord, MIGRATE, type StateValue } from '../log/record.ts';
-import { type Decision, decide, decideInit } from './decide.ts';
+import { INIT, type LogEvent, type LogRecord, MIGRATE } from '../log/record.ts';
+import { decide, decideInit } from './decide.ts';
 import type { Durability } from './definition.ts';
 import { MachineStepper } from './machine-step.ts';
+import { type Made, recordOf } from './record-of.ts';
 import type { Recovered } from './recover.ts';
 import { type ActorState, applyRecord } from './state.ts';
 import { decideMigration, type Registered } from './versions.ts';
@@ -70,8 +71,8 @@ export class ActorSystem {
   readonly #actors = new Map<string, Live>();
   /** Actors whose plugin is not there in this run. */
   readonly #carried = new Map<string, ActorState>();
-  readonly #dirty = new Set<string>();
-  readonly #blobHolders = new Set<string>();
+  readonly #dirty = new Set<ActorState>();
+  readonly #blobHolders = new Set<ActorState>();
   readonly #mailbox: Waiting[] = [];
   /** Records whose effects wait for durability, in order. */
   readonly #undurable: LogRecord[] = [];
@@ -121,8 +122,8 @@ export class ActorSystem {
     const migrations: (() => void)[] = [];
     for (const state of states.values()) {
       const type = this.#types.get(parseActorRef(state.ref).type);
-      if (state.seq > savedSeq) this.#dirty.add(state.ref);
-      if (JSON.stringify(state).includes('"fp_')) this.#blobHolders.add(state.ref);
+      if (state.seq > savedSeq) this.#dirty.add(state);
+      if (JSON.stringify(state).includes('"fp_')) this.#blobHolders.add(state);
       if (!type) {
         this.#carried.set(state.ref, state);
         continue;
@@ -141,8 +142,8 @@ export class ActorSystem {
     const { decision, snapshot } = decideMigration(stepper, definition, state, at);
     return () => {
       const event = { type: MIGRATE, fromVersion: state.version };
-      const story = { correlation: newCorrelation() };
-      const record = this.#record(live, state.ref, event, decision, at, story, state.value);
+      const how = { at, actor: state.ref, event, from: state.value, correlation: newCorrelation() };
+      const record = recordOf(this.#nextSeq(), definition, how, decision);
       applyRecord(state, record);
       live.snapshot = snapshot;
       this.#append(live, record);
@@ -162,7 +163,7 @@ export class ActorSystem {
     event: { readonly type: string; readonly [field: string]: unknown },
     meta: SendMeta = {},
   ): Sent {
-    this.#type(ref);
+    if (!this.#actors.has(ref)) this.#type(ref);
     const plain = recordable(event);
     if (this.accepting() && this.#mailbox.length === 0) {
       const record = this.#deliver(ref, plain, meta);
@@ -201,7 +202,7 @@ export class ActorSystem {
 
   /** The states that changed since the last call, for a snapshot. */
   takeDirty(): ActorState[] {
-    const states = [...this.#dirty].flatMap((ref) => this.#known(ref) ?? []);
+    const states = [...this.#dirty];
     this.#dirty.clear();
     return states;
   }
@@ -213,11 +214,7 @@ export class ActorSystem {
 
   /** The actors that stored bodies belong to; their states name those that are still needed. */
   blobHolders(): Readonly<ActorState>[] {
-    return [...this.#blobHolders].flatMap((ref) => this.#known(ref) ?? []);
-  }
-
-  #known(ref: string): ActorState | undefined {
-    return this.#actors.get(ref)?.state ?? this.#carried.get(ref);
+    return [...this.#blobHolders];
   }
 
   #type(ref: string): Type {
@@ -226,64 +223,46 @@ export class ActorSystem {
     return type;
   }
 
-  #deliver(ref: string, event: LogEvent, meta: SendMeta): LogRecord {
-    const story = { ...meta, correlation: meta.correlation ?? newCorrelation() };
-    const live = this.#actors.get(ref) ?? this.#start(ref, story);
-    const { state, stepper } = live;
+  #deliver(actor: string, event: LogEvent, meta: SendMeta): LogRecord {
+    const { correlation = newCorrelation(), cause, outcome, blobs } = meta;
+    const live = this.#actors.get(actor) ?? this.#start(actor, correlation, cause);
+    const { definition, state, stepper } = live;
     live.snapshot ??= stepper.restore(state.value, state.context, state.done);
     const at = this.#now();
-    const { decision, snapshot } = decide(stepper, state, live.snapshot, event, at, meta.outcome);
-    const record = this.#record(live, ref, event, decision, at, story, state.value);
+    const { decision, snapshot } = decide(stepper, state, live.snapshot, event, at, outcome);
+    const how = { at, actor, event, from: state.value, correlation, cause, outcome };
+    const record = recordOf(this.#nextSeq(), definition, how, decision);
     applyRecord(state, record);
     live.snapshot = snapshot;
-    return this.#append(live, record, meta.blobs && namedIn(state, meta.blobs));
+    return this.#append(live, record, blobs && namedIn(state, blobs));
   }
 
-  #start(ref: string, story: SendMeta & { correlation: string }): Live {
-    const type = this.#type(ref);
-    const input = type.definition.input?.(parseActorRef(ref).key);
+  #start(actor: string, correlation: string, cause?: number): Live {
+    const type = this.#type(actor);
+    const input = type.definition.input?.(parseActorRef(actor).key);
     const event: LogEvent = input === undefined ? { type: INIT } : { type: INIT, input };
     const at = this.#now();
     const { decision, snapshot } = decideInit(type.stepper, event, at);
-    const record = this.#record(type, ref, event, decision, at, { ...story, outcome: undefined });
+    const how = { at, actor, event, correlation, cause };
+    const record = recordOf(this.#nextSeq(), type.definition, how, decision);
     const live = { ...type, snapshot, state: applyRecord(undefined, record) };
-    this.#actors.set(ref, live);
+    this.#actors.set(actor, live);
     this.#append(live, record);
     return live;
   }
 
-  #record(
-    { definition }: Type,
-    actor: string,
-    event: LogEvent,
-    decision: Decision,
-    at: number,
-    { correlation, cause, outcome }: SendMeta & { correlation: string },
-    from?: StateValue,
-  ): LogRecord {
+  #nextSeq(): number {
     this.#seq += 1;
-    return {
-      seq: this.#seq,
-      at,
-      actor,
-      machine: definition.machine.id,
-      version: definition.version,
-      event,
-      ...(from !== undefined && { from }),
-      ...decision,
-      correlation,
-      ...(cause !== undefined && { cause }),
-      ...(outcome !== undefined && { outcome }),
-    };
+    return this.#seq;
   }
 
-  #append({ definition }: Type, decided: LogRecord, blobs?: Blobs): LogRecord {
+  #append({ definition, state }: Live, record: Made, blobs?: Blobs): LogRecord {
     const { durability = 'sync' } = definition;
-    const how = typeof durability === 'function' ? careful(durability, decided) : durability;
-    const record: LogRecord = how === 'batched' ? { ...decided, batched: true } : decided;
+    const how = typeof durability === 'function' ? careful(durability, record) : durability;
+    if (how === 'batched') record.batched = true;
     this.#log.append(record, { durability: how, blobs });
-    this.#dirty.add(record.actor);
-    if (blobs) this.#blobHolders.add(record.actor);
+    this.#dirty.add(state);
+    if (blobs) this.#blobHolders.add(state);
     if (record.failed !== undefined) this.#onFailure(record);
     if (record.effects.length === 0) return record;
     if (record.batched) this.#runner?.run(record);

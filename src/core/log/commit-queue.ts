@@ -16,11 +16,13 @@ export interface Batch {
   readonly chore: QueuedChore | undefined;
 }
 
-interface QueuedRow {
-  readonly actor: string;
-  readonly correlation: string;
-  readonly body: string;
-  readonly blobs: Blobs | undefined;
+/** Actor, correlation and body of a record. */
+const COLUMNS = 3;
+
+/** What is stored with a record. */
+interface QueuedBlobs {
+  readonly seq: number;
+  readonly blobs: Blobs;
 }
 
 interface QueuedChore extends PromiseWithResolvers<Done> {
@@ -31,7 +33,9 @@ interface QueuedChore extends PromiseWithResolvers<Done> {
 
 /** What waits for a commit, in order, with its size. Records are JSON from here on: they cannot change any more. */
 export class CommitQueue {
-  #rows: QueuedRow[] = [];
+  /** As a request has them: actor, correlation and body of each, one after another. */
+  readonly #rows: string[] = [];
+  readonly #blobs: QueuedBlobs[] = [];
   #chores: QueuedChore[] = [];
   #nextId = 1;
   #nextSeq: number;
@@ -51,10 +55,13 @@ export class CommitQueue {
   }
 
   push(record: LogRecord, blobs?: Blobs): void {
-    const { actor, correlation } = record;
-    const row = { actor, correlation, body: JSON.stringify(record), blobs };
-    this.#rows.push(row);
-    this.bytes += size(row);
+    const { seq, actor, correlation } = record;
+    const body = JSON.stringify(record);
+    this.#rows.push(actor, correlation, body);
+    this.bytes += body.length;
+    if (!blobs) return;
+    this.#blobs.push({ seq, blobs });
+    for (const blob of blobs.values()) this.bytes += blob.length;
   }
 
   /**
@@ -73,7 +80,7 @@ export class CommitQueue {
   }
 
   blob(key: string): Uint8Array | undefined {
-    return this.#rows.findLast(({ blobs }) => blobs?.has(key))?.blobs?.get(key);
+    return this.#blobs.findLast(({ blobs }) => blobs.has(key))?.blobs.get(key);
   }
 
   /** The next transaction, or undefined when nothing waits. A chore ends the transaction that it joins. */
@@ -81,27 +88,29 @@ export class CommitQueue {
     if (!this.waiting) return undefined;
     const due = this.#chores[0];
     const room = due ? Math.min(due.after - this.#nextSeq + 1, BATCH_RECORDS) : BATCH_RECORDS;
-    const rows = this.#rows.splice(0, room);
+    const rows = this.#rows.splice(0, room * COLUMNS);
     const firstSeq = this.#nextSeq;
-    this.#nextSeq += rows.length;
+    this.#nextSeq += rows.length / COLUMNS;
+    const blobs = this.#blobsUpTo(this.#nextSeq - 1);
     const chore = due && due.after < this.#nextSeq ? this.#chores.shift() : undefined;
     return {
-      request: {
-        id: this.#nextId++,
-        firstSeq,
-        rows: rows.flatMap(({ actor, correlation, body }) => [actor, correlation, body]),
-        blobs: rows.flatMap(({ blobs }) => [...(blobs ?? [])]),
-        ...chore?.chore,
-      },
+      request: { id: this.#nextId++, firstSeq, rows, blobs, ...chore?.chore },
       lastSeq: this.#nextSeq - 1,
-      bytes: rows.reduce((total, row) => total + size(row), 0),
+      bytes: sizeOf(rows, blobs),
       chore,
     };
   }
+
+  #blobsUpTo(seq: number): CommitRequest['blobs'] {
+    const later = this.#blobs.findIndex((queued) => queued.seq > seq);
+    const due = this.#blobs.splice(0, later < 0 ? this.#blobs.length : later);
+    return due.flatMap(({ blobs }) => [...blobs]);
+  }
 }
 
-function size({ body, blobs }: QueuedRow): number {
-  let bytes = body.length;
-  for (const blob of blobs?.values() ?? []) bytes += blob.length;
+function sizeOf(rows: readonly string[], blobs: CommitRequest['blobs']): number {
+  let bytes = 0;
+  for (let body = COLUMNS - 1; body < rows.length; body += COLUMNS) bytes += rows[body]?.length ?? 0;
+  for (const [, blob] of blobs) bytes += blob.length;
   return bytes;
 }

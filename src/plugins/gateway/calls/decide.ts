@@ -1,3 +1,4 @@
+import type { Writable } from '../../../core/writable.ts';
 import { DECISION_MS } from '../decision.ts';
 import type { Known } from '../keys/caller.ts';
 import type { Message } from '../mcp/message.ts';
@@ -62,8 +63,6 @@ function factsOf(
   if (cost > 0) facts.cost = cost;
   return unread ? { ...facts, ...unread } : facts;
 }
-
-type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 function methodOf(method: Exchange['method'], message: Message | undefined): string {
   if (message) return message.method ?? 'reply';

@@ -1,0 +1,2 @@
+/** The same, while it is being made. */
+export type Writable<T> = { -readonly [K in keyof T]: T[K] };
