@@ -46,7 +46,8 @@ export const telemetry = definePlugin({
     let sdk: Sdk | undefined;
     const provided: Telemetry = {
       enabled: endpoint !== undefined,
-      tracer: (scope) => running().tracer(scope),
+      spans: (scope) => running().spans(scope),
+      histogram: (scope, definition) => running().histogram(scope, definition),
       meter: (scope) => running().meter(scope),
     };
     function running(): Sdk {

@@ -1,14 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Meter, Tracer } from '@opentelemetry/api';
+import type { Meter } from '@opentelemetry/api';
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
-import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import { BatchSpanProcessor } from '@opentelemetry/sdk-trace';
+import type { Histogram, HistogramDefinition, Spans } from '../../core/adapters/telemetry.ts';
 import type { LogStatus } from '../../core/log/index.ts';
 import { version } from '../../core/version.ts';
+import { Histograms } from './histograms.ts';
 import { LateExporter } from './late-exporter.ts';
 import { measureProcess } from './process-metrics.ts';
+import { spansOf } from './spans.ts';
 
 /** Spans that wait for a receiver that is away; more are dropped. */
 const QUEUE_LIMIT = 4_096;
@@ -27,7 +30,8 @@ export interface SdkOptions {
 }
 
 export interface Sdk {
-  tracer(scope: string): Tracer;
+  spans(scope: string): Spans;
+  histogram(scope: string, definition: HistogramDefinition): Histogram;
   meter(scope: string): Meter;
   /** Sends what is left. */
   stop(): Promise<void>;
@@ -41,22 +45,19 @@ export function startSdk({ endpoint, token, serviceName, everyMs, metricsEveryMs
     headers: async () => headersOf(await token()),
   });
   const resource = resourceFromAttributes({ 'service.name': serviceName, 'service.version': version });
-  const tracers = new TracerProvider({
-    resource,
-    spanProcessors: [
-      new BatchSpanProcessor({
-        exporter: new LateExporter(endpoint, (base) => new OTLPTraceExporter(settings(base, '/v1/traces'))),
-        maxQueueSize: QUEUE_LIMIT,
-        scheduledDelayMillis: everyMs,
-        exportTimeoutMillis: DEADLINE_MS,
-      }),
-    ],
+  const finished = new BatchSpanProcessor({
+    exporter: new LateExporter(endpoint, (base) => new OTLPTraceExporter(settings(base, '/v1/traces'))),
+    maxQueueSize: QUEUE_LIMIT,
+    scheduledDelayMillis: everyMs,
+    exportTimeoutMillis: DEADLINE_MS,
   });
+  const histograms = new Histograms(resource, version);
   const meters = new MeterProvider({
     resource,
     readers: [
       new PeriodicExportingMetricReader({
         exporter: new LateExporter(endpoint, (base) => new OTLPMetricExporter(settings(base, '/v1/metrics'))),
+        metricProducers: [histograms],
         exportIntervalMillis: metricsEveryMs,
         exportTimeoutMillis: Math.min(metricsEveryMs, DEADLINE_MS),
       }),
@@ -64,10 +65,11 @@ export function startSdk({ endpoint, token, serviceName, everyMs, metricsEveryMs
   });
   const endMeasuring = measureProcess(meters.getMeter('holdfast.process', version), log);
   return {
-    tracer: (scope) => tracers.getTracer(scope, version),
+    spans: (scope) => spansOf(finished, resource, scope, version),
+    histogram: (scope, definition) => histograms.of(scope, definition),
     meter: (scope) => meters.getMeter(scope, version),
     async stop() {
-      const sent = Promise.allSettled([tracers.shutdown(), meters.shutdown()]);
+      const sent = Promise.allSettled([finished.shutdown(), meters.shutdown()]);
       // A receiver that is away must not hold a stop up.
       await Promise.race([sent, sleep(LAST_MS, undefined, { ref: false })]);
       endMeasuring();

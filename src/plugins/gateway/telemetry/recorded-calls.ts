@@ -1,94 +1,93 @@
-import {
-  type Attributes,
-  ROOT_CONTEXT,
-  type Span,
-  SpanKind,
-  SpanStatusCode,
-  trace,
-} from '@opentelemetry/api';
+import { type Attributes, isSpanContextValid, type SpanContext, SpanKind } from '@opentelemetry/api';
 import type { Telemetry } from '../../../core/adapters/telemetry.ts';
 import { instruments } from './instruments.ts';
 import { type CallFacts, type CallSpan, type CallTelemetry, traceHeaders } from './telemetry.ts';
 
 const SCOPE = 'holdfast.gateway';
+
 /** Spans and histograms of calls. Loaded only where they are exported. */
 export function recordedCalls(telemetry: Telemetry, toolSpans: boolean): CallTelemetry {
-  const tracer = telemetry.tracer(SCOPE);
-  const record = instruments(telemetry.meter(SCOPE));
+  const spans = telemetry.spans(SCOPE);
+  const record = instruments(telemetry, SCOPE);
   return {
     begin(carrier, agoMs = 0) {
-      const startTime = Date.now() - agoMs;
+      const startMs = Date.now() - agoMs;
       const started = performance.now() - agoMs;
       const parent = parentOf(traceHeaders(carrier));
-      const span = tracer.startSpan('POST /mcp', { kind: SpanKind.SERVER, startTime }, parent);
+      const context = spans.begin(parent);
       let ended = false;
       return {
-        headers: headersOf(span),
+        headers: headersOf(context),
         end(facts) {
           if (ended) return;
           ended = true;
           const ms = performance.now() - started;
-          finish(span, facts, startTime + ms);
+          const times = { startMs, endMs: startMs + ms };
+          const name = `POST ${facts.path}`;
+          const attributes = attributesOf(facts);
+          spans.end({
+            context,
+            parent,
+            name,
+            kind: SpanKind.SERVER,
+            ...times,
+            attributes,
+            failed: hasFailed(facts),
+          });
           if (!facts.tool) return;
           record(facts, facts.tool, ms);
-          if (toolSpans) toolSpan(span, facts.tool.name, startTime, startTime + ms, facts);
+          if (toolSpans) toolSpan(context, facts.tool.name, times, facts);
         },
       } satisfies CallSpan;
     },
   };
 
   /** By the conventions for MCP, which unlike the server span bears the method. */
-  function toolSpan(parent: Span, tool: string, startTime: number, endTime: number, facts: CallFacts): void {
-    const span = tracer.startSpan(
-      `tools/call ${tool}`,
-      {
-        kind: SpanKind.CLIENT,
-        startTime,
-        attributes: {
-          'mcp.method.name': 'tools/call',
-          'gen_ai.tool.name': tool,
-          'gen_ai.operation.name': 'execute_tool',
-        },
+  function toolSpan(
+    parent: SpanContext,
+    tool: string,
+    times: { readonly startMs: number; readonly endMs: number },
+    { outcome = 'ok' }: CallFacts,
+  ): void {
+    const failed = outcome !== 'ok';
+    spans.end({
+      context: spans.begin(parent),
+      parent,
+      name: `tools/call ${tool}`,
+      kind: SpanKind.CLIENT,
+      ...times,
+      attributes: {
+        'mcp.method.name': 'tools/call',
+        'gen_ai.tool.name': tool,
+        'gen_ai.operation.name': 'execute_tool',
+        ...(failed && { 'error.type': outcome }),
       },
-      trace.setSpan(ROOT_CONTEXT, parent),
-    );
-    const { outcome = 'ok' } = facts;
-    if (outcome !== 'ok') {
-      span.setAttribute('error.type', outcome);
-      span.setStatus({ code: SpanStatusCode.ERROR });
-    }
-    span.end(endTime);
+      failed,
+    });
   }
 }
 
-function finish(span: Span, facts: CallFacts, endTime: number): void {
-  const { path, server, alias, owner, status, outcome } = facts;
-  span.updateName(`POST ${path}`);
+function attributesOf({ path, server, alias, owner, status, outcome }: CallFacts): Attributes {
   const attributes: Attributes = { 'http.method': 'POST', 'http.target': path };
   if (server) attributes['mcp.server'] = server;
   if (alias !== undefined) attributes['metadata.user_api_key_alias'] = alias;
   if (owner !== undefined) attributes.user_id = owner;
   if (status !== undefined) attributes['http.status_code'] = status;
   if (outcome !== undefined) attributes['holdfast.outcome'] = outcome;
-  span.setAttributes(attributes);
-  setStatus(span, facts);
-  span.end(endTime);
+  return attributes;
 }
 
-/** Set without text: an upstream's words may hold anything. */
-function setStatus(span: Span, { status, outcome }: CallFacts): void {
-  const failed = (status ?? 0) >= 500 || outcome === 'unreachable' || outcome === 'cut';
-  if (failed) span.setStatus({ code: SpanStatusCode.ERROR });
+function hasFailed({ status, outcome }: CallFacts): boolean {
+  return (status ?? 0) >= 500 || outcome === 'unreachable' || outcome === 'cut';
 }
 
-function parentOf({ traceparent, tracestate: _ }: Record<string, string>) {
+function parentOf({ traceparent }: Record<string, string>): SpanContext | undefined {
   const [, traceId, spanId, flags] = traceparent?.split('-') ?? [];
-  if (traceId === undefined || spanId === undefined) return ROOT_CONTEXT;
-  const context = { traceId, spanId, traceFlags: Number.parseInt(flags ?? '0', 16), isRemote: true };
-  return trace.setSpanContext(ROOT_CONTEXT, context);
+  if (traceId === undefined || spanId === undefined) return undefined;
+  const parent = { traceId, spanId, traceFlags: Number.parseInt(flags ?? '0', 16), isRemote: true };
+  return isSpanContextValid(parent) ? parent : undefined;
 }
 
-function headersOf(span: Span): Record<string, string> {
-  const { traceId, spanId, traceFlags } = span.spanContext();
+function headersOf({ traceId, spanId, traceFlags }: SpanContext): Record<string, string> {
   return { traceparent: `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}` };
 }
