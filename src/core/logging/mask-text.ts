@@ -1,3 +1,5 @@
+import { MOST_DECODED, percentDecoded } from '../percent-encoding.ts';
+
 /** What stands in place of a secret. */
 export const REDACTED = '[redacted]';
 
@@ -54,7 +56,7 @@ const PATTERNS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
 ];
 
 /** Without any of these no pattern can match: most texts are names and ids, and cost one look. */
-const SUSPECT = /[=:]|bearer|basic|sk-|eyJ|-----|\/push\/|AGE-SECRET/i;
+const SUSPECT = /[=:]|bearer|basic|sk-|eyJ|-----|\/push\/|AGE-SECRET|%[2-7]/i;
 
 /** A partial secret at a cut end is not recognised; this much of the end is given up. */
 const EDGE = 512;
@@ -62,7 +64,7 @@ const CUT = '…[cut]';
 
 /**
  * Masks what looks like a secret in running text: bearer tokens, push paths, PEM blocks, `sk-` keys, keys in base64,
- * and values named as secrets.
+ * and values named as secrets. A text that has one under its percent-encoding comes out without that.
  *
  * @param limit longest text that is kept, characters; what is beyond is cut off
  */
@@ -70,6 +72,24 @@ export function maskText(text: string, limit = 8_192): string {
   const cut = text.length > limit;
   let masked = cut ? text.slice(0, limit + EDGE) : text;
   if (!cut && !SUSPECT.test(masked)) return masked;
-  for (const [secret, replacement] of PATTERNS) masked = masked.replace(secret, replacement);
+  masked = maskReadings(masked);
   return cut ? masked.slice(0, Math.max(0, Math.min(limit, masked.length - EDGE))) + CUT : masked;
+}
+
+function maskReadings(text: string): string {
+  let masked = maskPlain(text);
+  let read = masked;
+  for (let left = MOST_DECODED; left > 0; left -= 1) {
+    const plain = percentDecoded(read);
+    if (plain === read) break;
+    read = maskPlain(plain);
+    if (read !== plain) masked = read;
+  }
+  return masked;
+}
+
+function maskPlain(text: string): string {
+  let masked = text;
+  for (const [secret, replacement] of PATTERNS) masked = masked.replace(secret, replacement);
+  return masked;
 }

@@ -61,6 +61,9 @@ const hidingPlaces: readonly ((secret: string) => unknown)[] = [
   (secret) => `http://host/api/push/${secret}`,
   (secret) => `https://user:${secret}@host/path`,
   (secret) => `/key/info?key=${secret}`,
+  (secret) => `GET /mcp?a=1&k=sk%2D${secret}%2zz`,
+  (secret) => `sent %62earer%20${secret} to %`,
+  (secret) => `/login?next=${encodeURIComponent(encodeURIComponent(`/key/info?key=${secret}`))}`,
   (secret) => `--token=${secret}`,
   (secret) => `psk="${secret}"`,
   (secret) => `wpa_passphrase: ${secret}9`,
@@ -152,6 +155,23 @@ test('[R32] what is no secret is left as it is', (t) => {
     '': 'empty name',
   };
   t.deepEqual(redact(harmless), { ...harmless, route: '/api/push/[redacted]' });
+});
+
+test('[R32] a secret under its percent-encoding is one, and other text keeps its own', (t) => {
+  const every = (text: string) => text.replace(/./g, (sign) => `%${sign.charCodeAt(0).toString(16)}`);
+  const key = 'sk-CANARY-abcdefgh';
+  for (const text of [
+    every(key),
+    every(every(key)),
+    encodeURIComponent(`?k=${key}`),
+    `%zz%C3%28${every(key)}%`,
+  ]) {
+    t.notRegex(String(redact(text)), /CANARY|%43/, text);
+  }
+  t.is(redact(`a?k=${every(key)}&b=c`), 'a?k=[redacted]&b=c');
+  for (const text of ['20 % of it', '/a%2Fb?c=%20d', '%', '%zz', '%C3%BC=%E0%A4%A', '100%25']) {
+    t.is(redact(text), text);
+  }
 });
 
 test('[R32] the example config comes out without its secrets and otherwise unchanged', (t) => {
@@ -269,6 +289,8 @@ test('[R32] no text makes a pattern run away', (t) => {
     '\\',
     '=',
     ': ',
+    '%41 ',
+    '%2541',
   ];
   const began = performance.now();
   for (const piece of hostile) redact(piece.repeat(100_000 / piece.length));

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import fc from 'fast-check';
 import { keyId, sameKey } from '../../../src/plugins/gateway/keys/key-id.ts';
+import { keyIn, takeMisplaced } from '../../../src/plugins/gateway/keys/misplaced.ts';
 
 const GATEWAY = new URL('../../../src/plugins/gateway/', import.meta.url);
 
@@ -40,4 +41,62 @@ test('[G19] no file of the gateway compares a presented value or the master key 
     readFileSync(new URL(file, GATEWAY), 'utf8').includes('timingSafeEqual('),
   );
   t.deepEqual(comparing, ['keys/key-id.ts']);
+});
+
+/** Some signs of a text percent-encoded, once or twice. */
+const encodedIn = (text: string): fc.Arbitrary<string> =>
+  fc.array(fc.nat(2), { minLength: text.length, maxLength: text.length }).map((often) =>
+    [...text]
+      .map((sign, at) => {
+        const code = sign.charCodeAt(0).toString(16);
+        return [sign, `%${code}`, `%25${code.toUpperCase()}`][often[at] ?? 0] ?? sign;
+      })
+      .join(''),
+  );
+
+test('[G9,G25] a key is found wherever it stands in a text, plain or percent-encoded, and odd text is only read', (t) => {
+  const key = 'sk-0123456789abcdef+/=';
+  const known = {
+    keys: { find: (id: string) => (id === keyId(key) ? id : undefined) },
+    masterId: keyId('the.master.key.of.this.test'),
+    isSession: () => false,
+  };
+  const ask = (headers: Record<string, string>, url = '/wiki/mcp') =>
+    takeMisplaced({ headers, rawHeaders: Object.entries(headers).flat(), url }, known);
+  const filler = fc.oneof(
+    fc.constantFrom(
+      '',
+      'application/json',
+      'text/event-stream',
+      'a=b&c=d',
+      '%',
+      '%zz',
+      '%C3',
+      'x'.repeat(40),
+    ),
+    fc.stringMatching(/^[\x20-\x7e]{0,30}$/),
+  );
+  const place = fc.tuple(
+    filler,
+    fc.constantFrom(' ', ', ', ';', '"', ' Bearer ', ' k=', '?a=b&k=', '%20', '%3Fa=b%26k=', '%253D'),
+    encodedIn(key),
+    fc.constantFrom('', ' ', ',', '"', '&a=b', '%26a', '%2526'),
+    filler.filter((text) => !/^[^\s,;"&]/.test(text)),
+  );
+  fc.assert(
+    fc.property(place, (parts) => {
+      const text = parts.join('');
+      t.deepEqual(ask({ 'x-any': text }), { key: 'virtual_key', where: 'header x-any' }, text);
+      t.is(keyIn(text, known), 'virtual_key', text);
+    }),
+  );
+  fc.assert(
+    fc.property(fc.oneof(filler, fc.string(), encodedIn('x'.repeat(30))), (text) => {
+      t.is(ask({ 'x-any': text, 'x-other': `${text}%` }, `/${text}?%${text}`), undefined);
+    }),
+  );
+  const late = `${'n=1&'.repeat(60)}${'a=12345678901234567890&'.repeat(3)}k=${key}`;
+  t.deepEqual(ask({ cookie: late.replaceAll('&', '; ') }), { key: 'virtual_key', where: 'header cookie' });
+  t.deepEqual(ask({}, `/wiki/mcp?${late}`), { key: 'virtual_key', where: 'query' });
+  t.deepEqual(ask({}, `/${encodeURIComponent(key)}/mcp`), { key: 'virtual_key', where: 'path' });
 });

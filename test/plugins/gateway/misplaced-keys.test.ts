@@ -129,6 +129,10 @@ test('[G9,G25,G19] every combination of headers: what is refused, what is told, 
   t.false(received.includes('x-gateway-api-key'));
 });
 
+/** Every sign of it percent-encoded, so that not even a part of it is to be read. */
+const encoded = (value: string): string =>
+  value.replace(/./g, (sign) => `%${sign.charCodeAt(0).toString(16)}`);
+
 const PLACES: Readonly<Record<string, (value: string) => Record<string, string>>> = {
   'header x-api-key': (value) => ({ 'x-api-key': value }),
   'header user-agent': (value) => ({ 'user-agent': `curl/8 (${value} )` }),
@@ -136,6 +140,9 @@ const PLACES: Readonly<Record<string, (value: string) => Record<string, string>>
   'header mcp-param-who': (value) => ({ 'mcp-param-who': value }),
   'header cookie': (value) => ({ cookie: `a=b; key=${value}` }),
   'header forwarded': (value) => ({ forwarded: `for=x;by="${value}"` }),
+  'header referer': (value) => ({
+    referer: `https://a.example/?x=%zz&next=${encodeURIComponent(`/?k=${encoded(value)}`)}`,
+  }),
   'a header': (value) => ({ 'x-the-name-is-as-long-as-a-key': `Bearer ${value}` }),
   query: () => ({}),
 };
@@ -153,7 +160,7 @@ test('[G9,G25] a key in any other header or in the URL is told once a minute, an
     for (const value of [VIRTUAL, MASTER]) {
       for (const route of ['repo_wiki', 'memory']) {
         const heard = upstream.asked.length;
-        const path = `/${route}/mcp${where === 'query' ? `?a=b&key=${encodeURIComponent(value)}` : ''}`;
+        const path = `/${route}/mcp${where === 'query' ? `?a=%&key=${encoded(value)}` : ''}`;
         const answer = await rig.post(path, initialize, { ...good, ...token, ...headers(value) });
         await answer.text();
         t.is(answer.status, value === MASTER ? 401 : 200, `${where} ${route}`);
@@ -177,7 +184,7 @@ test('[G9,G25] a key in any other header or in the URL is told once a minute, an
     'gateway.key_misplaced',
     'gateway.master_key_presented',
   ]);
-  for (const path of [`/repo_wiki/${VIRTUAL}/mcp`, `/${VIRTUAL}/mcp`, `/nowhere?x=${VIRTUAL}`]) {
+  for (const path of [`/repo_wiki/${VIRTUAL}/mcp`, `/${encoded(VIRTUAL)}/mcp`, `/nowhere?x=${VIRTUAL}`]) {
     t.is((await rig.post(path, initialize, good)).status, 404);
   }
   for (;;) {
@@ -185,8 +192,13 @@ test('[G9,G25] a key in any other header or in the URL is told once a minute, an
     if (looked.length === 3) break;
   }
   const received = JSON.stringify(upstream.asked);
-  for (const secret of [VIRTUAL, MASTER]) t.false(received.includes(secret));
-  t.deepEqual(await rig.traces(VIRTUAL, MASTER, TOKEN), []);
+  const shapes = [VIRTUAL, MASTER].flatMap((value) => [
+    value,
+    encoded(value),
+    encodeURIComponent(encoded(value)),
+  ]);
+  for (const secret of shapes) t.false(received.includes(secret));
+  t.deepEqual(await rig.traces(...shapes, TOKEN), []);
 });
 
 test('[G9,G25] a key where none belongs is told also of a request that breaks the protocol, and of a route without upstream', async (t) => {

@@ -48,15 +48,15 @@ export function identify(headers: IncomingHttpHeaders, known: KnownKeys): Caller
     if (authorization === 'master_key') return { rule: 'master_key_presented' };
     return { rule: authorization === 'virtual_key' ? 'key_only_in_authorization' : 'no_key' };
   }
-  const value = typeof header === 'string' ? bearerIn(header) : undefined;
-  if (value === undefined) {
-    const isMaster = typeof header === 'string' && keyIn(header, known) === 'master_key';
-    return turnedAway('malformed_key', isMaster ? 'master_key' : authorization);
-  }
+  const text = typeof header === 'string' ? header : header.join(' ');
+  const refused = (rule: DoorRule) =>
+    turnedAway(rule, keyIn(text, known) === 'master_key' ? 'master_key' : authorization);
+  const value = bearerIn(text);
+  if (value === undefined) return refused('malformed_key');
   const presented = keyId(value);
   if (sameKey(presented, known.masterId)) return { rule: 'master_key_presented' };
   const id = known.keys.find(presented);
-  return id === undefined ? turnedAway('unknown_key', authorization) : { id, presented, authorization };
+  return id === undefined ? refused('unknown_key') : { id, presented, authorization };
 }
 
 function turnedAway(rule: DoorRule, found: AccessCall['authorization']): Caller {

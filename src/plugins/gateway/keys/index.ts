@@ -1,7 +1,7 @@
 /**
  * Virtual keys and the master key: whose a presented value is (`caller.ts`, by the hash of `key-id.ts`), where one stands
- * that should not (`misplaced.ts`), and how keys are made, changed and shown (`admin.ts`, `view.ts`). No value outlives its
- * request here.
+ * that should not (`misplaced.ts`, in the parts of a text that `key-parts.ts` finds), and how keys are made, changed and
+ * shown (`admin.ts`, `view.ts`). No value outlives its request here.
  */
 export { KeyAdmin } from './admin.ts';
 export { registerKeyControl } from './control.ts';

@@ -1,18 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Misplaced } from '../../../machines/mcp-access.ts';
 import { keyId, sameKey } from './key-id.ts';
+import { hasLongWord, keyParts, MOST_PARTS } from './key-parts.ts';
 import type { KeyRegistry } from './registry.ts';
 import { SHORTEST_KEY } from './request.ts';
 
 /** By which a virtual key admits, on every route. */
 export const ADMISSION_HEADER = 'x-gateway-api-key';
 
-/** What no text without a key in it need be taken apart for. */
-const LONG_WORD = new RegExp(`[^\\s,;"]{${SHORTEST_KEY}}`);
-
-/** More parts than any text has that means well: of a header, and of all that one request is searched for. */
-const MOST_PARTS = 16;
-const MOST_SEARCHED = 128;
+/** Where a key is that came in `Authorization`. */
+export const IN_AUTHORIZATION = 'header authorization';
 
 /** What keys are known by. */
 export interface KnownKeys {
@@ -33,8 +30,12 @@ export interface Received {
 
 /** A key in any part of a header, whatever its scheme: it leaks the same in each. */
 export function keyIn(header: string, known: KnownKeys): Misplaced['key'] | undefined {
-  return kindOf(partsOf(header), known);
+  return kindOf(keyParts(header, 1), known);
 }
+
+/** The one of several that is told: with the master key all of them are in danger. */
+export const gravest = (found: readonly Misplaced[]): Misplaced | undefined =>
+  found.find(({ key }) => key === 'master_key') ?? found[0];
 
 /**
  * Looks for a key where none belongs (G9, G25): in every header but the two that are looked at by themselves, in the
@@ -42,38 +43,50 @@ export function keyIn(header: string, known: KnownKeys): Misplaced['key'] | unde
  *
  * @param request its headers are changed; only values of 20 characters or more are looked at here
  */
-export function takeMisplaced(
-  { headers, rawHeaders, url = '' }: Received,
-  known: KnownKeys,
-): Misplaced | undefined {
+export function takeMisplaced(request: Received, known: KnownKeys): Misplaced | undefined {
+  return mayHoldKey(request, known) ? gravest(search(request, known)) : undefined;
+}
+
+/** Every call comes by here, and hardly any goes on. */
+function mayHoldKey({ headers, rawHeaders, url = '' }: Received, known: KnownKeys): boolean {
+  let names = 0;
+  for (const name in headers) {
+    names += 1;
+    if (suspectIn(name, headers[name], known) !== undefined) return true;
+  }
+  return rawHeaders.length > 2 * names || hasLongWord(url, SHORTEST_KEY);
+}
+
+/** @returns what of a header is to be searched */
+function suspectIn(name: string, value: string | string[] | undefined, known: KnownKeys): string | undefined {
+  if (name === ADMISSION_HEADER || name === 'authorization') return undefined;
+  const text = typeof value === 'string' ? value : (value?.join(' ') ?? '');
+  if (!hasLongWord(text, SHORTEST_KEY)) return undefined;
+  return name === 'mcp-session-id' && known.isSession(text) ? undefined : text;
+}
+
+function search({ headers, rawHeaders, url = '' }: Received, known: KnownKeys): readonly Misplaced[] {
   const found: Misplaced[] = [];
-  let left = MOST_SEARCHED;
-  const search = (name: string, text: string): boolean => {
-    const parts = longParts(text).slice(0, Math.max(0, left));
+  let left = MOST_PARTS;
+  const holds = (name: string, text: string): boolean => {
+    const parts = keyParts(text, SHORTEST_KEY).slice(0, left);
     left -= parts.length;
     const key = kindOf(parts, known);
     // A name as long as a key may be one.
     if (key) found.push({ key, where: name.length < SHORTEST_KEY ? `header ${name}` : 'a header' });
     return key !== undefined;
   };
-  const holding: string[] = [];
-  let names = 0;
-  for (const name in headers) {
-    names += 1;
-    if (name === ADMISSION_HEADER || name === 'authorization') continue;
-    const value = headers[name];
-    const text = Array.isArray(value) ? value.join(' ') : value;
-    if (text === undefined || text.length < SHORTEST_KEY) continue;
-    if (name === 'mcp-session-id' && known.isSession(text)) continue;
-    if (search(name, text)) holding.push(name);
-  }
-  if (rawHeaders.length > 2 * names) {
-    for (const [name, text] of notKept(headers, rawHeaders)) search(name, text);
+  const names = Object.keys(headers);
+  const holding = names.filter((name) => {
+    const text = suspectIn(name, headers[name], known);
+    return text !== undefined && holds(name, text);
+  });
+  if (rawHeaders.length > 2 * names.length) {
+    for (const [name, text] of notKept(headers, rawHeaders)) holds(name, text);
   }
   for (const name of holding) delete headers[name];
   const inUrl = keyInUrl(url, known);
-  if (inUrl) found.push(inUrl);
-  return found.find(({ key }) => key === 'master_key') ?? found[0];
+  return inUrl ? [...found, inUrl] : found;
 }
 
 /** Of some headers Node keeps the first value alone; what it drops goes no further, but somebody sent it. */
@@ -90,14 +103,14 @@ function* notKept(
 
 /** @param url path and query as they came */
 export function keyInUrl(url: string, known: KnownKeys): Misplaced | undefined {
-  if (url.length < SHORTEST_KEY) return undefined;
+  if (!hasLongWord(url, SHORTEST_KEY)) return undefined;
   const at = url.indexOf('?');
   const [path, query] = at < 0 ? [url, ''] : [url.slice(0, at), url.slice(at + 1)];
   for (const [where, text] of [
     ['query', query],
     ['path', path],
   ] as const) {
-    const key = kindOf(longParts(text).map(decoded).slice(0, MOST_SEARCHED), known);
+    const key = kindOf(keyParts(text, SHORTEST_KEY), known);
     if (key !== undefined) return { key, where };
   }
   return undefined;
@@ -107,26 +120,4 @@ function kindOf(values: readonly string[], { keys, masterId }: KnownKeys): Mispl
   const ids = values.map(keyId);
   if (ids.some((id) => sameKey(id, masterId))) return 'master_key';
   return ids.some((id) => keys.find(id) !== undefined) ? 'virtual_key' : undefined;
-}
-
-function partsOf(header: string): string[] {
-  const words = header.split(/[\s,;"]+/, MOST_PARTS).filter((word) => word !== '' && !/^bearer$/i.test(word));
-  const basic = /^basic\s+(\S+)/i.exec(header.trim())?.[1];
-  if (basic === undefined) return words;
-  return [...words, ...Buffer.from(basic, 'base64').toString('latin1').split(':', MOST_PARTS)];
-}
-
-/** Whatever of a text may be a key: its words, and what stands behind a name in them. */
-function longParts(text: string): string[] {
-  if (!LONG_WORD.test(text)) return [];
-  const words = partsOf(text).flatMap((word) => [word, ...word.split(/[=&?/:|'()<>[\]{}]+/, MOST_PARTS)]);
-  return [...new Set(words)].filter((word) => word.length >= SHORTEST_KEY);
-}
-
-function decoded(text: string): string {
-  try {
-    return text.includes('%') ? decodeURIComponent(text) : text;
-  } catch {
-    return text;
-  }
 }
