@@ -166,7 +166,9 @@ export type DoorRule =
   | 'virtual_key_wanted'
   | 'key_in_query'
   /** It ended before its handler, and was looked at only for a key where none belongs. */
-  | 'not_read';
+  | 'not_read'
+  /** It was let in on the REST API, and was looked at only for another key where none belongs. */
+  | 'let_in';
 
 /** How a forwarded call ended; HTTP, JSON-RPC and tool errors are told apart. */
 export type CallEnded = {

@@ -30,7 +30,8 @@ export function describeGatewayRecord({ event: recorded, effects, ignored }: Log
     case 'TURNED_AWAY': {
       const { rule, source, path, misplaced, where = 'Authorization', count } = event;
       const beside = misplaced === undefined ? '' : `, with a ${misplaced.replace('_', ' ')} in ${where}`;
-      return `${source} turned away from ${path}, ${rule}${beside}${together(count)}`;
+      const fate = rule === 'let_in' ? `let in to ${path}` : `turned away from ${path}, ${rule}`;
+      return `${source} ${fate}${beside}${together(count)}`;
     }
     case 'KEY_CREATED':
       return ignored ? undefined : `made: ${termsText(event.terms)}`;

@@ -234,6 +234,32 @@ test('[G14,G25] admin endpoints take the master key in Authorization, and nothin
     const { event } = (await rig.records()).findLast((record) => record.event.type === 'TURNED_AWAY')!;
     t.like(event, { where: place, rest: true });
   }
+  // Let in, with another key beside its own.
+  const own = { authorization: `Bearer ${master}` };
+  const beside: [string, Record<string, string>, string, string][] = [
+    ['/key/list', { ...own, 'x-api-key': key }, 'virtual_key', 'header x-api-key'],
+    ['/key/list', { ...own, 'x-gateway-api-key': `Bearer ${key}` }, 'virtual_key', where],
+    ['/v1/mcp/server', { ...own, cookie: `key=${master}` }, 'master_key', 'header cookie'],
+    ['/key/info', { authorization: `Bearer ${key}`, 'x-key': master }, 'master_key', 'header x-key'],
+  ];
+  for (const [path, headers, kind, place] of beside) {
+    const answer = await rig.rest('GET', path, headers);
+    t.is(answer.status, 200, path);
+    const correlation = answer.headers.get('x-correlation-id');
+    const of = async () => (await rig.records()).filter((record) => record.correlation === correlation);
+    while ((await of()).filter(({ event }) => event.type === 'CALL_ENDED').length === 0);
+    const told = (await of()).find(({ event }) => event.type === 'TURNED_AWAY');
+    t.like(told?.event, { rule: 'let_in', path, misplaced: kind, where: place, rest: true });
+  }
+  const before = (await rig.records()).length;
+  const both = { authorization: `Bearer ${key}`, 'x-gateway-api-key': `Bearer ${key}` };
+  t.is((await rig.rest('GET', '/key/info', both)).status, 200);
+  t.is((await rig.admin('GET', '/key/list')).status, 200);
+  const after = (await rig.records()).slice(before);
+  t.false(
+    after.some(({ event }) => event.type === 'TURNED_AWAY'),
+    'the same key in both is in no wrong place',
+  );
   t.deepEqual((await rig.alerts()).sort(), ['gateway.key_misplaced', 'gateway.master_key_misplaced']);
   t.deepEqual(await rig.traces(key, master), []);
 });

@@ -38,8 +38,8 @@ export class Door {
     correlation: string,
     status: number | undefined,
   ): Promise<AnswerParams['rule']> {
-    const { source, rule, misplaced = '', where = '' } = refusal;
-    const name = [source, rule, misplaced, where].join('\n');
+    const { source, rule, misplaced } = refusal;
+    const name = [source, rule, misplaced?.key ?? '', misplaced?.where ?? ''].join('\n');
     if (this.#gathering.spend(name)) return this.#record(refusal, correlation, status);
     const waiting: Waiting = { rule };
     await this.#gathering.join(name, waiting, async (all) => {

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { defineRoute, defineTopic, type Route, type Topic } from '../../../bus/index.ts';
-import type { AccessCall, DoorRule } from '../../../machines/mcp-access.ts';
+import type { AccessCall, DoorRule, Misplaced } from '../../../machines/mcp-access.ts';
+import type { DoorEvent } from '../../../machines/mcp-door.ts';
+import { IN_AUTHORIZATION } from '../keys/misplaced.ts';
 import { KEY_ACTOR } from '../keys/registry.ts';
 
 /** The one actor for callers without a key. */
@@ -8,6 +10,8 @@ export const DOOR_ACTOR = 'gateway.door';
 const DOOR_KEY = 'all';
 
 export type CallMade = Omit<AccessCall, 'type'> & { readonly key: string };
+
+const misplaced = z.object({ key: z.enum(['virtual_key', 'master_key']), where: z.string() });
 
 const call = z.object({
   key: z.string(),
@@ -19,7 +23,7 @@ const call = z.object({
   tool: z.string().optional(),
   toolUnlisted: z.literal(true).optional(),
   authorization: z.enum(['bearer', 'virtual_key', 'master_key']).optional(),
-  misplaced: z.object({ key: z.enum(['virtual_key', 'master_key']), where: z.string() }).optional(),
+  misplaced: misplaced.optional(),
   relay: z.literal(true).optional(),
   writes: z.literal(true).optional(),
   cost: z.number().optional(),
@@ -40,10 +44,8 @@ export interface TurnedAway {
   readonly rule: DoorRule;
   readonly source: string;
   readonly path: string;
-  /** What stood where it may leak. */
-  readonly misplaced?: 'virtual_key' | 'master_key';
-  /** Where, if not in Authorization. */
-  readonly where?: string;
+  /** A key that stood where it may leak. */
+  readonly misplaced?: Misplaced;
   /** On a path of the REST API. */
   readonly rest?: true;
   /** Of the requests that this is about; one when absent. */
@@ -64,11 +66,11 @@ export const turnedAway: Topic<TurnedAway> = defineTopic(
       'virtual_key_wanted',
       'key_in_query',
       'not_read',
+      'let_in',
     ]),
     source: z.string(),
     path: z.string(),
-    misplaced: z.enum(['virtual_key', 'master_key']).optional(),
-    where: z.string().optional(),
+    misplaced: misplaced.optional(),
     rest: z.literal(true).optional(),
     count: z.int().min(1).optional(),
   }) as unknown as z.ZodType<TurnedAway>,
@@ -79,7 +81,13 @@ export const callRoutes: readonly Route<never>[] = [
   defineRoute(callMade, KEY_ACTOR, ({ payload: { key, ...facts } }) => [
     { key, event: { type: 'CALL', ...facts } },
   ]),
-  defineRoute(turnedAway, DOOR_ACTOR, ({ payload }) => [
-    { key: DOOR_KEY, event: { type: 'TURNED_AWAY', ...payload } },
-  ]),
+  defineRoute(turnedAway, DOOR_ACTOR, ({ payload }) => [{ key: DOOR_KEY, event: doorEvent(payload) }]),
 ] as unknown as readonly Route<never>[];
+
+/** The door's machine hears of a key in Authorization without a place where nothing else was taken for the caller's key. */
+function doorEvent({ misplaced, ...facts }: TurnedAway): DoorEvent {
+  if (!misplaced) return { type: 'TURNED_AWAY', ...facts };
+  const { key, where } = misplaced;
+  const isOnlyThere = where === IN_AUTHORIZATION && facts.rule !== 'not_read' && !facts.rest;
+  return { type: 'TURNED_AWAY', ...facts, misplaced: key, ...(!isOnlyThere && { where }) };
+}

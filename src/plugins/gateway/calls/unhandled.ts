@@ -1,5 +1,6 @@
 import type { Unhandled } from '../../../core/http/index.ts';
 import { type Caller, whoCalls } from '../keys/caller.ts';
+import { IN_AUTHORIZATION } from '../keys/misplaced.ts';
 import type { GatewayParts } from './parts.ts';
 import type { TurnedAway } from './topics.ts';
 import { NOWHERE, whoseCall } from './trace.ts';
@@ -32,13 +33,13 @@ export function endUnhandled(parts: GatewayParts, request: Unhandled): void {
 }
 
 /** What somebody should hear of (G9, G25), though the call was refused for something else. */
-function toTell(caller: Caller): Pick<TurnedAway, 'rule' | 'misplaced' | 'where'> | undefined {
+function toTell(caller: Caller): Pick<TurnedAway, 'rule' | 'misplaced'> | undefined {
   if ('rule' in caller) return TOLD.has(caller.rule) || caller.misplaced ? caller : undefined;
   const { authorization = 'bearer', misplaced } = caller;
   if (authorization !== 'bearer') {
-    return { rule: 'not_read', misplaced: authorization, where: 'header authorization' };
+    return { rule: 'not_read', misplaced: { key: authorization, where: IN_AUTHORIZATION } };
   }
-  return misplaced && { rule: 'not_read', misplaced: misplaced.key, where: misplaced.where };
+  return misplaced && { rule: 'not_read', misplaced };
 }
 
 function decoded(path: string): string {

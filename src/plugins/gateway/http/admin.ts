@@ -6,7 +6,7 @@ import type { GatewayParts } from '../calls/parts.ts';
 import type { KeyAdmin } from '../keys/admin.ts';
 import { pageOfKeys } from '../keys/page.ts';
 import { budgetOf, keyFields, keyInfo } from '../keys/view.ts';
-import { recordRefusal, restCaller } from './admission.ts';
+import { recordRefusal, restCaller, watchLetIn } from './admission.ts';
 import { refusal, restErrorOf, sendError } from './rest-errors.ts';
 import { serverEntries } from './servers.ts';
 
@@ -83,6 +83,7 @@ async function onlyMaster(request: FastifyRequest, reply: FastifyReply, parts: A
   const caller = restCaller(request, parts);
   if ('rule' in caller) return turnAway(request, reply, parts, caller);
   if (caller.kind !== 'master') return turnAway(request, reply, parts, { rule: 'master_key_wanted' });
+  watchLetIn(parts, request, reply);
   return undefined;
 }
 
@@ -91,6 +92,7 @@ async function ownInfo(request: FastifyRequest, reply: FastifyReply, parts: Admi
   const caller = restCaller(request, parts);
   if ('rule' in caller) return turnAway(request, reply, parts, caller);
   if (caller.kind === 'master') return turnAway(request, reply, parts, { rule: 'virtual_key_wanted' });
+  watchLetIn(parts, request, reply);
   const { status, body } = await parts.admin.read(caller.id, caller.presented, request.id);
   const view = parts.keys.get(caller.id);
   if (status === 200 && view) return { key: caller.id, info: keyInfo(view, parts.services.clock.now()) };

@@ -1,10 +1,16 @@
 import type { IncomingMessage } from 'node:http';
-import type { FastifyRequest } from 'fastify';
-import type { AnswerParams, DoorRule } from '../../../machines/mcp-access.ts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AnswerParams, DoorRule, Misplaced } from '../../../machines/mcp-access.ts';
 import type { GatewayParts } from '../calls/parts.ts';
-import type { TurnedAway } from '../calls/topics.ts';
 import { bearerIn, keyId, sameKey } from '../keys/key-id.ts';
-import { ADMISSION_HEADER, type KnownKeys, keyIn, keyInUrl, takeMisplaced } from '../keys/misplaced.ts';
+import {
+  ADMISSION_HEADER,
+  gravest,
+  type KnownKeys,
+  keyIn,
+  keyInUrl,
+  takeMisplaced,
+} from '../keys/misplaced.ts';
 import { refusal } from './rest-errors.ts';
 
 /** Whoever calls a REST path with something in `Authorization` that is good there. */
@@ -42,18 +48,35 @@ export function recordRefusal(
   rule: DoorRule,
 ): Promise<AnswerParams['rule']> {
   const path = routeOptions.url ?? '';
-  return door.turnAway({ rule, source: ip, path, ...misplacedOnRest(raw, known) }, id, refusal(rule).status);
+  const misplaced = misplacedOnRest(raw, known);
+  return door.turnAway(
+    { rule, source: ip, path, ...(misplaced && { misplaced, rest: true }) },
+    id,
+    refusal(rule).status,
+  );
+}
+
+/** Records that a request which was let in brought another key where none belongs; once it is answered. */
+export function watchLetIn(
+  { door, known }: GatewayParts,
+  { id, ip, raw, routeOptions }: FastifyRequest,
+  { raw: response }: FastifyReply,
+): void {
+  const misplaced = misplacedOnRest(raw, known);
+  if (!misplaced) return;
+  const told = { rule: 'let_in', source: ip, path: routeOptions.url ?? '', misplaced, rest: true } as const;
+  response.once('close', () => {
+    const status = response.writableFinished ? response.statusCode : undefined;
+    door.turnAway(told, id, status).catch(() => undefined); // the answer is out already
+  });
 }
 
 /** Somebody should hear of a key that came elsewhere than in Authorization, which is looked at by itself (G9, G25). */
-function misplacedOnRest(
-  raw: IncomingMessage,
-  known: KnownKeys,
-): Pick<TurnedAway, 'misplaced' | 'where' | 'rest'> {
-  const found = takeMisplaced(raw, known);
-  const admission = keyIn([raw.headers[ADMISSION_HEADER] ?? ''].flat().join(' '), known);
-  if (admission === 'master_key' || (admission && !found)) {
-    return { misplaced: admission, where: `header ${ADMISSION_HEADER}`, rest: true };
-  }
-  return found ? { misplaced: found.key, where: found.where, rest: true } : {};
+function misplacedOnRest(raw: IncomingMessage, known: KnownKeys): Misplaced | undefined {
+  const { authorization, [ADMISSION_HEADER]: admission = '' } = raw.headers;
+  const key = keyIn([admission].flat().join(' '), known);
+  // Who sends its virtual key in both headers has it in none that is wrong for it.
+  const isTheSame = key === 'virtual_key' && admission === authorization;
+  const inAdmission = key && !isTheSame ? [{ key, where: `header ${ADMISSION_HEADER}` }] : [];
+  return gravest([takeMisplaced(raw, known) ?? [], inAdmission].flat());
 }

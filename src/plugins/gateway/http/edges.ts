@@ -56,10 +56,9 @@ export function watchUnknownPaths(http: HttpSurface, parts: () => GatewayParts):
     if (reply.raw.statusCode !== 404) return;
     const { door, known } = parts();
     const { id, ip: source, raw, routeOptions } = request;
-    const found = keyInUrl(raw.url ?? '', known);
-    if (!found) return;
-    const { key: misplaced, where } = found;
-    const refusal = { rule: 'key_in_query', source, path: routeOptions.url ?? '', misplaced, where } as const;
+    const misplaced = keyInUrl(raw.url ?? '', known);
+    if (!misplaced) return;
+    const refusal = { rule: 'key_in_query', source, path: routeOptions.url ?? '', misplaced } as const;
     door.turnAway(refusal, id, 404).catch(() => undefined); // the answer is out already
   });
 }

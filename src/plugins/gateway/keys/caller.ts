@@ -1,7 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AccessCall, DoorRule, Misplaced } from '../../../machines/mcp-access.ts';
 import { bearerIn, keyId, sameKey } from './key-id.ts';
-import { ADMISSION_HEADER, type KnownKeys, keyIn, type Received, takeMisplaced } from './misplaced.ts';
+import {
+  ADMISSION_HEADER,
+  IN_AUTHORIZATION,
+  type KnownKeys,
+  keyIn,
+  type Received,
+  takeMisplaced,
+} from './misplaced.ts';
 
 /** Who calls: a key that is known, or somebody to turn away. What was presented is gone after this. */
 export type Caller =
@@ -15,10 +22,8 @@ export type Caller =
     }
   | {
       readonly rule: DoorRule;
-      /** A key in `Authorization` all the same. */
-      readonly misplaced?: 'virtual_key' | 'master_key';
-      /** Where it was, if not there. */
-      readonly where?: string;
+      /** A key where none belongs. */
+      readonly misplaced?: Misplaced;
     };
 
 /** A caller with a known key. */
@@ -34,7 +39,8 @@ export function whoCalls(request: Received, known: KnownKeys, identified?: Known
   const misplaced = takeMisplaced(request, known);
   if (!misplaced) return caller;
   if (!('rule' in caller)) return { ...caller, misplaced };
-  return caller.misplaced ? caller : { ...caller, misplaced: misplaced.key, where: misplaced.where };
+  const isGraver = !caller.misplaced || misplaced.key === 'master_key';
+  return isGraver ? { ...caller, misplaced } : caller;
 }
 
 /**
@@ -60,7 +66,8 @@ export function identify(headers: IncomingHttpHeaders, known: KnownKeys): Caller
 }
 
 function turnedAway(rule: DoorRule, found: AccessCall['authorization']): Caller {
-  return found === undefined || found === 'bearer' ? { rule } : { rule, misplaced: found };
+  if (found === undefined || found === 'bearer') return { rule };
+  return { rule, misplaced: { key: found, where: IN_AUTHORIZATION } };
 }
 
 function authorizationOf(header: string | undefined, known: KnownKeys): AccessCall['authorization'] {
