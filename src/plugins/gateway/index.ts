@@ -178,7 +178,8 @@ export const gateway = definePlugin({
       const { services } = context;
       const { dataDir } = services;
       const agent = upstreamAgent();
-      await table.start(agent);
+      const documents = new Documents(agent, () => performance.now());
+      await table.start(agent, documents);
       const master = MasterKey.open(dataDir, settings.masterKeyFile);
       const keyFiles = settings.sessionKeyFiles ?? [resolve(dataDir, 'secrets', 'gateway-session-key')];
       const keys = new KeyRegistry(services.actors);
@@ -203,7 +204,7 @@ export const gateway = definePlugin({
         admin: new KeyAdmin({ services, keys, servers: () => table.live().table.routes, masterId }),
         sessions,
         agent,
-        documents: new Documents(agent, () => performance.now()),
+        documents,
         telemetry: await callTelemetry(services.find(TelemetryToken), settings.telemetry.toolSpans),
         table: () => table.live().table,
         known,

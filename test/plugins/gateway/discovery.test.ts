@@ -4,7 +4,9 @@ import test, { type ExecutionContext } from 'ava';
 import { Agent } from 'undici';
 import { Documents } from '../../../src/plugins/gateway/discovery/documents.ts';
 import { credentialFree, relay } from '../../../src/plugins/gateway/index.ts';
+import { call, writeConfig } from '../../support/cli.ts';
 import { listen } from '../../support/mcp-upstream.ts';
+import { tempDir } from '../../support/temp.ts';
 import { admission, initialize, Rig } from './rig.ts';
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
@@ -188,7 +190,7 @@ test('[G13] what is no document is none: redirects, pages, lists, and what is to
   }
 });
 
-test('[G13] a document is kept for minutes, "has none" for half a minute, a failure not at all', async (t) => {
+test('[G13] a document is kept for minutes, "has none" for half a minute, and neither follows from a failure', async (t) => {
   const upstream = await site(t);
   const agent = new Agent();
   t.teardown(() => agent.destroy());
@@ -201,6 +203,18 @@ test('[G13] a document is kept for minutes, "has none" for half a minute, a fail
   upstream.pages.set(path, (response) => response.writeHead(503).end());
   t.is(await kind(), 'unreachable');
   upstream.pages.delete(path);
+  t.is(await kind(), 'unreachable', 'it is not asked again at once');
+  now += 1_000;
+  // Nobody who does not hear the challenge knows that it names no document.
+  for (const silent of [
+    (response: ServerResponse) => response.destroy(),
+    (response: ServerResponse) => response.writeHead(503).end(),
+  ]) {
+    upstream.pages.set('/mcp', silent);
+    t.is(await kind(), 'unreachable');
+    now += 5_000;
+  }
+  upstream.pages.delete('/mcp');
   t.is(await kind(), 'none');
   upstream.pages.set(path, json(document));
   now += 29_000;
@@ -214,4 +228,54 @@ test('[G13] a document is kept for minutes, "has none" for half a minute, a fail
   t.is(await kind(), 'document');
   now += 1_000;
   t.is(await kind(), 'none');
+});
+
+test('[G13,G17] what was known of a document stays while its upstream can not be asked, which is tried again, and told', async (t) => {
+  const upstream = await site(t);
+  const agent = new Agent();
+  t.teardown(() => agent.destroy());
+  let now = 0;
+  const documents = new Documents(agent, () => now);
+  const url = new URL(upstream.url);
+  const path = `${WELL_KNOWN}/mcp`;
+  t.is(documents.known(url), undefined);
+  upstream.pages.set(path, json(document));
+  t.is((await documents.of(url)).kind, 'document');
+  upstream.pages.set(path, (response) => response.writeHead(503).end());
+  now += 300_000;
+  const known = { last: 'document', trouble: 'answers with status 503' };
+  for (const waitMs of [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]) {
+    const asked = upstream.asked.length;
+    t.is((await documents.of(url)).kind, 'document');
+    t.deepEqual(documents.known(url), { ...known, ageMs: now } as never);
+    t.is(upstream.asked.length, asked + 1);
+    now += waitMs - 1;
+    await documents.of(url);
+    t.is(upstream.asked.length, asked + 1, `${waitMs}`);
+    now += 1;
+  }
+  t.is((await documents.look(url)).kind, 'unreachable', 'who asks how it is hears that');
+  upstream.pages.set(path, json({ ...document, x_own: 'new' }));
+  now += 30_000;
+  t.like(await documents.of(url), { document: { x_own: 'new' } });
+  t.deepEqual(documents.known(url), { last: 'document', ageMs: 0 });
+
+  const cwd = tempDir(t);
+  writeConfig(cwd, 'export default defineConfig({ plugins: [gateway()] });', [
+    `import { gateway } from ${JSON.stringify(new URL('../../../src/plugins/gateway/index.ts', import.meta.url).pathname)};`,
+  ]);
+  const rig = await Rig.start(t, {
+    probeEveryMs: 20,
+    routes: [relay({ name: 'memory', url: upstream.url })],
+  });
+  const shows = async (text: RegExp) => {
+    for (;;) {
+      const { out } = await call(['gateway', 'routes', '--data-dir', rig.dataDir], { cwd });
+      if (text.test(out)) return t.pass();
+    }
+  };
+  await shows(/healthy/);
+  upstream.pages.set(path, (response) => response.writeHead(503).end());
+  await shows(/memory .*answers with status 503; its document of \d\d:\d\d:\d\d serves on/);
+  t.is((await discover(rig, 'memory')).status, 200);
 });

@@ -4,7 +4,8 @@ import test, { type ExecutionContext } from 'ava';
 import { Agent } from 'undici';
 import { given } from '../../../src/core/testing/index.ts';
 import { mcpRouteHealth } from '../../../src/machines/mcp-route-health.ts';
-import { probe } from '../../../src/plugins/gateway/health/probe.ts';
+import { Documents } from '../../../src/plugins/gateway/discovery/documents.ts';
+import { probe as probeWith } from '../../../src/plugins/gateway/health/probe.ts';
 import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
 import { readEntries } from '../../../src/plugins/gateway/routes/definition.ts';
 import { openRoute } from '../../../src/plugins/gateway/routes/open.ts';
@@ -26,6 +27,9 @@ function agent(t: ExecutionContext): Agent {
   t.teardown(() => made.destroy());
   return made;
 }
+
+const probe = (route: Route, by: Agent, stop: AbortSignal) =>
+  probeWith(route, by, new Documents(by, () => 0), stop);
 
 /** A server that answers every request alike. */
 async function answering(t: ExecutionContext, status: number, body: string, type: string): Promise<string> {

@@ -89,11 +89,22 @@ function missingOf({ reason, secret }: RouteView): string | undefined {
   return names ? `${reason} (${secret})` : reason;
 }
 
+/** What is served of a relay route's document though its upstream can't be asked for it. */
+function documentTexts({ document, health }: RouteView): string[] {
+  if (document?.trouble === undefined) return [];
+  const { trouble, last, heardAt = '' } = document;
+  const failed = health?.reason === trouble ? [] : [`its document can not be read: it ${trouble}`];
+  if (last === undefined) return [...failed, 'its document was never read'];
+  const at = heardAt.slice(11, 19);
+  return [...failed, last === 'document' ? `its document of ${at} serves on` : `it had no document at ${at}`];
+}
+
 function whyOf(route: RouteView): string {
   const { problem, pinned, upstream, health } = route;
   const texts = [
     missingOf(route)?.replace(/^not configured: /, '') ?? health?.reason ?? upstream ?? '',
     ...(problem === undefined ? [] : [`the entry in the file does not serve: ${problem}`]),
+    ...documentTexts(route),
     ...(pinned ? ['rolled back until its entry changes'] : []),
   ];
   return texts.filter((text) => text !== '').join('; ');

@@ -15,6 +15,7 @@ export type DocumentAnswer =
 /** No document of this kind is larger, bytes. */
 const LARGEST = 64 * 1024;
 const DEADLINE_MS = 5_000;
+const LATER: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const METADATA = 'resource_metadata';
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 
@@ -28,12 +29,8 @@ const PING = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
  *
  * @param upstream URL of its MCP endpoint; its query is not sent, for it may hold a secret
  */
-export async function readDocument(
-  agent: Dispatcher,
-  upstream: URL,
-  signal?: AbortSignal,
-): Promise<DocumentAnswer> {
-  const stop = stopWithin(DEADLINE_MS, ...(signal ? [signal] : []));
+export async function readDocument(agent: Dispatcher, upstream: URL): Promise<DocumentAnswer> {
+  const stop = stopWithin(DEADLINE_MS);
   try {
     const path = upstream.pathname.replace(/\/+$/, '');
     const first = await readAt(agent, upstream.origin, `${WELL_KNOWN}${path}`, stop.signal);
@@ -41,7 +38,8 @@ export async function readDocument(
     const root = path === '' ? first : await readAt(agent, upstream.origin, WELL_KNOWN, stop.signal);
     if (root.kind === 'document') return root;
     const named = await namedBy(agent, upstream, stop.signal);
-    if (named === undefined) return first;
+    if (typeof named === 'object') return named;
+    if (named === undefined) return root.kind === 'none' ? first : root;
     const address = URL.parse(named);
     // The origin of blob:https://host/ is https://host, and what would be asked for is no path.
     if (address?.origin !== upstream.origin || address.protocol !== upstream.protocol) {
@@ -53,12 +51,12 @@ export async function readDocument(
   }
 }
 
-/** @returns the address of its document that a challenge of the upstream names */
+/** @returns the address of its document that a challenge of the upstream names; undefined when none does */
 async function namedBy(
   agent: Dispatcher,
   { origin, pathname }: URL,
   signal: AbortSignal,
-): Promise<string | undefined> {
+): Promise<string | undefined | DocumentAnswer> {
   try {
     const { statusCode, headers, body } = await agent.request({
       origin,
@@ -71,11 +69,13 @@ async function namedBy(
       bodyTimeout: DEADLINE_MS,
     });
     body.on('error', () => undefined).destroy(); // an answer that is a stream might never end
+    // A server may well fail at a ping without a session; these say that another answer is to be had later.
+    if (LATER.has(statusCode)) return unreachable(`answers with status ${statusCode}`);
     if (statusCode !== 401) return undefined;
     const named = challengesIn(headers['www-authenticate']).map(({ parameters }) => parameters.get(METADATA));
     return named.find((address) => address !== undefined);
   } catch {
-    return undefined;
+    return failedLook(signal);
   }
 }
 
@@ -104,7 +104,7 @@ async function readAt(
     return documentIn((await whole(body, LARGEST)).toString('utf8'));
   } catch (error) {
     if (error instanceof RangeError) return none('answers with more than 64 KiB');
-    return unreachable(signal.aborted ? 'does not answer in time' : 'cannot be reached');
+    return failedLook(signal);
   }
 }
 
@@ -121,3 +121,5 @@ function documentIn(text: string): DocumentAnswer {
 
 const none = (reason: string): DocumentAnswer => ({ kind: 'none', reason });
 const unreachable = (reason: string): DocumentAnswer => ({ kind: 'unreachable', reason });
+const failedLook = (signal: AbortSignal): DocumentAnswer =>
+  unreachable(signal.aborted ? 'does not answer in time' : 'cannot be reached');

@@ -4,7 +4,8 @@ import { isObject } from '../../../core/json.ts';
 import { version } from '../../../core/version.ts';
 import type { Probed } from '../../../machines/mcp-route-health.ts';
 import { type Heard, hear } from '../aggregate/listen.ts';
-import { type DocumentAnswer, readDocument } from '../discovery/document.ts';
+import type { DocumentAnswer } from '../discovery/document.ts';
+import type { Documents } from '../discovery/documents.ts';
 import { served } from '../discovery/served.ts';
 import { REVISION_META } from '../mcp/message.ts';
 import { STATELESS_SINCE } from '../mcp/revisions.ts';
@@ -26,13 +27,18 @@ const clientInfo = { name: 'holdfast-health', version };
  * answers `initialize` is not enough. A relay route has no credential to look with, so its discovery document is read
  * instead.
  */
-export async function probe(route: Route, agent: Dispatcher, stop: AbortSignal): Promise<Look> {
+export async function probe(
+  route: Route,
+  agent: Dispatcher,
+  documents: Pick<Documents, 'look'>,
+  stop: AbortSignal,
+): Promise<Look> {
   const { url } = route;
   if (!url) return { found: 'failed', reason: 'is not configured' };
   const { signal, release } = stopWithin(DEADLINE_MS, stop);
   try {
     if (route.entry.disposition === 'relay') {
-      return documentLook(served(await readDocument(agent, url, signal), route.entry));
+      return documentLook(served(await documents.look(url), route.entry));
     }
     return await new Probe(route, url, agent, signal).look();
   } catch (error) {

@@ -6,7 +6,7 @@ import type { PluginContext } from '../../../core/plugin/index.ts';
 import type { LiveRoutes } from './live-routes.ts';
 import { reloadRoutes } from './reload.ts';
 import { rollbackAsked } from './topics.ts';
-import { type HealthSource, viewOf } from './view.ts';
+import { type DocumentSource, type HealthSource, viewOf } from './view.ts';
 
 /** What commands ask. */
 export const ROUTES_PATH = '/gateway/routes';
@@ -21,6 +21,7 @@ const rollback = z.strictObject({ route: z.string().min(1).max(64), to: z.int().
 export interface RouteControlParts {
   readonly live: () => LiveRoutes;
   readonly health: () => HealthSource | undefined;
+  readonly documents: () => DocumentSource | undefined;
   /** The options of the plugin as it was started. */
   readonly options: Readonly<Record<string, unknown>>;
 }
@@ -29,9 +30,11 @@ export interface RouteControlParts {
 export function serveRoutes(
   surface: HttpSurface,
   { services }: Pick<PluginContext, 'services'>,
-  { live, health, options }: RouteControlParts,
+  { live, health, documents, options }: RouteControlParts,
 ): void {
-  serveOperation(surface, ROUTES_PATH, nothing, () => viewOf(live(), health()));
+  serveOperation(surface, ROUTES_PATH, nothing, () =>
+    viewOf(live(), { health: health(), documents: documents(), now: services.clock.now() }),
+  );
 
   serveOperation(surface, RELOAD_PATH, nothing, async (_asked, { correlation }) => {
     const answer = services.exchanges.open(correlation, REPLY_MS);

@@ -5,6 +5,7 @@ import { SecretsStoreToken } from '../../../core/adapters/secrets-store.ts';
 import type { PluginContext } from '../../../core/plugin/index.ts';
 import { mcpRouteHealth } from '../../../machines/mcp-route-health.ts';
 import { mcpRoutes, type ServeParams } from '../../../machines/mcp-routes.ts';
+import type { Documents } from '../discovery/index.ts';
 import { describeHealthRecord, HEALTH_ACTOR, healthRoutes, Prober, probe } from '../health/index.ts';
 import { serveRoutes } from './control.ts';
 import { describeRoutesRecord } from './describe.ts';
@@ -17,8 +18,8 @@ import { faultOf } from './view.ts';
 export interface TableLife {
   /** There once the plugin has started. */
   readonly live: () => LiveRoutes;
-  /** @param agent by which upstreams are looked at */
-  readonly start: (agent: Dispatcher) => Promise<void>;
+  /** @param agent by which upstreams are looked at @param documents of those that have their callers log in */
+  readonly start: (agent: Dispatcher, documents: Documents) => Promise<void>;
   readonly stop: () => void;
 }
 
@@ -29,6 +30,7 @@ export function registerTable(
 ): TableLife {
   let started: LiveRoutes | undefined;
   let prober: Prober | undefined;
+  let read: Documents | undefined;
   let unfollow = () => {};
   const live = (): LiveRoutes => {
     if (!started) throw new Error('the gateway plugin has not started');
@@ -65,18 +67,21 @@ export function registerTable(
     { onRecovery: 'retry' },
   );
   context.health('gateway', () => faultOf(live(), prober));
-  context.control((surface) => serveRoutes(surface, context, { live, health: () => prober, options }));
+  context.control((surface) =>
+    serveRoutes(surface, context, { live, health: () => prober, documents: () => read, options }),
+  );
 
   return {
     live,
-    async start(agent) {
+    async start(agent, documents) {
+      read = documents;
       const { services } = context;
       started = new LiveRoutes(services, { env: process.env, store: services.find(SecretsStoreToken) });
       await started.load(options.routes as readonly unknown[], 'start');
       prober = new Prober({
         services,
         everyMs: options.probeEveryMs,
-        look: (route, stop) => probe(route, agent, stop),
+        look: (route, stop) => probe(route, agent, documents, stop),
         random: Math.random,
       });
       prober.follow(await started.serve());

@@ -12,6 +12,16 @@ export interface RouteHealth {
   readonly tools?: number;
 }
 
+/** What is known of the protected-resource document of a relay route's upstream. */
+export interface RouteDocument {
+  /** Whether it had one when it was last heard; absent when it never was. */
+  readonly last?: 'document' | 'none';
+  /** When, ISO 8601. */
+  readonly heardAt?: string;
+  /** Why the newest look at it failed, if it did: what was known is served on. */
+  readonly trouble?: string;
+}
+
 /** A route as commands and pages show it: no query, no token. */
 export interface RouteView {
   readonly name: string;
@@ -24,6 +34,7 @@ export interface RouteView {
   readonly problem?: string;
   /** How its upstream is, as it was last asked. */
   readonly health?: RouteHealth;
+  readonly document?: RouteDocument;
   /** It was rolled back, and stays so until its entry changes. */
   readonly pinned?: true;
   /** ISO 8601, and the revision of the table, since which this definition serves. */
@@ -51,34 +62,58 @@ export interface HealthSource {
   health(name: string): RouteHealth | undefined;
 }
 
-export function viewOf({ table, known }: LiveRoutes, source: HealthSource | undefined): TableView {
+/** Who knows of the documents of upstreams. */
+export interface DocumentSource {
+  known(upstream: URL): (Omit<RouteDocument, 'heardAt'> & { readonly ageMs?: number }) | undefined;
+}
+
+/** What a view of the table is made of, beside the table. */
+export interface ViewSources {
+  readonly health: HealthSource | undefined;
+  readonly documents: DocumentSource | undefined;
+  readonly now: number;
+}
+
+export function viewOf({ table, known }: LiveRoutes, sources: ViewSources): TableView {
   const routes = Object.entries(known?.routes ?? {}).sort() as [string, RouteState][];
   return {
     revision: table.revision,
     routes: routes.flatMap(([name, state]) => {
-      const reason = table.routes.get(name)?.reason;
-      const health = reason === undefined ? source?.health(name) : undefined;
-      return state.serving ? [routeView(state, state.serving, reason, health)] : [];
+      const route = table.routes.get(name);
+      const reason = route?.reason;
+      const health = reason === undefined ? sources.health?.health(name) : undefined;
+      const document = route?.entry.disposition === 'relay' ? documentOf(route.url, sources) : undefined;
+      const facts = {
+        ...(reason !== undefined && { reason }),
+        ...(health && { health }),
+        ...(document && { document }),
+      };
+      return state.serving ? [routeView(state, state.serving, facts)] : [];
     }),
     rejected: table.rejected,
     ...(known?.refused && { refused: known.refused.reason }),
   };
 }
 
+function documentOf(url: URL | undefined, { documents, now }: ViewSources): RouteDocument | undefined {
+  const known = url && documents?.known(url);
+  if (!known) return undefined;
+  const { ageMs, ...document } = known;
+  return { ...document, ...(ageMs !== undefined && { heardAt: new Date(now - ageMs).toISOString() }) };
+}
+
 function routeView(
   { problem, pinned, before }: RouteState,
   { name, disposition, upstream, secret, since, revision }: NonNullable<RouteState['serving']>,
-  reason: string | undefined,
-  health: RouteHealth | undefined,
+  facts: Pick<RouteView, 'reason' | 'health' | 'document'>,
 ): RouteView {
   return {
     name,
     disposition,
     ...(upstream !== undefined && { upstream }),
     ...(secret !== undefined && { secret }),
-    ...(reason !== undefined && { reason }),
     ...(problem !== undefined && { problem }),
-    ...(health && { health }),
+    ...facts,
     ...(pinned && { pinned }),
     since: new Date(since).toISOString(),
     revision,
