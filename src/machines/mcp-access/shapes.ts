@@ -53,7 +53,7 @@ export interface Misplaced {
 }
 
 /** A call as the surface saw it: facts, nothing decided. */
-export interface AccessCall {
+export type AccessCall = {
   readonly type: 'CALL';
   readonly at: number;
   /** Fingerprint of the presented value. */
@@ -88,7 +88,7 @@ export interface AccessCall {
   readonly most?: number;
   /** So many identical calls came within a second: a refusal is for all of them, and what is admitted is one of them. */
   readonly count?: number;
-}
+};
 
 export type AccessRule =
   | 'admitted'

@@ -12,11 +12,17 @@ export interface Ending {
 export const KEY_ENDED: unique symbol = Symbol('the key no longer admits this call');
 
 /** The one end of a call that may end for several reasons. */
-export interface Stop<Signal extends Ending = Ending> {
-  readonly signal: Signal;
+export interface Stop extends Ending {
+  /** Ends it also with the first of these. */
+  follow(...sources: readonly Ending[]): void;
   abort(reason: unknown): void;
   /** Once the call is over: what outlives it forgets it. */
   release(): void;
+}
+
+/** The end of what may take only so long. */
+export interface Deadline extends Pick<Stop, 'release'> {
+  readonly signal: AbortSignal;
 }
 
 interface Follower {
@@ -56,19 +62,16 @@ const followers = new WeakMap<AbortSignal, Slab<Follower>>();
  * however many calls follow it, and no call waits for the garbage collector to be forgotten.
  */
 export function stopWith(...sources: readonly Ending[]): Stop {
-  return new FollowingStop(sources);
+  const stop = new FollowingStop();
+  stop.follow(...sources);
+  return stop;
 }
 
 class FollowingStop extends CallEnding implements Stop {
   readonly #forget: (() => void)[] = [];
 
-  constructor(sources: readonly Ending[]) {
-    super();
+  follow(...sources: readonly Ending[]): void {
     for (const source of sources) this.#forget.push(follow(this, source));
-  }
-
-  get signal(): Ending {
-    return this;
   }
 
   release(): void {
@@ -81,7 +84,7 @@ class FollowingStop extends CallEnding implements Stop {
  *
  * @param ms milliseconds
  */
-export function stopWithin(ms: number, ...sources: readonly Ending[]): Stop<AbortSignal> {
+export function stopWithin(ms: number, ...sources: readonly Ending[]): Deadline {
   const controller = new AbortController();
   const abort = (reason: unknown) => controller.abort(reason);
   const following = sources.map((source) => follow({ abort }, source));
@@ -91,7 +94,7 @@ export function stopWithin(ms: number, ...sources: readonly Ending[]): Stop<Abor
     clearTimeout(timer);
     for (const forget of following) forget();
   };
-  return { signal: controller.signal, abort, release };
+  return { signal: controller.signal, release };
 }
 
 /** Waits for it. */

@@ -7,7 +7,7 @@ import { type Answer, COMPLETE, plainRefusal, result, rpcError } from '../mcp/an
 import { INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND } from '../mcp/codes.ts';
 import type { Message } from '../mcp/message.ts';
 import { REVISIONS } from '../mcp/revisions.ts';
-import { type Ending, ending, stopWith } from '../stop.ts';
+import { type Ending, ending, type Stop } from '../stop.ts';
 import type { Told } from '../upstream/outcome.ts';
 import { passAnswer } from '../upstream/pass.ts';
 import { stopped } from '../upstream/stopped.ts';
@@ -31,31 +31,26 @@ export class AggregateCall implements LiveCall {
     this.#parts = parts;
   }
 
-  async forward(params: ForwardParams, signal: Ending): Promise<CallEnded> {
+  async forward(params: ForwardParams, stop: Stop): Promise<CallEnded> {
     const { exchange, draining, gateway } = this.#parts;
-    const stop = stopWith(exchange.gone, draining, signal);
-    const told = await this.#carryOut(params, stop.signal).catch((err): Told => {
-      if (stop.signal.aborted) return stopped({ exchange }, stop.signal, true);
+    stop.follow(exchange.gone, draining);
+    const told = await this.#carryOut(params, stop).catch((err): Told => {
+      if (stop.aborted) return stopped({ exchange }, stop, true);
       return failed(this.#parts, gateway.services.logger, err);
     });
-    stop.release();
     return ended(exchange, told, params.cost);
   }
 
   /** Sends what the servers say to a stream that has begun, for as long as its client is there. */
-  async listen(params: ForwardParams, signal: Ending): Promise<CallEnded> {
+  async listen(params: ForwardParams, stop: Stop): Promise<CallEnded> {
     const { exchange, draining, gateway } = this.#parts;
-    const stop = stopWith(exchange.gone, draining, signal);
+    stop.follow(exchange.gone, draining);
     const sink: Sink = { open: () => undefined, write: (events) => exchange.write(events) };
     const { clock } = gateway.services;
-    const merging = { sink, clock, resumed: undefined, tools: params.tools, stop: stop.signal };
-    try {
-      await mergeStreams(this.#branches(params.routes), merging);
-      await ending(stop.signal); // nobody has more to say, yet answers are to come
-      return ended(exchange, stopped({ exchange }, stop.signal, true));
-    } finally {
-      stop.release();
-    }
+    const merging = { sink, clock, resumed: undefined, tools: params.tools, stop };
+    await mergeStreams(this.#branches(params.routes), merging);
+    await ending(stop); // nobody has more to say, yet answers are to come
+    return ended(exchange, stopped({ exchange }, stop, true));
   }
 
   /** Ends the sessions with these servers. */

@@ -6,7 +6,7 @@ import type { Message } from '../mcp/message.ts';
 import { isStateless } from '../mcp/revisions.ts';
 import type { Route } from '../routes/table.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
-import { type Ending, type Stop, stopWithin } from '../stop.ts';
+import { type Deadline, type Ending, stopWithin } from '../stop.ts';
 import { ask, type UpstreamAnswer } from '../upstream/client.ts';
 import { credentialWatch } from '../upstream/credential.ts';
 import { isOwnFault } from '../upstream/faults.ts';
@@ -224,7 +224,7 @@ export class Branch {
   }
 
   /** Aborted when the others have waited long enough for this upstream, or with `stop`. */
-  within(stop?: Ending): Stop {
+  within(stop?: Ending): Deadline {
     return stopWithin(this.#parts.deadlineMs, ...(stop ? [stop] : []));
   }
 }

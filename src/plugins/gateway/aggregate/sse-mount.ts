@@ -7,7 +7,7 @@ import { UNREAD } from '../calls/unread.ts';
 import type { Known } from '../keys/caller.ts';
 import { notFound, plainRefusal } from '../mcp/answers.ts';
 import { mediaProblem } from '../mcp/checks.ts';
-import { type Ending, stopWith } from '../stop.ts';
+import type { Ending } from '../stop.ts';
 import { stopped } from '../upstream/stopped.ts';
 import { type Aggregate, callOf, judgeAggregate, meantBy, readAggregate, reopen } from './aggregate.ts';
 import { SseExchange } from './sse-exchange.ts';
@@ -39,15 +39,15 @@ export class SseMount {
     if (media) return answerInvalid(aggregate.parts, exchange, caller, media, meant);
     const request = { exchange, caller, message: undefined, session: undefined };
     const call: LiveCall = {
-      forward: async (params, signal) => {
+      forward: async (params, stop) => {
         const stream = this.#begin(exchange, caller, aggregate.draining);
-        const stop = stopWith(stream.over, signal);
-        const sealed = await stream.initialized(stop.signal).finally(() => stop.release());
-        if (sealed === undefined) return ended(exchange, stopped({ exchange }, stop.signal, true));
+        stop.follow(stream.over);
+        const sealed = await stream.initialized(stop);
+        if (sealed === undefined) return ended(exchange, stopped({ exchange }, stop, true));
         const session = reopen(aggregate, caller, sealed);
         const listening = callOf(aggregate, { ...request, session });
         try {
-          return await listening.listen(params, signal);
+          return await listening.listen(params, stop);
         } finally {
           await listening.end(params.routes, AbortSignal.timeout(aggregate.deadlineMs));
         }
@@ -95,9 +95,9 @@ export class SseMount {
 /** Says 202 as soon as a message is admitted: its answer may take long. */
 function accepting(exchange: SseExchange, call: LiveCall): LiveCall {
   return {
-    forward: (params, signal) => {
+    forward: (params, stop) => {
       exchange.accept();
-      return call.forward(params, signal);
+      return call.forward(params, stop);
     },
     answer: (params) => call.answer(params),
   };

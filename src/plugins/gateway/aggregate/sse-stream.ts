@@ -26,7 +26,7 @@ export class SseStream {
       draining.removeEventListener('abort', end);
       over.release();
     });
-    this.over = over.signal;
+    this.over = over;
   }
 
   get gone(): Ending {

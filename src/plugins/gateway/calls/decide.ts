@@ -1,4 +1,5 @@
 import type { Writable } from '../../../core/writable.ts';
+import type { AccessCall } from '../../../machines/mcp-access.ts';
 import { DECISION_MS } from '../decision.ts';
 import type { Known } from '../keys/caller.ts';
 import type { Message } from '../mcp/message.ts';
@@ -10,7 +11,7 @@ import type { LiveCall } from './live-call.ts';
 import type { OpenFacts } from './open-slots.ts';
 import type { GatewayParts } from './parts.ts';
 import { type Asked, Repeats } from './repeats.ts';
-import { type CallMade, callMade } from './topics.ts';
+import { callMade } from './topics.ts';
 import { traceCall } from './trace.ts';
 
 /** What a call means: the one route, or for the aggregate all that it may go to. */
@@ -20,7 +21,7 @@ export interface Meant {
   readonly routes: readonly string[];
   readonly route?: Route | undefined;
   /** What stands for the method of a request without a message that could be read. */
-  readonly unread?: Pick<CallMade, 'method' | 'bytes'> & OpenFacts;
+  readonly unread?: Pick<AccessCall, 'method' | 'bytes'> & OpenFacts;
 }
 
 /** Lets the key's machine decide about a call, which it then carries out or answers. */
@@ -34,24 +35,25 @@ export function judgeCall(
 ): Promise<void> {
   traceCall(parts, exchange, meant.path, caller.id, message);
   const facts = factsOf(parts, exchange, caller, message, meant);
-  const { key, presented, method, routes, tool = '', authorization = '', misplaced } = facts;
-  const name = [key, presented, method, tool, authorization, misplaced?.where ?? '', ...routes].join(' ');
-  return parts.repeats.judge(name, { exchange, call, facts });
+  const { presented, method, tool = '', authorization = '', misplaced } = facts;
+  const { where = '' } = misplaced ?? {};
+  const name = `${caller.id} ${presented} ${method} ${tool} ${authorization} ${where} ${meant.routes.join(' ')}`;
+  return parts.repeats.judge({ name, exchange, call, key: caller.id, facts });
 }
 
 function factsOf(
   { table }: GatewayParts,
   exchange: Exchange,
-  { id, presented, authorization, misplaced }: Known,
+  { presented, authorization, misplaced }: Known,
   message: Message | undefined,
   { routes, route, unread }: Meant,
-): CallFacts {
+): Facts {
   const method = unread?.method ?? methodOf(exchange.method, message);
   const isToolCall = message?.method === 'tools/call' && message.name !== undefined;
   const tool = isToolCall && route ? upstreamName(route, message.name ?? '') : undefined;
   const cost = tool === undefined ? 0 : (route?.costOf(tool) ?? 0);
   // Set one by one: spreading what may be there takes longer than to judge it.
-  const facts: Writable<CallFacts> = { key: id, presented, routes, table: table().revision, method };
+  const facts: Facts = { type: 'CALL', at: 0, presented, routes, table: table().revision, method };
   if (isToolCall) {
     facts.tool = message.name ?? '';
     if (tool === undefined || !route?.offers(tool)) facts.toolUnlisted = true;
@@ -61,7 +63,7 @@ function factsOf(
   if (route?.entry.disposition === 'relay') facts.relay = true;
   if (route?.entry.writes) facts.writes = true;
   if (cost > 0) facts.cost = cost;
-  return unread ? { ...facts, ...unread } : facts;
+  return unread ? Object.assign(facts, unread) : facts;
 }
 
 function methodOf(method: Exchange['method'], message: Message | undefined): string {
@@ -72,11 +74,13 @@ function methodOf(method: Exchange['method'], message: Message | undefined): str
 /** Calls to be decided, with what the machine decides by. */
 export interface Judged extends Asked {
   readonly exchange: Exchange;
-  readonly facts: CallFacts;
+  /** Id of the key. */
+  readonly key: string;
+  /** When it is, and what is open then, is known when the machine is asked. */
+  readonly facts: Facts;
 }
 
-/** What of a call does not change while it waits. */
-type CallFacts = Omit<CallMade, 'at' | 'count'>;
+type Facts = Writable<AccessCall>;
 
 /** Where calls of known keys are decided. */
 export function judgement(parts: Pick<GatewayParts, 'services' | 'calls' | 'slots'>): Repeats<Judged> {
@@ -95,22 +99,18 @@ export function judgement(parts: Pick<GatewayParts, 'services' | 'calls' | 'slot
  */
 async function decide(
   { services, calls, slots }: Pick<GatewayParts, 'services' | 'calls' | 'slots'>,
-  { exchange, facts }: Judged,
+  { exchange, key, facts }: Judged,
   call: LiveCall,
   count?: number,
 ): Promise<void> {
   const { correlation } = exchange;
-  const { key, method } = facts;
   calls.set(correlation, call);
   const decided = services.exchanges.open(correlation, DECISION_MS);
   try {
-    const open = method === 'unread' ? {} : slots.enter(key, method, exchange);
-    const at = services.clock.now();
-    services.bus.publish(
-      callMade,
-      { at, ...facts, ...open, ...(count !== undefined && { count }) },
-      { correlation },
-    );
+    if (facts.method !== 'unread') Object.assign(facts, slots.enter(key, facts.method, exchange));
+    if (count !== undefined) facts.count = count;
+    facts.at = services.clock.now();
+    services.bus.publish(callMade, { key, call: facts }, { correlation });
     await decided;
   } catch (error) {
     calls.take(correlation);

@@ -1,6 +1,7 @@
 import type { NamedSlab } from '../../../core/slab.ts';
+import type { Writable } from '../../../core/writable.ts';
 import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/mcp-access.ts';
-import type { Ending } from '../stop.ts';
+import type { Stop } from '../stop.ts';
 import type { Exchange } from './exchange.ts';
 
 /**
@@ -8,8 +9,12 @@ import type { Exchange } from './exchange.ts';
  * its effects come back here.
  */
 export interface LiveCall {
-  /** Carries it out. Never throws: whatever goes wrong is an outcome. */
-  forward(params: ForwardParams, signal: Ending): Promise<CallEnded>;
+  /**
+   * Carries it out. Never throws: whatever goes wrong is an outcome.
+   *
+   * @param stop ends it; it is to end with what else may end this call, and is released when the call is over
+   */
+  forward(params: ForwardParams, stop: Stop): Promise<CallEnded>;
   /** Answers it without an upstream. */
   answer(params: AnswerParams): CallEnded;
 }
@@ -23,15 +28,13 @@ export function ended(
   told: Pick<CallEnded, 'outcome' | 'code' | 'refusal'>,
   cost?: number,
 ): CallEnded {
-  facts.outcome = told.outcome;
-  return {
-    type: 'CALL_ENDED',
-    outcome: told.outcome,
-    ...(told.code !== undefined && { code: told.code }),
-    ...(told.refusal !== undefined && { refusal: told.refusal }),
-    ...(begun && status !== undefined && { status }),
-    ms,
-    bytes,
-    ...(cost !== undefined && { cost }),
-  };
+  const { outcome, code, refusal } = told;
+  facts.outcome = outcome;
+  // Set one by one: spreading what may be there takes longer.
+  const event: Writable<CallEnded> = { type: 'CALL_ENDED', outcome, ms, bytes };
+  if (code !== undefined) event.code = code;
+  if (refusal !== undefined) event.refusal = refusal;
+  if (begun && status !== undefined) event.status = status;
+  if (cost !== undefined) event.cost = cost;
+  return event;
 }

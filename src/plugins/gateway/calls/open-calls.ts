@@ -34,7 +34,7 @@ export class OpenCalls {
     key: string,
     { routes, until }: { readonly routes: readonly string[]; readonly until?: number },
     signal: Ending,
-    carryOut: (signal: Ending) => Promise<CallEnded>,
+    carryOut: (stop: Stop) => Promise<CallEnded>,
   ): Promise<CallEnded> {
     const stop = stopWith(signal);
     const call: OpenCall = { routes, stop, until: Number.POSITIVE_INFINITY };
@@ -42,7 +42,7 @@ export class OpenCalls {
     const place = calls.add(call);
     this.#endAt(call, until);
     try {
-      return await carryOut(stop.signal);
+      return await carryOut(stop);
     } finally {
       stop.release();
       call.disarm?.();

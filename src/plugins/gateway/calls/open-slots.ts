@@ -37,6 +37,7 @@ export class OpenSlots {
       if (left > 0) this.#open.set(name, left);
       else this.#open.delete(name);
     });
-    return { ...(open > 0 && { open }), most: this.#limits[slot] };
+    const most = this.#limits[slot];
+    return open > 0 ? { open, most } : { most };
   }
 }

@@ -8,6 +8,8 @@ const MOST_WAITING = 256;
 
 /** A call on its way to its decision. */
 export interface Asked {
+  /** The same for identical calls. */
+  readonly name: string;
   readonly exchange: Pick<Exchange, 'gone'>;
   readonly call: LiveCall;
 }
@@ -31,11 +33,11 @@ export class Repeats<T extends Asked> {
     this.#failed = failed;
   }
 
-  /** @param name the same for identical calls */
-  async judge(name: string, asked: T): Promise<void> {
+  async judge(asked: T): Promise<void> {
+    const { name } = asked;
     try {
       const known = this.#gathering.knows(name);
-      if (!known || this.#gathering.spend(name)) return await this.#alone(name, asked, known);
+      if (!known || this.#gathering.spend(name)) return await this.#alone(asked, known);
       await this.#gathering.join(name, asked, (all) => this.#together(name, all));
     } catch (error) {
       this.#failed(asked, error);
@@ -43,12 +45,12 @@ export class Repeats<T extends Asked> {
   }
 
   /** @param spent its record is one of the burst already */
-  #alone(name: string, asked: T, spent: boolean): Promise<void> {
-    const { call } = asked;
+  #alone(asked: T, spent: boolean): Promise<void> {
+    const { name, call } = asked;
     return this.#decide(asked, {
-      forward: (params, signal) => {
+      forward: (params, stop) => {
         this.#gathering.forget(name);
-        return call.forward(params, signal);
+        return call.forward(params, stop);
       },
       answer: (params) => {
         if (!spent) this.#gathering.spend(name);
@@ -63,12 +65,12 @@ export class Repeats<T extends Asked> {
     if (!first) return Promise.resolve();
     const others = all.filter((one) => one !== first);
     const call: LiveCall = {
-      forward: (params, signal) => {
+      forward: (params, stop) => {
         this.#gathering.forget(name);
         for (const other of others) {
-          this.#alone(name, other, false).catch((error) => this.#failed(other, error));
+          this.#alone(other, false).catch((error) => this.#failed(other, error));
         }
-        return first.call.forward(params, signal);
+        return first.call.forward(params, stop);
       },
       answer: (params) => {
         for (const other of others) other.call.answer(params);

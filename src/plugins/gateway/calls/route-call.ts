@@ -4,11 +4,11 @@ import { eraOf } from '../mcp/checks.ts';
 import { INTERNAL_ERROR } from '../mcp/codes.ts';
 import type { Message } from '../mcp/message.ts';
 import type { Route } from '../routes/table.ts';
-import { type Ending, stopWith } from '../stop.ts';
+import type { Stop } from '../stop.ts';
 import { ask } from '../upstream/client.ts';
-import { hasForgotten, SessionForgotten } from '../upstream/forgotten.ts';
+import { hasForgotten } from '../upstream/forgotten.ts';
 import { passAnswer } from '../upstream/pass.ts';
-import { requestTo } from '../upstream/request.ts';
+import { type ForUpstream, requestTo } from '../upstream/request.ts';
 import { failed } from './failed.ts';
 import { ended, type LiveCall } from './live-call.ts';
 import type { RouteCallParts } from './route-call-parts.ts';
@@ -22,32 +22,24 @@ export class RouteCall implements LiveCall {
     this.#parts = parts;
   }
 
-  async forward(params: ForwardParams, signal: Ending): Promise<CallEnded> {
+  async forward(params: ForwardParams, stop: Stop): Promise<CallEnded> {
     const { exchange, agent, draining, route, message, session } = this.#parts;
     if (route.reason !== undefined || !route.url) {
       exchange.send(unavailable(route, message));
       return ended(exchange, { outcome: 'unreachable' }, params.cost);
     }
     const { method, headers, gone } = exchange;
-    const stop = stopWith(gone, draining, signal);
+    stop.follow(gone, draining);
     const upstream = session?.upstream[route.name];
-    const request = { method, headers, message, session: upstream, signal: stop.signal };
-    const send = async () => {
-      const answer = await ask(agent, requestTo(route, request));
-      if (upstream === undefined || answer.statusCode !== 400) return answer;
-      const ping = (message: Message) =>
-        ask(agent, requestTo(route, { ...request, method: 'POST', message }));
-      if (!(await hasForgotten(answer.statusCode, ping))) return answer;
-      void answer.body.dump();
-      throw new SessionForgotten();
-    };
+    const request: ForUpstream = { method, headers, message, session: upstream, signal: stop };
+    const send = (sent: ForUpstream) => ask(agent, requestTo(route, sent));
+    const ping = (pinged: Message) => send({ ...request, method: 'POST', message: pinged });
+    const passing = { ...params, hasForgotten: () => upstream !== undefined && hasForgotten(400, ping) };
     try {
-      const told = await passAnswer(this.#parts, send, params, stop.signal);
+      const told = await passAnswer(this.#parts, () => send(request), passing, stop);
       return ended(exchange, told, params.cost);
     } catch (error) {
       return ended(exchange, failed(this.#parts, this.#parts.logger, error), params.cost);
-    } finally {
-      stop.release();
     }
   }
 

@@ -9,12 +9,16 @@ import { KEY_ACTOR } from '../keys/registry.ts';
 export const DOOR_ACTOR = 'gateway.door';
 const DOOR_KEY = 'all';
 
-export type CallMade = Omit<AccessCall, 'type'> & { readonly key: string };
+export interface CallMade {
+  /** Id of the key. */
+  readonly key: string;
+  readonly call: AccessCall;
+}
 
 const misplaced = z.object({ key: z.enum(['virtual_key', 'master_key']), where: z.string() });
 
 const call = z.object({
-  key: z.string(),
+  type: z.literal('CALL'),
   at: z.number(),
   presented: z.string(),
   routes: z.array(z.string()),
@@ -35,7 +39,7 @@ const call = z.object({
 
 export const callMade: Topic<CallMade> = defineTopic(
   'gateway.call_made',
-  call as unknown as z.ZodType<CallMade>,
+  z.object({ key: z.string(), call }) as unknown as z.ZodType<CallMade>,
   'Somebody with a known key calls a server behind the gateway.',
 );
 
@@ -78,9 +82,7 @@ export const turnedAway: Topic<TurnedAway> = defineTopic(
 );
 
 export const callRoutes: readonly Route<never>[] = [
-  defineRoute(callMade, KEY_ACTOR, ({ payload: { key, ...facts } }) => [
-    { key, event: { type: 'CALL', ...facts } },
-  ]),
+  defineRoute(callMade, KEY_ACTOR, ({ payload: { key, call } }) => [{ key, event: call }]),
   defineRoute(turnedAway, DOOR_ACTOR, ({ payload }) => [{ key: DOOR_KEY, event: doorEvent(payload) }]),
 ] as unknown as readonly Route<never>[];
 

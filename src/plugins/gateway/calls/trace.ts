@@ -26,7 +26,9 @@ export function traceCall(
   Object.assign(exchange.headers, span.headers);
   const whose = whoseCall(parts, path, key);
   exchange.onClose(() => {
-    span.end({ ...whose, status: exchange.status, ...exchange.facts });
+    const { path: at, server, alias, owner } = whose;
+    const { outcome, tool } = exchange.facts;
+    span.end({ path: at, server, alias, owner, status: exchange.status, outcome, tool });
   });
 }
 

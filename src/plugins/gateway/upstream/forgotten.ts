@@ -1,6 +1,5 @@
 import type { Message } from '../mcp/message.ts';
 import type { UpstreamAnswer } from './client.ts';
-import { UpstreamFault } from './faults.ts';
 
 const ID = 'holdfast';
 const PING: Message = {
@@ -11,9 +10,6 @@ const PING: Message = {
   revision: undefined,
   body: { jsonrpc: '2.0', id: ID, method: 'ping' },
 };
-
-/** An upstream doesn't know the session any more, and so did nothing of what it was asked. */
-export class SessionForgotten extends UpstreamFault {}
 
 /**
  * Whether an upstream has forgotten a session. 404 says so by itself; some servers answer 400 to that as to much else,

@@ -14,18 +14,28 @@ const UP: ReadonlySet<string> = new Set([
   'tracestate',
   'user-agent',
 ]);
-const DOWN: ReadonlySet<string> = new Set(['content-type', 'retry-after']);
+const DOWN = ['content-type', 'retry-after'] as const;
 /** Repeats an argument of a tool, which the gateway does not change. */
 const PARAM = 'mcp-param-';
 
 /** @returns the headers that go up as they are */
 export function upHeaders(headers: IncomingHttpHeaders): Record<string, string> {
-  return passing(headers, (name) => UP.has(name) || name.startsWith(PARAM));
+  const passed: Record<string, string> = {};
+  for (const name in headers) {
+    if (!UP.has(name) && !name.startsWith(PARAM)) continue;
+    const value = headers[name];
+    if (typeof value === 'string') passed[name] = value;
+  }
+  return passed;
 }
 
 /** @returns the headers that come down as they are */
 export function downHeaders(headers: IncomingHttpHeaders): Record<string, string> {
-  const passed = passing(headers, (name) => DOWN.has(name));
+  const passed: Record<string, string> = {};
+  for (const name of DOWN) {
+    const value = headers[name];
+    if (typeof value === 'string') passed[name] = value;
+  }
   const allow = allowOf(headers);
   if (allow !== undefined) passed.allow = allow;
   return passed;
@@ -58,15 +68,6 @@ export function ownHeaders(
     'mcp-method': message.method ?? '',
     ...(subject !== undefined && { 'mcp-name': encodeHeaderValue(subject) }),
   };
-}
-
-function passing(headers: IncomingHttpHeaders, passes: (name: string) => boolean): Record<string, string> {
-  const passed: Record<string, string> = {};
-  for (const name in headers) {
-    const value = headers[name];
-    if (typeof value === 'string' && passes(name)) passed[name] = value;
-  }
-  return passed;
 }
 
 /** @returns a header's value, the first one where it came several times */

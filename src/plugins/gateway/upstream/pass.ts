@@ -9,7 +9,6 @@ import { steadyWhole } from './body.ts';
 import type { UpstreamAnswer } from './client.ts';
 import { CredentialRepeated, credentialWatch } from './credential.ts';
 import { isOwnFault } from './faults.ts';
-import { SessionForgotten } from './forgotten.ts';
 import { downHeaders, headerOf, isEvents } from './headers.ts';
 import { type Told, toldBy } from './outcome.ts';
 import { passError, passEvents, passJson, passSmall, WHOLE } from './pass-body.ts';
@@ -24,31 +23,38 @@ const AFTER_SENDING =
 /** A tool list must be held whole to be renamed. */
 const LARGEST_LIST = 8 * 1024 * 1024;
 
+/** How an answer is passed on. */
+export interface Passing extends Pick<ForwardParams, 'tools' | 'cost'> {
+  /** Whether an answer with status 400 means that the upstream knows the session no more. */
+  readonly hasForgotten?: () => Promise<boolean> | false;
+}
+
 /**
  * Asks the upstream and passes its answer on, unbuffered where it is a stream (G23). Whatever the upstream does wrong
  * is answered in the protocol's words. What a tool's call took and used is told to telemetry.
  *
- * @param tools the only ones that may appear in a list
+ * @param passing how it is passed on
  * @param stop aborted when nobody waits for the answer any more
  * @throws what we ourselves do wrong
  */
 export async function passAnswer(
   parts: RouteCallParts,
   ask: () => Promise<UpstreamAnswer>,
-  { tools, cost }: Pick<ForwardParams, 'tools' | 'cost'>,
+  { tools, cost, hasForgotten }: Passing,
   stop: Ending,
 ): Promise<Told> {
   const { exchange } = parts;
   let answer: UpstreamAnswer;
   try {
     answer = await ask();
-    noteTool(parts, cost);
-  } catch (error) {
-    if (stop.aborted) return stopped(parts, stop, false);
-    if (error instanceof SessionForgotten) {
+    if (answer.statusCode === 400 && (await hasForgotten?.())) {
+      void answer.body.dump();
       exchange.send(sessionUnknown(parts.message?.id)); // the client begins another one
       return { outcome: 'http_error' };
     }
+    noteTool(parts, cost);
+  } catch (error) {
+    if (stop.aborted) return stopped(parts, stop, false);
     const { name, code = name ?? '' } = error as { name?: string; code?: string };
     if (code === 'UND_ERR_HEADERS_TIMEOUT') return tooLate(parts);
     if (isOwnFault(error)) throw error;
