@@ -18,9 +18,17 @@ export type Fingerprint = Branded<string, 'Fingerprint'>;
 export const asSeq = (value: number): Seq => value as Seq;
 export const asEpochMs = (value: number): EpochMs => value as EpochMs;
 
-/** The id of one effect: the record that asked, and the place in its list. */
+let newest = { seq: 0, index: 0, id: '0.0' as EffectId };
+
+/**
+ * The id of one effect: the record that asked, and the place in its list. The one asked for twice in a row, when it is
+ * opened and then run, is the same string: by a new one it would be looked for among all names of the process.
+ */
 export function effectId(seq: number, index: number): EffectId {
-  return `${seq}.${index}` as EffectId;
+  if (newest.seq !== seq || newest.index !== index) {
+    newest = { seq, index, id: `${seq}.${index}` as EffectId };
+  }
+  return newest.id;
 }
 
 /** @returns the seq of the record that asked for the effect */

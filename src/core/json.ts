@@ -136,10 +136,13 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
   return true;
 }
 
-/** Keys come from outside: one that is named `toString` or `constructor` is not there because every object has such a thing. */
+/**
+ * Keys come from outside: one that is named `toString` or `constructor` is not there because every object has such a
+ * thing. What objects inherit are functions and their prototype, and plain data is neither.
+ */
 function own(object: Record<string, unknown>, key: string): unknown {
   const value = object[key];
-  return value === undefined || !(key in Object.prototype) || Object.hasOwn(object, key) ? value : undefined;
+  return typeof value === 'function' || value === Object.prototype ? undefined : value;
 }
 
 /** @returns whether objects and arrays are nested in more than so many levels; never walks deeper than that */
