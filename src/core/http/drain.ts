@@ -8,8 +8,8 @@ const MOST_PIPELINED = 128;
 /** Which requests of a surface are being answered, and when the last of them is done. */
 export class InFlight {
   readonly #responses = new Slab<ServerResponse>();
-  /** How many wait of a connection. */
-  readonly #pipelined = new WeakMap<Socket, number>();
+  /** Those of a connection in the order in which they came, which is that of their answers. */
+  readonly #lines = new WeakMap<Socket, ServerResponse[]>();
   readonly #draining = new AbortController();
   #allDone: (() => void) | undefined;
 
@@ -24,29 +24,33 @@ export class InFlight {
 
   /** Counts a request until its answer is sent, or its client gone. @param then called at that moment */
   enter(response: ServerResponse, then: () => void): void {
-    const { socket } = response;
     const place = this.#responses.add(response);
-    const line = socket ? undefined : this.#pipeline(response.req.socket);
+    const line = this.#join(response);
     response.on('close', () => {
       then();
-      if (line) this.#pipelined.set(line, (this.#pipelined.get(line) ?? 1) - 1);
+      if (line[0] === response) line.shift();
+      else line.splice(line.indexOf(response), 1);
       this.#responses.remove(place, response);
       if (this.count === 0) this.#allDone?.();
     });
   }
 
-  /** Counts a request that waits behind another of its connection: Node would take any number of them. */
-  #pipeline(socket: Socket): Socket {
-    const waiting = (this.#pipelined.get(socket) ?? 0) + 1;
-    this.#pipelined.set(socket, waiting);
-    if (waiting > MOST_PIPELINED) socket.destroy();
-    return socket;
+  /** Lets it wait behind the others of its connection, but not behind any number of them, as Node would. */
+  #join(response: ServerResponse): ServerResponse[] {
+    const { socket } = response.req;
+    let line = this.#lines.get(socket);
+    if (!line) {
+      line = [];
+      this.#lines.set(socket, line);
+    }
+    line.push(response);
+    if (line.length > 1 + MOST_PIPELINED) socket.destroy();
+    return line;
   }
 
   /** @returns the answer that this connection waits for, or that is on its way */
   of(socket: Socket): ServerResponse | undefined {
-    for (const response of this.#responses) if (response.socket === socket) return response;
-    return undefined;
+    return this.#lines.get(socket)?.find((response) => response.socket === socket);
   }
 
   /**
