@@ -137,3 +137,44 @@ test('[G23] a client of /mcp/sse that asks and never reads is cut off before it 
   while ((await rig.post(path, call, key)).status !== 404 && asked < 100) asked += 1;
   t.true(asked < 60, String(asked));
 });
+
+test('[G12,G23] an answer in JSON is one event of /mcp/sse, and one that can not be passed on is an error', async (t) => {
+  const texts: Record<string, string> = {
+    parts: `{"content":[],"big":9007199254740993,"text":"${'x'.repeat(100_000)}"}`,
+    deep: `{"content":[],"deep":${'['.repeat(20_000)}${']'.repeat(20_000)}}`,
+    odd: '{"content":',
+  };
+  const upstream = await startScripted(t, (response, heard) => {
+    const { id, method, params } = JSON.parse(heard.text || '{}');
+    response.writeHead(200, { 'content-type': 'application/json' });
+    if (method !== 'tools/call') {
+      return response.end(resultFor(heard, { protocolVersion: '2025-06-18', capabilities: {} }));
+    }
+    const text = `{"jsonrpc":"2.0","id":${id},"result":${texts[params.name]}}`;
+    for (let at = 0; at < text.length; at += 999) response.write(text.slice(at, at + 999));
+    return response.end();
+  });
+  const rig = await Rig.start(t, { routes: [credentialFree({ name: 'wiki', url: upstream.url })] });
+  const key = admission(await rig.mint({ servers: ['wiki'] }));
+  const stream = await fetch(`${rig.url}/mcp/sse`, { headers: { ...key, accept: 'text/event-stream' } });
+  const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let heard = '';
+  const next = async (event: RegExp) => {
+    while (!event.test(heard)) heard += (await reader.read()).value ?? '';
+    const [found = '', data = ''] = event.exec(heard) ?? [];
+    heard = heard.slice(heard.indexOf(found) + found.length);
+    return data;
+  };
+  const path = await next(/data: (\S+)\n\n/);
+  t.is((await rig.post(path, initialize, key)).status, 202);
+  await next(/data: (.*)\n\n/);
+  for (const [index, name] of Object.keys(texts).entries()) {
+    t.is((await rig.post(path, rpc('tools/call', { name: `wiki-${name}` }, index), key)).status, 202);
+    const data = await next(/data: (.*)\n\n/);
+    if (name === 'parts') t.is(data, `{"jsonrpc":"2.0","id":0,"result":${texts.parts}}`);
+    else t.like(JSON.parse(data), { id: index, error: { code: -32_603 } });
+    if (name !== 'parts') t.regex(data, /answers with what can not be passed on/);
+  }
+  await reader.cancel();
+  t.false(rig.lines.some((line) => line.includes('gateway.call_failed')));
+});

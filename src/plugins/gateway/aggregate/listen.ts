@@ -54,7 +54,7 @@ export async function hear(
       return { reason: 'answers with something that is neither JSON nor an event stream' };
     const message = isStream
       ? await firstAnswer(counted(), id)
-      : parsed((await whole(counted(), LARGEST)).toString('utf8'));
+      : messageIn((await whole(counted(), LARGEST)).toString('utf8'));
     const answers = isObject(message) && ('result' in message || 'error' in message);
     if (answers) return { message, headers, bytes };
     return { reason: status < 300 ? 'breaks its answer off' : reasonOf(status) };
@@ -72,7 +72,7 @@ async function firstAnswer(chunks: AsyncIterable<Buffer>, id: RequestId): Promis
   let found: unknown;
   const parser = createParser({
     onEvent({ data }) {
-      const message = parsed(data);
+      const message = messageIn(data);
       if (isObject(message) && message.id === id && message.method === undefined) found ??= message;
     },
   });
@@ -87,7 +87,13 @@ async function firstAnswer(chunks: AsyncIterable<Buffer>, id: RequestId): Promis
   return undefined;
 }
 
-function parsed(text: string): unknown {
+/**
+ * A message that is there as a whole.
+ *
+ * @returns undefined when it is no JSON
+ * @throws RangeError it is nested deeper than what can be held
+ */
+export function messageIn(text: string): unknown {
   if (nestsDeeper(text, DEEPEST)) throw new RangeError('too deep');
   try {
     return parseExact(text);

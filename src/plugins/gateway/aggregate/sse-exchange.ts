@@ -3,10 +3,11 @@ import { isObject } from '../../../core/json.ts';
 import type { ClientExchange, Exchange } from '../calls/exchange.ts';
 import { type Answer, rpcError } from '../mcp/answers.ts';
 import { INTERNAL_ERROR } from '../mcp/codes.ts';
-import { parseExact, type RequestId } from '../mcp/message.ts';
+import type { RequestId } from '../mcp/message.ts';
 import type { Ending } from '../stop.ts';
+import { Gathered } from '../upstream/body.ts';
 import { isEvents } from '../upstream/headers.ts';
-import { LARGEST } from './listen.ts';
+import { LARGEST, messageIn } from './listen.ts';
 import { SELECTION_HEADER } from './selection.ts';
 import type { SseStream } from './sse-stream.ts';
 
@@ -24,7 +25,7 @@ export class SseExchange implements Exchange {
   readonly #stream: SseStream;
   readonly #closed: (() => void)[] = [];
   /** An answer in JSON is one event, so it is held until it is whole. */
-  #held: Buffer[] | undefined;
+  #held: Gathered | undefined;
 
   constructor(http: ClientExchange, stream: SseStream) {
     const selection = http.headers[SELECTION_HEADER] ?? stream.selection;
@@ -81,7 +82,7 @@ export class SseExchange implements Exchange {
   begin(status: number, headers: Readonly<Record<string, string>>): void {
     this.status = status;
     this.accept();
-    if (!isEvents(headers['content-type'] ?? '')) this.#held = [];
+    if (!isEvents(headers['content-type'] ?? '')) this.#held = new Gathered();
   }
 
   flush(): void {}
@@ -95,7 +96,8 @@ export class SseExchange implements Exchange {
 
   end(last?: Buffer | string): void {
     if (last !== undefined) void this.write(last);
-    if (this.#held) this.#event(this.#whole(Buffer.concat(this.#held).toString('utf8')));
+    if (this.#held) this.#event(this.#whole(this.#held.bytes()));
+    this.#held = undefined;
     this.#close();
   }
 
@@ -107,9 +109,10 @@ export class SseExchange implements Exchange {
     this.#close();
   }
 
-  #whole(text: string): unknown {
+  #whole(answer: Buffer): unknown {
     try {
-      if (this.bytes <= LARGEST) return parseExact(text);
+      const message = this.bytes <= LARGEST ? messageIn(answer.toString('utf8')) : undefined;
+      if (message !== undefined) return message;
     } catch {
       // said below
     }
