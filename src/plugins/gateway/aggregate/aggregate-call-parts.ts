@@ -1,5 +1,5 @@
-import type { Exchange } from '../calls/exchange.ts';
 import type { GatewayParts } from '../calls/parts.ts';
+import type { Exchange } from '../exchange.ts';
 import type { Known } from '../keys/caller.ts';
 import type { Message } from '../mcp/message.ts';
 import type { Session } from '../session/sealed-sessions.ts';

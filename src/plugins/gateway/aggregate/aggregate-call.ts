@@ -117,7 +117,7 @@ export class AggregateCall implements LiveCall {
     params: ForwardParams,
     stop: Ending,
   ): Promise<Told> {
-    const { gateway, exchange, meaning, draining, seal } = this.#parts;
+    const { gateway, exchange, meaning, seal } = this.#parts;
     const server = meaning.route?.name ?? '';
     const branch = branches.find(({ route }) => route.name === server);
     if (!branch) {
@@ -125,19 +125,14 @@ export class AggregateCall implements LiveCall {
       const error = rpcError(200, message.id ?? null, INTERNAL_ERROR, `The route ${server} ${reason}.`);
       return this.#give(error, { outcome: 'unreachable' });
     }
-    const { agent, publicUrl } = gateway;
     const bridged = await branch.isBridged().catch(() => false); // who can't be asked fails below, in words
     return passAnswer(
       {
         exchange,
         route: branch.route,
         message,
-        session: undefined,
-        agent,
-        logger: gateway.services.logger,
         seal,
-        draining,
-        metadataUrl: documentUrl(publicUrl(exchange.headers.host), server),
+        metadataUrl: documentUrl(gateway.publicUrl(exchange.headers.host), server),
         events: {
           change: (said) => fromServer(server, said),
           rename: (event) => eventId(server, 'call', event),

@@ -1,8 +1,8 @@
 import { judgeCall, type Meant } from '../calls/decide.ts';
-import type { Exchange } from '../calls/exchange.ts';
 import type { LiveCall } from '../calls/live-call.ts';
 import type { GatewayParts } from '../calls/parts.ts';
 import { bindingOf, readRequest } from '../calls/read-request.ts';
+import type { Exchange } from '../exchange.ts';
 import type { Known } from '../keys/caller.ts';
 import type { Answer } from '../mcp/answers.ts';
 import { sessionUnknown } from '../mcp/checks.ts';

@@ -1,6 +1,6 @@
 import type { HttpSurface } from '../../../core/http/index.ts';
 import { admit } from '../calls/admit.ts';
-import { ClientExchange, hijacked } from '../calls/exchange.ts';
+import { ClientExchange, hijacked } from '../calls/client-exchange.ts';
 import type { GatewayParts } from '../calls/parts.ts';
 import { answerInvalid, judgeUnread } from '../calls/unforwarded.ts';
 import { takeBodies, UNREAD } from '../calls/unread.ts';

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isObject } from '../../../core/json.ts';
-import type { ClientExchange, Exchange } from '../calls/exchange.ts';
+import type { ClientExchange } from '../calls/client-exchange.ts';
+import type { Exchange } from '../exchange.ts';
 import { type Answer, rpcError } from '../mcp/answers.ts';
 import { INTERNAL_ERROR } from '../mcp/codes.ts';
 import type { RequestId } from '../mcp/message.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { admit } from '../calls/admit.ts';
-import type { ClientExchange } from '../calls/exchange.ts';
+import type { ClientExchange } from '../calls/client-exchange.ts';
 import { ended, type LiveCall } from '../calls/live-call.ts';
 import { answerInvalid, judgeUnread } from '../calls/unforwarded.ts';
 import { UNREAD } from '../calls/unread.ts';

@@ -1,4 +1,4 @@
-import type { ClientExchange } from '../calls/exchange.ts';
+import type { ClientExchange } from '../calls/client-exchange.ts';
 import { type Ending, stopWith } from '../stop.ts';
 import { SELECTION_HEADER } from './selection.ts';
 

@@ -1,6 +1,6 @@
 import { type Caller, type Known, whoCalls } from '../keys/caller.ts';
 import { unauthorized } from '../mcp/answers.ts';
-import type { ClientExchange } from './exchange.ts';
+import type { ClientExchange } from './client-exchange.ts';
 import { undecided } from './failed.ts';
 import type { GatewayParts } from './parts.ts';
 import { traceCall } from './trace.ts';

@@ -1,16 +1,16 @@
-import type { Writable } from '../../../core/writable.ts';
 import type { AccessCall } from '../../../machines/mcp-access.ts';
 import { DECISION_MS } from '../decision.ts';
+import type { Exchange } from '../exchange.ts';
 import type { Known } from '../keys/caller.ts';
 import type { Message } from '../mcp/message.ts';
 import { upstreamName } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/table.ts';
-import type { Exchange } from './exchange.ts';
 import { undecided } from './failed.ts';
+import type { Facts, Judged } from './judged.ts';
 import type { LiveCall } from './live-call.ts';
 import type { OpenFacts } from './open-slots.ts';
 import type { GatewayParts } from './parts.ts';
-import { type Asked, Repeats } from './repeats.ts';
+import { Repeats } from './repeats.ts';
 import { callMade } from './topics.ts';
 import { traceCall } from './trace.ts';
 
@@ -70,17 +70,6 @@ function methodOf(method: Exchange['method'], message: Message | undefined): str
   if (message) return message.method ?? 'reply';
   return method === 'GET' ? 'stream' : 'close';
 }
-
-/** Calls to be decided, with what the machine decides by. */
-export interface Judged extends Asked {
-  readonly exchange: Exchange;
-  /** Id of the key. */
-  readonly key: string;
-  /** When it is, and what is open then, is known when the machine is asked. */
-  readonly facts: Facts;
-}
-
-type Facts = Writable<AccessCall>;
 
 /** Where calls of known keys are decided. */
 export function judgement(parts: Pick<GatewayParts, 'services' | 'calls' | 'slots'>): Repeats<Judged> {

@@ -1,10 +1,10 @@
 import { HoldfastError, isCoded } from '../../../core/errors/index.ts';
 import type { Logger } from '../../../core/logging/index.ts';
+import type { Exchange } from '../exchange.ts';
 import { rpcError } from '../mcp/answers.ts';
 import { INTERNAL_ERROR } from '../mcp/codes.ts';
 import type { Message } from '../mcp/message.ts';
 import type { Told } from '../upstream/outcome.ts';
-import type { Exchange } from './exchange.ts';
 
 /** Ends a call that the gateway itself failed at: the log has the reason, and no upstream is blamed for it. */
 export function failed(

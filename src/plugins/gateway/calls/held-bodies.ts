@@ -1,5 +1,5 @@
 import type { EventEmitter } from 'node:events';
-import type { Exchange } from './exchange.ts';
+import type { Exchange } from '../exchange.ts';
 import type { OpenFacts } from './open-slots.ts';
 
 /** A body up to here weighs no more than the connection it comes on. */

@@ -1,8 +1,8 @@
 import type { NamedSlab } from '../../../core/slab.ts';
 import type { Writable } from '../../../core/writable.ts';
 import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/mcp-access.ts';
+import type { Exchange } from '../exchange.ts';
 import type { Stop } from '../stop.ts';
-import type { Exchange } from './exchange.ts';
 
 /**
  * A request that is open while its decision is made: what the records may not hold. The machine decides by facts, and

@@ -1,5 +1,5 @@
 import { slotOf } from '../../../machines/mcp-access/verdict.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange } from '../exchange.ts';
 
 /** As much any key may have open, unless its own terms say otherwise. */
 export interface OpenLimits {

@@ -1,3 +1,4 @@
+import type { Exchange } from '../exchange.ts';
 import type { Known } from '../keys/caller.ts';
 import { type Answer, rpcError } from '../mcp/answers.ts';
 import {
@@ -10,7 +11,6 @@ import {
 } from '../mcp/checks.ts';
 import { type Message, readMessage } from '../mcp/message.ts';
 import type { SealedSessions, Session } from '../session/sealed-sessions.ts';
-import type { Exchange } from './exchange.ts';
 
 /** A request that keeps to its protocol. */
 export interface Read {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../core/clock.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange } from '../exchange.ts';
 import { Gathering } from './gathering.ts';
 import type { LiveCall } from './live-call.ts';
 

@@ -1,18 +1,31 @@
+import type { Dispatcher } from 'undici';
+import type { Logger } from '../../../core/logging/index.ts';
 import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/mcp-access.ts';
 import { type Answer, challenge, plainRefusal, rpcError, toolRefusal } from '../mcp/answers.ts';
 import { eraOf } from '../mcp/checks.ts';
 import { INTERNAL_ERROR } from '../mcp/codes.ts';
 import type { Message } from '../mcp/message.ts';
 import type { Route } from '../routes/table.ts';
-import type { Stop } from '../stop.ts';
+import type { Session } from '../session/sealed-sessions.ts';
+import type { Ending, Stop } from '../stop.ts';
 import { ask } from '../upstream/client.ts';
 import { hasForgotten } from '../upstream/forgotten.ts';
 import { passAnswer } from '../upstream/pass.ts';
+import type { PassParts } from '../upstream/pass-parts.ts';
 import { type ForUpstream, requestTo } from '../upstream/request.ts';
 import { failed } from './failed.ts';
 import { ended, type LiveCall } from './live-call.ts';
-import type { RouteCallParts } from './route-call-parts.ts';
 import { unentitled } from './unentitled.ts';
+
+/** What a call of one route consists of, beside what is decided about it. */
+interface RouteCallParts extends PassParts {
+  /** Of a request that belongs to one. */
+  readonly session: Session | undefined;
+  readonly agent: Dispatcher;
+  readonly logger: Logger;
+  /** Ends what would go on for ever. */
+  readonly draining: Ending;
+}
 
 /** A call to one server behind the gateway, streamed both ways. */
 export class RouteCall implements LiveCall {
@@ -54,7 +67,7 @@ export class RouteCall implements LiveCall {
   }
 }
 
-function challengeOf({ metadataUrl, route: { entry } }: RouteCallParts): Answer {
+function challengeOf({ metadataUrl, route: { entry } }: PassParts): Answer {
   const named = entry.disposition === 'relay' && entry.scopesInChallenge;
   return challenge(metadataUrl, named ? entry.scopes : []);
 }

@@ -4,9 +4,9 @@ import { eraOf } from '../mcp/checks.ts';
 import { METHOD_NOT_FOUND } from '../mcp/codes.ts';
 import type { Message, RequestId } from '../mcp/message.ts';
 import { isKnown, isStateless, NEWEST_SESSIONED, REVISIONS } from '../mcp/revisions.ts';
-import type { RouteCallParts } from './route-call-parts.ts';
+import type { PassParts } from '../upstream/pass-parts.ts';
 
-type Unentitled = Pick<RouteCallParts, 'exchange' | 'message' | 'seal'> & {
+type Unentitled = Pick<PassParts, 'exchange' | 'message' | 'seal'> & {
   readonly route: { readonly name: string };
 };
 

@@ -1,8 +1,8 @@
 import type { AnswerParams } from '../../../machines/mcp-access.ts';
+import type { Exchange } from '../exchange.ts';
 import type { Known } from '../keys/caller.ts';
 import { type Answer, notFound, plainRefusal } from '../mcp/index.ts';
 import { judgeCall, type Meant } from './decide.ts';
-import type { Exchange } from './exchange.ts';
 import { ended, type LiveCall } from './live-call.ts';
 import type { GatewayParts } from './parts.ts';
 import { NOWHERE, traceCall } from './trace.ts';

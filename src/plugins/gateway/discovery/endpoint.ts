@@ -1,12 +1,16 @@
 import type { HttpSurface } from '../../../core/http/index.ts';
-import type { GatewayParts } from '../calls/parts.ts';
 import { type Answer, notFound } from '../mcp/answers.ts';
-import type { Route } from '../routes/table.ts';
+import type { Route, RouteTable } from '../routes/table.ts';
 import type { Documents } from './documents.ts';
 import { served } from './served.ts';
 
 /** What discovery stands on. */
-export type DiscoveryParts = Pick<GatewayParts, 'table' | 'publicUrl' | 'documents'>;
+export interface DiscoveryParts {
+  readonly table: () => RouteTable;
+  /** The base that clients see, without a slash at its end. @param host of the request */
+  readonly publicUrl: (host: string | undefined) => string;
+  readonly documents: Documents;
+}
 
 /** Where the document of a server is. @param base of the gateway */
 export const documentUrl = (base: string, server: string): string =>

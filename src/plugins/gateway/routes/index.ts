@@ -3,4 +3,3 @@
  * and `live-routes.ts` is the table that serves, changed by `reload.ts` under the decisions of `gateway.routes/table`.
  */
 export { credentialFree, overwrite, relay } from './entry.ts';
-export { registerTable } from './register.ts';

@@ -1,8 +1,8 @@
-import type { RouteCallParts } from '../calls/route-call-parts.ts';
 import type { AnswerBody } from './answer-body.ts';
 import type { UpstreamAnswer } from './client.ts';
 import { credentialWatch } from './credential.ts';
 import { HeardAnswer, HeardEvents, type Told, toldBy, toldByWhole } from './outcome.ts';
+import type { PassParts } from './pass-parts.ts';
 import { refuse } from './refusals.ts';
 import { type EventChanges, eventRewriter } from './rewrite.ts';
 
@@ -11,7 +11,7 @@ export const WHOLE: number = 64 * 1024;
 
 /** JSON of a size that is known to be small: most answers of tools, in one piece. */
 export function passSmall(
-  parts: RouteCallParts,
+  parts: PassParts,
   status: number,
   headers: Readonly<Record<string, string>>,
   answer: Buffer,
@@ -27,7 +27,7 @@ export function passSmall(
 
 /** JSON: a small answer is held until it is whole, so that one that breaks off is an error and not half an answer. */
 export async function passJson(
-  parts: RouteCallParts,
+  parts: PassParts,
   status: number,
   headers: Readonly<Record<string, string>>,
   body: AnswerBody,
@@ -57,7 +57,7 @@ export async function passJson(
 
 /** An event stream: each part goes on as it comes, and a slow client slows its upstream down. */
 export async function passEvents(
-  { exchange, route }: RouteCallParts,
+  { exchange, route }: PassParts,
   { statusCode: status, body }: UpstreamAnswer,
   headers: Readonly<Record<string, string>>,
   changes: EventChanges | undefined,
@@ -79,7 +79,7 @@ export async function passEvents(
 
 /** A JSON error passes as it is, unless the upstream repeats the gateway's own credential in it. */
 export function passError(
-  parts: RouteCallParts,
+  parts: PassParts,
   status: number,
   headers: Readonly<Record<string, string>>,
   bytes: Buffer,

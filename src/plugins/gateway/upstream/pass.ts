@@ -1,5 +1,4 @@
 import type { ForwardParams } from '../../../machines/mcp-access.ts';
-import type { RouteCallParts } from '../calls/route-call-parts.ts';
 import { sessionUnknown } from '../mcp/checks.ts';
 import { parseExact } from '../mcp/message.ts';
 import { showTools } from '../mcp/tool-names.ts';
@@ -12,6 +11,7 @@ import { isOwnFault } from './faults.ts';
 import { downHeaders, headerOf, isEvents } from './headers.ts';
 import { type Told, toldBy } from './outcome.ts';
 import { passError, passEvents, passJson, passSmall, WHOLE } from './pass-body.ts';
+import type { PassParts } from './pass-parts.ts';
 import { problemOf, refuse } from './refusals.ts';
 import { type EventChanges, rewriteMessage } from './rewrite.ts';
 import { stopped } from './stopped.ts';
@@ -38,7 +38,7 @@ export interface Passing extends Pick<ForwardParams, 'tools' | 'cost'> {
  * @throws what we ourselves do wrong
  */
 export async function passAnswer(
-  parts: RouteCallParts,
+  parts: PassParts,
   ask: () => Promise<UpstreamAnswer>,
   { tools, cost, hasForgotten }: Passing,
   stop: Ending,
@@ -84,10 +84,10 @@ export async function passAnswer(
   }
 }
 
-const tooLate = (parts: RouteCallParts): Told => refuse(parts, 504, 'does not answer in time', 'timed_out');
+const tooLate = (parts: PassParts): Told => refuse(parts, 504, 'does not answer in time', 'timed_out');
 
 async function pass(
-  parts: RouteCallParts,
+  parts: PassParts,
   answer: UpstreamAnswer,
   tools: readonly string[] | undefined,
   asEvents: boolean,
@@ -133,7 +133,7 @@ async function pass(
 
 /** The session that an upstream opens, sealed into ours (G4, G18). */
 function sessionFor(
-  { message, route, seal }: RouteCallParts,
+  { message, route, seal }: PassParts,
   { statusCode, headers }: UpstreamAnswer,
 ): string | undefined {
   if (message?.method !== 'initialize' || statusCode !== 200) return undefined;
@@ -148,7 +148,7 @@ function sessionFor(
 
 /** A tool list comes as the answer to its request, or on a stream that a client resumes. */
 function shownTools(
-  { exchange, message, route, result }: RouteCallParts,
+  { exchange, message, route, result }: PassParts,
   allowed: readonly string[] | undefined,
 ): EventChanges['change'] | undefined {
   if (exchange.method === 'GET' || message?.method === 'tools/list') {

@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { CallEnded } from '../../../machines/mcp-access.ts';
-import type { RouteCallParts } from '../calls/route-call-parts.ts';
 import { rpcError } from '../mcp/answers.ts';
 import { challengesIn, written } from '../mcp/challenge.ts';
 import { INTERNAL_ERROR, UNAUTHORIZED } from '../mcp/codes.ts';
@@ -8,12 +7,13 @@ import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
 import type { UpstreamAnswer } from './client.ts';
 import { allowOf, headerOf, isEvents } from './headers.ts';
 import type { Told } from './outcome.ts';
+import type { PassParts } from './pass-parts.ts';
 
 /**
  * Says in the protocol's words what an upstream did wrong, never in the upstream's own: they could hold a credential.
  */
 export function refuse(
-  { exchange, route, message }: RouteCallParts,
+  { exchange, route, message }: PassParts,
   status: number,
   what: string,
   outcome: CallEnded['outcome'],
@@ -31,7 +31,7 @@ export function refuse(
 
 /** What of an upstream's answer can't be passed on as it is. @returns what to answer instead */
 export function problemOf(
-  parts: RouteCallParts,
+  parts: PassParts,
   { statusCode: status, headers }: UpstreamAnswer,
 ): (() => Told) | undefined {
   const { route, message, exchange } = parts;
@@ -74,7 +74,7 @@ const PASSED = ['error', 'error_description', 'scope'];
 const ERROR = /^[a-z]{1,20}(?:_[a-z]{1,20}){0,3}$/;
 
 /** An identity that the upstream refuses: its status and challenge, pointing at our own document (G8, G26). */
-function relayed(parts: RouteCallParts, status: number, upstream: IncomingHttpHeaders): Told {
+function relayed(parts: PassParts, status: number, upstream: IncomingHttpHeaders): Told {
   const { exchange, route, message, metadataUrl } = parts;
   const { entry } = route;
   const given = challengesIn(upstream['www-authenticate'])[0]?.parameters;

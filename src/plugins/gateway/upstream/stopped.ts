@@ -1,7 +1,7 @@
-import type { RouteCallParts } from '../calls/route-call-parts.ts';
 import { keyEnded } from '../mcp/answers.ts';
 import { type Ending, KEY_ENDED } from '../stop.ts';
 import type { Told } from './outcome.ts';
+import type { PassParts } from './pass-parts.ts';
 
 /**
  * Ends a call whose client has left, whose key was ended, or that a stop cuts short.
@@ -9,7 +9,7 @@ import type { Told } from './outcome.ts';
  * @param asEvents a stream may end at any event; anything else would look whole
  */
 export function stopped(
-  { exchange }: Pick<RouteCallParts, 'exchange'>,
+  { exchange }: Pick<PassParts, 'exchange'>,
   { reason }: Ending,
   asEvents: boolean,
 ): Told {

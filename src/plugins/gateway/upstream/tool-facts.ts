@@ -1,9 +1,9 @@
-import type { RouteCallParts } from '../calls/route-call-parts.ts';
 import { upstreamName } from '../mcp/tool-names.ts';
 import type { Told } from './outcome.ts';
+import type { PassParts } from './pass-parts.ts';
 
 /** Tells telemetry of a tool's call that its upstream begins to answer. @param cost what is charged for it */
-export function noteTool({ exchange, route, message }: RouteCallParts, cost = 0): void {
+export function noteTool({ exchange, route, message }: PassParts, cost = 0): void {
   if (message?.method !== 'tools/call') return;
   const tool = upstreamName(route, message.name ?? '');
   if (tool === undefined) return;
@@ -12,7 +12,7 @@ export function noteTool({ exchange, route, message }: RouteCallParts, cost = 0)
 }
 
 /** Tells telemetry of the tokens that the result reports. */
-export function noteTokens({ exchange }: RouteCallParts, { tokens }: Told): void {
+export function noteTokens({ exchange }: PassParts, { tokens }: Told): void {
   const { facts } = exchange;
   if (tokens && facts.tool) facts.tool = { ...facts.tool, tokens };
 }

@@ -1,18 +1,18 @@
 import type { Dispatcher } from 'undici';
-import type { Route } from '../../../bus/index.ts';
-import { defineActor } from '../../../core/actors/index.ts';
-import { SecretsStoreToken } from '../../../core/adapters/secrets-store.ts';
-import type { PluginContext } from '../../../core/plugin/index.ts';
-import { mcpRouteHealth } from '../../../machines/mcp-route-health.ts';
-import { mcpRoutes, type ServeParams } from '../../../machines/mcp-routes.ts';
-import type { Documents } from '../discovery/index.ts';
-import { describeHealthRecord, HEALTH_ACTOR, healthRoutes, Prober, probe } from '../health/index.ts';
-import { serveRoutes } from './control.ts';
-import { describeRoutesRecord } from './describe.ts';
-import { LiveRoutes } from './live-routes.ts';
-import { followFile } from './reload.ts';
-import { ROUTES_ACTOR, tableRoutes } from './topics.ts';
-import { faultOf } from './view.ts';
+import type { Route } from '../../bus/index.ts';
+import { defineActor } from '../../core/actors/index.ts';
+import { SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
+import type { PluginContext } from '../../core/plugin/index.ts';
+import { mcpRouteHealth } from '../../machines/mcp-route-health.ts';
+import { mcpRoutes, type ServeParams } from '../../machines/mcp-routes.ts';
+import type { Documents } from './discovery/index.ts';
+import { describeHealthRecord, HEALTH_ACTOR, healthRoutes, Prober, probe } from './health/index.ts';
+import { serveRoutes } from './routes/control.ts';
+import { describeRoutesRecord } from './routes/describe.ts';
+import { LiveRoutes } from './routes/live-routes.ts';
+import { followFile } from './routes/reload.ts';
+import { ROUTES_ACTOR, tableRoutes } from './routes/topics.ts';
+import { faultOf } from './routes/view.ts';
 
 /** The route table as the rest of the plugin uses it. */
 export interface TableLife {
