@@ -21,7 +21,7 @@ const SYNC_MS = 20;
 /** Well below what one processor can do, so that no call waits for another: eight clients make 400 calls a second. */
 const PACED_MS = 20;
 
-/** Runs the same load against all targets, taking turns, and keeps the middle round of each. */
+/** Runs the same load against all targets, taking turns, and keeps the middle of all rounds of each figure. */
 async function interleaved(
   load: Program,
   targets: readonly Target[],
@@ -39,10 +39,16 @@ async function interleaved(
       rounds[name].push({ ...loaded, cpuPerCallMs, rssMb: after?.rssMb ?? 0 });
     }
   }
-  const middle = (all: readonly Used[]) =>
-    all.toSorted((a, b) => a.p50 - b.p50)[Math.floor(all.length / 2)] as Used;
   const { direct, proxy, gateway, slow } = rounds;
   return { direct: middle(direct), proxy: middle(proxy), gateway: middle(gateway), slow: middle(slow) };
+}
+
+/** Each figure by itself: the round with the middle p50 may be the one with the longest pause. */
+function middle(rounds: readonly Used[]): Used {
+  const figures = Object.keys(rounds[0] as Used) as (keyof Used)[];
+  const of = (figure: keyof Used) =>
+    rounds.map((round) => round[figure]).toSorted((a, b) => a - b)[Math.floor(rounds.length / 2)];
+  return Object.fromEntries(figures.map((figure) => [figure, of(figure)])) as unknown as Used;
 }
 
 async function measure(dir: string): Promise<Result[]> {

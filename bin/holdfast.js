@@ -8,6 +8,7 @@ import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import v8 from 'node:v8';
+import './ticks.js';
 
 const self = fileURLToPath(import.meta.url);
 const root = dirname(dirname(self));

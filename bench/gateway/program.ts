@@ -19,7 +19,9 @@ export class Program {
     const file = fileURLToPath(new URL(`${name}.ts`, import.meta.url));
     // As many files as this machine lets a process have: ten thousand streams are twenty thousand sockets.
     const script = 'ulimit -n "$(ulimit -Hn)"; exec taskset -c "$0" "$@"';
-    const command = ['-c', script, String(processor), process.execPath, file, ...args];
+    // As the product's door does before anything else; the proxy gets it too.
+    const begin = ['--import', new URL('../../bin/ticks.js', import.meta.url).href];
+    const command = ['-c', script, String(processor), process.execPath, ...begin, file, ...args];
     const child = spawn('sh', command, {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       env: { ...process.env, ...env },
