@@ -64,15 +64,23 @@ function take(
   event: LogEvent,
   collect: Collect,
 ): AnyMachineSnapshot | undefined {
-  let { context } = from;
+  let next = from;
   for (const { type, params, assignment } of steps) {
-    const given = typeof params === 'function' ? params({ context, event }) : params;
-    if (assignment) context = { ...context, ...assignment({ context, event }, given) };
+    const args: Args = { context: next.context, event };
+    const given = typeof params === 'function' ? params(args) : params;
+    if (assignment) next = withAssigned(next, assignment(args, given));
     else if (type === RAISE && typeof (given as { delay?: unknown }).delay !== 'number') {
       return undefined; // an event for now, not a timer
     } else collect({ type, params: given });
   }
-  return context === from.context ? from : ({ ...from, context } as AnyMachineSnapshot);
+  return next;
+}
+
+/** A new snapshot in any case, for something was done; a new context only where something else is in it. */
+function withAssigned(from: AnyMachineSnapshot, assigned: object): AnyMachineSnapshot {
+  const nothing = Object.keys(assigned).length === 0;
+  const context = nothing ? from.context : { ...from.context, ...assigned };
+  return { ...from, context } as AnyMachineSnapshot;
 }
 
 /** @returns whether a state, or one within it, has transitions that wait for no event */
