@@ -1,4 +1,6 @@
 import test from 'ava';
+import fc from 'fast-check';
+import * as prom from 'prom-client';
 import { Metrics } from '../../src/core/metrics.ts';
 
 test('[C14] a metric is made once by its name, and bears the prefix', async (t) => {
@@ -75,4 +77,49 @@ test('[C14] starting twice samples once, and nothing keeps the process alive', (
   metrics.stop();
   metrics.stop();
   t.true(timers <= 1);
+});
+
+test('[C14] counters and histograms are told as prom-client tells its own, whatever was counted', async (t) => {
+  const labels = fc.record({ route: fc.constantFrom('/a', '/b"\\\n'), status: fc.constantFrom(200, 'none') });
+  const value = fc.oneof(fc.constantFrom(0, 0.1, 1, 7), fc.double({ min: 0, max: 9, noNaN: true }));
+  const counted = fc.array(fc.tuple(labels, value), { maxLength: 40 });
+  await fc.assert(
+    fc.asyncProperty(counted, async (all) => {
+      const ours = new Metrics();
+      const registry = new prom.Registry();
+      const about = (name: string) => ({ name: `holdfast_${name}`, help: 'x', registers: [registry] });
+      const labelNames = ['route', 'status'];
+      const buckets = [0.1, 1, 5];
+      const theirs = {
+        plain: new prom.Counter(about('plain_total')),
+        told: new prom.Counter({ ...about('told_total'), labelNames }),
+        lone: new prom.Histogram({ ...about('lone_seconds'), buckets }),
+        split: new prom.Histogram({ ...about('split_seconds'), labelNames, buckets }),
+      };
+      const mine = {
+        plain: ours.counter('plain_total', { help: 'x' }),
+        told: ours.counter('told_total', { help: 'x', labels: labelNames }),
+        lone: ours.histogram('lone_seconds', { help: 'x', buckets }),
+        split: ours.histogram('split_seconds', { help: 'x', labels: labelNames, buckets }),
+      };
+      for (const { plain, told, lone, split } of [theirs, mine]) {
+        for (const [given, much] of all) {
+          plain.inc();
+          told.inc(given, much);
+          lone.observe(much);
+          split.observe(given, much);
+        }
+      }
+      t.is(await ours.text(), await registry.metrics());
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('[C14] a label that a metric does not have is refused', (t) => {
+  const counter = new Metrics().counter('x_total', { help: 'x', labels: ['route'] });
+  t.throws(() => counter.inc({ rout: '/a' }), {
+    instanceOf: TypeError,
+    message: /x_total has no label rout/,
+  });
 });

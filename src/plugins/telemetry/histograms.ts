@@ -8,6 +8,7 @@ import {
   type MetricProducer,
 } from '@opentelemetry/sdk-metrics';
 import type { Histogram, HistogramDefinition, Series } from '../../core/adapters/telemetry.ts';
+import { Distribution } from '../../core/distribution.ts';
 import { hrTime } from './spans.ts';
 
 /** Of one histogram, as the SDK has it. */
@@ -95,36 +96,18 @@ class BoundedHistogram implements Histogram {
   }
 }
 
-class Counted implements Series {
-  count = 0;
+class Counted extends Distribution implements Series {
   readonly #attributes: Attributes;
-  readonly #bounds: readonly number[];
-  readonly #counts: number[];
   readonly #since = hrTime(Date.now());
-  #sum = 0;
-  #min = Number.POSITIVE_INFINITY;
-  #max = Number.NEGATIVE_INFINITY;
 
   constructor(attributes: Attributes, bounds: readonly number[]) {
+    super(bounds);
     this.#attributes = attributes;
-    this.#bounds = bounds;
-    this.#counts = new Array(bounds.length + 1).fill(0);
-  }
-
-  record(value: number): void {
-    if (!(value >= 0)) return;
-    this.count += 1;
-    this.#sum += value;
-    if (value < this.#min) this.#min = value;
-    if (value > this.#max) this.#max = value;
-    let bucket = 0;
-    while (bucket < this.#bounds.length && value > (this.#bounds[bucket] as number)) bucket += 1;
-    (this.#counts[bucket] as number) += 1;
   }
 
   point(now: HrTime): HistogramMetricData['dataPoints'][number] {
-    const buckets = { boundaries: [...this.#bounds], counts: [...this.#counts] };
-    const value = { buckets, count: this.count, sum: this.#sum, min: this.#min, max: this.#max };
+    const { bounds, counts, count, sum, min, max } = this;
+    const value = { buckets: { boundaries: [...bounds], counts: [...counts] }, count, sum, min, max };
     return { attributes: this.#attributes, startTime: this.#since, endTime: now, value };
   }
 }
