@@ -1,4 +1,3 @@
-import { parseActorRef } from '../../../core/ids.ts';
 import type { PluginContext } from '../../../core/plugin/index.ts';
 import type { AnswerParams, CallEnded, ConfineParams, ForwardParams } from '../../../machines/mcp-access.ts';
 import type { LiveCalls } from './live-call.ts';
@@ -28,8 +27,7 @@ export function registerCallEffects(context: PluginContext, calls: LiveCalls): v
       const call = take(correlation);
       // It was given up while it waited for its decision, and its upstream has not heard of it.
       if (!call) return { ...GONE, ...(params.cost !== undefined && { cost: params.cost }) };
-      const { key } = parseActorRef(actor);
-      return open().run(key, params, signal, (admitted) => call.forward(params, admitted));
+      return open().run(actor, params, signal, (admitted) => call.forward(params, admitted));
     },
     { onRecovery: 'fail', adapter: 'MCP upstreams', deadlineMs: Number.POSITIVE_INFINITY },
   );
@@ -38,9 +36,7 @@ export function registerCallEffects(context: PluginContext, calls: LiveCalls): v
     (params, { correlation }) => take(correlation)?.answer(params) ?? GONE,
     { onRecovery: 'fail' },
   );
-  context.effect<ConfineParams>(
-    'gateway.confine',
-    (params, { actor }) => open().confine(parseActorRef(actor).key, params),
-    { onRecovery: 'retry' },
-  );
+  context.effect<ConfineParams>('gateway.confine', (params, { actor }) => open().confine(actor, params), {
+    onRecovery: 'retry',
+  });
 }

@@ -14,12 +14,12 @@ interface OpenCall {
 }
 
 /**
- * The calls that go on, by key: a revoked key, a smaller scope or an expiry ends a stream that would otherwise go on
+ * The calls that go on, by the actor of their key: a revoked key, a smaller scope or an expiry ends a stream that would otherwise go on
  * for hours.
  */
 export class OpenCalls {
   readonly #clock: Clock;
-  readonly #byKey = new Map<string, Slab<OpenCall>>();
+  readonly #byActor = new Map<string, Slab<OpenCall>>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -28,17 +28,18 @@ export class OpenCalls {
   /**
    * Carries a call out for as long as its key admits it.
    *
+   * @param actor of the key
    * @param until when the key stops being good, epoch milliseconds
    */
   async run(
-    key: string,
+    actor: string,
     { routes, until }: { readonly routes: readonly string[]; readonly until?: number },
     signal: Ending,
     carryOut: (stop: Stop) => Promise<CallEnded>,
   ): Promise<CallEnded> {
     const stop = stopWith(signal);
     const call: OpenCall = { routes, stop, until: Number.POSITIVE_INFINITY };
-    const calls = this.#of(key);
+    const calls = this.#of(actor);
     const place = calls.add(call);
     this.#endAt(call, until);
     try {
@@ -47,23 +48,23 @@ export class OpenCalls {
       stop.release();
       call.disarm?.();
       calls.remove(place, call);
-      if (calls.size === 0 && this.#byKey.get(key) === calls) this.#byKey.delete(key);
+      if (calls.size === 0 && this.#byActor.get(actor) === calls) this.#byActor.delete(actor);
     }
   }
 
   /** Ends what a changed key admits no longer. */
-  confine(key: string, { servers, until }: ConfineParams): void {
-    for (const call of this.#byKey.get(key) ?? []) {
+  confine(actor: string, { servers, until }: ConfineParams): void {
+    for (const call of this.#byActor.get(actor) ?? []) {
       if (call.routes.every((route) => servers.includes(route))) this.#endAt(call, until);
       else call.stop.abort(KEY_ENDED);
     }
   }
 
-  #of(key: string): Slab<OpenCall> {
-    const known = this.#byKey.get(key);
+  #of(actor: string): Slab<OpenCall> {
+    const known = this.#byActor.get(actor);
     if (known) return known;
     const calls = new Slab<OpenCall>();
-    this.#byKey.set(key, calls);
+    this.#byActor.set(actor, calls);
     return calls;
   }
 

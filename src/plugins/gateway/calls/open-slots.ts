@@ -19,7 +19,8 @@ export interface OpenFacts {
  */
 export class OpenSlots {
   readonly #limits: OpenLimits;
-  readonly #open = new Map<string, number>();
+  /** By key. */
+  readonly #open = { call: new Map<string, number>(), stream: new Map<string, number>() };
 
   constructor(limits: OpenLimits) {
     this.#limits = limits;
@@ -29,13 +30,13 @@ export class OpenSlots {
   enter(key: string, method: string, exchange: Pick<Exchange, 'onClose'>): OpenFacts {
     const slot = slotOf(method);
     if (slot === undefined) return {};
-    const name = `${slot} ${key}`;
-    const open = this.#open.get(name) ?? 0;
-    this.#open.set(name, open + 1);
+    const all = this.#open[slot];
+    const open = all.get(key) ?? 0;
+    all.set(key, open + 1);
     exchange.onClose(() => {
-      const left = (this.#open.get(name) ?? 1) - 1;
-      if (left > 0) this.#open.set(name, left);
-      else this.#open.delete(name);
+      const left = (all.get(key) ?? 1) - 1;
+      if (left > 0) all.set(key, left);
+      else all.delete(key);
     });
     const most = this.#limits[slot];
     return open > 0 ? { open, most } : { most };

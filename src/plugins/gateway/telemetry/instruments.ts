@@ -66,7 +66,7 @@ export function instruments(
     return found;
   };
   return (facts, tool, ms) => {
-    const name = JSON.stringify([facts.server, tool.model, facts.alias, facts.owner]);
+    const name = `${facts.server}\n${facts.alias ?? ''}\n${facts.owner ?? ''}\n${tool.model}`;
     const series = known.get(name) ?? find(name, facts, tool.model);
     series.operation.record(ms / 1_000);
     series.response.record(tool.responseMs / 1_000);
