@@ -1,10 +1,8 @@
-import { fakeDisk } from '../test/support/disk.ts';
 import type { Load, Order } from './gateway/load.ts';
 import { manyCalls, memoryRows } from './gateway/memory.ts';
-import { Program } from './gateway/program.ts';
+import type { Program } from './gateway/program.ts';
 import { type Measured, pacedRows, rows, streamRow, type Used } from './gateway/rows.ts';
-import { KEY, session } from './gateway/session.ts';
-import type { Target } from './gateway/target.ts';
+import { startTargets, type Target } from './gateway/targets.ts';
 import type { Usage } from './gateway/usage.ts';
 import { type Benchmark, type Result, withFolder } from './measure.ts';
 
@@ -12,10 +10,11 @@ import { type Benchmark, type Result, withFolder } from './measure.ts';
  * Short turns: of a process that is idle for some seconds V8 takes back memory and machine code, and it would be the
  * getting warm again that is measured.
  */
-const ROUNDS = 13;
-const SLICE_MS = 600;
+const ROUNDS = 10;
+const SLICE_MS = 300;
 /** V8 makes machine code of the hot path in its first twenty thousand calls or so: so many turns of each, and calls a turn. */
 const WARM_TURNS = 10;
+const WARM_MS = 1_200;
 const WARM_CALLS = { small: 2_000, big: 100 } as const;
 const SYNC_MS = 20;
 /** Well below what one processor can do, so that no call waits for another: eight clients make 400 calls a second. */
@@ -52,61 +51,32 @@ function middle(rounds: readonly Used[]): Used {
 }
 
 async function measure(dir: string): Promise<Result[]> {
-  const upstream = Program.start('upstream', 1);
-  const { url: direct } = await upstream.said<{ url: string }>();
-  const proxy = Program.start('proxy', 0, [direct]);
-  const gateway = Program.start('gateway', 0, [direct, `${dir}/fast`, KEY]);
-  const { env } = fakeDisk(dir, SYNC_MS);
-  const slow = Program.start('gateway', 0, [direct, `${dir}/slow`, KEY], env);
-  const load = Program.start('load', 1);
+  const { all, load, stop } = await startTargets(dir, SYNC_MS);
   try {
-    const said = <T>(program: Program) => program.said<T>();
-    const [proxied, gated, slowed] = await Promise.all([
-      said<{ url: string }>(proxy),
-      said<{ url: string }>(gateway),
-      said<{ url: string }>(slow),
-      said(load),
-    ]);
-    const through = async (name: 'gateway' | 'slow', url: string, program: Program): Promise<Target> => {
-      return { name, url, headers: await session(url), prefix: 'bench-', program };
-    };
-    const targets: Target[] = [
-      { name: 'direct', url: direct, headers: {}, prefix: '' },
-      { name: 'proxy', url: proxied.url, headers: {}, prefix: '', program: proxy },
-      await through('gateway', gated.url, gateway),
-      await through('slow', slowed.url, slow),
-    ];
     for (let turn = 0; turn < WARM_TURNS; turn += 1) {
-      for (const { url, headers, prefix } of targets) {
+      for (const { url, headers, prefix } of all) {
         for (const tool of ['small', 'big'] as const) {
           const calls = WARM_CALLS[tool];
-          await load.ask({
-            url,
-            clients: 64,
-            ms: 2 * SLICE_MS,
-            calls,
-            tool,
-            headers,
-            prefix,
-          } satisfies Order);
+          const order: Order = { url, clients: 64, ms: WARM_MS, calls, tool, headers, prefix };
+          await load.ask(order);
         }
       }
     }
     const results: Result[] = [];
     for (const clients of [1, 8, 64]) {
       results.push(
-        ...rows('small', clients, await interleaved(load, targets, { tool: 'small', clients }), SYNC_MS),
+        ...rows('small', clients, await interleaved(load, all, { tool: 'small', clients }), SYNC_MS),
       );
     }
-    const paced = await interleaved(load, targets, { tool: 'small', clients: 8, everyMs: PACED_MS });
+    const paced = await interleaved(load, all, { tool: 'small', clients: 8, everyMs: PACED_MS });
     results.push(...pacedRows(8, PACED_MS, paced, SYNC_MS));
-    results.push(...rows('1 MB', 8, await interleaved(load, targets, { tool: 'big', clients: 8 }), SYNC_MS));
-    results.push(streamRow(8, await interleaved(load, targets, { tool: 'stream', clients: 8 })));
-    const { url, headers, prefix } = targets[2] as Target;
-    results.push(...(await memoryRows(load, { url, headers, prefix, program: gateway }, manyCalls(30_000))));
+    results.push(...rows('1 MB', 8, await interleaved(load, all, { tool: 'big', clients: 8 }), SYNC_MS));
+    results.push(streamRow(8, await interleaved(load, all, { tool: 'stream', clients: 8 })));
+    const { url, headers, prefix, program } = all.find(({ name }) => name === 'gateway') as Required<Target>;
+    results.push(...(await memoryRows(load, { url, headers, prefix, program }, manyCalls(30_000))));
     return results;
   } finally {
-    for (const program of [load, slow, gateway, proxy, upstream]) program.stop();
+    stop();
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Result } from '../measure.ts';
 import type { Load } from './load.ts';
-import type { Target } from './target.ts';
+import type { Target } from './targets.ts';
 
 /** What a target's processor and memory did meanwhile. */
 export interface Used extends Load {
