@@ -3,6 +3,7 @@ import { HoldfastError } from '../errors/index.ts';
 import { type CommandDefinition, commandWords } from '../plugin/command.ts';
 import type { Registrations } from '../plugin/registrations.ts';
 import { version } from '../version.ts';
+import type { Writable } from '../writable.ts';
 import { EXIT_CODES } from './failure.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -117,7 +118,7 @@ function add(program: Command, heading: string, definition: CommandDefinition, r
  */
 export function glance(argv: readonly string[]): { words: string[]; flags: GlobalFlags } {
   const words: string[] = [];
-  const flags: { -readonly [K in keyof GlobalFlags]: GlobalFlags[K] } = {};
+  const flags: Writable<GlobalFlags> = {};
   let choosing = true;
   for (let index = 0; index < argv.length; index += 1) {
     const [name = '', value] = split(argv[index] ?? '');

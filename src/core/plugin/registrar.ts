@@ -4,10 +4,11 @@ import type { Container } from './container.ts';
 import type { PluginContext, PluginDefinition, Services } from './definition.ts';
 import type { Owned, PluginSummary, Registrations } from './registrations.ts';
 
-type Writable<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer Item)[] ? Item[] : T[K] };
+/** With lists that can still be added to. */
+type Collecting<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer Item)[] ? Item[] : T[K] };
 
 /** What one plugin declared. */
-export type Declared = Writable<Omit<Registrations, 'plugins'>>;
+export type Declared = Collecting<Omit<Registrations, 'plugins'>>;
 
 /** A plugin's own view while it registers and after: where its declarations go, and what its handlers may use. */
 export interface Registrar {

@@ -1,9 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Writable } from '../../core/writable.ts';
 import type { Answer } from './mcp/answers.ts';
 import type { Ending } from './stop.ts';
 import type { CallFacts } from './telemetry/index.ts';
 
-type Facts = { -readonly [K in 'outcome' | 'tool']?: CallFacts[K] };
+type Facts = Writable<Pick<CallFacts, 'outcome' | 'tool'>>;
 
 /** One request of a client and the way to answer it, whole or as a stream. */
 export interface Exchange {

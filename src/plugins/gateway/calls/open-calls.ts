@@ -14,8 +14,8 @@ interface OpenCall {
 }
 
 /**
- * The calls that go on, by the actor of their key: a revoked key, a smaller scope or an expiry ends a stream that would otherwise go on
- * for hours.
+ * The calls that go on, by the actor of their key: a revoked key, a smaller scope or an expiry ends a stream that would
+ * otherwise go on for hours.
  */
 export class OpenCalls {
   readonly #clock: Clock;

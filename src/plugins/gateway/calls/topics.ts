@@ -86,7 +86,11 @@ export const callRoutes: readonly Route<never>[] = [
   defineRoute(turnedAway, DOOR_ACTOR, ({ payload }) => [{ key: DOOR_KEY, event: doorEvent(payload) }]),
 ] as unknown as readonly Route<never>[];
 
-/** The door's machine hears of a key in Authorization without a place where nothing else was taken for the caller's key. */
+/**
+ * A key in Authorization comes to the door's machine without a place where that alone is what is wrong: it has an alert of
+ * its own for that. With its place comes one of a call that was only looked at, and one of the REST API, where keys belong
+ * in that header and this is another one beside it.
+ */
 function doorEvent({ misplaced, ...facts }: TurnedAway): DoorEvent {
   if (!misplaced) return { type: 'TURNED_AWAY', ...facts };
   const { key, where } = misplaced;
