@@ -234,11 +234,23 @@ test('[G14,G25] admin endpoints take the master key in Authorization, and nothin
     const { event } = (await rig.records()).findLast((record) => record.event.type === 'TURNED_AWAY')!;
     t.like(event, { where: place, rest: true });
   }
-  // Let in, with another key beside its own.
+  t.deepEqual((await rig.alerts()).sort(), ['gateway.key_misplaced', 'gateway.master_key_misplaced']);
+  t.deepEqual(await rig.traces(key, master), []);
+});
+
+test('[G14,G25] a request to an admin path that is let in tells of another key beside its own, and of its own in both headers nothing', async (t) => {
+  const rig = await Rig.start(t, { routes });
+  const key = await rig.mint({ servers: ['memory'] });
+  const master = rig.masterKey;
   const own = { authorization: `Bearer ${master}` };
   const beside: [string, Record<string, string>, string, string][] = [
     ['/key/list', { ...own, 'x-api-key': key }, 'virtual_key', 'header x-api-key'],
-    ['/key/list', { ...own, 'x-gateway-api-key': `Bearer ${key}` }, 'virtual_key', where],
+    [
+      '/key/list',
+      { ...own, 'x-gateway-api-key': `Bearer ${key}` },
+      'virtual_key',
+      'header x-gateway-api-key',
+    ],
     ['/v1/mcp/server', { ...own, cookie: `key=${master}` }, 'master_key', 'header cookie'],
     ['/key/info', { authorization: `Bearer ${key}`, 'x-key': master }, 'master_key', 'header x-key'],
   ];
