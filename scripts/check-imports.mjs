@@ -1,6 +1,6 @@
 // The import rules of the layers, part of `npm run lint`. Biome's noRestrictedImports compares the text of a specifier,
 // and `../x/index.ts` reads the same whether it stays in a plugin's folder or enters another plugin: the path has to be
-// resolved first.
+// resolved first. And within a plugin folders import each other in one direction, so that each can be read by itself.
 import { posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readSource, sourceFiles, strings } from './source.mjs';
@@ -18,6 +18,10 @@ const LAYERS = [
 
 const IMPORT = /(?:\bfrom|\bimport|\bimport\s*\(|\brequire\s*\(|\bnew\s+URL\s*\()\s*$/;
 
+const ROOM = /^(src\/plugins\/[^/]+\/[^/]+)\//;
+/** The folders of plugins, each with those of the same plugin that it imports from. */
+const rooms = new Map();
+
 let failures = 0;
 for (const file of sourceFiles(root, 'src')) {
   const layer = LAYERS.find(({ folder }) => folder.test(file));
@@ -28,10 +32,32 @@ for (const file of sourceFiles(root, 'src')) {
     const own = text.startsWith('.') ? posix.join(posix.dirname(file), text) : undefined;
     const byName = text === 'holdfast' || text.startsWith('holdfast/');
     if (!byName && (own === undefined || own === 'package.json')) continue; // the version may be read
-    if (allowed.some((folder) => `${own}/`.startsWith(`${folder}/`))) continue;
+    if (allowed.some((folder) => `${own}/`.startsWith(`${folder}/`))) {
+      enter(ROOM.exec(file)?.[1], own && ROOM.exec(own)?.[1]);
+      continue;
+    }
     failures += 1;
     console.error(`${file}:${line} imports ${own ?? text}; it may import from ${allowed.join(', ')} only`);
   }
 }
+for (const room of rooms.keys()) {
+  const back = [...(rooms.get(room) ?? [])].find((other) => reaches(other, room));
+  if (back === undefined) continue;
+  failures += 1;
+  console.error(`${room} imports from ${back}, which leads back to it`);
+}
 if (failures > 0) process.exitCode = 1;
 console.log(`imports: ${failures === 0 ? 'every layer keeps to its own' : `${failures} against the rules`}`);
+
+function enter(room, other) {
+  if (room === undefined || other === undefined || room === other) return;
+  if (posix.dirname(room) !== posix.dirname(other)) return;
+  rooms.set(room, (rooms.get(room) ?? new Set()).add(other));
+}
+
+function reaches(from, to, seen = new Set()) {
+  if (from === to) return true;
+  if (seen.has(from)) return false;
+  seen.add(from);
+  return [...(rooms.get(from) ?? [])].some((next) => reaches(next, to, seen));
+}

@@ -2,7 +2,7 @@
  * The MCP gateway (port 4000): ten servers behind one host and one admission header. Decisions are the machines'
  * (`machines/mcp-access.ts`, `machines/mcp-door.ts`); the path of a call is `calls/endpoint.ts` → the key's actor →
  * `calls/effects.ts` → `calls/route-call.ts` → `upstream/`; `exchange.ts` is what it answers, `stop.ts` what ends it, for
- * whatever reason, and `register-table.ts` the life of the routes. Its folders import each other in one direction.
+ * whatever reason, and `register-table.ts` the life of the routes.
  *
  * Imports core, bus and its machines; no other plugin.
  */

@@ -1,18 +1,16 @@
 import { isAbsolute, join } from 'node:path';
 import { z } from 'zod';
-import type { PluginContext, Services } from '../../../core/plugin/index.ts';
-import type { EmbeddedRouter } from '../embedded-router.ts';
-import { dhcpRewritten, registerDhcpService } from '../generated/dhcp-service.ts';
-import { GeneratedFolder } from '../generated/folder.ts';
-import type { RouterParts } from '../routes/http.ts';
-import { registerSimulateCommand } from '../simulate/command.ts';
-import { registerSimulations } from '../simulate/control.ts';
-import { knownWans, registerWans } from '../simulate/wan.ts';
-import { CONFIG_TYPE } from '../topics.ts';
-import { registerAddressSets, tellAddresses } from './address-sets.ts';
-import type { KernelDriver } from './driver.ts';
-import { LinuxKernel } from './linux.ts';
-import { MemoryKernel } from './memory.ts';
+import type { PluginContext, Services } from '../../core/plugin/index.ts';
+import type { BoxParts } from './box.ts';
+import type { EmbeddedRouter } from './embedded-router.ts';
+import { dhcpRewritten, registerDhcpService } from './generated/dhcp-service.ts';
+import { GeneratedFolder } from './generated/folder.ts';
+import { LinuxKernel, MemoryKernel, registerAddressSets, tellAddresses } from './kernel/index.ts';
+import type { RouterParts } from './routes/http.ts';
+import { registerSimulateCommand } from './simulate/command.ts';
+import { registerSimulations } from './simulate/control.ts';
+import { knownWans, registerWans } from './simulate/wan.ts';
+import { CONFIG_TYPE } from './topics.ts';
 
 /** Options of the router plugin that are about the box under the config. */
 export const kernelOptions = {
@@ -36,13 +34,7 @@ export const kernelOptions = {
 
 type Settings = z.output<z.ZodObject<typeof kernelOptions>> & { readonly replyTimeoutMs: number };
 
-/** The embedded router's hands. */
-export interface BoxParts {
-  readonly kernel: KernelDriver;
-  readonly files: GeneratedFolder;
-}
-
-export function boxParts({ kernel, namespace, generatedDir }: Settings, dataDir: string): BoxParts {
+export function boxParts({ kernel, namespace, generatedDir }: Settings, dataDir: string): Required<BoxParts> {
   const root = isAbsolute(generatedDir) ? generatedDir : join(dataDir, generatedDir);
   return {
     kernel: kernel === 'linux' ? new LinuxKernel({ namespace }) : new MemoryKernel(),
