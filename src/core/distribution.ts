@@ -1,4 +1,4 @@
-/** Values, counted by the buckets that they fall into. */
+/** Values of one unit by the buckets that they fall into: what a histogram has to tell of them, in any format. */
 export class Distribution {
   /** Upper bounds of the buckets, ascending; what is above the last has a bucket of its own. */
   readonly bounds: readonly number[];

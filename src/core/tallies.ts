@@ -14,8 +14,8 @@ interface About {
 }
 
 /**
- * A metric of prom-client's registry that keeps its numbers itself. A value is found by those of its labels; prom-client
- * takes each set of them apart, checks it, and puts it together again whenever it counts.
+ * A metric that prom-client's registry tells, and that keeps its numbers itself. A value is found by those of its labels;
+ * prom-client takes each set of them apart, checks it, and puts it together again whenever it counts.
  */
 abstract class Tallied<Value> {
   readonly name: string;
@@ -31,7 +31,10 @@ abstract class Tallied<Value> {
   protected abstract none(): Value;
   protected abstract tell(labels: Labels, value: Value): MetricValueWithName<string>[];
 
-  /** @throws TypeError a label that the metric does not have */
+  /**
+   * @param labels no value has a line break; one that is left out is empty
+   * @throws TypeError a label that the metric does not have
+   */
   protected at(labels: Labels): { value: Value } {
     const { labelNames } = this.#about;
     let name = '';
@@ -64,6 +67,10 @@ export class Counter extends Tallied<number> {
     if (about.labelNames.length === 0) this.inc(0); // a counter without labels is told before it has counted
   }
 
+  /**
+   * @param by 1 unless given
+   * @throws TypeError a label that the metric does not have
+   */
   inc(by?: number): void;
   inc(labels: Labels, by?: number): void;
   inc(labels: Labels | number = 1, by = 1): void {
@@ -92,6 +99,10 @@ export class Histogram extends Tallied<Distribution> {
     if (about.labelNames.length === 0) this.at({});
   }
 
+  /**
+   * @param value in the unit that the metric's name ends with
+   * @throws TypeError a label that the metric does not have
+   */
   observe(value: number): void;
   observe(labels: Labels, value: number): void;
   observe(labels: Labels | number, value = 0): void {

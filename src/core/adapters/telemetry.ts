@@ -18,7 +18,10 @@ export interface EndedSpan {
 
 /** The spans of one scope. Each is told when it is over and all of it is known. */
 export interface Spans {
-  /** @returns the ids of a span that begins: what it calls may have to know them; a parent that is not sampled decides so for it */
+  /**
+   * @param parent one that is not sampled decides so for the span
+   * @returns the ids of a span that begins: what it calls may have to know them
+   */
   begin(parent?: SpanContext): SpanContext;
   end(span: EndedSpan): void;
 }
@@ -44,7 +47,10 @@ export interface Histogram {
   of(attributes: Attributes): Series;
 }
 
-/** Our own spans and instruments, by the OpenTelemetry SDK; where no receiver is configured they do nothing and cost nothing. */
+/**
+ * Our own spans and instruments, by the OpenTelemetry SDK. Where no receiver is configured they do nothing and cost
+ * nothing.
+ */
 export interface Telemetry {
   readonly enabled: boolean;
   spans(scope: string): Spans;

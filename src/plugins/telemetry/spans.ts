@@ -9,6 +9,9 @@ const ids = new RandomIdGenerator();
 /**
  * Spans of a scope, handed to the SDK's processor whole. The SDK's own tracer takes a span attribute by attribute and
  * checks each, for it doesn't know whose they are; that took longer than all that a call is decided by.
+ *
+ * @param processor takes what ended, and leaves out what is not sampled
+ * @param name of the scope, with the version of what it instruments
  */
 export function spansOf(processor: SpanProcessor, resource: Resource, name: string, version: string): Spans {
   const instrumentationScope = { name, version };
@@ -64,7 +67,7 @@ class WholeSpan implements ReadableSpan {
   }
 }
 
-/** @returns seconds and nanoseconds */
+/** @param ms since the epoch, or a duration, with a fraction @returns whole seconds and nanoseconds */
 export function hrTime(ms: number): HrTime {
   const seconds = Math.floor(ms / 1_000);
   return [seconds, Math.floor((ms - seconds * 1_000) * 1e6)];

@@ -1,9 +1,33 @@
-import type { EngineDrift } from '../../../core/adapters/columnar-database.ts';
+import type { EngineDrift, SignalTable } from '../../../core/adapters/columnar-database.ts';
 import { counted } from '../counted.ts';
-import type { SignalReport, TableCount } from './verify.ts';
 
 /** Rows older than this are a producer that has gone silent. */
 const STALE_SECONDS = 300;
+
+/** The rows of one table. */
+export interface TableCount {
+  readonly table: SignalTable;
+  /** There is no such table. */
+  readonly missing?: true;
+  readonly lastHour: number;
+  readonly total: number;
+  /** Of these our own, which show nothing of any producer. */
+  readonly own: number;
+  /** Of the newest row of the last day that is not our own, seconds; absent when there is none. */
+  readonly age?: number;
+  /** Rows of more than five minutes from now: somebody's clock is wrong. */
+  readonly future: number;
+}
+
+/** What arrived of one signal. */
+export interface SignalReport {
+  readonly signal: 'logs' | 'metrics' | 'traces';
+  /** By which way it comes. */
+  readonly path: string;
+  readonly tables: readonly TableCount[];
+}
+
+/** What that says of the pipeline. */
 export interface Finding {
   readonly state: 'ok' | 'warn' | 'fail';
   readonly text: string;

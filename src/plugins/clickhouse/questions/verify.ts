@@ -11,32 +11,18 @@ import {
 } from '../../../core/adapters/columnar-database.ts';
 import { isCoded } from '../../../core/errors/index.ts';
 import { TABLES } from '../schema/tables.ts';
-import { driftFinding, type Finding, missingFinding, signalFindings } from './findings.ts';
+import {
+  driftFinding,
+  type Finding,
+  missingFinding,
+  type SignalReport,
+  signalFindings,
+  type TableCount,
+} from './findings.ts';
 import { mcpCalls } from './mistakes.ts';
 
 const MOST_GROUPS = 50;
 const HOUR = 'Timestamp > now() - INTERVAL 1 HOUR';
-
-export interface TableCount {
-  readonly table: SignalTable;
-  /** There is no such table. */
-  readonly missing?: true;
-  readonly lastHour: number;
-  readonly total: number;
-  /** Of these our own, which show nothing of any producer. */
-  readonly own: number;
-  /** Of the newest row of the last day that is not our own, seconds; absent when there is none. */
-  readonly age?: number;
-  /** Rows of more than five minutes from now: somebody's clock is wrong. */
-  readonly future: number;
-}
-
-export interface SignalReport {
-  readonly signal: 'logs' | 'metrics' | 'traces';
-  /** By which way it comes. */
-  readonly path: string;
-  readonly tables: readonly TableCount[];
-}
 
 export interface VerifyReport {
   readonly place: string;

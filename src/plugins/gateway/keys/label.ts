@@ -18,7 +18,7 @@ export function isCalled(label: string | undefined, wanted: string): boolean {
 /** Alias or owner of a key; shown in spans, reports and logs. */
 export const label = z
   .string()
-  .max(512)
+  .max(512) // before it is made canonical: nobody has us do that with a megabyte
   .overwrite(canonical)
   .min(1)
   .max(128)

@@ -25,7 +25,10 @@ const LARGEST_LIST = 8 * 1024 * 1024;
 
 /** How an answer is passed on. */
 export interface Passing extends Pick<ForwardParams, 'tools' | 'cost'> {
-  /** Whether an answer with status 400 means that the upstream knows the session no more. */
+  /**
+   * Of a request in a session: whether an answer with status 400 means that the upstream knows the session no more. 404
+   * says so itself.
+   */
   readonly hasForgotten?: () => Promise<boolean> | false;
 }
 
