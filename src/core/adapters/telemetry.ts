@@ -48,8 +48,8 @@ export interface Histogram {
 }
 
 /**
- * Our own spans and instruments, by the OpenTelemetry SDK. Where no receiver is configured they do nothing and cost
- * nothing.
+ * Our own spans and instruments, by the OpenTelemetry SDK. Where no receiver is configured it is not enabled: nothing is
+ * loaded, and whoever asks all the same gets an error.
  */
 export interface Telemetry {
   readonly enabled: boolean;

@@ -51,7 +51,7 @@ export const telemetry = definePlugin({
       meter: (scope) => running().meter(scope),
     };
     function running(): Sdk {
-      if (!sdk) throw new Error('telemetry is asked for spans although it is not enabled');
+      if (!sdk) throw new Error('telemetry is asked for spans or instruments although it is not enabled');
       return sdk;
     }
     context.provide(TelemetryToken, () => provided);
