@@ -100,3 +100,35 @@ test('[G9,G25] a key is found wherever it stands in a text, plain or percent-enc
   t.deepEqual(ask({}, `/wiki/mcp?${late}`), { key: 'virtual_key', where: 'query' });
   t.deepEqual(ask({}, `/${encodeURIComponent(key)}/mcp`), { key: 'virtual_key', where: 'path' });
 });
+
+test('[G9,G25] a key is found as a form, a login, a copied line or a URL writes it, whatever signs it has itself', (t) => {
+  const places = (key: string): string[] => [
+    `Bearer ${key}`,
+    `a=b&authorization=Bearer+${encodeURIComponent(key)}`,
+    `key=${encodeURIComponent(key)}%0A`,
+    `key=%09${encodeURIComponent(encodeURIComponent(key))}%0D%0A`,
+    `key=%E2%80%9C${encodeURIComponent(key)}%E2%80%9D`,
+    `https://ann:${encodeURIComponent(key)}@host.example/`,
+    `https://host.example/#${encodeURIComponent(key)}`,
+    `Basic ${Buffer.from(`ann:${key}\n`).toString('base64')}`,
+    `Bearer some.token, Basic ${Buffer.from(`:${key}`).toString('base64')}`,
+    `login=Basic+${encodeURIComponent(Buffer.from(`ann:${key}`).toString('base64'))}`,
+  ];
+  for (const key of [
+    'virtual.value.of.ann.4711',
+    'abc,def;ghi"jkl,mno,pqr,stu',
+    'ab:cd%0aef+gh@ij#kl%41mn',
+  ]) {
+    const known = {
+      keys: { find: (id: string) => (id === keyId(key) ? id : undefined) },
+      masterId: keyId('the.master.key.of.this.test'),
+      isSession: () => false,
+    };
+    for (const text of places(key)) {
+      t.is(keyIn(text, known), 'virtual_key', text);
+      const headers = { 'x-any': text };
+      t.truthy(takeMisplaced({ headers, rawHeaders: ['x-any', text], url: '/' }, known), text);
+      t.deepEqual(headers, {} as typeof headers);
+    }
+  }
+});

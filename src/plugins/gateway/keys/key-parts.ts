@@ -5,7 +5,10 @@ export const MOST_PARTS = 128;
 
 const BETWEEN_WORDS = /[\s,;"]+/;
 const BETWEEN_PIECES = /[=&?/:|'()<>[\]{}]+/;
-const IN_PIECES = /[=&?/:|'()<>[\]{}%]/;
+/** The space of a form, what names a user or a fragment in a URL, and encoded characters that no key has: a line's end. */
+const WITHIN_PIECES = /(?:[+@#\\]|%(?:[01][\da-f]|7f|[89a-f][\da-f]))+/i;
+const IN_PIECES = /[=&?/:|'()<>[\]{}%+@#\\]/;
+const BASIC = /(?<![\w-])basic[\s+]+([\w+/-]+)/gi;
 
 /**
  * Whether a text has a word that may be a key: no text without one need be taken apart. It looks from the end of where
@@ -21,12 +24,12 @@ export function hasLongWord(text: string, shortest: number): boolean {
   return false;
 }
 
-/** Those of `BETWEEN_WORDS` that a header or a URL can have; taking another for a part of a word only costs time. */
-const endsWord = (code: number): boolean => code <= 0x20 || code === 0x2c || code === 0x3b || code === 0x22;
+/** No key has a space; it may have any other sign at which words end. */
+const endsWord = (code: number): boolean => code <= 0x20;
 
 /**
- * Whatever of a text may be a key: its words, what stands behind a name in them and between their signs, what is in
- * `Basic`, and all of that under percent-encoding.
+ * Whatever of a text may be a key: all of it, its words, what stands behind a name in them and between their signs, what
+ * is in `Basic`, and all of that under percent-encoding.
  *
  * @param shortest characters of a key
  * @returns at most 128
@@ -48,16 +51,23 @@ function gather(found: Set<string>, text: string, shortest: number, decodings: n
 }
 
 function* partsOf(text: string): Generator<string> {
+  yield text.trim().replace(/^bearer[\s+]+/i, '');
   for (const word of text.split(BETWEEN_WORDS)) {
     if (word === '' || /^bearer$/i.test(word)) continue;
     yield word;
     if (!IN_PIECES.test(word)) continue;
-    yield* word.split(BETWEEN_PIECES);
+    for (const piece of word.split(BETWEEN_PIECES)) {
+      yield piece;
+      yield* piece.split(WITHIN_PIECES);
+    }
     for (const pair of word.split(/[?&]/)) {
       yield pair;
       yield pair.slice(pair.indexOf('=') + 1); // what is between signs may have some at its own end: =
     }
   }
-  const basic = /^\s*basic\s+(\S+)/i.exec(text)?.[1];
-  if (basic !== undefined) yield* Buffer.from(basic, 'base64').toString('latin1').split(':');
+  for (const [, basic = ''] of text.matchAll(BASIC)) {
+    const login = Buffer.from(basic, 'base64').toString('latin1').trim();
+    yield* login.split(':');
+    yield login.slice(login.indexOf(':') + 1); // the key itself may have one
+  }
 }
