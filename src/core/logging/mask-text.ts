@@ -21,9 +21,9 @@ const PATTERNS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [/-----BEGIN [A-Z0-9 ]{1,40}-----[\s\S]*?(?:-----END [A-Z0-9 ]{1,40}-----|$)/g, REDACTED],
   [/AGE-SECRET-KEY-1[A-Z0-9]+/gi, REDACTED],
   // Schemes of `authorization`; a challenge (`Bearer realm="…"`) holds no token.
-  [pattern('i', `\\b(bearer\\s+)(?!${PROSE}|\\w+=["'])[\\w\\-.~+/]{4,}=*`), `$1${REDACTED}`],
+  [pattern('i', `\\b(bearer(?:\\s+|\\+))(?!${PROSE}|\\w+=["'])[\\w\\-.~+/]{4,}=*`), `$1${REDACTED}`],
 
-  [/\b([Bb]asic\s+)(?=[A-Za-z0-9+/]*[A-Z0-9=])[A-Za-z0-9+/]{6,}={0,2}/g, `$1${REDACTED}`],
+  [/\b([Bb]asic(?:\s+|\+))(?=[A-Za-z0-9+/]*[A-Z0-9=])[A-Za-z0-9+/]{6,}={0,2}/g, `$1${REDACTED}`],
   [/(\/api\/push\/)[^\s/?#"'\\]+/gi, `$1${REDACTED}`],
   [/(:\/\/)[^\s/?#"'@]+@/g, `$1${REDACTED}@`],
   [/\bsk-[\w-]{6,}/g, REDACTED],
@@ -55,6 +55,9 @@ const PATTERNS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   ],
 ];
 
+/** Encoded characters that say nothing, such as the end of a line: what is beside them is read by itself. */
+const NO_SIGN = /%(?:[01][\da-f]|7f|[89a-f][\da-f])/gi;
+
 /** Without any of these no pattern can match: most texts are names and ids, and cost one look. */
 const SUSPECT = /[=:]|bearer|basic|sk-|eyJ|-----|\/push\/|AGE-SECRET|%[2-7]/i;
 
@@ -80,7 +83,7 @@ function maskReadings(text: string): string {
   let masked = maskPlain(text);
   let read = masked;
   for (let left = MOST_DECODED; left > 0; left -= 1) {
-    const plain = percentDecoded(read);
+    const plain = percentDecoded(read).replace(NO_SIGN, ' ');
     if (plain === read) break;
     read = maskPlain(plain);
     if (read !== plain) masked = read;
