@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { decodeHeaderValue, encodeHeaderValue } from '../../../src/plugins/gateway/mcp/header-value.ts';
 import { encode, readMessage } from '../../../src/plugins/gateway/mcp/message.ts';
 import { EventBlocks, parseEvent } from '../../../src/plugins/gateway/upstream/event-blocks.ts';
+import { toldBy } from '../../../src/plugins/gateway/upstream/outcome.ts';
 import { eventRewriter, rewriteMessage } from '../../../src/plugins/gateway/upstream/rewrite.ts';
 
 const ODD_NUMBERS = [
@@ -162,4 +163,12 @@ test('[G23] an event stream passes byte for byte however it is cut, but for what
     t.deepEqual(datas(rewritten), wanted);
   });
   fc.assert(property, { numRuns: 300 });
+});
+
+test('[O24] tokens that nobody can have used are not counted, so that no sum becomes endless', (t) => {
+  const told = (usage: string) => toldBy(JSON.parse(`{"result":{"_meta":{"usage":${usage}}}}`)).tokens;
+  t.deepEqual(told('{"input_tokens":10,"output_tokens":0}'), { input: 10, output: 0 });
+  for (const odd of ['1e999', '1e308', '-1', '0.5', '"7"', 'null']) {
+    t.deepEqual(told(`{"input_tokens":${odd}}`), { input: undefined, output: undefined }, odd);
+  }
 });

@@ -36,7 +36,9 @@ export function toldBy(message: unknown): Told {
 function tokensOf(meta: unknown): Told['tokens'] {
   const usage = isObject(meta) && isObject(meta.usage) ? meta.usage : undefined;
   if (!usage) return undefined;
-  const count = (value: unknown) => (typeof value === 'number' && value >= 0 ? value : undefined);
+  // A sum that reaches infinity would stay there for ever.
+  const count = (value: unknown) =>
+    typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
   return { input: count(usage.input_tokens), output: count(usage.output_tokens) };
 }
 
