@@ -168,7 +168,7 @@ test('[G8,G13] what an upstream leaves unsaid about its login, the entry of its 
   );
 });
 
-test('[G13] what is no document is none: redirects, pages, lists, and what is too large', async (t) => {
+test('[G13] what is no document is none: redirects, pages, lists, and what is too large or nested too deep', async (t) => {
   const upstream = await site(t);
   const agent = new Agent();
   t.teardown(() => agent.destroy());
@@ -181,6 +181,11 @@ test('[G13] what is no document is none: redirects, pages, lists, and what is to
     ['page', (response) => response.writeHead(200).end('<html>'), /not JSON/],
     ['list', json([]), /no object/],
     ['large', json({ text: 'x'.repeat(70_000) }), /more than 64 KiB/],
+    [
+      'deep', // it could be read, and not be written again
+      (response) => response.writeHead(200).end(`{"a":${'['.repeat(32_000)}${']'.repeat(32_000)}}`),
+      /nested deeper than 64 levels/,
+    ],
   ];
   for (const [name, page, reason] of pages) {
     upstream.pages.set(`${WELL_KNOWN}/${name}`, page);

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { isObject } from '../../../core/json.ts';
+import { isObject, nestsDeeper } from '../../../core/json.ts';
 import { challengesIn } from '../mcp/challenge.ts';
 import { stopWithin } from '../stop.ts';
 import { whole } from '../upstream/body.ts';
@@ -14,6 +14,8 @@ export type DocumentAnswer =
 
 /** No document of this kind is larger, bytes. */
 const LARGEST = 64 * 1024;
+/** Levels of one: what is nested deeper can be read, but not be written again. */
+const DEEPEST = 64;
 const DEADLINE_MS = 5_000;
 const LATER: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const METADATA = 'resource_metadata';
@@ -109,6 +111,8 @@ async function readAt(
 }
 
 function documentIn(text: string): DocumentAnswer {
+  if (nestsDeeper(text, DEEPEST))
+    return none(`answers with JSON that is nested deeper than ${DEEPEST} levels`);
   let document: unknown;
   try {
     document = JSON.parse(text);
