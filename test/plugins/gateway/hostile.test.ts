@@ -185,10 +185,30 @@ test('[G23] a client whose bytes stop being a request while it is served has lef
 test('[G23,O24] a trace state in a message that can be no header stays where it is, and the call goes on', async (t) => {
   const { rig, headers, upstream } = await target(t);
   const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+  const other = '00-1af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
   for (const tracestate of ['a=b', 'a=b\r\nx-smuggled: 1', 'a=\u20ac', 'a=\0', 'x'.repeat(513)]) {
     const params = { name: 'wiki-x', arguments: {}, _meta: { traceparent, tracestate } };
     t.is((await rig.post('/wiki/mcp', rpc('tools/call', params), headers)).status, 200, tracestate);
     t.is(upstream.heard.at(-1)?.headers.tracestate, tracestate === 'a=b' ? tracestate : undefined);
+  }
+  // The state of one trace never goes up with the parent of another.
+  const call = (meta: object) => rpc('tools/call', { name: 'wiki-x', arguments: {}, _meta: meta });
+  const cases: [
+    meta: object,
+    sent: Record<string, string>,
+    parent: string | undefined,
+    state: string | undefined,
+  ][] = [
+    [{ traceparent }, { traceparent: other, tracestate: 'of=other' }, traceparent, undefined],
+    [{}, { traceparent: other, tracestate: 'of=other' }, other, 'of=other'],
+    [{}, { traceparent: `ff${other.slice(2)}`, tracestate: 'of=none' }, undefined, undefined],
+    [{}, { traceparent: 'odd', tracestate: 'of=none' }, undefined, undefined],
+    [{}, { tracestate: 'of=none' }, undefined, undefined],
+  ];
+  for (const [meta, sent, parent, state] of cases) {
+    t.is((await rig.post('/wiki/mcp', call(meta), { ...headers, ...sent })).status, 200);
+    const { traceparent: up, tracestate } = upstream.heard.at(-1)?.headers ?? {};
+    t.deepEqual([up, tracestate], [parent, state], JSON.stringify([meta, sent]));
   }
 });
 

@@ -84,7 +84,9 @@ test('[O24] a call is one server span below the caller’s, with path, alias and
   const { received, endpoint } = await receiver(t);
   const telemetry = await recorded(endpoint);
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
-  const span = telemetry.begin({ traceparent });
+  const span = telemetry.begin({ traceparent, tracestate: 'a=b' });
+  t.is(span.headers.tracestate, 'a=b');
+  t.is(telemetry.begin({ tracestate: 'a=b' }).headers.tracestate, undefined);
   span.end(call);
   span.end(call);
   await telemetry.stop();

@@ -23,6 +23,9 @@ export function traceCall(
   const meta = isObject(params) && isObject(params._meta) ? params._meta : {};
   const given = 'traceparent' in meta ? meta : exchange.headers;
   const span = parts.telemetry.begin(given, exchange.ms);
+  // All of it anew: the state of one trace says nothing under the parent of another.
+  if (exchange.headers.traceparent !== undefined) delete exchange.headers.traceparent;
+  if (exchange.headers.tracestate !== undefined) delete exchange.headers.tracestate;
   Object.assign(exchange.headers, span.headers);
   const whose = whoseCall(parts, path, key);
   exchange.onClose(() => {

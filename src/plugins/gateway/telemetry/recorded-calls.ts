@@ -13,11 +13,12 @@ export function recordedCalls(telemetry: Telemetry, toolSpans: boolean): CallTel
     begin(carrier, agoMs = 0) {
       const startMs = Date.now() - agoMs;
       const started = performance.now() - agoMs;
-      const parent = parentOf(traceHeaders(carrier));
+      const given = traceHeaders(carrier);
+      const parent = parentOf(given);
       const context = spans.begin(parent);
       let ended = false;
       return {
-        headers: headersOf(context),
+        headers: headersOf(context, parent && given.tracestate),
         end(facts) {
           if (ended) return;
           ended = true;
@@ -88,6 +89,10 @@ function parentOf({ traceparent }: Record<string, string>): SpanContext | undefi
   return isSpanContextValid(parent) ? parent : undefined;
 }
 
-function headersOf({ traceId, spanId, traceFlags }: SpanContext): Record<string, string> {
-  return { traceparent: `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}` };
+function headersOf(
+  { traceId, spanId, traceFlags }: SpanContext,
+  tracestate: string | undefined,
+): Record<string, string> {
+  const traceparent = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
+  return tracestate === undefined ? { traceparent } : { traceparent, tracestate };
 }

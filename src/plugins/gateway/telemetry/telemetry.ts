@@ -45,7 +45,8 @@ export interface CallTelemetry {
   begin(carrier: Readonly<Record<string, unknown>>, agoMs?: number): CallSpan;
 }
 
-const TRACEPARENT = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/;
+/** Version ff is none. */
+const TRACEPARENT = /^(?!ff)[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/;
 /** What may be a header: a message can hold anything here. */
 const TRACESTATE = /^[\t\x20-\x7e]{1,512}$/;
 
