@@ -73,7 +73,7 @@ async function measure(dir: string): Promise<Result[]> {
     results.push(...rows('1 MB', 8, await interleaved(load, all, { tool: 'big', clients: 8 }), SYNC_MS));
     results.push(streamRow(8, await interleaved(load, all, { tool: 'stream', clients: 8 })));
     const { url, headers, prefix, program } = all.find(({ name }) => name === 'gateway') as Required<Target>;
-    results.push(...(await memoryRows(load, { url, headers, prefix, program }, manyCalls(30_000))));
+    results.push(...(await memoryRows(load, { url, headers, prefix, program }, manyCalls(100_000))));
     return results;
   } finally {
     stop();
