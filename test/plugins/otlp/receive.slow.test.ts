@@ -296,7 +296,8 @@ test.serial(
     const inputs: [Signal, object][] = [
       ['metrics', inMetrics({ name: 'numbers', gauge: { dataPoints: numbers } })],
       ...bodies(fc.constant(at), fc.constant(at)).flatMap(([signal, arbitrary]) =>
-        fc.sample(arbitrary, runs(40)).map((body): [Signal, object] => [signal, body]),
+        // The same ones each time: among other forty there may be none of a kind that is rare.
+        fc.sample(arbitrary, { numRuns: runs(40), seed: 7 }).map((body): [Signal, object] => [signal, body]),
       ),
     ];
     const written = new Map<SignalTable, Row[]>();
