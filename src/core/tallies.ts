@@ -52,7 +52,7 @@ abstract class Tallied<Value> {
   #add(name: string, labels: Labels): { value: Value } {
     const unknown = Object.keys(labels).find((label) => !this.#about.labelNames.includes(label));
     if (unknown !== undefined) throw new TypeError(`${this.name} has no label ${unknown}`);
-    const added = { labels, value: this.none() };
+    const added = { labels: { ...labels }, value: this.none() };
     this.#found.set(name, added);
     return added;
   }

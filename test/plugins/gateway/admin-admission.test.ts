@@ -1,14 +1,6 @@
 import test from 'ava';
-import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
+import { routes } from './admin-routes.ts';
 import { Rig } from './rig.ts';
-
-const nowhere = 'http://127.0.0.1:9/mcp';
-const routes = [
-  overwrite({ name: 'columnar_ro', url: nowhere }),
-  relay({ name: 'memory', url: nowhere }),
-  relay({ name: 'cluster', url: nowhere }),
-  credentialFree({ name: 'repo_wiki', url: nowhere }),
-];
 
 test('[G14,G25] admin endpoints take the master key in Authorization, and nothing else', async (t) => {
   const rig = await Rig.start(t, { routes });

@@ -1,18 +1,11 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test from 'ava';
-import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
+import { credentialFree, overwrite } from '../../../src/plugins/gateway/index.ts';
 import { keyId } from '../../../src/plugins/gateway/keys/key-id.ts';
 import { listen, startUpstream } from '../../support/mcp-upstream.ts';
+import { nowhere, routes } from './admin-routes.ts';
 import { admission, initialize, Rig, rpc } from './rig.ts';
-
-const nowhere = 'http://127.0.0.1:9/mcp';
-const routes = [
-  overwrite({ name: 'columnar_ro', url: nowhere }),
-  relay({ name: 'memory', url: nowhere }),
-  relay({ name: 'cluster', url: nowhere }),
-  credentialFree({ name: 'repo_wiki', url: nowhere }),
-];
 
 test('[G14] a key is generated with all its fields, and reads about itself', async (t) => {
   const rig = await Rig.start(t, { routes });

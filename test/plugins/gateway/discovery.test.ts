@@ -195,21 +195,25 @@ test('[G13] what is no document is none: redirects, pages, lists, and what is to
   }
 });
 
-test('[G13] a document is kept for minutes, "has none" for half a minute, and neither follows from a failure', async (t) => {
+/** What is known of the documents of one upstream, by a clock that stands until it is moved. */
+async function documentsOf(t: Parameters<typeof site>[0]) {
   const upstream = await site(t);
   const agent = new Agent();
   t.teardown(() => agent.destroy());
-  let now = 0;
-  const documents = new Documents(agent, () => now);
-  const url = new URL(upstream.url);
-  const path = `${WELL_KNOWN}/mcp`;
+  const clock = { now: 0 };
+  const documents = new Documents(agent, () => clock.now);
+  return { upstream, documents, url: new URL(upstream.url), path: `${WELL_KNOWN}/mcp`, clock };
+}
+
+test('[G13] a document is kept for minutes, "has none" for half a minute, and neither follows from a failure', async (t) => {
+  const { upstream, documents, url, path, clock } = await documentsOf(t);
   const kind = async () => (await documents.of(url)).kind;
 
   upstream.pages.set(path, (response) => response.writeHead(503).end());
   t.is(await kind(), 'unreachable');
   upstream.pages.delete(path);
   t.is(await kind(), 'unreachable', 'it is not asked again at once');
-  now += 1_000;
+  clock.now += 1_000;
   // Nobody who does not hear the challenge knows that it names no document.
   for (const silent of [
     (response: ServerResponse) => response.destroy(),
@@ -217,51 +221,45 @@ test('[G13] a document is kept for minutes, "has none" for half a minute, and ne
   ]) {
     upstream.pages.set('/mcp', silent);
     t.is(await kind(), 'unreachable');
-    now += 5_000;
+    clock.now += 5_000;
   }
   upstream.pages.delete('/mcp');
   t.is(await kind(), 'none');
   upstream.pages.set(path, json(document));
-  now += 29_000;
+  clock.now += 29_000;
   t.is(await kind(), 'none');
-  now += 1_000;
+  clock.now += 1_000;
   const before = upstream.asked.length;
   t.deepEqual(await Promise.all([kind(), kind(), kind()]), ['document', 'document', 'document']);
   t.is(upstream.asked.length, before + 1);
   upstream.pages.delete(path);
-  now += 299_000;
+  clock.now += 299_000;
   t.is(await kind(), 'document');
-  now += 1_000;
+  clock.now += 1_000;
   t.is(await kind(), 'none');
 });
 
 test('[G13,G17] what was known of a document stays while its upstream can not be asked, which is tried again, and told', async (t) => {
-  const upstream = await site(t);
-  const agent = new Agent();
-  t.teardown(() => agent.destroy());
-  let now = 0;
-  const documents = new Documents(agent, () => now);
-  const url = new URL(upstream.url);
-  const path = `${WELL_KNOWN}/mcp`;
+  const { upstream, documents, url, path, clock } = await documentsOf(t);
   t.is(documents.known(url), undefined);
   upstream.pages.set(path, json(document));
   t.is((await documents.of(url)).kind, 'document');
   upstream.pages.set(path, (response) => response.writeHead(503).end());
-  now += 300_000;
+  clock.now += 300_000;
   const known = { last: 'document', trouble: 'answers with status 503' };
   for (const waitMs of [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]) {
     const asked = upstream.asked.length;
     t.is((await documents.of(url)).kind, 'document');
-    t.deepEqual(documents.known(url), { ...known, ageMs: now } as never);
+    t.deepEqual(documents.known(url), { ...known, ageMs: clock.now } as never);
     t.is(upstream.asked.length, asked + 1);
-    now += waitMs - 1;
+    clock.now += waitMs - 1;
     await documents.of(url);
     t.is(upstream.asked.length, asked + 1, `${waitMs}`);
-    now += 1;
+    clock.now += 1;
   }
   t.is((await documents.look(url)).kind, 'unreachable', 'who asks how it is hears that');
   upstream.pages.set(path, json({ ...document, x_own: 'new' }));
-  now += 30_000;
+  clock.now += 30_000;
   t.like(await documents.of(url), { document: { x_own: 'new' } });
   t.deepEqual(documents.known(url), { last: 'document', ageMs: 0 });
 
