@@ -1,30 +1,30 @@
 // What runs here. The runtime, `holdfast graph` and the commands of plugins read this file; it may also lie elsewhere
 // (`--config FILE`), and then imports `defineConfig` from 'holdfast' and these plugins from 'holdfast/plugins/<name>'.
 //
-// To add a plugin: write one file with `definePlugin` (its contract: src/core/plugin/definition.ts), import it here,
+// To add a plugin: write one file with `definePlugin` (its contract: src/core/host/plugin/definition.ts), import it here,
 // and call it in the list with its options. Nothing else has to know of it.
 //   - The order of the list does not matter: a plugin starts after those that provide what it requires.
 //   - To replace an adapter, take out the plugin that provides its token and put in another that provides the same.
 //   - A misspelt or missing option ends the start with its name. A variable that the plugin's `env` names overrides its
 //     option: HOLDFAST_ROUTER_PORT=0 npm run up.
 //   - Secrets do not belong here: give the path of a file of mode 0600 instead.
-import { defineConfig } from './src/core/config/index.ts';
+import { defineConfig } from './src/core/host/config/define-config.ts';
 import { alerts } from './src/plugins/alerts/index.ts';
-import { clickhouse } from './src/plugins/clickhouse/index.ts';
 import { cluster } from './src/plugins/cluster/index.ts';
 import { collector } from './src/plugins/collector/index.ts';
+import { columnar } from './src/plugins/columnar/index.ts';
 import { consolePlugin } from './src/plugins/console/index.ts';
 import { credentialFree, gateway, overwrite, relay } from './src/plugins/gateway/index.ts';
 import { jobs } from './src/plugins/jobs/index.ts';
+import { memory } from './src/plugins/memory/index.ts';
 import { memoryStore } from './src/plugins/memory-store/index.ts';
 import { otlp } from './src/plugins/otlp/index.ts';
-import { qdrant } from './src/plugins/qdrant/index.ts';
 import { reconciler } from './src/plugins/reconciler/index.ts';
 import { restore } from './src/plugins/restore/index.ts';
 import { router } from './src/plugins/router/index.ts';
-import { routerRemote } from './src/plugins/router-remote/index.ts';
-import { secretsFolder } from './src/plugins/secrets-folder/index.ts';
-import { secretsKv } from './src/plugins/secrets-kv/index.ts';
+import { routerRemote } from './src/plugins/router/remote/index.ts';
+import { secretsFolder } from './src/plugins/secrets/folder/index.ts';
+import { secretsKv } from './src/plugins/secrets/kv/index.ts';
 import { telemetry } from './src/plugins/telemetry/index.ts';
 import { uptime } from './src/plugins/uptime/index.ts';
 import { uptimeMonitor } from './src/plugins/uptime-monitor/index.ts';
@@ -62,12 +62,12 @@ export default defineConfig({
     }),
     // Logs, metrics and spans: the ClickHouse that HOLDFAST_CLICKHOUSE_URL names, else the same engine in this process,
     // which keeps them in `<data dir>/columnar` for HOLDFAST_RETENTION_DAYS (30): docs/stack.md.
-    // Its password lies in the secrets store: clickhouse({ password: 'clickstack#admin_password' })
-    clickhouse(),
+    // Its password lies in the secrets store: columnar({ password: 'clickstack#admin_password' })
+    columnar(),
     // The memory store: a real one elsewhere when HOLDFAST_MEMORY_URL names its REST port (with
     // HOLDFAST_MEMORY_API_KEY_FILE), else our own on port 6333. One adapter speaks to either: docs/memory.md.
     ...(process.env.HOLDFAST_MEMORY_URL ? [] : [memoryStore()]),
-    qdrant(),
+    memory(),
     // Restore drills of it: `holdfast restore drill --path a`. By themselves every Sunday, and an alert without one for nine
     // days: restore({ schedule: { a: '0 5 * * 0', b: '30 5 * * 0' }, overdueMs: 9 * 24 * 3_600_000 }). For a real store they
     // need an instance of their own (HOLDFAST_MEMORY_SCRATCH_URL) or the cluster.

@@ -1,7 +1,8 @@
 import { closeSync, fdatasyncSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { type LogRecord, SqliteLog } from '../src/core/log/index.ts';
-import { INSERT_RECORD, openForWriting } from '../src/core/log/schema.ts';
+import type { LogRecord } from '../src/core/kernel/log/record.ts';
+import { INSERT_RECORD, openForWriting } from '../src/core/kernel/log/schema.ts';
+import { SqliteLog } from '../src/core/kernel/log/sqlite-log.ts';
 import { type Benchmark, fastest, perSecond, type Result, withFolder } from './measure.ts';
 import { reconcilerRecord } from './records.ts';
 

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readRuntimeFile } from '../src/core/runtime/index.ts';
+import { readRuntimeFile } from '../src/core/host/runtime/runtime-file.ts';
 import { type Benchmark, median, withFolder } from './measure.ts';
 
 const binary = new URL('../bin/holdfast.js', import.meta.url).pathname;

@@ -3,9 +3,9 @@ import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, type Dispatcher } from 'undici';
-import { postControl } from '../src/core/cli/index.ts';
-import { readRuntimeFile } from '../src/core/runtime/index.ts';
-import { syncPath } from '../src/core/sync-path.ts';
+import { postControl } from '../src/core/host/operations/post-control.ts';
+import { readRuntimeFile } from '../src/core/host/runtime/runtime-file.ts';
+import { syncPath } from '../src/core/kernel/sync-path.ts';
 import { storePoints, vectorOf } from '../test/plugins/memory-store/rig.ts';
 import { type Benchmark, fastest, median, type Result, withFolder } from './measure.ts';
 
@@ -34,11 +34,11 @@ async function withStore<T>(count: number, work: (store: Store) => Promise<T>): 
     const config = join(dir, 'plugins.config.ts');
     writeFileSync(
       config,
-      `import { defineConfig } from ${source('core/index.ts')};
+      `import { defineConfig } from ${source('index.ts')};
        import { memoryStore } from ${source('plugins/memory-store/index.ts')};
-       import { qdrant } from ${source('plugins/qdrant/index.ts')};
+       import { memory } from ${source('plugins/memory/index.ts')};
        import { restore } from ${source('plugins/restore/index.ts')};
-       export default defineConfig({ plugins: [memoryStore({ port: 0 }), qdrant(), restore()] });`,
+       export default defineConfig({ plugins: [memoryStore({ port: 0 }), memory(), restore()] });`,
     );
     const child = spawn(process.execPath, [binary, 'start', '--data-dir', dir, '--config', config], {
       stdio: 'ignore',

@@ -1,11 +1,11 @@
-import type { LogRecord } from '../src/core/log/index.ts';
+import type { LogRecord } from '../src/core/kernel/log/record.ts';
 
 /** A record like those of a reconciler's leg: the size that a quiet network writes most. */
 export function reconcilerRecord(seq: number): LogRecord {
   return {
     seq,
     at: 1_795_200_000_000 + seq,
-    actor: `router.reconciler/eth1.${seq % 100}`,
+    actor: `reconciler.leg/eth1.${seq % 100}`,
     machine: 'reconciler',
     version: 1,
     event: {

@@ -3,8 +3,9 @@
  */
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type LogRecord, SqliteLog } from '../src/core/log/index.ts';
-import { INSERT_RECORD, openForWriting } from '../src/core/log/schema.ts';
+import type { LogRecord } from '../src/core/kernel/log/record.ts';
+import { INSERT_RECORD, openForWriting } from '../src/core/kernel/log/schema.ts';
+import { SqliteLog } from '../src/core/kernel/log/sqlite-log.ts';
 import { quantile } from './measure.ts';
 import { reconcilerRecord } from './records.ts';
 

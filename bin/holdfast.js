@@ -37,23 +37,25 @@ async function run() {
   process.env.NODE_COMPILE_CACHE = cache; // worker threads look here
   const source = join(root, 'src', 'main.ts'); // in a checkout; the published package has only dist
   const entry = existsSync(source) ? source : join(root, 'dist', 'main.js');
-  if (!existsSync(entry)) fail('HF_LAUNCH_NOT_BUILT', `${entry} is missing.`, 'Mend: npm run build');
+  if (!existsSync(entry)) fail('HF_LAUNCH_NOT_BUILT', `${entry} is missing.`, 'What to do: npm run build');
   const { main } = await import(pathToFileURL(entry).href);
   process.exitCode = await main(process.argv.slice(2));
 }
 
 function relaunch() {
   const node = join(packages, '.bin', 'node');
-  const mend = 'Mend: install Node 24 (https://nodejs.org), or in a checkout run: npm ci';
+  const remedy = 'What to do: install Node 24 (https://nodejs.org), or in a checkout run: npm ci';
   const found = `Holdfast needs Node 24.12 or newer; this is ${process.versions.node}`;
-  if (relaunched) fail('HF_LAUNCH_OLD_NODE', `${found}, started from ${node}.`, mend);
-  if (!existsSync(node)) fail('HF_LAUNCH_OLD_NODE', `${found}, and there is no ${node}.`, mend);
+  if (relaunched) fail('HF_LAUNCH_OLD_NODE', `${found}, started from ${node}.`, remedy);
+  if (!existsSync(node)) fail('HF_LAUNCH_OLD_NODE', `${found}, and there is no ${node}.`, remedy);
 
   const child = spawn(node, [...process.execArgv, self, ...process.argv.slice(2)], {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     env: { ...process.env, HOLDFAST_RELAUNCHED: '1' },
   });
-  child.on('error', (error) => fail('HF_LAUNCH_OLD_NODE', `${found}, and ${node}: ${error.message}.`, mend));
+  child.on('error', (error) =>
+    fail('HF_LAUNCH_OLD_NODE', `${found}, and ${node}: ${error.message}.`, remedy),
+  );
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
       // A terminal signals the whole foreground group: the child has its Ctrl-C already, and a second one
@@ -70,7 +72,7 @@ function relaunch() {
   });
 }
 
-function fail(code, message, mend) {
-  console.error(`${code}: ${message}\n  ${mend}`);
+function fail(code, message, remedy) {
+  console.error(`${code}: ${message}\n  ${remedy}`);
   process.exit(1);
 }

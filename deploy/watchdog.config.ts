@@ -1,7 +1,7 @@
 // What deploy/watchdog.service and deploy/watchdog.cronjob.yaml run: one look at a remote database, one push, and nothing
 // else. The database and the monitor are named by variables: HOLDFAST_CLICKHOUSE_URL, HOLDFAST_UPTIME_URL.
 import { defineConfig } from 'holdfast';
-import { clickhouse } from 'holdfast/plugins/clickhouse';
+import { columnar } from 'holdfast/plugins/columnar';
 import { uptime } from 'holdfast/plugins/uptime';
 import { watchdog } from 'holdfast/plugins/watchdog';
 
@@ -9,7 +9,7 @@ const { CREDENTIALS_DIRECTORY: credentials = '/run/secrets/clickstack-watchdog' 
 
 export default defineConfig({
   plugins: [
-    clickhouse(),
+    columnar(),
     uptime({ monitors: { 'clickstack-watchdog': { tokenFile: `${credentials}/push-token` } } }),
     // What must never be silent here; without it, no row at all is taken for a fresh installation.
     watchdog({ producers: ['otel_logs', 'otel_metrics_gauge'] }),

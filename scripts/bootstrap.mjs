@@ -8,10 +8,10 @@ import { fileURLToPath } from 'node:url';
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const localNode = join(root, 'node_modules', '.bin', 'node');
 
-/** A failure that a person can mend: printed as its code, what happened, and the mend. */
+/** A failure that a person can remedy: printed as its code, what happened, and the remedy. */
 export class BootstrapError extends Error {
-  constructor(code, message, mend) {
-    super(`${code}: ${message}\n  ${mend}`);
+  constructor(code, message, remedy) {
+    super(`${code}: ${message}\n  ${remedy}`);
   }
 }
 
@@ -81,7 +81,7 @@ function install() {
     throw new BootstrapError(
       'HF_BOOTSTRAP_INSTALL_FAILED',
       `npm ci failed (${how}); its own message is above.`,
-      'Mend: check that npm reaches its registry (npm ping); if the two package files disagree, run npm install ' +
+      'What to do: check that npm reaches its registry (npm ping); if the two package files disagree, run npm install ' +
         'with Node 24 and commit the result. Then run this command again.',
     );
   }
@@ -96,7 +96,7 @@ function checkNode() {
     'HF_BOOTSTRAP_NO_NODE',
     `there is no Node 24.12 or newer: ${node} ${answer.error ? 'does not start' : 'is too old'}. The install ` +
       'script of the package "node" was probably blocked (ignore-scripts in the npm configuration).',
-    'Mend: npm rebuild node --ignore-scripts=false, or put Node 24 first on the PATH; then run this again.',
+    'What to do: npm rebuild node --ignore-scripts=false, or put Node 24 first on the PATH; then run this again.',
   );
 }
 
@@ -109,7 +109,7 @@ export function bootstrap() {
     throw new BootstrapError(
       'HF_BOOTSTRAP_INSTANCE_RUNNING',
       `the packages must be installed anew (${reason}), but an instance runs from this checkout (pid ${pid}).`,
-      `Mend: stop it first (kill ${pid}), then run this command again.`,
+      `What to do: stop it first (kill ${pid}), then run this command again.`,
     );
   }
   console.log(`bootstrap: ${reason}, running npm ci`);

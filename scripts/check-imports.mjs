@@ -11,8 +11,11 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const LAYERS = [
   { folder: /^(src\/machines)\//, may: [] },
   { folder: /^(src\/bus)\//, may: [] },
-  { folder: /^(src\/core)\//, may: ['src/bus'] },
+  { folder: /^(src\/core\/kernel)\//, may: ['src/bus'] },
+  { folder: /^(src\/core\/contracts)\//, may: ['src/core/kernel', 'src/bus'] },
+  { folder: /^(src\/core\/host)\//, may: ['src/core/contracts', 'src/core/kernel', 'src/bus'] },
   { folder: /^(src\/plugins\/[^/]+)\//, may: ['src/core', 'src/bus', 'src/machines'] },
+  { folder: /^(src\/cli)\//, may: ['src/core', 'src/bus'] },
   { folder: /^(src)\//, may: [] }, // the composition root: anything of the product, nothing of test or bench
 ];
 
@@ -31,7 +34,7 @@ for (const file of sourceFiles(root, 'src')) {
     // Packages of others are Biome's and package.json's business; ours are always imported by a relative path.
     const own = text.startsWith('.') ? posix.join(posix.dirname(file), text) : undefined;
     const byName = text === 'holdfast' || text.startsWith('holdfast/');
-    if (!byName && (own === undefined || own === 'package.json')) continue; // the version may be read
+    if (!byName && (own === undefined || own === 'package.json' || own.endsWith('/'))) continue; // the version may be read, folders be named
     if (allowed.some((folder) => `${own}/`.startsWith(`${folder}/`))) {
       enter(ROOM.exec(file)?.[1], own && ROOM.exec(own)?.[1]);
       continue;

@@ -1,13 +1,13 @@
 // `npm run docs`: writes the generated parts of docs/. Tests fail while one of them is not what this would write.
 import { readFileSync, writeFileSync } from 'node:fs';
-import { coreCommands } from '../src/core/cli/commands/index.ts';
-import { commandsPage } from '../src/core/cli/commands-page.ts';
-import { graphSection } from '../src/core/cli/graph/index.ts';
-import { listedOf } from '../src/core/cli/program.ts';
-import { loadConfig } from '../src/core/config/index.ts';
-import { errorsPage } from '../src/core/errors/page.ts';
-import { errorTable } from '../src/core/errors/table.ts';
-import { PluginHost } from '../src/core/plugin/index.ts';
+import { coreCommands } from '../src/cli/commands/index.ts';
+import { commandsPage } from '../src/cli/commands-page.ts';
+import { graphSection } from '../src/cli/graph/index.ts';
+import { listedOf } from '../src/cli/program.ts';
+import { loadConfig } from '../src/core/host/config/load.ts';
+import { PluginHost } from '../src/core/host/plugin/host.ts';
+import { errorsPage } from '../src/core/kernel/errors/page.ts';
+import { errorTable } from '../src/core/kernel/errors/table.ts';
 
 writeFileSync(new URL('../docs/errors.md', import.meta.url), errorsPage(errorTable));
 

@@ -73,7 +73,7 @@ for (const id of known) {
   const files = [...new Set(proofs.map(({ file }) => file))].join(' ');
   if (write) lines[row.index] = `| ${id} | ${row.promise} | ${row.state} | ${files ? `${files} ` : ''}|`;
   else if (files !== row.files)
-    problems.push(`${id}: the tests column is stale (mend: npm run spec -- --write)`);
+    problems.push(`${id}: the tests column is stale (remedy: npm run spec -- --write)`);
 }
 if (write) writeFileSync(table, lines.join('\n'));
 

@@ -1,4 +1,4 @@
-import { runHere } from './core/cli/index.ts';
+import { runHere } from './cli/run.ts';
 
 /**
  * The plugins of the delivered `plugins.config.ts` that keep actors, on embedded defaults. Their machines read any log of
@@ -6,15 +6,15 @@ import { runHere } from './core/cli/index.ts';
  */
 export async function builtinPlugins() {
   const [{ resolveConfig }, ...plugins] = await Promise.all([
-    import('./core/config/index.ts'),
+    import('./core/host/config/resolve.ts'),
     import('./plugins/router/index.ts').then(({ router }) => router()),
     import('./plugins/reconciler/index.ts').then(({ reconciler }) => reconciler()),
     import('./plugins/gateway/index.ts').then(({ gateway }) => gateway()),
-    import('./plugins/clickhouse/index.ts').then(({ clickhouse }) => clickhouse()),
+    import('./plugins/columnar/index.ts').then(({ columnar }) => columnar()),
     import('./plugins/memory-store/index.ts').then(({ memoryStore }) => memoryStore()),
-    import('./plugins/qdrant/index.ts').then(({ qdrant }) => qdrant()),
+    import('./plugins/memory/index.ts').then(({ memory }) => memory()),
     import('./plugins/restore/index.ts').then(({ restore }) => restore()),
-    import('./plugins/secrets-folder/index.ts').then(({ secretsFolder }) => secretsFolder()),
+    import('./plugins/secrets/folder/index.ts').then(({ secretsFolder }) => secretsFolder()),
     import('./plugins/collector/index.ts').then(({ collector }) => collector()),
     import('./plugins/otlp/index.ts').then(({ otlp }) => otlp()),
     import('./plugins/uptime/index.ts').then(({ uptime }) => uptime()),

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import test from 'ava';
-import { Configuration } from '../src/core/cli/configuration.ts';
+import { Configuration } from '../src/cli/configuration.ts';
 import { builtinPlugins } from '../src/main.ts';
 import { call } from './support/cli.ts';
 import { tempDir } from './support/temp.ts';
@@ -18,7 +18,7 @@ test('[C6] a log of the delivered configuration is replayed in full where no con
   );
 });
 
-test('[C14] while the configuration is broken, the commands that mend it still reach the instance', async (t) => {
+test('[C14] while the configuration is broken, the commands that remedy it still reach the instance', async (t) => {
   const cwd = tempDir(t);
   mkdirSync(join(cwd, '.holdfast'));
   writeFileSync(join(cwd, 'plugins.config.ts'), 'export default {');

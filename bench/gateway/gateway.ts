@@ -1,6 +1,7 @@
 /** The gateway with everything on, in its own process: key, scope, limit, two records a call, metrics. */
-import { createRuntime } from '../../src/core/index.ts';
-import { createLogger } from '../../src/core/logging/index.ts';
+
+import { createLogger } from '../../src/core/host/logging/logger.ts';
+import { createRuntime } from '../../src/index.ts';
 import { credentialFree, gateway } from '../../src/plugins/gateway/index.ts';
 import { keyId } from '../../src/plugins/gateway/keys/key-id.ts';
 import { KEY_ACTOR } from '../../src/plugins/gateway/keys/registry.ts';

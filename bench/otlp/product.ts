@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { readRuntimeFile } from '../../src/core/runtime/index.ts';
+import { readRuntimeFile } from '../../src/core/host/runtime/runtime-file.ts';
 import { type Result, withFolder } from '../measure.ts';
 import { send } from './send.ts';
 

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
-import type { Encoding } from '../../src/plugins/otlp/decode/index.ts';
+import type { Encoding } from '../../src/plugins/otlp/decode/decode.ts';
 import { build } from '../../src/plugins/otlp/decode/protobuf.ts';
 
 const MEDIA = { json: 'application/json', protobuf: 'application/x-protobuf' } as const;

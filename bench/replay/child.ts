@@ -2,8 +2,8 @@
  * Verifies the log of a folder in a process of its own; prints how many records a second of
  * processor time, and how much memory it ever held.
  */
-import { SqliteReader } from '../../src/core/log/index.ts';
-import { verifyLog } from '../../src/core/replay/index.ts';
+import { SqliteReader } from '../../src/core/kernel/log/sqlite-reader.ts';
+import { verifyLog } from '../../src/core/kernel/replay/verify-log.ts';
 import { leg } from './log.ts';
 
 const reader = new SqliteReader(process.argv[2] ?? '');

@@ -1,14 +1,15 @@
-import { EFFECT_DONE } from '../../src/core/actors/effect.ts';
-import { ActorSystem, defineActor } from '../../src/core/actors/index.ts';
-import { systemClock } from '../../src/core/clock.ts';
-import { SqliteLog } from '../../src/core/log/index.ts';
-import { reconciler } from '../../src/machines/reconciler.ts';
+import { defineActor } from '../../src/core/kernel/actors/definition.ts';
+import { EFFECT_DONE } from '../../src/core/kernel/actors/effect.ts';
+import { ActorSystem } from '../../src/core/kernel/actors/system.ts';
+import { systemClock } from '../../src/core/kernel/clock.ts';
+import { SqliteLog } from '../../src/core/kernel/log/sqlite-log.ts';
+import { reconciler } from '../../src/machines/reconciler/leg.ts';
 
 export const LEGS = 50;
 const ADDRESS = 'fd5e:21aa:90c4:10::1/64';
 
 export const leg = defineActor({
-  type: 'router.reconciler',
+  type: 'reconciler.leg',
   machine: reconciler,
   version: 1,
   input: (key) => ({ intf: key, label: key, address: ADDRESS }),
@@ -17,11 +18,11 @@ export const leg = defineActor({
 /** What a leg lives through when an app save drops its address: heard, settled, read, added, verified, looked again. */
 const STORY = [
   { type: 'CHANGED' },
-  { type: 'xstate.after.settle.reconciler.settling' },
+  { type: 'xstate.after.settle.reconciler-leg.settling' },
   { type: 'LEG_READ', ncid: '4be19c02d7a83f5516e1795200000123', addresses: [] },
   { type: 'ADDED', ncid: '7c1a9c02d7a83f5516e1795200000456' },
   { type: 'LEG_READ', ncid: '7c1a9c02d7a83f5516e1795200000456', addresses: [ADDRESS] },
-  { type: 'xstate.after.secondLook.reconciler.checking' },
+  { type: 'xstate.after.secondLook.reconciler-leg.checking' },
   { type: 'LEG_READ', ncid: '7c1a9c02d7a83f5516e1795200000456', addresses: [ADDRESS] },
 ] as const;
 
@@ -47,7 +48,7 @@ export async function writeLog(
   actors.register(leg);
   const asked = new Map<string, string>();
   for (let index = 0; index < events; index += 1) {
-    const ref = `router.reconciler/eth1.${index % LEGS}`;
+    const ref = `reconciler.leg/eth1.${index % LEGS}`;
     const next = event(index);
     const isOutcome = next.type === 'LEG_READ' || next.type === 'ADDED';
     const { record } = actors.send(ref, next, isOutcome ? { outcome: asked.get(ref) } : {});

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { routerChannels } from '../../src/core/adapters/router.ts';
+import { routerChannels } from '../../src/core/contracts/router.ts';
 import { patience, quantile } from '../measure.ts';
 import type { Rig } from './rig.ts';
 

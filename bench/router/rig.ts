@@ -1,8 +1,8 @@
 import { Agent, request } from 'undici';
-import { resolveConfig } from '../../src/core/config/index.ts';
-import { createLogger } from '../../src/core/logging/index.ts';
-import type { PluginEntry } from '../../src/core/plugin/index.ts';
-import { createRuntime, type Runtime } from '../../src/core/runtime/index.ts';
+import { resolveConfig } from '../../src/core/host/config/resolve.ts';
+import { createLogger } from '../../src/core/host/logging/logger.ts';
+import type { PluginEntry } from '../../src/core/host/plugin/definition.ts';
+import { createRuntime, type Runtime } from '../../src/core/host/runtime/runtime.ts';
 import { consolePlugin } from '../../src/plugins/console/index.ts';
 import { router } from '../../src/plugins/router/index.ts';
 import type { Scope } from '../../test/support/scope.ts';

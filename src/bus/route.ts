@@ -10,7 +10,7 @@ export interface RouteTarget {
 /** Topic to actor, as data: `holdfast graph` draws it without running it. */
 export interface Route<T = unknown> {
   readonly topic: Topic<T>;
-  /** The type of the actors addressed, e.g. `router.reconciler`. */
+  /** The type of the actors addressed, e.g. `reconciler.leg`. */
   readonly to: string;
   /** Pure. An empty list means that the message concerns no actor. */
   readonly map: (envelope: Envelope<T>) => readonly RouteTarget[];

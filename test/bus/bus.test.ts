@@ -2,7 +2,7 @@ import test from 'ava';
 import { filter, map } from 'rxjs';
 import { z } from 'zod';
 import { Bus, type SubscriberFailure, subscriberFailed } from '../../src/bus/bus.ts';
-import { defineTopic } from '../../src/bus/index.ts';
+import { defineTopic } from '../../src/bus/topic.ts';
 
 const doorbell = defineTopic('test.doorbell', z.object({ times: z.int() }), 'Somebody rings.');
 const lamp = defineTopic('test.lamp', z.object({ on: z.boolean() }), 'The lamp changes.');

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
-import { coreCommands } from '../../src/core/cli/commands/index.ts';
-import { commandsPage } from '../../src/core/cli/commands-page.ts';
-import { graphSection } from '../../src/core/cli/graph/index.ts';
-import { listedOf } from '../../src/core/cli/program.ts';
-import { loadConfig } from '../../src/core/config/index.ts';
-import { PluginHost } from '../../src/core/plugin/index.ts';
+import { coreCommands } from '../../src/cli/commands/index.ts';
+import { commandsPage } from '../../src/cli/commands-page.ts';
+import { graphSection } from '../../src/cli/graph/index.ts';
+import { listedOf } from '../../src/cli/program.ts';
+import { loadConfig } from '../../src/core/host/config/load.ts';
+import { PluginHost } from '../../src/core/host/plugin/host.ts';
 
 const root = new URL('../../', import.meta.url);
 const text = (path: string): string => readFileSync(new URL(path, root), 'utf8');

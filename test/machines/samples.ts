@@ -1,5 +1,5 @@
-import { rotationDefaults } from '../../src/machines/ingest-key-rotation/shapes.ts';
-import { legDefaults } from '../../src/machines/reconciler/shapes.ts';
+import { rotationDefaults } from '../../src/machines/collector/key-rotation-shapes.ts';
+import { legDefaults } from '../../src/machines/reconciler/leg-shapes.ts';
 import type { Samples } from '../support/drive.ts';
 
 const leg = {
@@ -121,8 +121,8 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
   },
   'collector-finding': {
     events: [
-      { type: 'FOUND', code: 'no_token', severity: 'critical', place: '/c', text: 'a', mend: 'b' },
-      { type: 'FOUND', code: 'no_token', severity: 'critical', place: '/c', text: 'c', mend: 'b' },
+      { type: 'FOUND', code: 'no_token', severity: 'critical', place: '/c', text: 'a', remedy: 'b' },
+      { type: 'FOUND', code: 'no_token', severity: 'critical', place: '/c', text: 'c', remedy: 'b' },
       { type: 'GONE' },
     ],
   },

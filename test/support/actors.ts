@@ -1,14 +1,12 @@
-import {
-  type ActorDefinition,
-  ActorSystem,
-  EffectDispatcher,
-  type EffectEnd,
-  type EffectRegistration,
-  recover,
-} from '../../src/core/actors/index.ts';
-import type { Clock } from '../../src/core/clock.ts';
-import type { LogRecord } from '../../src/core/log/index.ts';
-import { SqliteLog, SqliteReader } from '../../src/core/log/index.ts';
+import type { ActorDefinition } from '../../src/core/kernel/actors/definition.ts';
+import type { EffectRegistration } from '../../src/core/kernel/actors/effect.ts';
+import { EffectDispatcher, type EffectEnd } from '../../src/core/kernel/actors/effects.ts';
+import { recover } from '../../src/core/kernel/actors/recover.ts';
+import { ActorSystem } from '../../src/core/kernel/actors/system.ts';
+import type { Clock } from '../../src/core/kernel/clock.ts';
+import type { LogRecord } from '../../src/core/kernel/log/record.ts';
+import { SqliteLog } from '../../src/core/kernel/log/sqlite-log.ts';
+import { SqliteReader } from '../../src/core/kernel/log/sqlite-reader.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
 /** A log, its actors and their effects as the runtime wires them, on a real data folder and virtual time. */

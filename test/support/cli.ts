@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { styleText } from 'node:util';
 import type { ExecutionContext } from 'ava';
-import { runCommandLine } from '../../src/core/cli/index.ts';
+import { runCommandLine } from '../../src/cli/run.ts';
 
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 

@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SIGNAL_TABLES, type SignalTable } from '../../src/core/adapters/columnar-database.ts';
-import { systemClock } from '../../src/core/clock.ts';
-import { Database, type DatabaseParts } from '../../src/plugins/clickhouse/database.ts';
-import { EmbeddedEngine } from '../../src/plugins/clickhouse/engine/embedded.ts';
+import { SIGNAL_TABLES, type SignalTable } from '../../src/core/contracts/columnar-database.ts';
+import { systemClock } from '../../src/core/kernel/clock.ts';
+import { Database, type DatabaseParts } from '../../src/plugins/columnar/database.ts';
+import { EmbeddedEngine } from '../../src/plugins/columnar/engine/embedded.ts';
 
 /** The embedded engine of one test file, with the tables made: a process can have but one folder open. */
 export interface ColumnarRig {

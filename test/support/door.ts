@@ -1,5 +1,5 @@
 import { assign, setup } from 'xstate';
-import { defineActor } from '../../src/core/actors/index.ts';
+import { defineActor } from '../../src/core/kernel/actors/definition.ts';
 import { effect } from '../../src/machines/effect.ts';
 
 /** A door with a lock that falls shut by itself: small, with a timer, effects, a guard and a final state. */

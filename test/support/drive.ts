@@ -6,8 +6,8 @@ import {
   initialTransition,
   transition,
 } from 'xstate';
-import { MachineStepper, type Step } from '../../src/core/actors/machine-step.ts';
-import type { EffectRequest, LogEvent } from '../../src/core/log/record.ts';
+import { MachineStepper, type Step } from '../../src/core/kernel/actors/machine-step.ts';
+import type { EffectRequest, LogEvent } from '../../src/core/kernel/log/record.ts';
 import { runs } from './runs.ts';
 
 /** What a drive starts from, and events that make sense to the machine. */

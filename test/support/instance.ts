@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readRuntimeFile } from '../../src/core/runtime/index.ts';
+import { readRuntimeFile } from '../../src/core/host/runtime/runtime-file.ts';
 import { type Child, startChild } from './disk.ts';
 import type { Scope } from './scope.ts';
 
@@ -24,7 +24,7 @@ export function writeConfig(dir: string, routerOptions: Record<string, unknown> 
   const file = join(dir, 'plugins.config.ts');
   writeFileSync(
     file,
-    `import { defineConfig } from ${source('core/index.ts')};
+    `import { defineConfig } from ${source('index.ts')};
      import { consolePlugin } from ${source('plugins/console/index.ts')};
      import { reconciler } from ${source('plugins/reconciler/index.ts')};
      import { router } from ${source('plugins/router/index.ts')};

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { recover } from '../../src/core/actors/index.ts';
-import { loadConfig } from '../../src/core/config/index.ts';
-import { jsonEqual } from '../../src/core/json.ts';
-import { SqliteReader } from '../../src/core/log/index.ts';
-import { PluginHost } from '../../src/core/plugin/index.ts';
-import { type ReplayReport, verifyLog } from '../../src/core/replay/index.ts';
+import { loadConfig } from '../../src/core/host/config/load.ts';
+import { PluginHost } from '../../src/core/host/plugin/host.ts';
+import { recover } from '../../src/core/kernel/actors/recover.ts';
+import { jsonEqual } from '../../src/core/kernel/json.ts';
+import { SqliteReader } from '../../src/core/kernel/log/sqlite-reader.ts';
+import type { ReplayReport } from '../../src/core/kernel/replay/verify.ts';
+import { verifyLog } from '../../src/core/kernel/replay/verify-log.ts';
 import { type Answer, active, type Instance, post, startInstance } from './instance.ts';
 import type { Scope } from './scope.ts';
 
@@ -97,7 +98,7 @@ export function atRest(dataDir: string): boolean {
     const idle = { transaction: 'none', work: 'idle' };
     return (
       jsonEqual(found('router.config/box'), idle) &&
-      LEGS.every((leg) => found(`router.reconciler/${leg}`) === 'whole')
+      LEGS.every((leg) => found(`reconciler.leg/${leg}`) === 'whole')
     );
   } finally {
     reader.close();

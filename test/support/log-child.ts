@@ -4,7 +4,7 @@
  * all of it is durable and says `settled`.
  */
 import { createInterface } from 'node:readline';
-import { systemClock } from '../../src/core/clock.ts';
+import { systemClock } from '../../src/core/kernel/clock.ts';
 import { openBench } from './actors.ts';
 import { door } from './door.ts';
 

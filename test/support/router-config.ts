@@ -1,4 +1,4 @@
-import { defineConfig } from '../../src/core/config/index.ts';
+import { defineConfig } from '../../src/core/host/config/define-config.ts';
 import { consolePlugin } from '../../src/plugins/console/index.ts';
 import { reconciler } from '../../src/plugins/reconciler/index.ts';
 import { router } from '../../src/plugins/router/index.ts';

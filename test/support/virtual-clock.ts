@@ -1,5 +1,5 @@
-import type { Clock } from '../../src/core/clock.ts';
-import { asEpochMs, type EpochMs } from '../../src/core/ids.ts';
+import type { Clock } from '../../src/core/kernel/clock.ts';
+import { asEpochMs, type EpochMs } from '../../src/core/kernel/ids.ts';
 
 interface Timer {
   readonly due: number;

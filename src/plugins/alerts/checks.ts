@@ -1,5 +1,5 @@
-import { askInstance } from '../../core/operations/index.ts';
-import type { CheckContext, CheckDefinition, CheckResult } from '../../core/plugin/index.ts';
+import { askInstance } from '../../core/host/operations/ask.ts';
+import type { CheckContext, CheckDefinition, CheckResult } from '../../core/host/plugin/diagnosis.ts';
 import { PATH } from './operate.ts';
 import type { AlertsOptions } from './options.ts';
 import { type Reach, reach } from './receivers/reach.ts';
@@ -30,16 +30,16 @@ function resultOf(name: string, { state, place, reason = 'unknown' }: Reach): Ch
     case 'reached':
       return { state: 'ok', lookedAt, found: 'it can be connected to; nothing was sent' };
     case 'unconfigured': {
-      const mend = `Give the address by ${url}, or by ${file} (a file of mode 0600).`;
-      return { state: 'warn', lookedAt, found: 'none is configured: nobody is told by it', mend };
+      const remedy = `Give the address by ${url}, or by ${file} (a file of mode 0600).`;
+      return { state: 'warn', lookedAt, found: 'none is configured: nobody is told by it', remedy };
     }
     case 'unusable': {
-      const mend = `Mend what ${url}, ${file} or plugins.config.ts names; an address in the secrets store is read by a running instance alone.`;
-      return { state: 'fail', lookedAt, found: reason, mend };
+      const remedy = `Remedy what ${url}, ${file} or plugins.config.ts names; an address in the secrets store is read by a running instance alone.`;
+      return { state: 'fail', lookedAt, found: reason, remedy };
     }
     case 'unreached': {
-      const mend = `See that it runs and is reachable from here, then try \`holdfast alerts test ${name}\`.`;
-      return { state: 'fail', lookedAt, found: `it can't be connected to: ${reason}`, mend };
+      const remedy = `See that it runs and is reachable from here, then try \`holdfast alerts test ${name}\`.`;
+      return { state: 'fail', lookedAt, found: `it can't be connected to: ${reason}`, remedy };
     }
   }
 }
@@ -47,8 +47,8 @@ function resultOf(name: string, { state, place, reason = 'unknown' }: Reach): Ch
 async function rulesCheck(context: CheckContext, listed: number): Promise<CheckResult> {
   const lookedAt = `${listed} alert rules`;
   if (!context.running) {
-    const mend = 'Start it with `holdfast start`.';
-    return { state: 'warn', lookedAt, found: 'nothing runs here that looks', mend };
+    const remedy = 'Start it with `holdfast start`.';
+    return { state: 'warn', lookedAt, found: 'nothing runs here that looks', remedy };
   }
   const { rules } = await ask<AlertsView>(context, 'list', {});
   const blind = rules.filter(({ unseen }) => unseen !== undefined);
@@ -58,7 +58,8 @@ async function rulesCheck(context: CheckContext, listed: number): Promise<CheckR
     state: 'fail',
     lookedAt,
     found: `${named(blind)} can't look: ${first.unseen}`,
-    mend: 'See `holdfast doctor stack` for the columnar database; a rule that can not look says neither well nor wrong.',
+    remedy:
+      'See `holdfast doctor stack` for the columnar database; a rule that can not look says neither well nor wrong.',
   };
 }
 
@@ -70,7 +71,8 @@ function seenCheck(lookedAt: string, rules: AlertsView['rules']): CheckResult {
     state: 'warn',
     lookedAt,
     found: `no data has ever come for ${named(waiting)}: they fire on silence once there has been some`,
-    mend: "See that its sender runs and sends here (the process's own gauges: OTEL_EXPORTER_OTLP_ENDPOINT=own), or leave the rule out.",
+    remedy:
+      "See that its sender runs and sends here (the process's own gauges: OTEL_EXPORTER_OTLP_ENDPOINT=own), or leave the rule out.",
   };
 }
 

@@ -1,6 +1,7 @@
-import { durationFlag } from '../../core/duration.ts';
-import { askInstance, operatorName } from '../../core/operations/index.ts';
-import type { CommandContext, PluginContext } from '../../core/plugin/index.ts';
+import { durationFlag } from '../../core/host/duration.ts';
+import { askInstance, operatorName } from '../../core/host/operations/ask.ts';
+import type { CommandContext } from '../../core/host/plugin/command.ts';
+import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { PATH } from './operate.ts';
 import type { AlertsOptions } from './options.ts';
 import type { Defined } from './rules/define.ts';

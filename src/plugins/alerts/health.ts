@@ -1,7 +1,7 @@
-import type { ActorSystem } from '../../core/actors/index.ts';
-import type { JsonObject } from '../../core/json.ts';
-import type { OutboxContext } from '../../machines/alert/outbox-shapes.ts';
-import type { RuleContext } from '../../machines/alert/rule-shapes.ts';
+import type { ActorSystem } from '../../core/kernel/actors/system.ts';
+import type { JsonObject } from '../../core/kernel/json.ts';
+import type { OutboxContext } from '../../machines/alerts/outbox-shapes.ts';
+import type { RuleContext } from '../../machines/alerts/rule-shapes.ts';
 import { verdictOf } from './describe.ts';
 import { ALERT_ACTOR, OUTBOX_ACTOR, RULE_ACTOR } from './raised.ts';
 

@@ -6,17 +6,17 @@
  * Imports core, bus and machines; no other plugin.
  */
 
-import { defineActor } from '../../core/actors/index.ts';
-import { type ColumnarDatabase, ColumnarDatabaseToken } from '../../core/adapters/columnar-database.ts';
-import { SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
-import { HoldfastError, isCoded } from '../../core/errors/index.ts';
-import type { Json } from '../../core/json.ts';
-import { definePlugin } from '../../core/plugin/index.ts';
-import type { Notice, Queued } from '../../machines/alert/shapes.ts';
-import { alert } from '../../machines/alert.ts';
-import { alertOutbox } from '../../machines/alert-outbox.ts';
-import { alertRule } from '../../machines/alert-rule.ts';
-import { alertSilences } from '../../machines/alert-silences.ts';
+import { type ColumnarDatabase, ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
+import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
+import { definePlugin } from '../../core/host/plugin/definition.ts';
+import { defineActor } from '../../core/kernel/actors/definition.ts';
+import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import type { Json } from '../../core/kernel/json.ts';
+import { alert } from '../../machines/alerts/alert.ts';
+import type { Notice, Queued } from '../../machines/alerts/alert-shapes.ts';
+import { alertOutbox } from '../../machines/alerts/outbox.ts';
+import { alertRule } from '../../machines/alerts/rule.ts';
+import { alertSilences } from '../../machines/alerts/silences.ts';
 import { alertsChecks } from './checks.ts';
 import { registerCommands } from './commands.ts';
 import { describeAlertRecord, describeOutboxRecord, describeRuleRecord, isRoutineLook } from './describe.ts';

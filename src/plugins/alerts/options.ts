@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { duration, msOf } from '../../core/duration.ts';
-import type { Step } from '../../machines/alert/shapes.ts';
+import { duration, msOf } from '../../core/host/duration.ts';
+import type { Step } from '../../machines/alerts/alert-shapes.ts';
 import { receiverOptions } from './receivers/target.ts';
 import { documentedRules } from './rules/documented.ts';
 import { ruleOptions } from './rules/rule.ts';

@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { defineRoute, defineTopic, type Topic } from '../../bus/index.ts';
-import type { ActorSystem } from '../../core/actors/index.ts';
-import { type AlertRaised, alertRaised } from '../../core/adapters/alerts.ts';
-import type { Clock } from '../../core/clock.ts';
-import { actorRef } from '../../core/ids.ts';
-import { RECEIVER_AWAY } from '../../machines/alert/outbox-shapes.ts';
-import type { AlertContext, Notice, Queued, Raised, Told } from '../../machines/alert/shapes.ts';
-import type { Silence } from '../../machines/alert-silences.ts';
+import { defineRoute } from '../../bus/route.ts';
+import { defineTopic, type Topic } from '../../bus/topic.ts';
+import { type AlertRaised, alertRaised } from '../../core/contracts/alerts.ts';
+import type { ActorSystem } from '../../core/kernel/actors/system.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
+import { actorRef } from '../../core/kernel/ids.ts';
+import type { AlertContext, Notice, Queued, Raised, Told } from '../../machines/alerts/alert-shapes.ts';
+import { RECEIVER_AWAY } from '../../machines/alerts/outbox-shapes.ts';
+import type { Silence } from '../../machines/alerts/silences.ts';
 import { type AlertRoute, fits, ladderFor } from './options.ts';
 
 export const ALERT_ACTOR = 'alerts.alert';

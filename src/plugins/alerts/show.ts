@@ -1,4 +1,4 @@
-import type { CommandContext } from '../../core/plugin/index.ts';
+import type { CommandContext } from '../../core/host/plugin/command.ts';
 import type { AlertsView, AlertView, ReceiverView, RuleView } from './view.ts';
 
 /** What happened once has no end: so long it is shown. */

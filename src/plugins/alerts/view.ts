@@ -1,8 +1,8 @@
-import type { ActorSystem } from '../../core/actors/index.ts';
-import type { OutboxContext } from '../../machines/alert/outbox-shapes.ts';
-import type { RuleContext } from '../../machines/alert/rule-shapes.ts';
-import type { AlertContext } from '../../machines/alert/shapes.ts';
-import type { Silence } from '../../machines/alert-silences.ts';
+import type { ActorSystem } from '../../core/kernel/actors/system.ts';
+import type { AlertContext } from '../../machines/alerts/alert-shapes.ts';
+import type { OutboxContext } from '../../machines/alerts/outbox-shapes.ts';
+import type { RuleContext } from '../../machines/alerts/rule-shapes.ts';
+import type { Silence } from '../../machines/alerts/silences.ts';
 import { verdictOf } from './describe.ts';
 import { ALERT_ACTOR, OUTBOX_ACTOR, RULE_ACTOR, silencesNow } from './raised.ts';
 

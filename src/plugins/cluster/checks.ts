@@ -1,6 +1,6 @@
-import { systemClock } from '../../core/clock.ts';
-import { isCoded } from '../../core/errors/index.ts';
-import type { CheckDefinition } from '../../core/plugin/index.ts';
+import type { CheckDefinition } from '../../core/host/plugin/diagnosis.ts';
+import { systemClock } from '../../core/kernel/clock.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { KubeCluster } from './kube-cluster.ts';
 import type { ClusterOptions } from './options.ts';
 
@@ -21,7 +21,7 @@ export function clusterCheck(options: ClusterOptions): CheckDefinition {
         };
       } catch (error) {
         if (!isCoded(error)) throw error;
-        return { state: 'fail', lookedAt: cluster.place, found: error.what, mend: error.mend };
+        return { state: 'fail', lookedAt: cluster.place, found: error.what, remedy: error.remedy };
       }
     },
   };

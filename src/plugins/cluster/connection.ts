@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { request } from 'undici';
-import type { Clock } from '../../core/clock.ts';
-import { HoldfastError, isCoded } from '../../core/errors/index.ts';
-import { isLoopback } from '../../core/http/index.ts';
-import { isObject, nestsDeeper } from '../../core/json.ts';
+import { isLoopback } from '../../core/host/http/admission.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
+import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { isObject, nestsDeeper } from '../../core/kernel/json.ts';
 import type { ClusterOptions } from './options.ts';
 
 /** What came back: JSON in either case. */

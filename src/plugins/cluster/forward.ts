@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { Writable } from 'node:stream';
-import type { PortForward } from '../../core/adapters/cluster.ts';
+import type { PortForward } from '../../core/contracts/cluster.ts';
 import type { Connection } from './connection.ts';
 
 /** More connections than an HTTP client's pool needs are a mistake. */

@@ -6,8 +6,8 @@
  * Imports core; no other plugin.
  */
 import { resolve } from 'node:path';
-import { ClusterToken } from '../../core/adapters/cluster.ts';
-import { definePlugin } from '../../core/plugin/index.ts';
+import { ClusterToken } from '../../core/contracts/cluster.ts';
+import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { clusterCheck } from './checks.ts';
 import { KubeCluster } from './kube-cluster.ts';
 import { clusterOptions } from './options.ts';

@@ -1,6 +1,6 @@
-import type { ClusterKind } from '../../core/adapters/cluster.ts';
-import { HoldfastError } from '../../core/errors/index.ts';
-import { isObject } from '../../core/json.ts';
+import type { ClusterKind } from '../../core/contracts/cluster.ts';
+import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { isObject } from '../../core/kernel/json.ts';
 import type { Connection } from './connection.ts';
 
 /** How the API calls a kind in its paths. */

@@ -1,7 +1,8 @@
-import type { Cluster, ClusterKind, ClusterObject, PortForward } from '../../core/adapters/cluster.ts';
-import type { Clock } from '../../core/clock.ts';
-import { type ErrorCode, HoldfastError } from '../../core/errors/index.ts';
-import { isObject } from '../../core/json.ts';
+import type { Cluster, ClusterKind, ClusterObject, PortForward } from '../../core/contracts/cluster.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
+import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import type { ErrorCode } from '../../core/kernel/errors/table.ts';
+import { isObject } from '../../core/kernel/json.ts';
 import { type Answer, Connection } from './connection.ts';
 import { openForward } from './forward.ts';
 import { Kinds } from './kinds.ts';

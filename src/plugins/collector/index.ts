@@ -7,16 +7,16 @@
  * Imports core, bus and its machine; no other plugin.
  */
 import { resolve } from 'node:path';
-import { defineRoute } from '../../bus/index.ts';
-import { defineActor } from '../../core/actors/index.ts';
-import { ClusterToken } from '../../core/adapters/cluster.ts';
-import { ColumnarDatabaseToken } from '../../core/adapters/columnar-database.ts';
-import { IngestKeysToken } from '../../core/adapters/ingest-keys.ts';
-import { SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
-import { isObject } from '../../core/json.ts';
-import { definePlugin, type Services } from '../../core/plugin/index.ts';
-import type { RotationContext } from '../../machines/ingest-key-rotation/shapes.ts';
-import { ingestKeyRotation } from '../../machines/ingest-key-rotation.ts';
+import { defineRoute } from '../../bus/route.ts';
+import { ClusterToken } from '../../core/contracts/cluster.ts';
+import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
+import { IngestKeysToken } from '../../core/contracts/ingest-keys.ts';
+import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
+import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
+import { defineActor } from '../../core/kernel/actors/definition.ts';
+import { isObject } from '../../core/kernel/json.ts';
+import { ingestKeyRotation } from '../../machines/collector/key-rotation.ts';
+import type { RotationContext } from '../../machines/collector/key-rotation-shapes.ts';
 import { registerFindings, toldOf } from './config/findings.ts';
 import { collectorChecks } from './doctor/checks.ts';
 import { KeyRing } from './keys/key-ring.ts';

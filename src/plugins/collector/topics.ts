@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineTopic, type Topic } from '../../bus/index.ts';
+import { defineTopic, type Topic } from '../../bus/topic.ts';
 
 /** The collector's config names another ingest key than before. */
 export const configRead: Topic<{ at: number; fingerprint?: string | undefined }> = defineTopic(
@@ -20,7 +20,7 @@ const finding = z.object({
   severity: z.enum(['warning', 'critical']),
   place: z.string(),
   text: z.string(),
-  mend: z.string(),
+  remedy: z.string(),
 });
 
 /** All that is wrong with the collector's config, at each start and when that changes. */

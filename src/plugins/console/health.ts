@@ -1,6 +1,6 @@
-import { isObject, type Json } from '../../core/json.ts';
-import type { LogStatus } from '../../core/log/index.ts';
-import type { PluginStatus } from '../../core/plugin/index.ts';
+import type { PluginStatus } from '../../core/host/plugin/definition.ts';
+import { isObject, type Json } from '../../core/kernel/json.ts';
+import type { LogStatus } from '../../core/kernel/log/event-log.ts';
 
 /**
  * - `ok`: everything works.

@@ -3,8 +3,8 @@
  * an index. It decides nothing and has no actor. Imported by `plugins.config.ts` only.
  */
 import { z } from 'zod';
-import { definePlugin } from '../../core/plugin/index.ts';
-import { readTokenFile } from '../../core/secrets/index.ts';
+import { definePlugin } from '../../core/host/plugin/definition.ts';
+import { readTokenFile } from '../../core/kernel/secret-file.ts';
 import { healthRoutes } from './routes.ts';
 
 /**

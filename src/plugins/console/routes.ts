@@ -1,7 +1,8 @@
-import type { HttpSurface } from '../../core/http/index.ts';
-import { type EndedRun, HOST, type Run, runsOf } from '../../core/lifecycle/index.ts';
-import { redact } from '../../core/logging/index.ts';
-import type { Services } from '../../core/plugin/index.ts';
+import type { HttpSurface } from '../../core/host/http/contract.ts';
+import { HOST, runsOf } from '../../core/host/lifecycle/actor.ts';
+import type { EndedRun, Run } from '../../core/host/lifecycle/machine.ts';
+import { redact } from '../../core/host/logging/redact.ts';
+import type { Services } from '../../core/host/plugin/definition.ts';
 import { degradedBy, healthStatus, notReady, type Vitals } from './health.ts';
 
 /**

@@ -1,12 +1,12 @@
-import type { LogRecord } from '../../core/log/index.ts';
+import type { LogRecord } from '../../core/kernel/log/record.ts';
+import type { DoorEvent } from '../../machines/gateway/admission.ts';
 import type {
   AccessEvent,
   AnswerParams,
   ForwardParams,
   KeyReply,
   KeyTerms,
-} from '../../machines/mcp-access.ts';
-import type { DoorEvent } from '../../machines/mcp-door.ts';
+} from '../../machines/gateway/key.ts';
 
 /** A record of the gateway in an operator's words, for `holdfast log`. */
 export function describeGatewayRecord({ event: recorded, effects, ignored }: LogRecord): string | undefined {

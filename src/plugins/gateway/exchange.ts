@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Writable } from '../../core/writable.ts';
+import type { Writable } from '../../core/kernel/writable.ts';
 import type { Answer } from './mcp/answers.ts';
 import type { Ending } from './stop.ts';
 import type { CallFacts } from './telemetry/index.ts';

@@ -8,54 +8,47 @@
  */
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { defineActor } from '../../core/actors/index.ts';
-import { SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
-import { TelemetryToken } from '../../core/adapters/telemetry.ts';
-import type { LogRecord } from '../../core/log/index.ts';
-import { definePlugin } from '../../core/plugin/index.ts';
-import { NamedSlab } from '../../core/slab.ts';
-import { mcpAccess } from '../../machines/mcp-access.ts';
-import { mcpDoor } from '../../machines/mcp-door.ts';
-import { aggregateEndpoint } from './aggregate/index.ts';
-import {
-  callRoutes,
-  DOOR_ACTOR,
-  Door,
-  endUnhandled,
-  HeldBodies,
-  judgement,
-  type LiveCalls,
-  mcpEndpoint,
-  OpenSlots,
-  registerCallEffects,
-} from './calls/index.ts';
-import { clientConfigCommand } from './clients/index.ts';
-import { keyCommands, reloadCommand, rollbackCommand, routesCommand } from './commands/index.ts';
+import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
+import { TelemetryToken } from '../../core/contracts/telemetry.ts';
+import { definePlugin } from '../../core/host/plugin/definition.ts';
+import { defineActor } from '../../core/kernel/actors/definition.ts';
+import type { LogRecord } from '../../core/kernel/log/record.ts';
+import { NamedSlab } from '../../core/kernel/slab.ts';
+import { mcpDoor } from '../../machines/gateway/admission.ts';
+import { mcpAccess } from '../../machines/gateway/key.ts';
+import { aggregateEndpoint } from './aggregate/endpoint.ts';
+import { judgement } from './calls/decide.ts';
+import { Door } from './calls/door.ts';
+import { registerCallEffects } from './calls/effects.ts';
+import { mcpEndpoint } from './calls/endpoint.ts';
+import { HeldBodies } from './calls/held-bodies.ts';
+import type { LiveCalls } from './calls/live-call.ts';
+import { OpenSlots } from './calls/open-slots.ts';
+import { callRoutes, DOOR_ACTOR } from './calls/topics.ts';
+import { endUnhandled } from './calls/unhandled.ts';
+import { clientConfigCommand } from './clients/command.ts';
+import { keyCommands } from './commands/keys/index.ts';
+import { reloadCommand, rollbackCommand } from './commands/reload.ts';
+import { routesCommand } from './commands/routes.ts';
 import { describeGatewayRecord } from './describe.ts';
-import { Documents, discoveryRoutes } from './discovery/index.ts';
-import { doctorCommand } from './doctor/index.ts';
-import {
-  type AdminParts,
-  adminEndpoints,
-  edgeRoutes,
-  surfaceErrorBody,
-  watchUnknownPaths,
-} from './http/index.ts';
-import {
-  KEY_ACTOR,
-  KeyAdmin,
-  KeyRegistry,
-  type KnownKeys,
-  keyRoute,
-  MasterKey,
-  registerKeyControl,
-} from './keys/index.ts';
+import { Documents } from './discovery/documents.ts';
+import { discoveryRoutes } from './discovery/endpoint.ts';
+import { doctorCommand } from './doctor/command.ts';
+import { type AdminParts, adminEndpoints } from './http/admin.ts';
+import { edgeRoutes, watchUnknownPaths } from './http/edges.ts';
+import { surfaceErrorBody } from './http/surface-errors.ts';
+import { KeyAdmin } from './keys/admin.ts';
+import { registerKeyControl } from './keys/control.ts';
+import { MasterKey } from './keys/master-key.ts';
+import type { KnownKeys } from './keys/misplaced.ts';
+import { KEY_ACTOR, KeyRegistry } from './keys/registry.ts';
+import { keyRoute } from './keys/topics.ts';
 import { registerTable } from './register-table.ts';
-import { SealedSessions } from './session/index.ts';
+import { SealedSessions } from './session/sealed-sessions.ts';
 import { callTelemetry } from './telemetry/index.ts';
-import { upstreamAgent } from './upstream/index.ts';
+import { upstreamAgent } from './upstream/client.ts';
 
-export { credentialFree, overwrite, relay } from './routes/index.ts';
+export { credentialFree, overwrite, relay } from './routes/entry.ts';
 
 const options = z.strictObject({
   port: z.int().min(0).max(65_535).default(4000),

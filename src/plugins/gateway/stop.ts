@@ -1,4 +1,4 @@
-import { Slab } from '../../core/slab.ts';
+import { Slab } from '../../core/kernel/slab.ts';
 
 /** What of an AbortSignal a call looks at: it may be one. */
 export interface Ending {

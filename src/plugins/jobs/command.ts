@@ -1,5 +1,5 @@
-import { askInstance } from '../../core/operations/index.ts';
-import type { CommandDefinition } from '../../core/plugin/index.ts';
+import { askInstance } from '../../core/host/operations/ask.ts';
+import type { CommandDefinition } from '../../core/host/plugin/command.ts';
 import { isFailing, type JobView } from './view.ts';
 
 export const LIST_PATH = '/jobs/list';

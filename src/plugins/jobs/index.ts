@@ -6,16 +6,16 @@
  * Imports core, bus and its machine; no other plugin.
  */
 import { z } from 'zod';
-import { defineRoute } from '../../bus/index.ts';
-import { defineActor } from '../../core/actors/index.ts';
-import { ClusterToken } from '../../core/adapters/cluster.ts';
-import { jobRun } from '../../core/adapters/jobs.ts';
-import { TelemetryToken } from '../../core/adapters/telemetry.ts';
-import type { LogEvent, LogRecord } from '../../core/log/index.ts';
-import { serveOperation } from '../../core/operations/index.ts';
-import { definePlugin } from '../../core/plugin/index.ts';
-import type { JobContext } from '../../machines/job/shapes.ts';
-import { job as machine } from '../../machines/job.ts';
+import { defineRoute } from '../../bus/route.ts';
+import { ClusterToken } from '../../core/contracts/cluster.ts';
+import { jobRun } from '../../core/contracts/jobs.ts';
+import { TelemetryToken } from '../../core/contracts/telemetry.ts';
+import { serveOperation } from '../../core/host/operations/serve.ts';
+import { definePlugin } from '../../core/host/plugin/definition.ts';
+import { defineActor } from '../../core/kernel/actors/definition.ts';
+import type { LogEvent, LogRecord } from '../../core/kernel/log/record.ts';
+import { job as machine } from '../../machines/jobs/job.ts';
+import type { JobContext } from '../../machines/jobs/job-shapes.ts';
 import { type JobsAnswer, jobsCommand, LIST_PATH } from './command.ts';
 import { measureJobs } from './metrics.ts';
 import { isFailing, jobsView } from './view.ts';

@@ -1,6 +1,6 @@
-import type { ActorState } from '../../core/actors/index.ts';
-import type { Telemetry } from '../../core/adapters/telemetry.ts';
-import type { JobContext } from '../../machines/job/shapes.ts';
+import type { Telemetry } from '../../core/contracts/telemetry.ts';
+import type { ActorState } from '../../core/kernel/actors/state.ts';
+import type { JobContext } from '../../machines/jobs/job-shapes.ts';
 
 /**
  * Reports our own failed runs as kube-state-metrics reports those of a cluster, for as long as one is there: a run that

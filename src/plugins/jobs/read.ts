@@ -1,6 +1,6 @@
-import type { Cluster, ClusterObject } from '../../core/adapters/cluster.ts';
-import { isObject } from '../../core/json.ts';
-import type { JobFacts, PodFacts } from '../../machines/job/shapes.ts';
+import type { Cluster, ClusterObject } from '../../core/contracts/cluster.ts';
+import { isObject } from '../../core/kernel/json.ts';
+import type { JobFacts, PodFacts } from '../../machines/jobs/job-shapes.ts';
 
 const JOB = { apiVersion: 'batch/v1', kind: 'Job' };
 const CRON_JOB = { apiVersion: 'batch/v1', kind: 'CronJob' };

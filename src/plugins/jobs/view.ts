@@ -1,6 +1,6 @@
-import type { ActorState } from '../../core/actors/index.ts';
-import { clearsAfter } from '../../machines/job/retention.ts';
-import type { CauseKind, JobContext } from '../../machines/job/shapes.ts';
+import type { ActorState } from '../../core/kernel/actors/state.ts';
+import type { CauseKind, JobContext } from '../../machines/jobs/job-shapes.ts';
+import { clearsAfter } from '../../machines/jobs/retention.ts';
 
 /** A run as `holdfast jobs` shows it. Times are ISO texts. */
 export interface JobView {

@@ -1,9 +1,9 @@
-import type { Cluster } from '../../core/adapters/cluster.ts';
-import { isCoded } from '../../core/errors/index.ts';
-import { actorRef } from '../../core/ids.ts';
-import type { Json } from '../../core/json.ts';
-import type { Services } from '../../core/plugin/index.ts';
-import type { JobContext } from '../../machines/job/shapes.ts';
+import type { Cluster } from '../../core/contracts/cluster.ts';
+import type { Services } from '../../core/host/plugin/definition.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { actorRef } from '../../core/kernel/ids.ts';
+import type { Json } from '../../core/kernel/json.ts';
+import type { JobContext } from '../../machines/jobs/job-shapes.ts';
 import { readJobs } from './read.ts';
 
 /** The type of a run's actor. */

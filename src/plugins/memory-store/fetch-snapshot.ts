@@ -4,8 +4,8 @@ import { dirname } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { request } from 'undici';
-import type { Clock } from '../../core/clock.ts';
-import { HoldfastError } from '../../core/errors/index.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
+import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { refuseFullDisk } from './jobs/files.ts';
 import { FETCH_DEADLINE_MS, FETCH_IDLE_MS, LARGEST_SNAPSHOT, SPARE_BYTES } from './limits.ts';
 

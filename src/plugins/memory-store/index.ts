@@ -10,11 +10,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import { MemoryInstanceToken, ScratchStoresToken } from '../../core/adapters/memory-store.ts';
-import { HoldfastError } from '../../core/errors/index.ts';
-import { urlOf } from '../../core/http/index.ts';
-import { definePlugin } from '../../core/plugin/index.ts';
-import { readTokenFile } from '../../core/secrets/index.ts';
+import { MemoryInstanceToken, ScratchStoresToken } from '../../core/contracts/memory-store.ts';
+import { urlOf } from '../../core/host/http/url.ts';
+import { definePlugin } from '../../core/host/plugin/definition.ts';
+import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { readTokenFile } from '../../core/kernel/secret-file.ts';
 import { memoryStoreOptions, surfaceOf } from './options.ts';
 import { EmbeddedScratch } from './scratch.ts';
 import { databaseIn, MemoryServer } from './server.ts';

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { HoldfastError } from '../../core/errors/index.ts';
+import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 
 const LARGEST_HEADERS = 16 * 1024;
 const BOUNDARY = /^multipart\/form-data\s*;.*\bboundary=(?:"([^"]{1,200})"|([^\s;]{1,200}))/i;

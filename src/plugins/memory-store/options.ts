@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { SurfaceOptions } from '../../core/http/index.ts';
+import type { SurfaceOptions } from '../../core/host/http/contract.ts';
 import { BODY_LIMIT } from './limits.ts';
 import { memoryErrorBody } from './routes.ts';
 

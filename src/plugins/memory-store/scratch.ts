@@ -1,9 +1,9 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { ScratchInstance, ScratchStores } from '../../core/adapters/memory-store.ts';
-import { HoldfastError } from '../../core/errors/index.ts';
-import type { Surface, SurfaceDependencies } from '../../core/http/index.ts';
+import type { ScratchInstance, ScratchStores } from '../../core/contracts/memory-store.ts';
+import type { Surface, SurfaceDependencies } from '../../core/host/http/contract.ts';
+import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { surfaceOf } from './options.ts';
 import { databaseIn, MemoryServer, type MemoryServerOptions } from './server.ts';
 
@@ -93,7 +93,7 @@ export class EmbeddedScratch implements ScratchStores {
       if (!(await this.#marked(id))) await this.#prepare(id, from);
       const server = new MemoryServer({ ...settings, dir: this.#folder(id) });
       await server.start();
-      const { createSurface } = await import('../../core/http/surface.ts');
+      const { createSurface } = await import('../../core/host/http/surface.ts');
       const surface = createSurface({ ...surfaceOf('memoryScratch'), port: 0 }, dependencies);
       server.serve(surface.http);
       const { url } = await surface.listen();

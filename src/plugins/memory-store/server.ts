@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '../../core/clock.ts';
-import type { HttpSurface } from '../../core/http/index.ts';
+import type { HttpSurface } from '../../core/host/http/contract.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
 import { EngineClient } from './engine/client.ts';
 import { Jobs } from './jobs/jobs.ts';
 import { memoryRoutes } from './routes.ts';

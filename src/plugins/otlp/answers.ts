@@ -1,5 +1,5 @@
-import type { Clock } from '../../core/clock.ts';
-import type { Failure, Taken } from './spool/index.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
+import type { Failure, Taken } from './spool/protocol.ts';
 
 /** An answer waits so long for its rows to be in the database, ms; on disk they are before. */
 const ANSWER_WAIT_MS = 2_000;

@@ -1,9 +1,9 @@
-import type { ColumnarDatabase, SignalTable, TableSchema } from '../../core/adapters/columnar-database.ts';
-import type { Clock } from '../../core/clock.ts';
-import { writerOf } from '../../core/columnar/index.ts';
-import { isCoded } from '../../core/errors/index.ts';
-import { maskText } from '../../core/logging/index.ts';
-import type { Frame } from './spool/index.ts';
+import { writerOf } from '../../core/contracts/columnar/writer.ts';
+import type { ColumnarDatabase, SignalTable, TableSchema } from '../../core/contracts/columnar-database.ts';
+import { maskText } from '../../core/host/logging/mask-text.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import type { Frame } from './spool/protocol.ts';
 
 /** Between two tries of a frame that the database did not take, ms: the first, doubled up to the last. */
 const FIRST_WAIT_MS = 500;

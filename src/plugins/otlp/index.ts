@@ -5,15 +5,19 @@
  *
  * Imports core, bus and its machine; no other plugin.
  */
-import { ColumnarDatabaseToken } from '../../core/adapters/columnar-database.ts';
-import { IngestKeysToken } from '../../core/adapters/ingest-keys.ts';
-import { definePlugin } from '../../core/plugin/index.ts';
-import type { TelemetryIntakeContext } from '../../machines/telemetry-intake.ts';
+import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
+import { IngestKeysToken } from '../../core/contracts/ingest-keys.ts';
+import { definePlugin } from '../../core/host/plugin/definition.ts';
+import type { TelemetryIntakeContext } from '../../machines/otlp/intake.ts';
 import { Intake } from './intake.ts';
 import { IntakeMetrics } from './metrics.ts';
 import { otlpOptions } from './options.ts';
 import { Pressure } from './pressure.ts';
-import { Budget, grpcListener, mtlsListener, otlpErrorBody, otlpRoutes, Receiver } from './receive/index.ts';
+import { Budget } from './receive/budget.ts';
+import { grpcListener } from './receive/grpc.ts';
+import { otlpErrorBody, otlpRoutes } from './receive/http.ts';
+import { mtlsListener } from './receive/mtls.ts';
+import { Receiver } from './receive/receiver.ts';
 import { intakeCheck, intakeHealth } from './status.ts';
 import {
   databaseChanged,

@@ -1,10 +1,11 @@
-import type { ColumnarDatabase } from '../../core/adapters/columnar-database.ts';
-import type { Clock } from '../../core/clock.ts';
-import { writerOf } from '../../core/columnar/index.ts';
+import { writerOf } from '../../core/contracts/columnar/writer.ts';
+import type { ColumnarDatabase } from '../../core/contracts/columnar-database.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
 import { Answers, type Outcome } from './answers.ts';
-import type { Encoding, Signal } from './decode/index.ts';
+import type { Encoding, Signal } from './decode/decode.ts';
 import { Drain } from './drain.ts';
-import { type Frame, type FromThread, Spool } from './spool/index.ts';
+import type { Frame, FromThread } from './spool/protocol.ts';
+import { Spool } from './spool/spool.ts';
 
 /** The spool takes again when it has so much room, as a share of its limit. */
 const FREE_ENOUGH = 0.9;

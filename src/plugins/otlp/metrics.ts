@@ -1,7 +1,7 @@
-import type { Counter, Metrics } from '../../core/metrics.ts';
-import type { Signal } from './decode/index.ts';
+import type { Counter, Metrics } from '../../core/host/metrics/metrics.ts';
+import type { Signal } from './decode/decode.ts';
 import type { Refusal } from './receive/receiver.ts';
-import type { Frame } from './spool/index.ts';
+import type { Frame } from './spool/protocol.ts';
 
 interface Readings {
   readonly spool: () => {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../core/clock.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
 
 /** So long without a refusal ends a press, ms. */
 const CALM_MS = 5_000;

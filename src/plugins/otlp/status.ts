@@ -1,6 +1,6 @@
-import { isObject, type Json } from '../../core/json.ts';
-import type { CheckContext, CheckResult } from '../../core/plugin/index.ts';
-import type { TelemetryIntakeContext } from '../../machines/telemetry-intake.ts';
+import type { CheckContext, CheckResult } from '../../core/host/plugin/diagnosis.ts';
+import { isObject, type Json } from '../../core/kernel/json.ts';
+import type { TelemetryIntakeContext } from '../../machines/otlp/intake.ts';
 
 /** Where the pieces of a health report come from. */
 export interface Seen {
@@ -37,17 +37,17 @@ export function intakeCheck({ running }: CheckContext): CheckResult {
   const fact = running?.facts.otlp;
   if (!isObject(fact)) {
     const found = `${running ? 'it has none' : 'nothing runs that could be asked'}, so no telemetry is received`;
-    const mend = running
+    const remedy = running
       ? '`holdfast status` tells why the otlp plugin is not there.'
       : 'Start it with `holdfast start`.';
-    return { state: 'warn', lookedAt, found, mend };
+    return { state: 'warn', lookedAt, found, remedy };
   }
   if (fact.ok === true && typeof fact.damagedFrames === 'number')
     return {
       state: 'warn',
       lookedAt,
       found: `at its start ${fact.damagedFrames} batches on disk were damaged: their rows are lost`,
-      mend: 'Look after the disk that holds the data folder; the next start forgets this.',
+      remedy: 'Look after the disk that holds the data folder; the next start forgets this.',
     };
   if (fact.ok === true)
     return { state: 'ok', lookedAt, found: `inserts into ${fact.database ?? 'the database'}` };
@@ -56,7 +56,7 @@ export function intakeCheck({ running }: CheckContext): CheckResult {
     state: 'fail',
     lookedAt,
     found: String(fact.reason),
-    mend: refuses
+    remedy: refuses
       ? 'Make room on the disk that holds the data folder: telemetry is taken again by itself, and exporters send again what was refused.'
       : '`holdfast log tail` has when that began; nothing that was answered is lost, it is inserted when the database takes it.',
   };

@@ -1,10 +1,11 @@
 import { z } from 'zod';
-import { defineRoute, defineTopic, type Topic } from '../../bus/index.ts';
-import { defineActor } from '../../core/actors/index.ts';
-import { type ActorRef, actorRef } from '../../core/ids.ts';
-import type { LogEvent, LogRecord } from '../../core/log/index.ts';
-import type { PluginContext } from '../../core/plugin/index.ts';
-import { type TelemetryIntakeEvent, telemetryIntake } from '../../machines/telemetry-intake.ts';
+import { defineRoute } from '../../bus/route.ts';
+import { defineTopic, type Topic } from '../../bus/topic.ts';
+import type { PluginContext } from '../../core/host/plugin/definition.ts';
+import { defineActor } from '../../core/kernel/actors/definition.ts';
+import { type ActorRef, actorRef } from '../../core/kernel/ids.ts';
+import type { LogEvent, LogRecord } from '../../core/kernel/log/record.ts';
+import { type TelemetryIntakeEvent, telemetryIntake } from '../../machines/otlp/intake.ts';
 
 const INTAKE_TYPE = 'otlp.intake';
 const KEY = 'receiver';

@@ -1,5 +1,5 @@
-import { delayOf, type LogRecord } from '../../core/log/index.ts';
-import type { LegEvent } from '../../machines/reconciler/shapes.ts';
+import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';
+import type { LegEvent } from '../../machines/reconciler/leg-shapes.ts';
 
 /** A record of a leg in an operator's words, for `holdfast log`. */
 export function describeLegRecord({ event: recorded, to, effects }: LogRecord): string | undefined {

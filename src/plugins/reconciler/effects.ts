@@ -1,10 +1,10 @@
-import { type AlertRaised, alertRaised } from '../../core/adapters/alerts.ts';
-import { RouterApiToken } from '../../core/adapters/router.ts';
-import { isCoded } from '../../core/errors/index.ts';
-import type { LogEvent } from '../../core/log/index.ts';
-import { maskText } from '../../core/logging/index.ts';
-import type { PluginContext } from '../../core/plugin/index.ts';
-import type { LegEvent, LegRecovered } from '../../machines/reconciler/shapes.ts';
+import { type AlertRaised, alertRaised } from '../../core/contracts/alerts.ts';
+import { RouterApiToken } from '../../core/contracts/router.ts';
+import { maskText } from '../../core/host/logging/mask-text.ts';
+import type { PluginContext } from '../../core/host/plugin/definition.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import type { LogEvent } from '../../core/kernel/log/record.ts';
+import type { LegEvent, LegRecovered } from '../../machines/reconciler/leg-shapes.ts';
 import { type LegAddress, readLeg } from './legs.ts';
 import { LegMetrics } from './metrics.ts';
 import { LegPoster, type Posted } from './post-legs.ts';
@@ -95,7 +95,7 @@ function answerOf({ answer, posted, jitter }: Posted): LegEvent {
 
 function recoveredAlert({ intf, label, address, missing }: LegRecovered): AlertRaised {
   return {
-    name: 'router.reconciler.recovered',
+    name: 'reconciler.leg.recovered',
     severity: 'info',
     text: missing
       ? `${label} (${intf}) has ${address} again.`

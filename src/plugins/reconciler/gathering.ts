@@ -1,4 +1,4 @@
-import type { Clock } from '../../core/clock.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
 
 interface GatheringParts<Question, Answer> {
   readonly clock: Clock;

@@ -1,20 +1,20 @@
-import { defineRoute } from '../../bus/index.ts';
-import { defineActor } from '../../core/actors/index.ts';
-import { pushEvent } from '../../core/adapters/push-event.ts';
-import { routerChannels } from '../../core/adapters/router.ts';
-import { runTrouble, UptimeMonitorToken } from '../../core/adapters/uptime.ts';
-import { actorRef } from '../../core/ids.ts';
-import type { Json, JsonObject } from '../../core/json.ts';
-import { delayOf, type LogRecord } from '../../core/log/index.ts';
-import type { PluginContext } from '../../core/plugin/index.ts';
+import { defineRoute } from '../../bus/route.ts';
+import { pushEvent } from '../../core/contracts/push-event.ts';
+import { routerChannels } from '../../core/contracts/router.ts';
+import { runTrouble, UptimeMonitorToken } from '../../core/contracts/uptime.ts';
+import type { PluginContext } from '../../core/host/plugin/definition.ts';
+import { defineActor } from '../../core/kernel/actors/definition.ts';
+import { actorRef } from '../../core/kernel/ids.ts';
+import type { Json, JsonObject } from '../../core/kernel/json.ts';
+import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';
 import {
   type HeartbeatContext,
   type HeartbeatSettings,
   heartbeatDefaults,
   heartbeat as machine,
-} from '../../machines/heartbeat.ts';
+} from '../../machines/reconciler/heartbeat.ts';
 
-const HEARTBEAT_ACTOR = 'router.heartbeat';
+const HEARTBEAT_ACTOR = 'reconciler.heartbeat';
 
 /**
  * Registers the reconciler's own beats (R27): where some plugin speaks to an uptime monitor it hears that the reconciler

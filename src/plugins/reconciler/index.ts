@@ -5,21 +5,22 @@
  *
  * Imports core, bus and its machine; no other plugin. Works with whatever provides the router's API.
  */
-import { defineRoute } from '../../bus/index.ts';
-import { type ActorState, defineActor } from '../../core/actors/index.ts';
+import { defineRoute } from '../../bus/route.ts';
 import {
   RouterApiToken,
   type RouterChange,
   routerChannels,
   routerConnected,
-} from '../../core/adapters/router.ts';
-import { TelemetryToken } from '../../core/adapters/telemetry.ts';
-import { UptimeMonitorToken } from '../../core/adapters/uptime.ts';
-import { actorRef, newCorrelation } from '../../core/ids.ts';
-import type { Json } from '../../core/json.ts';
-import { definePlugin, type Services } from '../../core/plugin/index.ts';
-import type { LegSettings } from '../../machines/reconciler/shapes.ts';
-import { reconciler as machine } from '../../machines/reconciler.ts';
+} from '../../core/contracts/router.ts';
+import { TelemetryToken } from '../../core/contracts/telemetry.ts';
+import { UptimeMonitorToken } from '../../core/contracts/uptime.ts';
+import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
+import { defineActor } from '../../core/kernel/actors/definition.ts';
+import type { ActorState } from '../../core/kernel/actors/state.ts';
+import { actorRef, newCorrelation } from '../../core/kernel/ids.ts';
+import type { Json } from '../../core/kernel/json.ts';
+import { reconciler as machine } from '../../machines/reconciler/leg.ts';
+import type { LegSettings } from '../../machines/reconciler/leg-shapes.ts';
 import { legsCheck } from './checks.ts';
 import { describeLegRecord } from './describe.ts';
 import { registerEffects } from './effects.ts';
@@ -31,7 +32,7 @@ import { legsStatus } from './status.ts';
 import { registerUnit } from './unit.ts';
 
 /** The type of a leg's actor; its key is the interface's name. */
-const LEG_ACTOR = 'router.reconciler';
+const LEG_ACTOR = 'reconciler.leg';
 
 export const reconciler = definePlugin({
   name: 'reconciler',

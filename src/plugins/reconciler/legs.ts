@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
-import { type NetworkConfig, withoutControlFields } from '../../core/adapters/router.ts';
-import { isObject } from '../../core/json.ts';
+import { type NetworkConfig, withoutControlFields } from '../../core/contracts/router.ts';
+import { isObject } from '../../core/kernel/json.ts';
 
 /** A static address that an interface should have. */
 export interface LegAddress {

@@ -1,9 +1,9 @@
-import type { SetAnswer } from '../../core/adapters/router.ts';
-import type { Counter, Histogram, Metrics } from '../../core/metrics.ts';
+import type { SetAnswer } from '../../core/contracts/router.ts';
+import type { Counter, Histogram, Metrics } from '../../core/host/metrics/metrics.ts';
 
 const HEAL_SECONDS = [0.025, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
-/** How often and how fast legs are mended. */
+/** How often and how fast legs are fixed. */
 export class LegMetrics {
   readonly #heals: Counter;
   readonly #tries: Counter;

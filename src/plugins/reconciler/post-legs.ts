@@ -1,5 +1,5 @@
-import type { SetAnswer } from '../../core/adapters/router.ts';
-import { Turns } from '../../core/turns.ts';
+import type { SetAnswer } from '../../core/contracts/router.ts';
+import { Turns } from '../../core/host/mutex.ts';
 import { Gathering } from './gathering.ts';
 import { type LegAddress, withAddresses } from './legs.ts';
 import { ActiveReader, type LegParts } from './read-active.ts';

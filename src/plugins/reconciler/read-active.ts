@@ -1,5 +1,5 @@
-import type { NetworkConfig, RouterApi } from '../../core/adapters/router.ts';
-import type { Clock } from '../../core/clock.ts';
+import type { NetworkConfig, RouterApi } from '../../core/contracts/router.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
 import { Gathering } from './gathering.ts';
 
 /** How long a config that was read is kept for a write; it bears secrets. */

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { defineTopic, type Topic } from '../../bus/index.ts';
-import { askInstance, serveOperation } from '../../core/operations/index.ts';
-import type { PluginContext } from '../../core/plugin/index.ts';
+import { defineTopic, type Topic } from '../../bus/topic.ts';
+import { askInstance } from '../../core/host/operations/ask.ts';
+import { serveOperation } from '../../core/host/operations/serve.ts';
+import type { PluginContext } from '../../core/host/plugin/definition.ts';
 
 const RESYNC_PATH = '/reconciler/resync';
 

@@ -1,11 +1,11 @@
-import type { ActorState } from '../../core/actors/index.ts';
-import type { JsonObject } from '../../core/json.ts';
-import type { LegContext } from '../../machines/reconciler/shapes.ts';
+import type { ActorState } from '../../core/kernel/actors/state.ts';
+import type { JsonObject } from '../../core/kernel/json.ts';
+import type { LegContext } from '../../machines/reconciler/leg-shapes.ts';
 
 /** How a leg is, in the words of health pages. */
 export type LegState = 'whole' | 'missing' | 'waiting' | 'gave up' | 'absent' | 'unread';
 
-/** What does not mend itself within the next tries. */
+/** What does not remedy itself within the next tries. */
 const TROUBLE: Partial<Record<LegState, string>> = {
   absent: 'is not in the config',
   'gave up': 'lacks its address and every try failed',

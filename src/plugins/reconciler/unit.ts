@@ -1,17 +1,19 @@
 import { z } from 'zod';
-import { defineActor } from '../../core/actors/index.ts';
-import { RouterApiToken } from '../../core/adapters/router.ts';
-import { TelemetryToken } from '../../core/adapters/telemetry.ts';
-import { UptimeMonitorToken } from '../../core/adapters/uptime.ts';
-import { durationFlag } from '../../core/duration.ts';
-import { actorRef } from '../../core/ids.ts';
-import { askInstance, operatorName, serveOperation } from '../../core/operations/index.ts';
-import type { CommandContext, PluginContext } from '../../core/plugin/index.ts';
-import { LONGEST_PAUSE_MS, reconcilerUnit, type UnitContext } from '../../machines/reconciler-unit.ts';
+import { RouterApiToken } from '../../core/contracts/router.ts';
+import { TelemetryToken } from '../../core/contracts/telemetry.ts';
+import { UptimeMonitorToken } from '../../core/contracts/uptime.ts';
+import { durationFlag } from '../../core/host/duration.ts';
+import { askInstance, operatorName } from '../../core/host/operations/ask.ts';
+import { serveOperation } from '../../core/host/operations/serve.ts';
+import type { CommandContext } from '../../core/host/plugin/command.ts';
+import type { PluginContext } from '../../core/host/plugin/definition.ts';
+import { defineActor } from '../../core/kernel/actors/definition.ts';
+import { actorRef } from '../../core/kernel/ids.ts';
+import { LONGEST_PAUSE_MS, reconcilerUnit, type UnitContext } from '../../machines/reconciler/unit.ts';
 import { resyncAsked } from './resync.ts';
 import { tryBeat } from './rollout/trial.ts';
 
-const UNIT_ACTOR = 'router.reconciler_unit';
+const UNIT_ACTOR = 'reconciler.unit';
 const UNIT = actorRef(UNIT_ACTOR, 'ula-reconcile');
 export const UNIT_PATH = '/reconciler/unit';
 
@@ -48,7 +50,7 @@ interface Parts {
 /**
  * Registers the reconciler as a unit that runs or is stopped for a bounded time, and the gauge by which the alert knows
  * it (R28). While it is stopped it hears no event and sends no beat; the legs keep their addresses, and one that loses
- * its own is mended by the resync that each has on a timer, or at the start.
+ * its own is fixed by the resync that each has on a timer, or at the start.
  */
 export function registerUnit(context: PluginContext, { monitor, legs, beats }: Parts): Unit {
   const paused = () => {

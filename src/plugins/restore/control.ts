@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import type { ActorState } from '../../core/actors/index.ts';
-import { HoldfastError } from '../../core/errors/index.ts';
-import type { Json } from '../../core/json.ts';
-import { serveOperation } from '../../core/operations/index.ts';
-import type { PluginContext } from '../../core/plugin/index.ts';
-import type { RestoreContext, Result } from '../../machines/restore/shapes.ts';
+import { serveOperation } from '../../core/host/operations/serve.ts';
+import type { PluginContext } from '../../core/host/plugin/definition.ts';
+import type { ActorState } from '../../core/kernel/actors/state.ts';
+import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import type { Json } from '../../core/kernel/json.ts';
+import type { RestoreContext, Result } from '../../machines/restore/drill-shapes.ts';
 import type { Progress } from './progress.ts';
 import { drillAsked, drillCancelled, drillId } from './topics.ts';
 

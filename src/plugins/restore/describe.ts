@@ -1,5 +1,5 @@
-import type { LogRecord } from '../../core/log/index.ts';
-import type { RestoreEvent } from '../../machines/restore/shapes.ts';
+import type { LogRecord } from '../../core/kernel/log/record.ts';
+import type { RestoreEvent } from '../../machines/restore/drill-shapes.ts';
 
 /** A record of a drill in an operator's words, for `holdfast log`. */
 export function describeDrillRecord({ event: recorded, to, effects }: LogRecord): string | undefined {

@@ -1,15 +1,15 @@
-import type { EffectContext } from '../../core/actors/index.ts';
-import { failureOf, type JobRun, jobRun } from '../../core/adapters/jobs.ts';
+import { failureOf, type JobRun, jobRun } from '../../core/contracts/jobs.ts';
 import {
   type MemoryStores,
   MemoryStoresToken,
   type SnapshotRecords,
   SnapshotRecordsToken,
-} from '../../core/adapters/memory-store.ts';
-import { HoldfastError, isCoded } from '../../core/errors/index.ts';
-import type { LogEvent } from '../../core/log/index.ts';
-import type { PluginContext, Services } from '../../core/plugin/index.ts';
-import type { CleanParams, Drill, StepParams } from '../../machines/restore/shapes.ts';
+} from '../../core/contracts/memory-store.ts';
+import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
+import type { EffectContext } from '../../core/kernel/actors/effect.ts';
+import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import type { LogEvent } from '../../core/kernel/log/record.ts';
+import type { CleanParams, Drill, StepParams } from '../../machines/restore/drill-shapes.ts';
 import type { RestoreOptions } from './options.ts';
 import type { RestorePath, StepContext } from './paths/path.ts';
 import { openPaths, type Paths } from './paths.ts';

@@ -7,20 +7,20 @@
  *
  * Imports core, bus and its machine; no other plugin.
  */
-import { defineRoute } from '../../bus/index.ts';
-import { defineActor } from '../../core/actors/index.ts';
-import { ClusterToken } from '../../core/adapters/cluster.ts';
+import { defineRoute } from '../../bus/route.ts';
+import { ClusterToken } from '../../core/contracts/cluster.ts';
 import {
   MemoryStoresToken,
   ScratchStoresToken,
   SnapshotRecordsToken,
-} from '../../core/adapters/memory-store.ts';
-import { actorRef, newCorrelation } from '../../core/ids.ts';
-import type { Json } from '../../core/json.ts';
-import { definePlugin, type PluginContext, type Services } from '../../core/plugin/index.ts';
-import { drillOverdue } from '../../machines/drill-overdue.ts';
-import type { RestoreContext } from '../../machines/restore/shapes.ts';
-import { restore as machine } from '../../machines/restore.ts';
+} from '../../core/contracts/memory-store.ts';
+import { definePlugin, type PluginContext, type Services } from '../../core/host/plugin/definition.ts';
+import { defineActor } from '../../core/kernel/actors/definition.ts';
+import { actorRef, newCorrelation } from '../../core/kernel/ids.ts';
+import type { Json } from '../../core/kernel/json.ts';
+import { restore as machine } from '../../machines/restore/drill.ts';
+import type { RestoreContext } from '../../machines/restore/drill-shapes.ts';
+import { drillOverdue } from '../../machines/restore/overdue.ts';
 import { drillCommand } from './commands/drill.ts';
 import { statusCommand } from './commands/status.ts';
 import { registerControl } from './control.ts';
@@ -30,9 +30,9 @@ import { registerMetrics } from './metrics.ts';
 import { type RestoreOptions, restoreOptions } from './options.ts';
 import { drillAsked, drillCancelled, drillDue, drillEnded, drillId } from './topics.ts';
 
-const DRILL_ACTOR = 'memory.drill';
+const DRILL_ACTOR = 'restore.drill';
 const KEY = 'store';
-const OVERDUE_ACTOR = 'memory.drill_overdue';
+const OVERDUE_ACTOR = 'restore.overdue';
 const PATHS = ['a', 'b'] as const;
 
 /** @example restore({ schedule: { a: '0 5 * * 0' }, overdueMs: 8 * 24 * 3_600_000 }) */

@@ -1,5 +1,5 @@
-import type { PluginContext } from '../../core/plugin/index.ts';
-import type { RestoreContext } from '../../machines/restore/shapes.ts';
+import type { PluginContext } from '../../core/host/plugin/definition.ts';
+import type { RestoreContext } from '../../machines/restore/drill-shapes.ts';
 
 /** How the newest drill of each path went, as gauges that an alert can be made of anywhere. */
 export function registerMetrics(context: PluginContext, drills: () => RestoreContext | undefined): void {

@@ -1,12 +1,12 @@
-import { ClusterToken } from '../../core/adapters/cluster.ts';
+import { ClusterToken } from '../../core/contracts/cluster.ts';
 import {
   MemoryStoresToken,
   type ScratchStores,
   ScratchStoresToken,
   SnapshotRecordsToken,
-} from '../../core/adapters/memory-store.ts';
-import { HoldfastError } from '../../core/errors/index.ts';
-import type { Services } from '../../core/plugin/index.ts';
+} from '../../core/contracts/memory-store.ts';
+import type { Services } from '../../core/host/plugin/definition.ts';
+import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import type { RestoreOptions } from './options.ts';
 import { BackupPath } from './paths/backup.ts';
 import type { RestorePath } from './paths/path.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../../core/clock.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
 
 /** Waits, unless the signal is aborted first. */
 export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../core/clock.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
 
 /** How far a phase is, for whoever watches. */
 export interface Progress {

@@ -1,8 +1,8 @@
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import type { MemoryStore } from '../../core/adapters/memory-store.ts';
-import { HoldfastError } from '../../core/errors/index.ts';
+import type { MemoryStore } from '../../core/contracts/memory-store.ts';
+import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 
 /** Addresses that lead to this machine, whatever they are called. */
 const LOCAL = 'this machine';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineTopic, type Topic } from '../../bus/index.ts';
+import { defineTopic, type Topic } from '../../bus/topic.ts';
 
 const asked = z.object({
   id: z.string(),
@@ -10,26 +10,26 @@ const asked = z.object({
 });
 
 export const drillAsked: Topic<z.infer<typeof asked>> = defineTopic(
-  'memory.drill_asked',
+  'restore.drill_asked',
   asked,
   'Somebody asks for a restore drill.',
 );
 
 export const drillCancelled: Topic<{ reason: string }> = defineTopic(
-  'memory.drill_cancelled',
+  'restore.drill_cancelled',
   z.object({ reason: z.string() }),
   'Whoever waits for the drill gives it up.',
 );
 
 /** A schedule's messages are empty, so each path has a topic of its own. */
 export const drillDue: Readonly<Record<'a' | 'b', Topic<Record<string, never>>>> = {
-  a: defineTopic('memory.drill_due_a', z.object({}), 'A drill of path a is due by its schedule.'),
-  b: defineTopic('memory.drill_due_b', z.object({}), 'A drill of path b is due by its schedule.'),
+  a: defineTopic('restore.drill_due_a', z.object({}), 'A drill of path a is due by its schedule.'),
+  b: defineTopic('restore.drill_due_b', z.object({}), 'A drill of path b is due by its schedule.'),
 };
 
 /** Proven or not: the failure is told by itself. */
 export const drillEnded: Topic<{ path: 'a' | 'b'; at: number }> = defineTopic(
-  'memory.drill_ended',
+  'restore.drill_ended',
   z.object({ path: z.enum(['a', 'b']), at: z.number() }),
   'A restore drill of a path has come to its verdict.',
 );

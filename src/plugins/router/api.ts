@@ -1,8 +1,8 @@
-import type { NetworkConfig, RouterApi, SetAnswer } from '../../core/adapters/router.ts';
-import { HoldfastError, isCoded } from '../../core/errors/index.ts';
-import type { Reply } from '../../core/http/index.ts';
-import { newCorrelation } from '../../core/ids.ts';
-import type { Services } from '../../core/plugin/index.ts';
+import type { NetworkConfig, RouterApi, SetAnswer } from '../../core/contracts/router.ts';
+import type { Reply } from '../../core/host/http/exchanges.ts';
+import type { Services } from '../../core/host/plugin/definition.ts';
+import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { newCorrelation } from '../../core/kernel/ids.ts';
 import { withoutControlFields } from './request.ts';
 import type { RouterParts } from './routes/http.ts';
 

@@ -1,6 +1,6 @@
-import type { NetworkConfig } from '../../core/adapters/router.ts';
-import { isCoded } from '../../core/errors/index.ts';
-import type { WanParams } from '../../machines/wan.ts';
+import type { NetworkConfig } from '../../core/contracts/router.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import type { WanParams } from '../../machines/router/wan.ts';
 import type { GeneratedFolder } from './generated/folder.ts';
 import { generateFiles, legsOfFiles } from './generated/generate.ts';
 import { type InterfaceState, type KernelDriver, KernelRefusal, type Undo } from './kernel/driver.ts';

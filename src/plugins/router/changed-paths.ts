@@ -1,5 +1,5 @@
-import type { NetworkConfig } from '../../core/adapters/router.ts';
-import { isObject, jsonEqual } from '../../core/json.ts';
+import type { NetworkConfig } from '../../core/contracts/router.ts';
+import { isObject, jsonEqual } from '../../core/kernel/json.ts';
 
 /** More differing paths than this say no more than their number. */
 const MOST = 40;

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
-import type { NetworkConfig } from '../../core/adapters/router.ts';
-import { redisChecks } from '../../core/adapters/router-redis/index.ts';
-import { countSecrets } from '../../core/logging/index.ts';
-import type { CheckContext, CheckDefinition, CheckResult } from '../../core/plugin/index.ts';
+import type { NetworkConfig } from '../../core/contracts/router.ts';
+import { countSecrets } from '../../core/host/logging/secret-fields.ts';
+import type { CheckContext, CheckDefinition, CheckResult } from '../../core/host/plugin/diagnosis.ts';
 import { collisionText, setCollisions } from './policy/address-sets.ts';
+import { redisChecks } from './redis/checks.ts';
 import { readStore, type StorePlace } from './store/read-store.ts';
 import { storeFile } from './store/schema.ts';
 
@@ -30,8 +30,8 @@ async function apiCheck(
 ): Promise<CheckResult> {
   const url = running?.surfaces.router?.url;
   if (url === undefined) {
-    const mend = 'Start it with `holdfast start`.';
-    return { state: 'warn', lookedAt: 'the running instance', found: 'none runs that can be asked', mend };
+    const remedy = 'Start it with `holdfast start`.';
+    return { state: 'warn', lookedAt: 'the running instance', found: 'none runs that can be asked', remedy };
   }
   const lookedAt = `${url}/v1/config/active`;
   const secret = token();
@@ -42,8 +42,8 @@ async function apiCheck(
     headers: { connection: 'close', ...(secret !== undefined && { authorization: `Bearer ${secret}` }) },
   });
   if (answer.status !== 200) {
-    const mend = 'Ask `holdfast status` why; its log has the reason.';
-    return { state: 'fail', lookedAt, found: `it answers ${answer.status}`, mend };
+    const remedy = 'Ask `holdfast status` why; its log has the reason.';
+    return { state: 'fail', lookedAt, found: `it answers ${answer.status}`, remedy };
   }
   const config = (await answer.json()) as NetworkConfig;
   const ms = Math.round(performance.now() - began);
@@ -65,22 +65,22 @@ async function storeCheck(dataDir: string): Promise<CheckResult> {
 function transactionCheck({ running, transaction }: CheckContext): CheckResult {
   const lookedAt = running ? 'the running instance' : 'the event log';
   if (transaction === 'unknown') {
-    const mend = '`holdfast status` says why.';
-    return { state: 'warn', lookedAt, found: 'nobody can tell whether a transaction is pending', mend };
+    const remedy = '`holdfast status` says why.';
+    return { state: 'warn', lookedAt, found: 'nobody can tell whether a transaction is pending', remedy };
   }
   if (!transaction) return { state: 'ok', lookedAt, found: 'no transaction is pending' };
   const { transID, who, secondsLeft } = transaction;
   const found = `${transID} by ${who} is pending, ${secondsLeft} s left`;
   if (!running) {
-    const mend = 'Start Holdfast: until then the uncommitted config stands, also beyond its deadline.';
+    const remedy = 'Start Holdfast: until then the uncommitted config stands, also beyond its deadline.';
     if (secondsLeft <= 0) {
       const late = `${transID} by ${who} is pending beyond its deadline; the next start reverts it at once`;
-      return { state: 'fail', lookedAt, found: late, mend };
+      return { state: 'fail', lookedAt, found: late, remedy };
     }
-    return { state: 'warn', lookedAt, found: `${found}; the next start reverts it`, mend };
+    return { state: 'warn', lookedAt, found: `${found}; the next start reverts it`, remedy };
   }
-  const mend = 'Commit or revert it, or wait: an uncommitted one reverts by itself.';
-  return { state: 'warn', lookedAt, found: `${found}; plain writes are refused`, mend };
+  const remedy = 'Commit or revert it, or wait: an uncommitted one reverts by itself.';
+  return { state: 'warn', lookedAt, found: `${found}; plain writes are refused`, remedy };
 }
 
 /** Networks whose sets would have one name (R34). */
@@ -90,8 +90,8 @@ async function setsCheck(place: StorePlace): Promise<CheckResult> {
   if (!config) return { state: 'ok', lookedAt, found: 'there is no config yet' };
   const collisions = setCollisions(config);
   if (collisions.length === 0) return { state: 'ok', lookedAt, found: 'each network has a name of its own' };
-  const mend = 'Give one of them another uuid: make that network anew in the app.';
-  return { state: 'fail', lookedAt, found: collisions.map(collisionText).join('; '), mend };
+  const remedy = 'Give one of them another uuid: make that network anew in the app.';
+  return { state: 'fail', lookedAt, found: collisions.map(collisionText).join('; '), remedy };
 }
 
 /** @returns undefined while nothing has been stored */

@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
-import { isCoded } from '../../core/errors/index.ts';
-import type { Exchanges, Reply } from '../../core/http/index.ts';
-import type { Services } from '../../core/plugin/index.ts';
+import type { Exchanges, Reply } from '../../core/host/http/exchanges.ts';
+import type { Services } from '../../core/host/plugin/definition.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { changedPaths } from './changed-paths.ts';
 import type { EmbeddedRouter } from './embedded-router.ts';
 import { type ConfigRequest, parseRequest } from './request.ts';
 import type { SealedConfigs } from './sealed-configs.ts';
-import { writeMissed } from './store/index.ts';
+import { writeMissed } from './store/connection.ts';
 import { applyRequested, setRequested } from './topics.ts';
 
 /** Where a write comes from. */

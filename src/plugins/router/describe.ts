@@ -1,5 +1,5 @@
-import { delayOf, type LogEvent, type LogRecord } from '../../core/log/index.ts';
-import type { ApplyParams, ReplyParams, TransactionEvent } from '../../machines/config-transaction/shapes.ts';
+import { delayOf, type LogEvent, type LogRecord } from '../../core/kernel/log/record.ts';
+import type { ApplyParams, ReplyParams, TransactionEvent } from '../../machines/router/config-shapes.ts';
 
 const OPS = { append: 'appends', commit: 'commits', revert: 'reverts' } as const;
 

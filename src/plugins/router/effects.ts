@@ -1,6 +1,6 @@
-import { routerChannels } from '../../core/adapters/router.ts';
-import type { PluginContext } from '../../core/plugin/index.ts';
-import type { ApplyParams, PublishParams } from '../../machines/config-transaction/shapes.ts';
+import { routerChannels } from '../../core/contracts/router.ts';
+import type { PluginContext } from '../../core/host/plugin/definition.ts';
+import type { ApplyParams, PublishParams } from '../../machines/router/config-shapes.ts';
 import { dhcpRewritten } from './generated/dhcp-service.ts';
 import { tellAddresses } from './kernel/address-sets.ts';
 import type { RouterParts } from './routes/http.ts';

@@ -1,9 +1,9 @@
-import type { ConfigStore } from '../../core/adapters/config-store.ts';
-import type { NetworkConfig } from '../../core/adapters/router.ts';
-import { CONFIG_ACTOR } from '../../core/adapters/router-transaction.ts';
-import { isCoded } from '../../core/errors/index.ts';
-import type { Services } from '../../core/plugin/index.ts';
-import type { ConfigVersion, TransactionContext } from '../../machines/config-transaction/shapes.ts';
+import type { ConfigStore } from '../../core/contracts/config-store.ts';
+import type { NetworkConfig } from '../../core/contracts/router.ts';
+import { CONFIG_ACTOR } from '../../core/contracts/router-transaction.ts';
+import type { Services } from '../../core/host/plugin/definition.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import type { ConfigVersion, TransactionContext } from '../../machines/router/config-shapes.ts';
 import example from './example-network-config.json' with { type: 'json' };
 import type { SealedConfigs } from './sealed-configs.ts';
 

@@ -6,17 +6,17 @@
  * Imports core, bus and its machine; no other plugin. Others reach it through `core/adapters/router.ts`.
  */
 import { z } from 'zod';
-import { defineActor } from '../../core/actors/index.ts';
-import { alertRaised } from '../../core/adapters/alerts.ts';
-import type { ConfigStore } from '../../core/adapters/config-store.ts';
-import { RouterApiToken } from '../../core/adapters/router.ts';
-import { CONFIG_ACTOR, routerTransaction } from '../../core/adapters/router-transaction.ts';
-import { isCoded } from '../../core/errors/index.ts';
-import { isObject, jsonEqual } from '../../core/json.ts';
-import { definePlugin, type Services } from '../../core/plugin/index.ts';
-import { readTokenFile } from '../../core/secrets/index.ts';
-import type { TransactionContext } from '../../machines/config-transaction/shapes.ts';
-import { configTransaction } from '../../machines/config-transaction.ts';
+import { alertRaised } from '../../core/contracts/alerts.ts';
+import type { ConfigStore } from '../../core/contracts/config-store.ts';
+import { RouterApiToken } from '../../core/contracts/router.ts';
+import { CONFIG_ACTOR, routerTransaction } from '../../core/contracts/router-transaction.ts';
+import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
+import { defineActor } from '../../core/kernel/actors/definition.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { isObject, jsonEqual } from '../../core/kernel/json.ts';
+import { readTokenFile } from '../../core/kernel/secret-file.ts';
+import { configTransaction } from '../../machines/router/config.ts';
+import type { TransactionContext } from '../../machines/router/config-shapes.ts';
 import { inProcessApi } from './api.ts';
 import { routerChecks } from './checks.ts';
 import { registerCommands } from './commands/index.ts';
@@ -25,11 +25,14 @@ import { describeConfigRecord } from './describe.ts';
 import { registerEffects } from './effects.ts';
 import { EmbeddedRouter } from './embedded-router.ts';
 import { ensureConfig } from './first-config.ts';
-import { watchCollisions } from './policy/index.ts';
+import { watchCollisions } from './policy/collision-watch.ts';
 import { boxParts, kernelOptions, registerBox, setUpBox } from './register-box.ts';
-import { type RouterParts, routerErrorBody, routerRoutes } from './routes/index.ts';
+import { type RouterParts, routerErrorBody, routerRoutes } from './routes/http.ts';
 import { SealedConfigs } from './sealed-configs.ts';
-import { RedisBackend, redisOptions, registerStoreConnection, SqliteConfigStore } from './store/index.ts';
+import { registerStoreConnection } from './store/connection.ts';
+import { RedisBackend } from './store/redis-backend.ts';
+import { redisOptions } from './store/redis-options.ts';
+import { SqliteConfigStore } from './store/sqlite-config-store.ts';
 import {
   CONFIG_TYPE,
   configRoutes,
@@ -186,7 +189,7 @@ export const router = definePlugin({
   },
 });
 
-/** A config that the kernel refuses must not keep the API down: it is the way to mend it. */
+/** A config that the kernel refuses must not keep the API down: it is the way to remedy it. */
 async function setUpKernel(box: EmbeddedRouter, services: Services, signal: AbortSignal): Promise<void> {
   const { bus, logger } = services;
   try {

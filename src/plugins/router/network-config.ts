@@ -1,5 +1,5 @@
-import type { NetworkConfig } from '../../core/adapters/router.ts';
-import { isObject } from '../../core/json.ts';
+import type { NetworkConfig } from '../../core/contracts/router.ts';
+import { isObject } from '../../core/kernel/json.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

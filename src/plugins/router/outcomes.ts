@@ -1,7 +1,8 @@
 /** How applies and changes of a WAN end, as the events that their machines wait for. */
-import type { NetworkConfig } from '../../core/adapters/router.ts';
-import { type ErrorCode, type HoldfastError, isCoded } from '../../core/errors/index.ts';
-import type { LogEvent } from '../../core/log/index.ts';
+import type { NetworkConfig } from '../../core/contracts/router.ts';
+import { type HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import type { ErrorCode } from '../../core/kernel/errors/table.ts';
+import type { LogEvent } from '../../core/kernel/log/record.ts';
 import { rewrittenLegs } from './generated/generate.ts';
 import { KernelRefusal } from './kernel/driver.ts';
 import type { ReapplyPlan } from './reapply.ts';

@@ -1,5 +1,5 @@
-import type { NetworkConfig } from '../../core/adapters/router.ts';
-import { isObject, jsonEqual } from '../../core/json.ts';
+import type { NetworkConfig } from '../../core/contracts/router.ts';
+import { isObject, jsonEqual } from '../../core/kernel/json.ts';
 import { fieldsOf, interfacesOf, stringsOf } from './network-config.ts';
 
 /** One thing that is applied as a whole, e.g. `interface.vlan.eth1.10` or `dns.eth1.10`. */

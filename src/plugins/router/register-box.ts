@@ -1,11 +1,13 @@
 import { isAbsolute, join } from 'node:path';
 import { z } from 'zod';
-import type { PluginContext, Services } from '../../core/plugin/index.ts';
+import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import type { BoxParts } from './box.ts';
 import type { EmbeddedRouter } from './embedded-router.ts';
 import { dhcpRewritten, registerDhcpService } from './generated/dhcp-service.ts';
 import { GeneratedFolder } from './generated/folder.ts';
-import { LinuxKernel, MemoryKernel, registerAddressSets, tellAddresses } from './kernel/index.ts';
+import { registerAddressSets, tellAddresses } from './kernel/address-sets.ts';
+import { LinuxKernel } from './kernel/linux.ts';
+import { MemoryKernel } from './kernel/memory.ts';
 import type { RouterParts } from './routes/http.ts';
 import { registerSimulateCommand } from './simulate/command.ts';
 import { registerSimulations } from './simulate/control.ts';

@@ -1,6 +1,6 @@
-import type { NetworkConfig } from '../../core/adapters/router.ts';
-import { HoldfastError } from '../../core/errors/index.ts';
-import { isObject } from '../../core/json.ts';
+import type { NetworkConfig } from '../../core/contracts/router.ts';
+import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { isObject } from '../../core/kernel/json.ts';
 import { validateConfig } from './validate.ts';
 
 /** Fields of a posted body that steer the write and are no part of the config (R4); `reqId` is dropped unread. */

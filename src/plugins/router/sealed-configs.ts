@@ -1,6 +1,6 @@
-import type { NetworkConfig } from '../../core/adapters/router.ts';
-import type { Blobs, EventLog } from '../../core/log/index.ts';
-import type { Vault } from '../../core/secrets/index.ts';
+import type { NetworkConfig } from '../../core/contracts/router.ts';
+import type { Vault } from '../../core/host/secrets/vault.ts';
+import type { Blobs, EventLog } from '../../core/kernel/log/event-log.ts';
 import { CONFIG_PURPOSE } from './store/reader.ts';
 
 export interface SealedConfig {

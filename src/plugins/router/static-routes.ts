@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
-import type { NetworkConfig } from '../../core/adapters/router.ts';
-import { isObject } from '../../core/json.ts';
+import type { NetworkConfig } from '../../core/contracts/router.ts';
+import { isObject } from '../../core/kernel/json.ts';
 
 /** Names under which routes are kept elsewhere: `static`, `routes`, `staticRoutes`, `static_routes6`, `route4`, … */
 const NAME = /^(?:static|(?:static|extra|custom|policy)?routes?[46]?|static[46])$/;

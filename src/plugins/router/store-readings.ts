@@ -1,7 +1,7 @@
-import type { ConfigStore, StoredConfig } from '../../core/adapters/config-store.ts';
-import type { NetworkConfig } from '../../core/adapters/router.ts';
-import type { Blobs } from '../../core/log/index.ts';
-import type { ConfigVersion, SharedState } from '../../machines/config-transaction/shapes.ts';
+import type { ConfigStore, StoredConfig } from '../../core/contracts/config-store.ts';
+import type { NetworkConfig } from '../../core/contracts/router.ts';
+import type { Blobs } from '../../core/kernel/log/event-log.ts';
+import type { ConfigVersion, SharedState } from '../../machines/router/config-shapes.ts';
 import type { SealedConfigs } from './sealed-configs.ts';
 
 /** What stands in the store, as the machine is told of it: fingerprints, and the sealed bodies that go with them. */

@@ -1,7 +1,9 @@
 import { z } from 'zod';
-import { defineRoute, defineTopic, type Envelope, type Route, type Topic } from '../../bus/index.ts';
-import { CONFIG_ACTOR } from '../../core/adapters/router-transaction.ts';
-import { parseActorRef } from '../../core/ids.ts';
+import type { Envelope } from '../../bus/bus.ts';
+import { defineRoute, type Route } from '../../bus/route.ts';
+import { defineTopic, type Topic } from '../../bus/topic.ts';
+import { CONFIG_ACTOR } from '../../core/contracts/router-transaction.ts';
+import { parseActorRef } from '../../core/kernel/ids.ts';
 
 /** The type and key of the actor that decides about the box's config. */
 export const { type: CONFIG_TYPE, key: CONFIG_ACTOR_KEY } = parseActorRef(CONFIG_ACTOR);

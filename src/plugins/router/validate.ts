@@ -1,9 +1,9 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { z } from 'zod';
-import type { NetworkConfig } from '../../core/adapters/router.ts';
-import { HoldfastError } from '../../core/errors/index.ts';
-import { isObject, nestedDeeper } from '../../core/json.ts';
-import { maskText } from '../../core/logging/index.ts';
+import type { NetworkConfig } from '../../core/contracts/router.ts';
+import { maskText } from '../../core/host/logging/mask-text.ts';
+import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { isObject, nestedDeeper } from '../../core/kernel/json.ts';
 import { isConfigurable, isDeviceName } from './generated/names.ts';
 import { staticRouteIn } from './static-routes.ts';
 

@@ -1,5 +1,5 @@
-import { plaintextHost } from '../../core/plaintext.ts';
-import type { CheckResult } from '../../core/plugin/index.ts';
+import { plaintextHost } from '../../core/host/plaintext.ts';
+import type { CheckResult } from '../../core/host/plugin/diagnosis.ts';
 
 /** Whether this process sends OTLP off the host in plaintext (O26). The collector's exporters are in its own config. */
 export function plaintextCheck(endpoint: string | undefined, env: NodeJS.ProcessEnv): CheckResult {
@@ -17,6 +17,6 @@ export function plaintextCheck(endpoint: string | undefined, env: NodeJS.Process
     state: 'warn',
     lookedAt,
     found: `in plaintext, the key too: ${places.join(', ')}`,
-    mend: 'Send it to the OTLP gateway, port 443, with a client certificate.',
+    remedy: 'Send it to the OTLP gateway, port 443, with a client certificate.',
   };
 }

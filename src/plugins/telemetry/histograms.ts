@@ -7,8 +7,8 @@ import {
   type HistogramMetricData,
   type MetricProducer,
 } from '@opentelemetry/sdk-metrics';
-import type { Histogram, HistogramDefinition, Series } from '../../core/adapters/telemetry.ts';
-import { Distribution } from '../../core/distribution.ts';
+import type { Histogram, HistogramDefinition, Series } from '../../core/contracts/telemetry.ts';
+import { Distribution } from '../../core/host/metrics/distribution.ts';
 import { hrTime } from './spans.ts';
 
 /** Of one histogram, as the SDK has it. */

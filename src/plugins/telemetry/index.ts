@@ -8,11 +8,11 @@
  * Imports core; no other plugin.
  */
 import { z } from 'zod';
-import { IngestKeysToken } from '../../core/adapters/ingest-keys.ts';
-import { type Telemetry, TelemetryToken } from '../../core/adapters/telemetry.ts';
-import { plaintextHost } from '../../core/plaintext.ts';
-import { definePlugin } from '../../core/plugin/index.ts';
-import { readRuntimeFile } from '../../core/runtime/runtime-file.ts';
+import { IngestKeysToken } from '../../core/contracts/ingest-keys.ts';
+import { type Telemetry, TelemetryToken } from '../../core/contracts/telemetry.ts';
+import { plaintextHost } from '../../core/host/plaintext.ts';
+import { definePlugin } from '../../core/host/plugin/definition.ts';
+import { readRuntimeFile } from '../../core/host/runtime/runtime-file.ts';
 import { plaintextCheck } from './checks.ts';
 import type { Sdk } from './sdk.ts';
 import { tokenReader } from './token.ts';
@@ -62,8 +62,8 @@ export const telemetry = definePlugin({
       const { services } = context;
       const host = plaintextHost(endpoint);
       if (host !== undefined) {
-        const mend = 'use the OTLP gateway, port 443, with a client certificate';
-        services.logger.warn({ host, mend }, 'telemetry.plaintext');
+        const remedy = 'use the OTLP gateway, port 443, with a client certificate';
+        services.logger.warn({ host, remedy }, 'telemetry.plaintext');
       }
       const { startSdk } = await import('./sdk.ts');
       sdk = startSdk({

@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Meter } from '@opentelemetry/api';
-import type { LogStatus } from '../../core/log/index.ts';
+import type { LogStatus } from '../../core/kernel/log/event-log.ts';
 
 const RESOLUTION_MS = 50;
 const NANOSECONDS = 1e9;

@@ -1,7 +1,7 @@
 import { type Attributes, type HrTime, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
 import type { Resource } from '@opentelemetry/resources';
 import { RandomIdGenerator, type ReadableSpan, type SpanProcessor } from '@opentelemetry/sdk-trace';
-import type { EndedSpan, Spans } from '../../core/adapters/telemetry.ts';
+import type { EndedSpan, Spans } from '../../core/contracts/telemetry.ts';
 
 const NONE: never[] = [];
 const ids = new RandomIdGenerator();

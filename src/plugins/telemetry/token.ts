@@ -1,6 +1,6 @@
-import type { IngestKeys } from '../../core/adapters/ingest-keys.ts';
-import { isLoopback } from '../../core/http/index.ts';
-import { readTokenFile } from '../../core/secrets/index.ts';
+import type { IngestKeys } from '../../core/contracts/ingest-keys.ts';
+import { isLoopback } from '../../core/host/http/admission.ts';
+import { readTokenFile } from '../../core/kernel/secret-file.ts';
 
 /**
  * What to send as `authorization`, read for each batch: a rotated key needs no restart. What can't be read leaves the

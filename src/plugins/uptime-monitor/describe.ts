@@ -1,5 +1,5 @@
-import type { LogRecord } from '../../core/log/index.ts';
-import { delayOf } from '../../core/log/index.ts';
+import type { LogRecord } from '../../core/kernel/log/record.ts';
+import { delayOf } from '../../core/kernel/log/record.ts';
 
 /** A record of a monitor in an operator's words, for `holdfast log`. */
 export function describeMonitorRecord({ event, from, to, effects }: LogRecord): string | undefined {

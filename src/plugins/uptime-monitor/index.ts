@@ -6,14 +6,14 @@
  * Imports core, bus and its machine; no other plugin.
  */
 import { join } from 'node:path';
-import { defineRoute } from '../../bus/index.ts';
-import { defineActor } from '../../core/actors/index.ts';
-import { runTrouble } from '../../core/adapters/uptime.ts';
-import { isLoopback } from '../../core/http/index.ts';
-import type { Json } from '../../core/json.ts';
-import type { LogRecord } from '../../core/log/index.ts';
-import { definePlugin } from '../../core/plugin/index.ts';
-import { pushMonitor } from '../../machines/push-monitor.ts';
+import { defineRoute } from '../../bus/route.ts';
+import { runTrouble } from '../../core/contracts/uptime.ts';
+import { isLoopback } from '../../core/host/http/admission.ts';
+import { definePlugin } from '../../core/host/plugin/definition.ts';
+import { defineActor } from '../../core/kernel/actors/definition.ts';
+import type { Json } from '../../core/kernel/json.ts';
+import type { LogRecord } from '../../core/kernel/log/record.ts';
+import { pushMonitor } from '../../machines/uptime-monitor/monitor.ts';
 import { describeMonitorRecord } from './describe.ts';
 import { Monitors } from './monitors.ts';
 import { registerOperations } from './operate.ts';

@@ -1,9 +1,9 @@
-import type { ActorState } from '../../core/actors/index.ts';
-import { HoldfastError } from '../../core/errors/index.ts';
-import { actorRef, newCorrelation } from '../../core/ids.ts';
-import type { JsonObject } from '../../core/json.ts';
-import type { Services } from '../../core/plugin/index.ts';
-import type { MonitorSettings } from '../../machines/push-monitor/shapes.ts';
+import type { Services } from '../../core/host/plugin/definition.ts';
+import type { ActorState } from '../../core/kernel/actors/state.ts';
+import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { actorRef, newCorrelation } from '../../core/kernel/ids.ts';
+import type { JsonObject } from '../../core/kernel/json.ts';
+import type { MonitorSettings } from '../../machines/uptime-monitor/monitor-shapes.ts';
 import type { BeatRing } from './beat-ring.ts';
 import type { PushTokens } from './push-tokens.ts';
 import { MONITOR_ACTOR, type PushReply, takePush } from './take-push.ts';

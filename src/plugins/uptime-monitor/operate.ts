@@ -1,7 +1,9 @@
 import { z } from 'zod';
-import { durationFlag } from '../../core/duration.ts';
-import { askInstance, operatorName, serveOperation } from '../../core/operations/index.ts';
-import type { CommandContext, CommandDefinition, PluginContext } from '../../core/plugin/index.ts';
+import { durationFlag } from '../../core/host/duration.ts';
+import { askInstance, operatorName } from '../../core/host/operations/ask.ts';
+import { serveOperation } from '../../core/host/operations/serve.ts';
+import type { CommandContext, CommandDefinition } from '../../core/host/plugin/command.ts';
+import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import type { Monitors } from './monitors.ts';
 import type { MonitorView } from './view.ts';
 

@@ -1,8 +1,8 @@
 import { hash, randomBytes } from 'node:crypto';
 import { existsSync, type FSWatcher, watch } from 'node:fs';
 import { join } from 'node:path';
-import type { Logger } from '../../core/logging/index.ts';
-import { createSecretFile, readTokenFile } from '../../core/secrets/index.ts';
+import type { Logger } from '../../core/host/logging/logger.ts';
+import { createSecretFile, readTokenFile } from '../../core/kernel/secret-file.ts';
 
 /** Tokens read between two turns of the event loop. */
 const AT_ONCE = 20;

@@ -1,5 +1,5 @@
-import type { HttpSurface } from '../../core/http/index.ts';
-import type { MonitorContext } from '../../machines/push-monitor/shapes.ts';
+import type { HttpSurface } from '../../core/host/http/contract.ts';
+import type { MonitorContext } from '../../machines/uptime-monitor/monitor-shapes.ts';
 import { BADGES, type Badge, badge, pageBadge, unknownBadge } from './badge.ts';
 import { kumaHeartbeats, kumaPage, type Numbered } from './kuma.ts';
 import type { Monitors } from './monitors.ts';

@@ -1,8 +1,8 @@
-import type { ActorSystem } from '../../core/actors/index.ts';
-import type { Clock } from '../../core/clock.ts';
-import { isCoded } from '../../core/errors/index.ts';
-import { actorRef } from '../../core/ids.ts';
-import { TEXT_KEPT } from '../../machines/push-monitor/shapes.ts';
+import type { ActorSystem } from '../../core/kernel/actors/system.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { actorRef } from '../../core/kernel/ids.ts';
+import { TEXT_KEPT } from '../../machines/uptime-monitor/monitor-shapes.ts';
 import { BeatRing } from './beat-ring.ts';
 import type { PushTokens } from './push-tokens.ts';
 

@@ -1,6 +1,6 @@
-import type { ActorState } from '../../core/actors/index.ts';
-import { diagnosis } from '../../machines/push-monitor/diagnosis.ts';
-import type { Change, MonitorContext } from '../../machines/push-monitor/shapes.ts';
+import type { ActorState } from '../../core/kernel/actors/state.ts';
+import { diagnosis } from '../../machines/uptime-monitor/diagnosis.ts';
+import type { Change, MonitorContext } from '../../machines/uptime-monitor/monitor-shapes.ts';
 
 export type MonitorState = Change['to'];
 

@@ -1,6 +1,6 @@
-import type { PushAnswer } from '../../core/adapters/uptime.ts';
-import { isObject } from '../../core/json.ts';
-import { maskText } from '../../core/logging/index.ts';
+import type { PushAnswer } from '../../core/contracts/uptime.ts';
+import { maskText } from '../../core/host/logging/mask-text.ts';
+import { isObject } from '../../core/kernel/json.ts';
 
 /** How much of an answer is read, and how much of it is kept; characters. */
 export const READ_LIMIT = 16_384;

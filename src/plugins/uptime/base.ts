@@ -1,4 +1,4 @@
-import { readRuntimeFile } from '../../core/runtime/runtime-file.ts';
+import { readRuntimeFile } from '../../core/host/runtime/runtime-file.ts';
 
 /**
  * The base that is pushed to: the configured one, else the embedded monitor of the instance on the data folder.

@@ -1,17 +1,17 @@
 import { z } from 'zod';
-import { defineActor } from '../../core/actors/index.ts';
-import { answerEvent } from '../../core/adapters/push-event.ts';
-import { type Heartbeat, type UptimeMonitor, UptimeMonitorToken } from '../../core/adapters/uptime.ts';
-import { actorRef } from '../../core/ids.ts';
-import type { LogRecord } from '../../core/log/index.ts';
-import { serveOperation } from '../../core/operations/index.ts';
-import type { PluginContext, Services } from '../../core/plugin/index.ts';
-import { handPush } from '../../machines/hand-push.ts';
+import { answerEvent } from '../../core/contracts/push-event.ts';
+import { type Heartbeat, type UptimeMonitor, UptimeMonitorToken } from '../../core/contracts/uptime.ts';
+import { serveOperation } from '../../core/host/operations/serve.ts';
+import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
+import { defineActor } from '../../core/kernel/actors/definition.ts';
+import { actorRef } from '../../core/kernel/ids.ts';
+import type { LogRecord } from '../../core/kernel/log/record.ts';
+import { handPush } from '../../machines/uptime/push.ts';
 import { PushClient, type PushSeen } from './push-client.ts';
 
 /** What `push` and `push doctor` post to. */
 export const PUSH_PATH = '/uptime/push';
-const ACTOR = 'uptime.hand-push';
+const ACTOR = 'uptime.push';
 
 const asked = z.object({
   monitor: z.string().regex(/^[\w.-]{1,64}$/),

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { type Cluster, type ClusterObject, ClusterToken } from '../../core/adapters/cluster.ts';
-import { isCoded } from '../../core/errors/index.ts';
-import { isObject } from '../../core/json.ts';
-import { serveOperation } from '../../core/operations/index.ts';
-import type { PluginContext } from '../../core/plugin/index.ts';
+import { type Cluster, type ClusterObject, ClusterToken } from '../../core/contracts/cluster.ts';
+import { serveOperation } from '../../core/host/operations/serve.ts';
+import type { PluginContext } from '../../core/host/plugin/definition.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { isObject } from '../../core/kernel/json.ts';
 
 /** What `push doctor` posts to: the cluster is reached by the running instance. */
 export const CLUSTER_PATH = '/uptime/cluster';

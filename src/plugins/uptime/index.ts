@@ -5,10 +5,10 @@
  *
  * Imports core; no other plugin.
  */
-import { ClusterToken } from '../../core/adapters/cluster.ts';
-import { SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
-import { UptimeMonitorToken } from '../../core/adapters/uptime.ts';
-import { definePlugin } from '../../core/plugin/index.ts';
+import { ClusterToken } from '../../core/contracts/cluster.ts';
+import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
+import { UptimeMonitorToken } from '../../core/contracts/uptime.ts';
+import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { monitorBase } from './base.ts';
 import { registerByHand } from './by-hand.ts';
 import { registerClusterLook } from './cluster-look.ts';

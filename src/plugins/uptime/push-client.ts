@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { Agent, buildConnector } from 'undici';
-import type { Heartbeat, PushAnswer, UptimeMonitor } from '../../core/adapters/uptime.ts';
-import type { Clock } from '../../core/clock.ts';
-import { HoldfastError, isCoded } from '../../core/errors/index.ts';
+import type { Heartbeat, PushAnswer, UptimeMonitor } from '../../core/contracts/uptime.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
+import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { failure, judge, READ_LIMIT, scrub } from './answer.ts';
 import { parseAddress } from './options.ts';
 

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
-import { parseSecretReference, type SecretsStore } from '../../core/adapters/secrets-store.ts';
-import { HoldfastError, isCoded } from '../../core/errors/index.ts';
-import { readTokenFile } from '../../core/secrets/index.ts';
+import { parseSecretReference, type SecretsStore } from '../../core/contracts/secrets-store.ts';
+import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { readTokenFile } from '../../core/kernel/secret-file.ts';
 import type { TokenSource } from './options.ts';
 
 /** How long the secrets store may take, milliseconds. */

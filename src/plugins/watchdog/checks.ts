@@ -3,10 +3,10 @@ import {
   type ColumnarDatabase,
   OWN_SERVICE,
   type SignalTable,
-} from '../../core/adapters/columnar-database.ts';
-import { isCoded } from '../../core/errors/index.ts';
-import { maskText } from '../../core/logging/index.ts';
-import type { Failure } from '../../machines/watchdog-run/shapes.ts';
+} from '../../core/contracts/columnar-database.ts';
+import { maskText } from '../../core/host/logging/mask-text.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import type { Failure } from '../../machines/watchdog/run-shapes.ts';
 import type { WatchdogOptions } from './options.ts';
 
 /** What the checks found; stale in seconds. */

@@ -1,7 +1,7 @@
-import { HoldfastError } from '../../core/errors/index.ts';
-import { askIfRunning } from '../../core/operations/index.ts';
-import type { CommandContext, CommandDefinition } from '../../core/plugin/index.ts';
-import { DEADLINE_MS, KILLED_EXIT, type RunReport } from '../../machines/watchdog-run/shapes.ts';
+import { askIfRunning } from '../../core/host/operations/ask.ts';
+import type { CommandContext, CommandDefinition } from '../../core/host/plugin/command.ts';
+import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { DEADLINE_MS, KILLED_EXIT, type RunReport } from '../../machines/watchdog/run-shapes.ts';
 import { runAlone } from './run-alone.ts';
 
 /** What the command posts to. */

@@ -1,4 +1,4 @@
-import { delayOf, type LogRecord } from '../../core/log/index.ts';
+import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';
 
 /** A record of the watchdog in an operator's words, for `holdfast log`. */
 export function describeWatchdogRecord({ event, effects }: LogRecord): string | undefined {

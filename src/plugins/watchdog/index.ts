@@ -6,17 +6,17 @@
  * Imports core, bus and its machine; no other plugin.
  */
 import { z } from 'zod';
-import { defineRoute } from '../../bus/index.ts';
-import { defineActor } from '../../core/actors/index.ts';
-import { ColumnarDatabaseToken } from '../../core/adapters/columnar-database.ts';
-import { UptimeMonitorToken } from '../../core/adapters/uptime.ts';
-import { actorRef } from '../../core/ids.ts';
-import type { Json } from '../../core/json.ts';
-import { serveOperation } from '../../core/operations/index.ts';
-import { definePlugin } from '../../core/plugin/index.ts';
-import type { RunReport, WatchdogContext } from '../../machines/watchdog-run/shapes.ts';
-import { DEADLINE_MS } from '../../machines/watchdog-run/shapes.ts';
-import { watchdogRun as machine } from '../../machines/watchdog-run.ts';
+import { defineRoute } from '../../bus/route.ts';
+import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
+import { UptimeMonitorToken } from '../../core/contracts/uptime.ts';
+import { serveOperation } from '../../core/host/operations/serve.ts';
+import { definePlugin } from '../../core/host/plugin/definition.ts';
+import { defineActor } from '../../core/kernel/actors/definition.ts';
+import { actorRef } from '../../core/kernel/ids.ts';
+import type { Json } from '../../core/kernel/json.ts';
+import { watchdogRun as machine } from '../../machines/watchdog/run.ts';
+import type { RunReport, WatchdogContext } from '../../machines/watchdog/run-shapes.ts';
+import { DEADLINE_MS } from '../../machines/watchdog/run-shapes.ts';
 import { RUN_PATH, watchdogRun } from './command.ts';
 import { describeWatchdogRecord } from './describe.ts';
 import { registerEffects } from './effects.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { SIGNAL_TABLES } from '../../core/adapters/columnar-database.ts';
+import { SIGNAL_TABLES } from '../../core/contracts/columnar-database.ts';
 
 const signal = z.enum(SIGNAL_TABLES);
 

@@ -1,8 +1,9 @@
-import { ColumnarDatabaseToken } from '../../core/adapters/columnar-database.ts';
-import { SecretsStoreToken } from '../../core/adapters/secrets-store.ts';
-import { UptimeMonitorToken } from '../../core/adapters/uptime.ts';
-import type { CommandContext, ConfiguredPlugin, PluginDefinition } from '../../core/plugin/index.ts';
-import type { RunReport } from '../../machines/watchdog-run/shapes.ts';
+import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
+import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
+import { UptimeMonitorToken } from '../../core/contracts/uptime.ts';
+import type { CommandContext } from '../../core/host/plugin/command.ts';
+import type { ConfiguredPlugin, PluginDefinition } from '../../core/host/plugin/definition.ts';
+import type { RunReport } from '../../machines/watchdog/run-shapes.ts';
 import { watchdogDue, watchdogReported } from './topics.ts';
 
 const NEEDED: readonly unknown[] = [ColumnarDatabaseToken, SecretsStoreToken, UptimeMonitorToken];
@@ -12,8 +13,8 @@ const NEEDED: readonly unknown[] = [ColumnarDatabaseToken, SecretsStoreToken, Up
  * The run stands in the log like any other. An embedded database belongs to the instance, and is left alone.
  */
 export async function runAlone({ config, dataDir, signal, note }: CommandContext): Promise<RunReport> {
-  const { createRuntime } = await import('../../core/runtime/index.ts');
-  const { createLogger } = await import('../../core/logging/index.ts');
+  const { createRuntime } = await import('../../core/host/runtime/runtime.ts');
+  const { createLogger } = await import('../../core/host/logging/logger.ts');
   const { plugins } = await config();
   const runtime = createRuntime({
     plugins: plugins.filter(isNeeded),

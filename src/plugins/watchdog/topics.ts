@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { defineTopic, type Topic } from '../../bus/index.ts';
-import type { RunReport } from '../../machines/watchdog-run/shapes.ts';
+import { defineTopic, type Topic } from '../../bus/topic.ts';
+import type { RunReport } from '../../machines/watchdog/run-shapes.ts';
 
 /** It is time for a run, by the clock or because somebody asks. */
 export const watchdogDue: Topic<Record<string, never>> = defineTopic(

@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import test from 'ava';
-import type { ColumnarDatabase } from '../../../src/core/adapters/columnar-database.ts';
-import type { CheckContext } from '../../../src/core/plugin/index.ts';
+import type { ColumnarDatabase } from '../../../src/core/contracts/columnar-database.ts';
+import type { CheckContext } from '../../../src/core/host/plugin/diagnosis.ts';
 import { alertsChecks } from '../../../src/plugins/alerts/checks.ts';
 import { alertsOptions, ladderFor } from '../../../src/plugins/alerts/options.ts';
 import { show } from '../../../src/plugins/alerts/show.ts';
@@ -58,7 +58,7 @@ test('[O17,O28] doctor connects to each receiver, sends nothing, and shows no wo
       'alerts.receiver.open': 'fail',
       'alerts.rules': context.running ? 'ok' : 'warn',
     });
-    t.regex(found['alerts.receiver.nowhere']?.mend ?? '', /HOLDFAST_ALERTS_NOWHERE_URL, /);
+    t.regex(found['alerts.receiver.nowhere']?.remedy ?? '', /HOLDFAST_ALERTS_NOWHERE_URL, /);
     t.regex(found['alerts.receiver.away']?.found ?? '', /ECONNREFUSED/);
     t.notRegex(JSON.stringify(found), /canary/);
   };

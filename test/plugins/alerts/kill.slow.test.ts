@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
-import type { ColumnarDatabase } from '../../../src/core/adapters/columnar-database.ts';
-import { postControl } from '../../../src/core/operations/index.ts';
-import { readRuntimeFile } from '../../../src/core/runtime/index.ts';
+import type { ColumnarDatabase } from '../../../src/core/contracts/columnar-database.ts';
+import { postControl } from '../../../src/core/host/operations/post-control.ts';
+import { readRuntimeFile } from '../../../src/core/host/runtime/runtime-file.ts';
 import { call, root, spawnHoldfast, writeConfig } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
 import { status, webhook } from '../../support/webhook.ts';
@@ -33,7 +33,7 @@ test('[O17] kill -9 while a receiver is posted to: the same post comes again und
      export default defineConfig({ plugins: [alerts(${JSON.stringify(options)}), raiser()] });`,
     [
       `import { alerts } from '${root}src/plugins/alerts/index.ts';`,
-      `import { alertRaised } from '${root}src/core/adapters/alerts.ts';`,
+      `import { alertRaised } from '${root}src/core/contracts/alerts.ts';`,
     ],
   );
   const until = async (what: string, holds: () => unknown) => {

@@ -1,17 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import { alertRaised } from '../../../src/core/adapters/alerts.ts';
+import { alertRaised } from '../../../src/core/contracts/alerts.ts';
 import {
   type ColumnarDatabase,
   ColumnarDatabaseToken,
-} from '../../../src/core/adapters/columnar-database.ts';
-import { resolveConfig } from '../../../src/core/config/index.ts';
-import { type LogRecord, SqliteReader } from '../../../src/core/log/index.ts';
-import { createLogger } from '../../../src/core/logging/index.ts';
-import { askInstance } from '../../../src/core/operations/index.ts';
-import { definePlugin } from '../../../src/core/plugin/index.ts';
-import { verifyLog } from '../../../src/core/replay/index.ts';
-import { createRuntime, type Runtime } from '../../../src/core/runtime/index.ts';
+} from '../../../src/core/contracts/columnar-database.ts';
+import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
+import { createLogger } from '../../../src/core/host/logging/logger.ts';
+import { askInstance } from '../../../src/core/host/operations/ask.ts';
+import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
+import { createRuntime, type Runtime } from '../../../src/core/host/runtime/runtime.ts';
+import type { LogRecord } from '../../../src/core/kernel/log/record.ts';
+import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
+import { verifyLog } from '../../../src/core/kernel/replay/verify-log.ts';
 import { alerts } from '../../../src/plugins/alerts/index.ts';
 import type { AlertsView } from '../../../src/plugins/alerts/view.ts';
 import type { Scope } from '../../support/scope.ts';

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { type AlertRaised, alertRaised } from '../../../src/core/adapters/alerts.ts';
-import { isCoded } from '../../../src/core/errors/index.ts';
-import { openVault } from '../../../src/core/secrets/index.ts';
+import { type AlertRaised, alertRaised } from '../../../src/core/contracts/alerts.ts';
+import { openVault } from '../../../src/core/host/secrets/vault.ts';
+import { isCoded } from '../../../src/core/kernel/errors/holdfast-error.ts';
 import { KeyRing } from '../../../src/plugins/collector/keys/key-ring.ts';
 import { OwnKey } from '../../../src/plugins/collector/keys/own-key.ts';
 import type { Scope } from '../../support/scope.ts';
@@ -140,7 +140,7 @@ test('[O8] a changed collector config counts at once, a broken one leaves the la
   t.is(await keys.current(), other);
 });
 
-test('[O8] what is wrong with the collector config is told to a person when it lasts, and that it is mended', async (t) => {
+test('[O8] what is wrong with the collector config is told to a person when it lasts, and that it is fixed', async (t) => {
   const dir = tempDir(t);
   const file = join(dir, 'effective.yaml');
   writeFileSync(file, effectiveYaml({ tokens: [key], isEnforced: false }));

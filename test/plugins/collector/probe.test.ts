@@ -5,9 +5,9 @@ import { z } from 'zod';
 import {
   type ColumnarDatabase,
   ColumnarDatabaseToken,
-} from '../../../src/core/adapters/columnar-database.ts';
-import { HoldfastError } from '../../../src/core/errors/index.ts';
-import { definePlugin } from '../../../src/core/plugin/index.ts';
+} from '../../../src/core/contracts/columnar-database.ts';
+import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
+import { HoldfastError } from '../../../src/core/kernel/errors/holdfast-error.ts';
 import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
 import { startRig } from './rig.ts';
@@ -79,8 +79,8 @@ test('[O1] a probe shows its span arriving, under another name each time, and is
   t.is(new Set(services).size, 2);
   t.false((first.out + second.out).includes(key));
   const { actors } = rig.runtime.services;
-  t.is(actors.snapshot('ingest.probe/traces')?.value, 'wired');
-  t.like(actors.snapshot('ingest.probe/traces')?.context, { probes: 2, end: 'arrived' });
+  t.is(actors.snapshot('collector.probe/traces')?.value, 'wired');
+  t.like(actors.snapshot('collector.probe/traces')?.context, { probes: 2, end: 'arrived' });
 });
 
 test('[O1] where a probe stopped is told apart by text and exit code', async (t) => {
@@ -101,7 +101,7 @@ test('[O1] where a probe stopped is told apart by text and exit code', async (t)
   const away = await probe();
   t.is(away.code, 4);
   t.regex(away.out, /database_away/);
-  t.is(rig.runtime.services.actors.snapshot('ingest.probe/traces')?.value, 'broken');
+  t.is(rig.runtime.services.actors.snapshot('collector.probe/traces')?.value, 'broken');
   const nobody = await rig.holdfast('stack', 'probe', '--endpoint', 'http://127.0.0.1:9');
   t.is(nobody.code, 1);
   t.regex(nobody.out, /unreachable/);

@@ -1,15 +1,15 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { type IngestKeys, IngestKeysToken } from '../../../src/core/adapters/ingest-keys.ts';
-import { SecretsStoreToken } from '../../../src/core/adapters/secrets-store.ts';
-import type { Clock } from '../../../src/core/clock.ts';
-import { resolveConfig } from '../../../src/core/config/index.ts';
-import { createLogger } from '../../../src/core/logging/index.ts';
-import { definePlugin, type PluginEntry } from '../../../src/core/plugin/index.ts';
-import { createRuntime, type Runtime } from '../../../src/core/runtime/index.ts';
+import { type IngestKeys, IngestKeysToken } from '../../../src/core/contracts/ingest-keys.ts';
+import { SecretsStoreToken } from '../../../src/core/contracts/secrets-store.ts';
+import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
+import { createLogger } from '../../../src/core/host/logging/logger.ts';
+import { definePlugin, type PluginEntry } from '../../../src/core/host/plugin/definition.ts';
+import { createRuntime, type Runtime } from '../../../src/core/host/runtime/runtime.ts';
+import type { Clock } from '../../../src/core/kernel/clock.ts';
 import { collector } from '../../../src/plugins/collector/index.ts';
-import { secretsFolder } from '../../../src/plugins/secrets-folder/index.ts';
+import { secretsFolder } from '../../../src/plugins/secrets/folder/index.ts';
 import { call, type Finished } from '../../support/cli.ts';
 import type { Scope } from '../../support/scope.ts';
 
@@ -60,7 +60,7 @@ export async function startRig(
   const source = new URL('../../../src/', import.meta.url);
   writeFileSync(
     join(dir, 'plugins.config.ts'),
-    `import { defineConfig } from '${new URL('core/config/index.ts', source)}';
+    `import { defineConfig } from '${new URL('index.ts', source)}';
 import { collector } from '${new URL('plugins/collector/index.ts', source)}';
 export default defineConfig({ plugins: [collector()] });`,
   );
@@ -70,7 +70,7 @@ export default defineConfig({ plugins: [collector()] });`,
     keys: keys as unknown as IngestKeys,
     holdfast: (...argv) => call([...argv, '--data-dir', dir], { cwd: dir }),
     state: () =>
-      String(runtime.services.actors.snapshot('ingest.rotation/otel_ingest_api_key')?.value ?? 'idle'),
+      String(runtime.services.actors.snapshot('collector.key_rotation/otel_ingest_api_key')?.value ?? 'idle'),
   };
 }
 

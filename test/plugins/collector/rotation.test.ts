@@ -5,19 +5,19 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import test from 'ava';
 import { z } from 'zod';
-import { defineActor } from '../../../src/core/actors/index.ts';
-import { type Cluster, ClusterToken } from '../../../src/core/adapters/cluster.ts';
-import { resolveConfig } from '../../../src/core/config/index.ts';
-import type { LogEvent } from '../../../src/core/log/index.ts';
-import { createLogger } from '../../../src/core/logging/index.ts';
-import { definePlugin, type PluginEntry } from '../../../src/core/plugin/index.ts';
-import { createRuntime } from '../../../src/core/runtime/index.ts';
-import { openVault } from '../../../src/core/secrets/index.ts';
-import { rotationDefaults } from '../../../src/machines/ingest-key-rotation/shapes.ts';
-import { ingestKeyRotation } from '../../../src/machines/ingest-key-rotation.ts';
+import { type Cluster, ClusterToken } from '../../../src/core/contracts/cluster.ts';
+import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
+import { createLogger } from '../../../src/core/host/logging/logger.ts';
+import { definePlugin, type PluginEntry } from '../../../src/core/host/plugin/definition.ts';
+import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
+import { openVault } from '../../../src/core/host/secrets/vault.ts';
+import { defineActor } from '../../../src/core/kernel/actors/definition.ts';
+import type { LogEvent } from '../../../src/core/kernel/log/record.ts';
+import { ingestKeyRotation } from '../../../src/machines/collector/key-rotation.ts';
+import { rotationDefaults } from '../../../src/machines/collector/key-rotation-shapes.ts';
 import { OwnKey } from '../../../src/plugins/collector/keys/own-key.ts';
-import { secretsEnvironment } from '../../../src/plugins/secrets-environment/index.ts';
-import { secretsFolder } from '../../../src/plugins/secrets-folder/index.ts';
+import { secretsEnvironment } from '../../../src/plugins/secrets/environment/index.ts';
+import { secretsFolder } from '../../../src/plugins/secrets/folder/index.ts';
 import { tempDir } from '../../support/temp.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { effectiveYaml } from './effective.ts';
@@ -161,7 +161,7 @@ async function interruptedAt(effect: string, dir: string): Promise<void> {
     name: 'collector',
     options: z.strictObject({}),
     register(context) {
-      context.actor(defineActor({ type: 'ingest.rotation', machine: ingestKeyRotation, version: 1 }));
+      context.actor(defineActor({ type: 'collector.key_rotation', machine: ingestKeyRotation, version: 1 }));
       for (const [type, answer] of Object.entries(answers)) {
         context.effect(
           type,
@@ -189,7 +189,7 @@ async function interruptedAt(effect: string, dir: string): Promise<void> {
     ...{ type: 'ROTATE', at: Date.now(), name: 'otel_ingest_api_key', maker: 'own', old },
     ...{ producers: [], external: [], canForce: false, settings: { ...rotationDefaults, ...quick.rotation } },
   };
-  runtime.services.actors.send('ingest.rotation/otel_ingest_api_key', rotate as LogEvent, {
+  runtime.services.actors.send('collector.key_rotation/otel_ingest_api_key', rotate as LogEvent, {
     correlation: 'c',
   });
   await reached.promise;

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import test from 'ava';
-import { rejectedByUi } from '../../../src/core/adapters/ui-alerts.ts';
+import { rejectedByUi } from '../../../src/core/contracts/ui-alerts.ts';
 import { collectorChecks, uiCheck } from '../../../src/plugins/collector/doctor/checks.ts';
 import { collectorOptions } from '../../../src/plugins/collector/options.ts';
 import type { SecretRow } from '../../../src/plugins/collector/secrets/index.ts';
@@ -89,7 +89,7 @@ test('[O8,O26] doctor says whether the config is effective, enforced, and what l
   const plain = { 'otlphttp/away': { endpoint: 'http://10.0.0.9:4318' } };
   const found = await look(effectiveYaml({ tokens, exporters: plain }));
   t.is(found?.state, 'warn');
-  t.regex(found?.mend ?? '', /OTLP gateway, port 443/);
+  t.regex(found?.remedy ?? '', /OTLP gateway, port 443/);
   t.like(await checkOf('stack.collector', { effectiveConfig: `${file}.gone` }), { state: 'fail' });
   t.like(await checkOf('stack.collector', {}), { state: 'ok' });
 });
@@ -109,7 +109,7 @@ test('[O29] a UI that answers 5xx points at the document database and its three 
   const url = `http://127.0.0.1:${(ui.address() as AddressInfo).port}`;
   const sick = await uiCheck(url, signal);
   t.is(sick.state, 'fail');
-  t.regex(`${sick.found} ${sick.mend}`, /document database.*three members two must be up/);
+  t.regex(`${sick.found} ${sick.remedy}`, /document database.*three members two must be up/);
   status = 302;
   t.is((await uiCheck(url, signal)).state, 'ok');
   t.is((await uiCheck('http://127.0.0.1:9', signal)).state, 'fail');

@@ -4,7 +4,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import test, { type ExecutionContext } from 'ava';
-import type { LogRecord } from '../../../src/core/log/index.ts';
+import type { LogRecord } from '../../../src/core/kernel/log/record.ts';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
 import { resultFor, startScripted } from '../../support/scripted-upstream.ts';
 import { admission, initialize, MEDIA, Rig, rpc } from './rig.ts';

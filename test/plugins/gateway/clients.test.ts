@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import type { HoldfastError } from '../../../src/core/errors/index.ts';
-import { lockDataDir } from '../../../src/core/log/index.ts';
+import type { HoldfastError } from '../../../src/core/kernel/errors/holdfast-error.ts';
+import { lockDataDir } from '../../../src/core/kernel/log/lock.ts';
 import { clientConfigCommand } from '../../../src/plugins/gateway/clients/command.ts';
 import { baseUrl } from '../../../src/plugins/gateway/clients/settings.ts';
 import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
-import { type Clock, systemClock } from '../../../src/core/clock.ts';
-import { asEpochMs, type EpochMs } from '../../../src/core/ids.ts';
+import { type Clock, systemClock } from '../../../src/core/kernel/clock.ts';
+import { asEpochMs, type EpochMs } from '../../../src/core/kernel/ids.ts';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
 import { startUpstream } from '../../support/mcp-upstream.ts';
 import { tempDir } from '../../support/temp.ts';

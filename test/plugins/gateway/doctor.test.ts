@@ -12,8 +12,8 @@ import { startUpstream } from '../../support/mcp-upstream.ts';
 import { tempDir } from '../../support/temp.ts';
 import { Rig } from './rig.ts';
 
-/** The rows of the documents' error table as clients word them, and the mend that each must name. */
-const symptoms: readonly (readonly [said: string, code: string, mend: RegExp])[] = [
+/** The rows of the documents' error table as clients word them, and the remedy that each must name. */
+const symptoms: readonly (readonly [said: string, code: string, remedy: RegExp])[] = [
   ['401 Authentication Error, Malformed API Key passed in.', 'key_without_prefix', /Bearer <virtual_key>/],
   ['HTTP 403 from the gateway', 'key_wrong', /mcp-session-id/],
   ['401 unauthorized', 'key_wrong', /x-gateway-api-key/],
@@ -56,11 +56,11 @@ const symptoms: readonly (readonly [said: string, code: string, mend: RegExp])[]
   ['registration refused, 403 with text about max 500 clients per realm', 'registration_limit', /reaper/],
 ];
 
-for (const [said, code, mend] of symptoms) {
+for (const [said, code, remedy] of symptoms) {
   test(`[G22] doctor knows the symptom: ${said}`, (t) => {
     const found = diagnose(said);
     t.is(found?.code, code);
-    t.regex(found?.mend ?? '', mend);
+    t.regex(found?.remedy ?? '', remedy);
   });
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { z } from 'zod';
-import { defineRouteKind } from '../../../src/core/index.ts';
+import { defineRouteKind } from '../../../src/index.ts';
 import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
 import { CredentialRepeated, credentialWatch } from '../../../src/plugins/gateway/upstream/credential.ts';
 import { resultFor, type Script, startScripted } from '../../support/scripted-upstream.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { setTimeout as after } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import { SqliteReader } from '../../../src/core/log/index.ts';
+import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
 import { answerEmpty, type Script, startScripted } from '../../support/scripted-upstream.ts';
 import { send } from './raw.ts';

@@ -3,8 +3,8 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import { SqliteReader } from '../../../src/core/log/index.ts';
-import { readRuntimeFile } from '../../../src/core/runtime/index.ts';
+import { readRuntimeFile } from '../../../src/core/host/runtime/runtime-file.ts';
+import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
 import { fakeDisk, startChild } from '../../support/disk.ts';
 import { startUpstream } from '../../support/mcp-upstream.ts';
 import { answerEmpty, startScripted } from '../../support/scripted-upstream.ts';
@@ -20,7 +20,7 @@ async function startOn(t: ExecutionContext, upstream: string, data = {}) {
   const config = join(dir, 'plugins.config.ts');
   writeFileSync(
     config,
-    `import { defineConfig } from ${source('core/index.ts')};
+    `import { defineConfig } from ${source('index.ts')};
      import { credentialFree, gateway } from ${source('plugins/gateway/index.ts')};
      const routes = [credentialFree({ name: 'repo_wiki', url: ${JSON.stringify(upstream)} })];
      const plugins = [gateway({ port: 0, probeEveryMs: 0, routes })];

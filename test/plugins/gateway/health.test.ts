@@ -2,8 +2,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { Agent } from 'undici';
-import { given } from '../../../src/core/testing/index.ts';
-import { mcpRouteHealth } from '../../../src/machines/mcp-route-health.ts';
+import { given } from '../../../src/core/host/testing/index.ts';
+import { mcpRouteHealth } from '../../../src/machines/gateway/route-health.ts';
 import { Documents } from '../../../src/plugins/gateway/discovery/documents.ts';
 import { probe as probeWith } from '../../../src/plugins/gateway/health/probe.ts';
 import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
@@ -162,7 +162,7 @@ test('[G17] the health page shows each route, one that is down degrades it, and 
     await new Promise((done) => setTimeout(done, 20));
   const records = await rig.records();
   const of = (name: string) =>
-    records.filter(({ actor, event }) => actor === `gateway.route/${name}` && event.type === 'PROBED');
+    records.filter(({ actor, event }) => actor === `gateway.route_health/${name}` && event.type === 'PROBED');
   t.is(of('repo_wiki').length, 1);
   t.is(of('web_search').length, 3);
   t.false(JSON.stringify([records, states(), rig.lines]).includes('canary'));

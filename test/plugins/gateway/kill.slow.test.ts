@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { readRuntimeFile } from '../../../src/core/runtime/index.ts';
+import { readRuntimeFile } from '../../../src/core/host/runtime/runtime-file.ts';
 import { startChild } from '../../support/disk.ts';
 import { startUpstream } from '../../support/mcp-upstream.ts';
 import { tempDir } from '../../support/temp.ts';
@@ -32,7 +32,7 @@ test('[G18] after kill -9 and a start the next call of a session succeeds', asyn
   const route = JSON.stringify({ name: 'wiki', url: upstream.url });
   writeFileSync(
     config,
-    `import { defineConfig } from ${source('core/index.ts')};
+    `import { defineConfig } from ${source('index.ts')};
      import { credentialFree, gateway } from ${source('plugins/gateway/index.ts')};
      export default defineConfig({ plugins: [gateway({ routes: [credentialFree(${route})] })] });`,
   );

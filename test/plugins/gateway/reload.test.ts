@@ -1,10 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { postControl } from '../../../src/core/cli/index.ts';
-import { ConfigFile, loadConfig } from '../../../src/core/config/index.ts';
-import { createRuntime, type Runtime } from '../../../src/core/index.ts';
-import { createLogger } from '../../../src/core/logging/index.ts';
+import { ConfigFile } from '../../../src/core/host/config/config-file.ts';
+import { loadConfig } from '../../../src/core/host/config/load.ts';
+import { createLogger } from '../../../src/core/host/logging/logger.ts';
+import { postControl } from '../../../src/core/host/operations/post-control.ts';
+import { createRuntime, type Runtime } from '../../../src/index.ts';
 import { startUpstream } from '../../support/mcp-upstream.ts';
 import { tempDir } from '../../support/temp.ts';
 import { Rig, rpc } from './rig.ts';
@@ -61,7 +62,7 @@ function writeConfig(folder: string, routes: string): void {
     join(folder, 'plugins.config.ts'),
     `import { defineConfig } from 'holdfast';
      import { credentialFree, gateway, overwrite, relay } from 'holdfast/plugins/gateway';
-     import { secretsFolder } from 'holdfast/plugins/secrets-folder';
+     import { secretsFolder } from 'holdfast/plugins/secrets/folder';
      export default defineConfig({ plugins: [
        secretsFolder({ folder: ${JSON.stringify(join(folder, 'secrets'))} }),
        gateway({ port: 0, probeEveryMs: 0, routes: [${routes}] }),
@@ -119,8 +120,8 @@ test('[G2,G24] a bad file and bad entries leave the last good routes serving, an
   const { reason } = rig.runtime.health().gateway as { reason: string };
   t.regex(reason, /route library-docs: /);
 
-  const mended = await rig.reload(free('repo_wiki', 'http://127.0.0.1:9/two'));
-  t.deepEqual(mended.body.rejected, []);
+  const fixed = await rig.reload(free('repo_wiki', 'http://127.0.0.1:9/two'));
+  t.deepEqual(fixed.body.rejected, []);
   t.like(rig.runtime.health().gateway, { ok: true });
 });
 

@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { loadConfig } from '../../../src/core/config/index.ts';
-import { createRuntime } from '../../../src/core/index.ts';
-import { createLogger } from '../../../src/core/logging/index.ts';
+import { loadConfig } from '../../../src/core/host/config/load.ts';
+import { createLogger } from '../../../src/core/host/logging/logger.ts';
+import { createRuntime } from '../../../src/index.ts';
 import { startUpstream } from '../../support/mcp-upstream.ts';
 import { tempDir } from '../../support/temp.ts';
 import { Rig } from './rig.ts';

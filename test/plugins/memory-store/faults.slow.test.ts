@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { readRuntimeFile } from '../../../src/core/runtime/index.ts';
+import { readRuntimeFile } from '../../../src/core/host/runtime/runtime-file.ts';
 import { root, writeConfig } from '../../support/cli.ts';
 import { fakeDisk, startChild } from '../../support/disk.ts';
 import { tempDir } from '../../support/temp.ts';

@@ -1,12 +1,13 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { MemoryStores, ScratchStores } from '../../../src/core/adapters/memory-store.ts';
-import { MemoryStoresToken, ScratchStoresToken } from '../../../src/core/adapters/memory-store.ts';
-import { resolveConfig } from '../../../src/core/config/index.ts';
-import { createLogger } from '../../../src/core/logging/index.ts';
-import { definePlugin, type PluginEntry } from '../../../src/core/plugin/index.ts';
-import { createRuntime, type Runtime } from '../../../src/core/runtime/index.ts';
+import type { MemoryStores, ScratchStores } from '../../../src/core/contracts/memory-store.ts';
+import { MemoryStoresToken, ScratchStoresToken } from '../../../src/core/contracts/memory-store.ts';
+import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
+import { createLogger } from '../../../src/core/host/logging/logger.ts';
+import { definePlugin, type PluginEntry } from '../../../src/core/host/plugin/definition.ts';
+import { createRuntime, type Runtime } from '../../../src/core/host/runtime/runtime.ts';
+import { memory } from '../../../src/plugins/memory/index.ts';
 import {
   inTransaction,
   newPlace,
@@ -15,7 +16,6 @@ import {
   tableOf,
 } from '../../../src/plugins/memory-store/engine/database.ts';
 import { memoryStore } from '../../../src/plugins/memory-store/index.ts';
-import { qdrant } from '../../../src/plugins/qdrant/index.ts';
 import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
 import type { VirtualClock } from '../../support/virtual-clock.ts';
@@ -32,7 +32,7 @@ interface RigOptions {
   readonly dataDir?: string;
   readonly clock?: VirtualClock;
   readonly store?: Parameters<typeof memoryStore>[0];
-  readonly qdrant?: Parameters<typeof qdrant>[0];
+  readonly memory?: Parameters<typeof memory>[0];
   readonly plugins?: readonly PluginEntry[];
   readonly lines?: string[];
 }
@@ -54,7 +54,7 @@ export async function startMemory(t: Scope, options: RigOptions = {}): Promise<M
   });
   const plugins = [
     memoryStore({ port: 0, ...options.store }),
-    qdrant(options.qdrant ?? {}),
+    memory(options.memory ?? {}),
     reader(),
     ...(options.plugins ?? []),
   ];

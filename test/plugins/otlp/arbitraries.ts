@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Signal } from '../../../src/plugins/otlp/decode/index.ts';
+import type { Signal } from '../../../src/plugins/otlp/decode/decode.ts';
 
 /** A request in its JSON form. */
 type Request<Field extends string = string> = Readonly<Record<Field, Record<string, unknown>[]>>;

@@ -1,3 +1,5 @@
+import { ownSchema } from '../../../src/core/contracts/columnar/columns.ts';
+import { rowsOf } from '../../../src/core/contracts/columnar/writer.ts';
 import type {
   ColumnarDatabase,
   InsertOptions,
@@ -5,9 +7,8 @@ import type {
   SignalTable,
   TableSchema,
   WrittenRows,
-} from '../../../src/core/adapters/columnar-database.ts';
-import { ownSchema, rowsOf } from '../../../src/core/columnar/index.ts';
-import { HoldfastError } from '../../../src/core/errors/index.ts';
+} from '../../../src/core/contracts/columnar-database.ts';
+import { HoldfastError } from '../../../src/core/kernel/errors/holdfast-error.ts';
 
 /** A database that fails on demand, which a real one does not; what it takes is what a real one would have. */
 export class FailingDatabase implements ColumnarDatabase {

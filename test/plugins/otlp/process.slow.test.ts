@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { status } from '@grpc/grpc-js';
 import test from 'ava';
-import { readRuntimeFile } from '../../../src/core/runtime/index.ts';
+import { readRuntimeFile } from '../../../src/core/host/runtime/runtime-file.ts';
 import { call } from '../../support/cli.ts';
 import { fakeDisk, startChild } from '../../support/disk.ts';
 import type { Scope } from '../../support/scope.ts';
@@ -17,11 +17,11 @@ const plugin = (name: string) =>
 /** @param plugins as they stand in the list */
 function writeConfig(dir: string, plugins: string): string {
   const file = join(dir, 'plugins.config.ts');
-  const core = JSON.stringify(new URL('../../../src/core/index.ts', import.meta.url).pathname);
+  const core = JSON.stringify(new URL('../../../src/index.ts', import.meta.url).pathname);
   writeFileSync(
     file,
     `import { defineConfig } from ${core};
-     import { clickhouse } from ${plugin('clickhouse')};
+     import { columnar } from ${plugin('columnar')};
      import { collector } from ${plugin('collector')};
      import { consolePlugin } from ${plugin('console')};
      import { otlp } from ${plugin('otlp')};
@@ -38,7 +38,7 @@ async function start(
   t: Scope,
   dir: string,
   env: Readonly<Record<string, string>>,
-  plugins = 'clickhouse(), collector()',
+  plugins = 'columnar(), collector()',
 ) {
   const dataDir = join(dir, 'data');
   const child = startChild(

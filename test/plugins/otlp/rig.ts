@@ -5,11 +5,11 @@ import { z } from 'zod';
 import {
   type ColumnarDatabase,
   ColumnarDatabaseToken,
-} from '../../../src/core/adapters/columnar-database.ts';
-import { resolveConfig } from '../../../src/core/config/index.ts';
-import { createLogger } from '../../../src/core/logging/index.ts';
-import { definePlugin, type PluginEntry } from '../../../src/core/plugin/index.ts';
-import { createRuntime, type Runtime } from '../../../src/core/runtime/index.ts';
+} from '../../../src/core/contracts/columnar-database.ts';
+import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
+import { createLogger } from '../../../src/core/host/logging/logger.ts';
+import { definePlugin, type PluginEntry } from '../../../src/core/host/plugin/definition.ts';
+import { createRuntime, type Runtime } from '../../../src/core/host/runtime/runtime.ts';
 import { collector } from '../../../src/plugins/collector/index.ts';
 import { otlp } from '../../../src/plugins/otlp/index.ts';
 import type { Scope } from '../../support/scope.ts';

@@ -101,7 +101,7 @@ test('[R24] the save, the heal and everything between bear one correlation', asy
   const healed = box1.find(({ event }) => event.type === 'SET' && event.who === 'holdfast')!;
   t.is(healed.correlation, saved.correlation);
   const story = await Array.fromAsync(
-    log.read({ correlation: saved.correlation, actor: 'router.reconciler/eth1.20' }),
+    log.read({ correlation: saved.correlation, actor: 'reconciler.leg/eth1.20' }),
   );
   const types = story.map(({ event }) => event.type);
   for (const type of ['CHANGED', 'LEG_READ', 'ADDED']) t.true(types.includes(type), type);

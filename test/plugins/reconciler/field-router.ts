@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import type { Bus } from '../../../src/bus/index.ts';
+import type { Bus } from '../../../src/bus/bus.ts';
 import {
   type NetworkConfig,
   type RouterApi,
   RouterApiToken,
   routerChannels,
   type SetAnswer,
-} from '../../../src/core/adapters/router.ts';
-import { HoldfastError } from '../../../src/core/errors/index.ts';
-import { definePlugin } from '../../../src/core/plugin/index.ts';
+} from '../../../src/core/contracts/router.ts';
+import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
+import { HoldfastError } from '../../../src/core/kernel/errors/holdfast-error.ts';
 
 /** A config as the tests look into it. */
 export type Config = { ncid: string; interface: { vlan: Record<string, any> }; [key: string]: any };

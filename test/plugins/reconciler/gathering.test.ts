@@ -1,6 +1,6 @@
 import test from 'ava';
-import type { NetworkConfig, RouterApi, SetAnswer } from '../../../src/core/adapters/router.ts';
-import { Turns } from '../../../src/core/turns.ts';
+import type { NetworkConfig, RouterApi, SetAnswer } from '../../../src/core/contracts/router.ts';
+import { Turns } from '../../../src/core/host/mutex.ts';
 import { Gathering } from '../../../src/plugins/reconciler/gathering.ts';
 import { LegPoster } from '../../../src/plugins/reconciler/post-legs.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';

@@ -129,7 +129,7 @@ test('[R24] an interface that the config lacks is told, never made up', async (t
   await until('Core is absent', () => leg('eth1.50').state === 'absent');
   t.is(router.posts.length, 0);
   await until('told', () => alerts.length > 0);
-  t.like(alerts[0], { name: 'router.reconciler.leg_absent', labels: { intf: 'eth1.50', label: 'Core' } });
+  t.like(alerts[0], { name: 'reconciler.leg.leg_absent', labels: { intf: 'eth1.50', label: 'Core' } });
   t.like(
     health().legs.find(({ intf }: any) => intf === 'eth1.50'),
     { state: 'absent' },
@@ -140,5 +140,5 @@ test('[R24] an interface that the config lacks is told, never made up', async (t
   });
   await until('Core has its address', () => router.leg('eth1.50').ipv6);
   await until('told that it is over', () => alerts.length > 1);
-  t.like(alerts[1], { name: 'router.reconciler.recovered', severity: 'info' });
+  t.like(alerts[1], { name: 'reconciler.leg.recovered', severity: 'info' });
 });

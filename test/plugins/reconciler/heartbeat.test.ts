@@ -3,10 +3,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import test from 'ava';
-import { routerChannels } from '../../../src/core/adapters/router.ts';
-import { resolveConfig } from '../../../src/core/config/index.ts';
-import { createLogger } from '../../../src/core/logging/index.ts';
-import { createRuntime } from '../../../src/core/runtime/index.ts';
+import { routerChannels } from '../../../src/core/contracts/router.ts';
+import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
+import { createLogger } from '../../../src/core/host/logging/logger.ts';
+import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
 import { reconciler } from '../../../src/plugins/reconciler/index.ts';
 import { uptime } from '../../../src/plugins/uptime/index.ts';
 import { tempDir } from '../../support/temp.ts';
@@ -47,7 +47,7 @@ test('[R27] the reconciler beats after each event and every 240 s without one, w
   t.teardown(() => runtime.stop('test over'));
   await runtime.start();
   const { actors, bus, log } = runtime.services;
-  const state = () => actors.snapshot('router.heartbeat/router-ula')!;
+  const state = () => actors.snapshot('reconciler.heartbeat/router-ula')!;
   /** Moves time on until so many beats were asked for, and their answers are recorded. */
   const beats = async (count: number, ms: number): Promise<void> => {
     await log.whenDurable(log.lastSeq());
@@ -105,6 +105,6 @@ test('[R27] where nobody speaks to an uptime monitor nothing is sent, and nothin
   t.teardown(() => runtime.stop('test over'));
   await runtime.start();
   runtime.services.bus.publish(routerChannels.ifaceChangeApplied, {});
-  t.deepEqual(runtime.services.actors.list('router.heartbeat'), []);
+  t.deepEqual(runtime.services.actors.list('reconciler.heartbeat'), []);
   t.is(runtime.health().reconcilerPush, undefined);
 });

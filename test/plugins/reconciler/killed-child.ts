@@ -1,7 +1,7 @@
 /** A runtime whose router takes a write and never answers, in a process that a test kills. */
-import { resolveConfig } from '../../../src/core/config/index.ts';
-import { createLogger } from '../../../src/core/logging/index.ts';
-import { createRuntime } from '../../../src/core/runtime/index.ts';
+import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
+import { createLogger } from '../../../src/core/host/logging/logger.ts';
+import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
 import { reconciler } from '../../../src/plugins/reconciler/index.ts';
 import { FieldRouter, fieldRouterPlugin } from './field-router.ts';
 import { quick } from './rig.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { routerChannels, routerConnected } from '../../../src/core/adapters/router.ts';
+import { routerChannels, routerConnected } from '../../../src/core/contracts/router.ts';
 import { startChild } from '../../support/disk.ts';
 import { tempDir } from '../../support/temp.ts';
 import { FieldRouter } from './field-router.ts';
@@ -95,7 +95,7 @@ test('[R24] the story stands in the log: who changed, what was missing, what was
   const [heard, , ...rest] = story;
   t.is(heard?.event.type, 'CHANGED');
   t.is(heard?.event.channel, 'router.iface_change_applied');
-  const definition = runtime.registrations.actors.find(({ type }) => type === 'router.reconciler');
+  const definition = runtime.registrations.actors.find(({ type }) => type === 'reconciler.leg');
   const told = story.map((record) => definition?.describe?.(record)).filter(Boolean);
   t.like(
     told.map((text) => text?.replace(/ncid \w+…/g, 'ncid N')),

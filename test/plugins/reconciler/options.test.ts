@@ -1,6 +1,6 @@
 import test from 'ava';
-import { resolveConfig } from '../../../src/core/config/index.ts';
-import type { HoldfastError } from '../../../src/core/errors/index.ts';
+import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
+import type { HoldfastError } from '../../../src/core/kernel/errors/holdfast-error.ts';
 import { reconciler } from '../../../src/plugins/reconciler/index.ts';
 import { legSettings, reconcilerOptions } from '../../../src/plugins/reconciler/options.ts';
 

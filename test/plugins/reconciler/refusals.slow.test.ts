@@ -79,7 +79,7 @@ test('[R25] after five refusals a person is told, and the next event tries again
   await until('told', () => alerts.length === 1);
   t.is(router.posts.length, 5);
   t.like(alerts[0], {
-    name: 'router.reconciler.gave_up',
+    name: 'reconciler.leg.gave_up',
     severity: 'critical',
     text: `Main (eth1.10) lacks ${MAIN} after 5 tries: not now. Holdfast tries again at the next event or resync.`,
     labels: { intf: 'eth1.10', label: 'Main', address: MAIN },
@@ -93,7 +93,7 @@ test('[R25] after five refusals a person is told, and the next event tries again
   await router.appSaves(() => {});
   await until('Main has its address', () => router.leg('eth1.10').ipv6);
   await until('told that it is over', () => alerts.length === 2);
-  t.like(alerts[1], { name: 'router.reconciler.recovered', text: `Main (eth1.10) has ${MAIN} again.` });
+  t.like(alerts[1], { name: 'reconciler.leg.recovered', text: `Main (eth1.10) has ${MAIN} again.` });
   t.is(divergence(), undefined);
 });
 
@@ -103,7 +103,7 @@ test('[R24] a router that is down is waited for, told, and told to be back', asy
   const { leg, alerts, quiet, health } = await rig(t, { waitMs: 5, maxTries: 2 }, router);
   await until('it gave up', () => leg('eth1.10').state === 'gaveUp');
   await until('told', () => alerts.length > 0);
-  t.like(alerts[0], { name: 'router.reconciler.gave_up', severity: 'critical' });
+  t.like(alerts[0], { name: 'reconciler.leg.gave_up', severity: 'critical' });
   t.regex(alerts[0]!.text, /cannot be checked after 2 tries: The router API gave no usable answer/);
   t.is(health().whole, 0);
   router.down = false;

@@ -22,7 +22,7 @@ test.serial('[R31,R24] router resync has every leg looked at now, as one story o
   const asked = (await rig.records()).filter(({ event }) => event.reason === 'asked for');
   t.deepEqual(
     asked.map(({ actor }) => actor),
-    legs.map((intf: string) => `router.reconciler/${intf}`),
+    legs.map((intf: string) => `reconciler.leg/${intf}`),
   );
   t.true(asked.every((record) => record.correlation === correlation));
   t.is(rig.divergence(), undefined);

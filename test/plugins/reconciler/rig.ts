@@ -1,14 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ExecutionContext } from 'ava';
 import { z } from 'zod';
-import { type AlertRaised, alertRaised } from '../../../src/core/adapters/alerts.ts';
-import { resolveConfig } from '../../../src/core/config/index.ts';
-import { type LogRecord, SqliteReader } from '../../../src/core/log/index.ts';
-import { createLogger } from '../../../src/core/logging/index.ts';
-import { definePlugin, type PluginEntry, type Services } from '../../../src/core/plugin/index.ts';
-import { verifyLog } from '../../../src/core/replay/index.ts';
-import { createRuntime, type Runtime } from '../../../src/core/runtime/index.ts';
-import type { LegContext } from '../../../src/machines/reconciler/shapes.ts';
+import { type AlertRaised, alertRaised } from '../../../src/core/contracts/alerts.ts';
+import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
+import { createLogger } from '../../../src/core/host/logging/logger.ts';
+import { definePlugin, type PluginEntry, type Services } from '../../../src/core/host/plugin/definition.ts';
+import { createRuntime, type Runtime } from '../../../src/core/host/runtime/runtime.ts';
+import type { LogRecord } from '../../../src/core/kernel/log/record.ts';
+import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
+import { verifyLog } from '../../../src/core/kernel/replay/verify-log.ts';
+import type { LegContext } from '../../../src/machines/reconciler/leg-shapes.ts';
 import { reconciler } from '../../../src/plugins/reconciler/index.ts';
 import { tempDir } from '../../support/temp.ts';
 import { FieldRouter, fieldRouterPlugin } from './field-router.ts';
@@ -65,20 +66,20 @@ export async function rig(
   const { actors, bus, log } = runtime.services;
   const alerts: AlertRaised[] = [];
   bus.subscribe(alertRaised, 'test', ({ payload }) => alerts.push(payload));
-  const legs = () => actors.list('router.reconciler');
+  const legs = () => actors.list('reconciler.leg');
   return {
     runtime,
     dir,
     alerts,
     leg(intf) {
-      const state = actors.snapshot(`router.reconciler/${intf}`);
+      const state = actors.snapshot(`reconciler.leg/${intf}`);
       if (!state) throw new Error(`there is no actor for ${intf}`);
       return { state: String(state.value), context: state.context as unknown as LegContext };
     },
     health: () => services?.health().reconciler,
     async records(intf) {
       await log.whenDurable(log.lastSeq());
-      const ref = intf === undefined ? {} : { actor: `router.reconciler/${intf}` };
+      const ref = intf === undefined ? {} : { actor: `reconciler.leg/${intf}` };
       return Array.fromAsync(log.read(ref));
     },
     divergence() {

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
-import type { ActorState } from '../../../src/core/actors/index.ts';
-import type { LogRecord } from '../../../src/core/log/index.ts';
+import type { ActorState } from '../../../src/core/kernel/actors/state.ts';
+import type { LogRecord } from '../../../src/core/kernel/log/record.ts';
 import { describeLegRecord } from '../../../src/plugins/reconciler/describe.ts';
 import { legsStatus } from '../../../src/plugins/reconciler/status.ts';
 import { machineSamples } from '../../machines/samples.ts';
@@ -63,7 +63,7 @@ test('[R24] every record of a leg has words, or is routine, or speaks for itself
   for (const event of events.filter(({ type }) => type !== 'LEG_READ')) t.not(record(event), '', event.type);
   t.is(record({ type: 'init' }), '');
   t.is(record({ type: 'effect.done' }), '');
-  t.is(record({ type: 'xstate.after.settle.reconciler.settling' }), '');
+  t.is(record({ type: 'xstate.after.settle.reconciler-leg.settling' }), '');
   t.is(record({ type: 'FROM_THE_FUTURE' }), undefined);
   t.is(record({ type: 'LEG_READ', ncid: 'n1', addresses: [] }), '');
   t.is(

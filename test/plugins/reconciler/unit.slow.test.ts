@@ -1,13 +1,13 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
-import { jobRun } from '../../../src/core/adapters/jobs.ts';
-import { resolveConfig } from '../../../src/core/config/index.ts';
-import { createLogger } from '../../../src/core/logging/index.ts';
-import { createRuntime } from '../../../src/core/runtime/index.ts';
+import { jobRun } from '../../../src/core/contracts/jobs.ts';
+import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
+import { createLogger } from '../../../src/core/host/logging/logger.ts';
+import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
 import { alerts, documentedRules } from '../../../src/plugins/alerts/index.ts';
-import { clickhouse } from '../../../src/plugins/clickhouse/index.ts';
 import { collector } from '../../../src/plugins/collector/index.ts';
+import { columnar } from '../../../src/plugins/columnar/index.ts';
 import { jobs } from '../../../src/plugins/jobs/index.ts';
 import { otlp } from '../../../src/plugins/otlp/index.ts';
 import { reconciler } from '../../../src/plugins/reconciler/index.ts';
@@ -40,7 +40,7 @@ async function watched(t: ExecutionContext, beatSeconds = 300, dataDir = tempDir
   const entries = [
     router({ port: 0 }),
     reconciler({ pushIdleMs: 1_000 }),
-    clickhouse(),
+    columnar(),
     collector(),
     otlp({ httpPort: 0, grpcPort: 0, lingerMs: 0 }),
     telemetry({ endpoint: 'own', metricsEveryMs: 200 }),
@@ -137,7 +137,7 @@ test('[R28,R33,O19] gauge, OTLP, table, rule, webhook: a reconciler that is stop
   });
   t.not(broken.code, 0);
   t.regex(broken.out, /stopped, until [\s\S]*started/);
-  t.is(runtime.services.actors.snapshot('router.reconciler_unit/ula-reconcile' as never)?.value, 'running');
+  t.is(runtime.services.actors.snapshot('reconciler.unit/ula-reconcile' as never)?.value, 'running');
   const usage = await holdfast(['deploy', 'ula']);
   t.regex(usage.err, /give --check/);
   await runtime.stop('the host goes dark');
@@ -147,7 +147,7 @@ test('[R28,R33,O19] gauge, OTLP, table, rule, webhook: a reconciler that is stop
     plugins: resolveConfig(
       {
         plugins: [
-          clickhouse(),
+          columnar(),
           alerts({
             receivers: { hook: { url: 'http://127.0.0.1:9/' } },
             routes: [{ steps: [{ to: ['hook'] }] }],

@@ -18,14 +18,14 @@ const labels = { app: 'qdrant' };
 const liveDeployment = (): Thing => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',
-  metadata: { name: 'qdrant', namespace: places.namespace, labels },
+  metadata: { name: 'memory', namespace: places.namespace, labels },
   spec: {
     replicas: 1,
     selector: { matchLabels: labels },
     template: {
       metadata: { labels },
       spec: {
-        containers: [{ name: 'qdrant', image: 'registry.example/qdrant:v1.19.0' }],
+        containers: [{ name: 'memory', image: 'registry.example/qdrant:v1.19.0' }],
         volumes: [{ name: 'data', persistentVolumeClaim: { claimName: places.claim } }],
       },
     },
@@ -49,7 +49,7 @@ async function rig(t: Scope, readyMs?: number) {
   api.reach = ({ metadata }, port) =>
     metadata.namespace !== places.namespace && port === 6333 ? scratch.port : undefined;
   const drills = await startDrills(t, {
-    qdrant: { url: live.url },
+    memory: { url: live.url },
     restore: { readyMs: 1_000 },
     plugins: [cluster({ kubeconfig: api.kubeconfig(tempDir(t)) })],
   });
@@ -198,7 +198,7 @@ test('[B5] a namespace of that name that somebody else made is neither used nor 
   let taken = '';
   api.mishap = ({ method, path }) => {
     if (method !== 'POST' || path !== '/api/v1/namespaces' || taken !== '') return undefined;
-    taken = `holdfast-drill-${(drills.runtime.services.actors.snapshot('memory.drill/store' as never) as any).context.drill.id}`;
+    taken = `holdfast-drill-${(drills.runtime.services.actors.snapshot('restore.drill/store' as never) as any).context.drill.id}`;
     api.store.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: taken } });
     return undefined;
   };

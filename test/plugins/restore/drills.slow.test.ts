@@ -3,8 +3,8 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
-import { alertRaised } from '../../../src/core/adapters/alerts.ts';
-import type { SnapshotRecord } from '../../../src/core/adapters/memory-store.ts';
+import { alertRaised } from '../../../src/core/contracts/alerts.ts';
+import type { SnapshotRecord } from '../../../src/core/contracts/memory-store.ts';
 import { memoryStore } from '../../../src/plugins/memory-store/index.ts';
 import { refuseLiveAddress } from '../../../src/plugins/restore/safety.ts';
 import type { Scope } from '../../support/scope.ts';
@@ -228,7 +228,7 @@ test.serial(
     }
     await t.notThrowsAsync(refuseLiveAddress(live.url, `http://127.0.0.1:${ports[0]}`));
     const failureAt = async (scratchUrl: string) => {
-      const rig = await startDrills(t, { qdrant: { url: live.url }, restore: { scratchUrl } });
+      const rig = await startDrills(t, { memory: { url: live.url }, restore: { scratchUrl } });
       const { failure } = await rig.drill();
       t.is(failure?.phase, 'preparing', scratchUrl);
       await rig.runtime.stop('next');
@@ -291,7 +291,7 @@ test.serial(
     live.snapshot();
     scratch.fill(3);
     scratch.collections.set(`holdfast-scratch-old-${Date.now() - 1_000}`, { size: 1, points: new Map() });
-    const options = { qdrant: { url: live.url }, restore: { scratchUrl: scratch.url } };
+    const options = { memory: { url: live.url }, restore: { scratchUrl: scratch.url } };
     const rig = await startDrills(t, options);
     await rig.see(({ state }) => state === 'resting.idle' && scratch.collections.size === 0);
     scratch.collections.set(`holdfast-scratch-other-${Date.now() + 60_000}`, { size: 1, points: new Map() });
@@ -337,6 +337,6 @@ test.serial(
     // Nine days after the start path b was never drilled, and path a six days ago.
     await clock.advance(9 * 24 * HOUR - (clock.now() - new VirtualClock().now()) + 60_000);
     for (let tries = 0; tries < 3_000 && alerts.length === 0; tries += 1) await delay(10);
-    t.deepEqual(alerts, [{ name: 'memory.drill_overdue', path: 'b', state: 'firing' }]);
+    t.deepEqual(alerts, [{ name: 'restore.overdue', path: 'b', state: 'firing' }]);
   },
 );

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
-import { postControl } from '../../../src/core/cli/index.ts';
+import { postControl } from '../../../src/core/host/operations/post-control.ts';
 import { call, root, spawnHoldfast, writeConfig } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
 import { FieldStore } from './field-store.ts';
@@ -17,9 +17,9 @@ test('[B6] a drill that kill -9 ends in any phase is cleaned up by the next star
   writeConfig(
     cwd,
     `export default defineConfig({ plugins: [
-       qdrant({ url: '${live.url}' }), restore({ scratchUrl: '${scratch.url}', pollMs: 10, retryMs: 50 }) ] });`,
+       memory({ url: '${live.url}' }), restore({ scratchUrl: '${scratch.url}', pollMs: 10, retryMs: 50 }) ] });`,
     [
-      `import { qdrant } from ${source('plugins/qdrant/index.ts')};`,
+      `import { memory } from ${source('plugins/memory/index.ts')};`,
       `import { restore } from ${source('plugins/restore/index.ts')};`,
     ],
   );

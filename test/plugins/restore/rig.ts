@@ -6,15 +6,15 @@ import {
   type Point,
   type SnapshotRecord,
   SnapshotRecordsToken,
-} from '../../../src/core/adapters/memory-store.ts';
-import { postControl } from '../../../src/core/cli/index.ts';
-import { resolveConfig } from '../../../src/core/config/index.ts';
-import { createLogger } from '../../../src/core/logging/index.ts';
-import { definePlugin, type PluginEntry } from '../../../src/core/plugin/index.ts';
-import { createRuntime, type Runtime } from '../../../src/core/runtime/index.ts';
-import type { Result } from '../../../src/machines/restore/shapes.ts';
-import { qdrant } from '../../../src/plugins/qdrant/index.ts';
-import { RestStores } from '../../../src/plugins/qdrant/store/stores.ts';
+} from '../../../src/core/contracts/memory-store.ts';
+import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
+import { createLogger } from '../../../src/core/host/logging/logger.ts';
+import { postControl } from '../../../src/core/host/operations/post-control.ts';
+import { definePlugin, type PluginEntry } from '../../../src/core/host/plugin/definition.ts';
+import { createRuntime, type Runtime } from '../../../src/core/host/runtime/runtime.ts';
+import type { Result } from '../../../src/machines/restore/drill-shapes.ts';
+import { memory } from '../../../src/plugins/memory/index.ts';
+import { RestStores } from '../../../src/plugins/memory/store/stores.ts';
 import type { DrillStatus } from '../../../src/plugins/restore/control.ts';
 import { restore } from '../../../src/plugins/restore/index.ts';
 import type { Scope } from '../../support/scope.ts';
@@ -69,7 +69,7 @@ interface RigOptions {
   readonly clock?: VirtualClock;
   readonly plugins?: readonly PluginEntry[];
   readonly restore?: Parameters<typeof restore>[0];
-  readonly qdrant?: Parameters<typeof qdrant>[0];
+  readonly memory?: Parameters<typeof memory>[0];
   /** In the place of the plugin that speaks to one. */
   readonly store?: PluginEntry;
 }
@@ -78,7 +78,7 @@ interface RigOptions {
 export async function startDrills(t: Scope, options: RigOptions = {}): Promise<DrillRig> {
   const dataDir = options.dataDir ?? tempDir(t);
   const plugins = [
-    options.store ?? qdrant(options.qdrant),
+    options.store ?? memory(options.memory),
     restore({ pollMs: 5, readyMs: 5_000, retryMs: 50, ...options.restore }),
     ...(options.plugins ?? []),
   ];

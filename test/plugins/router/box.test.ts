@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { routerChannels } from '../../../src/core/adapters/router.ts';
+import { routerChannels } from '../../../src/core/contracts/router.ts';
 import { tempDir } from '../../support/temp.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { exampleConfig, Rig, type RigOptions } from './rig.ts';

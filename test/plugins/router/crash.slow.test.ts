@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import test, { type ExecutionContext } from 'ava';
-import type { LogRecord } from '../../../src/core/log/index.ts';
+import type { LogRecord } from '../../../src/core/kernel/log/record.ts';
 import { tempDir } from '../../support/temp.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { type Config, Rig } from './rig.ts';

@@ -1,9 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
-import type { EffectContext } from '../../../src/core/actors/index.ts';
-import type { ConfigStore, ConfigWrite } from '../../../src/core/adapters/config-store.ts';
-import { asEpochMs, asSeq, type EffectId } from '../../../src/core/ids.ts';
-import { openVault } from '../../../src/core/secrets/index.ts';
-import type { ApplyParams } from '../../../src/machines/config-transaction/shapes.ts';
+import type { ConfigStore, ConfigWrite } from '../../../src/core/contracts/config-store.ts';
+import { openVault } from '../../../src/core/host/secrets/vault.ts';
+import type { EffectContext } from '../../../src/core/kernel/actors/effect.ts';
+import { asEpochMs, asSeq, type EffectId } from '../../../src/core/kernel/ids.ts';
+import type { ApplyParams } from '../../../src/machines/router/config-shapes.ts';
 import { EmbeddedRouter } from '../../../src/plugins/router/embedded-router.ts';
 import { MemoryKernel } from '../../../src/plugins/router/kernel/memory.ts';
 import { SealedConfigs } from '../../../src/plugins/router/sealed-configs.ts';
@@ -111,8 +111,8 @@ test.serial(
     t.like(event, { type: 'OVERTAKEN', ncid: 'theirs' });
     t.true(blobs.has(event.fingerprint));
     t.deepEqual(await address(), ['10.77.30.1/24']);
-    const mended = (await router.apply({ ...params, op: 'reapply', expected: 'theirs' }, effect())) as any;
-    t.is(mended.reapplied.length, 16);
+    const fixed = (await router.apply({ ...params, op: 'reapply', expected: 'theirs' }, effect())) as any;
+    t.is(fixed.reapplied.length, 16);
   },
 );
 
@@ -157,7 +157,7 @@ test.serial('[R7] reading the store waits for the apply that is running', async 
 });
 
 test.serial(
-  '[R7] a stored config that the kernel refuses at start is applied whole by the write that mends it',
+  '[R7] a stored config that the kernel refuses at start is applied whole by the write that fixes it',
   async (t) => {
     const broken = exampleConfig();
     broken.interface.vlan[LEG].intf = 'eth9';

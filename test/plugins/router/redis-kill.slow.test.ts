@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import { SqliteReader } from '../../../src/core/log/index.ts';
-import { verifyLog } from '../../../src/core/replay/index.ts';
-import { configTransaction } from '../../../src/machines/config-transaction.ts';
+import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
+import { verifyLog } from '../../../src/core/kernel/replay/verify-log.ts';
+import { configTransaction } from '../../../src/machines/router/config.ts';
 import { active, type Instance, post, startInstance, writeConfig } from '../../support/instance.ts';
 import { RedisServer, until } from '../../support/redis.ts';
 import { tempDir } from '../../support/temp.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { Redis } from 'ioredis';
-import { routerChannels } from '../../../src/core/adapters/router.ts';
+import { routerChannels } from '../../../src/core/contracts/router.ts';
 import { reconciler } from '../../../src/plugins/reconciler/index.ts';
 import { RedisServer, until } from '../../support/redis.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { HoldfastError } from '../../../src/core/errors/index.ts';
+import { HoldfastError } from '../../../src/core/kernel/errors/holdfast-error.ts';
 import { parseRequest } from '../../../src/plugins/router/request.ts';
 import { runs } from '../../support/runs.ts';
 import { type Config, exampleConfig } from './rig.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import test from 'ava';
-import { routerChannels } from '../../../src/core/adapters/router.ts';
+import { routerChannels } from '../../../src/core/contracts/router.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { exampleConfig, Rig } from './rig.ts';
 

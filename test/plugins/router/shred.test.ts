@@ -1,5 +1,5 @@
 import test from 'ava';
-import { SqliteReader } from '../../../src/core/log/index.ts';
+import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
 import { call } from '../../support/cli.ts';
 import { Rig } from './rig.ts';
 

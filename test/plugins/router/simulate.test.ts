@@ -2,7 +2,7 @@ import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { type RouterChange, routerChannels } from '../../../src/core/adapters/router.ts';
+import { type RouterChange, routerChannels } from '../../../src/core/contracts/router.ts';
 import { registerSimulations } from '../../../src/plugins/router/simulate/control.ts';
 import { call, writeConfig } from '../../support/cli.ts';
 import { namespace } from '../../support/netns.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { HoldfastError } from '../../../src/core/errors/index.ts';
+import { HoldfastError } from '../../../src/core/kernel/errors/holdfast-error.ts';
 import { validateConfig } from '../../../src/plugins/router/validate.ts';
 import { type Config, exampleConfig, Rig } from './rig.ts';
 

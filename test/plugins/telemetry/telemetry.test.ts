@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { SpanKind } from '@opentelemetry/api';
 import test from 'ava';
 import { z } from 'zod';
-import { type IngestKeys, IngestKeysToken } from '../../../src/core/adapters/ingest-keys.ts';
-import { type Telemetry, TelemetryToken } from '../../../src/core/adapters/telemetry.ts';
-import { resolveConfig } from '../../../src/core/config/index.ts';
-import { createLogger } from '../../../src/core/logging/index.ts';
-import { plaintextHost } from '../../../src/core/plaintext.ts';
-import { definePlugin } from '../../../src/core/plugin/index.ts';
-import { createRuntime } from '../../../src/core/runtime/index.ts';
+import { type IngestKeys, IngestKeysToken } from '../../../src/core/contracts/ingest-keys.ts';
+import { type Telemetry, TelemetryToken } from '../../../src/core/contracts/telemetry.ts';
+import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
+import { createLogger } from '../../../src/core/host/logging/logger.ts';
+import { plaintextHost } from '../../../src/core/host/plaintext.ts';
+import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
+import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
 import { plaintextCheck } from '../../../src/plugins/telemetry/checks.ts';
 import { telemetry } from '../../../src/plugins/telemetry/index.ts';
 import { tokenReader } from '../../../src/plugins/telemetry/token.ts';
@@ -148,7 +148,7 @@ test('[O26] the key known here goes to no other machine by itself, a file of its
   t.is(await read(), 'rotated');
 });
 
-test('[O26] plaintext that leaves the host is flagged with the gateway as the mend', (t) => {
+test('[O26] plaintext that leaves the host is flagged with the gateway as the remedy', (t) => {
   t.is(plaintextHost('http://127.0.0.1:4318'), undefined);
   t.is(plaintextHost('http://[::1]:4318'), undefined);
   t.is(plaintextHost('https://gateway.example'), undefined);
@@ -162,5 +162,5 @@ test('[O26] plaintext that leaves the host is flagged with the gateway as the me
     flagged.found,
     /telemetry plugin to 10\.0\.0\.7:4318, OTEL_EXPORTER_OTLP_METRICS_ENDPOINT to edge\.example/,
   );
-  t.regex(flagged.mend ?? '', /OTLP gateway, port 443/);
+  t.regex(flagged.remedy ?? '', /OTLP gateway, port 443/);
 });

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { type LogRecord, SqliteReader } from '../../../src/core/log/index.ts';
-import { readRuntimeFile } from '../../../src/core/runtime/index.ts';
+import { readRuntimeFile } from '../../../src/core/host/runtime/runtime-file.ts';
+import type { LogRecord } from '../../../src/core/kernel/log/record.ts';
+import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
 import { call, root, spawnHoldfast, writeConfig } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
 

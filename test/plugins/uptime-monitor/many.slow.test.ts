@@ -1,9 +1,9 @@
 import test from 'ava';
-import { defineActor } from '../../../src/core/actors/index.ts';
-import { ALERT_RAISE } from '../../../src/core/adapters/alerts.ts';
-import type { Clock } from '../../../src/core/clock.ts';
-import { asEpochMs } from '../../../src/core/ids.ts';
-import { pushMonitor } from '../../../src/machines/push-monitor.ts';
+import { ALERT_RAISE } from '../../../src/core/contracts/alerts.ts';
+import { defineActor } from '../../../src/core/kernel/actors/definition.ts';
+import type { Clock } from '../../../src/core/kernel/clock.ts';
+import { asEpochMs } from '../../../src/core/kernel/ids.ts';
+import { pushMonitor } from '../../../src/machines/uptime-monitor/monitor.ts';
 import { openBench } from '../../support/actors.ts';
 import { tempDir } from '../../support/temp.ts';
 

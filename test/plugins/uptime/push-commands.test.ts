@@ -4,15 +4,16 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { parseAllDocuments } from 'yaml';
-import type { Cluster, ClusterObject } from '../../../src/core/adapters/cluster.ts';
-import { systemClock } from '../../../src/core/clock.ts';
-import { resolveConfig } from '../../../src/core/config/index.ts';
-import { type LogRecord, SqliteReader } from '../../../src/core/log/index.ts';
-import { createLogger } from '../../../src/core/logging/index.ts';
-import { createRuntime } from '../../../src/core/runtime/index.ts';
+import type { Cluster, ClusterObject } from '../../../src/core/contracts/cluster.ts';
+import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
+import { createLogger } from '../../../src/core/host/logging/logger.ts';
+import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
+import { systemClock } from '../../../src/core/kernel/clock.ts';
+import type { LogRecord } from '../../../src/core/kernel/log/record.ts';
+import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
 import { KubeCluster } from '../../../src/plugins/cluster/kube-cluster.ts';
 import { clusterOptions } from '../../../src/plugins/cluster/options.ts';
-import { secretsFolder } from '../../../src/plugins/secrets-folder/index.ts';
+import { secretsFolder } from '../../../src/plugins/secrets/folder/index.ts';
 import { look } from '../../../src/plugins/uptime/cluster-look.ts';
 import { uptime } from '../../../src/plugins/uptime/index.ts';
 import { call, root, writeConfig } from '../../support/cli.ts';
@@ -86,7 +87,7 @@ test('[O15] push shows the body whatever the status, and ends as the job does', 
   t.like(
     records.find(({ event }) => event.type === 'PUSH_REFUSED'),
     {
-      actor: 'uptime.hand-push/clickstack-watchdog',
+      actor: 'uptime.push/clickstack-watchdog',
       event: { status: 404, body, msg: 'SQLITE_BUSY: database is locked' },
     },
     'nobody else records why',
@@ -115,7 +116,7 @@ test('[O15] a running instance makes the push, with a token out of the secrets s
     `export default defineConfig({ plugins: [uptime(${JSON.stringify(options)}), secretsFolder({ folder: '${folder}' })] });`,
     [
       `import { uptime } from '${root}src/plugins/uptime/index.ts';`,
-      `import { secretsFolder } from '${root}src/plugins/secrets-folder/index.ts';`,
+      `import { secretsFolder } from '${root}src/plugins/secrets/folder/index.ts';`,
     ],
   );
   const push = () => call(['push', 'stored', '--data-dir', dataDir], { cwd });
@@ -124,7 +125,7 @@ test('[O15] a running instance makes the push, with a token out of the secrets s
   t.teardown(() => runtime.stop('test over'));
   await runtime.start();
   t.regex((await push()).out, /PUSH DELIVERY FAILED: HTTP 404: database is locked/);
-  t.like(runtime.services.actors.snapshot('uptime.hand-push/stored'), {
+  t.like(runtime.services.actors.snapshot('uptime.push/stored'), {
     value: 'failed',
     context: { last: 'HTTP 404: database is locked' },
   });

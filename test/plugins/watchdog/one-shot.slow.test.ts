@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { parse } from 'yaml';
-import { type LogRecord, SqliteReader } from '../../../src/core/log/index.ts';
+import type { LogRecord } from '../../../src/core/kernel/log/record.ts';
+import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
 import { call, root, spawnHoldfast, writeConfig } from '../../support/cli.ts';
 import { type ColumnarServer, startColumnarServer } from '../../support/columnar-server.ts';
 import { tempDir } from '../../support/temp.ts';
@@ -44,8 +45,8 @@ async function rig(t: ExecutionContext) {
   const push = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const config = writeConfig(
     cwd,
-    `export default defineConfig({ plugins: [clickhouse({ url: '${database.url}' }), uptime({ url: '${push}' }), watchdog()] });`,
-    ['clickhouse', 'uptime', 'watchdog'].map(
+    `export default defineConfig({ plugins: [columnar({ url: '${database.url}' }), uptime({ url: '${push}' }), watchdog()] });`,
+    ['columnar', 'uptime', 'watchdog'].map(
       (name) => `import { ${name} } from '${root}src/plugins/${name}/index.ts';`,
     ),
   );

@@ -4,11 +4,11 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { request } from 'undici';
-import { resolveConfig } from '../../../src/core/config/index.ts';
-import { createLogger } from '../../../src/core/logging/index.ts';
-import { createRuntime } from '../../../src/core/runtime/index.ts';
-import type { WatchdogContext } from '../../../src/machines/watchdog-run/shapes.ts';
-import { clickhouse } from '../../../src/plugins/clickhouse/index.ts';
+import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
+import { createLogger } from '../../../src/core/host/logging/logger.ts';
+import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
+import type { WatchdogContext } from '../../../src/machines/watchdog/run-shapes.ts';
+import { columnar } from '../../../src/plugins/columnar/index.ts';
 import { consolePlugin } from '../../../src/plugins/console/index.ts';
 import { jobs } from '../../../src/plugins/jobs/index.ts';
 import { uptime } from '../../../src/plugins/uptime/index.ts';
@@ -33,7 +33,7 @@ interface Read {
 
 async function play(t: ExecutionContext, { database, push, killed = false }: Script): Promise<Read> {
   const entries = [
-    clickhouse(database === undefined ? {} : { url: database }),
+    columnar(database === undefined ? {} : { url: database }),
     uptime(push === undefined ? {} : { url: push }),
     uptimeMonitor({
       port: 0,

@@ -7,14 +7,14 @@ import { z } from 'zod';
 import {
   type ColumnarDatabase,
   ColumnarDatabaseToken,
-} from '../../../src/core/adapters/columnar-database.ts';
-import { type RunTrouble, runTrouble } from '../../../src/core/adapters/uptime.ts';
-import { resolveConfig } from '../../../src/core/config/index.ts';
-import { createLogger } from '../../../src/core/logging/index.ts';
-import { definePlugin } from '../../../src/core/plugin/index.ts';
-import { createRuntime } from '../../../src/core/runtime/index.ts';
-import type { RunReport } from '../../../src/machines/watchdog-run/shapes.ts';
-import { clickhouse } from '../../../src/plugins/clickhouse/index.ts';
+} from '../../../src/core/contracts/columnar-database.ts';
+import { type RunTrouble, runTrouble } from '../../../src/core/contracts/uptime.ts';
+import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
+import { createLogger } from '../../../src/core/host/logging/logger.ts';
+import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
+import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
+import type { RunReport } from '../../../src/machines/watchdog/run-shapes.ts';
+import { columnar } from '../../../src/plugins/columnar/index.ts';
 import { uptime } from '../../../src/plugins/uptime/index.ts';
 import { watchdog } from '../../../src/plugins/watchdog/index.ts';
 import { watchdogDue, watchdogReported } from '../../../src/plugins/watchdog/topics.ts';
@@ -41,7 +41,7 @@ function withToken(dir: string): string {
 
 interface Setup {
   readonly push: string;
-  readonly database?: Parameters<typeof clickhouse>[0];
+  readonly database?: Parameters<typeof columnar>[0];
   readonly options?: Parameters<typeof watchdog>[0];
 }
 
@@ -57,7 +57,7 @@ async function rig(t: ExecutionContext, { push, database, options }: Setup) {
         found = context.services.get(ColumnarDatabaseToken);
       }),
   });
-  const entries = [clickhouse(database), uptime({ url: push }), watchdog(options), probe()];
+  const entries = [columnar(database), uptime({ url: push }), watchdog(options), probe()];
   const { plugins } = resolveConfig({ plugins: entries }, { env: {} });
   const dataDir = withToken(tempDir(t));
   const logger = createLogger({ level: 'silent' });
@@ -190,8 +190,8 @@ test.serial(
     const config = (database: string, push: string) =>
       writeConfig(
         cwd,
-        `export default defineConfig({ plugins: [clickhouse(${database}), uptime({ url: '${push}' }), watchdog()] });`,
-        ['clickhouse', 'uptime', 'watchdog'].map(
+        `export default defineConfig({ plugins: [columnar(${database}), uptime({ url: '${push}' }), watchdog()] });`,
+        ['columnar', 'uptime', 'watchdog'].map(
           (name) => `import { ${name} } from '${root}src/plugins/${name}/index.ts';`,
         ),
       );

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Notice, Queued } from '../../../machines/alert/shapes.ts';
+import type { Notice, Queued } from '../../../machines/alerts/alert-shapes.ts';
 
 /** A body and its headers, as one receiver understands them. */
 export interface Payload {

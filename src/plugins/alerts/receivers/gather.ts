@@ -1,6 +1,6 @@
-import { actorRef } from '../../../core/ids.ts';
-import type { Services } from '../../../core/plugin/index.ts';
-import type { OutboxContext } from '../../../machines/alert/outbox-shapes.ts';
+import type { Services } from '../../../core/host/plugin/definition.ts';
+import { actorRef } from '../../../core/kernel/ids.ts';
+import type { OutboxContext } from '../../../machines/alerts/outbox-shapes.ts';
 import { OUTBOX_ACTOR } from '../raised.ts';
 import type { Receiver } from './target.ts';
 

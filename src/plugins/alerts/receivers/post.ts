@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { type Posted, postOnce } from '../../../core/webhook/index.ts';
-import type { Queued } from '../../../machines/alert/shapes.ts';
+import type { Queued } from '../../../machines/alerts/alert-shapes.ts';
+import { type Posted, postOnce } from '../webhook/post-once.ts';
 import { formats } from './formats.ts';
 import type { Target } from './target.ts';
 

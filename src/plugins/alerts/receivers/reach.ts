@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import type { SecretsStore } from '../../../core/adapters/secrets-store.ts';
-import { isCoded } from '../../../core/errors/index.ts';
+import type { SecretsStore } from '../../../core/contracts/secrets-store.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isConfigured, type Receiver, readTarget } from './target.ts';
 
 /** Whether a receiver could be posted to now. */

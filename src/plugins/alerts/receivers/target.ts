@@ -3,9 +3,9 @@ import {
   parseSecretReference,
   type SecretsStore,
   secretReference,
-} from '../../../core/adapters/secrets-store.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import { readTokenFile } from '../../../core/secrets/index.ts';
+} from '../../../core/contracts/secrets-store.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import type { Format } from './formats.ts';
 
 /** A receiver of `plugins.config.ts`. Its address is a secret where it holds a token, as those of most webhooks do. */

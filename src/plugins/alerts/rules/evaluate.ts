@@ -3,8 +3,8 @@ import {
   type ColumnarDatabase,
   type QueryParameter,
   type TableSchema,
-} from '../../../core/adapters/columnar-database.ts';
-import { msOf } from '../../../core/duration.ts';
+} from '../../../core/contracts/columnar-database.ts';
+import { msOf } from '../../../core/host/duration.ts';
 import type { Measure, Rule } from './rule.ts';
 
 /** What a look gave; no value is no data, and never zero. */

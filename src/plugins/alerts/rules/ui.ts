@@ -5,10 +5,10 @@ import {
   parseSecretReference,
   type SecretsStore,
   secretReference,
-} from '../../../core/adapters/secrets-store.ts';
-import { rejectedByUi } from '../../../core/adapters/ui-alerts.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import { readTokenFile } from '../../../core/secrets/index.ts';
+} from '../../../core/contracts/secrets-store.ts';
+import { rejectedByUi } from '../../../core/contracts/ui-alerts.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import type { Rule } from './rule.ts';
 
 const id = z.string().min(1).max(64);

@@ -1,6 +1,6 @@
 import { parseDocument } from 'yaml';
 import { z } from 'zod';
-import { plaintextHost } from '../../../core/plaintext.ts';
+import { plaintextHost } from '../../../core/host/plaintext.ts';
 
 /** The extension whose tokens admit producers. */
 const AUTHENTICATOR = 'bearertokenauth/hyperdx';
@@ -25,7 +25,7 @@ export type FindingCode = keyof typeof FINDINGS;
 export interface Finding {
   readonly code: FindingCode;
   readonly text: string;
-  readonly mend: string;
+  readonly remedy: string;
 }
 
 /** What an effective collector config says of ingestion. It holds secrets: never log it. */
@@ -89,8 +89,8 @@ export function readEffectiveConfig(text: string): EffectiveConfig {
 }
 
 export function unreadable(reason: string): EffectiveConfig {
-  const mend = 'Look at the file and at its rights; until then the keys that were last read stay.';
-  return { tokens: [], findings: [{ code: 'unreadable', text: `It can't be read: ${reason}.`, mend }] };
+  const remedy = 'Look at the file and at its rights; until then the keys that were last read stay.';
+  return { tokens: [], findings: [{ code: 'unreadable', text: `It can't be read: ${reason}.`, remedy }] };
 }
 
 function* findings(config: Shape, tokens: readonly string[]): Generator<Finding> {
@@ -100,7 +100,8 @@ function* findings(config: Shape, tokens: readonly string[]): Generator<Finding>
     yield {
       code: 'bootstrap_only',
       text: 'It exports nothing but debug output: it is the bootstrap config, not the effective one.',
-      mend: 'The collector has no config from the UI yet. Look whether its supervisor reaches the UI over OpAMP; changes of chart values or of the bootstrap file change nothing.',
+      remedy:
+        'The collector has no config from the UI yet. Look whether its supervisor reaches the UI over OpAMP; changes of chart values or of the bootstrap file change nothing.',
     };
     return;
   }
@@ -108,7 +109,8 @@ function* findings(config: Shape, tokens: readonly string[]): Generator<Finding>
     yield {
       code: 'no_token',
       text: `${AUTHENTICATOR} holds no ingest key.`,
-      mend: 'Log in to the UI once: the key is made with the first team, and reaches the collector over OpAMP.',
+      remedy:
+        'Log in to the UI once: the key is made with the first team, and reaches the collector over OpAMP.',
     };
   }
   const open = openListeners(config, new Set(pipelines.flatMap((pipeline) => pipeline?.receivers ?? [])));
@@ -116,7 +118,8 @@ function* findings(config: Shape, tokens: readonly string[]): Generator<Finding>
     yield {
       code: 'auth_not_enforced',
       text: `Authentication is not enforced: ${open.join(', ')} admit whoever connects.`,
-      mend: 'Enforce authentication of the collector in the UI; until then let no network but the cluster reach these ports.',
+      remedy:
+        'Enforce authentication of the collector in the UI; until then let no network but the cluster reach these ports.',
     };
   }
   const plain = plaintextExporters(config, used);
@@ -124,7 +127,7 @@ function* findings(config: Shape, tokens: readonly string[]): Generator<Finding>
     yield {
       code: 'plaintext_off_host',
       text: `OTLP leaves the host in plaintext: ${plain.join(', ')}.`,
-      mend: 'Send it to the OTLP gateway, port 443, with a client certificate.',
+      remedy: 'Send it to the OTLP gateway, port 443, with a client certificate.',
     };
   }
 }

@@ -1,15 +1,15 @@
-import { defineRoute } from '../../../bus/index.ts';
-import { defineActor } from '../../../core/actors/index.ts';
-import { actorRef } from '../../../core/ids.ts';
-import type { LogEvent, LogRecord } from '../../../core/log/index.ts';
-import type { PluginContext } from '../../../core/plugin/index.ts';
-import { type CollectorFindingEvent, collectorFinding } from '../../../machines/collector-finding.ts';
+import { defineRoute } from '../../../bus/route.ts';
+import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import { defineActor } from '../../../core/kernel/actors/definition.ts';
+import { actorRef } from '../../../core/kernel/ids.ts';
+import type { LogEvent, LogRecord } from '../../../core/kernel/log/record.ts';
+import { type CollectorFindingEvent, collectorFinding } from '../../../machines/collector/finding.ts';
 import { findingsRead } from '../topics.ts';
 import { FINDINGS, type Finding } from './effective-config.ts';
 
 const ACTOR = 'collector.finding';
 
-/** Each thing that can be wrong with the config is an actor: it tells a person, and that it is mended. */
+/** Each thing that can be wrong with the config is an actor: it tells a person, and that it is fixed. */
 export function registerFindings(context: PluginContext): void {
   context.actor(defineActor({ type: ACTOR, machine: collectorFinding, version: 1, describe }));
   context.route(
@@ -35,6 +35,6 @@ function event(key: string, sent: CollectorFindingEvent) {
 
 function describe({ event: { type, text }, from, to }: LogRecord): string | undefined {
   if (type === 'FOUND') return String(text);
-  if (type === 'GONE') return from === to?.value ? '' : 'it is mended';
+  if (type === 'GONE') return from === to?.value ? '' : 'it is fixed';
   return type === 'init' ? '' : undefined;
 }

@@ -1,8 +1,8 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { request } from 'undici';
-import { isObject } from '../../../core/json.ts';
-import type { CheckContext, CheckDefinition, CheckResult } from '../../../core/plugin/index.ts';
+import type { CheckContext, CheckDefinition, CheckResult } from '../../../core/host/plugin/diagnosis.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import { readConfigFile } from '../config/config-file.ts';
 import type { CollectorOptions } from '../options.ts';
 import { VOLUMES } from './volumes.ts';
@@ -34,16 +34,16 @@ function configCheck({ effectiveConfig }: CollectorOptions): CheckResult {
       state: isWorst ? 'fail' : 'warn',
       lookedAt,
       found,
-      mend: findings.map(({ mend }) => mend).join(' '),
+      remedy: findings.map(({ remedy }) => remedy).join(' '),
     };
   }
   if (existsSync(lookedAt) && (statSync(lookedAt).mode & 0o004) !== 0) {
-    const mend = `Take the right to read from others: chmod o-r ${lookedAt}`;
+    const remedy = `Take the right to read from others: chmod o-r ${lookedAt}`;
     return {
       state: 'warn',
       lookedAt,
       found: 'it is effective, and everybody on this host may read its key',
-      mend,
+      remedy,
     };
   }
   const found = `it is effective, authentication is enforced, ${tokens.length} ${tokens.length === 1 ? 'key' : 'keys'} accepted`;
@@ -53,13 +53,13 @@ function configCheck({ effectiveConfig }: CollectorOptions): CheckResult {
 function probeCheck({ running }: CheckContext): CheckResult {
   const lookedAt = 'the newest probe of trace ingest';
   const fact = running?.facts.probe;
-  const mend = 'Run `holdfast stack probe`: it sends a span and shows where it ends.';
-  if (!running) return { state: 'warn', lookedAt, found: 'nothing runs that could be asked', mend };
-  if (!isObject(fact)) return { state: 'warn', lookedAt, found: 'none was made', mend };
+  const remedy = 'Run `holdfast stack probe`: it sends a span and shows where it ends.';
+  if (!running) return { state: 'warn', lookedAt, found: 'nothing runs that could be asked', remedy };
+  if (!isObject(fact)) return { state: 'warn', lookedAt, found: 'none was made', remedy };
   if (fact.end === 'arrived') {
     return { state: 'ok', lookedAt, found: `it arrived in ${fact.arrivedMs} ms, at ${fact.at}` };
   }
-  return { state: 'fail', lookedAt, found: `it stopped (${fact.end}), at ${fact.at}`, mend };
+  return { state: 'fail', lookedAt, found: `it stopped (${fact.end}), at ${fact.at}`, remedy };
 }
 
 export async function uiCheck(url: string, signal: AbortSignal): Promise<CheckResult> {
@@ -73,17 +73,17 @@ export async function uiCheck(url: string, signal: AbortSignal): Promise<CheckRe
     await answer.body.dump({ limit: 65_536 });
   } catch (error) {
     const why = error instanceof Error && 'code' in error ? String(error.code) : 'nothing came in time';
-    const mend = 'Look whether the UI runs, and whether the ingress proxy has its address.';
-    return { state: 'fail', lookedAt, found: `the UI can't be reached: ${why}`, mend };
+    const remedy = 'Look whether the UI runs, and whether the ingress proxy has its address.';
+    return { state: 'fail', lookedAt, found: `the UI can't be reached: ${why}`, remedy };
   }
   if (status < 500) return { state: 'ok', lookedAt, found: `the UI answers (${status})` };
-  const mend =
+  const remedy =
     'Look at the document database, which holds users, sessions and alerts: of its three members two must be up; one may be lost.';
   return {
     state: 'fail',
     lookedAt,
     found: `the UI answers ${status}, as it does while its document database is down`,
-    mend,
+    remedy,
   };
 }
 

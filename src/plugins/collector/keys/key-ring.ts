@@ -1,8 +1,8 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { IngestJudgement, IngestKeys } from '../../../core/adapters/ingest-keys.ts';
-import type { Clock } from '../../../core/clock.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import type { Vault } from '../../../core/secrets/index.ts';
+import type { IngestJudgement, IngestKeys } from '../../../core/contracts/ingest-keys.ts';
+import type { Vault } from '../../../core/host/secrets/vault.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { type Sighting, Sightings } from './sightings.ts';
 
 /** What admits producers now. */

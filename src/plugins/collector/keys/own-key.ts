@@ -6,7 +6,7 @@ import {
   readTokenFile,
   removeSecretFile,
   replaceSecretFile,
-} from '../../../core/secrets/index.ts';
+} from '../../../core/kernel/secret-file.ts';
 import type { RingKeys } from './key-ring.ts';
 
 /** The name of the ingest key, in the document's table of keys and as a file. */

@@ -1,4 +1,4 @@
-import { PROBE_SERVICE } from '../../../core/adapters/columnar-database.ts';
+import { PROBE_SERVICE } from '../../../core/contracts/columnar-database.ts';
 
 /** Which key was last seen of which producer. */
 export interface Sighting {

@@ -1,20 +1,22 @@
 /** The end-to-end probe of trace ingest (O1): a span is sent, looked for, and how it went is remembered as an event. */
 import { z } from 'zod';
-import { defineRoute, defineTopic, type Topic } from '../../../bus/index.ts';
-import { defineActor } from '../../../core/actors/index.ts';
-import { ColumnarDatabaseToken } from '../../../core/adapters/columnar-database.ts';
-import type { CommandDefinition } from '../../../core/cli/index.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import { actorRef } from '../../../core/ids.ts';
-import { askInstance, serveOperation } from '../../../core/operations/index.ts';
-import type { PluginContext } from '../../../core/plugin/index.ts';
-import { readRuntimeFile } from '../../../core/runtime/runtime-file.ts';
-import { type PipelineProbeContext, type Probed, pipelineProbe } from '../../../machines/pipeline-probe.ts';
+import { defineRoute } from '../../../bus/route.ts';
+import { defineTopic, type Topic } from '../../../bus/topic.ts';
+import { ColumnarDatabaseToken } from '../../../core/contracts/columnar-database.ts';
+import { askInstance } from '../../../core/host/operations/ask.ts';
+import { serveOperation } from '../../../core/host/operations/serve.ts';
+import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
+import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
+import { defineActor } from '../../../core/kernel/actors/definition.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { actorRef } from '../../../core/kernel/ids.ts';
+import { type PipelineProbeContext, type Probed, pipelineProbe } from '../../../machines/collector/probe.ts';
 import { type CollectorParts, NO_COLLECTOR } from '../parts.ts';
 import { type ProbeReport, runProbe } from './run-probe.ts';
 
 const PROBE_PATH = '/collector/probe';
-const ACTOR = 'ingest.probe';
+const ACTOR = 'collector.probe';
 const KEY = 'traces';
 const MOST_WAIT_SECONDS = 300;
 /** Exit codes by where it ended. */
@@ -26,7 +28,7 @@ const asked = z.strictObject({
 });
 
 const probed: Topic<Omit<Probed, 'type'>> = defineTopic(
-  'ingest.probed',
+  'collector.probed',
   z.object({
     at: z.number(),
     end: z.enum(['arrived', 'no_key', 'unreachable', 'refused', 'lost', 'database_away']),
@@ -111,7 +113,7 @@ const probeCommand: CommandDefinition = {
       context.print(
         `${paint(isWell ? 'green' : 'red', isWell ? 'arrived' : `stopped (${report.end})`)}: ${report.text}`,
       );
-      if (report.mend) context.print(report.mend);
+      if (report.remedy) context.print(report.remedy);
       context.print(paint('dim', `service ${report.service}, trace ${report.traceId}`));
     }
     return CODES[report.end];

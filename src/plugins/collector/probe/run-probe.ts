@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ColumnarDatabase, PROBE_SERVICE } from '../../../core/adapters/columnar-database.ts';
-import type { IngestKeys } from '../../../core/adapters/ingest-keys.ts';
-import { isCoded } from '../../../core/errors/index.ts';
-import { plaintextHost } from '../../../core/plaintext.ts';
-import type { ProbeEnd } from '../../../machines/pipeline-probe.ts';
+import { type ColumnarDatabase, PROBE_SERVICE } from '../../../core/contracts/columnar-database.ts';
+import type { IngestKeys } from '../../../core/contracts/ingest-keys.ts';
+import { plaintextHost } from '../../../core/host/plaintext.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { ProbeEnd } from '../../../machines/collector/probe.ts';
 
 import { sendSpan } from './send-span.ts';
 
@@ -19,7 +19,7 @@ export interface ProbeReport {
   readonly answeredMs?: number;
   readonly arrivedMs?: number;
   readonly text: string;
-  readonly mend?: string;
+  readonly remedy?: string;
   readonly warning?: string;
 }
 
@@ -64,7 +64,7 @@ export async function runProbe({
     key = await keys.current();
   } catch (error) {
     if (!isCoded(error)) throw error;
-    return { ...about, end: 'no_key', text: error.what, mend: error.mend };
+    return { ...about, end: 'no_key', text: error.what, remedy: error.remedy };
   }
   const started = performance.now();
   const sent = await sendSpan(endpoint, key, span, signal);
@@ -73,7 +73,7 @@ export async function runProbe({
   const accepted = `${host} accepted it in ${answeredMs} ms`;
   if (!database) {
     const text = `${accepted}; no columnar database is configured to look for it`;
-    return { ...about, end: 'database_away', answeredMs, text, mend: 'Add the plugin clickhouse.' };
+    return { ...about, end: 'database_away', answeredMs, text, remedy: 'Add the plugin columnar.' };
   }
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     try {
@@ -90,13 +90,13 @@ export async function runProbe({
     } catch (error) {
       if (!isCoded(error)) throw error;
       const text = `${accepted}; the database can't be asked: ${error.what}`;
-      return { ...about, end: 'database_away', answeredMs, text, mend: error.mend };
+      return { ...about, end: 'database_away', answeredMs, text, remedy: error.remedy };
     }
     if (performance.now() - started + pause > waitMs) break;
     await sleep(pause, undefined, { signal });
   }
   const text = `${accepted}, and within ${waitMs / 1_000} s it was not in otel_traces of ${database.place}`;
-  const mend =
+  const remedy =
     'Look whether the receiver writes to this database, and at its queue: `holdfast doctor stack`; a collector elsewhere tells it in its own log.';
-  return { ...about, end: 'lost', answeredMs, text, mend };
+  return { ...about, end: 'lost', answeredMs, text, remedy };
 }

@@ -10,7 +10,7 @@ const answerShape = z.looseObject({
 
 type Sent =
   | { readonly end: 'accepted' }
-  | { readonly end: 'unreachable' | 'refused'; readonly text: string; readonly mend: string };
+  | { readonly end: 'unreachable' | 'refused'; readonly text: string; readonly remedy: string };
 
 /** Sends one span as OTLP JSON, exactly as the documents show it. @param endpoint base of a receiver */
 export async function sendSpan(
@@ -48,7 +48,7 @@ export async function sendSpan(
     return {
       end: 'unreachable',
       text: `nobody takes it at ${endpoint}: ${why}`,
-      mend: 'Look whether the receiver runs and listens there: `holdfast status`.',
+      remedy: 'Look whether the receiver runs and listens there: `holdfast status`.',
     };
   }
 }
@@ -57,19 +57,27 @@ function judge(status: number, text: string): Sent {
   if (status === 200) {
     const rejected = Number(answerShape.safeParse(jsonOf(text)).data?.partialSuccess?.rejectedSpans ?? 0);
     if (!(rejected > 0)) return { end: 'accepted' };
-    const mend = 'The receiver and Holdfast disagree on OTLP JSON: look at the versions of both.';
-    return { end: 'refused', text: `the receiver answered 200 and rejected the span: ${shown(text)}`, mend };
+    const remedy = 'The receiver and Holdfast disagree on OTLP JSON: look at the versions of both.';
+    return {
+      end: 'refused',
+      text: `the receiver answered 200 and rejected the span: ${shown(text)}`,
+      remedy,
+    };
   }
   const said = `the receiver answered ${status}: ${shown(text)}`;
   if (status === 401 || status === 403) {
-    const mend =
+    const remedy =
       'It accepts another ingest key than the one known here: `holdfast doctor stack` shows where ours comes from.';
-    return { end: 'refused', text: said, mend };
+    return { end: 'refused', text: said, remedy };
   }
   if (status === 429 || status === 503) {
-    return { end: 'refused', text: said, mend: 'It is overloaded or its database is away: try again soon.' };
+    return {
+      end: 'refused',
+      text: said,
+      remedy: 'It is overloaded or its database is away: try again soon.',
+    };
   }
-  return { end: 'refused', text: said, mend: 'Look whether an OTLP/HTTP receiver is what listens there.' };
+  return { end: 'refused', text: said, remedy: 'Look whether an OTLP/HTTP receiver is what listens there.' };
 }
 
 /** What a stranger said, fit for a line. */

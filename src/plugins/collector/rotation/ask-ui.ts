@@ -1,6 +1,6 @@
 import { request } from 'undici';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import { readTokenFile } from '../../../core/secrets/index.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 
 const DEADLINE_MS = 10_000;
 

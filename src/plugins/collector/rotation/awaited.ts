@@ -1,4 +1,4 @@
-import type { RotationContext } from '../../../machines/ingest-key-rotation/shapes.ts';
+import type { RotationContext } from '../../../machines/collector/key-rotation-shapes.ts';
 
 /** Whether a rotation waits for a producer: it was seen with the old key, or is one of those outside. */
 export function isAwaited(rotation: Partial<RotationContext> | undefined, producer: string): boolean {

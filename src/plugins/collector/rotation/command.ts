@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CommandContext, CommandDefinition } from '../../../core/cli/index.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import { askInstance } from '../../../core/operations/index.ts';
+import { askInstance } from '../../../core/host/operations/ask.ts';
+import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { INGEST_KEY_NAME } from '../keys/own-key.ts';
 import { NO_COLLECTOR } from '../parts.ts';
 import { ROTATION_PATH } from './control.ts';

@@ -1,18 +1,18 @@
 import { z } from 'zod';
-import { ClusterToken } from '../../../core/adapters/cluster.ts';
-import { SecretsStoreToken } from '../../../core/adapters/secrets-store.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import { actorRef } from '../../../core/ids.ts';
-import type { LogEvent } from '../../../core/log/index.ts';
-import { serveOperation } from '../../../core/operations/index.ts';
-import type { PluginContext } from '../../../core/plugin/index.ts';
-import type { RotationContext, RotationEvent } from '../../../machines/ingest-key-rotation/shapes.ts';
+import { ClusterToken } from '../../../core/contracts/cluster.ts';
+import { SecretsStoreToken } from '../../../core/contracts/secrets-store.ts';
+import { serveOperation } from '../../../core/host/operations/serve.ts';
+import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { actorRef } from '../../../core/kernel/ids.ts';
+import type { LogEvent } from '../../../core/kernel/log/record.ts';
+import type { RotationContext, RotationEvent } from '../../../machines/collector/key-rotation-shapes.ts';
 import { INGEST_KEY_NAME } from '../keys/own-key.ts';
 import type { CollectorOptions } from '../options.ts';
 import type { CollectorParts } from '../parts.ts';
 import { rotationView } from './view.ts';
 
-export const ROTATION_ACTOR = 'ingest.rotation';
+export const ROTATION_ACTOR = 'collector.key_rotation';
 export const ROTATION = actorRef(ROTATION_ACTOR, INGEST_KEY_NAME);
 export const ROTATION_PATH = '/collector/rotation';
 

@@ -1,4 +1,4 @@
-import type { LogRecord } from '../../../core/log/index.ts';
+import type { LogRecord } from '../../../core/kernel/log/record.ts';
 
 /** A record of the rotation in an operator's words; total, for any record may come. */
 export function describeRotationRecord({ event, to, ignored }: LogRecord): string | undefined {

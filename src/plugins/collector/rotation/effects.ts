@@ -1,9 +1,9 @@
-import { ClusterToken } from '../../../core/adapters/cluster.ts';
-import { SecretsStoreToken } from '../../../core/adapters/secrets-store.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import type { LogEvent } from '../../../core/log/index.ts';
-import type { PluginContext } from '../../../core/plugin/index.ts';
-import type { RotationContext, RotationEvent } from '../../../machines/ingest-key-rotation/shapes.ts';
+import { ClusterToken } from '../../../core/contracts/cluster.ts';
+import { SecretsStoreToken } from '../../../core/contracts/secrets-store.ts';
+import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { LogEvent } from '../../../core/kernel/log/record.ts';
+import type { RotationContext, RotationEvent } from '../../../machines/collector/key-rotation-shapes.ts';
 import { INGEST_KEY_NAME } from '../keys/own-key.ts';
 import type { CollectorOptions } from '../options.ts';
 import type { CollectorParts } from '../parts.ts';

@@ -1,4 +1,4 @@
-import type { Cluster } from '../../../core/adapters/cluster.ts';
+import type { Cluster } from '../../../core/contracts/cluster.ts';
 import type { CollectorOptions } from '../options.ts';
 
 type Refresh = NonNullable<CollectorOptions['refresh']>;

@@ -1,6 +1,6 @@
-import type { ActorState } from '../../../core/actors/index.ts';
-import { pending, unconfirmed } from '../../../machines/ingest-key-rotation/reading.ts';
-import { type RotationContext, STEPS, type Step } from '../../../machines/ingest-key-rotation/shapes.ts';
+import type { ActorState } from '../../../core/kernel/actors/state.ts';
+import { pending, unconfirmed } from '../../../machines/collector/key-rotation-reading.ts';
+import { type RotationContext, STEPS, type Step } from '../../../machines/collector/key-rotation-shapes.ts';
 
 /** How a rotation stands, without secrets. */
 export interface RotationView {

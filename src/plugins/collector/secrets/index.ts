@@ -2,11 +2,12 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { type SecretsStore, SecretsStoreToken } from '../../../core/adapters/secrets-store.ts';
-import type { CommandDefinition } from '../../../core/cli/index.ts';
-import { isCoded } from '../../../core/errors/index.ts';
-import { askInstance, serveOperation } from '../../../core/operations/index.ts';
-import type { PluginContext } from '../../../core/plugin/index.ts';
+import { type SecretsStore, SecretsStoreToken } from '../../../core/contracts/secrets-store.ts';
+import { askInstance } from '../../../core/host/operations/ask.ts';
+import { serveOperation } from '../../../core/host/operations/serve.ts';
+import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
+import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { INGEST_KEY_NAME } from '../keys/own-key.ts';
 import type { CollectorOptions } from '../options.ts';
 import { type CollectorParts, NO_COLLECTOR } from '../parts.ts';

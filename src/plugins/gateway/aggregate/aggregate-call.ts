@@ -1,5 +1,5 @@
-import { isObject } from '../../../core/json.ts';
-import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/mcp-access.ts';
+import { isObject } from '../../../core/kernel/json.ts';
+import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/gateway/key.ts';
 import { failed } from '../calls/failed.ts';
 import { ended, type LiveCall } from '../calls/live-call.ts';
 import { documentUrl } from '../discovery/endpoint.ts';

@@ -1,4 +1,4 @@
-import type { AnswerParams } from '../../../machines/mcp-access.ts';
+import type { AnswerParams } from '../../../machines/gateway/key.ts';
 import { unentitled } from '../calls/unentitled.ts';
 import type { Known } from '../keys/caller.ts';
 import { type Answer, COMPLETE, result, rpcError, SERVER_INFO_META, toolRefusal } from '../mcp/answers.ts';

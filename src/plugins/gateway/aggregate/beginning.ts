@@ -1,4 +1,4 @@
-import { isObject } from '../../../core/json.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import type { Message } from '../mcp/message.ts';
 import { isKnown, isStateless, NEWEST_SESSIONED } from '../mcp/revisions.ts';
 import type { Session } from '../session/sealed-sessions.ts';

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
-import { isObject } from '../../../core/json.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import type { Era } from '../mcp/checks.ts';
 import type { Message } from '../mcp/message.ts';
 import { isStateless } from '../mcp/revisions.ts';

@@ -1,4 +1,4 @@
-import type { HttpSurface } from '../../../core/http/index.ts';
+import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import { admit } from '../calls/admit.ts';
 import { ClientExchange, hijacked } from '../calls/client-exchange.ts';
 import type { GatewayParts } from '../calls/parts.ts';

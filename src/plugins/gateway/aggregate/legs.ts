@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { version } from '../../../core/version.ts';
+import { version } from '../../../core/kernel/version.ts';
 import type { Era } from '../mcp/checks.ts';
 import { NEWEST_SESSIONED } from '../mcp/revisions.ts';
 import type { Route } from '../routes/table.ts';

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { createParser } from 'eventsource-parser';
-import { isObject, nestsDeeper } from '../../../core/json.ts';
+import { isObject, nestsDeeper } from '../../../core/kernel/json.ts';
 import { parseExact, type RequestId } from '../mcp/message.ts';
 import { whole } from '../upstream/body.ts';
 import type { UpstreamAnswer } from '../upstream/client.ts';

@@ -1,4 +1,4 @@
-import { isObject } from '../../../core/json.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import { METHOD_NOT_FOUND } from '../mcp/codes.ts';
 import type { Message } from '../mcp/message.ts';
 import { shownName, showTools } from '../mcp/tool-names.ts';

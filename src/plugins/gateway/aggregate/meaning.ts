@@ -1,4 +1,4 @@
-import { isObject } from '../../../core/json.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import type { Message } from '../mcp/message.ts';
 import { serverOf } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/table.ts';

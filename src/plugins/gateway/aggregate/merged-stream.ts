@@ -1,4 +1,4 @@
-import type { Clock } from '../../../core/clock.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
 import { showTools } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/table.ts';
 import type { Ending } from '../stop.ts';

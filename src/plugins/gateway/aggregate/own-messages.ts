@@ -1,4 +1,4 @@
-import { isObject } from '../../../core/json.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import { type Message, REVISION_META } from '../mcp/message.ts';
 import { STATELESS_SINCE } from '../mcp/revisions.ts';
 

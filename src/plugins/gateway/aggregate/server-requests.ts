@@ -1,4 +1,4 @@
-import { isObject } from '../../../core/json.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import { isRequestId, type Message, parseExact } from '../mcp/message.ts';
 
 /*

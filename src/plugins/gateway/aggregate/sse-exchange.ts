@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { isObject } from '../../../core/json.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import type { ClientExchange } from '../calls/client-exchange.ts';
 import type { Exchange } from '../exchange.ts';
 import { type Answer, rpcError } from '../mcp/answers.ts';

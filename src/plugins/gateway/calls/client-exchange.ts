@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { PlainPost } from '../../../core/http/index.ts';
+import type { PlainPost } from '../../../core/host/http/short-way.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Answer } from '../mcp/answers.ts';
 import { CallEnding, type Ending } from '../stop.ts';

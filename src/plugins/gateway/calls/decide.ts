@@ -1,4 +1,4 @@
-import type { AccessCall } from '../../../machines/mcp-access.ts';
+import type { AccessCall } from '../../../machines/gateway/key.ts';
 import { DECISION_MS } from '../decision.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Known } from '../keys/caller.ts';

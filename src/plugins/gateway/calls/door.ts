@@ -1,5 +1,5 @@
-import type { Services } from '../../../core/plugin/index.ts';
-import type { AnswerParams, CallEnded } from '../../../machines/mcp-access.ts';
+import type { Services } from '../../../core/host/plugin/definition.ts';
+import type { AnswerParams, CallEnded } from '../../../machines/gateway/key.ts';
 import { DECISION_MS } from '../decision.ts';
 import { Gathering } from './gathering.ts';
 import type { LiveCalls } from './live-call.ts';

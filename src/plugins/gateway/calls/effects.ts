@@ -1,5 +1,5 @@
-import type { PluginContext } from '../../../core/plugin/index.ts';
-import type { AnswerParams, CallEnded, ConfineParams, ForwardParams } from '../../../machines/mcp-access.ts';
+import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import type { AnswerParams, CallEnded, ConfineParams, ForwardParams } from '../../../machines/gateway/key.ts';
 import type { LiveCalls } from './live-call.ts';
 import { OpenCalls } from './open-calls.ts';
 

@@ -1,4 +1,5 @@
-import { type HttpSurface, headersOfAll } from '../../../core/http/index.ts';
+import type { HttpSurface } from '../../../core/host/http/contract.ts';
+import { headersOfAll } from '../../../core/host/http/short-way.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
 import { identify, type Known } from '../keys/caller.ts';
 import type { Ending } from '../stop.ts';

@@ -1,5 +1,5 @@
-import { HoldfastError, isCoded } from '../../../core/errors/index.ts';
-import type { Logger } from '../../../core/logging/index.ts';
+import type { Logger } from '../../../core/host/logging/logger.ts';
+import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Exchange } from '../exchange.ts';
 import { rpcError } from '../mcp/answers.ts';
 import { INTERNAL_ERROR } from '../mcp/codes.ts';
@@ -12,12 +12,12 @@ export function failed(
   logger: Logger,
   cause: unknown,
 ): Told {
-  const { code, what, mend } = logOwnFault(logger, exchange, cause);
+  const { code, what, remedy } = logOwnFault(logger, exchange, cause);
   const { correlation } = exchange;
   if (exchange.begun) exchange.cut();
   else {
     exchange.send(
-      rpcError(500, message?.id ?? null, INTERNAL_ERROR, `${what} ${mend}`, { code, correlation }),
+      rpcError(500, message?.id ?? null, INTERNAL_ERROR, `${what} ${remedy}`, { code, correlation }),
     );
   }
   return { outcome: 'failed' };
@@ -25,8 +25,8 @@ export function failed(
 
 /** Answers what could not be decided: what is not in the log is not. */
 export function undecided(logger: Logger, exchange: Exchange, error: unknown): void {
-  const { what, mend } = isCoded(error) ? error : logOwnFault(logger, exchange, error);
-  exchange.send({ status: 503, body: { detail: `${what} ${mend}` }, headers: { 'retry-after': '5' } });
+  const { what, remedy } = isCoded(error) ? error : logOwnFault(logger, exchange, error);
+  exchange.send({ status: 503, body: { detail: `${what} ${remedy}` }, headers: { 'retry-after': '5' } });
 }
 
 /** @returns what may be told of it */

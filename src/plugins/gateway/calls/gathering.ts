@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Clock } from '../../../core/clock.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
 
 /** Of one source that are records of their own at once, and how often one more is. */
 const BURST = 50;

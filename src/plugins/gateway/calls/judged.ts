@@ -1,5 +1,5 @@
-import type { Writable } from '../../../core/writable.ts';
-import type { AccessCall } from '../../../machines/mcp-access.ts';
+import type { Writable } from '../../../core/kernel/writable.ts';
+import type { AccessCall } from '../../../machines/gateway/key.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Asked } from './repeats.ts';
 

@@ -1,6 +1,6 @@
-import type { NamedSlab } from '../../../core/slab.ts';
-import type { Writable } from '../../../core/writable.ts';
-import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/mcp-access.ts';
+import type { NamedSlab } from '../../../core/kernel/slab.ts';
+import type { Writable } from '../../../core/kernel/writable.ts';
+import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/gateway/key.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Stop } from '../stop.ts';
 

@@ -1,6 +1,6 @@
-import type { Clock } from '../../../core/clock.ts';
-import { Slab } from '../../../core/slab.ts';
-import type { CallEnded, ConfineParams } from '../../../machines/mcp-access.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
+import { Slab } from '../../../core/kernel/slab.ts';
+import type { CallEnded, ConfineParams } from '../../../machines/gateway/key.ts';
 import { type Ending, KEY_ENDED, type Stop, stopWith } from '../stop.ts';
 
 const LOOK_EVERY_MS = 60_000;

@@ -1,4 +1,4 @@
-import { slotOf } from '../../../machines/mcp-access/verdict.ts';
+import { slotOf } from '../../../machines/gateway/key-verdict.ts';
 import type { Exchange } from '../exchange.ts';
 
 /** As much any key may have open, unless its own terms say otherwise. */
@@ -15,7 +15,7 @@ export interface OpenFacts {
 
 /**
  * How many calls and streams each key has open in this process. A count of what is there, not of what was decided: it
- * needs no mending after a crash, which ends them all.
+ * needs no fixing after a crash, which ends them all.
  */
 export class OpenSlots {
   readonly #limits: OpenLimits;

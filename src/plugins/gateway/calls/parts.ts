@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import type { Services } from '../../../core/plugin/index.ts';
+import type { Services } from '../../../core/host/plugin/definition.ts';
 import type { Documents } from '../discovery/documents.ts';
 import type { KnownKeys } from '../keys/misplaced.ts';
 import type { KeyRegistry } from '../keys/registry.ts';

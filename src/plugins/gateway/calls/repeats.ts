@@ -1,4 +1,4 @@
-import type { Clock } from '../../../core/clock.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
 import type { Exchange } from '../exchange.ts';
 import { Gathering } from './gathering.ts';
 import type { LiveCall } from './live-call.ts';

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
-import type { Logger } from '../../../core/logging/index.ts';
-import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/mcp-access.ts';
+import type { Logger } from '../../../core/host/logging/logger.ts';
+import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/gateway/key.ts';
 import { type Answer, challenge, plainRefusal, rpcError, toolRefusal } from '../mcp/answers.ts';
 import { eraOf } from '../mcp/checks.ts';
 import { INTERNAL_ERROR } from '../mcp/codes.ts';

@@ -1,12 +1,13 @@
 import { z } from 'zod';
-import { defineRoute, defineTopic, type Route, type Topic } from '../../../bus/index.ts';
-import type { AccessCall, DoorRule, Misplaced } from '../../../machines/mcp-access.ts';
-import type { DoorEvent } from '../../../machines/mcp-door.ts';
+import { defineRoute, type Route } from '../../../bus/route.ts';
+import { defineTopic, type Topic } from '../../../bus/topic.ts';
+import type { DoorEvent } from '../../../machines/gateway/admission.ts';
+import type { AccessCall, DoorRule, Misplaced } from '../../../machines/gateway/key.ts';
 import { IN_AUTHORIZATION } from '../keys/misplaced.ts';
 import { KEY_ACTOR } from '../keys/registry.ts';
 
 /** The one actor for callers without a key. */
-export const DOOR_ACTOR = 'gateway.door';
+export const DOOR_ACTOR = 'gateway.admission';
 const DOOR_KEY = 'all';
 
 export interface CallMade {
@@ -57,7 +58,7 @@ export interface TurnedAway {
 }
 
 export const turnedAway: Topic<TurnedAway> = defineTopic(
-  'gateway.turned_away',
+  'gateway.call_rejected',
   z.object({
     at: z.number(),
     rule: z.enum([

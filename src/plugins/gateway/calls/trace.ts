@@ -1,6 +1,6 @@
-import { isObject } from '../../../core/json.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import type { Exchange } from '../exchange.ts';
-import type { Message } from '../mcp/index.ts';
+import type { Message } from '../mcp/message.ts';
 import type { GatewayParts } from './parts.ts';
 
 /** Where no server is: a path that a caller made up is told to nobody. */

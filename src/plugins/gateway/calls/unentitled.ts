@@ -1,4 +1,4 @@
-import { version } from '../../../core/version.ts';
+import { version } from '../../../core/kernel/version.ts';
 import { type Answer, COMPLETE, result, rpcError, SERVER_INFO_META } from '../mcp/answers.ts';
 import { eraOf } from '../mcp/checks.ts';
 import { METHOD_NOT_FOUND } from '../mcp/codes.ts';

@@ -1,7 +1,7 @@
-import type { AnswerParams } from '../../../machines/mcp-access.ts';
+import type { AnswerParams } from '../../../machines/gateway/key.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Known } from '../keys/caller.ts';
-import { type Answer, notFound, plainRefusal } from '../mcp/index.ts';
+import { type Answer, notFound, plainRefusal } from '../mcp/answers.ts';
 import { judgeCall, type Meant } from './decide.ts';
 import { ended, type LiveCall } from './live-call.ts';
 import type { GatewayParts } from './parts.ts';

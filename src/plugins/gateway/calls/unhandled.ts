@@ -1,4 +1,4 @@
-import type { Unhandled } from '../../../core/http/index.ts';
+import type { Unhandled } from '../../../core/host/http/measure.ts';
 import { type Caller, whoCalls } from '../keys/caller.ts';
 import { IN_AUTHORIZATION } from '../keys/misplaced.ts';
 import type { GatewayParts } from './parts.ts';

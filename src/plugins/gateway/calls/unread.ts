@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { HttpSurface } from '../../../core/http/index.ts';
+import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import { identify } from '../keys/caller.ts';
 import { logOwnFault } from './failed.ts';
 import type { GatewayParts } from './parts.ts';

@@ -1,6 +1,6 @@
-import type { CommandDefinition } from '../../../core/cli/index.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import { readTokenFile } from '../../../core/secrets/index.ts';
+import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import type { RouteEntry } from '../routes/entry.ts';
 import {
   asTyped,

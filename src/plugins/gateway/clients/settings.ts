@@ -1,6 +1,6 @@
-import { HoldfastError } from '../../../core/errors/index.ts';
-import { lockedBy } from '../../../core/log/index.ts';
-import { readRuntimeFile } from '../../../core/runtime/runtime-file.ts';
+import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { lockedBy } from '../../../core/kernel/log/lock.ts';
 import { type RouteEntry, routeSchema } from '../routes/entry.ts';
 
 /** What commands that speak of clients know of the configuration. */

@@ -1,4 +1,4 @@
-import { type Asking, askInstance } from '../../../core/operations/index.ts';
+import { type Asking, askInstance } from '../../../core/host/operations/ask.ts';
 
 /**
  * Asks the gateway that runs on the data folder.

@@ -1,6 +1,6 @@
-import type { CommandContext, CommandDefinition } from '../../../core/cli/index.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import type { RouteChange } from '../../../machines/mcp-routes.ts';
+import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { RouteChange } from '../../../machines/gateway/routes.ts';
 import { RELOAD_PATH, ROLLBACK_PATH, ROUTES_PATH } from '../routes/control.ts';
 import { changesText } from '../routes/describe.ts';
 import type { TableView } from '../routes/view.ts';

@@ -1,5 +1,6 @@
-import { type CommandContext, type CommandDefinition, table, wrapped } from '../../../core/cli/index.ts';
-import { isCoded } from '../../../core/errors/index.ts';
+import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
+import { table, wrapped } from '../../../core/host/terminal.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { ROUTES_PATH } from '../routes/control.ts';
 import { readEntries, variablesOf } from '../routes/definition.ts';
 import type { RouteView, TableView } from '../routes/view.ts';

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { isObject, nestsDeeper } from '../../../core/json.ts';
+import { isObject, nestsDeeper } from '../../../core/kernel/json.ts';
 import { challengesIn } from '../mcp/challenge.ts';
 import { stopWithin } from '../stop.ts';
 import { whole } from '../upstream/body.ts';

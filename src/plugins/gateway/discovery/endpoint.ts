@@ -1,4 +1,4 @@
-import type { HttpSurface } from '../../../core/http/index.ts';
+import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import { type Answer, notFound } from '../mcp/answers.ts';
 import type { Route, RouteTable } from '../routes/table.ts';
 import type { Documents } from './documents.ts';

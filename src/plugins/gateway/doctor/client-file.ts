@@ -1,4 +1,4 @@
-import { isObject } from '../../../core/json.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import { ADMISSION_HEADER } from '../keys/misplaced.ts';
 import { type Diagnosis, diagnosis } from './symptoms.ts';
 
@@ -7,7 +7,7 @@ export interface EntryFinding extends Diagnosis {
   readonly entry: string;
 }
 
-const own = (code: string, cause: string, mend: string): Diagnosis => ({ code, cause, mend });
+const own = (code: string, cause: string, remedy: string): Diagnosis => ({ code, cause, remedy });
 
 /**
  * Looks at the entries of a client's file, the CLI client's or the desktop client's, for what can't be seen from

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
-import type { CommandContext, CommandDefinition } from '../../../core/cli/index.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import { readTokenFile } from '../../../core/secrets/index.ts';
+import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import { baseUrl, type ClientSettings, chosenRoutes } from '../clients/settings.ts';
 import { askGateway } from '../commands/ask.ts';
 import { ROUTES_PATH } from '../routes/control.ts';
@@ -114,20 +114,20 @@ function report({ said, entries, findings }: Report, context: Parameters<Command
     print(JSON.stringify({ ...(said && { symptom: said }), entries, routes: findings }));
     return;
   }
-  const mend = ({ cause, mend: text }: { cause: string; mend: string }) => {
+  const remedy = ({ cause, remedy: text }: { cause: string; remedy: string }) => {
     print(`  ${cause}`);
     print(`  ${text}`);
   };
-  if (said?.diagnosis) mend(said.diagnosis);
+  if (said?.diagnosis) remedy(said.diagnosis);
   else if (said) print('  No symptom of this kind is known; run it with --key-file to look from outside.');
   for (const { entry, ...found } of entries) {
     print(`${terminal.paint('yellow', entry)}`);
-    mend(found);
+    remedy(found);
   }
   for (const { route, state, found, diagnosis } of findings) {
     const colour = state === 'healthy' ? 'green' : state === 'sick' ? 'red' : 'yellow';
     print(`${terminal.paint(colour, route.padEnd(14))} ${state.replace('_', ' ')}: ${found}`);
-    if (diagnosis) mend(diagnosis);
+    if (diagnosis) remedy(diagnosis);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
-import { isObject } from '../../../core/json.ts';
-import { version } from '../../../core/version.ts';
+import { isObject } from '../../../core/kernel/json.ts';
+import { version } from '../../../core/kernel/version.ts';
 import { ADMISSION_HEADER } from '../keys/misplaced.ts';
 import type { RouteEntry } from '../routes/entry.ts';
 import { stopWithin } from '../stop.ts';
@@ -197,8 +197,8 @@ async function loginOf(entry: RouteEntry, options: ProbeOptions): Promise<RouteF
     if (document.resource !== `${gatewayUrl}/${route}/mcp`) {
       const found =
         'the document names another resource than the URL that clients use, and strict ones refuse it';
-      const mend = 'Set HOLDFAST_PUBLIC_URL to the base that clients use.';
-      return { route, state: 'sick', found, diagnosis: { code: 'wrong_resource', cause: found, mend } };
+      const remedy = 'Set HOLDFAST_PUBLIC_URL to the base that clients use.';
+      return { route, state: 'sick', found, diagnosis: { code: 'wrong_resource', cause: found, remedy } };
     }
     const [server] = Array.isArray(document.authorization_servers) ? document.authorization_servers : [];
     return { route, state: 'login_needed', found: `clients log in at ${String(server)}` };

@@ -2,7 +2,7 @@
 export interface Diagnosis {
   readonly code: string;
   readonly cause: string;
-  readonly mend: string;
+  readonly remedy: string;
 }
 
 interface Row extends Diagnosis {
@@ -10,7 +10,12 @@ interface Row extends Diagnosis {
   readonly words: RegExp;
 }
 
-const row = (code: string, words: RegExp, cause: string, mend: string): Row => ({ code, words, cause, mend });
+const row = (code: string, words: RegExp, cause: string, remedy: string): Row => ({
+  code,
+  words,
+  cause,
+  remedy,
+});
 
 /** Every symptom that the documents list, and those of our own answers (G22). The first that fits is meant. */
 const ROWS: readonly Row[] = [
@@ -102,7 +107,7 @@ const ROWS: readonly Row[] = [
     'identity_provider_down',
     /temporarily_unavailable/i,
     'The upstream cannot reach the identity provider.',
-    'Mend the identity provider; nothing is wrong with the client or its token.',
+    'Remedy the identity provider; nothing is wrong with the client or its token.',
   ),
   row(
     'hyphen',
@@ -167,4 +172,4 @@ export function diagnosis(code: string): Diagnosis {
   return withoutWords(found);
 }
 
-const withoutWords = ({ code, cause, mend }: Row): Diagnosis => ({ code, cause, mend });
+const withoutWords = ({ code, cause, remedy }: Row): Diagnosis => ({ code, cause, remedy });

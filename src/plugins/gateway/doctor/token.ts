@@ -1,4 +1,4 @@
-import { isObject } from '../../../core/json.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 
 /**
  * What of an identity token can be seen without its key: whom it is for and until when. Nothing else of it is shown.

@@ -1,5 +1,5 @@
-import type { LogRecord } from '../../../core/log/index.ts';
-import type { RouteHealthEvent } from '../../../machines/mcp-route-health.ts';
+import type { LogRecord } from '../../../core/kernel/log/record.ts';
+import type { RouteHealthEvent } from '../../../machines/gateway/route-health.ts';
 
 /** A record of a route's health in an operator's words, for `holdfast log`. */
 export function describeHealthRecord({ event: recorded, to }: LogRecord): string | undefined {

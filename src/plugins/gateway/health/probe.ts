@@ -1,8 +1,8 @@
 import type { Dispatcher } from 'undici';
-import { isCoded } from '../../../core/errors/index.ts';
-import { isObject } from '../../../core/json.ts';
-import { version } from '../../../core/version.ts';
-import type { Probed } from '../../../machines/mcp-route-health.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isObject } from '../../../core/kernel/json.ts';
+import { version } from '../../../core/kernel/version.ts';
+import type { Probed } from '../../../machines/gateway/route-health.ts';
 import { type Heard, hear } from '../aggregate/listen.ts';
 import type { DocumentAnswer } from '../discovery/document.ts';
 import type { Documents } from '../discovery/documents.ts';

@@ -1,14 +1,15 @@
 import { z } from 'zod';
-import { defineRoute, defineTopic, type Topic } from '../../../bus/index.ts';
-import { actorRef } from '../../../core/ids.ts';
-import type { Services } from '../../../core/plugin/index.ts';
-import { type Probed, type RouteHealthContext, TELL_AFTER } from '../../../machines/mcp-route-health.ts';
+import { defineRoute } from '../../../bus/route.ts';
+import { defineTopic, type Topic } from '../../../bus/topic.ts';
+import type { Services } from '../../../core/host/plugin/definition.ts';
+import { actorRef } from '../../../core/kernel/ids.ts';
+import { type Probed, type RouteHealthContext, TELL_AFTER } from '../../../machines/gateway/route-health.ts';
 import type { Route, RouteTable } from '../routes/table.ts';
 import type { RouteHealth } from '../routes/view.ts';
 import type { Look } from './probe.ts';
 
 /** One actor a route; its key is the route's name. */
-export const HEALTH_ACTOR = 'gateway.route';
+export const HEALTH_ACTOR = 'gateway.route_health';
 
 type RouteProbed = Omit<Probed, 'type'> & { readonly route: string };
 

@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { isCoded } from '../../../core/errors/index.ts';
-import type { HttpSurface } from '../../../core/http/index.ts';
-import { add } from '../../../machines/mcp-access/verdict.ts';
+import type { HttpSurface } from '../../../core/host/http/contract.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { add } from '../../../machines/gateway/key-verdict.ts';
 import type { GatewayParts } from '../calls/parts.ts';
 import type { KeyAdmin } from '../keys/admin.ts';
 import { pageOfKeys } from '../keys/page.ts';

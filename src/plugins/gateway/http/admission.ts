@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AnswerParams, DoorRule, Misplaced } from '../../../machines/mcp-access.ts';
+import type { AnswerParams, DoorRule, Misplaced } from '../../../machines/gateway/key.ts';
 import type { GatewayParts } from '../calls/parts.ts';
 import { bearerIn, keyId, sameKey } from '../keys/key-id.ts';
 import {

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { HttpSurface } from '../../../core/http/index.ts';
+import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import { SELECTION_HEADER } from '../aggregate/selection.ts';
 import type { GatewayParts } from '../calls/parts.ts';
 import { keyInUrl } from '../keys/misplaced.ts';

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
-import type { HoldfastError } from '../../../core/errors/index.ts';
-import type { AnswerParams } from '../../../machines/mcp-access.ts';
+import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { AnswerParams } from '../../../machines/gateway/key.ts';
 import { WRONG_KEY } from '../mcp/answers.ts';
 
 /** An error as clients of the REST paths know it: `param` and `code` are texts. */
@@ -32,10 +32,10 @@ export function refusal(rule: AnswerParams['rule']): RestError {
 }
 
 /** A coded error in the shape of this surface; `param` is the field of the request that it is about. */
-export function restErrorOf({ status, what, mend, code, details }: HoldfastError): RestError {
+export function restErrorOf({ status, what, remedy, code, details }: HoldfastError): RestError {
   const fields = { HF_GATEWAY_KEY_REQUEST: String(details.field), HF_GATEWAY_KEY_ALIAS: 'key_alias' };
   const param = (fields as Readonly<Record<string, string | undefined>>)[code];
-  return { status, message: `${what} ${mend}`, ...(param !== undefined && { param }) };
+  return { status, message: `${what} ${remedy}`, ...(param !== undefined && { param }) };
 }
 
 const TYPES: Readonly<Record<number, string>> = {

@@ -1,4 +1,4 @@
-import type { SurfaceError } from '../../../core/http/index.ts';
+import type { SurfaceError } from '../../../core/host/http/contract.ts';
 import { restBody } from './rest-errors.ts';
 
 /** What clients look for. */
@@ -8,10 +8,10 @@ const REST = /^\/(?:key|budget|v1)\//;
 
 /** The gateway's own shapes of what its surface refuses; clients of MCP look for `detail`. */
 export function surfaceErrorBody(
-  { code, status, what, mend }: SurfaceError,
+  { code, status, what, remedy }: SurfaceError,
   path: string | undefined,
 ): unknown {
-  const message = `${what} ${mend}`;
+  const message = `${what} ${remedy}`;
   if (path !== undefined && REST.test(path)) return restBody({ status, message });
   return { detail: code === 'HF_HTTP_NOT_FOUND' ? NOT_FOUND : message, code };
 }

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import type { Reply } from '../../../core/http/index.ts';
-import type { Services } from '../../../core/plugin/index.ts';
-import type { KeyReply } from '../../../machines/mcp-access.ts';
+import type { Reply } from '../../../core/host/http/exchanges.ts';
+import type { Services } from '../../../core/host/plugin/definition.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { KeyReply } from '../../../machines/gateway/key.ts';
 import { DECISION_MS } from '../decision.ts';
 import { keyId, sameKey } from './key-id.ts';
 import { canonical, isCalled } from './label.ts';

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { AccessCall, DoorRule, Misplaced } from '../../../machines/mcp-access.ts';
+import type { AccessCall, DoorRule, Misplaced } from '../../../machines/gateway/key.ts';
 import { bearerIn, keyId, sameKey } from './key-id.ts';
 import {
   ADMISSION_HEADER,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { serveOperation } from '../../../core/operations/index.ts';
-import type { PluginContext } from '../../../core/plugin/index.ts';
+import { serveOperation } from '../../../core/host/operations/serve.ts';
+import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import type { KeyAdmin } from './admin.ts';
 import { pageOfKeys } from './page.ts';
 import type { KeyRegistry } from './registry.ts';

@@ -1,4 +1,4 @@
-import { MOST_DECODED, percentDecoded } from '../../../core/percent-encoding.ts';
+import { MOST_DECODED, percentDecoded } from '../../../core/host/percent-encoding.ts';
 
 /** More long parts than any text has that means well. */
 export const MOST_PARTS = 128;

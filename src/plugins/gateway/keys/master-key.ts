@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { createSecretFile, readTokenFile } from '../../../core/secrets/index.ts';
+import { createSecretFile, readTokenFile } from '../../../core/kernel/secret-file.ts';
 import { keyId } from './key-id.ts';
 
 const READ_AGAIN_MS = 5_000;

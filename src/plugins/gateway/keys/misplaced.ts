@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Misplaced } from '../../../machines/mcp-access.ts';
+import type { Misplaced } from '../../../machines/gateway/key.ts';
 import { keyId, sameKey } from './key-id.ts';
 import { hasLongWord, keyParts, MOST_PARTS } from './key-parts.ts';
 import type { KeyRegistry } from './registry.ts';

@@ -1,6 +1,6 @@
-import type { ActorSystem } from '../../../core/actors/index.ts';
-import { actorRef, parseActorRef } from '../../../core/ids.ts';
-import type { AccessContext } from '../../../machines/mcp-access.ts';
+import type { ActorSystem } from '../../../core/kernel/actors/system.ts';
+import { actorRef, parseActorRef } from '../../../core/kernel/ids.ts';
+import type { AccessContext } from '../../../machines/gateway/key.ts';
 
 export const KEY_ACTOR = 'gateway.key';
 

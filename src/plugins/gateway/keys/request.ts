@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import type { ClearableTerm, KeyTerms } from '../../../machines/mcp-access.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { ClearableTerm, KeyTerms } from '../../../machines/gateway/key.ts';
 import { label, wantedLabel } from './label.ts';
 
 const UNITS_MS: Readonly<Record<string, number>> = {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { defineRoute, defineTopic, type Route, type Topic } from '../../../bus/index.ts';
-import type { AccessEvent } from '../../../machines/mcp-access.ts';
+import { defineRoute, type Route } from '../../../bus/route.ts';
+import { defineTopic, type Topic } from '../../../bus/topic.ts';
+import type { AccessEvent } from '../../../machines/gateway/key.ts';
 import { KEY_ACTOR } from './registry.ts';
 
 /** What somebody wants to know of a key or change about it. */

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { WINDOW_MS } from '../../../machines/mcp-access/shapes.ts';
-import { windowAt } from '../../../machines/mcp-access/verdict.ts';
+import { WINDOW_MS } from '../../../machines/gateway/key-shapes.ts';
+import { windowAt } from '../../../machines/gateway/key-verdict.ts';
 import type { KeyView } from './registry.ts';
 
 /** The internal id of a server, the same in every process (G27). */

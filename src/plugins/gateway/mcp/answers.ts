@@ -1,4 +1,4 @@
-import type { AnswerParams } from '../../../machines/mcp-access.ts';
+import type { AnswerParams } from '../../../machines/gateway/key.ts';
 import { SERVER_ERROR } from './codes.ts';
 import type { RequestId } from './message.ts';
 

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { isObject } from '../../../core/json.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import { type Answer, rpcError } from './answers.ts';
 import {
   HEADER_MISMATCH,

@@ -1,6 +1,6 @@
-import { isCoded } from '../../../core/errors/index.ts';
-import { readJsonBody } from '../../../core/http/json-body.ts';
-import { isObject } from '../../../core/json.ts';
+import { readJsonBody } from '../../../core/host/http/json-body.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import { INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR } from './codes.ts';
 
 export type RequestId = string | number;

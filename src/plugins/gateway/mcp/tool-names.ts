@@ -1,4 +1,4 @@
-import { isObject } from '../../../core/json.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 
 /** What naming needs to know of a route. */
 export interface Named {

@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import type { HttpSurface, Reply } from '../../../core/http/index.ts';
-import { serveOperation } from '../../../core/operations/index.ts';
-import type { PluginContext } from '../../../core/plugin/index.ts';
+import type { HttpSurface } from '../../../core/host/http/contract.ts';
+import type { Reply } from '../../../core/host/http/exchanges.ts';
+import { serveOperation } from '../../../core/host/operations/serve.ts';
+import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { LiveRoutes } from './live-routes.ts';
 import { reloadRoutes } from './reload.ts';
 import { rollbackAsked } from './topics.ts';

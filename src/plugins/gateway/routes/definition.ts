@@ -1,6 +1,6 @@
-import { problemsOf } from '../../../core/config/problem.ts';
-import { isObject } from '../../../core/json.ts';
-import type { RejectedEntry } from '../../../machines/mcp-routes.ts';
+import { problemsOf } from '../../../core/host/config/problem.ts';
+import { isObject } from '../../../core/kernel/json.ts';
+import type { RejectedEntry } from '../../../machines/gateway/routes.ts';
 import { type RouteEntry, routeSchema } from './entry.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;

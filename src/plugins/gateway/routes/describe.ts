@@ -1,5 +1,5 @@
-import type { LogRecord } from '../../../core/log/index.ts';
-import type { RouteChange, RoutesContext, RoutesEvent } from '../../../machines/mcp-routes.ts';
+import type { LogRecord } from '../../../core/kernel/log/record.ts';
+import type { RouteChange, RoutesContext, RoutesEvent } from '../../../machines/gateway/routes.ts';
 
 /** A record of the route table in an operator's words, for `holdfast log`. */
 export function describeRoutesRecord({ event: recorded, to }: LogRecord): string | undefined {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { RouteKind } from '../../../core/adapters/mcp-route-kind.ts';
-import { secretReference } from '../../../core/adapters/secrets-store.ts';
-import { isObject } from '../../../core/json.ts';
+import type { RouteKind } from '../../../core/contracts/mcp-route-kind.ts';
+import { secretReference } from '../../../core/contracts/secrets-store.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 
 /** What the gateway does about `Authorization` on a route; `custom` is for the route's kind to say. */
 export type Disposition = 'overwrite' | 'relay' | 'credential_free' | 'custom';

@@ -1,15 +1,15 @@
-import type { RouteKind } from '../../../core/adapters/mcp-route-kind.ts';
-import { isCoded } from '../../../core/errors/index.ts';
-import { actorRef } from '../../../core/ids.ts';
-import type { Services } from '../../../core/plugin/index.ts';
-import { Turns } from '../../../core/turns.ts';
+import type { RouteKind } from '../../../core/contracts/mcp-route-kind.ts';
+import { Turns } from '../../../core/host/mutex.ts';
+import type { Services } from '../../../core/host/plugin/definition.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { actorRef } from '../../../core/kernel/ids.ts';
 import type {
   LoadOrigin,
   RejectedEntry,
   RouteFacts,
   RouteState,
   RoutesContext,
-} from '../../../machines/mcp-routes.ts';
+} from '../../../machines/gateway/routes.ts';
 import { type Environment, readEntries, rejectedEntry } from './definition.ts';
 import { openRoute } from './open.ts';
 import { SealedDefinitions } from './sealed-definitions.ts';

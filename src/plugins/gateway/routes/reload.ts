@@ -1,6 +1,6 @@
-import { HoldfastError, isCoded } from '../../../core/errors/index.ts';
-import type { PluginContext, Services } from '../../../core/plugin/index.ts';
-import type { LoadOrigin } from '../../../machines/mcp-routes.ts';
+import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
+import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { LoadOrigin } from '../../../machines/gateway/routes.ts';
 import type { LiveRoutes } from './live-routes.ts';
 
 /** What the options of the plugin are compared by. */

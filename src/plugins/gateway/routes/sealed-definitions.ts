@@ -1,12 +1,12 @@
-import type { RouteKind } from '../../../core/adapters/mcp-route-kind.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import type { EventLog } from '../../../core/log/index.ts';
-import type { Vault } from '../../../core/secrets/index.ts';
-import type { RouteFacts } from '../../../machines/mcp-routes.ts';
+import type { RouteKind } from '../../../core/contracts/mcp-route-kind.ts';
+import type { Vault } from '../../../core/host/secrets/vault.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { EventLog } from '../../../core/kernel/log/event-log.ts';
+import type { RouteFacts } from '../../../machines/gateway/routes.ts';
 import type { RouteDefinition } from './definition.ts';
 import { type RouteEntry, routeSchema } from './entry.ts';
 
-const PURPOSE = 'gateway.route';
+const PURPOSE = 'gateway.route_health';
 /** Of a setting's fingerprint: enough to tell that it changed. */
 const PART_LENGTH = 12;
 

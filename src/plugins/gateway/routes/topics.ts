@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { defineRoute, defineTopic, type Route, type Topic } from '../../../bus/index.ts';
-import type { RollbackAsked, RoutesEvent, RoutesLoaded } from '../../../machines/mcp-routes.ts';
+import { defineRoute, type Route } from '../../../bus/route.ts';
+import { defineTopic, type Topic } from '../../../bus/topic.ts';
+import type { RollbackAsked, RoutesEvent, RoutesLoaded } from '../../../machines/gateway/routes.ts';
 
 /** The one actor of the route table. */
 export const ROUTES_ACTOR = 'gateway.routes';

@@ -1,6 +1,6 @@
-import { parseSecretReference, type SecretsStore } from '../../../core/adapters/secrets-store.ts';
-import { HoldfastError, isCoded } from '../../../core/errors/index.ts';
-import { readTokenFile } from '../../../core/secrets/index.ts';
+import { parseSecretReference, type SecretsStore } from '../../../core/contracts/secrets-store.ts';
+import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import type { Environment } from './definition.ts';
 
 /** Tokens are read again after this long, so that a rotated one needs no restart. */

@@ -1,5 +1,5 @@
-import type { Json } from '../../../core/json.ts';
-import type { RouteState, RoutesContext } from '../../../machines/mcp-routes.ts';
+import type { Json } from '../../../core/kernel/json.ts';
+import type { RouteState, RoutesContext } from '../../../machines/gateway/routes.ts';
 import type { LiveRoutes } from './live-routes.ts';
 
 /** How a route's upstream is. */

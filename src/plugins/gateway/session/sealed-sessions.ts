@@ -8,8 +8,8 @@ import {
 } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import { createSecretFile, readSecretFile } from '../../../core/secrets/index.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { createSecretFile, readSecretFile } from '../../../core/kernel/secret-file.ts';
 
 /** Characters of an upstream's own session id that are kept at most. */
 export const LONGEST_SESSION = 1_024;

@@ -2,7 +2,7 @@
  * One server span a call and the four `gen_ai.*` histograms (O24), exported by whatever plugin provides telemetry. What may
  * be told of a call is `CallFacts`, and nothing else.
  */
-import type { Telemetry } from '../../../core/adapters/telemetry.ts';
+import type { Telemetry } from '../../../core/contracts/telemetry.ts';
 import { type CallTelemetry, noTelemetry } from './telemetry.ts';
 
 export type { CallFacts, CallSpan, CallTelemetry, ToolFacts } from './telemetry.ts';

@@ -1,6 +1,6 @@
 import type { Attributes } from '@opentelemetry/api';
 import { LRUCache } from 'lru-cache';
-import type { Series, Telemetry } from '../../../core/adapters/telemetry.ts';
+import type { Series, Telemetry } from '../../../core/contracts/telemetry.ts';
 import type { CallFacts, ToolFacts } from './telemetry.ts';
 
 /** Bounds of the conventions for generative AI, seconds and tokens. */

@@ -1,5 +1,5 @@
 import { type Attributes, isSpanContextValid, type SpanContext, SpanKind } from '@opentelemetry/api';
-import type { Telemetry } from '../../../core/adapters/telemetry.ts';
+import type { Telemetry } from '../../../core/contracts/telemetry.ts';
 import { instruments } from './instruments.ts';
 import { type CallFacts, type CallSpan, type CallTelemetry, traceHeaders } from './telemetry.ts';
 

@@ -1,4 +1,4 @@
-import type { CallEnded } from '../../../machines/mcp-access.ts';
+import type { CallEnded } from '../../../machines/gateway/key.ts';
 
 /** A call as telemetry may know it: no key material, no method name, no query (O24). */
 export interface CallFacts {

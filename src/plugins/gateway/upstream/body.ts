@@ -1,4 +1,4 @@
-import { free } from '../../../core/free.ts';
+import { free } from '../../../core/host/free.ts';
 import type { AnswerBody } from './answer-body.ts';
 
 /** A body, whole. @param limit bytes @throws RangeError it is larger; whatever breaks the body off */

@@ -1,5 +1,5 @@
-import { isObject } from '../../../core/json.ts';
-import type { CallEnded } from '../../../machines/mcp-access.ts';
+import { isObject } from '../../../core/kernel/json.ts';
+import type { CallEnded } from '../../../machines/gateway/key.ts';
 import type { ToolFacts } from '../telemetry/index.ts';
 import { Gathered } from './body.ts';
 import { EventBlocks, parseEvent } from './event-blocks.ts';

@@ -1,4 +1,4 @@
-import type { ForwardParams } from '../../../machines/mcp-access.ts';
+import type { ForwardParams } from '../../../machines/gateway/key.ts';
 import { sessionUnknown } from '../mcp/checks.ts';
 import { parseExact } from '../mcp/message.ts';
 import { showTools } from '../mcp/tool-names.ts';

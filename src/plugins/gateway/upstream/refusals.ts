@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { CallEnded } from '../../../machines/mcp-access.ts';
+import type { CallEnded } from '../../../machines/gateway/key.ts';
 import { rpcError } from '../mcp/answers.ts';
 import { challengesIn, written } from '../mcp/challenge.ts';
 import { INTERNAL_ERROR, UNAUTHORIZED } from '../mcp/codes.ts';

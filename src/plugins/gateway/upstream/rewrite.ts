@@ -1,4 +1,4 @@
-import { isObject } from '../../../core/json.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import { parseExact } from '../mcp/message.ts';
 import { EventBlocks, parseEvent } from './event-blocks.ts';
 

@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads';
-import type { Clock } from '../../../core/clock.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import { startWorker } from '../../../core/worker.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { startWorker } from '../../../core/kernel/worker.ts';
 import { ENGINE_DEADLINE_MS, MOST_WAITING } from '../limits.ts';
 import type { Operation } from './engine.ts';
 import type { EngineReply, EngineRequest } from './protocol.ts';

@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import { HoldfastError } from '../../../core/errors/index.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 
 /** Of this layout; a file of a later one is refused. */
 const LAYOUT = 1;

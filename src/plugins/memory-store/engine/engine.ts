@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
-import { HoldfastError } from '../../../core/errors/index.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { MOST_COLLECTIONS } from '../limits.ts';
 import {
   type Collection,

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { HoldfastError } from '../../../core/errors/index.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { LARGEST_ANSWER, LARGEST_PAGE, MOST_POINTS } from '../limits.ts';
 import { type Collection, inTransaction, tableOf } from './database.ts';
 import { matches, type Row } from './filter.ts';

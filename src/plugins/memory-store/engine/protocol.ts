@@ -1,4 +1,4 @@
-import type { HoldfastError } from '../../../core/errors/index.ts';
+import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Operation } from './engine.ts';
 
 /** A request to the engine's thread. Bodies are parsed there: a large one would stall everybody else here. */

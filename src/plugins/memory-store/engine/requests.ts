@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import { isObject, nestsDeeper } from '../../../core/json.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isObject, nestsDeeper } from '../../../core/kernel/json.ts';
 import { LARGEST_VECTOR, MOST_PER_REQUEST } from '../limits.ts';
 
 const UUID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/;

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { HoldfastError } from '../../../core/errors/index.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { LARGEST_CACHE } from '../limits.ts';
 import { type Collection, tableOf } from './database.ts';
 import type { Row } from './filter.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync, renameSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import { syncPath } from '../../../core/sync-path.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { syncPath } from '../../../core/kernel/sync-path.ts';
 import { SPARE_BYTES } from '../limits.ts';
 
 const CHUNK = 1024 * 1024;

@@ -1,8 +1,8 @@
 import type { Worker } from 'node:worker_threads';
-import type { Clock } from '../../../core/clock.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import { Turns } from '../../../core/turns.ts';
-import { startWorker } from '../../../core/worker.ts';
+import { Turns } from '../../../core/host/mutex.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { startWorker } from '../../../core/kernel/worker.ts';
 import { MOST_JOBS } from '../limits.ts';
 import type { Job, JobReply } from './protocol.ts';
 

@@ -1,4 +1,4 @@
-import type { HoldfastError } from '../../../core/errors/index.ts';
+import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 
 /** Long work on a store's database. Paths are absolute. */
 export type Job =

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { HoldfastError } from '../../../core/errors/index.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { findCollection, openDatabase, POINTS_COLUMNS, tableOf } from '../engine/database.ts';
 import { noteChecksum, refuseFullDisk, writeWhole } from './files.ts';
 import type { Job } from './protocol.ts';

@@ -1,5 +1,6 @@
-import { SIGNAL_TABLES, type SignalTable } from '../../../core/adapters/columnar-database.ts';
-import { ownSchema, type RowWriter, writerOf } from '../../../core/columnar/index.ts';
+import { ownSchema } from '../../../core/contracts/columnar/columns.ts';
+import { type RowWriter, writerOf } from '../../../core/contracts/columnar/writer.ts';
+import { SIGNAL_TABLES, type SignalTable } from '../../../core/contracts/columnar-database.ts';
 import { parseJson } from './json.ts';
 import { mapLogs } from './logs.ts';
 import { mapMetrics } from './metrics.ts';

@@ -1,4 +1,4 @@
-import type { SignalRow, SignalTable } from '../../../core/adapters/columnar-database.ts';
+import type { SignalRow, SignalTable } from '../../../core/contracts/columnar-database.ts';
 import { attributes } from './attributes.ts';
 import type { Origin, Rows } from './rows.ts';
 import { eachItem } from './scope.ts';

@@ -1,5 +1,5 @@
-import type { SignalRow, SignalTable } from '../../../core/adapters/columnar-database.ts';
-import type { RowWriter } from '../../../core/columnar/index.ts';
+import type { RowWriter } from '../../../core/contracts/columnar/writer.ts';
+import type { SignalRow, SignalTable } from '../../../core/contracts/columnar-database.ts';
 import { ItemRefused } from './values.ts';
 
 /** The writer of each table's rows. */

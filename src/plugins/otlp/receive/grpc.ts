@@ -1,8 +1,9 @@
 import type * as Grpc from '@grpc/grpc-js';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import { bracketed, type Listener, urlOf } from '../../../core/http/index.ts';
-import type { Logger } from '../../../core/logging/index.ts';
-import type { Signal } from '../decode/index.ts';
+import type { Listener } from '../../../core/host/http/contract.ts';
+import { bracketed, urlOf } from '../../../core/host/http/url.ts';
+import type { Logger } from '../../../core/host/logging/logger.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { Signal } from '../decode/decode.ts';
 import { boundStreams, guarded, presented, serverBounds, statusOf } from './grpc-bounds.ts';
 import type { Receiver } from './receiver.ts';
 import { exportResponse } from './wire.ts';

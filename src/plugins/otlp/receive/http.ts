@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { free } from '../../../core/free.ts';
-import type { HttpSurface, SurfaceError } from '../../../core/http/index.ts';
-import type { Encoding, Signal } from '../decode/index.ts';
+import { free } from '../../../core/host/free.ts';
+import type { HttpSurface, SurfaceError } from '../../../core/host/http/contract.ts';
+import type { Encoding, Signal } from '../decode/decode.ts';
 import type { Share } from './budget.ts';
 import type { Receiver, Refusal } from './receiver.ts';
 import { exportResponse, rpcStatus } from './wire.ts';
@@ -17,9 +17,9 @@ const JSON_TYPE = 'application/json';
 const PROTOBUF_TYPE = 'application/x-protobuf';
 
 /** Answers of the surface itself, before a route is reached: as the collector gives them. */
-export function otlpErrorBody({ status, what, mend }: SurfaceError): unknown {
+export function otlpErrorBody({ status, what, remedy }: SurfaceError): unknown {
   if (status === 405 || status === 415) return `${what}\n`;
-  return { code: status >= 500 ? 14 : 3, message: `${what} ${mend}` };
+  return { code: status >= 500 ? 14 : 3, message: `${what} ${remedy}` };
 }
 
 /** `POST /v1/traces`, `/v1/metrics` and `/v1/logs` (O1, O2, O4). */

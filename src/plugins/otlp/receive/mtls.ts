@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import type * as Grpc from '@grpc/grpc-js';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import type { Listener } from '../../../core/http/index.ts';
-import type { Logger } from '../../../core/logging/index.ts';
+import type { Listener } from '../../../core/host/http/contract.ts';
+import type { Logger } from '../../../core/host/logging/logger.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { type GrpcParts, grpcListener } from './grpc.ts';
 
 export interface MtlsOptions {

@@ -1,8 +1,9 @@
-import type { IngestKeys } from '../../../core/adapters/ingest-keys.ts';
-import { type ErrorCode, HoldfastError } from '../../../core/errors/index.ts';
-import type { Signal } from '../decode/index.ts';
+import type { IngestKeys } from '../../../core/contracts/ingest-keys.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { ErrorCode } from '../../../core/kernel/errors/table.ts';
+import type { Signal } from '../decode/decode.ts';
 import type { Body, Intake } from '../intake.ts';
-import type { Failure } from '../spool/index.ts';
+import type { Failure } from '../spool/protocol.ts';
 import type { Budget, Share } from './budget.ts';
 
 /** What a collector answers to a request without a key; clients and probes look for this text. */
@@ -134,12 +135,12 @@ export class Receiver {
   }
 }
 
-function refusalOf({ code, status, what, mend }: HoldfastError): Refusal {
+function refusalOf({ code, status, what, remedy }: HoldfastError): Refusal {
   return {
     reason: code.replace(/^HF_(?:INGEST|HTTP)_/, '').toLowerCase(),
     status,
     grpc: grpcCode(status),
-    message: `${what} ${mend}`,
+    message: `${what} ${remedy}`,
     ...(status === 429 && { retrySeconds: PRESSED_SECONDS }),
     ...(status === 503 && { retrySeconds: code === 'HF_INGEST_LOST' ? PRESSED_SECONDS : STUCK_SECONDS }),
   };

@@ -1,6 +1,6 @@
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { z } from 'zod';
-import { SIGNAL_TABLES } from '../../../core/adapters/columnar-database.ts';
+import { SIGNAL_TABLES } from '../../../core/contracts/columnar-database.ts';
 import type { Frame } from './protocol.ts';
 
 /** Longest list of columns, characters. */

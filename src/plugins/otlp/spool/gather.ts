@@ -1,5 +1,5 @@
-import type { SignalTable } from '../../../core/adapters/columnar-database.ts';
-import type { Decoded, Row } from '../decode/index.ts';
+import type { SignalTable } from '../../../core/contracts/columnar-database.ts';
+import type { Decoded, Row } from '../decode/rows.ts';
 import type { Frame, Taken } from './protocol.ts';
 
 /** A row of a larger batch is hardly cheaper, and the engine needs the more memory. */

@@ -1,5 +1,5 @@
-import type { SignalTable, TableSchema } from '../../../core/adapters/columnar-database.ts';
-import type { Encoding, Signal } from '../decode/index.ts';
+import type { SignalTable, TableSchema } from '../../../core/contracts/columnar-database.ts';
+import type { Encoding, Signal } from '../decode/decode.ts';
 
 /** Rows of one table that are inserted together: written, read, inserted and forgotten as one. */
 export interface Frame {

@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { syncPath } from '../../../core/sync-path.ts';
+import { syncPath } from '../../../core/kernel/sync-path.ts';
 import { mark, marked, marksOf, remove, writeAll } from './files.ts';
 import { decodeContent, encodeFrame, framesOf, type Placed } from './frames.ts';
 import type { Frame } from './protocol.ts';

@@ -1,10 +1,10 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
-import type { SignalTable, TableSchema } from '../../../core/adapters/columnar-database.ts';
-import type { Clock } from '../../../core/clock.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import { startWorker } from '../../../core/worker.ts';
+import type { SignalTable, TableSchema } from '../../../core/contracts/columnar-database.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { startWorker } from '../../../core/kernel/worker.ts';
 import {
   DECODING,
   type Frame,

@@ -1,4 +1,4 @@
-import { free } from '../../../core/free.ts';
+import { free } from '../../../core/host/free.ts';
 import type { Frame } from './protocol.ts';
 
 /** Rows that are kept in memory until they are inserted, bytes; of others the spool has a copy. */

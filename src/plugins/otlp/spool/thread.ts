@@ -1,10 +1,11 @@
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { gunzipSync } from 'node:zlib';
-import type { SignalTable } from '../../../core/adapters/columnar-database.ts';
-import { type RowWriter, rowsOf, writerOf } from '../../../core/columnar/index.ts';
-import { free } from '../../../core/free.ts';
-import { BodyInvalid, decode, ownWriter } from '../decode/index.ts';
+import { type RowWriter, rowsOf, writerOf } from '../../../core/contracts/columnar/writer.ts';
+import type { SignalTable } from '../../../core/contracts/columnar-database.ts';
+import { free } from '../../../core/host/free.ts';
+import { decode, ownWriter } from '../decode/decode.ts';
+import { BodyInvalid } from '../decode/values.ts';
 import { Gather } from './gather.ts';
 import {
   DECODING,

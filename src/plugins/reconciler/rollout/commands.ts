@@ -1,6 +1,6 @@
-import { durationFlag } from '../../../core/duration.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import type { CommandContext, CommandDefinition } from '../../../core/plugin/index.ts';
+import { durationFlag } from '../../../core/host/duration.ts';
+import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { type DrillResult, drill, type Moment } from './drill.ts';
 import { type Step, stepsOf } from './steps.ts';
 
@@ -63,7 +63,7 @@ export const deployUla: CommandDefinition = {
     let timeline: readonly Moment[] = [];
     for (const { step, run } of stepsOf(command)) {
       if (made.some(({ state }) => state === 'fail')) {
-        tell({ step, state: 'skipped', found: 'what comes before it must be mended first' });
+        tell({ step, state: 'skipped', found: 'what comes before it must be fixed first' });
         continue;
       }
       command.terminal.progress(`${step} …`);
@@ -78,13 +78,13 @@ export const deployUla: CommandDefinition = {
     } else {
       const result = await drillOf(command, waitMs);
       timeline = result.timeline;
-      const mend =
+      const remedy =
         'Look with `holdfast alerts list` and `holdfast uptime list` at the one that did not follow.';
       tell({
         step: 'drill',
         state: result.ok ? 'ok' : 'fail',
         found: result.verdict,
-        ...(!result.ok && { mend }),
+        ...(!result.ok && { remedy }),
       });
     }
     const ok = made.every(({ state }) => state !== 'fail');
@@ -93,6 +93,6 @@ export const deployUla: CommandDefinition = {
   },
 };
 
-function stepLine({ step, state, found, mend }: Step): string {
-  return `${state.padEnd(7)} ${step.padEnd(22)} ${found}${mend === undefined ? '' : `\n        ${mend}`}`;
+function stepLine({ step, state, found, remedy }: Step): string {
+  return `${state.padEnd(7)} ${step.padEnd(22)} ${found}${remedy === undefined ? '' : `\n        ${remedy}`}`;
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { operatorName } from '../../../core/operations/index.ts';
-import type { CommandContext } from '../../../core/plugin/index.ts';
+import { operatorName } from '../../../core/host/operations/ask.ts';
+import type { CommandContext } from '../../../core/host/plugin/command.ts';
 import { type AlertState, askUnit, type Look, look } from './look.ts';
 
 const LOOK_MS = 500;

@@ -1,7 +1,7 @@
 import { request } from 'undici';
-import { isObject } from '../../../core/json.ts';
-import { askInstance } from '../../../core/operations/index.ts';
-import type { CommandContext } from '../../../core/plugin/index.ts';
+import { askInstance } from '../../../core/host/operations/ask.ts';
+import type { CommandContext } from '../../../core/host/plugin/command.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import { UNIT_PATH, type UnitView } from '../unit.ts';
 
 /** The rule over the reconciler's gauge, and the operation that lists what rules found. */

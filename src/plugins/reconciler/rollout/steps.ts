@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { askInstance } from '../../../core/operations/index.ts';
-import type { CommandContext } from '../../../core/plugin/index.ts';
+import { askInstance } from '../../../core/host/operations/ask.ts';
+import type { CommandContext } from '../../../core/host/plugin/command.ts';
 import { UNIT_PATH } from '../unit.ts';
 import { askUnit, look } from './look.ts';
 import type { Trial } from './trial.ts';
@@ -10,12 +10,12 @@ export interface Step {
   readonly step: string;
   readonly state: 'ok' | 'fail' | 'skipped';
   readonly found: string;
-  readonly mend?: string;
+  readonly remedy?: string;
 }
 
 type Found = Omit<Step, 'step'>;
 const ok = (found: string): Found => ({ state: 'ok', found });
-const fail = (found: string, mend: string): Found => ({ state: 'fail', found, mend });
+const fail = (found: string, remedy: string): Found => ({ state: 'fail', found, remedy });
 
 /** A gauge leaves every minute, is stored, and its rule looks every minute. */
 const ARRIVES_MS = 180_000;

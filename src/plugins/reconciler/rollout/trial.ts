@@ -1,5 +1,5 @@
-import type { UptimeMonitor } from '../../../core/adapters/uptime.ts';
-import { isCoded } from '../../../core/errors/index.ts';
+import type { UptimeMonitor } from '../../../core/contracts/uptime.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 
 /** One beat out of turn, for the check of a deployment. */
 export interface Trial {

@@ -1,4 +1,4 @@
-import { type Asking, askInstance } from '../../../core/operations/index.ts';
+import { type Asking, askInstance } from '../../../core/host/operations/ask.ts';
 import { type DrillStatus, STATUS_PATH } from '../control.ts';
 
 /** Asks the instance that runs on the data folder. @throws HF_CONTROL_UNREACHABLE, HF_RESTORE_RUNNING */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CommandContext, CommandDefinition } from '../../../core/cli/index.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import type { Result } from '../../../machines/restore/shapes.ts';
+import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { Result } from '../../../machines/restore/drill-shapes.ts';
 import { CANCEL_PATH, DRILL_PATH, type DrillStatus } from '../control.ts';
 import { ask, statusOf } from './ask.ts';
 import { progressText, secondsText, sourceText, summaryLines } from './text.ts';

@@ -1,4 +1,4 @@
-import type { CommandDefinition } from '../../../core/cli/index.ts';
+import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { statusOf } from './ask.ts';
 import { progressText, secondsText, timeText } from './text.ts';
 

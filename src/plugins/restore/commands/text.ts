@@ -1,4 +1,4 @@
-import type { PointList, Report, Result, Source } from '../../../machines/restore/shapes.ts';
+import type { PointList, Report, Result, Source } from '../../../machines/restore/drill-shapes.ts';
 import type { Progress } from '../progress.ts';
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'];

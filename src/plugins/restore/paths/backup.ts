@@ -1,8 +1,8 @@
-import type { Cluster, ClusterKind, ClusterObject } from '../../../core/adapters/cluster.ts';
-import type { MemoryStores, SnapshotRecords } from '../../../core/adapters/memory-store.ts';
-import { HoldfastError, isCoded } from '../../../core/errors/index.ts';
-import { isObject } from '../../../core/json.ts';
-import type { Drill, Source } from '../../../machines/restore/shapes.ts';
+import type { Cluster, ClusterKind, ClusterObject } from '../../../core/contracts/cluster.ts';
+import type { MemoryStores, SnapshotRecords } from '../../../core/contracts/memory-store.ts';
+import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isObject } from '../../../core/kernel/json.ts';
+import type { Drill, Source } from '../../../machines/restore/drill-shapes.ts';
 import type { ClusterPlaces } from '../options.ts';
 import { until } from '../poll.ts';
 import { refuseLiveAddress } from '../safety.ts';

@@ -1,5 +1,5 @@
-import type { Clock } from '../../../core/clock.ts';
-import type { Bounds, Drill, Source } from '../../../machines/restore/shapes.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
+import type { Bounds, Drill, Source } from '../../../machines/restore/drill-shapes.ts';
 import type { ProgressBoard } from '../progress.ts';
 
 /** What every step is given beside its parameters. */

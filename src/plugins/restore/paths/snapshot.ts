@@ -5,9 +5,9 @@ import type {
   ScratchStores,
   SnapshotDescription,
   SnapshotRecords,
-} from '../../../core/adapters/memory-store.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import type { Drill, Source } from '../../../machines/restore/shapes.ts';
+} from '../../../core/contracts/memory-store.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { Drill, Source } from '../../../machines/restore/drill-shapes.ts';
 import { until } from '../poll.ts';
 import { refuseFilled, refuseLiveAddress, refuseLiveInstance } from '../safety.ts';
 import { expiredOf } from '../scratch/expired.ts';

@@ -1,6 +1,6 @@
-import type { MemoryStores, ScratchStores } from '../../../core/adapters/memory-store.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import type { Drill, Source } from '../../../machines/restore/shapes.ts';
+import type { MemoryStores, ScratchStores } from '../../../core/contracts/memory-store.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { Drill, Source } from '../../../machines/restore/drill-shapes.ts';
 import { refuseLiveAddress, refuseLiveInstance } from '../safety.ts';
 import { expiredOf } from '../scratch/expired.ts';
 import type { PathSettings, RestorePath, StepContext } from './path.ts';

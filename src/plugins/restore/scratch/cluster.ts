@@ -1,7 +1,7 @@
-import type { Cluster, ClusterKind, ClusterObject } from '../../../core/adapters/cluster.ts';
-import type { MemoryStores, ScratchInstance, ScratchStores } from '../../../core/adapters/memory-store.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import { isObject } from '../../../core/json.ts';
+import type { Cluster, ClusterKind, ClusterObject } from '../../../core/contracts/cluster.ts';
+import type { MemoryStores, ScratchInstance, ScratchStores } from '../../../core/contracts/memory-store.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import type { ClusterPlaces } from '../options.ts';
 import { REST_PORT, type ScratchNamespaces } from './namespaces.ts';
 

@@ -1,8 +1,8 @@
 import { request } from 'undici';
-import type { ScratchInstance, ScratchStores } from '../../../core/adapters/memory-store.ts';
-import type { Clock } from '../../../core/clock.ts';
-import { HoldfastError, isCoded } from '../../../core/errors/index.ts';
-import { isObject } from '../../../core/json.ts';
+import type { ScratchInstance, ScratchStores } from '../../../core/contracts/memory-store.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
+import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 
 const CALL_MS = 15_000;
 const LARGEST_ANSWER = 1024 * 1024;

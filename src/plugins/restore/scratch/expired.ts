@@ -1,5 +1,5 @@
-import type { ScratchStores } from '../../../core/adapters/memory-store.ts';
-import type { Clock } from '../../../core/clock.ts';
+import type { ScratchStores } from '../../../core/contracts/memory-store.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
 
 /** Instances in this process's own folder are all left over at a start; elsewhere, those whose time is over. */
 export async function expiredOf(

@@ -1,7 +1,7 @@
-import type { Cluster, ClusterKind, ClusterObject, PortForward } from '../../../core/adapters/cluster.ts';
-import type { Clock } from '../../../core/clock.ts';
-import { HoldfastError, isCoded } from '../../../core/errors/index.ts';
-import { isObject } from '../../../core/json.ts';
+import type { Cluster, ClusterKind, ClusterObject, PortForward } from '../../../core/contracts/cluster.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
+import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import { until } from '../poll.ts';
 
 export const REST_PORT = 6333;

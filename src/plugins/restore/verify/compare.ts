@@ -3,10 +3,10 @@ import {
   type MemoryStore,
   type PointId,
   type SnapshotRecord,
-} from '../../../core/adapters/memory-store.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import { canonicalJson } from '../../../core/secrets/index.ts';
-import type { Bounds, Report } from '../../../machines/restore/shapes.ts';
+} from '../../../core/contracts/memory-store.ts';
+import { canonicalJson } from '../../../core/kernel/canonical-json.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { Bounds, Report } from '../../../machines/restore/drill-shapes.ts';
 import type { ProgressBoard } from '../progress.ts';
 import { Differences, sameVector } from './differences.ts';
 import { verdictOf } from './verdict.ts';

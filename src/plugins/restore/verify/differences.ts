@@ -1,6 +1,6 @@
-import type { MemoryStore, Point, PointId } from '../../../core/adapters/memory-store.ts';
-import { canonicalJson } from '../../../core/secrets/index.ts';
-import type { PointList, Report } from '../../../machines/restore/shapes.ts';
+import type { MemoryStore, Point, PointId } from '../../../core/contracts/memory-store.ts';
+import { canonicalJson } from '../../../core/kernel/canonical-json.ts';
+import type { PointList, Report } from '../../../machines/restore/drill-shapes.ts';
 import type { Pair } from './walk.ts';
 
 type Kind = keyof Report['differences'];

@@ -1,4 +1,4 @@
-import type { Report } from '../../../machines/restore/shapes.ts';
+import type { Report } from '../../../machines/restore/drill-shapes.ts';
 
 type Facts = Omit<Report, 'ok' | 'verdict'>;
 

@@ -1,5 +1,5 @@
-import type { MemoryStore, Point, PointId } from '../../../core/adapters/memory-store.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
+import type { MemoryStore, Point, PointId } from '../../../core/contracts/memory-store.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 
 /** Small enough that a page of large payloads stays within what the adapter reads. */
 const PAGE = 256;

@@ -1,6 +1,6 @@
-import type { NetworkConfig } from '../../../core/adapters/router.ts';
-import type { CommandContext, CommandDefinition } from '../../../core/cli/index.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
+import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { changeFlags, EXIT_TEXT } from './change/flags.ts';
 import { type CommandSettings, runningClientOf, targetFlags } from './target.ts';
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
-import type { NetworkConfig } from '../../../core/adapters/router.ts';
-import { plainText } from '../../../core/cli/log-view/values.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import { isObject } from '../../../core/json.ts';
-import { maskText } from '../../../core/logging/index.ts';
+import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import { maskText } from '../../../core/host/logging/mask-text.ts';
+import { plainText } from '../../../core/host/terminal.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import { withoutControlFields } from '../request.ts';
 
 /** An apply takes 8 s and more on real hardware; after this long nobody knows what became of it. */

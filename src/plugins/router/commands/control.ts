@@ -1,6 +1,6 @@
-import { actorRef } from '../../../core/ids.ts';
-import type { PluginContext } from '../../../core/plugin/index.ts';
-import type { AddressSetsContext } from '../../../machines/address-sets.ts';
+import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import { actorRef } from '../../../core/kernel/ids.ts';
+import type { AddressSetsContext } from '../../../machines/router/address-sets.ts';
 import { SETS_ACTOR, SETS_KEY } from '../kernel/address-sets.ts';
 
 /** What the address sets hold, for `router explain`. */

@@ -1,4 +1,4 @@
-import type { CommandDefinition } from '../../../core/cli/index.ts';
+import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { type CommandSettings, fingerprintOf } from './target.ts';
 
 /** `holdfast router diff`: what differs between two configs of the history, or one and the active (R31). */

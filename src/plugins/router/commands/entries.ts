@@ -1,6 +1,6 @@
-import type { HistoryEntry } from '../../../core/adapters/config-store.ts';
-import type { NetworkConfig } from '../../../core/adapters/router.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
+import type { HistoryEntry } from '../../../core/contracts/config-store.ts';
+import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { ReadableStore } from '../store/read-store.ts';
 import { parseConfig } from './config/config-file.ts';
 import { type CommandSettings, withStore } from './target.ts';

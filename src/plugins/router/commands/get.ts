@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
-import type { NetworkConfig } from '../../../core/adapters/router.ts';
-import type { CommandContext, CommandDefinition } from '../../../core/cli/index.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import { countSecrets, PAGE, redact } from '../../../core/logging/index.ts';
+import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import { PAGE, redact } from '../../../core/host/logging/redact.ts';
+import { countSecrets } from '../../../core/host/logging/secret-fields.ts';
+import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { type CommandSettings, clientOf, targetFlags, withStore } from './target.ts';
 
 type Flags = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
-import type { CommandDefinition } from '../../../core/cli/index.ts';
-import { plainText } from '../../../core/cli/log-view/values.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
+import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
+import { plainText } from '../../../core/host/terminal.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { type CommandSettings, clientOf, targetFlags, withStore } from './target.ts';
 
 interface Entry {

@@ -5,7 +5,7 @@
  * They speak to the HTTP API of a running instance, or read its store; nothing of the runtime is started. A file
  * imports what it works with when its command runs, so that `holdfast --help` loads none of it.
  */
-import type { PluginContext } from '../../../core/plugin/index.ts';
+import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import { applyCommand } from './apply.ts';
 import { registerControl } from './control.ts';
 import { diffCommand } from './diff.ts';

@@ -1,7 +1,8 @@
-import type { NetworkConfig } from '../../../core/adapters/router.ts';
-import { type CommandContext, postControl } from '../../../core/cli/index.ts';
-import { isCoded } from '../../../core/errors/index.ts';
-import { isObject } from '../../../core/json.ts';
+import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import { postControl } from '../../../core/host/operations/post-control.ts';
+import type { CommandContext } from '../../../core/host/plugin/command.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import { interfacesOf, stringsOf } from '../network-config.ts';
 import { addressSets, type Held } from '../policy/address-sets.ts';
 import type { FilledSets } from '../policy/firewall.ts';

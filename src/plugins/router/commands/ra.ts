@@ -1,5 +1,5 @@
-import type { CommandDefinition } from '../../../core/cli/index.ts';
-import { plainText } from '../../../core/cli/log-view/values.ts';
+import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
+import { plainText } from '../../../core/host/terminal.ts';
 import { readActive } from './get.ts';
 import { type CommandSettings, clientOf, targetFlags } from './target.ts';
 

@@ -1,5 +1,6 @@
-import type { CommandDefinition } from '../../../core/cli/index.ts';
-import { countSecrets, maskText } from '../../../core/logging/index.ts';
+import { maskText } from '../../../core/host/logging/mask-text.ts';
+import { countSecrets } from '../../../core/host/logging/secret-fields.ts';
+import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { readActive } from './get.ts';
 import { type CommandSettings, targetFlags } from './target.ts';
 

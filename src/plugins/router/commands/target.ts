@@ -1,11 +1,12 @@
 import { createSecretKey, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { CommandContext, CommandFlag } from '../../../core/cli/index.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import { lockedBy } from '../../../core/log/index.ts';
-import { readRuntimeFile } from '../../../core/runtime/runtime-file.ts';
-import { openVault, readTokenFile, Vault } from '../../../core/secrets/index.ts';
+import type { CommandContext, CommandFlag } from '../../../core/host/plugin/command.ts';
+import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
+import { openVault, Vault } from '../../../core/host/secrets/vault.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { lockedBy } from '../../../core/kernel/log/lock.ts';
+import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import type { RaSource } from '../policy/advertisements.ts';
 import { type ReadableStore, readStore } from '../store/read-store.ts';
 import { RouterClient } from './client.ts';

@@ -1,6 +1,6 @@
 import { link, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { HoldfastError } from '../../../core/errors/index.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { GeneratedFiles } from './generate.ts';
 
 /** The files of each directory that are ours, and so go when nothing generates them; the others are the operator's. */

@@ -4,8 +4,8 @@
  * write a line of its own; no secret is among them.
  */
 import ipaddr from 'ipaddr.js';
-import type { NetworkConfig } from '../../../core/adapters/router.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
+import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { fieldsOf, type InterfaceEntry, interfacesOf, isWan, stringsOf } from '../network-config.ts';
 import type { ReapplyPlan } from '../reapply.ts';
 import { isDeviceName } from './names.ts';

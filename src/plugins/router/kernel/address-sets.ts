@@ -1,16 +1,17 @@
 import { z } from 'zod';
-import { defineRoute, defineTopic, type Topic } from '../../../bus/index.ts';
-import { defineActor } from '../../../core/actors/index.ts';
-import { actorRef } from '../../../core/ids.ts';
-import { jsonEqual } from '../../../core/json.ts';
-import { delayOf, type LogRecord } from '../../../core/log/index.ts';
-import type { PluginContext, Services } from '../../../core/plugin/index.ts';
+import { defineRoute } from '../../../bus/route.ts';
+import { defineTopic, type Topic } from '../../../bus/topic.ts';
+import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
+import { defineActor } from '../../../core/kernel/actors/definition.ts';
+import { actorRef } from '../../../core/kernel/ids.ts';
+import { jsonEqual } from '../../../core/kernel/json.ts';
+import { delayOf, type LogRecord } from '../../../core/kernel/log/record.ts';
 import {
   type AddressSetsContext,
   type AddressSetsEvent,
   addressSets as machine,
   type PopulateParams,
-} from '../../../machines/address-sets.ts';
+} from '../../../machines/router/address-sets.ts';
 import type { EmbeddedRouter } from '../embedded-router.ts';
 import { addressSets } from '../policy/address-sets.ts';
 

@@ -1,7 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
-import { HoldfastError } from '../../../core/errors/index.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { KernelRefusal } from './driver.ts';
 
 /** Where an `ip` works. */

@@ -1,5 +1,5 @@
 /** What `ip -json -details` says of the network, read before a change so that it can be taken back. */
-import { isObject } from '../../../core/json.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import { stringsOf } from '../network-config.ts';
 import type { InterfaceState } from './driver.ts';
 import type { IpBatch } from './linux-batch.ts';

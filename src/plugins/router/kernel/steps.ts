@@ -1,4 +1,4 @@
-import type { NetworkConfig } from '../../../core/adapters/router.ts';
+import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import { delegatingLegs, fieldsOf, interfaceOf, ipv6Enabled, isWan, stringsOf } from '../network-config.ts';
 import { type Instance, type ReapplyPlan, viaInterfaces } from '../reapply.ts';
 import type { KernelStep } from './driver.ts';

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
-import type { NetworkConfig } from '../../../core/adapters/router.ts';
-import { isObject } from '../../../core/json.ts';
+import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import { interfacesOf, isWan, stringsOf } from '../network-config.ts';
 
 /** So many characters of a network's uuid are in the name of its set. */

@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js';
-import type { NetworkConfig } from '../../../core/adapters/router.ts';
+import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import { advertisingLegs, generateFiles, v6File } from '../generated/generate.ts';
 import { interfacesOf, isWan, stringsOf } from '../network-config.ts';
 import { globalNetwork, type Held } from './address-sets.ts';

@@ -1,7 +1,7 @@
-import { alertRaised } from '../../../core/adapters/alerts.ts';
-import { type NetworkConfig, routerChannels } from '../../../core/adapters/router.ts';
-import type { Json } from '../../../core/json.ts';
-import type { PluginContext } from '../../../core/plugin/index.ts';
+import { alertRaised } from '../../../core/contracts/alerts.ts';
+import { type NetworkConfig, routerChannels } from '../../../core/contracts/router.ts';
+import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import type { Json } from '../../../core/kernel/json.ts';
 import { collisionText, type SetCollision, setCollisions } from './address-sets.ts';
 
 const OWNER = 'router';

@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js';
-import { HoldfastError } from '../../../core/errors/index.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { holderOf, type Network } from './networks.ts';
 
 /** The chains of the router's packet filter, by the names that other tools look for. */

@@ -1,8 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { HistoryEntry } from '../../../core/adapters/config-store.ts';
-import type { HttpSurface, Reply, SurfaceError } from '../../../core/http/index.ts';
-import { PAGE, redact } from '../../../core/logging/index.ts';
-import type { Pending } from '../../../machines/config-transaction/shapes.ts';
+import type { HistoryEntry } from '../../../core/contracts/config-store.ts';
+import type { HttpSurface, SurfaceError } from '../../../core/host/http/contract.ts';
+import type { Reply } from '../../../core/host/http/exchanges.ts';
+import { PAGE, redact } from '../../../core/host/logging/redact.ts';
+import type { Pending } from '../../../machines/router/config-shapes.ts';
 import type { ConfigWrites, Writer } from '../config-writes.ts';
 import type { EmbeddedRouter } from '../embedded-router.ts';
 

@@ -1,6 +1,6 @@
-import { postControl } from '../../../core/cli/index.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import type { PluginContext } from '../../../core/plugin/index.ts';
+import { postControl } from '../../../core/host/operations/post-control.ts';
+import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { SIMULATE_PATH, SIMULATIONS } from './control.ts';
 
 interface Simulated {

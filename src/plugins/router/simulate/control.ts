@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { z } from 'zod';
-import type { NetworkConfig } from '../../../core/adapters/router.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import type { PluginContext } from '../../../core/plugin/index.ts';
+import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isDelegable } from '../kernel/wans.ts';
 import { delegatingLegs, interfacesOf, isWan } from '../network-config.ts';
 import type { RouterParts } from '../routes/http.ts';

@@ -1,25 +1,26 @@
 import { z } from 'zod';
-import { defineRoute, defineTopic, type Topic } from '../../../bus/index.ts';
-import { defineActor } from '../../../core/actors/index.ts';
-import { routerChannels } from '../../../core/adapters/router.ts';
-import { parseActorRef } from '../../../core/ids.ts';
-import type { LogRecord } from '../../../core/log/index.ts';
-import type { PluginContext, Services } from '../../../core/plugin/index.ts';
-import { accessPoints } from '../../../machines/access-points.ts';
+import { defineRoute } from '../../../bus/route.ts';
+import { defineTopic, type Topic } from '../../../bus/topic.ts';
+import { routerChannels } from '../../../core/contracts/router.ts';
+import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
+import { defineActor } from '../../../core/kernel/actors/definition.ts';
+import { parseActorRef } from '../../../core/kernel/ids.ts';
+import type { LogRecord } from '../../../core/kernel/log/record.ts';
+import { accessPoints } from '../../../machines/router/access-points.ts';
 import {
   type WanContext,
   type WanEvent,
   type WanParams,
   type WanPublishParams,
   wan,
-} from '../../../machines/wan.ts';
+} from '../../../machines/router/wan.ts';
 import type { Wan } from '../kernel/wans.ts';
 import type { RouterParts } from '../routes/http.ts';
 
 /** A WAN beside the config; its key is the interface's name. */
 const WAN_ACTOR = 'router.wan';
 /** The access-point controller; its one key is `box`. */
-const APC_ACTOR = 'router.apc';
+const APC_ACTOR = 'router.access_points';
 
 const asked = z.object({
   wan: z.string(),

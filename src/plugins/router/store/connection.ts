@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { defineRoute, defineTopic, type Topic } from '../../../bus/index.ts';
-import { defineActor } from '../../../core/actors/index.ts';
-import type { LogRecord } from '../../../core/log/index.ts';
-import type { PluginContext } from '../../../core/plugin/index.ts';
-import { storeConnection } from '../../../machines/store-connection.ts';
+import { defineRoute } from '../../../bus/route.ts';
+import { defineTopic, type Topic } from '../../../bus/topic.ts';
+import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import { defineActor } from '../../../core/kernel/actors/definition.ts';
+import type { LogRecord } from '../../../core/kernel/log/record.ts';
+import { storeConnection } from '../../../machines/connection.ts';
 
 const STORE_ACTOR = 'router.store';
 const KEY = 'redis';

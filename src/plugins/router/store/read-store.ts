@@ -1,8 +1,10 @@
-import type { ConfigStore } from '../../../core/adapters/config-store.ts';
-import { CONFIG_DATABASE, diagnoseRedis } from '../../../core/adapters/router-redis/index.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import { parseRedisUrl, RedisClient } from '../../../core/redis/index.ts';
-import { openVault } from '../../../core/secrets/index.ts';
+import type { ConfigStore } from '../../../core/contracts/config-store.ts';
+import { RedisClient } from '../../../core/host/redis/client.ts';
+import { parseRedisUrl } from '../../../core/host/redis/url.ts';
+import { openVault } from '../../../core/host/secrets/vault.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { diagnoseRedis } from '../redis/diagnose.ts';
+import { CONFIG_DATABASE } from '../redis/places.ts';
 import { StoreReader } from './reader.ts';
 import { RedisConfigStore } from './redis-config-store.ts';
 

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import type { HistoryEntry, StoredConfig } from '../../../core/adapters/config-store.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import type { Vault } from '../../../core/secrets/index.ts';
+import type { HistoryEntry, StoredConfig } from '../../../core/contracts/config-store.ts';
+import type { Vault } from '../../../core/host/secrets/vault.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { SELECT_ACTIVE, SELECT_ENTRY, SELECT_HISTORY, storeFile } from './schema.ts';
 
 /** What a sealed config was sealed for, in the store and in the log. */

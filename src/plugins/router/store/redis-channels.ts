@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import type { Bus } from '../../../bus/index.ts';
-import { routerChannels } from '../../../core/adapters/router.ts';
-import { type RedisClient, RedisFault } from '../../../core/redis/index.ts';
+import type { Bus } from '../../../bus/bus.ts';
+import { routerChannels } from '../../../core/contracts/router.ts';
+import { type RedisClient, RedisFault } from '../../../core/host/redis/client.ts';
 
 export interface RedisChannelsOptions {
   readonly client: RedisClient;

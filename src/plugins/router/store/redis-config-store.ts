@@ -6,18 +6,13 @@ import type {
   HistoryEntry,
   StoredConfig,
   StoredTransaction,
-} from '../../../core/adapters/config-store.ts';
-import { CONTROL_FIELDS, withoutControlFields } from '../../../core/adapters/router.ts';
-import {
-  CONFIG_DATABASE,
-  CONFIG_KEY,
-  HISTORY_DATABASE,
-  HISTORY_KEY,
-} from '../../../core/adapters/router-redis/index.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import { isObject, nestedDeeper } from '../../../core/json.ts';
-import { type RedisClient, RedisFault } from '../../../core/redis/index.ts';
-import type { Vault } from '../../../core/secrets/index.ts';
+} from '../../../core/contracts/config-store.ts';
+import { CONTROL_FIELDS, withoutControlFields } from '../../../core/contracts/router.ts';
+import { type RedisClient, RedisFault } from '../../../core/host/redis/client.ts';
+import type { Vault } from '../../../core/host/secrets/vault.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isObject, nestedDeeper } from '../../../core/kernel/json.ts';
+import { CONFIG_DATABASE, CONFIG_KEY, HISTORY_DATABASE, HISTORY_KEY } from '../redis/places.ts';
 import { DEEPEST } from '../validate.ts';
 import { CONFIG_PURPOSE } from './reader.ts';
 import {

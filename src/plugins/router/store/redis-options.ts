@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseRedisUrl } from '../../../core/redis/index.ts';
+import { parseRedisUrl } from '../../../core/host/redis/url.ts';
 
 /** Where the config is kept in Redis; without `redisUrl` it is kept in the data folder. */
 export const redisOptions = {

@@ -5,10 +5,10 @@ import type {
   ConfigWrite,
   HistoryEntry,
   StoredConfig,
-} from '../../../core/adapters/config-store.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import type { Vault } from '../../../core/secrets/index.ts';
-import { startWorker } from '../../../core/worker.ts';
+} from '../../../core/contracts/config-store.ts';
+import type { Vault } from '../../../core/host/secrets/vault.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { startWorker } from '../../../core/kernel/worker.ts';
 import { CONFIG_PURPOSE, StoreReader } from './reader.ts';
 import { type SaveReply, type SaveRequest, storeFile } from './schema.ts';
 

@@ -1,7 +1,8 @@
-import { SecretsStoreToken } from '../../../core/adapters/secrets-store.ts';
-import { type Heartbeat, UptimeMonitorToken } from '../../../core/adapters/uptime.ts';
-import { HoldfastError } from '../../../core/errors/index.ts';
-import type { CommandContext, ConfiguredPlugin, PluginDefinition } from '../../../core/plugin/index.ts';
+import { SecretsStoreToken } from '../../../core/contracts/secrets-store.ts';
+import { type Heartbeat, UptimeMonitorToken } from '../../../core/contracts/uptime.ts';
+import type { CommandContext } from '../../../core/host/plugin/command.ts';
+import type { ConfiguredPlugin, PluginDefinition } from '../../../core/host/plugin/definition.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { PUSH_PATH, type PushedByHand } from '../by-hand.ts';
 import type { UptimeOptions } from '../options.ts';
 
@@ -21,12 +22,12 @@ export async function push(
   beat: Heartbeat,
 ): Promise<PushedByHand> {
   const { dataDir } = command;
-  const { lockedBy } = await import('../../../core/log/index.ts');
+  const { lockedBy } = await import('../../../core/kernel/log/lock.ts');
   if (lockedBy(dataDir) !== undefined) return ask(command, monitor, beat);
   if (url === undefined) throw new HoldfastError('HF_UPTIME_NONE', { dir: dataDir });
 
-  const { createRuntime } = await import('../../../core/runtime/index.ts');
-  const { createLogger } = await import('../../../core/logging/index.ts');
+  const { createRuntime } = await import('../../../core/host/runtime/runtime.ts');
+  const { createLogger } = await import('../../../core/host/logging/logger.ts');
   const { plugins } = await command.config();
   const logger = createLogger({ level: 'silent' });
   const runtime = createRuntime({ plugins: plugins.filter(isNeeded), dataDir, logger });
@@ -39,7 +40,7 @@ export async function push(
 }
 
 async function ask(command: CommandContext, monitor: string, beat: Heartbeat): Promise<PushedByHand> {
-  const { askInstance } = await import('../../../core/operations/index.ts');
+  const { askInstance } = await import('../../../core/host/operations/ask.ts');
   return askInstance<PushedByHand>(command, PUSH_PATH, { monitor, beat }, 'it has no push client');
 }
 

@@ -1,6 +1,6 @@
-import type { PushAnswer } from '../../../core/adapters/uptime.ts';
-import { HoldfastError, isCoded } from '../../../core/errors/index.ts';
-import type { CommandContext, CommandDefinition } from '../../../core/plugin/index.ts';
+import type { PushAnswer } from '../../../core/contracts/uptime.ts';
+import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
+import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { CLUSTER_PATH, type ClusterLook } from '../cluster-look.ts';
 import type { UptimeOptions } from '../options.ts';
 import { pingOf, push, statusOf } from './client.ts';
@@ -137,7 +137,7 @@ function adviceOf(answer: PushAnswer): string | undefined {
 
 /** The running instance reaches the cluster; without one nothing is known. */
 async function askCluster(command: CommandContext, namespace: string): Promise<ClusterLook> {
-  const { askIfRunning } = await import('../../../core/operations/index.ts');
+  const { askIfRunning } = await import('../../../core/host/operations/ask.ts');
   try {
     const said = await askIfRunning<ClusterLook>(
       command,

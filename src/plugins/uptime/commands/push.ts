@@ -1,5 +1,5 @@
-import type { PushAnswer } from '../../../core/adapters/uptime.ts';
-import type { CommandDefinition } from '../../../core/plugin/index.ts';
+import type { PushAnswer } from '../../../core/contracts/uptime.ts';
+import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import type { UptimeOptions } from '../options.ts';
 import { pingOf, push as pushBeat, statusOf } from './client.ts';
 

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { HoldfastError } from '../../../../src/core/errors/index.ts';
-import { jsonEqual } from '../../../../src/core/json.ts';
+import { HoldfastError } from '../../../../src/core/kernel/errors/holdfast-error.ts';
+import { jsonEqual } from '../../../../src/core/kernel/json.ts';
 import { differenceOf } from '../../../../src/plugins/router/commands/config/difference.ts';
 import { leavesOf } from '../../../../src/plugins/router/commands/config/leaves.ts';
 import { hideSecrets, putSecretsBack } from '../../../../src/plugins/router/commands/config/placeholders.ts';

@@ -3,8 +3,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import test from 'ava';
 import fc from 'fast-check';
-import { isCoded } from '../../../../src/core/errors/index.ts';
-import { countSecrets } from '../../../../src/core/logging/index.ts';
+import { countSecrets } from '../../../../src/core/host/logging/secret-fields.ts';
+import { isCoded } from '../../../../src/core/kernel/errors/holdfast-error.ts';
 import {
   advertisingLegs,
   generateFiles,

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { NetworkConfig } from '../../../../src/core/adapters/router.ts';
+import type { NetworkConfig } from '../../../../src/core/contracts/router.ts';
 import { KernelRefusal } from '../../../../src/plugins/router/kernel/driver.ts';
 import { MemoryKernel } from '../../../../src/plugins/router/kernel/memory.ts';
 import { kernelSteps } from '../../../../src/plugins/router/kernel/steps.ts';
@@ -171,7 +171,7 @@ test('[R7] a name in two maps, and a VLAN of nothing, which a store may hold, ca
   await t.notThrowsAsync(apply(kernel, renamed, config), 'what comes after it applies');
 });
 
-test('[R7] a default policy through a device that is gone can be mended', async (t) => {
+test('[R7] a default policy through a device that is gone can be fixed', async (t) => {
   const { kernel, config } = await example();
   const dangling = structuredClone(config);
   dangling.interface.phy.eth3.meta.type = 'wan';

@@ -1,8 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
-import type { ConfigStore, ConfigWrite } from '../../../../src/core/adapters/config-store.ts';
-import { asEpochMs } from '../../../../src/core/ids.ts';
-import { RedisClient } from '../../../../src/core/redis/index.ts';
-import { openVault } from '../../../../src/core/secrets/index.ts';
+import type { ConfigStore, ConfigWrite } from '../../../../src/core/contracts/config-store.ts';
+import { RedisClient } from '../../../../src/core/host/redis/client.ts';
+import { openVault } from '../../../../src/core/host/secrets/vault.ts';
+import { asEpochMs } from '../../../../src/core/kernel/ids.ts';
 import { RedisConfigStore } from '../../../../src/plugins/router/store/redis-config-store.ts';
 import { SqliteConfigStore } from '../../../../src/plugins/router/store/sqlite-config-store.ts';
 import { RedisServer } from '../../../support/redis.ts';

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import test, { type ExecutionContext } from 'ava';
-import type { ConfigWrite } from '../../../../src/core/adapters/config-store.ts';
-import { asEpochMs } from '../../../../src/core/ids.ts';
-import { openVault } from '../../../../src/core/secrets/index.ts';
+import type { ConfigWrite } from '../../../../src/core/contracts/config-store.ts';
+import { openVault } from '../../../../src/core/host/secrets/vault.ts';
+import { asEpochMs } from '../../../../src/core/kernel/ids.ts';
 import { SqliteConfigStore } from '../../../../src/plugins/router/store/sqlite-config-store.ts';
 import { tempDir } from '../../../support/temp.ts';
 

@@ -2,8 +2,9 @@
  * `holdfast gateway keys`: virtual keys, changed through the running instance (G14). A key's value is read from a file
  * or standard input and written to standard output once; it is never an argument.
  */
-import type { CommandContext, CommandDefinition } from '../../../../core/cli/index.ts';
-import { jsonText } from '../../../../core/cli/log-view/values.ts';
+
+import type { CommandContext, CommandDefinition } from '../../../../core/host/plugin/command.ts';
+import { jsonText } from '../../../../core/host/terminal.ts';
 import { KEYS_PATH } from '../../keys/control.ts';
 import { askGateway } from '../ask.ts';
 import { keyNamed, readKey } from './key-value.ts';

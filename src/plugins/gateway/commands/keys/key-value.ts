@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import { HoldfastError } from '../../../../core/errors/index.ts';
-import { readTokenFile } from '../../../../core/secrets/index.ts';
+import { HoldfastError } from '../../../../core/kernel/errors/holdfast-error.ts';
+import { readTokenFile } from '../../../../core/kernel/secret-file.ts';
 
 const LARGEST_BYTES = 4_096;
 

@@ -1,4 +1,4 @@
-import type { CommandFlag } from '../../../../core/cli/index.ts';
+import type { CommandFlag } from '../../../../core/host/plugin/command.ts';
 import { usage } from './key-value.ts';
 
 type Flags = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
-import type { NetworkConfig } from '../../../../core/adapters/router.ts';
-import type { CommandContext } from '../../../../core/cli/index.ts';
-import { HoldfastError } from '../../../../core/errors/index.ts';
-import { maskText } from '../../../../core/logging/index.ts';
+import type { NetworkConfig } from '../../../../core/contracts/router.ts';
+import { maskText } from '../../../../core/host/logging/mask-text.ts';
+import type { CommandContext } from '../../../../core/host/plugin/command.ts';
+import { HoldfastError } from '../../../../core/kernel/errors/holdfast-error.ts';
 import { collisionText, setCollisions } from '../../policy/address-sets.ts';
 import { validateConfig } from '../../validate.ts';
 import { newTransId, type RouterClient } from '../client.ts';

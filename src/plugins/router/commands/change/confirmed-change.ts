@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { NetworkConfig } from '../../../../core/adapters/router.ts';
+import type { NetworkConfig } from '../../../../core/contracts/router.ts';
 import type { RouterClient, WriteAnswer } from '../client.ts';
 
 /** How a safe change ended. */

@@ -1,6 +1,6 @@
-import type { NetworkConfig } from '../../../../core/adapters/router.ts';
-import type { CommandContext } from '../../../../core/cli/index.ts';
-import { isCoded } from '../../../../core/errors/index.ts';
+import type { NetworkConfig } from '../../../../core/contracts/router.ts';
+import type { CommandContext } from '../../../../core/host/plugin/command.ts';
+import { isCoded } from '../../../../core/kernel/errors/holdfast-error.ts';
 import { parseConfig } from '../config/config-file.ts';
 import { hideSecrets, putSecretsBack } from '../config/placeholders.ts';
 import { editText } from './editor.ts';

@@ -1,4 +1,4 @@
-import type { CommandFlag } from '../../../../core/cli/index.ts';
+import type { CommandFlag } from '../../../../core/host/plugin/command.ts';
 
 /** The flags of commands that change the config. */
 export const changeFlags: readonly CommandFlag[] = [

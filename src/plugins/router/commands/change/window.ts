@@ -1,4 +1,4 @@
-import type { CommandContext } from '../../../../core/cli/index.ts';
+import type { CommandContext } from '../../../../core/host/plugin/command.ts';
 
 /** The most time that is left for the commit or the revert to arrive; a quarter of a short window. */
 const MARGIN_MS = 5_000;
@@ -87,7 +87,7 @@ export class Window {
   /** The instance here says to the millisecond when it will revert; another router does not. */
   async #deadlineOfInstance(): Promise<number | undefined> {
     const { context, transID } = this.#options;
-    const { lookAt } = await import('../../../../core/cli/instance/index.ts');
+    const { lookAt } = await import('../../../../cli/instance/index.ts');
     const instance = await lookAt(context.dataDir, Date.now(), AbortSignal.timeout(2_000)).catch(
       () => undefined,
     );

@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
-import type { NetworkConfig } from '../../../../core/adapters/router.ts';
-import { HoldfastError } from '../../../../core/errors/index.ts';
-import { isObject } from '../../../../core/json.ts';
+import type { NetworkConfig } from '../../../../core/contracts/router.ts';
+import { HoldfastError } from '../../../../core/kernel/errors/holdfast-error.ts';
+import { isObject } from '../../../../core/kernel/json.ts';
 import { CONTROL_FIELDS } from '../../request.ts';
 
 /** No config of a router is nearly as large. */

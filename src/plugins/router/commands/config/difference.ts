@@ -1,6 +1,6 @@
-import type { NetworkConfig } from '../../../../core/adapters/router.ts';
-import { jsonText } from '../../../../core/cli/log-view/values.ts';
-import { jsonEqual } from '../../../../core/json.ts';
+import type { NetworkConfig } from '../../../../core/contracts/router.ts';
+import { jsonText } from '../../../../core/host/terminal.ts';
+import { jsonEqual } from '../../../../core/kernel/json.ts';
 import { dotted, type Leaf, leavesOf, pointer } from './leaves.ts';
 
 /** One differing path of two configs. */

@@ -1,6 +1,7 @@
-import { plainText } from '../../../../core/cli/log-view/values.ts';
-import { isObject } from '../../../../core/json.ts';
-import { maskText, PAGE, redact } from '../../../../core/logging/index.ts';
+import { maskText } from '../../../../core/host/logging/mask-text.ts';
+import { PAGE, redact } from '../../../../core/host/logging/redact.ts';
+import { plainText } from '../../../../core/host/terminal.ts';
+import { isObject } from '../../../../core/kernel/json.ts';
 
 /** A value of a config that holds no further ones. */
 export interface Leaf {

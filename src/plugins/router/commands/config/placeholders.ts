@@ -1,6 +1,6 @@
-import type { NetworkConfig } from '../../../../core/adapters/router.ts';
-import { HoldfastError } from '../../../../core/errors/index.ts';
-import { REDACTED } from '../../../../core/logging/index.ts';
+import type { NetworkConfig } from '../../../../core/contracts/router.ts';
+import { REDACTED } from '../../../../core/host/logging/mask-text.ts';
+import { HoldfastError } from '../../../../core/kernel/errors/holdfast-error.ts';
 import { dotted, leavesOf, mapLeaves, pointer } from './leaves.ts';
 
 /** What stands in an editor copy for the secret at a path of the active config (R35). */

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { NetworkConfig } from '../../../../core/adapters/router.ts';
+import type { NetworkConfig } from '../../../../core/contracts/router.ts';
 import { decrypt, isEncrypted } from '../copy/age.ts';
 import { parseConfig, readBytes } from './config-file.ts';
 import { putSecretsBack } from './placeholders.ts';

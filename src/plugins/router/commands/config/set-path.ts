@@ -1,7 +1,7 @@
-import type { NetworkConfig } from '../../../../core/adapters/router.ts';
-import { nearest } from '../../../../core/config/problem.ts';
-import { HoldfastError } from '../../../../core/errors/index.ts';
-import { isObject } from '../../../../core/json.ts';
+import type { NetworkConfig } from '../../../../core/contracts/router.ts';
+import { nearest } from '../../../../core/host/config/problem.ts';
+import { HoldfastError } from '../../../../core/kernel/errors/holdfast-error.ts';
+import { isObject } from '../../../../core/kernel/json.ts';
 import { interfacesOf } from '../../network-config.ts';
 import { leavesOf } from './leaves.ts';
 

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import { HoldfastError } from '../../../../core/errors/index.ts';
-import { readSecretFile, readTokenFile } from '../../../../core/secrets/index.ts';
+import { HoldfastError } from '../../../../core/kernel/errors/holdfast-error.ts';
+import { readSecretFile, readTokenFile } from '../../../../core/kernel/secret-file.ts';
 import { readBytes, unusable } from '../config/config-file.ts';
 import { askPassphrase } from './passphrase.ts';
 

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
-import { HoldfastError } from '../../../../core/errors/index.ts';
+import { HoldfastError } from '../../../../core/kernel/errors/holdfast-error.ts';
 
 /**
  * Asks for a passphrase on the terminal, which shows nothing of it.

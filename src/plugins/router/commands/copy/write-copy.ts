@@ -9,7 +9,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { HoldfastError } from '../../../../core/errors/index.ts';
+import { HoldfastError } from '../../../../core/kernel/errors/holdfast-error.ts';
 
 /**
  * Writes a copy of a config that nobody else may read, mode 0600, into a new file (R35).

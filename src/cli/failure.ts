@@ -1,0 +1,46 @@
+import { maskText } from '../core/host/logging/mask-text.ts';
+import { inertText, type Terminal, wrapped } from '../core/host/terminal.ts';
+import { isCoded, toErrorBody } from '../core/kernel/errors/holdfast-error.ts';
+
+/** Done, and well. */
+export const OK = 0;
+/** What was checked is not so, or the work failed: a divergence, nothing running, a port that is taken. */
+export const FAILED = 1;
+/** The command line or the configuration has to be corrected first. */
+export const USAGE = 2;
+
+export const EXIT_CODES =
+  'Exit codes: 0 well; 1 the check failed or the work did; 2 wrong usage or configuration.';
+
+const TO_CORRECT =
+  /^HF_(CLI_(USAGE|COMMAND|DATA_DIR|TERMINAL)|CONFIG_|PLUGIN_(MISSING|CYCLE|CONFLICT|CONTRACT)|EFFECT_UNHANDLED|ROUTE_TARGET|GATEWAY_KEY_(REQUEST|UNKNOWN|AMBIGUOUS)|LOG_(MISSING|RANGE|EXISTS)|PORTABLE_(EMPTY|FILTERED|FOREIGN|FORMAT)|REPLAY_(MACHINES|CHANGE))/;
+
+/** The exit code that an error ends a command with. */
+export function exitCodeOf(error: unknown): number {
+  return isCoded(error) && TO_CORRECT.test(error.code) ? USAGE : FAILED;
+}
+
+/**
+ * Prints an error on standard error: its code, what happened and what fixes it, each on a line of its own that a
+ * terminal's width breaks; with `json` one JSON object. An error without a code is a fault of ours, so its stack is shown.
+ */
+export function printError(error: unknown, json: boolean, terminal: Terminal): void {
+  const { code, what, remedy } = toErrorBody(error);
+  if (json) {
+    const told = { code, what: maskText(what), remedy: maskText(remedy) };
+    terminal.err(`${inertText(JSON.stringify({ error: told }))}\n`);
+    return;
+  }
+  // What is no terminal gets whole lines: it is searched.
+  const indented = (text: string) =>
+    (terminal.interactive ? wrapped(text, terminal.columns - 2) : [text]).map((line) => `  ${line}`);
+  const lines = [terminal.paintError(['bold', 'red'], code), ...indented(what), ...indented(remedy)];
+  if (!isCoded(error)) lines.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  terminal.err(`${inertText(maskText(lines.join('\n')))}\n`);
+}
+
+/** Whether an error only says that the command was asked to end. */
+export function isInterruption(error: unknown, signal: AbortSignal): boolean {
+  if (!signal.aborted || isCoded(error)) return false;
+  return error === signal.reason || (error instanceof Error && error.name === 'AbortError');
+}

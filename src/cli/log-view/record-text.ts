@@ -1,0 +1,127 @@
+import { HTTP_REPLY } from '../../core/host/http/exchanges.ts';
+import { duration, plainText, shortFields, shortValue } from '../../core/host/terminal.ts';
+import { EFFECT_DONE, EFFECT_FAILED, EFFECT_LOST } from '../../core/kernel/actors/effect.ts';
+import { parseActorRef } from '../../core/kernel/ids.ts';
+import { isObject } from '../../core/kernel/json.ts';
+import {
+  delayOf,
+  type EffectRequest,
+  INIT,
+  type LogRecord,
+  type StateValue,
+  TIMER_CANCEL,
+  TIMER_START,
+  type TimerStart,
+} from '../../core/kernel/log/record.ts';
+
+/** A timer shorter than this only spaces things out; longer ones are worth a word. */
+export const LONG_TIMER_MS = 5_000;
+/** A time in an event that is the record's own. */
+const SAME_TIME_MS = 1_000;
+
+export type Tone = 'plain' | 'quiet' | 'warning' | 'failure';
+
+/** A record in words. */
+export interface RecordText {
+  readonly what: string;
+  readonly tone: Tone;
+  /** From state to state; empty when it stayed. */
+  readonly state: string;
+  readonly effects: readonly string[];
+}
+
+/**
+ * @param described the plugin's own words for it
+ * @param all name every effect, timers too
+ */
+export function recordText(record: LogRecord, described: string | undefined, all: boolean): RecordText {
+  const { ignored, stale, failed } = record;
+  const marks = [failed !== undefined && 'machine threw', stale ? 'stale' : ignored && 'ignored'].filter(
+    Boolean,
+  );
+  const words = described ? plainText(described) : eventText(record);
+  return {
+    what: [words, ...marks.map((mark) => `(${mark})`)].join(' '),
+    tone: toneOf(record),
+    state: plainText(stateText(record.from, record.to.value)),
+    effects: record.effects
+      .flatMap((effect) => effectText(effect, record, all, described === undefined || all))
+      .map(plainText),
+  };
+}
+
+function eventText({ event, actor, correlation, at }: LogRecord): string {
+  const { type, ...fields } = event;
+  const timer = delayOf(type);
+  if (timer !== undefined) return `after ${timer}`;
+  if (type === INIT) return ['starts', ...shortFields(isObject(fields.input) ? fields.input : {})].join(' ');
+  if (type === EFFECT_DONE) return `${shortValue(fields.effect)} done`;
+  if (type === EFFECT_LOST) return `${shortValue(fields.effect)} was lost with the process`;
+  if (type === EFFECT_FAILED) {
+    return `${shortValue(fields.effect)} failed: ${fields.code} ${plainText(String(fields.message))}`;
+  }
+  // What the line says anyway is no news.
+  const { key } = parseActorRef(actor);
+  const news = Object.entries(fields).flatMap(([name, value]): [string, unknown][] => {
+    if (value === key || value === correlation) return [];
+    if (!isTime(value)) return [[name, value]];
+    return Math.abs(value - at) < SAME_TIME_MS ? [] : [[name, new Date(value).toISOString().slice(0, 19)]];
+  });
+  return [plainText(type), ...shortFields(Object.fromEntries(news))].join(' ');
+}
+
+/** Epoch milliseconds of this age of the world. */
+function isTime(value: unknown): value is number {
+  return typeof value === 'number' && value > 1e12 && value < 4e12;
+}
+
+function toneOf({ failed, event, ignored }: LogRecord): Tone {
+  if (failed !== undefined || event.type === EFFECT_FAILED) return 'failure';
+  if (event.type === EFFECT_LOST) return 'warning';
+  return ignored || delayOf(event.type) !== undefined ? 'quiet' : 'plain';
+}
+
+/** What changed: `closed→open`; of a parallel machine only the regions that moved. */
+function stateText(from: StateValue | undefined, to: StateValue): string {
+  if (from === undefined) return `→${stateName(to)}`;
+  if (typeof from === 'string' || typeof to === 'string') {
+    return stateName(from) === stateName(to) ? '' : `${stateName(from)}→${stateName(to)}`;
+  }
+  return Object.keys(to)
+    .flatMap((region) => {
+      const change = stateText(from[region] ?? '', to[region] ?? '');
+      return change ? [`${region}: ${change}`] : [];
+    })
+    .join(', ');
+}
+
+/** `open`; `transaction.none + work.idle` of a parallel machine. */
+export function stateName(value: StateValue): string {
+  if (typeof value === 'string') return value;
+  const parts = Object.entries(value).map(([name, inner]) => `${name}.${stateName(inner)}`);
+  return parts.length > 1 ? parts.join(' + ') : (parts[0] ?? '');
+}
+
+/** @param whole with its parameters; where a plugin has words for the record, they say what matters */
+function effectText(
+  { type, params }: EffectRequest,
+  record: LogRecord,
+  all: boolean,
+  whole: boolean,
+): string[] {
+  if (type === TIMER_START) {
+    const { timer, at } = params as unknown as TimerStart;
+    const ms = at - record.at;
+    return all || ms >= LONG_TIMER_MS ? [`timer ${delayOf(timer) ?? timer} in ${duration(ms)}`] : [];
+  }
+  if (type === TIMER_CANCEL) {
+    const { timer } = params as { timer: string };
+    return all ? [`timer ${delayOf(timer) ?? timer} off`] : [];
+  }
+  const fields: Record<string, unknown> = isObject(params) ? params : {};
+  if (type === HTTP_REPLY) return [`${type} ${shortValue(fields.status)}`];
+  if (!whole) return [type];
+  const told = new Set([...Object.values(record.event), parseActorRef(record.actor).key, record.correlation]);
+  const news = Object.entries(fields).filter(([, value]) => !told.has(value as never) && !isObject(value));
+  return [[type, ...news.slice(0, 2).flatMap(([name, value]) => shortFields({ [name]: value }))].join(' ')];
+}

@@ -1,0 +1,66 @@
+import { resolve } from 'node:path';
+import { redact } from '../../core/host/logging/redact.ts';
+import type { Decision } from '../../core/kernel/actors/decide.ts';
+import type { JsonObject } from '../../core/kernel/json.ts';
+import { openReader } from '../../core/kernel/log/portable/open-reader.ts';
+import type { LogEvent, LogRecord } from '../../core/kernel/log/record.ts';
+import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
+
+/** What a command of the log reads: a portable file or folder that an argument names, else the data folder. */
+export function sourceOf(argument: string | undefined, { dataDir }: { readonly dataDir: string }): string {
+  return argument === undefined ? dataDir : resolve(argument);
+}
+
+/** The same for a command that reads several as one: archives in order, then the folder. */
+export function sourcesOf(given: readonly string[], context: { readonly dataDir: string }): string[] {
+  return given.length === 0 ? [context.dataDir] : given.map((one) => resolve(one));
+}
+
+/**
+ * The log that a command reads, opened for as long as `work` takes. A running instance does not mind.
+ *
+ * @param source a data folder, or a file that `log export` wrote; several go on where the one before ends
+ * @throws HF_LOG_MISSING, HF_LOG_FORMAT, HF_PORTABLE_*
+ */
+export async function withLog<T>(
+  source: string | readonly string[],
+  work: (log: SqliteReader) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  const log = await openReader(source, signal);
+  try {
+    return await work(log);
+  } finally {
+    log.close();
+  }
+}
+
+/**
+ * A record as it may be shown. Events hold no secrets; should one hold one all the same, it ends here. What is long is
+ * cut part by part, so that a record is still a record.
+ */
+export function shown(record: LogRecord): LogRecord {
+  const { event, from, to, effects, failed, ...facts } = record;
+  return {
+    ...(redact(facts) as unknown as typeof facts),
+    event: shownEvent(event),
+    ...(from !== undefined && { from }),
+    ...shownDecision({ to, effects, ...(failed !== undefined && { failed }) }),
+  };
+}
+
+export function shownEvent(event: LogEvent): LogEvent {
+  return { ...(redact(event) as unknown as LogEvent), type: String(redact(event.type)) };
+}
+
+export function shownDecision<T extends Decision>(decision: T): T {
+  const { to, effects, failed } = decision;
+  return {
+    ...decision,
+    to: { ...to, ...(to.context && { context: redact(to.context) as unknown as JsonObject }) },
+    effects: effects.map(({ type, params }) => {
+      return { type, ...(params !== undefined && { params: redact(params) }) };
+    }),
+    ...(failed !== undefined && { failed: String(redact(failed)) }),
+  };
+}

@@ -1,0 +1,187 @@
+import { EFFECT_DONE } from '../../core/kernel/actors/effect.ts';
+import { parseActorRef, seqOfEffect } from '../../core/kernel/ids.ts';
+import { jsonEqual } from '../../core/kernel/json.ts';
+import type { LogReader } from '../../core/kernel/log/event-log.ts';
+import { delayOf, INIT, type LogRecord, TIMER_START } from '../../core/kernel/log/record.ts';
+import { LONG_TIMER_MS, type RecordText, recordText } from './record-text.ts';
+import { newest, type Selection } from './select.ts';
+import { shown } from './source.ts';
+
+/** A plugin's words for a record: undefined when it has none, empty when the record is routine. */
+export type Describe = (record: LogRecord) => string | undefined;
+
+/** Why a record came about: the record that is shown for its cause. */
+export interface ShownCause {
+  readonly seq: number;
+  /** The cause itself; otherwise records that are not shown lie between. */
+  readonly direct: boolean;
+}
+
+/** One line of the story: a record, or several actors of one type that did the same for the same reason. */
+export interface StoryLine {
+  /** At least one, in order. */
+  readonly records: readonly LogRecord[];
+  readonly text: RecordText;
+  readonly cause: ShownCause | undefined;
+}
+
+interface Draft {
+  readonly key: string;
+  readonly records: LogRecord[];
+  readonly described: string | undefined;
+  readonly cause: ShownCause | undefined;
+}
+
+/** Actors that do the same do it at the same moment, one behind another. */
+const TOGETHER_MS = 250;
+const LOOK_BACK = 12;
+/** Of how many records is remembered for what they stand. */
+const REMEMBERED = 20_000;
+
+/**
+ * Turns records into the lines that an operator reads: housekeeping is folded away (with `all` it is not), what
+ * actors of one type do together is one line, and every cause names a record that is shown.
+ */
+export class Story {
+  readonly #all: boolean;
+  readonly #describe: Describe;
+  /** The shown record that stands for one that is not. */
+  readonly #shownFor = new Map<number, number | undefined>();
+  /** When timers were armed, by the record that did. */
+  readonly #armedAt = new Map<number, number>();
+
+  constructor(options: { readonly all: boolean; readonly describe: Describe }) {
+    this.#all = options.all;
+    this.#describe = options.describe;
+  }
+
+  /** @param records in order, behind those of earlier calls */
+  add(records: readonly LogRecord[]): StoryLine[] {
+    const drafts: Draft[] = [];
+    for (const record of records) {
+      if (record.effects.some(({ type }) => type === TIMER_START)) this.#armedAt.set(record.seq, record.at);
+      const described = this.#describe(record);
+      if (!this.#all && (described === '' || this.#isHousekeeping(record))) {
+        this.#shownFor.set(record.seq, this.#shownCause(record)?.seq);
+      } else {
+        this.#place(drafts, record, described || undefined);
+      }
+    }
+    forgetOldest(this.#shownFor);
+    forgetOldest(this.#armedAt);
+    return drafts.map(({ records, described, cause }) => {
+      return { records, cause, text: recordText(common(records), described, this.#all) };
+    });
+  }
+
+  #place(drafts: Draft[], record: LogRecord, described: string | undefined): void {
+    const cause = this.#shownCause(record);
+    const key = JSON.stringify([groupKey(record), described, cause?.seq]);
+    const group = this.#all
+      ? undefined
+      : drafts
+          .slice(-LOOK_BACK)
+          .findLast((draft) => draft.key === key && record.at - (draft.records[0]?.at ?? 0) <= TOGETHER_MS);
+    if (group && !group.records.some(({ actor }) => actor === record.actor)) {
+      group.records.push(record);
+      this.#shownFor.set(record.seq, group.records[0]?.seq);
+    } else {
+      drafts.push({ key, records: [record], described, cause });
+    }
+  }
+
+  #shownCause({ cause }: LogRecord): ShownCause | undefined {
+    if (cause === undefined) return undefined;
+    if (!this.#shownFor.has(cause)) return { seq: cause, direct: true };
+    const seq = this.#shownFor.get(cause);
+    return seq === undefined ? undefined : { seq, direct: false };
+  }
+
+  /** An effect that just went well, a timer that only spaced things out, an outcome that came too late to matter. */
+  #isHousekeeping({ event, outcome, at, ignored, stale, failed }: LogRecord): boolean {
+    if (failed !== undefined || outcome === undefined) return false;
+    if (event.type === EFFECT_DONE) return ignored === true && Object.keys(event).length === 2;
+    if (delayOf(event.type) === undefined) return false;
+    const armedAt = this.#armedAt.get(seqOfEffect(outcome));
+    return stale === true || (armedAt !== undefined && at - armedAt < LONG_TIMER_MS);
+  }
+}
+
+/**
+ * The newest lines of a selection. How many records they take is not known before: housekeeping is folded away.
+ *
+ * @param limit the most lines that are returned
+ * @returns the story, too, for it may go on; `more` when older lines are left out
+ */
+export async function newestLines(
+  reader: LogReader,
+  selection: Selection,
+  limit: number,
+  options: { readonly all: boolean; readonly describe: Describe; readonly signal?: AbortSignal },
+): Promise<{ lines: StoryLine[]; more: boolean; story: Story }> {
+  for (let size = limit * 2 + LOOK_BACK; ; size *= 4) {
+    const { records, more } = await newest(reader, selection, size, options.signal);
+    const story = new Story(options);
+    const lines = story.add(records.map(shown));
+    if (lines.length >= limit || !more) {
+      return { lines: lines.slice(-limit), more: more || lines.length > limit, story };
+    }
+  }
+}
+
+function groupKey({
+  actor,
+  event,
+  from,
+  to,
+  effects,
+  correlation,
+  ignored,
+  stale,
+  failed,
+}: LogRecord): unknown {
+  const { type } = parseActorRef(actor);
+  // Actors that are started alike begin many stories at once.
+  const story = event.type === INIT ? '' : correlation;
+  return [
+    type,
+    event.type,
+    from,
+    to.value,
+    effects.map((effect) => effect.type),
+    story,
+    ignored,
+    stale,
+    failed,
+  ];
+}
+
+/** What several records have in common, as one record. */
+function common(records: readonly LogRecord[]): LogRecord {
+  const [first, ...others] = records as [LogRecord, ...LogRecord[]];
+  if (others.length === 0) return first;
+  const event = sharedFields(
+    first.event,
+    others.map((record) => record.event),
+  );
+  const effects = first.effects.map(({ type, params }, index) => {
+    const rest = others.map((record) => record.effects[index]?.params);
+    const shared = sharedFields(params as object | undefined, rest as object[]);
+    return { type, params: shared };
+  });
+  return { ...first, event, effects } as LogRecord;
+}
+
+function sharedFields(first: object | undefined, others: readonly (object | undefined)[]): object {
+  const entries = Object.entries(first ?? {}).filter(([name, value]) =>
+    others.every((other) => jsonEqual((other as Record<string, unknown> | undefined)?.[name], value)),
+  );
+  return Object.fromEntries(entries);
+}
+
+function forgetOldest(map: Map<number, unknown>): void {
+  for (const key of map.keys()) {
+    if (map.size <= REMEMBERED) return;
+    map.delete(key);
+  }
+}

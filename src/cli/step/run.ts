@@ -1,0 +1,91 @@
+import type { Terminal } from '../../core/host/terminal.ts';
+import type { ActorDefinition } from '../../core/kernel/actors/definition.ts';
+import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
+import type { Describe } from '../log-view/story.ts';
+import { frame, furthest, roomOf, type Scene } from './frame.ts';
+import { StepLog } from './log.ts';
+import { pageOf } from './page.ts';
+import type { Screen } from './screen.ts';
+import { press, stayed, type Viewer, viewerAt, type Wish } from './viewer.ts';
+
+export interface StepOptions {
+  readonly definitions: ReadonlyMap<string, ActorDefinition>;
+  readonly describe: Describe;
+  readonly paint: Terminal['paint'];
+  /** Shown in the title. */
+  readonly source: string;
+  /** Where to begin; the first record unless given. */
+  readonly place?: string | undefined;
+  /** Aborted when the command is asked to end. */
+  readonly signal: AbortSignal;
+}
+
+/** Walks over a log on a screen until somebody quits. @throws HF_LOG_RANGE, HF_LOG_CORRUPT, HF_CLI_USAGE */
+export async function stepThrough(reader: SqliteReader, screen: Screen, options: StepOptions): Promise<void> {
+  const { definitions, describe, paint, source, signal } = options;
+  const log = new StepLog(reader, definitions);
+  let viewer = viewerAt(await log.begin(options.place));
+  let isNew = true;
+  const end = () => screen.over();
+  signal.addEventListener('abort', end, { once: true });
+  screen.take(() => {
+    isNew = true;
+  });
+  try {
+    let scene = await sceneOf(log, viewer, source, describe, screen);
+    for (;;) {
+      viewer = { ...viewer, scroll: Math.min(viewer.scroll, furthest(scene.page, screen.size)) };
+      screen.draw(frame(viewer, scene, screen.size, paint, describe));
+      isNew = false;
+      const keys = await screen.keys();
+      if (!keys || signal.aborted) return;
+      const before = viewer;
+      for (const key of keys) {
+        const pressed = press(viewer, key, roomOf(screen.size).list);
+        viewer = pressed.viewer;
+        if (pressed.wish?.kind === 'quit') return;
+        if (pressed.wish?.kind === 'suspend') screen.suspend();
+        else if (pressed.wish) viewer = await fulfilled(log, screen, viewer, pressed.wish, signal);
+      }
+      if (isNew || viewer.here.seq !== before.here.seq || viewer.filter !== before.filter)
+        scene = await sceneOf(log, viewer, source, describe, screen);
+    }
+  } finally {
+    signal.removeEventListener('abort', end);
+    screen.close();
+  }
+}
+
+/** A search that somebody stops leaves the viewer where it was. */
+async function fulfilled(
+  log: StepLog,
+  screen: Screen,
+  viewer: Viewer,
+  wish: Wish,
+  signal: AbortSignal,
+): Promise<Viewer> {
+  return screen.interruptible(async (asked) => {
+    try {
+      return await log.fulfil(viewer, wish, AbortSignal.any([asked, signal]));
+    } catch (error) {
+      if (!asked.aborted || signal.aborted) throw error;
+      return stayed(viewer, 'stopped');
+    }
+  });
+}
+
+/** What is drawn of the log: half of the list lies before the record where it can. */
+async function sceneOf(
+  log: StepLog,
+  { here, filter }: Viewer,
+  source: string,
+  describe: Describe,
+  screen: Screen,
+): Promise<Scene> {
+  const { list } = roomOf(screen.size);
+  const [near, detail] = [await log.around(here.seq, filter, list - 1, list - 1), await log.detail(here.seq)];
+  const at = near.findIndex(({ seq }) => seq === here.seq);
+  const start = Math.max(0, Math.min(at - Math.floor(list / 2), near.length - list));
+  const around = near.slice(start, start + list);
+  return { source, first: log.first, last: log.last, around, page: pageOf(detail, describe) };
+}

@@ -1,0 +1,63 @@
+import { defineToken, type Token } from './token.ts';
+
+/** A kind of object, e.g. `{ apiVersion: 'batch/v1', kind: 'Job' }`. */
+export interface ClusterKind {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+/** An object of the cluster as its API serves it: what is read of it is checked by whoever reads. */
+export interface ClusterObject extends ClusterKind {
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string | undefined;
+    readonly uid?: string | undefined;
+    readonly creationTimestamp?: string | undefined;
+    readonly labels?: Readonly<Record<string, string>> | undefined;
+    readonly annotations?: Readonly<Record<string, string>> | undefined;
+  };
+  readonly [field: string]: unknown;
+}
+
+/** A connection to a port inside the cluster, on a loopback port of ours. */
+export interface PortForward {
+  /** On 127.0.0.1. */
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** The cluster's API, as much of it as Holdfast needs. Every call has a deadline of its own. */
+export interface Cluster {
+  /** For people: the server's address, without credentials. */
+  readonly place: string;
+  /** @returns undefined when there is none; @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED */
+  get(
+    kind: ClusterKind,
+    name: string,
+    namespace?: string,
+    signal?: AbortSignal,
+  ): Promise<ClusterObject | undefined>;
+  /** At most 500 objects. @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED */
+  list(
+    kind: ClusterKind,
+    where: { readonly namespace?: string; readonly labels?: Readonly<Record<string, string>> },
+    signal?: AbortSignal,
+  ): Promise<readonly ClusterObject[]>;
+  /** @throws HF_CLUSTER_EXISTS, HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED */
+  create(object: ClusterObject, signal?: AbortSignal): Promise<ClusterObject>;
+  /** Merges a patch (JSON merge patch) into an object. @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED */
+  patch(
+    kind: ClusterKind,
+    name: string,
+    namespace: string,
+    patch: object,
+    signal?: AbortSignal,
+  ): Promise<ClusterObject>;
+  /** Deletes with everything that belongs to it; that it is gone already is no error. */
+  delete(kind: ClusterKind, name: string, namespace?: string, signal?: AbortSignal): Promise<void>;
+  /** @param pod name of a running pod; @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED */
+  forward(namespace: string, pod: string, port: number, signal?: AbortSignal): Promise<PortForward>;
+}
+
+/** Provided by the plugin that speaks to a cluster, where one is configured. */
+export const ClusterToken: Token<Cluster> = defineToken('cluster.api');

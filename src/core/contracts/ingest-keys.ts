@@ -1,0 +1,30 @@
+import { defineToken, type Token } from './token.ts';
+
+/** How a presented token was judged; never the token itself. */
+export type IngestJudgement =
+  | { readonly kind: 'accepted'; readonly fingerprint: string }
+  /** `Bearer ` before a key that would be right without it. */
+  | { readonly kind: 'prefixed' }
+  /** The token that was never meant to admit (`otel_ingest_token`). */
+  | { readonly kind: 'vestigial' }
+  | { readonly kind: 'unknown' };
+
+/** The keys by which producers of telemetry are admitted: several at once while one is rotated (O2, O9). */
+export interface IngestKeys {
+  /**
+   * Judges what a producer presented, in constant time, and remembers when which key was last seen of whom.
+   *
+   * @param presented the whole value of the `authorization` header
+   * @param producer whom it is seen of, e.g. a service name or an address
+   */
+  judge(presented: string, producer: string): IngestJudgement;
+  /**
+   * The key to send to our own receiver.
+   *
+   * @throws HF_INGEST_NO_KEY none is known yet
+   */
+  current(): Promise<string>;
+}
+
+/** Provided by the plugin that knows the collector's effective config. */
+export const IngestKeysToken: Token<IngestKeys> = defineToken('collector.ingest_keys');

@@ -1,0 +1,174 @@
+import { defineToken, type Token } from './token.ts';
+
+/** A snapshot as the store lists it. */
+export interface SnapshotDescription {
+  readonly name: string;
+  /** As the store writes it; undefined when it says none. */
+  readonly createdAt?: string | undefined;
+  /** Bytes. */
+  readonly size: number;
+  /** Absent or null for those in an object store; never a proof (B4). */
+  readonly checksum?: string | undefined;
+}
+
+export type PointId = number | string;
+
+/** One memory: its vector and what is kept with it. */
+export interface Point {
+  readonly id: PointId;
+  readonly vector?: unknown;
+  readonly payload?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** What a point's fingerprint is taken of: the same whoever reads it. */
+export function contentOf({ payload, vector }: Point): {
+  readonly payload: unknown;
+  readonly vector: unknown;
+} {
+  return { payload: payload ?? {}, vector: vector ?? [] };
+}
+
+export interface CollectionInfo {
+  /** e.g. `green` */
+  readonly status: string;
+  /** Approximate by contract: shown, never compared. */
+  readonly pointsCount: number;
+  /** The collection's vector parameters as the store tells them. */
+  readonly vectors: unknown;
+}
+
+/** What an instance says of itself. */
+export interface About {
+  readonly title: string;
+  readonly version: string;
+  /** Told by an embedded store: of this very instance, so that a copy of it is another one. */
+  readonly instance?: string | undefined;
+}
+
+/**
+ * A vector store, by its REST surface. All calls have deadlines, and retry a 429 after the time that it names.
+ * They throw HF_MEMORY_UNREACHABLE, HF_MEMORY_REFUSED (with the store's own text) and HF_MEMORY_ANSWER.
+ */
+export interface MemoryStore {
+  /** Scheme, host and port; without credentials. */
+  readonly url: string;
+  ready(signal?: AbortSignal): Promise<boolean>;
+  /** What the instance says of itself, e.g. its version. */
+  about(signal?: AbortSignal): Promise<About>;
+  collection(collection: string, signal?: AbortSignal): Promise<CollectionInfo | undefined>;
+  /** Makes a collection of one vector a point, compared by cosine. @param size numbers in a vector */
+  createCollection(collection: string, size: number, signal?: AbortSignal): Promise<void>;
+  /** Exact. */
+  count(collection: string, signal?: AbortSignal): Promise<number>;
+  /** Those of `ids` that exist, with payload and vector, in no order. */
+  points(collection: string, ids: readonly PointId[], signal?: AbortSignal): Promise<readonly Point[]>;
+  /** A page of points by id; `next` is where the following one begins, undefined after the last. */
+  scroll(
+    collection: string,
+    page: { readonly from?: PointId | undefined; readonly limit: number; readonly vectors: boolean },
+    signal?: AbortSignal,
+  ): Promise<{ readonly points: readonly Point[]; readonly next?: PointId | undefined }>;
+  upsert(collection: string, points: readonly Point[], signal?: AbortSignal): Promise<void>;
+  snapshots(collection: string, signal?: AbortSignal): Promise<readonly SnapshotDescription[]>;
+  createSnapshot(collection: string, signal?: AbortSignal): Promise<SnapshotDescription>;
+  deleteSnapshot(collection: string, name: string, signal?: AbortSignal): Promise<void>;
+  /** Where another instance finds it. */
+  snapshotUrl(collection: string, name: string): string;
+  /** @param location URL of a snapshot, which the store fetches itself; resolves when the store has answered `result: true` */
+  recover(collection: string, location: string, signal?: AbortSignal): Promise<void>;
+}
+
+/** The live memory store, and how to reach another one of its kind. */
+export interface MemoryStores {
+  readonly kind: 'embedded' | 'remote';
+  /** The collection that is kept. */
+  readonly collection: string;
+  readonly live: MemoryStore;
+  /**
+   * @param url of a scratch instance. The live store's key is not sent there, but for one case: where it is asked to
+   * recover from a snapshot of the live store, the key stands in the request's `api_key`, or it could not fetch it.
+   */
+  at(url: string): MemoryStore;
+}
+
+/** Provided by the plugin that speaks to a memory store, or is one. */
+export const MemoryStoresToken: Token<MemoryStores> = defineToken('memory.stores');
+
+/** The memory store of this process, as the plugin that is one gives it to the plugin that speaks to one. */
+export interface MemoryInstance {
+  /** Scheme, host and port. @throws HF_MEMORY_FAILED before it listens */
+  readonly url: string;
+  readonly apiKey: () => string | undefined;
+  /**
+   * A copy of all collections as they are at one moment.
+   *
+   * @param file absolute; it appears whole or not at all
+   * @throws HF_MEMORY_BUSY, HF_MEMORY_FULL, HF_MEMORY_FAILED
+   */
+  readonly copyTo: (file: string) => Promise<void>;
+  /** Whether anything was ever stored; asking starts nothing. */
+  readonly isUsed: () => boolean;
+}
+
+/** Provided where the memory store is embedded. */
+export const MemoryInstanceToken: Token<MemoryInstance> = defineToken('memory.instance');
+
+/** An instance that lives for one drill; it carries a marker and an expiry, and is swept at a start. */
+export interface ScratchInstance {
+  readonly id: string;
+  readonly url: string;
+}
+
+/** Where scratch instances come from. */
+export interface ScratchStores {
+  /** e.g. `embedded`, `configured`, `cluster` */
+  readonly kind: string;
+  /**
+   * @param id names the instance: asked for twice, it is the same one (after a crash)
+   * @param from an empty instance, or one opened on a copy of the live store's volume
+   * @throws HF_RESTORE_SCRATCH
+   */
+  create(id: string, from: 'empty' | 'volume-copy', signal: AbortSignal): Promise<ScratchInstance>;
+  /** That it is gone already is no error. */
+  remove(id: string, signal: AbortSignal): Promise<void>;
+  /** What there is now, left by whichever run. */
+  list(signal: AbortSignal): Promise<readonly { readonly id: string; readonly expiresAt: number }[]>;
+}
+
+/** Provided beside `MemoryStoresToken`, by the plugin that can make an instance. */
+export const ScratchStoresToken: Token<ScratchStores> = defineToken('memory.scratch');
+
+/** What a collection held when a snapshot of it was made: what any restore of that must reproduce (B4). */
+export interface SnapshotRecord {
+  /** The snapshot's name. */
+  readonly name: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** Exact. */
+  readonly count: number;
+  /** Set when something wrote while it was made: the snapshot holds as many points as one of the two, or between. */
+  readonly countAfter?: number | undefined;
+  /** The seeded points that were there, each with the vault's fingerprint of `contentOf` it. */
+  readonly seeds: readonly { readonly id: PointId; readonly fingerprint: string }[];
+  /** Some of the others, in the same way; only such as were the same before and after. */
+  readonly samples?: readonly { readonly id: PointId; readonly fingerprint: string }[] | undefined;
+}
+
+/** What is known of snapshots beside what the store says of them. */
+export interface SnapshotRecords {
+  /** @returns undefined for a snapshot that somebody else made */
+  of(snapshot: string): SnapshotRecord | undefined;
+  /** Ids of the points that Holdfast keeps in the collection so that a restore can be proven. */
+  readonly seeds: readonly PointId[];
+  /**
+   * Takes a snapshot now, recorded as those of the schedule are. On an embedded store without the collection (a fresh
+   * one), the collection is made and seeded first.
+   *
+   * @returns its name
+   * @throws HF_MEMORY_BACKUP it could not be made, or one is under way
+   */
+  take(signal: AbortSignal): Promise<string>;
+}
+
+/** Provided by the plugin that makes snapshots. */
+export const SnapshotRecordsToken: Token<SnapshotRecords> = defineToken('memory.snapshot_records');

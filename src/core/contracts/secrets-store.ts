@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { defineToken, type Token } from './token.ts';
+
+/** What may be told of a secret: never its value. */
+export interface SecretDescription {
+  readonly exists: boolean;
+  /** For people: a file, a variable or a URL. */
+  readonly place: string;
+  /** When it was last written (epoch ms), where the store knows; a store that keeps versions of a path tells the path's. */
+  readonly changedAt?: number | undefined;
+}
+
+/** Where secrets lie that are named by path and property, e.g. a folder of files, or a server of secrets. */
+export interface SecretsStore {
+  /**
+   * Reads one secret as it is now. What it gives must never be logged, recorded or put in a URL.
+   *
+   * @param path e.g. `mcp/library_docs`
+   * @param property e.g. `token`
+   * @throws HF_CONFIG_SECRET_MISSING there is none
+   * @throws HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID it may not be used as it lies there
+   * @throws HF_SECRET_STORE_UNREACHABLE, HF_SECRET_STORE_REFUSED a store elsewhere
+   */
+  read(path: string, property: string, signal: AbortSignal): Promise<string>;
+  /**
+   * Puts a value in the place of one property, now and durably; other properties of the path stay as they are.
+   *
+   * Absent where the store can only be read: a person has to write, at the place that `describe` tells.
+   *
+   * @param value one line
+   * @throws HF_SECRET_CONFLICT somebody else wrote meanwhile, again and again
+   */
+  write?(path: string, property: string, value: string, signal: AbortSignal): Promise<void>;
+  /** Where a secret is and how old; absent in a store that tells nothing. */
+  describe?(path: string, property: string, signal: AbortSignal): Promise<SecretDescription>;
+}
+
+/** Provided by the plugin that keeps secrets, where there is one. */
+export const SecretsStoreToken: Token<SecretsStore> = defineToken('secrets.store');
+
+const PART = '[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}';
+const REFERENCE = new RegExp(`^${PART}(?:/${PART}){0,7}#${PART}$`);
+
+/** A secret by its place, `<path>#<property>`: what configurations may hold in the place of the secret itself. */
+export const secretReference: z.ZodType<string, string> = z
+  .string()
+  .regex(REFERENCE, 'it must name a secret as <path>#<property>, e.g. mcp/library_docs#token');
+
+/** @returns the two parts of what `secretReference` has accepted */
+export function parseSecretReference(reference: string): {
+  readonly path: string;
+  readonly property: string;
+} {
+  const [path = '', property = ''] = reference.split('#');
+  return { path, property };
+}

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { defineTopic, type Topic } from '../../bus/topic.ts';
+import { defineToken, type Token } from './token.ts';
+
+/** One beat of somebody who is alive. */
+export interface Heartbeat {
+  readonly status: 'up' | 'down';
+  readonly msg: string;
+  /** Milliseconds, a non-negative integer. */
+  readonly ping?: number | undefined;
+  /** Only looks whether a beat would be taken; a monitor that does not know this takes it for a beat. */
+  readonly probe?: boolean | undefined;
+}
+
+/**
+ * How a push ended. Only `delivered` counts: a 2xx whose body says `{"ok":true}`. `msg` is the monitor's own reason, which
+ * nobody records later (O15).
+ */
+export type PushAnswer =
+  | { readonly kind: 'delivered'; readonly status: number }
+  | {
+      readonly kind: 'refused';
+      readonly status: number;
+      readonly msg?: string | undefined;
+      /** The answer as it came, bounded, with the token taken out. */
+      readonly body: string;
+      /** As wget would have exited: 8, the server answered with an error. */
+      readonly exitStatus: 8;
+    }
+  | {
+      readonly kind: 'failed';
+      readonly reason: string;
+      /** 4 for a network that failed or was too slow, 5 for TLS. */
+      readonly exitStatus: 4 | 5;
+    };
+
+/** The monitor to which heartbeats are pushed, by the name of the one who sends them. */
+export interface UptimeMonitor {
+  /** For people: scheme, host and port; never a token. */
+  readonly place: string;
+  /**
+   * Pushes one beat. The token is read at each push, from its file or secret.
+   *
+   * @param monitor e.g. `clickstack-watchdog`
+   * @returns how it ended; a network that fails is an answer too
+   * @throws HF_UPTIME_TOKEN there is no usable token for that monitor
+   */
+  push(monitor: string, beat: Heartbeat, signal?: AbortSignal): Promise<PushAnswer>;
+}
+
+/** Provided by the plugin that speaks to an uptime monitor, or is one. */
+export const UptimeMonitorToken: Token<UptimeMonitor> = defineToken('uptime.monitor');
+
+/** What the run of a sender came to when no beat came of it: what an absent beat can't say itself. */
+export interface RunTrouble {
+  /** Whose beats are missing, e.g. `clickstack-watchdog`. */
+  readonly monitor: string;
+  readonly at: number;
+  /** Its checks failed, its push was not delivered, or it was killed. */
+  readonly outcome: 'unhealthy' | 'undelivered' | 'killed';
+  /** In words, without secrets. */
+  readonly text: string;
+}
+
+/** Senders within this process say here why no beat came; the embedded monitor joins it to the absence. */
+export const runTrouble: Topic<RunTrouble> = defineTopic(
+  'uptime.run_trouble',
+  z.object({
+    monitor: z.string(),
+    at: z.number(),
+    outcome: z.enum(['unhealthy', 'undelivered', 'killed']),
+    text: z.string(),
+  }),
+  'A run came to no beat, and this is why.',
+);

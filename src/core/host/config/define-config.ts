@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import type { PluginEntry } from '../plugin/definition.ts';
+import { parseAge, parseSize } from '../retention/limits.ts';
+
+/** Where the runtime keeps its data, and how eagerly it writes. */
+export interface DataOptions {
+  /** The data folder, relative to the configuration file; `.holdfast` in the working directory unless set. */
+  readonly dir?: string | undefined;
+  /**
+   * Milliseconds that a batched record may wait for others before it is committed; 50 unless set. On flash 1,000
+   * is kinder: each small commit writes some 26 KiB.
+   */
+  readonly lingerMs?: number | undefined;
+  /** The log is signed every so many records, and at a stop; 1,000 unless set. */
+  readonly signEvery?: number | undefined;
+  /** Milliseconds that the disk may take for one commit before requests are refused; 5,000 unless set. */
+  readonly patienceMs?: number | undefined;
+  /** What leaves the log for an archive by itself, once an hour; nothing unless set. */
+  readonly retention?:
+    | {
+        /** Records older than this, e.g. `30d`. */
+        readonly olderThan?: string | undefined;
+        /** The oldest records, until the database holds no more than e.g. `500MB`. */
+        readonly keepSize?: string | undefined;
+        /** Where archives go, relative to the configuration file; `archive` in the data folder unless set. */
+        readonly archive?: string | undefined;
+      }
+    | undefined;
+}
+
+/** What runs here: the plugins with their options, in any order. */
+export interface Config {
+  readonly plugins: readonly PluginEntry[];
+  readonly data?: DataOptions;
+}
+
+/** The settings beside the plugins; a misspelt one is refused by name. */
+export const settingsSchema = z.strictObject({
+  plugins: z.array(z.unknown()),
+  data: z
+    .strictObject({
+      dir: z.string().min(1).optional(),
+      lingerMs: z.int().min(0).max(10_000).optional(),
+      signEvery: z.int().min(1).max(1_000_000).optional(),
+      patienceMs: z.int().min(100).max(600_000).optional(),
+      retention: z
+        .strictObject({
+          olderThan: z
+            .string()
+            .refine((text) => parseAge(text) !== undefined, 'an age such as 30d or 12h is needed')
+            .optional(),
+          keepSize: z
+            .string()
+            .refine((text) => parseSize(text) !== undefined, 'a size such as 500MB or 2GB is needed')
+            .optional(),
+          archive: z.string().min(1).optional(),
+        })
+        .refine(
+          ({ olderThan, keepSize }) => olderThan !== undefined || keepSize !== undefined,
+          'olderThan or keepSize is needed',
+        )
+        .optional(),
+    })
+    .optional(),
+});
+
+/**
+ * The default export of `plugins.config.ts` (C11).
+ *
+ * @example
+ * export default defineConfig({ plugins: [router({ port: 8837 }), reconciler()] });
+ */
+export function defineConfig(config: Config): Config {
+  return Object.freeze(config);
+}

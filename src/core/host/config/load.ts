@@ -1,0 +1,71 @@
+import { existsSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { HoldfastError, isCoded } from '../../kernel/errors/holdfast-error.ts';
+import { isObject } from '../../kernel/json.ts';
+import type { Config } from './define-config.ts';
+import { serveOwnModules } from './own-modules.ts';
+import { type ConfigSource, type ResolvedConfig, resolveConfig } from './resolve.ts';
+
+/** The file looked for in the working directory. */
+export const CONFIG_FILE = 'plugins.config.ts';
+
+export interface LoadedConfig extends ResolvedConfig {
+  /** Absolute path of the file. */
+  readonly file: string;
+}
+
+export interface LoadSource extends ConfigSource {
+  /** Reads the file again even when this process has loaded it; what it imports stays as it was loaded. */
+  readonly fresh?: boolean | undefined;
+}
+
+let loads = 0;
+
+/**
+ * Finds `plugins.config.ts` in the working directory (or takes `source.file`, from `--config`), imports and
+ * validates it.
+ *
+ * @throws HF_CONFIG_NOT_FOUND there is no such file
+ * @throws HF_CONFIG_LOAD it cannot be imported, or exports no configuration
+ * @throws what `resolveConfig` throws
+ */
+export async function loadConfig(source: LoadSource = {}): Promise<LoadedConfig> {
+  const file = resolve(source.cwd ?? process.cwd(), source.file ?? CONFIG_FILE);
+  if (!existsSync(file) || !statSync(file).isFile()) throw new HoldfastError('HF_CONFIG_NOT_FOUND', { file });
+  const config = await importConfig(file, source.fresh === true);
+  return { file, ...resolveConfig(config, { ...source, file }) };
+}
+
+async function importConfig(file: string, fresh: boolean): Promise<Config> {
+  serveOwnModules();
+  let module: { readonly default?: unknown };
+  try {
+    loads += 1;
+    module = await import(`${pathToFileURL(file).href}${fresh ? `?fresh=${loads}` : ''}`);
+  } catch (error) {
+    if (isCoded(error)) throw error;
+    throw new HoldfastError('HF_CONFIG_LOAD', { file, reason: reasonOf(error, file) }, { cause: error });
+  }
+  if (!isObject(module.default) || !('plugins' in module.default)) {
+    const reason = 'it has no `export default defineConfig({ plugins: [...] })`';
+    throw new HoldfastError('HF_CONFIG_LOAD', { file, reason });
+  }
+  return module.default as unknown as Config;
+}
+
+/** An import's failure in one line. Where it is, in this file or in one it imports, only the stack says. */
+function reasonOf(error: unknown, file: string): string {
+  if (!(error instanceof Error)) return String(error);
+  const text =
+    error.message
+      .replace(/\?fresh=\d+/g, '')
+      .split('\n')[0]
+      ?.trim()
+      .replace(/\.$/, '') ?? '';
+  const [, place = '', line] =
+    /(?:^|[\s(]|file:\/\/)(\/[^\s():]+):(\d+)/m.exec(error.stack?.replace(/\?fresh=\d+/g, '') ?? '') ?? [];
+  // A module that is not found was looked for by this folder; its message names who wanted it.
+  if (line === undefined || place.startsWith(import.meta.dirname)) return text;
+  return `${text} (${place === file ? 'line ' : `${place}:`}${line})`;
+}

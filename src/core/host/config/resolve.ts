@@ -1,0 +1,143 @@
+import { dirname, resolve } from 'node:path';
+import { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import { isObject } from '../../kernel/json.ts';
+import type { ConfiguredPlugin, PluginEntry } from '../plugin/definition.ts';
+import type { RetentionSettings } from '../retention/automatic.ts';
+import { archiveFolder, parseAge, parseSize } from '../retention/limits.ts';
+import { type Config, type DataOptions, settingsSchema } from './define-config.ts';
+import { type Environment, overrideFromEnvironment } from './environment.ts';
+import { problemsOf } from './problem.ts';
+
+/** Where a configuration comes from, and what overrides it. */
+export interface ConfigSource {
+  /** The file, for messages and for relative paths inside it. */
+  readonly file?: string | undefined;
+  /** `--data-dir`. */
+  readonly dataDir?: string | undefined;
+  /** The working directory; the process's unless given. */
+  readonly cwd?: string | undefined;
+  /** The process's unless given. */
+  readonly env?: Environment | undefined;
+}
+
+/** A configuration that has been validated, defaults and environment included. */
+export interface ResolvedConfig {
+  readonly plugins: readonly ConfiguredPlugin[];
+  /** Absolute path of the data folder; it need not exist yet. */
+  readonly dataDir: string;
+  /** Milliseconds that a batched record may wait for its commit. */
+  readonly lingerMs?: number;
+  /** Records between two signatures of the log. */
+  readonly signEvery?: number;
+  /** Milliseconds that the disk may take for one commit. */
+  readonly patienceMs?: number;
+  /** What of the log is archived by itself. */
+  readonly retention?: RetentionSettings;
+}
+
+const DATA_DIR = '.holdfast';
+
+/**
+ * Validates a configuration as a whole and lays the environment over it.
+ *
+ * @throws HF_CONFIG_PLUGIN, HF_CONFIG_SETTING, HF_CONFIG_OPTION, HF_CONFIG_ENV one thing is wrong
+ * @throws HF_CONFIG_INVALID several things are wrong; all are listed
+ */
+export function resolveConfig(config: Config, source: ConfigSource = {}): ResolvedConfig {
+  const file = source.file ?? 'the configuration';
+  const env = source.env ?? process.env;
+  const problems: HoldfastError[] = [];
+
+  const settings = settingsSchema.safeParse(config);
+  for (const { option, reason, hint } of problemsOf(settingsSchema, config, settings.error?.issues ?? [])) {
+    problems.push(new HoldfastError('HF_CONFIG_SETTING', { file, setting: option, reason, hint }));
+  }
+  const plugins: ConfiguredPlugin[] = [];
+  for (const [index, entry] of (Array.isArray(config.plugins) ? config.plugins : []).entries()) {
+    const reason = notAnEntry(entry);
+    if (reason === undefined) plugins.push(...configure(entry, env, file, problems));
+    else
+      problems.push(new HoldfastError('HF_CONFIG_PLUGIN', { file, reason: `plugins[${index}] ${reason}` }));
+  }
+  refuse(problems, file);
+  const { data } = config;
+  const dataDir = resolveDataDir({ ...source, env }, data?.dir);
+  return {
+    plugins,
+    dataDir,
+    ...(data?.lingerMs !== undefined && { lingerMs: data.lingerMs }),
+    ...(data?.signEvery !== undefined && { signEvery: data.signEvery }),
+    ...(data?.patienceMs !== undefined && { patienceMs: data.patienceMs }),
+    ...(data?.retention && { retention: retentionOf(data.retention, dataDir, source) }),
+  };
+}
+
+/**
+ * The data folder: `--data-dir`, else `HOLDFAST_DATA_DIR`, else what the configuration says, else `.holdfast`.
+ * Relative paths are relative to the working directory; inside the file, to the file.
+ *
+ * @param configured `data.dir` of the configuration
+ */
+export function resolveDataDir(source: ConfigSource, configured?: string): string {
+  const cwd = source.cwd ?? process.cwd();
+  const given = source.dataDir || (source.env ?? process.env).HOLDFAST_DATA_DIR;
+  if (given) return resolve(cwd, given);
+  if (configured) return resolve(cwd, source.file ? dirname(source.file) : '.', configured);
+  return resolve(cwd, DATA_DIR);
+}
+
+function retentionOf(
+  { olderThan, keepSize, archive }: NonNullable<DataOptions['retention']>,
+  dataDir: string,
+  { file, cwd = process.cwd() }: ConfigSource,
+): RetentionSettings {
+  return {
+    olderThanMs: olderThan === undefined ? undefined : parseAge(olderThan),
+    keepBytes: keepSize === undefined ? undefined : parseSize(keepSize),
+    folder:
+      archive === undefined ? archiveFolder(dataDir) : resolve(cwd, file ? dirname(file) : '.', archive),
+  };
+}
+
+function configure(
+  { definition, options }: PluginEntry,
+  env: Environment,
+  file: string,
+  problems: HoldfastError[],
+): ConfiguredPlugin[] {
+  const overridden = overrideFromEnvironment(definition, options, env, file);
+  problems.push(...overridden.problems);
+  const parsed = definition.options.safeParse(overridden.options);
+  if (parsed.success) return [{ definition, options: parsed.data as Record<string, unknown> }];
+  for (const problem of problemsOf(definition.options, overridden.options, parsed.error.issues)) {
+    const { option, reason, hint } = problem;
+    problems.push(
+      new HoldfastError('HF_CONFIG_OPTION', { file, plugin: definition.name, option, reason, hint }),
+    );
+  }
+  return [];
+}
+
+/** Why something in the list of plugins is no plugin; a configuration may be plain JavaScript, without types. */
+function notAnEntry(entry: unknown): string | undefined {
+  if (typeof entry === 'function' && 'definition' in entry && isObject(entry.definition)) {
+    const name = String(entry.definition.name);
+    return `is the plugin ${name} itself: call it, as in ${name}()`;
+  }
+  const whole =
+    isObject(entry) && isObject(entry.definition) && typeof entry.definition.register === 'function';
+  return whole ? undefined : 'is not a plugin made with definePlugin';
+}
+
+/** @throws the one problem itself, or HF_CONFIG_INVALID with all of them */
+function refuse(problems: readonly HoldfastError[], file: string): void {
+  const [first] = problems;
+  if (!first) return;
+  if (problems.length === 1) throw first;
+  const list = problems.map(({ message, details }) => `\n  - ${message}${details.hint ?? ''}`).join('');
+  throw new HoldfastError(
+    'HF_CONFIG_INVALID',
+    { file, count: problems.length, list },
+    { cause: new AggregateError(problems) },
+  );
+}

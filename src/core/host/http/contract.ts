@@ -1,0 +1,99 @@
+import type { FastifyInstance } from 'fastify';
+import type { CodedError } from '../../kernel/errors/holdfast-error.ts';
+import type { Logger } from '../logging/logger.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { Unhandled } from './measure.ts';
+import type { ShortRoute } from './short-way.ts';
+
+/** A listener as a plugin asks for it. */
+export interface SurfaceOptions {
+  /** Its name in `runtime.json`, log lines and metrics, e.g. `router`. */
+  readonly name: string;
+  /** 0 means any free one. */
+  readonly port: number;
+  /** 127.0.0.1 unless set. Anything beyond loopback needs `token`, or `admission: 'own'`. */
+  readonly host?: string;
+  /**
+   * Path of a unix socket to listen on instead, readable and writable by this user alone (mode 0600); what is left there
+   * of a killed process is replaced.
+   */
+  readonly socket?: string;
+  /** The environment variable that sets the port, named when the port cannot be had. */
+  readonly portVariable: string;
+  /** Largest body, bytes; 1 MiB unless set. */
+  readonly bodyLimit?: number;
+  /** Names under which it is served besides loopback names and the address itself, e.g. behind a proxy. */
+  readonly allowedHosts?: readonly string[];
+  /** Refuses a foreign `Origin` on reading requests too, for surfaces whose reads are streams or show secrets. */
+  readonly checkOriginOfReads?: boolean;
+  /** The bearer token of callers from beyond this machine, read at each request, so that it can change. */
+  readonly token?: () => string | undefined;
+  /** `own` when the surface's handlers decide who may call (virtual keys, tokens in the path); `token` unless set. */
+  readonly admission?: 'token' | 'own';
+  /**
+   * The body of an error answer; the coded error itself unless set.
+   *
+   * @param path of the request, without its query; undefined where there was none
+   */
+  readonly errorBody?: (error: SurfaceError, path: string | undefined) => unknown;
+  /** How long a client may take to send a whole request, milliseconds; 30,000 unless set. Answers may take longer. */
+  readonly requestTimeoutMs?: number;
+  /** Told of every request whose head was read and that no handler got to see, whatever refused it or ended it. */
+  readonly onUnhandled?: (request: Unhandled) => void;
+}
+
+export type SurfaceError = CodedError & { readonly status: number };
+
+/**
+ * What a plugin builds its routes on: fastify 5 without the parts that would undo what every surface promises.
+ * `request.id` is the correlation id of the request; throw a `HoldfastError` to answer with it.
+ */
+export type HttpSurface = Pick<
+  FastifyInstance,
+  | 'addContentTypeParser'
+  | 'addHook'
+  | 'all'
+  | 'delete'
+  | 'get'
+  | 'head'
+  | 'patch'
+  | 'post'
+  | 'put'
+  | 'register'
+  | 'route'
+> & {
+  /** Aborted when the surface begins to drain: end streams that would otherwise go on until the deadline. */
+  readonly draining: AbortSignal;
+  /** Lets plain posts to a route, which is declared as any other, by the framework. One route a surface. */
+  readonly shortWay: (route: ShortRoute) => void;
+};
+
+/** One listener of the runtime: a surface, or what a plugin brings itself because it speaks another protocol (gRPC). */
+export interface Listener {
+  /** Its name in `runtime.json`. */
+  readonly name: string;
+  /**
+   * @returns where it can be reached from this machine, e.g. `http://127.0.0.1:8837`
+   * @throws HF_HTTP_TOKEN_REQUIRED it would be open to other machines without a token
+   * @throws HF_HTTP_LISTEN the port or the address cannot be had
+   */
+  listen(): Promise<{ readonly url: string }>;
+  /**
+   * Stops gracefully: what is being answered is finished, new requests get 503, and at the deadline every
+   * connection that is left is cut. Calling it again waits for the same end.
+   *
+   * @param deadlineMs longest wait for answers, milliseconds
+   */
+  close(deadlineMs: number): Promise<void>;
+}
+
+/** A listener for HTTP. */
+export interface Surface extends Listener {
+  /** Where routes are declared, before `listen`. */
+  readonly http: HttpSurface;
+}
+
+export interface SurfaceDependencies {
+  readonly logger: Logger;
+  readonly metrics?: Metrics;
+}

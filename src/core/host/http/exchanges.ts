@@ -1,0 +1,96 @@
+import { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import type { Json } from '../../kernel/json.ts';
+import { NamedSlab } from '../../kernel/slab.ts';
+
+/** An HTTP answer as a machine asks for it (effect `http.reply`). */
+export interface Reply {
+  readonly status: number;
+  readonly body?: Json;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** The effect by which a machine answers the HTTP request that its story began with. */
+export const HTTP_REPLY = 'http.reply';
+
+interface Open {
+  readonly resolve: (reply: Reply) => void;
+  readonly reject: (error: unknown) => void;
+  readonly timeoutMs: number;
+  /** By the monotonic clock, milliseconds. */
+  readonly deadline: number;
+}
+
+/**
+ * HTTP requests that wait for a decision, by correlation. An answer is an effect like any other: after a restart,
+ * with nobody left to hear it, it completes as gone.
+ */
+export class Exchanges {
+  readonly #open = new NamedSlab<Open>();
+  /** One timer for the earliest deadline: a timer of its own for each of thousands of requests a second costs more. */
+  #timer: NodeJS.Timeout | undefined;
+  #wakeAt = Number.POSITIVE_INFINITY;
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /**
+   * Waits for the reply of a story.
+   *
+   * @param timeoutMs after which the request ends with HF_HTTP_TIMEOUT: the result is then unknown to the caller
+   */
+  open(correlation: string, timeoutMs: number): Promise<Reply> {
+    return new Promise<Reply>((resolve, reject) => {
+      const deadline = performance.now() + timeoutMs;
+      this.#open.set(correlation, { resolve, reject, timeoutMs, deadline });
+      if (deadline < this.#wakeAt) this.#wake(deadline);
+      else this.#timer?.ref();
+    });
+  }
+
+  /** Whether a request waits for the reply of this story. */
+  has(correlation: string): boolean {
+    return this.#open.has(correlation);
+  }
+
+  /** @returns whether anybody was still waiting */
+  settle(correlation: string, reply: Reply): boolean {
+    const open = this.#take(correlation);
+    open?.resolve(reply);
+    return open !== undefined;
+  }
+
+  /** Ends every wait: none of the decisions can be known now. */
+  failAll(error: unknown): void {
+    for (const correlation of [...this.#open.names()]) this.fail(correlation, error);
+  }
+
+  /** Ends a wait with an error: the decision will not be made. */
+  fail(correlation: string, error: unknown): void {
+    this.#take(correlation)?.reject(error);
+  }
+
+  #take(correlation: string): Open | undefined {
+    const open = this.#open.take(correlation);
+    if (this.#open.size === 0) this.#timer?.unref(); // with nobody waiting it must not keep the process alive
+    return open;
+  }
+
+  #wake(at: number): void {
+    clearTimeout(this.#timer);
+    this.#wakeAt = at;
+    this.#timer = setTimeout(() => this.#expire(), Math.max(0, Math.ceil(at - performance.now())));
+  }
+
+  #expire(): void {
+    const now = performance.now();
+    let next = Number.POSITIVE_INFINITY;
+    for (const correlation of this.#open.names()) {
+      const { deadline, timeoutMs } = this.#open.get(correlation) as Open;
+      if (deadline > now) next = Math.min(next, deadline);
+      else this.fail(correlation, new HoldfastError('HF_HTTP_TIMEOUT', { ms: timeoutMs }));
+    }
+    this.#wakeAt = Number.POSITIVE_INFINITY;
+    if (next < Number.POSITIVE_INFINITY) this.#wake(next);
+  }
+}

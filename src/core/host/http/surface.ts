@@ -1,0 +1,202 @@
+import { chmodSync, rmSync } from 'node:fs';
+import type { IncomingMessage, RequestListener } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import { newCorrelation } from '../../kernel/ids.ts';
+import type { Logger } from '../logging/logger.ts';
+import { Admission, isLoopback } from './admission.ts';
+import type { HttpSurface, Surface, SurfaceDependencies, SurfaceOptions } from './contract.ts';
+import { InFlight } from './drain.ts';
+import { parseJsonBody } from './json-body.ts';
+import { measure } from './measure.ts';
+import { RouteTable } from './route-table.ts';
+import { headersOfAll, type ShortRoute, ShortWay } from './short-way.ts';
+import { nearPath } from './socket-path.ts';
+import { codedError, connectionError, errorBody, shownPath, wholeAnswer } from './surface-errors.ts';
+import { urlOf } from './url.ts';
+
+const MAX_HEADER_BYTES = 16 * 1024;
+const MAX_PARAM_LENGTH = 256;
+const HEADERS_TIMEOUT_MS = 10_000;
+const LONGEST_CHECK_MS = 5_000;
+
+/**
+ * Makes a listener that does nothing yet. Whatever is wrong with a request (its host,
+ * token, method, size, type, JSON) is answered with a coded error before a handler sees it; whatever goes wrong
+ * in a handler is answered without its text.
+ */
+export function createSurface(options: SurfaceOptions, { logger, metrics }: SurfaceDependencies): Surface {
+  const { name, port, portVariable, bodyLimit = 1024 * 1024, requestTimeoutMs = 30_000 } = options;
+  // Fastify would bind every address that the name has, each with a port of its own when the port is 0.
+  const host = options.host === undefined || options.host === 'localhost' ? '127.0.0.1' : options.host;
+  const limits = {
+    bodyLimit,
+    requestTimeoutMs,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    maxParamLength: MAX_PARAM_LENGTH,
+  };
+  const tokenRequired = !isLoopback(host) && options.admission !== 'own';
+  const token = tokenRequired ? (options.token ?? (() => undefined)) : undefined;
+  const { allowedHosts = [], checkOriginOfReads = false } = options;
+  const admission = new Admission({ host, allowedHosts, checkOriginOfReads, token });
+  const inFlight = new InFlight();
+  const routes = new RouteTable();
+  const log = logger.child({ surface: name });
+
+  const measured = measure(name, log, metrics, options.onUnhandled);
+  const handled = new WeakSet<IncomingMessage>();
+  const enter = (request: FastifyRequest, reply: FastifyReply): void => {
+    const { raw, id: correlation } = request;
+    const started = performance.now();
+    inFlight.enter(reply.raw, () => {
+      const route = routeOf(request);
+      measured.ended({ raw, response: reply.raw, route, correlation, started, handled: handled.has(raw) });
+    });
+  };
+
+  const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+    const coded = codedError(error, request, limits);
+    if (coded.status >= 500 && coded.code !== 'HF_HTTP_STOPPING') {
+      const level = coded.code === 'HF_INTERNAL' ? 'error' : 'warn';
+      log[level]({ err: coded, route: routeOf(request), correlation: request.id }, 'http.failed');
+    }
+    if (coded.code === 'HF_HTTP_UNAUTHORIZED') reply.header('www-authenticate', 'Bearer');
+    reply.code(coded.status).send(errorBody(coded, options.errorBody, request.raw.url));
+  };
+
+  const app = fastify({
+    bodyLimit,
+    requestTimeout: requestTimeoutMs,
+    forceCloseConnections: true, // `close` waits for answers itself, then wants an end
+    return503OnClosing: false,
+    genReqId: newCorrelation,
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    frameworkErrors(error, request, reply) {
+      enter(request, reply); // it comes here before the first hook
+      answer(error, request, reply);
+    },
+    http: {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      requestTimeout: requestTimeoutMs,
+      headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestTimeoutMs),
+      connectionsCheckingInterval: Math.min(LONGEST_CHECK_MS, Math.max(50, requestTimeoutMs / 4)),
+      requireHostHeader: false, // Node would answer without a body; admission answers with a code
+    },
+    clientErrorHandler(error, socket) {
+      if (error.code === 'ECONNRESET' || socket.destroyed) return;
+      const response = inFlight.of(socket as Socket);
+      if (!socket.writable || response?.headersSent) return void socket.destroy();
+      const coded = connectionError(error, limits);
+      log.debug({ code: coded.code, reason: error.code }, 'http.refused');
+      socket.setTimeout(1_000, () => socket.destroy()); // for a client that does not even read
+      // About a request whose head was read: its own answer, so that it is told like any other. Not for a handler that has
+      // it already: with an answer it would not hear that its client is gone.
+      const unread = response?.req.complete === false && !handled.has(response.req);
+      const request = unread ? response.req : undefined;
+      const answered = wholeAnswer(coded.status, errorBody(coded, options.errorBody, request?.url));
+      if (request) {
+        response?.writeHead(coded.status, answered.headers).end(answered.text, () => socket.destroy());
+      } else {
+        measured.refused(coded.status);
+        socket.end(answered.raw, () => socket.destroy());
+      }
+    },
+  });
+
+  app.removeContentTypeParser(['application/json', 'text/plain']);
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
+    done(null, parseJsonBody(body as Buffer));
+  });
+  app.addHook('onRoute', (route) => {
+    routes.add(route);
+    const { handler } = route;
+    route.handler = function mark(request, reply) {
+      handled.add(request.raw);
+      return handler.call(this, request, reply);
+    };
+  });
+  app.addHook('onRequest', (request, reply, done) => {
+    enter(request, reply);
+    reply.headers(headersOfAll(request.id));
+    if (inFlight.draining.aborted) {
+      reply.header('connection', 'close');
+      return done(new HoldfastError('HF_HTTP_STOPPING'));
+    }
+    admission.check(request.raw);
+    done(request.is404 ? notFound(request, reply, routes) : undefined);
+  });
+  app.setErrorHandler(answer);
+  app.decorate('draining', inFlight.draining);
+  const shortWay = new ShortWay({ admission, inFlight, bodyLimit, measure: measured, log });
+  app.decorate('shortWay', (route: ShortRoute) => shortWay.use(route));
+  const [framework] = app.server.listeners('request') as RequestListener[];
+  app.server.removeAllListeners('request').on('request', (request, response) => {
+    if (!shortWay.takes(request, response)) framework?.(request, response);
+  });
+
+  let closing: Promise<void> | undefined;
+  return {
+    name,
+    http: app as unknown as HttpSurface,
+    async listen() {
+      if (token && !token()) throw new HoldfastError('HF_HTTP_TOKEN_REQUIRED', { surface: name, host });
+      try {
+        if (options.socket !== undefined) return await listenOnSocket(app, options.socket, log);
+        await app.listen({ port, host });
+      } catch (error) {
+        throw listenError(error, { surface: name, host, port, variable: portVariable });
+      }
+      const bound = app.server.address() as AddressInfo;
+      const url = urlOf('http', bound.address, bound.port);
+      log.info({ url }, 'http.listening');
+      return { url };
+    },
+    close(deadlineMs) {
+      closing ??= (async () => {
+        const cut = await inFlight.drain(deadlineMs);
+        if (cut > 0) log.warn({ requests: cut, deadlineMs }, 'http.cut');
+        await app.close();
+      })();
+      return closing;
+    },
+  };
+}
+
+/** With the usual mask nobody else may write to it, and so connect, even before its mode is set. */
+async function listenOnSocket(app: FastifyInstance, file: string, log: Logger): Promise<{ url: string }> {
+  rmSync(file, { force: true });
+  await app.listen({ path: nearPath(file) });
+  chmodSync(file, 0o600);
+  const url = `unix:${file}`;
+  log.info({ url }, 'http.listening');
+  return { url };
+}
+
+function routeOf(request: FastifyRequest): string {
+  return request.routeOptions.url ?? '(none)';
+}
+
+function notFound(request: FastifyRequest, reply: FastifyReply, routes: RouteTable): HoldfastError {
+  const path = shownPath(request);
+  const methods = routes.methodsOf(request.url.split('?', 1)[0] ?? '');
+  if (methods.length === 0) return new HoldfastError('HF_HTTP_NOT_FOUND', { method: request.method, path });
+  const allow = methods.join(', ');
+  reply.header('allow', allow);
+  return new HoldfastError('HF_HTTP_METHOD', { method: request.method, path, allow });
+}
+
+function listenError(
+  error: unknown,
+  details: { surface: string; host: string; port: number; variable: string },
+): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const reasons: Readonly<Record<string, string>> = {
+    EADDRINUSE: 'another process holds the port',
+    EACCES: 'this user may not use the port',
+    EADDRNOTAVAIL: 'this machine does not have the address',
+    ENOTFOUND: 'the host name is not known',
+  };
+  if (!Object.hasOwn(reasons, code)) return error;
+  return new HoldfastError('HF_HTTP_LISTEN', { ...details, reason: reasons[code] }, { cause: error });
+}

@@ -1,0 +1,56 @@
+import type { ErrorDetails } from '../../kernel/errors/holdfast-error.ts';
+import { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import { type ErrorCode, errorTable } from '../../kernel/errors/table.ts';
+import { isObject } from '../../kernel/json.ts';
+import { lockedBy } from '../../kernel/log/lock.ts';
+import { postControl } from './post-control.ts';
+
+/** Of a command's context: which instance, and until when. */
+export interface Asking {
+  readonly dataDir: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Asks the instance that runs on the data folder.
+ *
+ * @param path as `serveOperation` serves it
+ * @param missing what is wrong when it has no such operation, e.g. `it runs no gateway`
+ * @returns its answer, a JSON object; its shape is taken on trust, for it is the same program's
+ * @throws HF_CONTROL_UNREACHABLE none runs there, or it has no such operation; and whatever code the operation refused with
+ */
+export async function askInstance<T extends object>(
+  { dataDir, signal }: Asking,
+  path: string,
+  body: object,
+  missing: string,
+): Promise<T> {
+  const { status, body: said } = await postControl(dataDir, path, body, signal);
+  const answer = isObject(said) ? said : {};
+  if (status >= 200 && status < 300) return answer as T;
+  const { code, details, what } = answer;
+  if (isCode(code) && isObject(details)) throw new HoldfastError(code, details as ErrorDetails);
+  const words = typeof what === 'string' ? what.replace(/\.$/, '') : `it answered ${status}`;
+  throw new HoldfastError('HF_CONTROL_UNREACHABLE', {
+    dir: dataDir,
+    reason: status === 404 ? missing : words,
+  });
+}
+
+/** The same, for what can be done without an instance too. @returns undefined when none runs on the data folder */
+export async function askIfRunning<T extends object>(
+  asking: Asking,
+  path: string,
+  body: object,
+  missing: string,
+): Promise<T | undefined> {
+  return lockedBy(asking.dataDir) === undefined ? undefined : askInstance<T>(asking, path, body, missing);
+}
+
+const isCode = (code: unknown): code is ErrorCode =>
+  typeof code === 'string' && Object.hasOwn(errorTable, code);
+
+/** Who runs the command, for records of what people did. */
+export function operatorName(): string {
+  return process.env.SUDO_USER ?? process.env.USER ?? process.env.LOGNAME ?? 'operator';
+}

@@ -1,0 +1,104 @@
+import type { styleText } from 'node:util';
+import type { ActorDefinition } from '../../kernel/actors/definition.ts';
+import type { RetentionSettings } from '../retention/automatic.ts';
+import type { ConfiguredPlugin } from './definition.ts';
+import type { Registrations } from './registrations.ts';
+
+/** A colour or face of `util.styleText`, or several. */
+export type Format = Parameters<typeof styleText>[0];
+export type Colour = Extract<Format, string>;
+
+/** Where output goes, and what it may look like. */
+export interface Terminal {
+  /** Writes to standard output, as it is. */
+  readonly out: (text: string) => void;
+  /** Writes to standard error, as it is. */
+  readonly err: (text: string) => void;
+  /** Whether a person watches standard output. */
+  readonly interactive: boolean;
+  /** Characters in a line. */
+  readonly columns: number;
+  /** Colours a text for standard output, where a terminal can show colours and NO_COLOR is not set. */
+  readonly paint: (format: Format, text: string) => string;
+  /** The same for standard error. */
+  readonly paintError: (format: Format, text: string) => string;
+  /** Shows a passing line on a terminal's standard error; an empty one takes it away. */
+  readonly progress: (text: string) => void;
+  /** Aborted when nobody reads standard output any more: `holdfast log list | head`. */
+  readonly closed: AbortSignal;
+}
+
+/** What `plugins.config.ts` says, as a command sees it. */
+export interface CommandConfig {
+  /** Absolute path of the file. */
+  readonly file: string;
+  readonly plugins: readonly ConfiguredPlugin[];
+  readonly lingerMs?: number | undefined;
+  readonly signEvery?: number | undefined;
+  readonly patienceMs?: number | undefined;
+  readonly retention?: RetentionSettings | undefined;
+}
+
+/** What a command is run with. */
+export interface CommandContext {
+  /** Absolute path of the data folder. */
+  readonly dataDir: string;
+  /** True with `--json`: print one JSON document and nothing else on standard output. */
+  readonly json: boolean;
+  /** Writes a line to standard output. Throws when nobody reads it any more, which ends the command quietly. */
+  readonly print: (line: string) => void;
+  /** Writes a line to standard error: what a person should know and a script should not read. */
+  readonly note: (line: string) => void;
+  /** Width, colours and progress; none of them where no terminal is. */
+  readonly terminal: Terminal;
+  /**
+   * Aborted on SIGINT, SIGTERM and a lost terminal, with the signal's name as reason. A second signal, a second
+   * or more after it, ends the process at once.
+   */
+  readonly signal: AbortSignal;
+  /** `plugins.config.ts`, loaded when first asked for. @throws HF_CONFIG_* */
+  readonly config: () => Promise<CommandConfig>;
+  /** What its plugins declare; nothing is started. @throws HF_CONFIG_*, HF_PLUGIN_* */
+  readonly registrations: () => Promise<Registrations>;
+  /**
+   * The actors whose records a log holds: those that the configuration's plugins declare; where there is none, those
+   * of the plugins that the program brings. @throws HF_REPLAY_MACHINES neither is there; HF_CONFIG_*, HF_PLUGIN_*
+   */
+  readonly actors: () => Promise<readonly ActorDefinition[]>;
+}
+
+export interface CommandFlag {
+  /** Commander's form, e.g. `--limit <n>`. */
+  readonly flags: string;
+  readonly summary: string;
+  readonly default?: string | boolean;
+  /** It may be given several times: its values come as an array, in order; absent when it was not given. */
+  readonly repeatable?: boolean;
+}
+
+/** A command of the command line, declared by core or by a plugin. */
+export interface CommandDefinition {
+  /** Words and arguments, e.g. `router get` or `log show <seq>`. */
+  readonly name: string;
+  readonly summary: string;
+  /** One line that works, shown under `--help`. */
+  readonly example: string;
+  /** What a newcomer types first of its area: the ready screen names it. */
+  readonly first?: true;
+  readonly flags?: readonly CommandFlag[];
+  /**
+   * @param args the arguments that were given, in order
+   * @param flags by their names in camel case; one that was not given and has no default is absent
+   * @returns the exit code; 0 when nothing is returned
+   */
+  readonly run: (
+    args: readonly string[],
+    flags: Readonly<Record<string, unknown>>,
+    context: CommandContext,
+  ) => Promise<number | undefined> | number | undefined | Promise<void>;
+}
+
+/** The words that choose a command: `log show <seq>` is `log`, `show`. */
+export function commandWords(name: string): string[] {
+  return name.split(/\s+/).filter((word) => !/^[<[]/.test(word));
+}

@@ -1,0 +1,39 @@
+import type { RouterTransaction } from '../../contracts/router-transaction.ts';
+
+/** What a check found, for a person. No secret may be in it. */
+export interface CheckResult {
+  /** `fail` is what must be fixed; `warn` is what one should know; a check that cannot be made is `warn`. */
+  readonly state: 'ok' | 'warn' | 'fail';
+  /** What was looked at, e.g. an address or a file. */
+  readonly lookedAt: string;
+  readonly found: string;
+  /** What to do; with every `warn` and `fail`. */
+  readonly remedy?: string;
+}
+
+/** What a check may stand on. The plugin has registered and nothing of it has started. */
+export interface CheckContext {
+  /** Absolute path of the data folder. */
+  readonly dataDir: string;
+  /** Aborted when the check has taken too long, and when the command is interrupted. */
+  readonly signal: AbortSignal;
+  /**
+   * The router's pending transaction, by the running instance, else by the log that the last one left; `unknown` while
+   * neither can be asked.
+   */
+  readonly transaction?: RouterTransaction | 'unknown';
+  /** The instance that runs on the data folder; undefined when none does, or it cannot be asked. */
+  readonly running?: {
+    /** Where its surfaces listen, by name. */
+    readonly surfaces: Readonly<Record<string, { readonly url: string }>>;
+    /** What plugins contribute to its health page, by name. */
+    readonly facts: Readonly<Record<string, unknown>>;
+  };
+}
+
+/** One thing that `holdfast doctor` looks at. What it throws becomes a `fail` with the error's own remedy. */
+export interface CheckDefinition {
+  /** `<area>.<what>`, e.g. `router.events`; `holdfast doctor router` makes the checks of one area. */
+  readonly name: string;
+  readonly run: (context: CheckContext) => CheckResult | Promise<CheckResult>;
+}

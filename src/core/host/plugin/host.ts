@@ -1,0 +1,270 @@
+import { alertRaised } from '../../contracts/alerts.ts';
+import type { Token } from '../../contracts/token.ts';
+import { type Clock, systemClock } from '../../kernel/clock.ts';
+import { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import type { Json } from '../../kernel/json.ts';
+import { findGap, refuseConflicts } from './check.ts';
+import { collect } from './collect.ts';
+import { Container } from './container.ts';
+import type { ConfiguredPlugin, PluginStatus, Services } from './definition.ts';
+import { startOrder } from './order.ts';
+import { summarise } from './registrar.ts';
+import type { Owned, Registrations } from './registrations.ts';
+import { bootReport } from './report.ts';
+import { type Phase, PluginRun } from './run.ts';
+
+/** What the runtime gives; the host adds what it knows itself, and binds the logger to each plugin. */
+export type RuntimeServices = Omit<Services, 'get' | 'find' | 'plugins' | 'health'>;
+
+export interface PluginHostOptions {
+  readonly clock?: Clock;
+  /** Milliseconds that a plugin has for its start, and again for its stop. */
+  readonly deadlineMs?: number;
+}
+
+const DEADLINE_MS = 10_000;
+
+/**
+ * Registers, starts and stops the plugins of one runtime (C11, C12). `register` may be used
+ * without ever starting.
+ *
+ * A plugin that fails with `onFailure: 'continue'` is marked, and those that require its tokens fail with it; the
+ * rest run. One with `'abort'` stops everything that had started.
+ */
+export class PluginHost {
+  /** In start order. */
+  readonly #runs: readonly PluginRun[];
+  readonly #providers = new Map<string, PluginRun>();
+  readonly #container = new Container();
+  readonly #clock: Clock;
+  readonly #stopFailures = new Map<PluginRun, HoldfastError>();
+  #registrations: Registrations | undefined;
+  #services: RuntimeServices | undefined;
+  #starting: Promise<void> | undefined;
+  #current: PluginRun | undefined;
+  #startMs = 0;
+  #stopping: Promise<readonly HoldfastError[]> | undefined;
+
+  /** @throws HF_PLUGIN_MISSING, HF_PLUGIN_CONFLICT, HF_PLUGIN_CYCLE the plugins cannot be brought into order */
+  constructor(plugins: readonly ConfiguredPlugin[], options: PluginHostOptions = {}) {
+    this.#clock = options.clock ?? systemClock;
+    const deadlineMs = options.deadlineMs ?? DEADLINE_MS;
+    const configured = new Map(plugins.map((plugin) => [plugin.definition, plugin]));
+    const twice = plugins.find((plugin) => configured.get(plugin.definition) !== plugin)?.definition.name;
+    if (twice !== undefined) {
+      throw new HoldfastError('HF_PLUGIN_CONFLICT', { what: `Plugin ${twice}`, first: twice, second: twice });
+    }
+    this.#runs = startOrder([...configured.keys()]).map((definition) => {
+      const { options } = configured.get(definition) as ConfiguredPlugin;
+      return new PluginRun({ definition, options }, this.#container, this.#clock, deadlineMs);
+    });
+    for (const run of this.#runs) {
+      for (const token of run.definition.provides ?? []) this.#providers.set(token.name, run);
+    }
+  }
+
+  /**
+   * Lets every plugin declare, checks all declarations as a whole, and freezes them.
+   *
+   * @throws HF_PLUGIN_CONFLICT two plugins declare the same
+   * @throws HF_PLUGIN_FAILED, HF_PLUGIN_CONTRACT, HF_EFFECT_UNHANDLED, HF_ROUTE_TARGET of a plugin that must not fail
+   */
+  register(): Registrations {
+    this.#registrations ??= this.#register();
+    return this.#registrations;
+  }
+
+  /**
+   * Starts the plugins in order, each after those it requires.
+   *
+   * @throws HF_PLUGIN_DEADLINE, HF_PLUGIN_FAILED a plugin that must not fail did; what had started is stopped
+   * @throws HF_PLUGIN_INTERRUPTED `stop` was called meanwhile
+   */
+  start(services: RuntimeServices): Promise<void> {
+    this.#starting ??= this.#start(services);
+    return this.#starting;
+  }
+
+  /**
+   * Stops what has started, in reverse order. Neither a failure nor a deadline of one keeps the others from it.
+   *
+   * @param reason handed to every plugin's stop work, e.g. the name of a signal
+   * @returns what went wrong, for the log and the exit code
+   */
+  stop(reason: string): Promise<readonly HoldfastError[]> {
+    this.#stopping ??= this.#stop(reason);
+    return this.#stopping;
+  }
+
+  /** Of what plugins declared, that of those which have started: nobody listens or ticks for one that failed. */
+  started<T>(declared: readonly Owned<T>[]): readonly Owned<T>[] {
+    const running = this.#runs.filter(({ status }) => status.state === 'started');
+    const names = new Set(running.map(({ name }) => name));
+    return declared.filter(({ owner }) => names.has(owner));
+  }
+
+  /**
+   * Marks a plugin whose surface cannot be built or opened; the rest run without it.
+   *
+   * @throws the error itself when the plugin must not fail
+   */
+  surfaceFailed(plugin: string, error: unknown): void {
+    const run = this.#runs.find(({ name }) => name === plugin);
+    if (!run || run.onFailure === 'abort') throw error;
+    this.#log(run, run.fail('start', error), 'plugin.failed');
+  }
+
+  /** What every plugin is doing, in start order. */
+  status(): readonly PluginStatus[] {
+    return this.#runs.map(({ status }) => status);
+  }
+
+  /** The facts that running plugins contribute to health pages; one whose report throws says so in its place. */
+  health(): Readonly<Record<string, Json>> {
+    const facts = this.started(this.register().health);
+    return Object.fromEntries(
+      facts.flatMap(({ name, report }) => {
+        const fact = attempt(report);
+        if ('error' in fact) return [[name, { error: String(fact.error) }]];
+        return fact.value === undefined ? [] : [[name, fact.value]];
+      }),
+    );
+  }
+
+  /** How the start went, as lines of a tree: each plugin under the last one it had to wait for. */
+  report(): string[] {
+    return bootReport(
+      this.#runs.map(({ definition }) => summarise(definition)),
+      this.status(),
+      this.#startMs,
+    );
+  }
+
+  #register(): Registrations {
+    for (const run of this.#runs) {
+      const lost = this.#lostProvider(run, 'register');
+      const registered = lost ? { error: lost } : attempt(() => run.register());
+      if ('error' in registered) this.#fail(run, 'register', registered.error);
+    }
+    this.#container.freeze();
+    for (;;) {
+      const registrations = collect(this.#runs);
+      refuseConflicts(registrations);
+      const gap = findGap(registrations);
+      if (!gap) return registrations;
+      for (const run of this.#runs) {
+        if (run.error) continue;
+        const error = run.name === gap.plugin ? gap.error : this.#lostProvider(run, 'register');
+        if (error) this.#fail(run, 'register', error);
+      }
+    }
+  }
+
+  async #start(services: RuntimeServices): Promise<void> {
+    this.register();
+    this.#services = services;
+    const began = this.#clock.now();
+    for (const run of this.#runs) if (run.error) this.#log(run, run.error, 'plugin.failed');
+    for (const run of this.#runs) {
+      if (this.#stopping !== undefined) break;
+      if (!run.error) await this.#startOne(run, services);
+    }
+    this.#startMs = this.#clock.now() - began;
+    if (this.#stopping !== undefined) throw new HoldfastError('HF_PLUGIN_INTERRUPTED');
+    for (const { name, error } of this.#runs) {
+      if (!error) continue;
+      const alert = { name: 'plugin.failed', severity: 'warning', text: error.message } as const;
+      services.bus.publish(alertRaised, { ...alert, labels: { plugin: name, code: error.code } });
+    }
+  }
+
+  async #startOne(run: PluginRun, services: RuntimeServices): Promise<void> {
+    this.#current = run;
+    try {
+      const lost = this.#lostProvider(run, 'start');
+      if (lost) throw lost;
+      await run.start(this.#servicesOf(run, services));
+      services.logger.info({ plugin: run.name, ms: run.status.startMs }, 'plugin.started');
+    } catch (error) {
+      const failure = run.fail('start', error);
+      await this.#stopOne(run, failure.what);
+      // Start work that overran its deadline may still end, and would then hold what nobody stops.
+      void run.startEnded().then(() => this.#stopOne(run, failure.what));
+      if (this.#stopping !== undefined) return;
+      this.#log(run, failure, 'plugin.failed');
+      if (run.onFailure === 'continue') return;
+      await this.#stopAll(`start of ${run.name} failed`);
+      throw failure;
+    } finally {
+      this.#current = undefined;
+    }
+  }
+
+  async #stop(reason: string): Promise<readonly HoldfastError[]> {
+    this.#current?.interrupt();
+    await this.#starting?.catch(() => {});
+    await this.#stopAll(reason);
+    return [...this.#stopFailures.values()];
+  }
+
+  async #stopAll(reason: string): Promise<void> {
+    for (const run of this.#runs.toReversed()) await this.#stopOne(run, reason);
+  }
+
+  async #stopOne(run: PluginRun, reason: string): Promise<void> {
+    try {
+      await run.stop(reason);
+    } catch (error) {
+      const failure = error as HoldfastError;
+      if (!this.#stopFailures.has(run)) this.#log(run, failure, 'plugin.stop_failed');
+      this.#stopFailures.set(run, failure);
+    } finally {
+      this.#services?.bus.release(run.name);
+    }
+  }
+
+  /** Marks a plugin as failed, and ends the boot when it must not fail. */
+  #fail(run: PluginRun, phase: Phase, error: unknown): void {
+    const failure = run.fail(phase, error);
+    if (run.onFailure === 'abort') throw failure;
+  }
+
+  /** Why a plugin cannot go on, when one that provides what it requires has failed. */
+  #lostProvider(run: PluginRun, phase: Phase): HoldfastError | undefined {
+    for (const { name: token } of run.definition.requires ?? []) {
+      const provider = this.#providers.get(token);
+      if (!provider?.error) continue;
+      const reason = `it needs ${token}, and ${provider.name} failed: ${provider.error.what.replace(/\.$/, '')}`;
+      const details = { plugin: run.name, phase, reason };
+      return new HoldfastError('HF_PLUGIN_FAILED', details, { cause: provider.error });
+    }
+    return undefined;
+  }
+
+  #servicesOf(run: PluginRun, services: RuntimeServices): Services {
+    return Object.freeze({
+      ...services,
+      logger: services.logger.child({ plugin: run.name }),
+      plugins: () => this.status(),
+      health: () => this.health(),
+      get: <T>(token: Token<T>) => this.#container.get(run.definition, token),
+      find: <T>(token: Token<T>) => {
+        const provider = this.#providers.get(token.name);
+        return provider && !provider.error ? this.#container.get(run.definition, token) : undefined;
+      },
+    });
+  }
+
+  #log({ name }: PluginRun, { code, what, remedy }: HoldfastError, event: string): void {
+    this.#services?.logger.error({ plugin: name, code, reason: what, remedy }, event);
+  }
+}
+
+/** A piece of work as what it returned or threw. */
+function attempt<T>(work: () => T): { readonly value: T } | { readonly error: unknown } {
+  try {
+    return { value: work() };
+  } catch (error) {
+    return { error };
+  }
+}

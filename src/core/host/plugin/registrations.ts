@@ -1,0 +1,95 @@
+import type { Route } from '../../../bus/route.ts';
+import type { Topic } from '../../../bus/topic.ts';
+import type { ActorDefinition } from '../../kernel/actors/definition.ts';
+import type { EffectRegistration } from '../../kernel/actors/effect.ts';
+import type { HttpSurface, Listener, SurfaceOptions } from '../http/contract.ts';
+import type { CommandDefinition } from './command.ts';
+import type { HealthReport, OnFailure, PluginAbout } from './definition.ts';
+import type { CheckDefinition } from './diagnosis.ts';
+
+/** Something a plugin declared, with the name of that plugin. */
+export type Owned<T> = T & { readonly owner: string };
+
+/** An HTTP listener that a plugin wants to have; the runtime makes the surface and hands it to `build`. */
+export interface SurfaceRegistration {
+  readonly options: SurfaceOptions;
+  readonly build: (surface: HttpSurface) => void;
+}
+
+/** Routes that a plugin adds to the control socket. */
+export interface ControlRegistration {
+  readonly build: (surface: HttpSurface) => void;
+}
+
+/** An empty message on a topic at each time of a cron pattern, in UTC. */
+export interface ScheduleRegistration {
+  /** Checked at registration: croner accepts it. */
+  readonly cron: string;
+  readonly topic: Topic<Record<string, never>>;
+}
+
+/** Work of a plugin at its start. The signal is aborted at the deadline, and when the runtime stops meanwhile. */
+export interface StartWork {
+  readonly work: (signal: AbortSignal) => void | Promise<void>;
+}
+
+/** What a plugin begins when the runtime is ready. */
+export interface ReadyWork {
+  readonly work: () => void;
+}
+
+/** Work of a plugin at its stop. */
+export interface StopWork {
+  /** @param reason why the runtime stops, e.g. the name of a signal */
+  readonly work: (reason: string) => void | Promise<void>;
+}
+
+/** A fact that a plugin contributes to health pages. */
+export interface HealthRegistration {
+  readonly name: string;
+  readonly report: HealthReport;
+}
+
+/** A plugin as its definition describes it, tokens by name. */
+export interface PluginSummary {
+  readonly name: string;
+  readonly about?: PluginAbout;
+  readonly requires: readonly string[];
+  readonly wants: readonly string[];
+  readonly provides: readonly string[];
+  readonly onFailure: OnFailure;
+}
+
+/**
+ * All that core and then the enabled plugins declare, in start order. It is complete, checked and frozen before anything starts:
+ * the runtime is built from it, and `holdfast graph` and the command line read it without starting anything.
+ * What a plugin declared that failed in `register` is not in it.
+ */
+export interface Registrations {
+  readonly plugins: readonly PluginSummary[];
+  /** Actor types; no two of one `type`. Each has a handler here for every effect its machine can ask for. */
+  readonly actors: readonly Owned<ActorDefinition>[];
+  /** Topic to actor; every `to` is an actor type above. */
+  readonly routes: readonly Owned<Route>[];
+  /** Effect handlers; no two of one `type`. The handler of a plugin that failed throws that plugin's error. */
+  readonly effects: readonly Owned<EffectRegistration>[];
+  /** HTTP listeners; no two of one `options.name`. They start after every plugin and drain before any stops. */
+  readonly surfaces: readonly Owned<SurfaceRegistration>[];
+  /** Listeners of other protocols; their names are none of a surface's. */
+  readonly listeners: readonly Owned<Listener>[];
+  /** Routes on the control socket, which listens when there are any. */
+  readonly controls: readonly Owned<ControlRegistration>[];
+  /** Commands of the command line; no two of the same words. */
+  readonly commands: readonly Owned<CommandDefinition>[];
+  /** Facts for health pages; no two of one `name`. */
+  readonly health: readonly Owned<HealthRegistration>[];
+  /** What `holdfast doctor` looks at; no two of one `name`. */
+  readonly checks: readonly Owned<CheckDefinition>[];
+  readonly schedules: readonly Owned<ScheduleRegistration>[];
+  /** Carried out by the plugin host, in this order. */
+  readonly startWork: readonly Owned<StartWork>[];
+  /** Called by the runtime when everything listens. */
+  readonly readyWork: readonly Owned<ReadyWork>[];
+  /** Carried out by the plugin host, in reverse. */
+  readonly stopWork: readonly Owned<StopWork>[];
+}

@@ -1,0 +1,191 @@
+import type { Clock } from '../../kernel/clock.ts';
+import { HoldfastError, isCoded } from '../../kernel/errors/holdfast-error.ts';
+import type { Container } from './container.ts';
+import { within } from './deadline.ts';
+import type { ConfiguredPlugin, OnFailure, PluginDefinition, PluginStatus, Services } from './definition.ts';
+import { createRegistrar, type Declared, type Registrar } from './registrar.ts';
+
+/** Errors that speak of plugins already; any other is wrapped, so that its plugin and phase are named. */
+const OF_PLUGINS = /^HF_(PLUGIN_|EFFECT_UNHANDLED$|ROUTE_TARGET$)/;
+
+export type Phase = 'register' | 'start' | 'stop';
+
+/** One plugin of one runtime, from `register` to `stop`. The host decides when; this keeps how it went. */
+export class PluginRun {
+  readonly definition: PluginDefinition;
+  readonly #registrar: Registrar;
+  readonly #options: Record<string, unknown>;
+  readonly #container: Container;
+  readonly #clock: Clock;
+  readonly #deadlineMs: number;
+  readonly #abort = new AbortController();
+  #startWork: Promise<void> | undefined;
+  #startRunning = false;
+  #stopWork: Promise<void> | undefined;
+  #state: PluginStatus['state'] = 'registered';
+  #startMs: number | undefined;
+  #error: HoldfastError | undefined;
+
+  constructor(plugin: ConfiguredPlugin, container: Container, clock: Clock, deadlineMs: number) {
+    this.definition = plugin.definition;
+    this.#options = plugin.options;
+    this.#container = container;
+    this.#clock = clock;
+    this.#deadlineMs = deadlineMs;
+    this.#registrar = createRegistrar(plugin.definition, container, () => {
+      if (this.#state === 'failed') throw this.#error;
+    });
+  }
+
+  get name(): string {
+    return this.definition.name;
+  }
+
+  get onFailure(): OnFailure {
+    return this.definition.onFailure ?? 'abort';
+  }
+
+  /** Why it does not work, once it has failed. */
+  get error(): HoldfastError | undefined {
+    return this.#error;
+  }
+
+  get status(): PluginStatus {
+    return {
+      name: this.name,
+      state: this.#state,
+      ...(this.#error && { reason: this.#error.message }),
+      ...(this.#startMs !== undefined && { startMs: this.#startMs }),
+    };
+  }
+
+  /** What it declared. Complete once `register` has returned. */
+  get declared(): Declared {
+    return this.#registrar.declared;
+  }
+
+  /**
+   * Lets the plugin declare. Nothing runs.
+   *
+   * @throws HF_PLUGIN_FAILED `register` threw
+   * @throws HF_PLUGIN_CONTRACT it is asynchronous, or a token of `provides` got no factory
+   */
+  register(): void {
+    const { register, provides } = this.definition;
+    try {
+      const result: unknown = register(this.#registrar.context, this.#options);
+      if (result instanceof Promise) {
+        result.catch(() => {}); // its throw, if any, is not the point
+        throw this.#breach('its register is asynchronous; asynchronous work belongs into onStart');
+      }
+      const missing = provides?.find((token) => !this.#container.has(token));
+      if (missing) throw this.#breach(`it lists ${missing.name} in provides, but register gives no factory`);
+    } catch (error) {
+      throw this.fail('register', error);
+    } finally {
+      this.#registrar.freeze();
+    }
+  }
+
+  /**
+   * Runs the start work in order; then every token it provides is made, if nobody has asked for it before.
+   *
+   * @param services what its handlers and factories may use from now on
+   * @throws HF_PLUGIN_DEADLINE, HF_PLUGIN_FAILED
+   */
+  async start(services: Services): Promise<void> {
+    const began = this.#clock.now();
+    this.#registrar.open(services);
+    this.#startRunning = true;
+    this.#startWork = this.#work(services).finally(() => {
+      this.#startRunning = false;
+    });
+    try {
+      await within(this.#clock, this.#deadlineMs, this.#startWork, () => this.#deadline('start'));
+      this.#state = 'started';
+    } catch (error) {
+      this.#abort.abort(error);
+      throw this.fail('start', error);
+    } finally {
+      this.#startMs = this.#clock.now() - began;
+    }
+  }
+
+  /** Tells start work that is still running that nobody waits for it any more. */
+  interrupt(): void {
+    this.#abort.abort();
+  }
+
+  /** Resolves when start work has ended, well or not, however long past its deadline. */
+  async startEnded(): Promise<void> {
+    await this.#startWork?.catch(() => {});
+  }
+
+  /**
+   * Runs the stop work once, in reverse; a throw of one does not keep the others from running. Does nothing for a
+   * plugin that never began to start, nor while start work hangs past its deadline: that is stopped when it ends.
+   *
+   * @param reason handed to the stop work
+   * @throws HF_PLUGIN_DEADLINE, HF_PLUGIN_FAILED
+   */
+  async stop(reason: string): Promise<void> {
+    if (this.#startWork === undefined || this.#startRunning) return;
+    this.#stopWork ??= this.#stop(reason);
+    await this.#stopWork;
+  }
+
+  /** Marks the plugin as failed and returns the coded error that says why. */
+  fail(phase: Phase, error: unknown): HoldfastError {
+    const coded = this.#coded(phase, error);
+    this.#error ??= coded;
+    if (phase !== 'stop') this.#state = 'failed';
+    return coded;
+  }
+
+  async #work(services: Services): Promise<void> {
+    for (const { work } of this.declared.startWork) await work(this.#abort.signal);
+    for (const token of this.definition.provides ?? []) services.get(token);
+  }
+
+  async #stop(reason: string): Promise<void> {
+    let failure: { error: unknown } | undefined;
+    const work = async () => {
+      for (const { work } of this.declared.stopWork.toReversed()) {
+        try {
+          await work(reason);
+        } catch (error) {
+          failure ??= { error };
+        }
+      }
+    };
+    try {
+      await within(this.#clock, this.#deadlineMs, work(), () => this.#deadline('stop'));
+      if (failure) throw failure.error;
+    } catch (error) {
+      throw this.fail('stop', error);
+    } finally {
+      if (this.#state === 'started') this.#state = 'stopped';
+    }
+  }
+
+  #breach(reason: string): HoldfastError {
+    return new HoldfastError('HF_PLUGIN_CONTRACT', { plugin: this.name, reason });
+  }
+
+  #deadline(phase: Phase): HoldfastError {
+    return new HoldfastError('HF_PLUGIN_DEADLINE', { plugin: this.name, phase, ms: this.#deadlineMs });
+  }
+
+  #coded(phase: Phase, error: unknown): HoldfastError {
+    if (isCoded(error) && OF_PLUGINS.test(error.code)) return error;
+    const reason = reasonOf(error);
+    return new HoldfastError('HF_PLUGIN_FAILED', { plugin: this.name, phase, reason }, { cause: error });
+  }
+}
+
+/** An error as part of a sentence; a coded one brings its remedy along. */
+function reasonOf(error: unknown): string {
+  if (isCoded(error)) return `${error.message} ${error.remedy}`.replace(/\.$/, '');
+  const text = error instanceof Error ? error.message : String(error);
+  return text.replace(/\.$/, '') || 'no reason given';
+}

@@ -1,0 +1,56 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { recover } from '../../kernel/actors/recover.ts';
+import { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import { readChained } from '../../kernel/log/chained.ts';
+import { portableHeader, portableLines } from '../../kernel/log/portable/export.ts';
+import { writePortable } from '../../kernel/log/portable/file.ts';
+import { openReader } from '../../kernel/log/portable/open-reader.ts';
+import { findLogKey } from '../../kernel/log/signing.ts';
+import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
+import type { PrunePlan } from './plan.ts';
+
+/**
+ * Writes a prefix into a file of its own, and reads it back: nothing is deleted that was not seen there.
+ *
+ * @returns the file, whose name sorts by its first record
+ * @throws HF_PORTABLE_WRITE; HF_LOG_CORRUPT the log, or the file as it was read back, is not what was written
+ */
+export async function archive(
+  reader: SqliteReader,
+  dataDir: string,
+  { from, to }: PrunePlan,
+  folder: string,
+  now: number,
+  signal?: AbortSignal,
+): Promise<string> {
+  const name = (seq: number) => String(seq).padStart(12, '0');
+  const file = join(folder, `log-${name(from)}-${name(to)}.jsonl.gz`);
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new HoldfastError('HF_PORTABLE_WRITE', { file, reason }, { cause: error });
+  }
+  const part = { from, to };
+  const header = portableHeader(reader, part, now);
+  const before = from > 1 ? recover(reader, from - 1).states.values() : [];
+  await writePortable(file, portableLines(reader, part, header, before, findLogKey(dataDir)), signal);
+  const written = await openReader(file, signal);
+  try {
+    for (const _ of readChained(written, from));
+    if (written.lastSeq() === to && written.hashOf(to) === reader.hashOf(to)) return file;
+  } finally {
+    written.close();
+  }
+  throw new HoldfastError('HF_LOG_CORRUPT', { seq: to, reason: `it is not in ${file} as it was written` });
+}
+
+/** The states of all actors where what stays begins, in parts: actor and state, one after another. */
+export function* statesAt(reader: SqliteReader, to: number): Generator<string[]> {
+  const rows = [...recover(reader, to).states.values()].flatMap((state) => [
+    state.ref,
+    JSON.stringify(state),
+  ]);
+  for (let at = 0; at < rows.length; at += 512) yield rows.slice(at, at + 512);
+}

@@ -1,0 +1,59 @@
+import { lockDataDir } from '../../kernel/log/lock.ts';
+import { LogWriter } from '../../kernel/log/log-writer.ts';
+import { checkBeforeStart } from '../../kernel/log/signed-head.ts';
+import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
+import { archive, statesAt } from './archive.ts';
+import { type PrunePlan, type PruneRequest, planPrune } from './plan.ts';
+
+/** What a prune did. */
+export interface Pruned {
+  readonly plan: PrunePlan;
+  /** Absent when nothing went. */
+  readonly file?: string;
+}
+
+/**
+ * Prunes the log of a folder that no runtime holds, and gives the space back to the disk.
+ *
+ * @param folder for the archive
+ * @param now epoch milliseconds
+ * @throws HF_LOG_LOCKED, HF_LOG_MISSING, HF_LOG_UNTRUSTED, HF_LOG_CORRUPT, HF_PORTABLE_WRITE
+ */
+export async function pruneStopped(
+  dataDir: string,
+  request: PruneRequest,
+  folder: string,
+  now: number,
+  signal?: AbortSignal,
+): Promise<Pruned> {
+  const looked = new SqliteReader(dataDir); // a folder without a log is told before anything is made in it
+  looked.close();
+  const unlock = lockDataDir(dataDir);
+  try {
+    const reader = new SqliteReader(dataDir);
+    let pruned: Pruned;
+    let states: string[][];
+    try {
+      checkBeforeStart(reader, dataDir);
+      const plan = planPrune(reader, request, now);
+      if (plan.to < plan.from) return { plan };
+      pruned = { plan, file: await archive(reader, dataDir, plan, folder, now, signal) };
+      states = [...statesAt(reader, plan.to)];
+    } finally {
+      reader.close();
+    }
+    const writer = new LogWriter({ dataDir, signEvery: Number.MAX_SAFE_INTEGER });
+    try {
+      const { to } = pruned.plan;
+      for (const rows of states) writer.save({ seq: to, rows });
+      writer.save({ seq: to, rows: [], finish: { full: true } });
+      while (writer.prune(to)) signal?.throwIfAborted();
+      writer.compact();
+    } finally {
+      writer.close();
+    }
+    return pruned;
+  } finally {
+    unlock();
+  }
+}

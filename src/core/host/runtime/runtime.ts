@@ -1,0 +1,269 @@
+import { resolve } from 'node:path';
+import { Bus } from '../../../bus/bus.ts';
+import { EffectDispatcher } from '../../kernel/actors/effects.ts';
+import { recover } from '../../kernel/actors/recover.ts';
+import { ActorSystem } from '../../kernel/actors/system.ts';
+import { type Clock, systemClock } from '../../kernel/clock.ts';
+import { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import { newCorrelation } from '../../kernel/ids.ts';
+import { lockDataDir } from '../../kernel/log/lock.ts';
+import { SqliteLog } from '../../kernel/log/sqlite-log.ts';
+import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
+import { version } from '../../kernel/version.ts';
+import { Exchanges } from '../http/exchanges.ts';
+import { beginRun } from '../lifecycle/run.ts';
+import { createLogger, type Logger } from '../logging/logger.ts';
+import { Metrics } from '../metrics/metrics.ts';
+import type { ConfiguredPlugin, OptionsFile } from '../plugin/definition.ts';
+import { PluginHost, type RuntimeServices } from '../plugin/host.ts';
+import type { Registrations } from '../plugin/registrations.ts';
+import { AutomaticRetention, type RetentionSettings } from '../retention/automatic.ts';
+import { openVault } from '../secrets/vault.ts';
+import { builtinEffects } from './builtin-effects.ts';
+import { Checkpoints } from './checkpoints.ts';
+import { logControl } from './log-control.ts';
+import {
+  observeActors,
+  observeAlerts,
+  observeBus,
+  observeEffects,
+  observeFailures,
+  observeLog,
+} from './observe.ts';
+import { connectRoutes } from './routes.ts';
+import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts';
+import { startSchedules } from './schedules.ts';
+import { Surfaces } from './surfaces.ts';
+
+export interface RuntimeOptions {
+  /** The plugins with their options, as `loadConfig` gives them. */
+  readonly plugins: readonly ConfiguredPlugin[];
+  /** Holds the log, the embedded stores and the generated keys; made when absent. */
+  readonly dataDir: string;
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+  /** Where the plugins' options come from, for those that take changes up while they run. */
+  readonly configFile?: OptionsFile | undefined;
+  /** How long a `batched` record may wait for company, milliseconds; 50 unless set. */
+  readonly lingerMs?: number;
+  /** The log is signed at least every so many records, and at a stop; 1,000 unless set. */
+  readonly signEvery?: number;
+  /** How long the disk may take for one commit before requests are refused, milliseconds; 5,000 unless set. */
+  readonly patienceMs?: number;
+  /** Actors are saved every so many records, so that a start reads no more than that; 10,000 unless set. */
+  readonly checkpointEvery?: number;
+  /** What of the log is archived by itself; nothing unless set. */
+  readonly retention?: RetentionSettings | undefined;
+}
+
+/** How long running requests and effects may take at a stop, milliseconds. */
+const DRAIN_MS = 5_000;
+/** Longer than any step of a stop takes when nothing is wrong, plugins' own deadlines included. */
+const STEP_MS = 30_000;
+
+/**
+ * Builds a runtime from its plugins; nothing runs before `start` (`docs/architecture.md`, The life of a runtime).
+ *
+ * @example
+ * const runtime = createRuntime({ ...(await loadConfig()), dataDir: '.holdfast' });
+ * await runtime.start();
+ *
+ * @throws HF_PLUGIN_* the plugins do not fit together
+ */
+export function createRuntime(options: RuntimeOptions): Runtime {
+  return new Runtime(options);
+}
+
+/** One running Holdfast: the log, the actors, the plugins and their surfaces. */
+export class Runtime {
+  readonly registrations: Registrations;
+  readonly #options: Required<Omit<RuntimeOptions, 'plugins' | 'retention' | 'configFile'>> &
+    Pick<RuntimeOptions, 'retention'>;
+  readonly #configFile: OptionsFile | undefined;
+  readonly #host: PluginHost;
+  readonly #undo: (() => unknown)[] = [];
+  #services: RuntimeServices | undefined;
+  #surfaces: Surfaces | undefined;
+  #stopping: Promise<readonly HoldfastError[]> | undefined;
+  #reason = '';
+  #stopErrors: readonly HoldfastError[] = [];
+
+  constructor({ plugins, dataDir, configFile, ...rest }: RuntimeOptions) {
+    this.#configFile = configFile;
+    this.#options = {
+      clock: systemClock,
+      logger: rest.logger ?? createLogger(),
+      lingerMs: 50,
+      signEvery: 1_000,
+      patienceMs: 5_000,
+      checkpointEvery: 10_000,
+      ...rest,
+      dataDir: resolve(dataDir),
+    };
+    this.#host = new PluginHost(plugins, { clock: this.#options.clock });
+    this.registrations = this.#host.register();
+  }
+
+  /** What plugins get, for programs that embed the runtime and for tests. */
+  get services(): RuntimeServices {
+    if (!this.#services) throw new Error('the runtime has not been started');
+    return this.#services;
+  }
+
+  /** Where each surface listens, by name. */
+  get surfaces(): Readonly<Record<string, { url: string }>> {
+    return this.#surfaces?.urls ?? {};
+  }
+
+  /** What plugins contribute to health pages, by name. */
+  health(): ReturnType<PluginHost['health']> {
+    return this.#host.health();
+  }
+
+  /** The plugins in the order of their start, with milliseconds. */
+  bootReport(): string[] {
+    return this.#host.report();
+  }
+
+  /**
+   * Takes the data folder, recovers, starts the plugins, takes up what was left open, and listens.
+   *
+   * @throws HF_LOG_LOCKED another process has the folder; HF_LOG_CORRUPT, HF_LOG_UNTRUSTED, HF_LOG_FORMAT, HF_MACHINE_VERSION;
+   * HF_PLUGIN_* a plugin that must not fail did; HF_HTTP_LISTEN a port is taken
+   */
+  async start(): Promise<void> {
+    try {
+      await this.#start();
+    } catch (error) {
+      await this.stop('start failed');
+      throw error;
+    }
+  }
+
+  /**
+   * Drains the surfaces, lets running effects end, stops the plugins in reverse and closes the log. What cannot end
+   * in time stays open in the log and is taken up at the next start.
+   *
+   * @param reason recorded, e.g. `SIGTERM`
+   * @returns what went wrong on the way
+   */
+  stop(reason: string): Promise<readonly HoldfastError[]> {
+    this.#stopping ??= this.#stop(reason);
+    return this.#stopping;
+  }
+
+  async #start(): Promise<void> {
+    const { dataDir, clock, logger, lingerMs, signEvery, patienceMs, checkpointEvery, retention } =
+      this.#options;
+    const startedAt = new Date(clock.now()).toISOString();
+    this.#undo.push(lockDataDir(dataDir));
+    const vault = openVault(dataDir);
+    const log = new SqliteLog({ dataDir, lingerMs, signEvery, patienceMs, clock });
+    this.#undo.push(() => log.close());
+    const recovered = readStates(dataDir);
+
+    const bus = new Bus(newCorrelation);
+    const metrics = new Metrics();
+    const exchanges = new Exchanges();
+    const actors = new ActorSystem(log, clock, recovered.newest, observeFailures(bus, logger));
+    for (const definition of this.registrations.actors) actors.register(definition);
+    actors.restore(recovered);
+    const effects = [...builtinEffects(exchanges, bus), ...this.registrations.effects];
+    const dispatcher = new EffectDispatcher(
+      actors,
+      clock,
+      new Map(effects.map((effect) => [effect.type, effect])),
+      observeEffects(metrics, logger),
+    );
+    actors.runEffectsWith(dispatcher);
+    const resume = dispatcher.leftOpen(actors.list());
+    const checkpoints = new Checkpoints(log, actors, bus, checkpointEvery);
+    observeLog(log, bus, metrics, logger);
+    log.onFrozen((reason) => {
+      if (reason !== undefined) exchanges.failAll(new HoldfastError('HF_LOG_WAITING', { reason }));
+    });
+    observeActors(actors, metrics);
+    observeBus(bus, metrics, logger);
+    observeAlerts(bus, logger);
+    metrics.start();
+    this.#undo.push(() => metrics.stop());
+
+    const configFile = this.#configFile;
+    const services = { bus, actors, log, exchanges, vault, clock, metrics, logger, dataDir, configFile };
+    this.#services = services;
+    connectRoutes(this.registrations.routes, services);
+    const endRun = beginRun(actors, clock, logger);
+    this.#undo.push(
+      // A log that cannot be written would keep the stop waiting; the next start folds the records instead.
+      () => (log.status().state === 'open' ? checkpoints.save() : undefined),
+      () => endRun(this.#reason),
+      async () => {
+        this.#stopErrors = await this.#host.stop(this.#reason);
+      },
+    );
+    await this.#host.start(services);
+    this.#undo.push(() => dispatcher.stop(DRAIN_MS));
+    resume();
+    this.#surfaces = new Surfaces(
+      this.#host.started(this.registrations.surfaces),
+      this.#host.started(this.registrations.listeners),
+      [
+        { owner: 'core', build: (surface) => logControl(surface, services) },
+        ...this.#host.started(this.registrations.controls),
+      ],
+      services,
+      (plugin, error) => this.#host.surfaceFailed(plugin, error),
+    );
+    this.#undo.push(() => this.#surfaces?.close(DRAIN_MS));
+    await this.#surfaces.listen();
+    this.#undo.push(startSchedules(this.#host.started(this.registrations.schedules), bus, clock));
+    if (retention) {
+      const automatic = new AutomaticRetention(log, dataDir, retention, clock, logger);
+      this.#undo.push(() => automatic.stop());
+    }
+    writeRuntimeFile(dataDir, { pid: process.pid, startedAt, version, surfaces: this.surfaces });
+    this.#undo.push(() => removeRuntimeFile(dataDir));
+    for (const { owner, work } of this.#host.started(this.registrations.readyWork)) {
+      try {
+        work();
+      } catch (error) {
+        logger.error({ plugin: owner, err: error }, 'plugin.ready_failed');
+      }
+    }
+  }
+
+  async #stop(reason: string): Promise<readonly HoldfastError[]> {
+    this.#reason = reason;
+    for (const undo of this.#undo.toReversed()) {
+      try {
+        await this.#inTime(undo);
+      } catch (error) {
+        this.#options.logger.error({ error }, 'runtime.stop_failed');
+      }
+    }
+    return this.#stopErrors;
+  }
+
+  /** One step of a stop: what hangs is left behind, so that the others still happen. */
+  async #inTime(undo: () => unknown): Promise<void> {
+    const late = Promise.withResolvers<void>();
+    const timer = setTimeout(() => {
+      this.#options.logger.error({ ms: STEP_MS }, 'runtime.stop_step_hangs');
+      late.resolve();
+    }, STEP_MS);
+    try {
+      await Promise.race([undo(), late.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+function readStates(dataDir: string): ReturnType<typeof recover> {
+  const reader = new SqliteReader(dataDir);
+  try {
+    return recover(reader);
+  } finally {
+    reader.close();
+  }
+}

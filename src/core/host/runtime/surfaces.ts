@@ -1,0 +1,80 @@
+import type { Listener, Surface, SurfaceDependencies } from '../http/contract.ts';
+import { controlSocket } from '../http/socket-path.ts';
+import { createSurface } from '../http/surface.ts';
+import type { Logger } from '../logging/logger.ts';
+import type { RuntimeServices } from '../plugin/host.ts';
+import type { ControlRegistration, Owned, SurfaceRegistration } from '../plugin/registrations.ts';
+
+/** The listeners of one runtime. */
+export class Surfaces {
+  readonly #listeners: { readonly owner: string; readonly listener: Listener }[] = [];
+  readonly #failed: (plugin: string, error: unknown) => void;
+  readonly #control: Surface | undefined;
+  readonly #logger: Logger;
+  readonly #urls: Record<string, { url: string }> = {};
+
+  /** @param failed hears of a surface that cannot be had, and throws when its plugin must not fail */
+  constructor(
+    registrations: readonly Owned<SurfaceRegistration>[],
+    listeners: readonly Owned<Listener>[],
+    controls: readonly Owned<ControlRegistration>[],
+    { logger, metrics, dataDir }: RuntimeServices,
+    failed: (plugin: string, error: unknown) => void,
+  ) {
+    this.#failed = failed;
+    this.#logger = logger;
+    this.#control = controlOf(controls, dataDir, { logger, metrics });
+    for (const { options, build, owner } of registrations) {
+      try {
+        const surface = createSurface(options, { logger, metrics });
+        build(surface.http);
+        this.#listeners.push({ owner, listener: surface });
+      } catch (error) {
+        failed(owner, error);
+      }
+    }
+    for (const listener of listeners) this.#listeners.push({ owner: listener.owner, listener });
+  }
+
+  /** Where each listens, by name. */
+  get urls(): Readonly<Record<string, { url: string }>> {
+    return this.#urls;
+  }
+
+  /** @throws HF_HTTP_LISTEN, HF_HTTP_TOKEN_REQUIRED of a plugin that must not fail */
+  async listen(): Promise<void> {
+    for (const { owner, listener } of this.#listeners) {
+      try {
+        this.#urls[listener.name] = await listener.listen();
+      } catch (error) {
+        this.#failed(owner, error);
+      }
+    }
+    try {
+      await this.#control?.listen();
+    } catch (error) {
+      // A folder whose socket's name is too long, or on a disk without sockets: everything but such commands works.
+      this.#logger.warn({ err: error }, 'control.unavailable');
+    }
+  }
+
+  /** Answers what is under way, takes nothing new. @param deadlineMs after which connections are cut, milliseconds */
+  async close(deadlineMs: number): Promise<void> {
+    const all = this.#listeners.map(({ listener }) => listener);
+    if (this.#control) all.push(this.#control);
+    await Promise.all(all.map((surface) => surface.close(deadlineMs)));
+  }
+}
+
+/** The surface that commands of this machine write through; none when no plugin wants it. */
+function controlOf(
+  controls: readonly Owned<ControlRegistration>[],
+  dataDir: string,
+  parts: SurfaceDependencies,
+): Surface | undefined {
+  if (controls.length === 0) return undefined;
+  const options = { name: 'control', port: 0, portVariable: '', socket: controlSocket(dataDir) };
+  const surface = createSurface(options, parts);
+  for (const { build } of controls) build(surface.http);
+  return surface;
+}

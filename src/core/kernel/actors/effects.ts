@@ -1,0 +1,224 @@
+import type { Clock } from '../clock.ts';
+import { HoldfastError, isCoded } from '../errors/holdfast-error.ts';
+import { asEpochMs, asSeq, type EffectId, effectId, seqOfEffect } from '../ids.ts';
+import { isObject } from '../json.ts';
+import {
+  type EffectRequest,
+  type LogRecord,
+  TIMER_CANCEL,
+  TIMER_START,
+  type TimerStart,
+} from '../log/record.ts';
+import {
+  EFFECT_DONE,
+  EFFECT_FAILED,
+  EFFECT_LOST,
+  type EffectContext,
+  type EffectHandler,
+  type EffectOutcome,
+  type EffectRegistration,
+} from './effect.ts';
+import type { ActorState } from './state.ts';
+import type { ActorSystem, EffectRunner } from './system.ts';
+import { Timers } from './timers.ts';
+
+const DEFAULT_DEADLINE_MS = 30_000;
+
+/** How an effect ended, for metrics and log lines. */
+export interface EffectEnd {
+  readonly type: string;
+  readonly outcome: 'done' | 'failed' | 'lost';
+  readonly id: EffectId;
+  readonly actor: string;
+  readonly error?: unknown;
+}
+
+interface Asked extends Omit<EffectContext, 'signal'> {
+  readonly request: EffectRequest;
+}
+
+/**
+ * Carries out what records ask for: timers itself, the rest by the handlers that plugins
+ * registered. The effects of one record run one after another, those of different records side by side. Each has
+ * one outcome, which goes back to the actor as an event with its cause.
+ */
+export class EffectDispatcher implements EffectRunner {
+  readonly #actors: ActorSystem;
+  readonly #clock: Clock;
+  readonly #handlers: ReadonlyMap<string, EffectRegistration>;
+  readonly #onEnd: (end: EffectEnd) => void;
+  readonly #timers: Timers;
+  readonly #stop = new AbortController();
+  #running = 0;
+  /** Resolves when nothing is under way any more, for whoever waits for that. */
+  #ended: PromiseWithResolvers<void> | undefined;
+
+  constructor(
+    actors: ActorSystem,
+    clock: Clock,
+    handlers: ReadonlyMap<string, EffectRegistration>,
+    onEnd: (end: EffectEnd) => void,
+  ) {
+    this.#actors = actors;
+    this.#clock = clock;
+    this.#handlers = handlers;
+    this.#onEnd = onEnd;
+    this.#timers = new Timers(actors, clock);
+  }
+
+  /** How many records have effects under way. */
+  get running(): number {
+    return this.#running;
+  }
+
+  run(record: LogRecord): void {
+    // What is asked during a stop stays open in the log.
+    if (this.#stop.signal.aborted) return;
+    const { actor, correlation } = record;
+    const cause = asSeq(record.seq);
+    const at = asEpochMs(record.at);
+    const asked: Asked[] = [];
+    record.effects.forEach((request, index) => {
+      const id = effectId(cause, index);
+      if (request.type === TIMER_START) {
+        this.#timers.arm(actor, id, request.params as unknown as TimerStart, correlation);
+      } else if (request.type === TIMER_CANCEL) {
+        this.#timers.cancel(actor, (request.params as { timer: string }).timer);
+      } else {
+        asked.push({ id, cause, request, actor, at, correlation, recovered: false });
+      }
+    });
+    if (asked.length > 0) void this.#inOrder(asked);
+  }
+
+  /**
+   * Finds what a stop or crash left open.
+   *
+   * @param states the actors as the log left them, before anything new is sent to them
+   * @returns takes it up: timers at their original deadlines (at once when those have passed), effects as their
+   * registration says. Call it when the handlers can work.
+   */
+  leftOpen(states: Iterable<Readonly<ActorState>>): () => void {
+    const timers: (() => void)[] = [];
+    const lists: Asked[][] = [];
+    for (const state of states) {
+      for (const [timer, { id, at, correlation }] of Object.entries(state.timers)) {
+        timers.push(() => this.#timers.arm(state.ref, id as EffectId, { timer, at }, correlation));
+      }
+      const asked = Object.entries(state.effects).map(([id, { at, correlation, ...request }]): Asked => {
+        const known = { id: id as EffectId, cause: seqOfEffect(id), at: asEpochMs(at), correlation };
+        return { ...known, request, actor: state.ref, recovered: true };
+      });
+      if (asked.length > 0) lists.push(asked);
+    }
+    return () => {
+      for (const arm of timers) arm();
+      for (const asked of lists) void this.#inOrder(asked);
+    };
+  }
+
+  /**
+   * Ends timers, lets running handlers end and then asks them to. What stays open resumes at the next start.
+   *
+   * @param drainMs how long handlers may go on before their signal is aborted, milliseconds
+   */
+  async stop(drainMs = 0): Promise<void> {
+    this.#timers.stop();
+    const ended = this.#allEnded();
+    if (drainMs > 0 && this.#running > 0) {
+      const late = Promise.withResolvers<void>();
+      const cancel = this.#clock.after(drainMs, late.resolve);
+      await Promise.race([ended, late.promise]);
+      cancel();
+    }
+    this.#stop.abort(new HoldfastError('HF_HTTP_STOPPING'));
+    await this.#allEnded();
+  }
+
+  async #allEnded(): Promise<void> {
+    if (this.#running === 0) return;
+    this.#ended ??= Promise.withResolvers<void>();
+    await this.#ended.promise;
+  }
+
+  /** Never rejects. */
+  async #inOrder(asked: readonly Asked[]): Promise<void> {
+    this.#running += 1;
+    try {
+      for (const one of asked) await this.#carryOut(one);
+    } catch {
+      // Its outcome can't be recorded any more: it stays open, and the next start takes it up.
+    }
+    this.#running -= 1;
+    if (this.#running > 0) return;
+    this.#ended?.resolve();
+    this.#ended = undefined;
+  }
+
+  async #carryOut(asked: Asked): Promise<void> {
+    const { type } = asked.request;
+    const registration = this.#handlers.get(type);
+    if (!registration || (asked.recovered && registration.onRecovery === 'fail')) {
+      return this.#answer(asked, { type: EFFECT_LOST, effect: type }, 'lost');
+    }
+    try {
+      const outcome = outcomeOf(await this.#handled(registration, asked));
+      this.#answer(asked, outcome ?? { type: EFFECT_DONE, effect: type }, 'done');
+    } catch (error) {
+      // A stop interrupts handlers: the effect stays open, and the next start takes it up.
+      if (this.#stop.signal.aborted && !isCoded(error, 'HF_EFFECT_TIMEOUT')) return;
+      const code = isCoded(error) ? error.code : 'HF_INTERNAL';
+      const message = isCoded(error) ? error.what : 'see the log line effect.failed';
+      this.#answer(asked, { type: EFFECT_FAILED, effect: type, code, message }, 'failed', error);
+    }
+  }
+
+  #handled(registration: EffectRegistration, asked: Asked): unknown {
+    const ms = registration.deadlineMs ?? DEFAULT_DEADLINE_MS;
+    if (ms < Number.POSITIVE_INFINITY) return this.#within(ms, registration, asked);
+    // The handler minds its own time and the signal: no timer and no race for what may last for hours.
+    return (registration.handler as EffectHandler)(asked.request.params, contextOf(asked, this.#stop.signal));
+  }
+
+  async #within(ms: number, registration: EffectRegistration, asked: Asked): Promise<unknown> {
+    const deadline = new AbortController();
+    const late = Promise.withResolvers<never>();
+    const cancel = this.#clock.after(ms, () => {
+      const error = new HoldfastError('HF_EFFECT_TIMEOUT', { effect: asked.request.type, ms });
+      deadline.abort(error);
+      late.reject(error);
+    });
+    const context = contextOf(asked, AbortSignal.any([deadline.signal, this.#stop.signal]));
+    const stopped = () => late.reject(context.signal.reason);
+    try {
+      const handler = registration.handler as EffectHandler;
+      context.signal.addEventListener('abort', stopped, { once: true });
+      context.signal.throwIfAborted();
+      return await Promise.race([handler(asked.request.params, context), late.promise]);
+    } finally {
+      context.signal.removeEventListener('abort', stopped); // the stop signal outlives every effect
+      cancel();
+    }
+  }
+
+  #answer(asked: Asked, outcome: EffectOutcome, end: EffectEnd['outcome'], error?: unknown): void {
+    const { event, blobs } = isWithBlobs(outcome) ? outcome : { event: outcome, blobs: undefined };
+    const { id, cause, actor, correlation, request } = asked;
+    this.#onEnd({ type: request.type, outcome: end, id, actor, error });
+    this.#actors.send(actor, event, { correlation, cause, outcome: id, blobs });
+  }
+}
+
+function contextOf(asked: Asked, signal: AbortSignal): EffectContext {
+  const { id, cause, at, actor, correlation, recovered } = asked;
+  return { id, cause, at, actor, correlation, signal, recovered };
+}
+
+/** `() => list.push(x)` returns a number by accident of syntax: that is no outcome. */
+function outcomeOf(result: unknown): EffectOutcome | undefined {
+  return isObject(result) ? (result as EffectOutcome) : undefined;
+}
+
+function isWithBlobs(outcome: EffectOutcome): outcome is Extract<EffectOutcome, { blobs: unknown }> {
+  return typeof outcome.event === 'object' && 'blobs' in outcome;
+}

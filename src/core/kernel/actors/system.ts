@@ -1,0 +1,325 @@
+import type { AnyMachineSnapshot } from 'xstate';
+import type { Clock } from '../clock.ts';
+import { HoldfastError } from '../errors/holdfast-error.ts';
+import { newCorrelation, parseActorRef } from '../ids.ts';
+import { toPlain } from '../json.ts';
+import type { Blobs, EventLog } from '../log/event-log.ts';
+import { INIT, type LogEvent, type LogRecord, MIGRATE } from '../log/record.ts';
+import { decide, decideInit } from './decide.ts';
+import type { Durability } from './definition.ts';
+import { MachineStepper } from './machine-step.ts';
+import { type Made, recordOf } from './record-of.ts';
+import type { Recovered } from './recover.ts';
+import { type ActorState, applyRecord } from './state.ts';
+import { decideMigration, type Registered } from './versions.ts';
+
+/** Where an event comes from. */
+export interface SendMeta {
+  /** The story it belongs to; a new one is begun when absent. */
+  readonly correlation?: string | undefined;
+  /** The seq of the record that led to it. */
+  readonly cause?: number | undefined;
+  /** The effect or timer it is the outcome of. */
+  readonly outcome?: string | undefined;
+  /** Sealed bodies stored in the record's transaction. */
+  readonly blobs?: Blobs | undefined;
+}
+
+/** What became of a sent event. */
+export interface Sent {
+  /** The record, unless the event still waits for the log to have room. */
+  readonly record: LogRecord | undefined;
+  /** Resolves with the record once it is durable. */
+  durable(): Promise<LogRecord>;
+}
+
+/** Runs the effects of a record when it is durable (or queued, for `batched` actors). */
+export interface EffectRunner {
+  run(record: LogRecord): void;
+}
+
+/** Events that wait for the log; beyond this a send is refused. */
+const MAILBOX_LIMIT = 10_000;
+
+interface Type {
+  readonly definition: Registered;
+  readonly stepper: MachineStepper;
+}
+
+interface Live extends Type {
+  readonly state: ActorState;
+  /** XState's snapshot, restored from the state when first needed. */
+  snapshot?: AnyMachineSnapshot;
+}
+
+interface Waiting {
+  readonly ref: string;
+  readonly event: LogEvent;
+  readonly meta: SendMeta;
+  readonly decided: (record: LogRecord) => void;
+  readonly refused: (error: unknown) => void;
+}
+
+/**
+ * The actors of one runtime. An event is decided at once and to the end: the transition is pure,
+ * so one mailbox in order serves all actors. It fills only while the log has no room.
+ */
+export class ActorSystem {
+  readonly #log: EventLog;
+  readonly #clock: Clock;
+  readonly #types = new Map<string, Type>();
+  readonly #actors = new Map<string, Live>();
+  /** Actors whose plugin is not there in this run. */
+  readonly #carried = new Map<string, ActorState>();
+  readonly #dirty = new Set<ActorState>();
+  readonly #blobHolders = new Set<ActorState>();
+  readonly #mailbox: Waiting[] = [];
+  /** Records whose effects wait for durability, in order. */
+  readonly #undurable: LogRecord[] = [];
+  readonly #onFailure: (record: LogRecord) => void;
+  #runner: EffectRunner | undefined;
+  #seq: number;
+  #lastAt: number;
+
+  /**
+   * @param newest seq and time of the newest record: numbers go on from there, and time never goes back
+   * @param onFailure hears of records whose machine threw
+   */
+  constructor(
+    log: EventLog,
+    clock: Clock,
+    newest: { seq: number; at: number },
+    onFailure: (record: LogRecord) => void,
+  ) {
+    this.#log = log;
+    this.#clock = clock;
+    this.#seq = newest.seq;
+    this.#lastAt = newest.at;
+    this.#onFailure = onFailure;
+    log.onDurable((seq) => this.#durable(seq));
+    log.onRoom(() => this.#drain());
+  }
+
+  /** Makes a type of actor known, before any actor is restored or sent to. */
+  register(definition: Registered): void {
+    this.#types.set(definition.type, { definition, stepper: new MachineStepper(definition.machine) });
+  }
+
+  /** Connects the side that carries effects out. */
+  runEffectsWith(runner: EffectRunner): void {
+    this.#runner = runner;
+  }
+
+  /**
+   * Takes over what the log says of the actors. Actors of types that nobody registers just now
+   * are carried along: their states and bodies are saved with the others, for when their plugin is back.
+   *
+   * Actors that an older version of their machine left are migrated, each by a record of its own.
+   *
+   * @throws HF_MACHINE_VERSION an actor was recorded by a version that its definition does not take
+   */
+  restore({ states, savedSeq }: Recovered): void {
+    const migrations: (() => void)[] = [];
+    for (const state of states.values()) {
+      const type = this.#types.get(parseActorRef(state.ref).type);
+      if (state.seq > savedSeq) this.#dirty.add(state);
+      if (JSON.stringify(state).includes('"fp_')) this.#blobHolders.add(state);
+      if (!type) {
+        this.#carried.set(state.ref, state);
+        continue;
+      }
+      const live: Live = { ...type, state };
+      this.#actors.set(state.ref, live);
+      if (state.version !== type.definition.version) migrations.push(this.#migration(live));
+    }
+    // Only when all are possible: a start that is refused leaves the log as it was.
+    for (const migrate of migrations) migrate();
+  }
+
+  #migration(live: Live): () => void {
+    const { stepper, definition, state } = live;
+    const at = this.#now();
+    const { decision, snapshot } = decideMigration(stepper, definition, state, at);
+    return () => {
+      const event = { type: MIGRATE, fromVersion: state.version };
+      const how = { at, actor: state.ref, event, from: state.value, correlation: newCorrelation() };
+      const record = recordOf(this.#nextSeq(), definition, how, decision);
+      applyRecord(state, record);
+      live.snapshot = snapshot;
+      this.#append(live, record);
+    };
+  }
+
+  /**
+   * Sends an event: one transition, one record, effects when it is durable. An actor that does not exist yet is
+   * started first.
+   *
+   * @throws HF_ACTOR_UNKNOWN nobody registers the type
+   * @throws HF_EVENT_INVALID the event is not plain data, or is called `init` or `migrate`
+   * @throws HF_ACTOR_OVERLOADED too many events wait for the log already
+   */
+  send(
+    ref: string,
+    event: { readonly type: string; readonly [field: string]: unknown },
+    meta: SendMeta = {},
+  ): Sent {
+    if (!this.#actors.has(ref)) this.#type(ref);
+    const plain = recordable(event);
+    if (this.accepting() && this.#mailbox.length === 0) {
+      const record = this.#deliver(ref, plain, meta);
+      return { record, durable: () => this.#whenDurable(record) };
+    }
+    // An outcome is never refused: its effect would stay open until the next start.
+    if (this.#mailbox.length >= MAILBOX_LIMIT && meta.outcome === undefined) {
+      throw new HoldfastError('HF_ACTOR_OVERLOADED', { limit: MAILBOX_LIMIT });
+    }
+    const decided = new Promise<LogRecord>((resolve, reject) => {
+      this.#mailbox.push({ ref, event: plain, meta, decided: resolve, refused: reject });
+    });
+    decided.catch(() => {}); // whoever asks for durable() hears of it
+    return { record: undefined, durable: () => decided.then((record) => this.#whenDurable(record)) };
+  }
+
+  /** What is known of an actor. The state is live: read it, do not keep it. */
+  snapshot(ref: string): Readonly<ActorState> | undefined {
+    return this.#actors.get(ref)?.state;
+  }
+
+  /** All actors, or those of one type. */
+  list(type?: string): Readonly<ActorState>[] {
+    const states = [...this.#actors.values()].map((live) => live.state);
+    return type === undefined ? states : states.filter((state) => parseActorRef(state.ref).type === type);
+  }
+
+  /** False while the log is frozen or has no room: a surface then answers 503 instead of queueing. */
+  accepting(): boolean {
+    return this.#log.hasRoom();
+  }
+
+  get mailboxDepth(): number {
+    return this.#mailbox.length;
+  }
+
+  /** The states that changed since the last call, for a snapshot. */
+  takeDirty(): ActorState[] {
+    const states = [...this.#dirty];
+    this.#dirty.clear();
+    return states;
+  }
+
+  async #whenDurable(record: LogRecord): Promise<LogRecord> {
+    await this.#log.whenDurable(record.seq);
+    return record;
+  }
+
+  /** The actors that stored bodies belong to; their states name those that are still needed. */
+  blobHolders(): Readonly<ActorState>[] {
+    return [...this.#blobHolders];
+  }
+
+  #type(ref: string): Type {
+    const type = this.#types.get(parseActorRef(ref).type);
+    if (!type) throw new HoldfastError('HF_ACTOR_UNKNOWN', { actor: ref });
+    return type;
+  }
+
+  #deliver(actor: string, event: LogEvent, meta: SendMeta): LogRecord {
+    const { correlation = newCorrelation(), cause, outcome, blobs } = meta;
+    const live = this.#actors.get(actor) ?? this.#start(actor, correlation, cause);
+    const { definition, state, stepper } = live;
+    live.snapshot ??= stepper.restore(state.value, state.context, state.done);
+    const at = this.#now();
+    const { decision, snapshot } = decide(stepper, state, live.snapshot, event, at, outcome);
+    const how = { at, actor, event, from: state.value, correlation, cause, outcome };
+    const record = recordOf(this.#nextSeq(), definition, how, decision);
+    applyRecord(state, record);
+    live.snapshot = snapshot;
+    return this.#append(live, record, blobs && namedIn(state, blobs));
+  }
+
+  #start(actor: string, correlation: string, cause?: number): Live {
+    const type = this.#type(actor);
+    const input = type.definition.input?.(parseActorRef(actor).key);
+    const event: LogEvent = input === undefined ? { type: INIT } : { type: INIT, input };
+    const at = this.#now();
+    const { decision, snapshot } = decideInit(type.stepper, event, at);
+    const how = { at, actor, event, correlation, cause };
+    const record = recordOf(this.#nextSeq(), type.definition, how, decision);
+    const live = { ...type, snapshot, state: applyRecord(undefined, record) };
+    this.#actors.set(actor, live);
+    this.#append(live, record);
+    return live;
+  }
+
+  #nextSeq(): number {
+    this.#seq += 1;
+    return this.#seq;
+  }
+
+  #append({ definition, state }: Live, record: Made, blobs?: Blobs): LogRecord {
+    const { durability = 'sync' } = definition;
+    const how = typeof durability === 'function' ? careful(durability, record) : durability;
+    if (how === 'batched') record.batched = true;
+    this.#log.append(record, { durability: how, blobs });
+    this.#dirty.add(state);
+    if (blobs) this.#blobHolders.add(state);
+    if (record.failed !== undefined) this.#onFailure(record);
+    if (record.effects.length === 0) return record;
+    if (record.batched) this.#runner?.run(record);
+    else this.#undurable.push(record);
+    return record;
+  }
+
+  #durable(seq: number): void {
+    let next = this.#undurable[0];
+    while (next && next.seq <= seq) {
+      this.#undurable.shift();
+      this.#runner?.run(next);
+      next = this.#undurable[0];
+    }
+  }
+
+  #drain(): void {
+    while (this.#mailbox.length > 0 && this.accepting()) {
+      const waiting = this.#mailbox.shift();
+      if (!waiting) return;
+      try {
+        waiting.decided(this.#deliver(waiting.ref, waiting.event, waiting.meta));
+      } catch (error) {
+        waiting.refused(error);
+      }
+    }
+  }
+
+  #now(): number {
+    this.#lastAt = Math.max(this.#lastAt, this.#clock.now());
+    return this.#lastAt;
+  }
+}
+
+/** The event as the log will keep it, refused before anything has changed. */
+function recordable(event: { readonly type: string }): LogEvent {
+  const plain = toPlain(event, 'event') as LogEvent;
+  const { type } = plain;
+  if (typeof type === 'string' && type !== '' && type !== INIT && type !== MIGRATE) return plain;
+  throw new HoldfastError('HF_EVENT_INVALID', {
+    path: 'event.type',
+    reason: `it is ${String(plain.type) || 'empty'}`,
+  });
+}
+
+/** A durability that cannot be told is the safe one: the record's seq is taken already. */
+function careful(durability: (record: LogRecord) => Durability, record: LogRecord): Durability {
+  try {
+    return durability(record);
+  } catch {
+    return 'sync';
+  }
+}
+
+/** The bodies that the state, its open effects among it, names by their keys: the others would be stored for nobody. */
+function namedIn(state: ActorState, blobs: Blobs): Blobs | undefined {
+  const text = JSON.stringify(state);
+  const named = [...blobs].filter(([key]) => text.includes(`"${key}"`));
+  return named.length > 0 ? new Map(named) : undefined;
+}

@@ -1,0 +1,76 @@
+import { statSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { HoldfastError } from '../../errors/holdfast-error.ts';
+import { INSERT_RECORD, logTables } from '../schema.ts';
+import { insertSignature } from '../signatures.ts';
+import { SqliteReader } from '../sqlite-reader.ts';
+import { type End, ingest } from './ingest.ts';
+
+/**
+ * Opens what holds a log: a data folder, a portable file, or several that go on where the one before ends (archives
+ * in order, then the folder they came from). Files are read once into a database without a name, which SQLite keeps in
+ * its cache, moves to the disk when it is large, and forgets when it is closed: so a file is searched by actor, story
+ * and number as fast as a folder, and memory stays flat.
+ *
+ * @throws HF_LOG_MISSING, HF_LOG_FORMAT, HF_LOG_GAP, HF_PORTABLE_*, HF_LOG_CORRUPT
+ */
+export async function openReader(
+  source: string | readonly string[],
+  signal?: AbortSignal,
+): Promise<SqliteReader> {
+  const [first = '', ...rest] = typeof source === 'string' ? [source] : source;
+  if (rest.length === 0 && !isFile(first)) return new SqliteReader(first);
+  const db = new DatabaseSync('');
+  try {
+    db.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF');
+    logTables(db);
+    let end: End | undefined;
+    for (const path of [first, ...rest]) {
+      end = isFile(path)
+        ? (await ingest(db, path, () => {}, { chained: false, signal, after: end })).end
+        : copyFolder(db, path, end);
+    }
+    return new SqliteReader(db);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+}
+
+/** What a folder holds behind the archives that were taken from it. */
+function copyFolder(db: DatabaseSync, dir: string, after: End | undefined): End {
+  const reader = new SqliteReader(dir);
+  try {
+    if (!after) {
+      const reason = 'a folder stands last, behind the files that were taken from it';
+      throw new HoldfastError('HF_LOG_GAP', { source: dir, reason });
+    }
+    const first = reader.firstSeq();
+    if (first > after.seq + 1) {
+      const reason = `its first record is ${first}, and ${after.seq + 1} is the next`;
+      throw new HoldfastError('HF_LOG_GAP', { source: dir, reason });
+    }
+    if (reader.hashBefore(after.seq + 1) !== after.hash) {
+      const reason = `what it is chained to is not record ${after.seq} as the file before has it`;
+      throw new HoldfastError('HF_LOG_CORRUPT', { seq: after.seq + 1, reason });
+    }
+    const insert = db.prepare(INSERT_RECORD);
+    let end = after;
+    db.exec('BEGIN');
+    for (const page of reader.pages({ from: after.seq + 1 })) {
+      for (const { seq, actor, correlation, body, hash } of page) {
+        insert.run(seq, actor, correlation, body, hash);
+        end = { seq, hash };
+      }
+    }
+    for (const signature of reader.signatures(after.seq + 1)) insertSignature(db, signature);
+    db.exec('COMMIT');
+    return end;
+  } finally {
+    reader.close();
+  }
+}

@@ -1,0 +1,125 @@
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+  verify,
+} from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { HoldfastError } from '../errors/holdfast-error.ts';
+import { createSecretFile, readSecretFile } from '../secret-file.ts';
+
+/** What a signature is about: a record and all before it, the states saved at one, or where a pruned log begins. */
+export type Subject = 'record' | 'states' | 'begin';
+
+/** Says that the holder of `key` saw this hash at this place. */
+export interface Signature {
+  readonly seq: number;
+  /** The record's hash, the digest of the states, or the hash that the first record chains to. */
+  readonly hash: string;
+  /** `ed25519:` and the public key, base64url. */
+  readonly key: string;
+  /** Base64url. */
+  readonly signature: string;
+}
+
+const hex64 = z.string().regex(/^[0-9a-f]{64}$/);
+const keyText = z.string().regex(/^ed25519:[\w-]{43}$/);
+
+/** Guards signatures that come from outside. */
+export const signatureSchema = z.object({
+  seq: z.int().nonnegative(),
+  hash: hex64,
+  key: keyText,
+  signature: z.string().regex(/^[\w-]{86}$/),
+});
+
+/** The private key of one data folder: Ed25519. */
+export class LogKey {
+  readonly #private: KeyObject;
+  /** `ed25519:` and the public key, base64url. */
+  readonly text: string;
+
+  constructor(key: KeyObject) {
+    this.#private = key;
+    this.text = `ed25519:${createPublicKey(key).export({ format: 'jwk' }).x}`;
+  }
+
+  sign(subject: Subject, seq: number, hash: string): Signature {
+    const signature = sign(null, statement(subject, seq, hash), this.#private).toString('base64url');
+    return { seq, hash, key: this.text, signature };
+  }
+}
+
+/** @returns whether the holder of its key made it */
+export function isGenuine(subject: Subject, { seq, hash, key, signature }: Signature): boolean {
+  try {
+    const x = key.slice(key.indexOf(':') + 1);
+    const publicKey = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
+    return verify(null, statement(subject, seq, hash), publicKey, Buffer.from(signature, 'base64url'));
+  } catch {
+    return false; // no key, or no signature
+  }
+}
+
+/** @returns whether a text is a public key as `LogKey.text` gives it */
+export function isPublicKey(text: string): boolean {
+  return keyText.safeParse(text).success;
+}
+
+/**
+ * The key of a data folder, in `<dataDir>/secrets`, mode 0600; made when it is not there.
+ *
+ * @throws HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_FOLDER others have rights on it
+ * @throws HF_CONFIG_SECRET_INVALID it is none; or it is gone, and the head that it signed is there
+ */
+export function openLogKey(dataDir: string): LogKey {
+  const file = keyFile(dataDir);
+  if (!existsSync(file)) {
+    if (existsSync(headFile(dataDir))) {
+      const reason = 'it is gone, and log-head beside it was signed with it';
+      throw new HoldfastError('HF_CONFIG_SECRET_INVALID', { file, reason });
+    }
+    const { privateKey } = generateKeyPairSync('ed25519');
+    createSecretFile(file, Buffer.from(privateKey.export({ type: 'pkcs8', format: 'pem' })));
+  }
+  return readKey(file);
+}
+
+/** The same, for who only reads. @returns undefined when it is not there, or not for us to read */
+export function findLogKey(dataDir: string): LogKey | undefined {
+  try {
+    return readKey(keyFile(dataDir));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Where the newest signature is noted, out of reach of who has the database alone. */
+export function headFile(dataDir: string): string {
+  return join(dataDir, 'secrets', 'log-head');
+}
+
+function keyFile(dataDir: string): string {
+  return join(dataDir, 'secrets', 'log-signing-key');
+}
+
+function readKey(file: string): LogKey {
+  const bytes = readSecretFile(file);
+  try {
+    const key = createPrivateKey(bytes);
+    if (key.asymmetricKeyType === 'ed25519') return new LogKey(key);
+  } catch {
+    // Not a key at all: told below.
+  } finally {
+    bytes.fill(0);
+  }
+  throw new HoldfastError('HF_CONFIG_SECRET_INVALID', { file, reason: 'it holds no Ed25519 key' });
+}
+
+function statement(subject: Subject, seq: number, hash: string): Buffer {
+  return Buffer.from(`holdfast/log/1\n${subject}\n${seq}\n${hash}\n`);
+}

@@ -1,0 +1,224 @@
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import { HoldfastError } from '../errors/holdfast-error.ts';
+import type { LogReader, ReadRange } from './event-log.ts';
+import { parseRecord } from './parse-record.ts';
+import type { LogRecord } from './record.ts';
+import { digestOf, newestFull } from './saved-states.ts';
+import { hasTable, openForReading } from './schema.ts';
+import { newestSignature, signaturesBetween } from './signatures.ts';
+import type { Signature } from './signing.ts';
+import { sound } from './sound.ts';
+import { StoredBodies } from './stored-bodies.ts';
+
+const PAGE = 1_000;
+
+/** A record as it lies in the table. */
+export interface RawRecord {
+  readonly seq: number;
+  readonly actor: string;
+  readonly correlation: string;
+  readonly body: string;
+  readonly hash: string;
+}
+
+/** Reads the log of a data folder, also while a runtime writes it; or one that `openReader` made of a file. */
+export class SqliteReader implements LogReader {
+  readonly #db: DatabaseSync;
+  /** Whether records of some actors only are here: then gaps are no fault. */
+  readonly partial: boolean;
+  readonly #hasLinks: boolean;
+  readonly #hasSignatures: boolean;
+  readonly #hasCheckpoints: boolean;
+  readonly #bodies: StoredBodies;
+
+  /**
+   * @param source a data folder, or a database with the tables of a log, which is closed with the reader
+   * @throws HF_LOG_MISSING, HF_LOG_FORMAT
+   */
+  constructor(source: string | DatabaseSync) {
+    this.#db = typeof source === 'string' ? openForReading(source) : source;
+    const has = (name: string) => sound(() => hasTable(this.#db, name));
+    this.partial = this.#get("SELECT 1 FROM meta WHERE key = 'partial'") !== undefined;
+    this.#hasLinks = has('links');
+    this.#bodies = new StoredBodies(this.#db, typeof source === 'string' ? source : undefined);
+    this.#hasSignatures = has('signatures');
+    this.#hasCheckpoints = has('checkpoints');
+  }
+
+  async *read(range: ReadRange = {}): AsyncIterable<LogRecord> {
+    let left = range.limit ?? Number.POSITIVE_INFINITY;
+    for (const page of this.pages(range)) {
+      for (const raw of page) {
+        if (left <= 0) return;
+        left -= 1;
+        yield parseRecord(raw.seq, raw.body);
+      }
+    }
+  }
+
+  /**
+   * Raw rows a page at a time. Each page is a query of its own: an open iterator would keep the write-ahead log
+   * from being checkpointed.
+   */
+  *pages({ from, to, actor, correlation, reverse, limit }: ReadRange = {}): Iterable<RawRecord[]> {
+    const where = ['seq >= ?', 'seq <= ?'];
+    const filters: SQLInputValue[] = [];
+    for (const [column, value] of [
+      ['actor', actor],
+      ['correlation', correlation],
+    ] as const) {
+      if (value === undefined) continue;
+      where.push(`${column} = ?`);
+      filters.push(value);
+    }
+    const size = Math.min(limit ?? PAGE, PAGE);
+    const query = this.#db.prepare(
+      `SELECT seq, actor, correlation, body, hash FROM records WHERE ${where.join(' AND ')}
+       ORDER BY seq ${reverse ? 'DESC' : 'ASC'} LIMIT ${size}`,
+    );
+    let low = Math.max(from ?? 1, this.#begin());
+    let high = to ?? Number.MAX_SAFE_INTEGER;
+    while (low <= high) {
+      const bounds = [low, high];
+      const page = sound(() => query.all(...bounds, ...filters)) as unknown as RawRecord[];
+      const last = page.at(-1);
+      if (!last) return;
+      yield page;
+      if (page.length < size) return;
+      if (reverse) high = last.seq - 1;
+      else low = last.seq + 1;
+    }
+  }
+
+  lastSeq(): number {
+    return (this.#get('SELECT max(seq) AS seq FROM records')?.seq as number | null) ?? 0;
+  }
+
+  /** The oldest seq kept, 0 when the log is empty. */
+  firstSeq(): number {
+    const first = this.#get('SELECT min(seq) AS seq FROM records WHERE seq >= ?', this.#begin());
+    return (first?.seq as number | null) ?? 0;
+  }
+
+  /** Bytes of the database that hold something. */
+  usedBytes(): number {
+    const pragma = (name: string) => Number(Object.values(this.#get(`PRAGMA ${name}`) ?? {})[0] ?? 0);
+    return (pragma('page_count') - pragma('freelist_count')) * pragma('page_size');
+  }
+
+  /** Older records have been taken away, though some may still wait to be deleted. */
+  #begin(): number {
+    return Number(this.#get("SELECT value FROM meta WHERE key = 'begin'")?.value ?? 1);
+  }
+
+  /** @throws HF_LOG_RANGE there is no such record */
+  record(seq: number): LogRecord {
+    const row = this.#get('SELECT body FROM records WHERE seq = ? AND seq >= ?', seq, this.#begin());
+    if (!row) throw new HoldfastError('HF_LOG_RANGE', { seq, first: this.firstSeq(), last: this.lastSeq() });
+    return parseRecord(seq, row.body as string);
+  }
+
+  /** Hash of a record, to check the chain from there on. */
+  hashOf(seq: number): string | undefined {
+    return this.#get('SELECT hash FROM records WHERE seq = ?', seq)?.hash as string | undefined;
+  }
+
+  /** The hash that a record chains to: that of the one before, or the one an export kept of a record left out. */
+  hashBefore(seq: number): string | undefined {
+    const hash = this.hashOf(seq - 1);
+    if (hash !== undefined || !this.#hasLinks) return hash;
+    return this.#get('SELECT hash FROM links WHERE seq = ?', seq)?.hash as string | undefined;
+  }
+
+  /** The signatures of records from one seq to another, inclusive, in order. */
+  signatures(from = 0, to = Number.MAX_SAFE_INTEGER): Signature[] {
+    return this.#hasSignatures ? sound(() => signaturesBetween(this.#db, from, to)) : [];
+  }
+
+  /** The newest signature that a key made. */
+  newestSignature(key: string): Signature | undefined {
+    return this.#hasSignatures ? sound(() => newestSignature(this.#db, key)) : undefined;
+  }
+
+  /** Who says that this is where the log begins, since older records were taken away; undefined when nobody does. */
+  begin(): Signature | undefined {
+    if (!this.#hasLinks) return undefined;
+    const first = this.firstSeq();
+    const row = this.#get('SELECT seq, hash, key, signature FROM links WHERE seq = ?', first);
+    return row?.signature ? (row as unknown as Signature) : undefined;
+  }
+
+  /** @throws HF_LOG_SHREDDED it was here, and was made unreadable; HF_LOG_DAMAGED it was changed */
+  blob(name: string): Uint8Array | undefined {
+    return this.#bodies.open(name);
+  }
+
+  /** The bodies kept here that were stored before a time, epoch milliseconds. */
+  blobKeys(before: number): string[] {
+    return this.#bodies.keys(before);
+  }
+
+  /** The newest seq, not after `upTo`, at which actors were saved; 0 when they never were. */
+  snapshotSeq(upTo = Number.MAX_SAFE_INTEGER): number {
+    if (!this.#hasCheckpoints) return 0;
+    return (this.#get('SELECT max(seq) AS seq FROM checkpoints WHERE seq <= ?', upTo)?.seq as number) ?? 0;
+  }
+
+  /**
+   * The state of every actor that was saved at a checkpoint, as saved.
+   *
+   * @param at from `snapshotSeq`
+   * @throws HF_LOG_CORRUPT they are not what was saved
+   */
+  snapshots(at: number): string[] {
+    for (const { seq, digest } of this.checkpointsFor(at)) {
+      if (this.digestAt(seq) === digest) continue;
+      const reason = 'the states saved after it are not what was saved';
+      throw new HoldfastError('HF_LOG_CORRUPT', { seq, reason });
+    }
+    if (!this.#hasCheckpoints) return [];
+    const newest = 'SELECT max(seq), body FROM snapshots WHERE seq BETWEEN ? AND ? GROUP BY actor';
+    return sound(() => this.#db.prepare(newest).all(newestFull(this.#db, at), at)).map(
+      (row) => row.body as string,
+    );
+  }
+
+  /** The checkpoints that the states at one of them are made of, as they were signed. @param at from `snapshotSeq` */
+  checkpointsFor(at: number): { seq: number; digest: string; signature: string }[] {
+    if (!this.#hasCheckpoints) return [];
+    const between = 'SELECT seq, digest, signature FROM checkpoints WHERE seq BETWEEN ? AND ? ORDER BY seq';
+    const rows = sound(() => this.#db.prepare(between).all(newestFull(this.#db, at), at));
+    return rows as { seq: number; digest: string; signature: string }[];
+  }
+
+  /** The newest saved state of one actor that is not after `upTo`, as saved. */
+  snapshotOf(actor: string, upTo: number): string | undefined {
+    const newest = 'SELECT body FROM snapshots WHERE actor = ? AND seq <= ? ORDER BY seq DESC LIMIT 1';
+    return this.#get(newest, actor, this.snapshotSeq(upTo))?.body as string | undefined;
+  }
+
+  /** The digest of the states that were saved at a seq, as they are now; undefined when they are not kept. */
+  digestAt(seq: number): string | undefined {
+    if (!this.#hasCheckpoints) return undefined;
+    const checkpoint = this.#get('SELECT "full" FROM checkpoints WHERE seq = ?', seq);
+    return checkpoint && sound(() => digestOf(this.#db, seq, checkpoint.full === 1).digest);
+  }
+
+  /** What SQLite's own check finds wrong with the file, indices included; undefined when it is sound. */
+  damage(): string | undefined {
+    try {
+      const text = String(this.#db.prepare('PRAGMA integrity_check(1)').get()?.integrity_check);
+      return text === 'ok' ? undefined : text;
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  #get(sql: string, ...values: SQLInputValue[]): Record<string, unknown> | undefined {
+    return sound(() => this.#db.prepare(sql).get(...values));
+  }
+}

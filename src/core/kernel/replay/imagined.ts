@@ -1,0 +1,119 @@
+import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
+import { type Decision, decide, decideInit } from '../actors/decide.ts';
+import type { ActorDefinition } from '../actors/definition.ts';
+import { MachineStepper } from '../actors/machine-step.ts';
+import { type ActorState, applyRecord } from '../actors/state.ts';
+import { decideMigration, eventOfToday, machineOf } from '../actors/versions.ts';
+import { HoldfastError, isCoded } from '../errors/holdfast-error.ts';
+import { parseActorRef } from '../ids.ts';
+import { applyMergePatch } from '../json.ts';
+import { INIT, type LogEvent, type LogRecord, MIGRATE } from '../log/record.ts';
+
+interface Actor {
+  /** Of the machine that the actor is in: an earlier one until its migration. */
+  stepper: MachineStepper;
+  readonly state: ActorState;
+  snapshot: AnyMachineSnapshot;
+}
+
+/** The actors as they would have been: every event that is handed in is decided, and folded into their states. */
+export class Imagined {
+  readonly #steppers = new Map<AnyStateMachine, MachineStepper>();
+  readonly #actors = new Map<string, Actor>();
+
+  /**
+   * @param base the states to begin with, which are changed from now on; those whose machine is not kept are migrated
+   * @throws HF_MACHINE_VERSION; HF_LOG_CORRUPT a state is none of its machine's
+   */
+  constructor(definitions: ReadonlyMap<string, ActorDefinition>, base: readonly ActorState[]) {
+    for (const state of base) {
+      const definition = definitions.get(parseActorRef(state.ref).type);
+      if (!definition) continue;
+      const machine = machineOf(definition, state.version);
+      const stepper = this.#stepper(machine ?? definition.machine);
+      const snapshot = sound(state.seq, () => {
+        if (!machine) fold(state, decideMigration(stepper, definition, state, state.at).decision);
+        return stepper.restore(state.value, state.context, state.done);
+      });
+      this.#actors.set(state.ref, { stepper, state, snapshot });
+    }
+  }
+
+  /** What would be known of an actor by now. */
+  state(ref: string): ActorState | undefined {
+    return this.#actors.get(ref)?.state;
+  }
+
+  /**
+   * The event as the machine takes it that the actor is in.
+   *
+   * @param altered the record's own event, or what it is imagined to have been
+   * @returns undefined for a migration that has no work left: the actor is in today's machine already
+   */
+  eventOf({ actor, event, version }: LogRecord, altered: LogEvent, definition: ActorDefinition) {
+    const machine = this.#actors.get(actor)?.stepper.machine ?? machineOf(definition, version);
+    const isToday = machine === undefined || machine === definition.machine;
+    if (isToday && event.type === MIGRATE) return undefined;
+    return isToday ? eventOfToday(definition, altered, version) : altered;
+  }
+
+  /**
+   * Decides an event. An actor that does not exist yet is started first.
+   *
+   * @param record whose time, story and place it has
+   * @param outcome the effect or timer that it answers
+   */
+  decide(
+    record: LogRecord,
+    event: LogEvent,
+    outcome: string | undefined,
+    definition: ActorDefinition,
+  ): Decision {
+    const known = this.#actors.get(record.actor);
+    // Only what the machine did not decide, and the outcome only where it reaches somebody.
+    const { ignored: _i, stale: _s, failed: _f, outcome: _o, ...kept } = record;
+    const rest = { ...kept, ...(outcome !== undefined && { outcome }) };
+    if (!known) {
+      const stepper = this.#stepper(machineOf(definition, record.version) ?? definition.machine);
+      const isInit = event.type === INIT;
+      const input = definition.input?.(parseActorRef(record.actor).key);
+      const init: LogEvent = isInit ? event : { type: INIT, ...(input !== undefined && { input }) };
+      const { decision, snapshot } = sound(record.seq, () => decideInit(stepper, init, record.at));
+      const state = applyRecord(undefined, { ...rest, event: init, ...decision });
+      this.#actors.set(record.actor, { stepper, snapshot, state });
+      return isInit ? decision : this.decide(record, event, outcome, definition);
+    }
+    const isMigration = event.type === MIGRATE;
+    if (isMigration) known.stepper = this.#stepper(definition.machine);
+    const { stepper, state } = known;
+    const { decision, snapshot } = isMigration
+      ? decideMigration(stepper, definition, state, record.at)
+      : decide(stepper, state, known.snapshot, event, record.at, outcome);
+    applyRecord(state, { ...rest, event: event.type === INIT ? { type: 'INIT' } : event, ...decision });
+    known.snapshot = snapshot;
+    return decision;
+  }
+
+  #stepper(machine: AnyStateMachine): MachineStepper {
+    const stepper = this.#steppers.get(machine) ?? new MachineStepper(machine);
+    this.#steppers.set(machine, stepper);
+    return stepper;
+  }
+}
+
+/** @throws HF_LOG_CORRUPT the machine can do nothing with what a record holds */
+function sound<T>(seq: number, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (isCoded(error)) throw error;
+    const reason = `its machine throws on it: ${error instanceof Error ? error.message : String(error)}`;
+    throw new HoldfastError('HF_LOG_CORRUPT', { seq, reason }, { cause: error });
+  }
+}
+
+/** Takes a decision that no record holds into a state. */
+function fold(state: ActorState, { to }: Decision): void {
+  state.value = to.value;
+  if (to.context) state.context = applyMergePatch(state.context, to.context);
+}

@@ -1,0 +1,173 @@
+import { randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { HoldfastError } from './errors/holdfast-error.ts';
+import { syncPath } from './sync-path.ts';
+
+/** No token or key of ours is longer; a larger file is not what its option says. */
+const LARGEST_SECRET_BYTES = 64 * 1024;
+const OTHERS = 0o077;
+
+/**
+ * Reads a secret file as it is now. Its mode is checked on the opened file, so nobody can swap it in between.
+ *
+ * @param file absolute path
+ * @param largest bytes that it may have; 64 KiB unless set
+ * @throws HF_CONFIG_SECRET_MISSING there is no such file, or it cannot be opened
+ * @throws HF_CONFIG_SECRET_MODE group or others have any right on it
+ * @throws HF_CONFIG_SECRET_INVALID it is not a regular file, or larger than that
+ */
+export function readSecretFile(file: string, largest = LARGEST_SECRET_BYTES): Buffer {
+  const descriptor = openSecret(file);
+  try {
+    const stat = fstatSync(descriptor);
+    if (!stat.isFile()) invalid(file, 'it is not a regular file');
+    if ((stat.mode & OTHERS) !== 0) {
+      throw new HoldfastError('HF_CONFIG_SECRET_MODE', { file, mode: octal(stat.mode) });
+    }
+    if (stat.size > largest) invalid(file, `it is larger than ${largest} bytes`);
+    const content = Buffer.alloc(stat.size);
+    return content.subarray(0, readSync(descriptor, content, 0, stat.size, 0));
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/**
+ * Reads a token: text without the line break an editor leaves at the end.
+ *
+ * @throws HF_CONFIG_SECRET_INVALID also when the file is empty or holds control characters
+ */
+export function readTokenFile(file: string): string {
+  const token = readSecretFile(file).toString('utf8').trim();
+  if (token === '') invalid(file, 'it is empty');
+  // A control character would end a header early; it is never part of a token.
+  if ([...token].some((character) => character < ' ' || character === '\u007f')) {
+    invalid(file, 'it holds more than one line, or control characters');
+  }
+  return token;
+}
+
+/**
+ * Creates a secret file, mode 0600, in a folder of mode 0700, and makes both durable. Whole or not at all: of
+ * several creators at once one wins, and nobody ever sees a part of it.
+ *
+ * @returns false when the file was there already; it is then left as it is
+ * @throws HF_CONFIG_SECRET_FOLDER group or others may change the folder
+ */
+export function createSecretFile(file: string, content: Uint8Array): boolean {
+  const folder = ownFolder(file);
+  if (existsSync(file)) return false;
+  const draft = draftOf(file);
+  try {
+    writeDurably(draft, content);
+    linkSync(draft, file); // unlike a rename, a link never replaces what another process has just made
+    syncPath(folder);
+    return true;
+  } catch (error) {
+    if (isErrno(error, 'EEXIST')) return false;
+    throw error;
+  } finally {
+    removeDraft(draft);
+  }
+}
+
+/**
+ * Puts a secret file, mode 0600, in the place of one that may be there, and makes it durable. Whoever reads meanwhile
+ * has the old content or the new one, never a part.
+ *
+ * @throws HF_CONFIG_SECRET_FOLDER group or others may change the folder
+ */
+export function replaceSecretFile(file: string, content: Uint8Array): void {
+  const folder = ownFolder(file);
+  const draft = draftOf(file);
+  try {
+    writeDurably(draft, content);
+    renameSync(draft, file);
+    syncPath(folder);
+  } finally {
+    removeDraft(draft);
+  }
+}
+
+/** Takes a secret file away, durably; that it is gone already is no error. */
+export function removeSecretFile(file: string): void {
+  if (!existsSync(file)) return;
+  removeDraft(file);
+  syncPath(dirname(file));
+}
+
+/** The folder of a secret file, made when it is not there. */
+function ownFolder(file: string): string {
+  const folder = dirname(file);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const mode = statSync(folder).mode;
+  // Whoever may write into the folder may put another key in place of ours, whatever the file's own mode.
+  if ((mode & 0o022) !== 0) throw new HoldfastError('HF_CONFIG_SECRET_FOLDER', { folder, mode: octal(mode) });
+  return folder;
+}
+
+function draftOf(file: string): string {
+  return join(dirname(file), `.${basename(file)}.${process.pid}.${randomBytes(6).toString('hex')}`);
+}
+
+function openSecret(file: string): number {
+  try {
+    // Non-blocking, or opening a pipe that somebody put there would wait for its writer for ever.
+    return openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    throw new HoldfastError(
+      'HF_CONFIG_SECRET_MISSING',
+      { file, reason: errno(error) ?? 'it cannot be opened' },
+      { cause: error },
+    );
+  }
+}
+
+function writeDurably(file: string, content: Uint8Array): void {
+  const descriptor = openSync(file, 'wx', 0o600);
+  try {
+    for (let done = 0; done < content.length; ) done += writeSync(descriptor, content, done);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function removeDraft(draft: string): void {
+  try {
+    unlinkSync(draft);
+  } catch (error) {
+    if (!isErrno(error, 'ENOENT')) throw error;
+  }
+}
+
+function invalid(file: string, reason: string): never {
+  throw new HoldfastError('HF_CONFIG_SECRET_INVALID', { file, reason });
+}
+
+function octal(mode: number): string {
+  return (mode & 0o777).toString(8).padStart(4, '0');
+}
+
+function errno(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error ? String(error.code) : undefined;
+}
+
+function isErrno(error: unknown, code: string): boolean {
+  return errno(error) === code;
+}

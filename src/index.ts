@@ -1,0 +1,56 @@
+/**
+ * What a program that embeds Holdfast, and a plugin's author, may import: the package's public door. Inside `src`,
+ * folders import each other's doors directly.
+ */
+export { Bus, type Envelope } from './bus/bus.ts';
+export { defineRoute, type Route } from './bus/route.ts';
+export { defineTopic, type Topic } from './bus/topic.ts';
+export { type AlertRaised, alertRaised } from './core/contracts/alerts.ts';
+export {
+  type CredentialRequest,
+  defineRouteKind,
+  type KindInput,
+  type RouteKind,
+} from './core/contracts/mcp-route-kind.ts';
+export {
+  type NetworkConfig,
+  type RouterApi,
+  RouterApiToken,
+  type RouterChange,
+  routerChannels,
+  routerConnected,
+  type SetAnswer,
+} from './core/contracts/router.ts';
+export { type SecretsStore, SecretsStoreToken } from './core/contracts/secrets-store.ts';
+export { defineToken, type Token } from './core/contracts/token.ts';
+export { ConfigFile } from './core/host/config/config-file.ts';
+export { type Config, defineConfig } from './core/host/config/define-config.ts';
+export { type LoadedConfig, loadConfig } from './core/host/config/load.ts';
+export { resolveConfig } from './core/host/config/resolve.ts';
+export type { HttpSurface, SurfaceOptions } from './core/host/http/contract.ts';
+export type { Reply } from './core/host/http/exchanges.ts';
+export {
+  definePlugin,
+  type Plugin,
+  type PluginContext,
+  type PluginDefinition,
+  type PluginEntry,
+  type Services,
+} from './core/host/plugin/definition.ts';
+export { createRuntime, type Runtime, type RuntimeOptions } from './core/host/runtime/runtime.ts';
+export { type ActorDefinition, defineActor, type MachineState } from './core/kernel/actors/definition.ts';
+export type {
+  EffectContext,
+  EffectHandler,
+  EffectOptions,
+  EffectOutcome,
+} from './core/kernel/actors/effect.ts';
+export type { ActorState } from './core/kernel/actors/state.ts';
+export { type CodedError, HoldfastError, isCoded } from './core/kernel/errors/holdfast-error.ts';
+export type { ErrorCode } from './core/kernel/errors/table.ts';
+export type { EventLog, LogReader, ReadRange } from './core/kernel/log/event-log.ts';
+export type { LogEvent, LogRecord } from './core/kernel/log/record.ts';
+export { SqliteReader } from './core/kernel/log/sqlite-reader.ts';
+export { type Divergence, Replay, type ReplayReport } from './core/kernel/replay/verify.ts';
+export { verifyLog } from './core/kernel/replay/verify-log.ts';
+export { version } from './core/kernel/version.ts';

@@ -1,0 +1,48 @@
+import { assign, setup } from 'xstate';
+
+/** Alerts of these names are not told until then. */
+export interface Silence {
+  readonly id: string;
+  /** A name, or its beginning followed by `*`. */
+  readonly pattern: string;
+  readonly by: string;
+  readonly until: number;
+  readonly note?: string;
+}
+
+export type SilencesEvent =
+  | { readonly type: 'ADD'; readonly at: number; readonly silence: Silence }
+  | { readonly type: 'REMOVE'; readonly at: number; readonly id: string };
+
+/** Silences that are kept at most; the oldest ends first. */
+const KEPT = 100;
+
+/** What is not to be told for a time: everything in it ends by itself. */
+export const alertSilences = setup({
+  types: {
+    context: {} as { readonly silences: readonly Silence[] },
+    events: {} as SilencesEvent,
+  },
+  actions: {
+    add: assign(({ context, event }) =>
+      event.type === 'ADD'
+        ? {
+            silences: [
+              ...context.silences.filter(({ id, until }) => until > event.at && id !== event.silence?.id),
+              event.silence,
+            ].slice(-KEPT),
+          }
+        : {},
+    ),
+    remove: assign(({ context, event }) =>
+      event.type === 'REMOVE'
+        ? { silences: context.silences.filter(({ id, until }) => until > event.at && id !== event.id) }
+        : {},
+    ),
+  },
+}).createMachine({
+  id: 'alerts-silences',
+  context: { silences: [] },
+  initial: 'kept',
+  states: { kept: { on: { ADD: { actions: 'add' }, REMOVE: { actions: 'remove' } } } },
+});

@@ -1,0 +1,135 @@
+import { assign, setup } from 'xstate';
+import { type Alert, effect } from '../effect.ts';
+import type { AnswerParams, CallEnded, DoorRule, Misplaced } from './key-shapes.ts';
+
+/** What a person should hear of: a rule, or a key in some other header. */
+type Reason = DoorRule | 'key_misplaced' | 'master_key_misplaced';
+
+export interface DoorContext {
+  /** How often each rule turned somebody away. */
+  readonly counts: Partial<Readonly<Record<DoorRule, number>>>;
+  /** When each was last told to a person, epoch milliseconds. */
+  readonly told: Partial<Readonly<Record<Reason, number>>>;
+}
+
+export type DoorEvent =
+  | {
+      readonly type: 'TURNED_AWAY';
+      readonly at: number;
+      readonly rule: DoorRule;
+      /** Address of the caller; never what it presented. */
+      readonly source: string;
+      readonly path: string;
+      /** What stood where it may leak, whatever the rule was. */
+      readonly misplaced?: Misplaced['key'];
+      /** Where, if not in the Authorization header. */
+      readonly where?: string;
+      /** On a path of the REST API, where the master key does belong, in Authorization. */
+      readonly rest?: true;
+      /** Of the requests from this source that the same rule turned away at once; one when absent. */
+      readonly count?: number;
+    }
+  | CallEnded;
+
+interface Args {
+  readonly context: DoorContext;
+  readonly event: DoorEvent;
+}
+
+/** A scanner must not become a flood of alerts. */
+const ALERT_EVERY_MS = 60_000;
+
+const GRAVE: Partial<Readonly<Record<Reason, string>>> = {
+  master_key_presented:
+    'The master key was presented on an MCP route. It belongs to admin endpoints alone: rotate it.',
+  key_only_in_authorization:
+    'A virtual key came in the Authorization header instead of the admission header. It was not forwarded; rotate it.',
+  key_in_query:
+    'A request had a key in its URL, which proxies log. It was refused, and the URL is not kept here; rotate the key.',
+  master_key_misplaced:
+    'The master key came in a header where it does not belong; it opens admin endpoints in Authorization alone. Rotate it.',
+  key_misplaced: 'A virtual key came in a header where it does not belong. It was not forwarded; rotate it.',
+};
+
+/** What a person should hear of: the rule itself, or what was found beside it. */
+const reasonOf = (event: DoorEvent): Reason | undefined => {
+  if (event.type !== 'TURNED_AWAY') return undefined;
+  if (GRAVE[event.rule] !== undefined) return event.rule;
+  if (event.misplaced === undefined) return undefined;
+  if (event.misplaced === 'master_key') return event.rest ? 'master_key_misplaced' : 'master_key_presented';
+  if (event.where === undefined) return 'key_only_in_authorization';
+  return event.where === 'query' || event.where === 'path' ? 'key_in_query' : 'key_misplaced';
+};
+
+const grave = ({ context, event }: Args): boolean => {
+  const reason = reasonOf(event);
+  if (reason === undefined || event.type !== 'TURNED_AWAY') return false;
+  const passed = event.at - (context.told[reason] ?? Number.NEGATIVE_INFINITY);
+  return passed >= ALERT_EVERY_MS || passed < 0; // below zero the clock was set back
+};
+
+/**
+ * Callers of the gateway without a key that is known (G3, G9, G25): why and from where, never with what.
+ */
+export const mcpDoor = setup({
+  types: { context: {} as DoorContext, events: {} as DoorEvent },
+  actions: {
+    'gateway.answer': effect<AnswerParams>(),
+    'alert.raise': effect<Alert>(),
+    count: assign(({ context, event }) => {
+      if (event.type !== 'TURNED_AWAY') return {};
+      return {
+        counts: { ...context.counts, [event.rule]: (context.counts[event.rule] ?? 0) + (event.count ?? 1) },
+      };
+    }),
+    told: assign(({ context, event }) => {
+      const reason = reasonOf(event);
+      if (reason === undefined || event.type !== 'TURNED_AWAY') return {};
+      return { told: { ...context.told, [reason]: event.at } };
+    }),
+  },
+  guards: { grave },
+}).createMachine({
+  id: 'gateway-admission',
+  context: { counts: {}, told: {} },
+  initial: 'shut',
+  states: {
+    shut: {
+      on: {
+        TURNED_AWAY: [
+          {
+            guard: 'grave',
+            actions: [
+              answer(),
+              {
+                type: 'alert.raise',
+                params: ({ event }: Args): Alert => {
+                  const { source, path, where } = event as Extract<DoorEvent, { type: 'TURNED_AWAY' }>;
+                  const reason = reasonOf(event) ?? 'no_key';
+                  return {
+                    name: `gateway.${reason}`,
+                    severity: 'critical',
+                    text: GRAVE[reason] ?? '',
+                    labels: { source, path, ...(where !== undefined && { where }) },
+                  };
+                },
+              },
+              'count',
+              'told',
+            ],
+          },
+          { actions: [answer(), 'count'] },
+        ],
+      },
+    },
+  },
+});
+
+function answer() {
+  return {
+    type: 'gateway.answer',
+    params: ({ event }: Args): AnswerParams => ({
+      rule: event.type === 'TURNED_AWAY' ? event.rule : 'no_key',
+    }),
+  } as const;
+}

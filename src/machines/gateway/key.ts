@@ -1,0 +1,260 @@
+import { assign, setup } from 'xstate';
+import { type Alert, effect } from '../effect.ts';
+import type {
+  AccessCall,
+  AccessContext,
+  AccessEvent,
+  AnswerParams,
+  Attribution,
+  ConfineParams,
+  ForwardParams,
+  KeyReply,
+  KeyTerms,
+  Misplaced,
+} from './key-shapes.ts';
+import { add, goodUntil, judge, judgeReading, windowAt } from './key-verdict.ts';
+
+export type * from './key-shapes.ts';
+
+interface Args {
+  readonly context: AccessContext;
+  readonly event: AccessEvent;
+}
+
+const calling = (event: AccessEvent): AccessCall => {
+  if (event.type !== 'CALL') throw new TypeError(`${event.type} is no call`);
+  return event;
+};
+const verdictOf = ({ context, event }: Args) => judge(context, calling(event));
+/** Whose call it is, in the record of its decision. */
+const attribution = ({ terms }: AccessContext): Attribution => ({
+  ...(terms && { alias: terms.alias }),
+  ...(terms?.owner !== undefined && { owner: terms.owner }),
+});
+/** A key or the master key where it does not belong: somebody should rotate it (G9, G25). */
+const misplacedIn = (event: AccessEvent): Misplaced | undefined => {
+  const { authorization, misplaced } = calling(event);
+  const known = authorization === 'virtual_key' || authorization === 'master_key';
+  return known ? { key: authorization, where: 'header authorization' } : misplaced;
+};
+/** A client that does it with every call must not become a flood of alerts. */
+const WARN_EVERY_MS = 60_000;
+const toWarn = ({ context, event }: Args): boolean => {
+  if (misplacedIn(event) === undefined) return false;
+  const passed = calling(event).at - (context.warnedAt ?? Number.NEGATIVE_INFINITY);
+  return passed >= WARN_EVERY_MS || passed < 0; // below zero the clock was set back
+};
+
+/**
+ * One virtual key of the gateway: what it may reach, and every call it made (G3, G5, G6, G9, G16, G19).
+ *
+ * A call is two records: CALL, whose effect says what was decided and by which rule of which revision of the key, and
+ * the outcome of that effect. The counters that decide (calls of this minute, spend) live here, so that a replay with
+ * another key tells what would have been refused.
+ */
+export const mcpAccess = setup({
+  types: {
+    context: {} as AccessContext,
+    events: {} as AccessEvent,
+  },
+  actions: {
+    'gateway.forward': effect<ForwardParams>(),
+    'gateway.answer': effect<AnswerParams>(),
+    'gateway.confine': effect<ConfineParams>(),
+    'http.reply': effect<KeyReply>(),
+    'alert.raise': effect<Alert>(),
+    grant: assign(({ context, event }) => {
+      if (event.type !== 'KEY_CREATED') return {};
+      const { at, terms, presented } = event;
+      return {
+        revision: context.revision + 1,
+        createdAt: at,
+        changedAt: at,
+        terms,
+        presents: { [presented]: {} },
+      };
+    }),
+    change: assign(({ context, event }) => {
+      if (event.type !== 'KEY_UPDATED') return {};
+      const { at, set, clear = [] } = event;
+      if (!context.terms) return {};
+      const kept = Object.entries({ ...context.terms, ...set }).filter(
+        ([name]) => !clear.includes(name as never),
+      );
+      return {
+        revision: context.revision + 1,
+        changedAt: at,
+        terms: Object.fromEntries(kept) as unknown as KeyTerms,
+      };
+    }),
+    rotate: assign(({ context, event }) => {
+      if (event.type !== 'KEY_ROTATED') return {};
+      const { at, presented, overlapMs } = event;
+      // What was rotated out stays known: whoever still calls with it is told so, and found where it may leak.
+      const old = Object.entries(context.presents).map(([name, { until }]) => {
+        return [name, { until: Math.min(until ?? Number.POSITIVE_INFINITY, at + overlapMs) }] as const;
+      });
+      return {
+        revision: context.revision + 1,
+        changedAt: at,
+        presents: { ...Object.fromEntries(old), [presented]: {} },
+      };
+    }),
+    revoke: assign(({ context, event }) => {
+      if (event.type !== 'KEY_REVOKED') return {};
+      return { revision: context.revision + 1, changedAt: event.at, revokedAt: event.at };
+    }),
+    count: assign(({ context, event }) => {
+      const call = calling(event);
+      const counted = call.method === 'tools/call';
+      const { window } = windowAt(context, call.at);
+      return {
+        lastSeenAt: call.at,
+        calls: context.calls + 1,
+        ...(counted && { window: { at: window.at, calls: window.calls + 1 } }),
+        ...(counted && call.cost && { spend: add(context.spend, call.cost) }),
+      };
+    }),
+    countRefusal: assign(({ context, event }) => {
+      const { at, count = 1 } = calling(event);
+      return {
+        lastSeenAt: at,
+        refused: context.refused + count,
+        // Else the minute of a clock that was set back would begin anew at every refusal, and never end.
+        ...(at < context.window.at && { window: windowAt(context, at).window }),
+      };
+    }),
+    warned: assign(({ event }) => ({ warnedAt: calling(event).at })),
+    // What never reached its upstream has cost nothing.
+    refund: assign(({ context, event }) => {
+      if (event.type !== 'CALL_ENDED' || !event.cost) return {};
+      const reached = event.outcome !== 'unreachable' && event.outcome !== 'gone';
+      return reached ? {} : { spend: add(context.spend, -event.cost) };
+    }),
+  },
+  guards: {
+    admitted: (args) => verdictOf(args).rule === 'admitted' && !toWarn(args),
+    admittedMisplaced: (args) => verdictOf(args).rule === 'admitted',
+    misplaced: toWarn,
+  },
+}).createMachine({
+  id: 'gateway-key',
+  context: { revision: 0, presents: {}, window: { at: 0, calls: 0 }, spend: 0, calls: 0, refused: 0 },
+  initial: 'absent',
+  states: {
+    absent: { on: { KEY_CREATED: { target: 'active', actions: ['grant', reply(200)] } } },
+    active: {
+      on: {
+        KEY_UPDATED: { actions: ['change', confine(), reply(200)] },
+        KEY_ROTATED: { actions: ['rotate', confine(), reply(200)] },
+        KEY_REVOKED: { target: 'revoked', actions: ['revoke', confine(), reply(200)] },
+        KEY_READ: { actions: [replyToReading()] },
+        CALL: [
+          { guard: 'admitted', actions: [forward(), 'count'] },
+          { guard: 'admittedMisplaced', actions: [forward(), 'count', warn(), 'warned'] },
+          { guard: 'misplaced', actions: [refuse(), 'countRefusal', warn(), 'warned'] },
+          { actions: [refuse(), 'countRefusal'] },
+        ],
+      },
+    },
+    // Not final: who still calls with it belongs in the log.
+    revoked: {},
+  },
+  on: {
+    // Two that change one key at once: the second finds that it came too late.
+    KEY_CREATED: { actions: [reply(409)] },
+    KEY_UPDATED: { actions: [reply(409)] },
+    KEY_ROTATED: { actions: [reply(409)] },
+    KEY_REVOKED: { actions: [reply(409)] },
+    KEY_READ: { actions: [replyToReading()] },
+    CALL: { actions: [refuse(), 'countRefusal'] },
+    CALL_ENDED: { actions: 'refund' },
+  },
+});
+
+function reply(status: number) {
+  return {
+    type: 'http.reply',
+    params: ({ context }: Args): KeyReply => ({ status, body: { revision: context.revision } }),
+  } as const;
+}
+
+function replyToReading() {
+  return {
+    type: 'http.reply',
+    params: ({ context, event }: Args): KeyReply => {
+      if (event.type !== 'KEY_READ') throw new TypeError(`${event.type} reads no key`);
+      const verdict = judgeReading(context, event.presented, event.at);
+      const overLimit = verdict.rule === 'rate_limited' || verdict.rule === 'over_budget';
+      const status = verdict.rule === 'admitted' ? 200 : overLimit ? 429 : 401;
+      return { status, body: { revision: context.revision, ...verdict } };
+    },
+  } as const;
+}
+
+/** Actions are resolved in order, so this one sees the key as it is after the change. */
+function confine() {
+  return {
+    type: 'gateway.confine',
+    params: ({ context, event }: Args): ConfineParams => {
+      const { terms, revokedAt } = context;
+      const ends = event.type === 'KEY_ROTATED' ? event.at + event.overlapMs : terms?.expiresAt;
+      return {
+        servers: revokedAt === undefined ? (terms?.servers ?? []) : [],
+        ...(ends !== undefined && { until: ends }),
+      };
+    },
+  } as const;
+}
+
+function forward() {
+  return {
+    type: 'gateway.forward',
+    params: ({ context, event }: Args): ForwardParams => {
+      const { routes, cost, method, presented } = calling(event);
+      const { terms, revision } = context;
+      const allowed = routes.filter((route) => terms?.servers.includes(route));
+      const until = goodUntil(context, presented);
+      return {
+        routes: allowed,
+        revision,
+        ...attribution(context),
+        ...(until !== undefined && { until }),
+        ...(terms?.tools && { tools: terms.tools }),
+        ...(cost !== undefined && method === 'tools/call' && { cost }),
+      };
+    },
+  } as const;
+}
+
+function refuse() {
+  return {
+    type: 'gateway.answer',
+    params: (args: Args): AnswerParams => {
+      const { rule, retryAfterMs } = verdictOf(args);
+      return {
+        rule,
+        revision: args.context.revision,
+        ...attribution(args.context),
+        ...(retryAfterMs !== undefined && { retryAfterMs }),
+      };
+    },
+  } as const;
+}
+
+function warn() {
+  return {
+    type: 'alert.raise',
+    params: ({ context, event }: Args): Alert => {
+      const { routes } = calling(event);
+      const { key, where } = misplacedIn(event) ?? { key: 'virtual_key', where: '' };
+      const what = key === 'master_key' ? 'The master key' : 'A virtual key';
+      return {
+        name: 'gateway.key_misplaced',
+        severity: 'critical',
+        text: `${what} came where it does not belong (${where}) and may have been read. It was not forwarded; rotate it.`,
+        labels: { alias: context.terms?.alias ?? 'unknown', routes: routes.join(','), where },
+      };
+    },
+  } as const;
+}

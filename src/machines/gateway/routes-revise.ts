@@ -1,0 +1,129 @@
+import type {
+  RejectedEntry,
+  RollbackAsked,
+  RouteChange,
+  RouteFacts,
+  RouteState,
+  RoutesContext,
+  RoutesLoaded,
+  ServedRoute,
+} from './routes-shapes.ts';
+
+/** Definitions of one name that are kept beside the one that serves. */
+const KEPT = 5;
+/** Names that are kept, those without an entry among them. */
+const MOST_NAMES = 2_000;
+
+type Revised = Pick<RoutesContext, 'revision' | 'routes' | 'changes'> & Pick<RoutesContext, 'changedAt'>;
+
+/** What of a file is to serve: a good entry, or the last good one of its name; a rolled-back one until the file changes. */
+export function revise(context: RoutesContext, event: RoutesLoaded): Revised {
+  const revision = context.revision + 1;
+  const wanted = new Map(event.routes.map((facts) => [facts.name, facts]));
+  const bad = new Map(event.rejected.map((entry) => [entry.route, entry]));
+  const routes: Record<string, RouteState> = {};
+  const changes: RouteChange[] = [];
+  for (const name of new Set([...wanted.keys(), ...Object.keys(context.routes)])) {
+    const known = routeOf(context, name);
+    const facts = wanted.get(name);
+    const next = stateOf(known, facts && { ...facts, since: event.at, revision }, bad.get(name));
+    if (next) routes[name] = next;
+    const change = changeOf(name, known?.serving, next?.serving);
+    if (change) changes.push(change);
+  }
+  return finished(context, bounded(routes), changes, event.at);
+}
+
+function stateOf(
+  known: RouteState | undefined,
+  wanted: ServedRoute | undefined,
+  bad: RejectedEntry | undefined,
+): RouteState | undefined {
+  const { serving, before = [] } = known ?? {};
+  if (wanted) {
+    const source = wanted.fingerprint;
+    if (known?.pinned && known.source === source) return without(known, 'problem');
+    if (serving?.fingerprint === source) return { serving, source, before };
+    return { serving: wanted, source, before: past(serving, before) };
+  }
+  if (!known) return undefined;
+  if (bad) return serving ? { ...known, problem: bad.reason } : known;
+  if (!serving || (known.pinned && known.source === '')) return known;
+  return { source: '', before: past(serving, before) };
+}
+
+/** @returns what the rollback makes of a route, or why it can't be */
+export function rolledBack(context: RoutesContext, event: RollbackAsked): RouteState | string {
+  const { route, to, at } = event;
+  const known = routeOf(context, route);
+  if (!known) return `there is no route ${route}`;
+  const target = known.before.find(({ revision }) => to === undefined || revision === to);
+  if (!target) {
+    return to === undefined
+      ? `nothing served as ${route} before`
+      : `${route} did not change in revision ${to}`;
+  }
+  const others = known.before.filter((one) => one !== target);
+  const serving = { ...target, since: at, revision: context.revision + 1 };
+  return {
+    ...without(known, 'pinned'),
+    serving,
+    ...(target.fingerprint !== known.source && { pinned: true as const }),
+    before: past(known.serving, others),
+  };
+}
+
+export function rollBack(context: RoutesContext, event: RollbackAsked): Partial<Revised> {
+  const next = rolledBack(context, event);
+  if (typeof next === 'string') return {};
+  const name = event.route;
+  const { parts = [] } = changeOf(name, routeOf(context, name)?.serving, next.serving) ?? {};
+  const changes: RouteChange[] = [{ name, what: 'rolled_back', parts }];
+  return finished(context, { ...context.routes, [name]: next }, changes, event.at);
+}
+
+/** A server may be called `constructor`. */
+function routeOf({ routes }: RoutesContext, name: string): RouteState | undefined {
+  return Object.hasOwn(routes, name) ? routes[name] : undefined;
+}
+
+function finished(
+  context: RoutesContext,
+  routes: Readonly<Record<string, RouteState>>,
+  changes: readonly RouteChange[],
+  at: number,
+): Revised {
+  if (changes.length === 0) return { revision: context.revision, routes, changes: context.changes };
+  return { revision: context.revision + 1, routes, changes, changedAt: at };
+}
+
+function changeOf(
+  name: string,
+  from: RouteFacts | undefined,
+  to: RouteFacts | undefined,
+): RouteChange | undefined {
+  if (from?.fingerprint === to?.fingerprint) return undefined;
+  if (!from) return { name, what: 'added' };
+  if (!to) return { name, what: 'removed' };
+  const parts = [...new Set([...Object.keys(from.parts), ...Object.keys(to.parts)])];
+  return { name, what: 'changed', parts: parts.filter((part) => from.parts[part] !== to.parts[part]).sort() };
+}
+
+function past(serving: ServedRoute | undefined, before: readonly ServedRoute[]): ServedRoute[] {
+  if (!serving) return [...before];
+  return [serving, ...before.filter(({ fingerprint }) => fingerprint !== serving.fingerprint)].slice(0, KEPT);
+}
+
+/** Names whose entries are gone are forgotten first. */
+function bounded(routes: Readonly<Record<string, RouteState>>): Readonly<Record<string, RouteState>> {
+  const all = Object.entries(routes);
+  if (all.length <= MOST_NAMES) return routes;
+  const serving = all.filter(([, { serving }]) => serving);
+  const gone = all.filter(([, { serving }]) => !serving);
+  return Object.fromEntries([...serving, ...gone].slice(0, Math.max(MOST_NAMES, serving.length)));
+}
+
+function without(state: RouteState, field: 'problem' | 'pinned'): RouteState {
+  const { [field]: _, ...rest } = state;
+  return rest;
+}

@@ -1,0 +1,126 @@
+import { assign, setup } from 'xstate';
+import { effect } from '../effect.ts';
+
+/** Times are milliseconds. */
+export interface HeartbeatSettings {
+  /** The push monitor that expects the beats. */
+  readonly monitor: string;
+  /** Without news a beat is due after this. */
+  readonly idleMs: number;
+  /** News within this time share one beat. */
+  readonly gatherMs: number;
+  /** Until a beat that did not arrive is tried again. */
+  readonly retryMs: number;
+}
+
+export interface HeartbeatContext extends HeartbeatSettings {
+  /** News since the last beat was sent. */
+  readonly heard: number;
+  readonly deliveredAt?: number | undefined;
+  /** Why the last one did not arrive, and how many in a row did not. */
+  readonly fault?: string | undefined;
+  readonly failures: number;
+}
+
+export type HeartbeatEvent =
+  /** The runtime starts. */
+  | { type: 'START'; settings: HeartbeatSettings }
+  | { type: 'HEARD' }
+  /** Its sender was stopped: silence from now on. */
+  | { type: 'STOP' }
+  | { type: 'PUSHED'; at: number; status: number }
+  | { type: 'PUSH_REFUSED'; at: number; status: number; msg?: string; body: string; exitStatus: number }
+  | { type: 'PUSH_FAILED'; at: number; reason: string; exitStatus: number }
+  | { type: 'effect.failed'; effect: string; code: string; message: string }
+  | { type: 'effect.lost'; effect: string };
+
+/** Before the first beat of a run: its receiver may be starting too. */
+const WARM_UP_MS = 5_000;
+export const heartbeatDefaults = { idleMs: 240_000, gatherMs: 250, retryMs: 15_000 } as const;
+
+const failed = {
+  PUSH_REFUSED: { target: 'failing', actions: 'fail' },
+  PUSH_FAILED: { target: 'failing', actions: 'fail' },
+  'effect.failed': { guard: 'ofPush', target: 'failing', actions: 'fail' },
+  'effect.lost': { guard: 'ofPush', target: 'failing', actions: 'fail' },
+} as const;
+
+/**
+ * The beats of somebody who hears news (R27): one after news, however many come at once, and one when it has long been
+ * quiet. A beat that does not arrive is tried again, for nobody else would send it.
+ */
+export const heartbeat = setup({
+  types: {
+    context: {} as HeartbeatContext,
+    events: {} as HeartbeatEvent,
+    input: {} as HeartbeatSettings | undefined,
+  },
+  delays: {
+    warmUp: WARM_UP_MS,
+    idle: ({ context }) => context.idleMs,
+    gather: ({ context }) => context.gatherMs,
+    retry: ({ context }) => context.retryMs,
+  },
+  guards: {
+    owes: ({ context }) => context.heard > 0,
+    ofPush: ({ event }) => 'effect' in event && event.effect === 'heartbeat.push',
+  },
+  actions: {
+    'heartbeat.push': effect<{ monitor: string; heard: number }>(),
+    configure: assign(({ event }) =>
+      event.type === 'START' && typeof event.settings === 'object' ? event.settings : {},
+    ),
+    hear: assign(({ context }) => ({ heard: context.heard + 1 })),
+    /** What is heard from now on is owed a beat of its own. */
+    send: assign({ heard: 0 }),
+    arrive: assign(({ event }) =>
+      event.type === 'PUSHED' ? { deliveredAt: event.at, fault: undefined, failures: 0 } : {},
+    ),
+    fail: assign(({ context, event }) => ({ fault: faultOf(event), failures: context.failures + 1 })),
+  },
+}).createMachine({
+  id: 'reconciler-heartbeat',
+  context: ({ input }) => ({ monitor: '', ...heartbeatDefaults, ...input, heard: 0, failures: 0 }),
+  initial: 'starting',
+  on: { START: { target: '.starting', actions: 'configure', reenter: true }, STOP: '.stopped' },
+  states: {
+    starting: { after: { warmUp: 'pushing' }, on: { HEARD: { actions: 'hear' } } },
+    quiet: {
+      after: { idle: 'pushing' },
+      on: { HEARD: { target: 'gathering', actions: 'hear' } },
+    },
+    gathering: { after: { gather: 'pushing' }, on: { HEARD: { actions: 'hear' } } },
+    pushing: {
+      entry: [
+        {
+          type: 'heartbeat.push',
+          params: ({ context }) => ({ monitor: context.monitor, heard: context.heard }),
+        },
+        'send',
+      ],
+      on: {
+        HEARD: { actions: 'hear' },
+        PUSHED: [
+          { guard: 'owes', target: 'gathering', actions: 'arrive' },
+          { target: 'quiet', actions: 'arrive' },
+        ],
+        ...failed,
+      },
+    },
+    failing: { after: { retry: 'pushing' }, on: { HEARD: { actions: 'hear' } } },
+    stopped: {},
+  },
+});
+
+function faultOf(event: HeartbeatEvent): string {
+  switch (event.type) {
+    case 'PUSH_REFUSED':
+      return `HTTP ${event.status}: ${event.msg ?? (event.body || 'an empty body')}`;
+    case 'PUSH_FAILED':
+      return event.reason;
+    case 'effect.failed':
+      return `${event.code}: ${event.message}`;
+    default:
+      return 'the process ended while it was sent';
+  }
+}

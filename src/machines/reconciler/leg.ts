@@ -1,0 +1,291 @@
+import { assign, setup } from 'xstate';
+import { type Alert, effect } from '../effect.ts';
+import {
+  gaveUp,
+  jitterOf,
+  ncidOf,
+  pauseAfter,
+  publishedAt,
+  reasonOf,
+  recovery,
+  restAfter,
+  vanished,
+} from './leg-reading.ts';
+import {
+  type LegContext,
+  type LegEvent,
+  type LegRecovered,
+  type LegSettings,
+  legDefaults,
+} from './leg-shapes.ts';
+
+/** Events that may start the settling anew: an endless burst must not keep the leg from being read. */
+const PATIENCE = 20;
+
+/** News while the router is being asked: the answer may be from before them, so a reading of their own is owed. */
+const busy = {
+  CHANGED: { actions: 'owe' },
+  RESYNC: { actions: 'owe' },
+  CONFIGURE: { actions: ['configure', 'owe'] },
+} as const;
+
+const recovered = {
+  guard: 'recovered',
+  target: 'present',
+  actions: [{ type: 'router.leg_recovered', params: recovery }, 'found'],
+} as const;
+
+/** What a reading can answer beside addresses. */
+const unread = {
+  LEG_ABSENT: { target: 'vanished', actions: 'lose' },
+  UNREACHABLE: { target: 'failed', actions: 'fail' },
+  'effect.failed': { guard: 'ofRead', target: 'failed', actions: 'fail' },
+  'effect.lost': { guard: 'ofRead', target: 'failed', actions: 'fail' },
+} as const;
+
+/**
+ * Holds one leg of the router to its static address (R24, R25): after
+ * an event it reads, adds what is missing on the very config it read, and believes nothing but the next reading.
+ * One actor a leg; the ncid decides races between them, as between all writers.
+ */
+export const reconciler = setup({
+  types: {
+    context: {} as LegContext,
+    events: {} as LegEvent,
+    input: {} as LegSettings | undefined,
+  },
+  delays: {
+    settle: ({ context }) => context.settleMs,
+    secondLook: ({ context }) => context.secondLookMs,
+    backOff: ({ context }) => context.pauseMs,
+    wait: ({ context }) => context.waitMs,
+    resync: ({ context }) => context.resyncMs,
+    // An event that came during the last try is not lost, but it may have been the try's own.
+    coolDown: ({ context }) => (context.owes === 'read' ? context.waitMs : context.restMs),
+  },
+  guards: {
+    patient: ({ context }) => context.heard < PATIENCE,
+    present: ({ context, event }) => event.type === 'LEG_READ' && event.addresses.includes(context.address),
+    recovered: ({ context, event }) =>
+      event.type === 'LEG_READ' &&
+      event.addresses.includes(context.address) &&
+      (context.missing === true || context.alerted === true),
+    owesRead: ({ context }) => context.owes === 'read',
+    owesLook: ({ context }) => context.owes === 'look',
+    exhausted: ({ context }) => context.tries >= context.maxTries,
+    exhaustedAgain: ({ context }) => context.tries >= context.maxTries && context.alerted === true,
+    alerted: ({ context }) => context.alerted === true,
+    // Outcomes of the other effects come here too, and say nothing of the router.
+    ofRead: ({ event }) => 'effect' in event && event.effect === 'router.read_leg',
+    ofAdd: ({ event }) => 'effect' in event && event.effect === 'router.add_address',
+  },
+  actions: {
+    'router.read_leg': effect<{ intf: string }>(),
+    'router.add_address': effect<{ intf: string; address: string; ncid: string }>(),
+    'router.leg_recovered': effect<LegRecovered>(),
+    'alert.raise': effect<Alert>(),
+    /** A story begins. */
+    begin: assign(({ event }) => ({
+      heard: event.type === 'CHANGED' ? 1 : 0,
+      heardAt: publishedAt(event),
+      owes: undefined,
+      owedAt: undefined,
+      tries: 0,
+    })),
+    hearMore: assign(({ context }) => ({ heard: context.heard + 1 })),
+    owe: assign(({ context, event }) => ({
+      heard: context.heard + 1,
+      owes: 'read' as const,
+      owedAt: context.owedAt ?? publishedAt(event),
+    })),
+    /** What was owed becomes the story. */
+    turn: assign(({ context }) => ({
+      heardAt: context.owedAt,
+      owes: undefined,
+      owedAt: undefined,
+    })),
+    oweLook: assign({ owes: 'look' as const }),
+    oweNothing: assign({ owes: undefined }),
+    rest: assign({ heard: 0, heardAt: undefined, owes: undefined, owedAt: undefined }),
+    configure: assign(({ event }) => (event.type === 'CONFIGURE' ? { ...event.leg } : {})),
+    found: assign(({ context, event }) => ({
+      tries: 0,
+      healed: context.healed + (context.missing ? 1 : 0),
+      heardAt: context.missing ? undefined : context.heardAt,
+      lastNcid: ncidOf(event) ?? context.lastNcid,
+      missing: undefined,
+      alerted: undefined,
+      lastError: undefined,
+    })),
+    lose: assign(({ context, event }) => ({
+      missing: true as const,
+      lastNcid: ncidOf(event) ?? context.lastNcid,
+    })),
+    /** The router took a write: an earlier complaint explains nothing any more. */
+    trust: assign({ lastError: undefined }),
+    doubt: assign(({ context, event }) => ({
+      lastError: reasonOf(event),
+      jitter: jitterOf(event) ?? context.jitter,
+    })),
+    fail: assign(({ context, event }) => ({
+      tries: context.tries + 1,
+      conflicts: context.conflicts + (event.type === 'CONFLICT' ? 1 : 0),
+      lastError: (event.type === 'LEG_READ' ? context.lastError : undefined) ?? reasonOf(event),
+      jitter: jitterOf(event) ?? context.jitter,
+      pauseMs: pauseAfter(event, context),
+      restMs: restAfter(event, context),
+    })),
+    tell: assign({ alerted: true as const }),
+  },
+}).createMachine({
+  id: 'reconciler-leg',
+  context: ({ input }) => ({
+    intf: '',
+    label: '',
+    address: '',
+    ...legDefaults,
+    ...input,
+    heard: 0,
+    tries: 0,
+    jitter: 0,
+    pauseMs: 0,
+    restMs: 0,
+    healed: 0,
+    conflicts: 0,
+  }),
+  initial: 'unread',
+  // What a state makes of news unless it says otherwise below.
+  on: {
+    CHANGED: { target: '.settling', actions: 'begin' },
+    RESYNC: { target: '.reading', actions: ['begin', 'oweLook'] },
+    CONFIGURE: { target: '.reading', actions: ['configure', 'begin', 'oweLook'] },
+    RELEASE: { target: '.released', actions: 'rest' },
+  },
+  states: {
+    /** Nothing is known yet. */
+    unread: {},
+
+    settling: {
+      after: { settle: { target: 'reading', actions: 'oweLook' } },
+      on: {
+        CHANGED: [
+          { guard: 'patient', target: 'settling', reenter: true, actions: 'hearMore' },
+          { actions: 'hearMore' },
+        ],
+        RESYNC: { actions: 'hearMore' },
+        CONFIGURE: { actions: ['configure', 'hearMore'] },
+      },
+    },
+
+    reading: {
+      entry: { type: 'router.read_leg', params: ({ context }) => ({ intf: context.intf }) },
+      on: {
+        LEG_READ: [
+          recovered,
+          { guard: 'present', target: 'present', actions: 'found' },
+          { target: 'adding', actions: 'lose' },
+        ],
+        ...unread,
+        ...busy,
+      },
+    },
+
+    adding: {
+      entry: {
+        type: 'router.add_address',
+        params: ({ context: { intf, address, lastNcid = '' } }) => ({ intf, address, ncid: lastNcid }),
+      },
+      on: {
+        ADDED: { target: 'verifying', actions: 'trust' },
+        CONFLICT: { target: 'failed', actions: 'fail' },
+        PENDING: 'waiting',
+        // None of these proves that nothing was applied.
+        REFUSED: { target: 'verifying', actions: 'doubt' },
+        UNKNOWN: { target: 'verifying', actions: 'doubt' },
+        'effect.failed': { guard: 'ofAdd', target: 'verifying', actions: 'doubt' },
+        'effect.lost': { guard: 'ofAdd', target: 'verifying', actions: 'doubt' },
+        ...busy,
+      },
+    },
+
+    verifying: {
+      entry: { type: 'router.read_leg', params: ({ context }) => ({ intf: context.intf }) },
+      on: {
+        LEG_READ: [recovered, { target: 'failed', actions: ['lose', 'fail'] }],
+        ...unread,
+        ...busy,
+      },
+    },
+
+    /** Choice: the address is there; is another reading owed? */
+    present: {
+      always: [
+        { guard: 'owesRead', target: 'settling', actions: 'turn' },
+        { guard: 'owesLook', target: 'checking' },
+        { target: 'whole' },
+      ],
+    },
+
+    /** The reading may have been from before the save that the event announced, so a second look is due. */
+    checking: {
+      after: { secondLook: { target: 'reading', actions: 'oweNothing' } },
+    },
+
+    whole: {
+      entry: 'rest',
+      after: { resync: { target: 'reading', actions: 'begin' } },
+    },
+
+    /** Choice: try again, or tell a person? */
+    failed: {
+      always: [
+        { guard: 'exhaustedAgain', target: 'gaveUp' },
+        {
+          guard: 'exhausted',
+          target: 'gaveUp',
+          actions: [{ type: 'alert.raise', params: ({ context }) => gaveUp(context) }, 'tell'],
+        },
+        { target: 'backingOff' },
+      ],
+    },
+
+    backingOff: {
+      after: { backOff: 'reading' },
+      // An event must not cut the back-off short, or racing writers would race the faster.
+      on: { CHANGED: { actions: 'owe' } },
+    },
+
+    /** Somebody's transaction is pending: every plain write is refused, and no event says when it ends. */
+    waiting: {
+      after: { wait: 'reading' },
+    },
+
+    gaveUp: {
+      after: { coolDown: { target: 'reading', actions: ['begin', 'oweLook'] } },
+    },
+
+    /** Choice: the config has no such interface; is that certain, and has it been told? */
+    vanished: {
+      always: [
+        { guard: 'owesRead', target: 'settling', actions: 'turn' },
+        { guard: 'owesLook', target: 'checking' },
+        { guard: 'alerted', target: 'absent' },
+        {
+          target: 'absent',
+          actions: [{ type: 'alert.raise', params: ({ context }) => vanished(context) }, 'tell'],
+        },
+      ],
+    },
+
+    /** An interface is never made up: the app must bring it back. */
+    absent: {
+      entry: 'rest',
+      after: { resync: { target: 'reading', actions: 'begin' } },
+    },
+
+    /** Not listed any more. */
+    released: {
+      on: { CHANGED: {}, RESYNC: {} },
+    },
+  },
+});

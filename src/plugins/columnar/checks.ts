@@ -1,0 +1,157 @@
+import { connect } from 'node:net';
+import type { EngineDrift } from '../../core/contracts/columnar-database.ts';
+import type { CheckContext, CheckDefinition, CheckResult } from '../../core/host/plugin/diagnosis.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { isObject } from '../../core/kernel/json.ts';
+import { counted } from './counted.ts';
+import type { ClickhouseOptions } from './options.ts';
+import { put } from './questions/put.ts';
+import type { SeenTable } from './schema/live-schema.ts';
+
+const SECONDS = 10;
+const CONNECT_MS = 3_000;
+const NATIVE_PORT = 9000;
+const GIGABYTE = 1_000_000_000;
+
+interface Looked {
+  readonly drift: readonly EngineDrift[];
+  readonly tables: readonly SeenTable[];
+}
+
+/** What `holdfast doctor stack` looks at of the database (O26). */
+export function databaseChecks(options: ClickhouseOptions): CheckDefinition[] {
+  const configured = options.url === undefined ? 'the embedded columnar database' : new URL(options.url).host;
+  return [
+    {
+      name: 'stack.database',
+      run: (context) => databaseCheck(options, placeOf(context) ?? configured, context),
+    },
+    {
+      name: 'stack.engines',
+      run: (context) => enginesCheck(options, placeOf(context) ?? configured, context),
+    },
+    ...(options.url === undefined
+      ? []
+      : [{ name: 'stack.native', run: (context: CheckContext) => nativeCheck(options, context) }]),
+  ];
+}
+
+/** Of the instance that runs: its environment may name another database than ours. */
+function placeOf({ running }: CheckContext): string | undefined {
+  const facts = running?.facts.columnar;
+  return isObject(facts) && typeof facts.place === 'string' ? facts.place : undefined;
+}
+
+async function databaseCheck(
+  options: ClickhouseOptions,
+  lookedAt: string,
+  context: CheckContext,
+): Promise<CheckResult> {
+  const looked = await look(options, lookedAt, context);
+  if ('state' in looked) return looked;
+  const missing = looked.tables.filter(({ made }) => made === 'missing').map(({ table }) => table);
+  if (missing.length > 0) {
+    const remedy =
+      'Start Holdfast with a user that may create tables, or create them as docs/stack.md shows.';
+    return { state: 'fail', lookedAt, found: `it has no ${missing.join(', ')}`, remedy };
+  }
+  const damaged = looked.tables.filter(({ damaged }) => damaged > 0);
+  if (damaged.length > 0) {
+    const parts = damaged.map(({ table, damaged }) => `${damaged} of ${table}`).join(', ');
+    const found = `parts that were damaged are set aside, and their rows missing: ${parts}`;
+    const remedy =
+      'Look at the disk, and for the parts in the folders `detached` (their names begin with broken); bring them back from a backup, or delete them.';
+    return { state: 'warn', lookedAt, found, remedy };
+  }
+  const rows = looked.tables.reduce((sum, { rows }) => sum + rows, 0);
+  const bytes = looked.tables.reduce((sum, { bytes }) => sum + bytes, 0);
+  const foreign = looked.tables.filter(({ made }) => made === 'elsewhere').length;
+  const by =
+    foreign === 0 ? 'made by Holdfast' : `${foreign} of them made by somebody else and used as they are`;
+  const size = bytes < GIGABYTE ? `${Math.ceil(bytes / 1e6)} MB` : `${(bytes / GIGABYTE).toFixed(1)} GB`;
+  return {
+    state: 'ok',
+    lookedAt,
+    found: `it answers: seven tables, ${by}; ${counted(rows, 'row')}, ${size}`,
+  };
+}
+
+async function enginesCheck(
+  options: ClickhouseOptions,
+  lookedAt: string,
+  context: CheckContext,
+): Promise<CheckResult> {
+  const looked = await look(options, lookedAt, context);
+  if ('state' in looked) return looked;
+  const { replicas, url } = options;
+  const replicated = looked.tables.filter(
+    ({ engine }) => engine && /^(Replicated|Shared)/.test(engine),
+  ).length;
+  if (looked.drift.length === 0 && (replicas > 1 || replicated === 0)) {
+    const found =
+      url === undefined || replicas === 1
+        ? 'every engine is of the MergeTree family'
+        : 'every table is replicated';
+    return { state: 'ok', lookedAt, found };
+  }
+  if (looked.drift.length === 0) {
+    const found = `${counted(replicated, 'table is', 'tables are')} replicated, and the configuration says one replica`;
+    return {
+      state: 'warn',
+      lookedAt,
+      found,
+      remedy: 'Set `replicas` of the columnar plugin to their number, so that drift is seen.',
+    };
+  }
+  const tables = looked.drift.map(({ table, engine }) => `${table} (${engine})`).join(', ');
+  const expected = looked.drift[0]?.expected ?? '';
+  const remedy = `Make them anew with ENGINE = ${expected} and copy the rows over.`;
+  return { state: 'fail', lookedAt, found: `not ${expected}: ${tables}`, remedy };
+}
+
+/** The native protocol is for the database's own client; what answers there need not be asked anything. */
+async function nativeCheck(
+  { url = '', native }: ClickhouseOptions,
+  { signal }: CheckContext,
+): Promise<CheckResult> {
+  const { hostname } = new URL(url);
+  const [host, port] = native === undefined ? [hostname, NATIVE_PORT] : hostPort(native);
+  const lookedAt = `${host}:${port}`;
+  const fault = await connects(host, port, signal);
+  if (fault === undefined) return { state: 'ok', lookedAt, found: 'the native port takes connections' };
+  const remedy =
+    'Only clickhouse-client needs it: through a TLS proxy it is another name on port 443; set `native` to it, or let it be.';
+  return { state: 'warn', lookedAt, found: `the native port cannot be reached (${fault})`, remedy };
+}
+
+function hostPort(text: string): [string, number] {
+  const { hostname, port } = new URL(`tcp://${text}`);
+  return [hostname, Number(port)];
+}
+
+function connects(host: string, port: number, signal: AbortSignal): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: host.replace(/^\[|\]$/g, ''), port, timeout: CONNECT_MS, signal });
+    const end = (fault?: string) => {
+      socket.destroy();
+      resolve(fault);
+    };
+    socket.once('connect', () => end());
+    socket.once('timeout', () => end(`nothing within ${CONNECT_MS / 1_000} s`));
+    socket.once('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.message));
+  });
+}
+
+async function look(
+  options: ClickhouseOptions,
+  lookedAt: string,
+  { dataDir, signal }: CheckContext,
+): Promise<Looked | CheckResult> {
+  try {
+    return await put<Looked>('drift', { seconds: SECONDS }, { dataDir, signal }, options);
+  } catch (error) {
+    if (!isCoded(error)) throw error;
+    const state = error.code === 'HF_COLUMNAR_NOT_RUNNING' ? 'warn' : 'fail';
+    return { state, lookedAt, found: error.what, remedy: error.remedy };
+  }
+}

@@ -1,0 +1,101 @@
+import type { CommandContext } from '../../../core/host/plugin/command.ts';
+import { wrapped } from '../../../core/host/terminal.ts';
+import type { Finding } from '../questions/findings.ts';
+
+type Terminal = CommandContext['terminal'];
+
+const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const;
+const INDENT = '     ';
+/** A column is not made narrower than this so that a table fits; where that does not do, rows are shown one below the other. */
+const NARROWEST = 16;
+const GAP = '  ';
+
+/** Findings, each with its remedy below, no line longer than the terminal is wide. */
+export function findingLines(findings: readonly Finding[], { paint, columns }: Terminal): string[] {
+  return findings.flatMap(({ state, text, remedy }) => {
+    const [first = '', ...rest] = wrapped(text, columns - INDENT.length);
+    return [
+      `${paint(COLOURS[state], state.padEnd(INDENT.length))}${first}`,
+      ...rest.map((line) => INDENT + line),
+      ...wrapped(remedy ?? '', columns - INDENT.length).map((line) => INDENT + paint('dim', line)),
+    ];
+  });
+}
+
+/**
+ * Columns beneath their names, numbers to the right, long cells cut so that all fits the terminal's width; where that
+ * would leave too little of them, each row as lines of names and whole values.
+ */
+export function tableLines(
+  names: readonly string[],
+  rows: readonly (readonly string[])[],
+  terminal: Terminal,
+): string[] {
+  const cells = rows.map((row) => row.map((cell) => cell.replace(/\s+/g, ' ')));
+  const widths = fitting(
+    names.map((name, at) =>
+      cells.reduce((width, row) => Math.max(width, row[at]?.length ?? 0), Math.max(1, name.length)),
+    ),
+    terminal.columns,
+  );
+  return widths ? gridLines(names, cells, widths, terminal) : recordLines(names, cells, terminal);
+}
+
+/** @returns the widths, the widest ones made narrower until all fit; undefined when they can't */
+function fitting(natural: readonly number[], columns: number): number[] | undefined {
+  const widths = [...natural];
+  let over = widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1)) - columns;
+  while (over > 0) {
+    const widest = Math.max(...widths);
+    if (widest <= NARROWEST) return undefined;
+    const second = Math.max(NARROWEST, ...widths.filter((width) => width < widest));
+    const less = Math.max(1, Math.min(over, widest - second));
+    widths[widths.indexOf(widest)] = widest - less;
+    over -= less;
+  }
+  return widths;
+}
+
+function gridLines(
+  names: readonly string[],
+  cells: readonly (readonly string[])[],
+  widths: readonly number[],
+  { paint }: Terminal,
+): string[] {
+  const numeric = names.map(
+    (_, at) => cells.length > 0 && cells.every((row) => /^-?[\d.]+$/.test(row[at] ?? '')),
+  );
+  const line = (row: readonly string[]) =>
+    row
+      .map((cell, at) => {
+        const width = widths[at] ?? 0;
+        const cut = cell.length > width ? `${cell.slice(0, width - 1)}…` : cell;
+        return numeric[at] ? cut.padStart(width) : cut.padEnd(width);
+      })
+      .join(GAP)
+      .trimEnd();
+  return [paint('bold', line(names)), ...cells.map(line)];
+}
+
+function recordLines(
+  names: readonly string[],
+  cells: readonly (readonly string[])[],
+  { paint, columns }: Terminal,
+): string[] {
+  const width = Math.max(...names.map((name) => name.length));
+  return cells.flatMap((row, at) => [
+    paint('bold', `row ${at + 1}`),
+    ...names.flatMap((name, column) => {
+      const [first = '', ...rest] = wrapped(row[column] ?? '', columns - width - GAP.length);
+      return [
+        `${name.padEnd(width)}${GAP}${first}`.trimEnd(),
+        ...rest.map((line) => `${' '.repeat(width)}${GAP}${line}`),
+      ];
+    }),
+  ]);
+}
+
+/** Exit code of findings. */
+export function codeOf(findings: readonly Finding[]): number {
+  return findings.some(({ state }) => state === 'fail') ? 1 : 0;
+}

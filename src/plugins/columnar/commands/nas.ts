@@ -1,0 +1,102 @@
+import { execFile } from 'node:child_process';
+import { hostname } from 'node:os';
+import { promisify } from 'node:util';
+import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { ClickhouseOptions } from '../options.ts';
+import type { Finding } from '../questions/findings.ts';
+import type { NasReport } from '../questions/nas.ts';
+import { put } from '../questions/put.ts';
+import { codeOf, findingLines } from './lines.ts';
+
+const SECONDS = 30;
+const HEALTH_URL = 'http://127.0.0.1:13133/';
+const PATIENCE_MS = 3_000;
+const UNIT = 'otelcol-contrib.service';
+const NAME = 'stack nas';
+
+/** `holdfast stack nas --host <name>`: whether a NAS sends what it should, and its collector is well (O21). */
+export function nasCommand(options: ClickhouseOptions): CommandDefinition {
+  return {
+    name: NAME,
+    summary:
+      'Verifies what a NAS sends: logs, host metrics, backup freshness, failed sources; on the NAS its collector too; exit 1 when a finding is `fail`',
+    example: 'holdfast stack nas --host nas-1',
+    flags: [
+      { flags: '--host <name>', summary: 'its host.name, as its collector sends it' },
+      { flags: '--unit <name>', summary: "the collector's systemd unit on the NAS", default: UNIT },
+      { flags: '--health <url>', summary: "the collector's health check on the NAS", default: HEALTH_URL },
+    ],
+    async run(_args, flags, context) {
+      const host = flags.host;
+      if (typeof host !== 'string' || host === '')
+        throw new HoldfastError('HF_CLI_USAGE', { reason: '--host is missing.', command: NAME });
+      const unit = String(flags.unit);
+      if (!/^[\w@.:-]{1,128}$/.test(unit) || unit.startsWith('-'))
+        throw new HoldfastError('HF_CLI_USAGE', {
+          reason: '--unit takes the name of a unit.',
+          command: NAME,
+        });
+      const report = await put<NasReport>('nas', { host, seconds: SECONDS }, context, options);
+      const collector = await collectorFindings(host, unit, String(flags.health), context.signal);
+      const findings = [...report.findings, ...collector];
+      if (context.json) context.print(JSON.stringify({ ...report, findings }, null, 2));
+      else for (const line of findingLines(findings, context.terminal)) context.print(line);
+      return codeOf(findings);
+    },
+  };
+}
+
+async function collectorFindings(
+  host: string,
+  unit: string,
+  health: string,
+  signal: AbortSignal,
+): Promise<Finding[]> {
+  const here = hostname();
+  const isHere = here === host || here.split('.')[0] === host.split('.')[0];
+  if (!isHere) {
+    const text = `the collector itself was not looked at: this is ${here}`;
+    return [
+      {
+        state: 'warn',
+        text,
+        remedy: `Run \`holdfast stack nas --host ${host}\` on ${host} for unit and health check.`,
+      },
+    ];
+  }
+  return [await unitFinding(unit, signal), await healthFinding(health, unit, signal)];
+}
+
+async function unitFinding(unit: string, signal: AbortSignal): Promise<Finding> {
+  const state = await promisify(execFile)('systemctl', ['is-active', unit], {
+    timeout: PATIENCE_MS,
+    signal,
+  }).then(
+    ({ stdout }) => stdout.trim(),
+    (error: { stdout?: string; code?: unknown }) =>
+      error.stdout?.trim() || (error.code === 'ENOENT' ? 'unknown: systemctl is not here' : 'unknown'),
+  );
+  signal.throwIfAborted();
+  if (state === 'active') return { state: 'ok', text: `${unit} is active` };
+  return {
+    state: 'fail',
+    text: `${unit} is ${state}`,
+    remedy: `systemctl status ${unit}; journalctl -u ${unit} -n 50`,
+  };
+}
+
+async function healthFinding(url: string, unit: string, signal: AbortSignal): Promise<Finding> {
+  const remedy = `The health_check extension of the collector listens on port 13133: systemctl restart ${unit}, and look at its config.`;
+  try {
+    const { status } = await fetch(url, {
+      redirect: 'error',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]),
+    });
+    if (status === 200) return { state: 'ok', text: `the health check (${url}) answers 200` };
+    return { state: 'fail', text: `the health check (${url}) answers ${status}`, remedy };
+  } catch {
+    signal.throwIfAborted();
+    return { state: 'fail', text: `the health check (${url}) does not answer`, remedy };
+  }
+}

@@ -1,0 +1,70 @@
+import type { QueryTable } from '../../../core/contracts/columnar-database.ts';
+import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
+import { counted } from '../counted.ts';
+import { type AnswerText, MOST_SECONDS, tableOf } from '../database.ts';
+import type { ClickhouseOptions } from '../options.ts';
+import { put } from '../questions/put.ts';
+import { MOST_LIMIT } from '../questions/serve.ts';
+import { wholeNumber } from './flags.ts';
+import { tableLines } from './lines.ts';
+
+const NAME = 'stack query';
+const PROGRESS_MS = 500;
+/** As a shell says it of SIGINT: a script must not take it for an empty answer. */
+const INTERRUPTED = 130;
+
+/** `holdfast stack query '<sql>'`: a person's own question, where nothing can be changed by it. */
+export function queryCommand(options: ClickhouseOptions): CommandDefinition {
+  return {
+    name: `${NAME} <sql>`,
+    summary: 'Asks the columnar database one reading statement, bounded in time, memory and rows',
+    example: `holdfast stack query "SELECT ServiceName, count() AS spans FROM otel_traces GROUP BY ServiceName"`,
+    flags: [
+      { flags: '--limit <n>', summary: `so many rows at most (${MOST_LIMIT})`, default: '100' },
+      { flags: '--timeout <seconds>', summary: `so long at most (${MOST_SECONDS})`, default: '30' },
+    ],
+    async run([sql = ''], flags, context) {
+      const limit = wholeNumber(flags.limit, '--limit', 1, MOST_LIMIT, NAME);
+      const seconds = wholeNumber(flags.timeout, '--timeout', 1, MOST_SECONDS, NAME);
+      try {
+        const { text, elapsedMs, place } = await withProgress(context, () =>
+          put<AnswerText>('ask', { sql, limit, seconds }, context, options),
+        );
+        show(await tableOf(text, limit, elapsedMs, place), context);
+        return 0;
+      } catch (error) {
+        if (!context.signal.aborted) throw error;
+        context.note('Interrupted: the database was told to stop, and there is no answer.');
+        return INTERRUPTED;
+      }
+    },
+  };
+}
+
+async function withProgress<T>({ terminal }: CommandContext, work: () => Promise<T>): Promise<T> {
+  const began = performance.now();
+  const timer = setInterval(() => {
+    terminal.progress(`asking for ${Math.round((performance.now() - began) / 1_000)} s; Ctrl-C ends it`);
+  }, PROGRESS_MS);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+    terminal.progress('');
+  }
+}
+
+function show(table: QueryTable, { json, print, note, terminal }: CommandContext): void {
+  const { columns, rows, truncated, elapsedMs } = table;
+  if (json) {
+    print(JSON.stringify({ columns, rows, truncated, elapsedMs: Math.round(elapsedMs) }));
+    return;
+  }
+  const cells = rows.map((row) =>
+    row.map((value) => (typeof value === 'string' ? value : JSON.stringify(value))),
+  );
+  const names = columns.map(({ name }) => name);
+  if (rows.length > 0) for (const line of tableLines(names, cells, terminal)) print(line);
+  const more = truncated ? ' (there are more: --limit)' : '';
+  note(`${counted(rows.length, 'row')} in ${Math.round(elapsedMs)} ms${more}`);
+}

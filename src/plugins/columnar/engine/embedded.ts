@@ -1,0 +1,216 @@
+import { randomUUID } from 'node:crypto';
+import type { ClickHouseClient } from '@clickhouse/client';
+import type { QueryParameter } from '../../../core/contracts/columnar-database.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { ANSWER_FORMAT, type Batch, type Bounds, type Engine, laneSettings } from './contract.ts';
+import { type Opened, openFolder, type Seat, set } from './folder.ts';
+import { Seats } from './seats.ts';
+import { Written, type WrittenAccess } from './written.ts';
+
+const LANE_QUEUE = 16;
+const CLOSE_MS = 5_000;
+/** A batch is parsed and written by one thread: it is too small to be worth more. */
+const INSERT_SETTINGS = { input_format_parallel_parsing: 0, max_threads: 1 } as const;
+
+/**
+ * ClickHouse inside this process (chdb). One folder a process, one process a folder; a connection runs one query at a
+ * time; queries run off the main thread. Abandoning a query does not stop it, so it is killed by the mark it bears.
+ *
+ * It is opened by the first piece of work, and again by the next one where that failed: another process may have had the
+ * folder. What is open stays open, for closing it gives no memory back.
+ */
+export class EmbeddedEngine implements Engine {
+  readonly kind = 'embedded';
+  readonly place: string;
+  readonly #mayOpen: Promise<void>;
+  #opening: Promise<Opened> | undefined;
+  #seats: readonly Seat[] = [];
+  readonly #lane = new Seats([0], LANE_QUEUE);
+  readonly #written = new Written();
+  readonly #closing = new AbortController();
+  readonly #running = new Set<Promise<unknown>>();
+
+  /**
+   * @param folder absolute path; made with mode 0700 when it is not there
+   * @param mayOpen work waits for it: loading the engine takes the main thread some 0.2 s, which nothing at a start should wait for
+   */
+  constructor(folder: string, mayOpen: Promise<void> = Promise.resolve()) {
+    this.place = folder;
+    this.#mayOpen = mayOpen;
+  }
+
+  /** One that is open already. @throws HF_COLUMNAR_ENGINE_MISSING, HF_COLUMNAR_FOLDER */
+  static async open(folder: string): Promise<EmbeddedEngine> {
+    const engine = new EmbeddedEngine(folder);
+    await engine.#opened(engine.#closing.signal);
+    return engine;
+  }
+
+  async read(
+    sql: string,
+    parameters: Readonly<Record<string, QueryParameter>>,
+    bounds: Bounds,
+  ): Promise<string> {
+    return this.#onOwn(bounds, async ({ client }, mark) => {
+      const answer = await client.query({
+        query: mark + sql,
+        query_params: { ...parameters },
+        format: ANSWER_FORMAT,
+      });
+      return answer.text();
+    });
+  }
+
+  async command(sql: string, bounds: Bounds): Promise<void> {
+    await this.#onOwn(bounds, ({ client }, mark) => client.command({ query: mark + sql }));
+  }
+
+  async insert({ table, columns, body, token }: Batch, bounds: Bounds): Promise<void> {
+    const settings = {
+      ...INSERT_SETTINGS,
+      ...(token !== undefined && { insert_deduplication_token: token }),
+    };
+    // Bytes as they are: through the client's own insert the batch would be copied on the main thread.
+    await this.#onOwn(bounds, async ({ connection, client }, mark) => {
+      const batch = { table, columns, values: body, format: 'JSONCompactEachRow', settings } as const;
+      await this.#written.insert(table, accessOf(client, mark), async () => {
+        await connection.chdb.rawInsert(batch).catch((error) => {
+          throw told(error);
+        });
+      });
+    });
+  }
+
+  /** On a connection of its own, which ends with it: nothing that was set or left on it can meet another query. */
+  async ask(sql: string, rows: number, bounds: Bounds): Promise<string> {
+    const signal = AbortSignal.any([bounds.signal, this.#closing.signal]);
+    const { open } = await this.#opened(signal);
+    const turn = await this.#lane.take(signal);
+    const mark = newMark();
+    const { client } = open();
+    const work = (async () => {
+      await set(client, laneSettings(rows, bounds.seconds));
+      // Not the client's own format option: a comment at the statement's end would swallow it.
+      return (await client.query({ query: `${mark}${sql}\n`, format: ANSWER_FORMAT })).text();
+    })();
+    return this.#watch(work, mark, open, signal, async () => {
+      await client.close();
+      this.#lane.give(turn);
+    });
+  }
+
+  /** There is nothing in between that could be lost. */
+  reconnect(): void {}
+
+  async close(): Promise<void> {
+    this.#closing.abort(
+      new HoldfastError('HF_COLUMNAR_UNREACHABLE', { place: this.place, reason: 'it is being closed' }),
+    );
+    const over = await Promise.race([
+      Promise.allSettled([...this.#running]).then(() => true),
+      new Promise<false>((resolve) => setTimeout(resolve, CLOSE_MS, false).unref()),
+    ]);
+    // A connection with a query under way cannot be closed; the process ends all the same.
+    if (over) for (const { client } of this.#seats) await client.close();
+  }
+
+  /** @throws HF_COLUMNAR_ENGINE_MISSING, HF_COLUMNAR_FOLDER; the signal's reason */
+  #opened(signal: AbortSignal): Promise<Opened> {
+    this.#opening ??= this.#open().catch((error) => {
+      this.#opening = undefined;
+      throw error;
+    });
+    return unlessAborted(this.#opening, signal);
+  }
+
+  async #open(): Promise<Opened> {
+    await this.#mayOpen;
+    this.#closing.signal.throwIfAborted();
+    const opened = await openFolder(this.place);
+    this.#seats = opened.seats;
+    const [first] = opened.seats;
+    if (first) await this.#written.begin(accessOf(first.client, newMark()));
+    return opened;
+  }
+
+  async #onOwn<T>(bounds: Bounds, work: (seat: Seat, mark: string) => Promise<T>): Promise<T> {
+    const signal = AbortSignal.any([bounds.signal, this.#closing.signal]);
+    const { own, open } = await this.#opened(signal);
+    const seat = await own.take(signal);
+    const mark = newMark();
+    const running = (async () => {
+      if (seat.seconds !== bounds.seconds) {
+        await set(seat.client, { max_execution_time: bounds.seconds });
+        seat.seconds = bounds.seconds;
+      }
+      return work(seat, mark);
+    })();
+    return this.#watch(running, mark, open, signal, () => own.give(seat));
+  }
+
+  /** @param release once the engine has really ended it, which may be long after it was given up */
+  #watch<T>(
+    work: Promise<T>,
+    mark: string,
+    open: () => Seat,
+    signal: AbortSignal,
+    release: () => void | Promise<void>,
+  ): Promise<T> {
+    const ended = work.then(release, release);
+    this.#running.add(ended);
+    void ended.finally(() => this.#running.delete(ended)).catch(() => {});
+    return unlessAborted(work, signal, () => void kill(mark, open));
+  }
+}
+
+function accessOf(client: ClickHouseClient, mark: string): WrittenAccess {
+  return {
+    async read(sql) {
+      const answer = await client.query({ query: mark + sql, format: 'JSONCompactEachRow' });
+      return answer.json<string[]>();
+    },
+    async command(sql) {
+      await client.command({ query: mark + sql });
+    },
+  };
+}
+
+/** Best effort: a query ends by its own limit too, so nothing that goes wrong here matters to anybody. */
+async function kill(mark: string, open: () => Seat): Promise<void> {
+  let seat: Seat | undefined;
+  try {
+    seat = open();
+    await seat.client.command({ query: `KILL QUERY WHERE startsWith(query, '${mark.trim()}') ASYNC` });
+  } catch {
+    // It ended meanwhile, or the engine makes no more connections.
+  } finally {
+    await seat?.client.close().catch(() => {});
+  }
+}
+
+/** @param giveUp called when the signal is aborted first, with whose reason the result then rejects */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal, giveUp = () => {}): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      reject(signal.reason);
+      giveUp();
+    };
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
+/** By the engine's code, as the client tells it; without, an insert's errors would all be alike. */
+function told(error: unknown): unknown {
+  const { clickhouseCode, message } = error as { clickhouseCode?: number; message?: string };
+  if (clickhouseCode === undefined) return error;
+  return Object.assign(new Error(message, { cause: error }), {
+    code: String(clickhouseCode),
+    type: 'INSERT',
+  });
+}
+
+function newMark(): string {
+  return `/* holdfast ${randomUUID()} */ `;
+}

@@ -1,0 +1,118 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type ClickHouseClient, createClient } from '@clickhouse/client';
+import type { ChdbConnection } from 'chdb/connection';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { OWN_SETTINGS } from './contract.ts';
+import { Seats } from './seats.ts';
+
+/**
+ * Connections for our own work. Each query occupies one of the four threads that Node shares with file and name
+ * look-ups while it runs, so two for us and one for what people ask leave one free; the engine itself computes on
+ * threads of its own.
+ */
+const OWN_CONNECTIONS = 2;
+const OWN_QUEUE = 256;
+
+/** One connection with what was set on it: the engine's settings stay for the session. */
+export interface Seat {
+  readonly connection: ChdbConnection;
+  readonly client: ClickHouseClient;
+  /** Longest time of a query, as it is set now; 0 for none. */
+  seconds: number;
+}
+
+/** An open folder. */
+export interface Opened {
+  /** Makes one more connection. */
+  readonly open: () => Seat;
+  readonly seats: readonly Seat[];
+  readonly own: Seats<Seat>;
+}
+
+/**
+ * Loads the engine and opens a folder.
+ *
+ * @param folder absolute path; made with mode 0700 when it is not there
+ * @throws HF_COLUMNAR_ENGINE_MISSING, HF_COLUMNAR_FOLDER
+ */
+export async function openFolder(folder: string): Promise<Opened> {
+  const { createChdbConnection } = await load();
+  const open = (): Seat => {
+    const connection = createChdbConnection({ path: folder });
+    // Both packages bring the same types, each its own copy.
+    return { connection, client: createClient({ connection: connection as never }), seconds: 0 };
+  };
+  const seats: Seat[] = [];
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    chmodSync(folder, 0o700);
+    while (seats.length < OWN_CONNECTIONS) seats.push(open());
+    for (const { client } of seats) await set(client, OWN_SETTINGS);
+  } catch (error) {
+    for (const { client } of seats) await client.close();
+    throw new HoldfastError(
+      'HF_COLUMNAR_FOLDER',
+      { folder, reason: whyNot(folder, error) },
+      { cause: error },
+    );
+  }
+  return { open, seats, own: new Seats(seats, OWN_QUEUE) };
+}
+
+/** The engine itself says on standard error why it does not open a folder, and to us only that it does not. */
+function whyNot(folder: string, error: unknown): string {
+  const holder = holderOf(folder);
+  if (holder !== undefined) return `process ${holder} has it open already`;
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code !== undefined && /^E[A-Z]+$/.test(code)) return `${code} at ${message.split(' at ').at(-1)}`;
+  return 'no process here has it open, so it is damaged or of a newer engine, which said on standard error what it met';
+}
+
+/** The process that has a folder open, by the file that the engine leaves in it while it has. */
+function holderOf(folder: string): string | undefined {
+  try {
+    const [, pid] = /^PID: (\d+)$/m.exec(readFileSync(join(folder, 'status'), 'utf8')) ?? [];
+    return pid !== undefined && Number(pid) !== process.pid && existsSync(`/proc/${pid}`) ? pid : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Sets what holds for a connection from here on. */
+export async function set(
+  client: ClickHouseClient,
+  settings: Readonly<Record<string, number | string>>,
+): Promise<void> {
+  for (const [name, value] of Object.entries(settings)) {
+    await client.command({ query: `SET ${name} = ${typeof value === 'number' ? value : `'${value}'`}` });
+  }
+}
+
+/**
+ * Whether the engine could be loaded, without loading it.
+ *
+ * @throws HF_COLUMNAR_ENGINE_MISSING
+ */
+export function findEngine(): void {
+  try {
+    import.meta.resolve('chdb/connection');
+  } catch (error) {
+    throw missing(error);
+  }
+}
+
+/** @throws HF_COLUMNAR_ENGINE_MISSING */
+async function load(): Promise<typeof import('chdb/connection')> {
+  try {
+    return await import('chdb/connection');
+  } catch (error) {
+    throw missing(error);
+  }
+}
+
+function missing(error: unknown): HoldfastError {
+  const text = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
+  const reason = text.replace(/\.$/, '');
+  return new HoldfastError('HF_COLUMNAR_ENGINE_MISSING', { reason }, { cause: error });
+}

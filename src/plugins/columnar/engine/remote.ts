@@ -1,0 +1,188 @@
+import { Readable } from 'node:stream';
+import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
+import type { QueryParameter } from '../../../core/contracts/columnar-database.ts';
+import {
+  ANSWER_FORMAT,
+  type Batch,
+  type Bounds,
+  type Engine,
+  laneSettings,
+  OWN_SETTINGS,
+} from './contract.ts';
+import { Seats } from './seats.ts';
+
+export interface RemoteOptions {
+  /** `http:` or `https:`, without credentials. */
+  readonly url: string;
+  readonly database: string;
+  readonly user: string;
+  /** Read when the connection is (again) made; it is kept in memory only. @throws HF_CONFIG_SECRET_* */
+  readonly password: (signal: AbortSignal) => Promise<string | undefined>;
+  /** PEM of the authorities that are trusted in place of the system's, read when the connection is (again) made. */
+  readonly ca: () => Buffer | undefined;
+}
+
+/** At once, beside those that wait. */
+const CONNECTIONS = 6;
+const OWN_QUEUE = 256;
+const LANE_CONNECTIONS = 2;
+const LANE_QUEUE = 16;
+/** The bounds of each call end it; this only keeps the client's own, shorter limit out of the way. */
+const REQUEST_MS = 10 * 60_000;
+/** Below the shortest that servers keep an idle connection: 3 s before version 23.11. */
+const IDLE_MS = 2_000;
+
+/** A ClickHouse server elsewhere, over HTTP, plain or by TLS. */
+export class RemoteEngine implements Engine {
+  readonly kind = 'remote';
+  readonly place: string;
+  readonly #options: RemoteOptions;
+  readonly #own = new Seats(
+    Array.from({ length: CONNECTIONS }, (_, seat) => seat),
+    OWN_QUEUE,
+  );
+  readonly #lane = new Seats(
+    Array.from({ length: LANE_CONNECTIONS }, (_, seat) => seat),
+    LANE_QUEUE,
+  );
+  readonly #closing = new AbortController();
+  #client: Promise<ClickHouseClient> | undefined;
+
+  constructor(options: RemoteOptions) {
+    this.#options = options;
+    this.place = new URL(options.url).host;
+  }
+
+  read(sql: string, parameters: Readonly<Record<string, QueryParameter>>, bounds: Bounds): Promise<string> {
+    return this.#on(this.#own, bounds, async (client, abort_signal) => {
+      const answer = await client.query({
+        query: sql,
+        query_params: { ...parameters },
+        format: ANSWER_FORMAT,
+        clickhouse_settings: {
+          ...OWN_SETTINGS,
+          max_execution_time: bounds.seconds,
+          wait_end_of_query: 1, // else an error half-way comes after a 200
+          cancel_http_readonly_queries_on_client_close: 1,
+        },
+        abort_signal,
+      });
+      return answer.text();
+    });
+  }
+
+  async command(sql: string, bounds: Bounds): Promise<void> {
+    await this.#on(this.#own, bounds, (client, abort_signal) =>
+      client.command({
+        query: sql,
+        clickhouse_settings: { max_execution_time: bounds.seconds, wait_end_of_query: 1 },
+        abort_signal,
+      }),
+    );
+  }
+
+  async insert({ table, columns, body, token }: Batch, bounds: Bounds): Promise<void> {
+    const names = columns.map((name) => `\`${name}\``).join(', ');
+    await this.#on(this.#own, bounds, async (client, abort_signal) => {
+      const { stream } = await client.exec({
+        query: `INSERT INTO ${table} (${names}) FORMAT JSONCompactEachRow`,
+        values: Readable.from([body], { objectMode: false }),
+        clickhouse_settings: {
+          ...OWN_SETTINGS,
+          max_execution_time: bounds.seconds,
+          wait_end_of_query: 1,
+          async_insert: 0,
+          ...(token !== undefined && { insert_deduplication_token: token }),
+        },
+        abort_signal,
+      });
+      // Nothing comes, but the connection is free only when that has been read.
+      for await (const _ of stream);
+    });
+  }
+
+  /** As a user who may only read already (`readonly = 2`) nothing more can be forbidden, and nothing need be. */
+  async ask(sql: string, rows: number, bounds: Bounds): Promise<string> {
+    const { readonly, allow_ddl, ...limits } = laneSettings(rows, bounds.seconds);
+    try {
+      return await this.#ask(sql, { ...limits, allow_ddl, readonly }, bounds);
+    } catch (error) {
+      if (!(error instanceof Error) || !/Cannot modify '(readonly|allow_ddl)' setting/.test(error.message))
+        throw error;
+      return this.#ask(sql, limits, bounds);
+    }
+  }
+
+  #ask(sql: string, settings: Readonly<Record<string, number | string>>, bounds: Bounds): Promise<string> {
+    return this.#on(this.#lane, bounds, async (client, abort_signal) => {
+      const answer = await client.query({
+        query: `${sql}\n`,
+        format: ANSWER_FORMAT,
+        clickhouse_settings: {
+          ...settings,
+          wait_end_of_query: 1,
+          cancel_http_readonly_queries_on_client_close: 1,
+        },
+        abort_signal,
+      });
+      return answer.text();
+    });
+  }
+
+  reconnect(): void {
+    const client = this.#client;
+    this.#client = undefined;
+    client?.then((made) => made.close()).catch(() => {});
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('it is being closed'));
+    const client = this.#client;
+    this.#client = undefined;
+    await client?.then((made) => made.close()).catch(() => {});
+  }
+
+  async #on<T>(
+    seats: Seats<number>,
+    bounds: Bounds,
+    work: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const signal = AbortSignal.any([bounds.signal, this.#closing.signal]);
+    const seat = await seats.take(signal);
+    try {
+      return await work(await this.#connect(signal), signal);
+    } catch (error) {
+      // The client's own text says only that it was aborted.
+      signal.throwIfAborted();
+      throw error;
+    } finally {
+      seats.give(seat);
+    }
+  }
+
+  #connect(signal: AbortSignal): Promise<ClickHouseClient> {
+    this.#client ??= this.#make(signal).catch((error) => {
+      this.#client = undefined;
+      throw error;
+    });
+    return this.#client;
+  }
+
+  async #make(signal: AbortSignal): Promise<ClickHouseClient> {
+    const { url, database, user, password, ca } = this.#options;
+    const secret = await password(signal);
+    const authorities = ca();
+    return createClient({
+      url,
+      database,
+      username: user,
+      password: secret ?? '',
+      application: 'holdfast',
+      request_timeout: REQUEST_MS,
+      max_open_connections: CONNECTIONS + LANE_CONNECTIONS,
+      keep_alive: { idle_socket_ttl: IDLE_MS },
+      log: { level: ClickHouseLogLevel.OFF },
+      ...(authorities !== undefined && { tls: { ca_cert: authorities } }),
+    });
+  }
+}

@@ -1,0 +1,108 @@
+import { maskText } from '../../core/host/logging/mask-text.ts';
+import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import type { ErrorCode } from '../../core/kernel/errors/table.ts';
+
+const TEXT_LENGTH = 300;
+
+/** Codes of the engine (its ErrorCodes.cpp) that mean something else than "this query is wrong". */
+const CODES: Readonly<Record<string, ErrorCode>> = {
+  '159': 'HF_COLUMNAR_TIMEOUT',
+  '160': 'HF_COLUMNAR_TIMEOUT',
+  '209': 'HF_COLUMNAR_TIMEOUT',
+  '192': 'HF_COLUMNAR_CREDENTIALS',
+  '193': 'HF_COLUMNAR_CREDENTIALS',
+  '194': 'HF_COLUMNAR_CREDENTIALS',
+  '516': 'HF_COLUMNAR_CREDENTIALS',
+  '202': 'HF_COLUMNAR_BUSY',
+  '252': 'HF_COLUMNAR_BUSY',
+  '75': 'HF_COLUMNAR_FULL',
+  '242': 'HF_COLUMNAR_FULL',
+  '243': 'HF_COLUMNAR_FULL',
+  '40': 'HF_COLUMNAR_DAMAGED',
+  '74': 'HF_COLUMNAR_DAMAGED',
+  '76': 'HF_COLUMNAR_DAMAGED',
+  '107': 'HF_COLUMNAR_DAMAGED',
+  '246': 'HF_COLUMNAR_DAMAGED',
+};
+/** The words of the system in whichever code. */
+const NO_SPACE = /No space left on device|ENOSPC/;
+const MEMORY_LIMIT = '241';
+const READONLY = '164';
+
+export type Work = 'query' | 'ask' | 'insert';
+
+/**
+ * What went wrong, as a person should meet it.
+ *
+ * @param place of the database, without credentials
+ * @param seconds that the work was given
+ */
+export function faultOf(error: unknown, work: Work, place: string, seconds: number): HoldfastError {
+  if (isCoded(error)) return error;
+  const options = { cause: error };
+  if (isEngineError(error)) {
+    const reason = engineText(error.message, work);
+    if (error.code === READONLY && work === 'ask')
+      return new HoldfastError(
+        'HF_COLUMNAR_REFUSED',
+        { reason: `it does not only read (${reason})` },
+        options,
+      );
+    if (error.code === MEMORY_LIMIT && work === 'insert')
+      return new HoldfastError('HF_COLUMNAR_BUSY', { reason }, options);
+    const code = NO_SPACE.test(error.message)
+      ? 'HF_COLUMNAR_FULL'
+      : (CODES[error.code] ?? 'HF_COLUMNAR_QUERY');
+    return new HoldfastError(code, { place, seconds, reason }, options);
+  }
+  const unreachable = connectionFault(error);
+  if (unreachable !== undefined)
+    return new HoldfastError('HF_COLUMNAR_UNREACHABLE', { place, reason: unreachable }, options);
+  const text = error instanceof Error ? error.message : String(error);
+  if (/^Code: \d+\. DB::Exception/.test(text))
+    return new HoldfastError('HF_COLUMNAR_QUERY', { reason: engineText(text, work) }, options);
+  return new HoldfastError('HF_COLUMNAR_ANSWER', { place, reason: sentence(text) }, options);
+}
+
+/** By its shape: the embedded engine throws the class of another copy of the client. */
+function isEngineError(error: unknown): error is Error & { readonly code: string } {
+  return error instanceof Error && 'type' in error && 'code' in error && /^\d+$/.test(String(error.code));
+}
+
+/** An engine's complaint about a row quotes it, and a row may hold anything. */
+function engineText(text: string, work: Work): string {
+  const quoted =
+    work === 'insert' ? /[:.(]?\s*(?:\(?while |before:|Row \d|\(at row )/ : /\s+While executing /;
+  return sentence(text.replace(/^Code: \d+\. DB::Exception:\s*/, '').split(quoted)[0] ?? '');
+}
+
+function sentence(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim();
+  return maskText(line, TEXT_LENGTH).replace(/[.:\s]+$/, '') || 'it said nothing';
+}
+
+const CONNECTION: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there (ECONNREFUSED)',
+  ENOTFOUND: 'its name cannot be resolved (ENOTFOUND)',
+  EAI_AGAIN: 'its name cannot be resolved now (EAI_AGAIN)',
+  ECONNRESET: 'the connection broke off (ECONNRESET)',
+  EPIPE: 'the connection broke off (EPIPE)',
+  ETIMEDOUT: 'no connection came about (ETIMEDOUT)',
+  EHOSTUNREACH: 'there is no way to it (EHOSTUNREACH)',
+  ENETUNREACH: 'there is no way to it (ENETUNREACH)',
+  EPROTO: 'it does not speak TLS there (EPROTO)',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'it does not speak TLS there',
+};
+const TLS = /^(?:CERT_|ERR_TLS_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|ERR_SSL_|HOSTNAME_MISMATCH)/;
+
+function connectionFault(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { code } = error as NodeJS.ErrnoException;
+  if (code !== undefined && CONNECTION[code]) return CONNECTION[code];
+  if (code !== undefined && TLS.test(code))
+    return `its certificate is not accepted (${code}); name its authority with HOLDFAST_CLICKHOUSE_CA_FILE`;
+  if (error instanceof AggregateError) return connectionFault(error.errors[0]);
+  if (/socket hang up|aborted|Timeout error|premature close/i.test(error.message))
+    return 'the connection broke off';
+  return error.cause === undefined ? undefined : connectionFault(error.cause);
+}

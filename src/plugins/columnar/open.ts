@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseSecretReference, type SecretsStore } from '../../core/contracts/secrets-store.ts';
+import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { readTokenFile } from '../../core/kernel/secret-file.ts';
+import type { Engine } from './engine/contract.ts';
+import type { ClickhouseOptions } from './options.ts';
+import type { SchemaOptions } from './schema/live-schema.ts';
+
+/**
+ * The engine that the options name. Either is loaded only when it is the one; neither is asked anything yet.
+ *
+ * @param mayOpen the embedded one is not opened before
+ * @throws HF_COLUMNAR_ENGINE_MISSING
+ */
+export async function openEngine(
+  options: ClickhouseOptions,
+  dataDir: string,
+  secrets: SecretsStore | undefined,
+  mayOpen?: Promise<void>,
+): Promise<Engine> {
+  const { url, folder } = options;
+  if (url === undefined) {
+    const [{ EmbeddedEngine }, { findEngine }] = await Promise.all([
+      import('./engine/embedded.ts'),
+      import('./engine/folder.ts'),
+    ]);
+    findEngine();
+    return new EmbeddedEngine(folder === undefined ? join(dataDir, 'columnar') : resolve(folder), mayOpen);
+  }
+  const { RemoteEngine } = await import('./engine/remote.ts');
+  const { user, database, caFile } = options;
+  return new RemoteEngine({
+    url,
+    user,
+    database,
+    password: (signal) => passwordOf(options, secrets, signal),
+    ca: () => (caFile === undefined ? undefined : authorities(caFile)),
+  });
+}
+
+export function schemaOptions({ url, database, retentionDays, replicas }: ClickhouseOptions): SchemaOptions {
+  return url === undefined
+    ? { database: 'default', retentionDays, replicas: 1, isDurable: true }
+    : { database, retentionDays, replicas };
+}
+
+async function passwordOf(
+  { password, passwordFile }: ClickhouseOptions,
+  secrets: SecretsStore | undefined,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (passwordFile !== undefined) return readTokenFile(resolve(passwordFile));
+  if (password === undefined) return undefined;
+  if (!secrets) {
+    const reason = 'no plugin provides a secrets store';
+    throw new HoldfastError('HF_CONFIG_SECRET_MISSING', { file: password, reason });
+  }
+  const { path, property } = parseSecretReference(password);
+  return secrets.read(path, property, signal);
+}
+
+function authorities(file: string): Buffer {
+  try {
+    return readFileSync(resolve(file));
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code ?? 'it cannot be read';
+    throw new HoldfastError('HF_CONFIG_SECRET_MISSING', { file, reason }, { cause: error });
+  }
+}

@@ -1,0 +1,76 @@
+import { Cron } from 'croner';
+import { z } from 'zod';
+import { secretReference } from '../../core/contracts/secrets-store.ts';
+
+function isCron(text: string): boolean {
+  try {
+    new Cron(text, { paused: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isHttp(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return (url?.protocol === 'http:' || url?.protocol === 'https:') && url.hostname !== '';
+}
+
+const cron = z.string().refine(isCron, 'it must be a cron pattern, e.g. 30 2 * * *');
+const bytes = z.int().min(1).optional();
+
+export const qdrantOptions = z.strictObject({
+  /** A memory store elsewhere; without it, the embedded one. */
+  url: z
+    .string()
+    .refine(isHttp, 'it must be the REST port of a memory store, e.g. http://qdrant.agent-memory:6333')
+    .refine((text) => !/[@?#]/.test(text), 'it must hold no user, query or fragment')
+    .optional(),
+  /** File (mode 0600) with the store's API key, read at each call. */
+  apiKeyFile: z.string().min(1).optional(),
+  /** Or its place in the secrets store, `<path>#<property>`. */
+  apiKeyRef: secretReference.optional(),
+  /** PEM file of the authority that signed the store's certificate. */
+  caFile: z.string().min(1).optional(),
+  /** The collection that is kept. */
+  collection: z
+    .string()
+    .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/, 'letters, digits, and . _ -')
+    .default('memory'),
+  snapshots: z
+    .strictObject({
+      /** UTC. */
+      cron: cron.default('30 2 * * *'),
+      /** How many of the newest are kept; the last good one always is. */
+      keep: z.int().min(1).max(1_000).default(14),
+      /** What one usually has: four times more or less is told. 225,000 of a store elsewhere; of our own, the one before. */
+      usualBytes: bytes,
+    })
+    .prefault({}),
+  /** Of the embedded store's volume; a store elsewhere has its volume copied by its cluster. */
+  volumeCopies: z
+    .strictObject({
+      cron: cron.default('0 4 * * *'),
+      keepDays: z.int().min(1).max(3_650).default(30),
+      /** e.g. 196_000_000 */
+      usualBytes: bytes,
+    })
+    .prefault({}),
+  /** Without a good backup for so long, a person is told. */
+  staleHours: z.number().min(1).max(8_760).default(26),
+  /** A run that was missed, because the machine slept or was down: made up for, or only told. */
+  missed: z.enum(['catch-up', 'report']).default('catch-up'),
+  /** Where the deployment of a store elsewhere, and the backups of its volume, are in the cluster. */
+  deployment: z
+    .strictObject({
+      namespace: z.string().min(1).default('agent-memory'),
+      name: z.string().min(1).default('qdrant'),
+      claim: z.string().min(1).default('qdrant-data'),
+      /** The schedule that backs its volume up, and the namespace of its objects. */
+      backupSchedule: z.string().min(1).default('agent-memory-pvc-backup'),
+      backupNamespace: z.string().min(1).default('velero'),
+    })
+    .prefault({}),
+});
+
+export type QdrantOptions = z.output<typeof qdrantOptions>;

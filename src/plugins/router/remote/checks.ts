@@ -1,0 +1,110 @@
+import { countSecrets } from '../../../core/host/logging/secret-fields.ts';
+import type { CheckContext, CheckDefinition, CheckResult } from '../../../core/host/plugin/diagnosis.ts';
+import { maskRedisUrl } from '../../../core/host/redis/url.ts';
+import { systemClock } from '../../../core/kernel/clock.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isObject } from '../../../core/kernel/json.ts';
+import { askRedis, redisChecks, transactionCheck } from '../redis/checks.ts';
+import { Exchange } from './exchange.ts';
+import type { RouterRemoteOptions } from './options.ts';
+import { RemoteRouter } from './remote-router.ts';
+import { channelNames } from './router-events.ts';
+
+const READ_MS = 10_000;
+
+/** What `holdfast doctor router` looks at where the router is elsewhere. */
+export function remoteChecks(
+  options: RouterRemoteOptions,
+  token: () => string | undefined,
+): CheckDefinition[] {
+  const { redisUrl } = options;
+  return [
+    { name: 'router.api', run: ({ signal }) => apiCheck(options, token, signal) },
+    { name: 'router.events', run: (context) => eventsCheck(options, context) },
+    ...(redisUrl === undefined ? [] : redisChecks(redisUrl)),
+    ...(redisUrl === undefined
+      ? []
+      : [{ name: 'router.transaction', run: () => transactionCheck(redisUrl) }]),
+  ];
+}
+
+async function apiCheck(
+  { url, answerLimit }: RouterRemoteOptions,
+  token: () => string | undefined,
+  signal: AbortSignal,
+): Promise<CheckResult> {
+  const exchange = new Exchange({ url, clock: systemClock, token, answerLimit });
+  const api = new RemoteRouter({
+    exchange,
+    readTimeoutMs: READ_MS,
+    writeTimeoutMs: READ_MS,
+    observe: () => {},
+  });
+  const began = performance.now();
+  const lookedAt = `${url.replace(/\/*$/, '')}/v1/config/active`;
+  try {
+    const config = await api.active(signal);
+    const ms = Math.round(performance.now() - began);
+    if (typeof config.ncid !== 'string' || !isObject(config.interface)) {
+      const found = 'it answers JSON that is no network config: it has no ncid, or no interface';
+      return {
+        state: 'fail',
+        lookedAt,
+        found,
+        remedy: 'Point HOLDFAST_ROUTER_URL at the router API (port 8837).',
+      };
+    }
+    const interfaces = Object.values(config.interface).reduce<number>(
+      (count, kind) => count + (isObject(kind) ? Object.keys(kind).length : 0),
+      0,
+    );
+    const { count } = countSecrets(config);
+    const found = `it answers in ${ms} ms: ncid ${config.ncid.slice(0, 8)}…, ${interfaces} interfaces, ${count} secrets`;
+    return { state: 'ok', lookedAt, found };
+  } catch (error) {
+    if (!isCoded(error)) throw error;
+    return { state: 'fail', lookedAt, found: error.what, remedy: error.remedy };
+  } finally {
+    await exchange.close();
+  }
+}
+
+async function eventsCheck(
+  { redisUrl, channelPrefix }: RouterRemoteOptions,
+  { running }: CheckContext,
+): Promise<CheckResult> {
+  if (redisUrl === undefined) {
+    const found =
+      'no HOLDFAST_REDIS_URL is set: a save is found by the resync (every 240 s), not by its event';
+    const remedy = 'Set HOLDFAST_REDIS_URL to the Redis that the router publishes on.';
+    return { state: 'warn', lookedAt: "the router's channels", found, remedy };
+  }
+  const channels = channelNames(channelPrefix);
+  const lookedAt = `${maskRedisUrl(redisUrl)}, channels ${channelPrefix}*`;
+  // Subscribing is what the runtime does, and may be what an ACL forbids.
+  const acknowledged = await askRedis(redisUrl, async (redis) => Number(await redis.subscribe(...channels)));
+  if (typeof acknowledged === 'string') {
+    const remedy =
+      'Check that Redis runs, that HOLDFAST_REDIS_URL points at it, and that its user may subscribe.';
+    return { state: 'fail', lookedAt, found: `no subscription: ${acknowledged}`, remedy };
+  }
+  const fact = isObject(running?.facts.router) ? running.facts.router.events : undefined;
+  if (!isObject(fact)) return { state: 'ok', lookedAt, found: 'Redis acknowledges a subscription' };
+  if (fact.subscribed !== true) {
+    const found = `Redis acknowledges a subscription, and that of the running instance is lost: ${String(fact.fault)}`;
+    return {
+      state: 'fail',
+      lookedAt,
+      found,
+      remedy: 'It tries again by itself; look at router.events_lost in its log.',
+    };
+  }
+  const heard = Number(fact.received);
+  if (heard === 0) {
+    const hint = `after a save that it did not hear, try another HOLDFAST_ROUTER_CHANNEL_PREFIX`;
+    const found = `the running instance is subscribed since ${String(fact.since)}, nothing heard yet (${hint})`;
+    return { state: 'ok', lookedAt, found };
+  }
+  const found = `the running instance is subscribed since ${String(fact.since)}, heard ${heard}, last ${String(fact.lastAt)}`;
+  return { state: 'ok', lookedAt, found };
+}

@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import type { SecretsStore } from '../../../core/contracts/secrets-store.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { type KvAnswer, type KvOptions, KvServer } from './kv-server.ts';
+
+const body = z.looseObject({
+  data: z.looseObject({
+    data: z.record(z.string(), z.unknown()).nullable(),
+    metadata: z.looseObject({ version: z.int().min(0), created_time: z.string() }),
+  }),
+});
+
+/** The newest version of a path; version 0 is none. */
+interface Version {
+  readonly properties: Readonly<Record<string, unknown>>;
+  readonly version: number;
+  readonly changedAt?: number | undefined;
+}
+
+/** Writers that meet try again, each on what the other left. */
+const TRIES = 4;
+
+/** A secrets store on a KV version 2 server. */
+export function kvStore(options: KvOptions): SecretsStore & { close(): Promise<void> } {
+  const server = new KvServer(options);
+
+  async function newest(path: string, signal: AbortSignal): Promise<Version> {
+    const answer = await server.call('GET', path, undefined, signal);
+    if (answer.status === 403) throw refused('read', path);
+    const parsed = body.safeParse(answer.json);
+    if (answer.status === 404) {
+      // What was deleted has versions, and a writer must name the last one.
+      return { properties: {}, version: parsed.data?.data.metadata.version ?? 0 };
+    }
+    if (answer.status !== 200 || !parsed.success) throw unusable(answer);
+    const { data, metadata } = parsed.data.data;
+    const changedAt = Date.parse(metadata.created_time);
+    return {
+      properties: data ?? {},
+      version: metadata.version,
+      changedAt: Number.isNaN(changedAt) ? undefined : changedAt,
+    };
+  }
+
+  return {
+    async read(path, property, signal) {
+      const { properties } = await newest(path, signal);
+      const value = Object.hasOwn(properties, property) ? properties[property] : undefined;
+      if (typeof value === 'string' && value.trim() !== '') return value.trim();
+      const reason = value === undefined ? 'there is none' : 'it is empty, or no text';
+      throw new HoldfastError('HF_CONFIG_SECRET_MISSING', { file: placeOf(path, property), reason });
+    },
+
+    async write(path, property, value, signal) {
+      for (let tries = 1; ; tries += 1) {
+        const { properties, version } = await newest(path, signal);
+        const answer = await put(path, { properties, version }, { [property]: value }, signal);
+        if (answer.status === 200 || answer.status === 204) return;
+        if (answer.status === 403) throw refused('write', path);
+        if (answer.status !== 400 || !isMismatch(answer)) throw unusable(answer);
+        if (tries === TRIES) {
+          throw new HoldfastError('HF_SECRET_CONFLICT', { place: placeOf(path, property) });
+        }
+      }
+    },
+
+    async describe(path, property, signal) {
+      const { properties, changedAt } = await newest(path, signal);
+      const exists = Object.hasOwn(properties, property);
+      return { exists, place: placeOf(path, property), ...(exists && { changedAt }) };
+    },
+
+    close: () => server.close(),
+  };
+
+  /** The server merges where it can; else we do, on the very version that was read. */
+  async function put(
+    path: string,
+    { properties, version }: Version,
+    change: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<KvAnswer> {
+    const check = { options: { cas: version } };
+    if (Object.keys(properties).length > 0) {
+      const patched = await server.call('PATCH', path, { ...check, data: change }, signal);
+      if (patched.status !== 405 && patched.status !== 403) return patched;
+    }
+    return server.call('POST', path, { ...check, data: { ...properties, ...change } }, signal);
+  }
+
+  function placeOf(path: string, property: string): string {
+    return `${server.place(path)}#${property}`;
+  }
+
+  function refused(what: string, path: string): HoldfastError {
+    return new HoldfastError('HF_SECRET_STORE_REFUSED', { what, place: server.place(path) });
+  }
+
+  function unusable({ status }: KvAnswer): HoldfastError {
+    const reason = status === 503 ? 'it is sealed or in maintenance (503)' : `it answered ${status}`;
+    return new HoldfastError('HF_SECRET_STORE_UNREACHABLE', { place: server.origin, reason });
+  }
+}
+
+function isMismatch({ json }: KvAnswer): boolean {
+  const { errors = [] } = z.looseObject({ errors: z.array(z.string()) }).safeParse(json).data ?? {};
+  return errors.some((text) => text.includes('check-and-set'));
+}

@@ -1,0 +1,65 @@
+import test from 'ava';
+import { graphOf, mermaid } from '../../src/cli/graph/index.ts';
+import { loadConfig } from '../../src/core/host/config/load.ts';
+import { PluginHost } from '../../src/core/host/plugin/host.ts';
+import { call, root } from '../support/cli.ts';
+import { doorsConfig } from '../support/doors-config.ts';
+import { tempDir } from '../support/temp.ts';
+
+test('[C11] graph draws schedule, topic, actor, effect and adapter from registrations alone', async (t) => {
+  const cwd = tempDir(t);
+  doorsConfig(cwd);
+  const { code, out } = await call(['graph'], { cwd });
+  t.is(code, 0);
+  t.is(
+    out,
+    `flowchart LR
+  subgraph schedules["Schedules"]
+    schedule_2a_2a_2a_2a_2a{{"* * * * *"}}
+  end
+  subgraph topics["Topics"]
+    topic_log_checkpoint_saved(["log.checkpoint_saved"])
+    topic_test_knock(["test.knock"])
+    topic_test_tick(["test.tick"])
+  end
+  subgraph actors["Actors"]
+    actor_runtime_lifecycle["runtime.lifecycle<br><small>core</small>"]
+    actor_test_door["test.door<br><small>doors</small>"]
+  end
+  subgraph effects["Effects"]
+    effect_bell_ring>"bell.ring<br><small>doors</small>"]
+    effect_lamp_on>"lamp.on<br><small>doors</small>"]
+  end
+  subgraph adapters["Adapters"]
+    adapter_bell[("bell")]
+    adapter_lamp[("lamp")]
+  end
+  actor_test_door --> effect_bell_ring
+  actor_test_door --> effect_lamp_on
+  effect_bell_ring --> adapter_bell
+  effect_bell_ring --> adapter_lamp
+  effect_lamp_on --> adapter_lamp
+  schedule_2a_2a_2a_2a_2a --> topic_test_tick
+  topic_log_checkpoint_saved --> actor_runtime_lifecycle
+  topic_test_knock --> actor_test_door
+  topic_test_tick --> actor_test_door
+`,
+  );
+  const json = JSON.parse((await call(['graph', '--json'], { cwd })).out);
+  t.deepEqual(
+    json.nodes.find(({ name }: { name: string }) => name === 'test.knock'),
+    { kind: 'topic', name: 'test.knock', summary: 'Somebody wants in.' },
+  );
+  t.true(
+    json.edges.some(
+      ({ from, to }: Record<string, string>) => from === 'topic test.tick' && to === 'actor test.door',
+    ),
+  );
+});
+
+test("[C11] the product's own graph is the same in whatever order its plugins stand", async (t) => {
+  const { plugins } = await loadConfig({ cwd: root, env: {} });
+  const drawn = (order: typeof plugins) => mermaid(graphOf(new PluginHost(order).register())).join('\n');
+  t.is(drawn(plugins.toReversed()), drawn(plugins));
+  t.regex(drawn(plugins), /topic_router_iface_change_applied --> actor_router_reconciler/);
+});

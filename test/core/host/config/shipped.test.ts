@@ -1,0 +1,30 @@
+import { fileURLToPath } from 'node:url';
+import test from 'ava';
+import { loadConfig } from '../../../../src/core/host/config/load.ts';
+import { PluginHost } from '../../../../src/core/host/plugin/host.ts';
+import type { HoldfastError } from '../../../../src/core/kernel/errors/holdfast-error.ts';
+
+const cwd = fileURLToPath(new URL('../../../../', import.meta.url));
+
+test('[C11] the plugins.config.ts of the checkout loads, and its plugins fit together', async (t) => {
+  const { plugins } = await loadConfig({ cwd, env: {} });
+  const host = new PluginHost(plugins);
+  const { actors, surfaces } = host.register();
+  t.true(actors.length > 0 && surfaces.length > 0);
+  t.true(host.status().every(({ state }) => state === 'registered'));
+});
+
+test("[C11] its plugins are those that a configuration elsewhere imports from 'holdfast/plugins/<name>'", async (t) => {
+  const path = 'holdfast/plugins/router';
+  await loadConfig({ cwd, env: {} }); // from here on `holdfast` means this process's own modules
+  const { router } = await import(path);
+  t.is(router, (await import('../../../../src/plugins/router/index.ts')).router);
+});
+
+test('[C11] a port that is none ends the load of the shipped configuration by the name of its variable', async (t) => {
+  const error = await t.throwsAsync<HoldfastError>(
+    loadConfig({ cwd, env: { HOLDFAST_ROUTER_PORT: 'eight' } }),
+    { code: 'HF_CONFIG_ENV' },
+  );
+  t.regex(error.what, /^HOLDFAST_ROUTER_PORT holds a value that cannot be used: expected number/);
+});

@@ -1,0 +1,382 @@
+import test from 'ava';
+import { z } from 'zod';
+import { defineTopic } from '../../../../src/bus/topic.ts';
+import { alertRaised } from '../../../../src/core/contracts/alerts.ts';
+import { defineToken } from '../../../../src/core/contracts/token.ts';
+import type { PluginContext } from '../../../../src/core/host/plugin/definition.ts';
+import { PluginHost } from '../../../../src/core/host/plugin/host.ts';
+import { HoldfastError } from '../../../../src/core/kernel/errors/holdfast-error.ts';
+import { plugin, services } from './fixture.ts';
+
+interface Store {
+  kind: string;
+}
+const Store = defineToken<Store>('test.store');
+const optional = { onFailure: 'continue' } as const;
+const hang = () => new Promise<void>(() => {});
+const states = (host: PluginHost) => host.status().map(({ name, state }) => `${name} ${state}`);
+
+/** Notes a plugin's start and stop in `seen`. */
+const noting = (seen: string[], name: string) => (ctx: PluginContext) => {
+  ctx.onStart(() => void seen.push(`start ${name}`));
+  ctx.onStop((reason) => void seen.push(`stop ${name} ${reason}`));
+};
+
+test('[C12] plugins start after what they need and stop before it', async (t) => {
+  const seen: string[] = [];
+  const host = new PluginHost([
+    plugin('user', noting(seen, 'user'), { requires: [Store] }),
+    plugin(
+      'store',
+      (ctx) => {
+        noting(seen, 'store')(ctx);
+        ctx.provide(Store, () => ({ kind: 'memory' }));
+      },
+      { provides: [Store] },
+    ),
+    plugin('last', (ctx) => {
+      noting(seen, 'last')(ctx);
+      noting(seen, 'last of all')(ctx);
+    }),
+  ]);
+  await host.start(services().given);
+  t.deepEqual(states(host), ['store started', 'user started', 'last started']);
+  t.deepEqual(await host.stop('SIGTERM'), []);
+  t.deepEqual(seen, [
+    'start store',
+    'start user',
+    'start last',
+    'start last of all',
+    'stop last of all SIGTERM',
+    'stop last SIGTERM',
+    'stop user SIGTERM',
+    'stop store SIGTERM',
+  ]);
+  t.deepEqual(states(host), ['store stopped', 'user stopped', 'last stopped']);
+});
+
+test('[C11] an adapter is replaced by enabling another plugin that provides the same token', async (t) => {
+  const used: string[] = [];
+  const user = () =>
+    plugin('user', (ctx) => ctx.onStart(() => void used.push(ctx.services.get(Store).kind)), {
+      requires: [Store],
+    });
+  const store = (name: string) =>
+    plugin(name, (ctx) => ctx.provide(Store, () => ({ kind: name })), { provides: [Store] });
+  for (const name of ['embedded', 'remote']) {
+    const host = new PluginHost([user(), store(name)]);
+    await host.start(services().given);
+    await host.stop('test');
+  }
+  t.deepEqual(used, ['embedded', 'remote']);
+});
+
+test('[C11] a token that a plugin does not list cannot be read through its services', async (t) => {
+  const sneaky = plugin('sneaky', (ctx) => ctx.onStart(() => void ctx.services.get(Store)));
+  const store = plugin('store', (ctx) => ctx.provide(Store, () => ({ kind: 'memory' })), {
+    provides: [Store],
+  });
+  await t.throwsAsync(new PluginHost([store, sneaky]).start(services().given), {
+    code: 'HF_PLUGIN_CONTRACT',
+  });
+});
+
+test('[C12] a plugin that must not fail stops what had started, in reverse, and names itself and the reason', async (t) => {
+  const seen: string[] = [];
+  const host = new PluginHost([
+    plugin('a', noting(seen, 'a')),
+    plugin('b', noting(seen, 'b')),
+    plugin('bad', (ctx) => {
+      noting(seen, 'bad')(ctx);
+      ctx.onStart(() => {
+        throw new HoldfastError('HF_ROUTER_UNREACHABLE', { reason: 'ECONNREFUSED' });
+      });
+    }),
+    plugin('never', noting(seen, 'never')),
+  ]);
+  const error = await t.throwsAsync<HoldfastError>(host.start(services().given));
+  t.is(error.code, 'HF_PLUGIN_FAILED');
+  t.regex(
+    error.message,
+    /Plugin bad failed in its start: HF_ROUTER_UNREACHABLE: .*ECONNREFUSED\. Check that/,
+  );
+  t.deepEqual(seen.slice(0, 3), ['start a', 'start b', 'start bad']);
+  t.deepEqual(
+    seen.slice(3).map((line) => line.split(' ').slice(0, 2).join(' ')),
+    ['stop bad', 'stop b', 'stop a'],
+  );
+  t.deepEqual(states(host), ['a stopped', 'b stopped', 'bad failed', 'never registered']);
+});
+
+test('[C12] an optional plugin that fails leaves the rest running, visible in status, log, report and alert', async (t) => {
+  const { given, bus, lines, clock } = services();
+  const alerts: string[] = [];
+  bus.subscribe(alertRaised, 'test', ({ payload }) =>
+    alerts.push(`${payload.name} ${payload.labels.plugin}`),
+  );
+  const host = new PluginHost(
+    [
+      plugin('fine', (ctx) => ctx.onStart(() => new Promise((resolve) => void clock.after(7, resolve)))),
+      plugin(
+        'bad',
+        (ctx) => {
+          ctx.provide(Store, () => ({ kind: 'memory' }));
+          ctx.onStart(() => Promise.reject(new Error('disk full.')));
+        },
+        { ...optional, provides: [Store] },
+      ),
+      plugin('dependent', () => {}, { ...optional, requires: [Store] }),
+      plugin('also-fine'),
+    ],
+    { clock },
+  );
+  const starting = host.start(given);
+  await clock.advance(7);
+  await starting;
+
+  t.deepEqual(states(host), ['fine started', 'bad failed', 'dependent failed', 'also-fine started']);
+  t.is(host.status()[1]?.reason, 'HF_PLUGIN_FAILED: Plugin bad failed in its start: disk full.');
+  t.deepEqual(alerts, ['plugin.failed bad', 'plugin.failed dependent']);
+  t.deepEqual(
+    lines.filter(({ msg }) => msg === 'plugin.failed').map(({ plugin, code }) => `${plugin} ${code}`),
+    ['bad HF_PLUGIN_FAILED', 'dependent HF_PLUGIN_FAILED'],
+  );
+  t.deepEqual(host.report(), [
+    'plugins 2/4 started in 7 ms',
+    '├── fine 7 ms',
+    '├── bad failed after 0 ms: HF_PLUGIN_FAILED: Plugin bad failed in its start: disk full.',
+    '│   └── dependent failed: HF_PLUGIN_FAILED: Plugin dependent failed in its start: ' +
+      'it needs test.store, and bad failed: Plugin bad failed in its start: disk full.',
+    '└── also-fine 0 ms',
+  ]);
+  t.is(clock.armed, 0);
+  await host.stop('test');
+});
+
+test('[C12] a plugin that must not fail and needs a failed optional one ends the boot', async (t) => {
+  const host = new PluginHost([
+    plugin(
+      'bad',
+      (ctx) =>
+        ctx.provide(Store, () => {
+          throw new Error('no disk');
+        }),
+      { ...optional, provides: [Store] },
+    ),
+    plugin('needs', () => {}, { requires: [Store] }),
+  ]);
+  const error = await t.throwsAsync(host.start(services().given), { code: 'HF_PLUGIN_FAILED' });
+  t.regex(error?.message ?? '', /needs failed in its start: it needs test\.store, and bad failed: .*no disk/);
+});
+
+test('[C12] a start that hangs ends at its deadline, with the plugin and the phase named', async (t) => {
+  const { given, clock } = services();
+  const seen: string[] = [];
+  let aborted = false;
+  const host = new PluginHost(
+    [
+      plugin('a', noting(seen, 'a')),
+      plugin('hangs', (ctx) =>
+        ctx.onStart((signal) => {
+          signal.addEventListener('abort', () => {
+            aborted = true;
+          });
+          return hang();
+        }),
+      ),
+    ],
+    { clock },
+  );
+  const starting = t.throwsAsync<HoldfastError>(host.start(given));
+  await clock.advance(9_999);
+  t.false(aborted);
+  await clock.advance(1);
+  const error = await starting;
+  t.is(error?.message, 'HF_PLUGIN_DEADLINE: Plugin hangs did not finish its start within 10000 ms.');
+  t.true(aborted);
+  t.deepEqual(seen, ['start a', 'stop a start of hangs failed']);
+  t.is(clock.armed, 0);
+});
+
+test('[C12] an optional plugin that starts after its deadline is stopped, and its subscriptions end', async (t) => {
+  const { given, clock, bus } = services();
+  const noise = defineTopic('test.noise', z.object({}), 'Noise.');
+  const seen: string[] = [];
+  const host = new PluginHost(
+    [
+      plugin(
+        'late',
+        (ctx) => {
+          ctx.onStart(async () => {
+            await new Promise<void>((resolve) => void clock.after(25_000, resolve));
+            ctx.services.bus.subscribe(noise, 'late', () => seen.push('heard'));
+          });
+          noting(seen, 'late')(ctx);
+        },
+        optional,
+      ),
+      plugin('fine', noting(seen, 'fine')),
+    ],
+    { clock },
+  );
+  const starting = host.start(given);
+  await clock.advance(10_000);
+  await starting;
+  t.deepEqual(states(host), ['late failed', 'fine started']);
+  t.deepEqual(seen, ['start fine']);
+  await clock.advance(15_000);
+  bus.publish(noise, {});
+  t.deepEqual(
+    seen.map((line) => line.split(' ').slice(0, 2).join(' ')),
+    ['start fine', 'start late', 'stop late'],
+  );
+  t.deepEqual(states(host), ['late failed', 'fine started']);
+  await host.stop('test');
+  t.is(seen.filter((line) => line.startsWith('stop late')).length, 1);
+});
+
+test('[C12] neither a failure nor a hanging stop of one plugin keeps the others from stopping', async (t) => {
+  const { given, clock, lines } = services();
+  const seen: string[] = [];
+  const host = new PluginHost(
+    [
+      plugin('a', noting(seen, 'a')),
+      plugin('throws', (ctx) => {
+        ctx.onStop(() => void seen.push('second of throws'));
+        ctx.onStop(() => {
+          throw new Error('socket gone');
+        });
+      }),
+      plugin('hangs', (ctx) => ctx.onStop(hang)),
+      plugin('b', noting(seen, 'b')),
+    ],
+    { clock },
+  );
+  await host.start(given);
+  const stopping = host.stop('SIGTERM');
+  t.is(host.stop('again'), stopping);
+  await clock.advance(10_000);
+  const failures = await stopping;
+  t.deepEqual(
+    failures.map(({ message }) => message),
+    [
+      'HF_PLUGIN_DEADLINE: Plugin hangs did not finish its stop within 10000 ms.',
+      'HF_PLUGIN_FAILED: Plugin throws failed in its stop: socket gone.',
+    ],
+  );
+  t.deepEqual(seen, ['start a', 'start b', 'stop b SIGTERM', 'second of throws', 'stop a SIGTERM']);
+  t.is(lines.filter(({ msg }) => msg === 'plugin.stop_failed').length, 2);
+  t.true(states(host).every((line) => line.endsWith('stopped')));
+});
+
+test('[C12] a stop during the start interrupts it, starts nothing more and stops what had started', async (t) => {
+  const { given, clock } = services();
+  const seen: string[] = [];
+  const host = new PluginHost(
+    [
+      plugin('a', noting(seen, 'a')),
+      plugin('slow', (ctx) => {
+        ctx.onStart(
+          (signal) =>
+            new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted')))),
+        );
+      }),
+      plugin('never', noting(seen, 'never')),
+    ],
+    { clock },
+  );
+  const starting = t.throwsAsync(host.start(given), { code: 'HF_PLUGIN_INTERRUPTED' });
+  await clock.advance(5);
+  t.deepEqual(await host.stop('SIGINT'), []);
+  await starting;
+  t.deepEqual(seen, ['start a', 'stop a SIGINT']);
+});
+
+test('[C12] the effect of a plugin that failed to start fails with its reason instead of running', async (t) => {
+  const ran: string[] = [];
+  const host = new PluginHost([
+    plugin(
+      'bad',
+      (ctx) => {
+        ctx.effect('bad.do', () => void ran.push('bad.do'), { onRecovery: 'retry' });
+        ctx.onStart(() => Promise.reject(new Error('no licence')));
+      },
+      optional,
+    ),
+  ]);
+  const [effect] = host.register().effects;
+  await host.start(services().given);
+  t.throws(() => effect?.handler({} as never, {} as never), {
+    message: /bad failed in its start: no licence/,
+  });
+  t.deepEqual(ran, []);
+});
+
+test('[C11] health facts come from running plugins only, and one that throws harms no other', async (t) => {
+  const host = new PluginHost([
+    plugin('a', (ctx) => {
+      ctx.health('pending', () => ({ transID: 'x' }));
+      ctx.health('nothing', () => undefined);
+      ctx.health('broken', () => {
+        throw new Error('oh');
+      });
+    }),
+    plugin(
+      'bad',
+      (ctx) => {
+        ctx.health('bad', () => 1);
+        ctx.onStart(() => Promise.reject(new Error('no')));
+      },
+      optional,
+    ),
+  ]);
+  t.deepEqual(host.health(), {});
+  await host.start(services().given);
+  t.deepEqual(host.health(), { pending: { transID: 'x' }, broken: { error: 'Error: oh' } });
+  await host.stop('test');
+  t.deepEqual(host.health(), {});
+});
+
+test('[C12] surfaces and schedules of a plugin that failed to start are told apart from those to serve', async (t) => {
+  const surface = (name: string, fails: boolean) =>
+    plugin(
+      name,
+      (ctx) => {
+        ctx.http({ name } as never, () => {});
+        if (fails) ctx.onStart(() => Promise.reject(new Error('no')));
+      },
+      optional,
+    );
+  const host = new PluginHost([surface('a', false), surface('b', true)]);
+  const { surfaces } = host.register();
+  t.deepEqual(host.started(surfaces), []);
+  await host.start(services().given);
+  t.deepEqual(
+    host.started(surfaces).map(({ owner }) => owner),
+    ['a'],
+  );
+  await host.stop('test');
+});
+
+test('[C12] the boot report hangs each plugin under the last one it waited for', async (t) => {
+  const Other = defineToken<number>('test.other');
+  const { given, clock } = services();
+  const host = new PluginHost(
+    [
+      plugin('store', (ctx) => ctx.provide(Store, () => ({ kind: 'x' })), { provides: [Store] }),
+      plugin('other', (ctx) => ctx.provide(Other, () => 1), { provides: [Other], requires: [Store] }),
+      plugin('both', () => {}, { requires: [Store, Other] }),
+      plugin('one', () => {}, { requires: [Store] }),
+    ],
+    { clock },
+  );
+  await host.start(given);
+  t.deepEqual(host.report(), [
+    'plugins 4/4 started in 0 ms',
+    '└── store 0 ms · provides test.store',
+    '    ├── other 0 ms · provides test.other',
+    '    │   └── both 0 ms',
+    '    └── one 0 ms',
+  ]);
+  await host.stop('test');
+});

@@ -1,0 +1,66 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import test from 'ava';
+import { HoldfastError, isCoded, toErrorBody } from '../../../../src/core/kernel/errors/holdfast-error.ts';
+import { errorsPage } from '../../../../src/core/kernel/errors/page.ts';
+import { errorTable } from '../../../../src/core/kernel/errors/table.ts';
+
+const root = new URL('../../../../', import.meta.url);
+const codes = Object.keys(errorTable);
+
+/** Codes that are raised: quoted, outside the table, and not only compared with. */
+function codesInSource(): Set<string> {
+  const found = new Set<string>();
+  const files = ['src/', 'bin/', 'scripts/'].flatMap((folder) =>
+    readdirSync(new URL(folder, root), { recursive: true, encoding: 'utf8' }).map((name) => folder + name),
+  );
+  for (const file of files) {
+    if (!/\.(ts|js|mjs)$/.test(file) || file.includes('errors/table/')) continue;
+    const source = readFileSync(new URL(file, root), 'utf8');
+    for (const match of source.matchAll(/(isCoded\([^()]*, |[!=]== )?'(HF_[A-Z0-9_]+)'/g)) {
+      if (match[1] === undefined && match[2]) found.add(match[2]);
+    }
+  }
+  return found;
+}
+
+test('[C11] every code raised anywhere is in the table, and every code of the table is raised somewhere', (t) => {
+  const raised = codesInSource();
+  t.deepEqual(
+    [...raised].filter((code) => !codes.includes(code)),
+    [],
+    'not in the table',
+  );
+  t.deepEqual(
+    codes.filter((code) => !raised.has(code)),
+    [],
+    'in the table, but never raised',
+  );
+});
+
+test('[C11] docs/errors.md is what the table generates', (t) => {
+  t.is(readFileSync(new URL('docs/errors.md', root), 'utf8'), errorsPage(errorTable), 'run `npm run docs`');
+});
+
+test('[C11] every entry says what happened and what fixes it, as sentences, with an HTTP status', (t) => {
+  for (const [code, { what, remedy, status }] of Object.entries(errorTable)) {
+    t.regex(code, /^HF_[A-Z0-9]+(_[A-Z0-9]+)*$/);
+    t.regex(what, /^[A-Z{`].*[.}]$/, code);
+    t.regex(remedy, /^[A-Z{`].*[.}]$/, code);
+    t.true(status >= 400 && status < 600, code);
+  }
+});
+
+test('[C11] an error fills its sentences from its details, and shows what is missing as ?', (t) => {
+  const error = new HoldfastError('HF_PLUGIN_MISSING', { plugin: 'reconciler', token: 'router.api' });
+  t.is(error.what, 'Plugin reconciler needs router.api, which no enabled plugin provides.');
+  t.is(error.message, `HF_PLUGIN_MISSING: ${error.what}`);
+  t.regex(new HoldfastError('HF_PLUGIN_MISSING').what, /^Plugin \? needs \?/);
+  t.is(error.status, 500);
+});
+
+test('[C11] an error that is not ours shows as HF_INTERNAL, without its text', (t) => {
+  const body = toErrorBody(new Error('password=hunter2'));
+  t.is(body.code, 'HF_INTERNAL');
+  t.false(JSON.stringify(body).includes('hunter2'));
+  t.false(isCoded(new Error('HF_INTERNAL')));
+});

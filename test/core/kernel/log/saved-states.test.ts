@@ -1,0 +1,114 @@
+import { DatabaseSync } from 'node:sqlite';
+import type { ExecutionContext } from 'ava';
+import test from 'ava';
+import { recover } from '../../../../src/core/kernel/actors/recover.ts';
+import type { LogRecord } from '../../../../src/core/kernel/log/record.ts';
+import { SqliteLog } from '../../../../src/core/kernel/log/sqlite-log.ts';
+import { SqliteReader } from '../../../../src/core/kernel/log/sqlite-reader.ts';
+import { openBench } from '../../../support/actors.ts';
+import { door } from '../../../support/door.ts';
+import { tempDir } from '../../../support/temp.ts';
+
+const record = (seq: number): LogRecord => ({
+  seq,
+  at: seq,
+  actor: `test.door/${seq}`,
+  machine: 'door',
+  version: 1,
+  event: { type: 'KNOCK' },
+  to: { value: 'closed' },
+  effects: [],
+  correlation: 'story',
+});
+
+function reader(t: ExecutionContext, dir: string): SqliteReader {
+  const opened = new SqliteReader(dir);
+  t.teardown(() => opened.close());
+  return opened;
+}
+
+function rows(dir: string, sql: string): unknown[] {
+  const db = new DatabaseSync(`${dir}/log.db`, { readOnly: true });
+  try {
+    return db.prepare(sql).all();
+  } finally {
+    db.close();
+  }
+}
+
+test('[C7,C10] of many checkpoints a spaced series stays, and every record is reached from it as before', async (t) => {
+  const dir = tempDir(t);
+  const bench = openBench(dir, [door]);
+  const states = new Map<number, string>();
+  const inOrder = (found: Iterable<{ ref: string }>) =>
+    JSON.stringify([...found].toSorted((a, b) => (a.ref < b.ref ? -1 : 1)));
+  for (let round = 0; round < 120; round += 1) {
+    bench.actors.send(`test.door/${round % 7}`, { type: round % 2 === 0 ? 'OPEN' : 'CLOSE', by: `${round}` });
+    await bench.settled();
+    const changed = bench.actors
+      .takeDirty()
+      .map((state) => ({ actor: state.ref, body: JSON.stringify(state) }));
+    states.set(bench.log.lastSeq(), inOrder(bench.actors.list()));
+    await bench.log.saveSnapshots(changed, () => []);
+  }
+  await bench.close();
+  const log = reader(t, dir);
+  for (const [seq, expected] of states)
+    t.is(inOrder(recover(log, seq).states.values()), expected, `at ${seq}`);
+  const [{ n }] = rows(dir, 'SELECT count(*) AS n FROM checkpoints') as [{ n: number }];
+  t.true(n < 60, `${n} checkpoints are kept`);
+  const [{ n: saved }] = rows(dir, 'SELECT count(*) AS n FROM snapshots') as [{ n: number }];
+  t.true(saved < 60 * 7, `${saved} states are kept`);
+});
+
+test('[C5] states of 20,000 actors are made and written in parts, with turns for others between', async (t) => {
+  const dir = tempDir(t);
+  const log = new SqliteLog({ dataDir: dir });
+  t.teardown(() => log.close());
+  for (let seq = 1; seq <= 10; seq += 1) log.append(record(seq), { durability: 'sync' });
+  let made = 0;
+  let largest = 0;
+  let before = 0;
+  const watch = setInterval(() => {
+    largest = Math.max(largest, made - before);
+    before = made;
+  }, 0);
+  function* states() {
+    for (; made < 20_000; made += 1) yield { actor: `test.door/${made}`, body: `{"ref":"${made}"}` };
+  }
+  const saving = log.saveSnapshots(states(), () => []);
+  log.append(record(11), { durability: 'sync' });
+  await log.whenDurable(11);
+  t.true(made < 20_000, 'a record does not wait for the whole checkpoint');
+  t.is(reader(t, dir).snapshotSeq(), 0, 'nothing counts as saved before all of it is');
+  t.like(await saving, { seq: 10, count: 20_000 });
+  clearInterval(watch);
+  t.true(largest > 0 && largest < 5_000, `${largest} states in one turn`);
+  t.is(reader(t, dir).snapshots(10).length, 20_000);
+});
+
+test('[C5] a checkpoint that a kill cut short is as if it had never been begun', async (t) => {
+  const dir = tempDir(t);
+  const log = new SqliteLog({ dataDir: dir });
+  for (let seq = 1; seq <= 3; seq += 1) log.append(record(seq), { durability: 'sync' });
+  await log.whenDurable(3);
+  await log.close();
+  const db = new DatabaseSync(`${dir}/log.db`);
+  db.exec(`INSERT INTO snapshots VALUES ('test.door/1', 3, '{"ref":"test.door/1"}')`);
+  db.close();
+  const { states, savedSeq } = recover(reader(t, dir));
+  t.is(savedSeq, 0);
+  t.is(states.size, 3);
+});
+
+test('[C5] a log that is closed in the middle of a checkpoint says so to who saves', async (t) => {
+  const log = new SqliteLog({ dataDir: tempDir(t) });
+  log.append(record(1), { durability: 'sync' });
+  const states = Array.from({ length: 5_000 }, (_, place) => ({ actor: `test.door/${place}`, body: '{}' }));
+  const saving = t.throwsAsync(
+    log.saveSnapshots(states, () => []),
+    { code: 'HF_LOG_CLOSED' },
+  );
+  await log.close();
+  await saving;
+});

@@ -1,0 +1,382 @@
+import test from 'ava';
+import { elapsed, given } from '../../../src/core/host/testing/index.ts';
+import { Story } from '../../../src/core/host/testing/story.ts';
+import type { Json } from '../../../src/core/kernel/json.ts';
+import { alert } from '../../../src/machines/alerts/alert.ts';
+import type { AlertEvent, Raised } from '../../../src/machines/alerts/alert-shapes.ts';
+import { alertOutbox } from '../../../src/machines/alerts/outbox.ts';
+import type { OutboxEvent } from '../../../src/machines/alerts/outbox-shapes.ts';
+import { alertRule } from '../../../src/machines/alerts/rule.ts';
+import type { RuleEvent, RuleSettings } from '../../../src/machines/alerts/rule-shapes.ts';
+
+const rule: RuleSettings = {
+  name: 'nas-failed',
+  title: 'NAS backup snapshot FAILED',
+  severity: 'critical',
+  condition: { kind: 'above', than: 0 },
+  window: '1d',
+  windowMs: 86_400_000,
+  everyMs: 3_600_000,
+  forMs: 0,
+  onNoData: 'ok',
+  onNeverSeen: 'fire',
+  labels: {},
+};
+const measured = { title: rule.title, threshold: 'above 0', window: '1d' };
+
+test('[O17] a rule fires once for a breach, and missing data is what the rule says of it, never zero', (t) => {
+  const firing = {
+    name: 'rule.nas-failed',
+    severity: 'critical',
+    text: 'NAS backup snapshot FAILED: 1 in 1d; it is wrong when above 0; source photos.',
+    labels: { rule: 'nas-failed', state: 'firing' },
+    measured: { ...measured, value: 1 },
+  };
+  const over = {
+    name: 'rule.nas-failed',
+    severity: 'info',
+    text: 'NAS backup snapshot FAILED: no data in 1d.',
+    labels: { rule: 'nas-failed', state: 'resolved' },
+    measured,
+  };
+  const look = { type: 'LOOK', at: 2 } as const;
+  t.notThrows(() => {
+    given(alertRule, { input: rule })
+      .initially({
+        state: { ok: 'asking' },
+        effects: [{ type: 'alerts.evaluate', params: { rule: rule.name } }],
+      })
+      .when({ type: 'EVALUATED', at: 1, value: 0 })
+      .then({ state: { ok: 'resting' }, timers: { due: 3_600_000 } });
+    given(alertRule, { input: rule })
+      .when({ type: 'EVALUATED', at: 3, value: 1, finding: 'source photos' })
+      .then({
+        state: { firing: 'resting' },
+        context: { firingSince: 3 },
+        effects: [{ type: 'alert.raise', params: firing }],
+      });
+    const fired = [{ type: 'EVALUATED', at: 3, value: 1 }, look] as const;
+    given(alertRule, { input: rule, events: fired })
+      .when({ type: 'EVALUATED', at: 5, value: 2 })
+      .then({ state: { firing: 'resting' }, context: { firingSince: 3, value: 2 } });
+    given(alertRule, { input: rule, events: fired })
+      .when({ type: 'EVALUATED', at: 7 })
+      .then({ state: { noData: 'resting' }, effects: [{ type: 'alert.raise', params: over }] });
+  });
+});
+
+test('[O17] a rule for which silence is the fault fires on silence, and not when the database was not heard', (t) => {
+  const input: RuleSettings = { ...rule, onNoData: 'fire', condition: { kind: 'below', than: 1 } };
+  const unseen = { type: 'UNSEEN', at: 1, reason: 'the database is away' } as const;
+  t.notThrows(() =>
+    given(alertRule, { input })
+      .when(unseen)
+      .then({ state: { ok: 'resting' }, context: { misses: 1, missed: 'the database is away' } }),
+  );
+  const { state, effects } = lastOf(input, [
+    unseen,
+    { type: 'LOOK', at: 2 },
+    { type: 'EVALUATED', at: 86_400_001 },
+  ]);
+  t.deepEqual(state, { firing: 'resting' });
+  t.deepEqual(effects, ['alert.raise']);
+  const restarted = [
+    { type: 'WATCH', at: 86_400_000 } as const,
+    { type: 'EVALUATED', at: 86_400_001 } as const,
+  ];
+  t.deepEqual(lastOf(input, restarted), { state: { noData: 'resting' }, effects: [] });
+});
+
+const HOUR = 3_600_000;
+const missing: RuleSettings = {
+  ...rule,
+  windowMs: HOUR,
+  onNoData: 'fire',
+  condition: { kind: 'below', than: 1 },
+};
+
+test('[O17] a runtime that is restarted each hour does not hide that nothing comes: silence fires in the fifth', (t) => {
+  const fired = Array.from({ length: 6 }, (_, hour) => {
+    const hours = Array.from({ length: hour + 1 }, (_, index): RuleEvent[] => [
+      { type: 'WATCH', at: index * HOUR + 1 },
+      { type: 'LOOK', at: index * HOUR + 2 },
+      { type: 'EVALUATED', at: (index + 1) * HOUR },
+    ]);
+    return lastOf(missing, hours.flat()).effects.includes('alert.raise');
+  });
+  t.deepEqual(fired, [false, false, false, false, true, false], 'once, and it lasts');
+});
+
+test('[O17,R28] silence of what was never seen wakes nobody where the rule says so, and of what was seen it does', (t) => {
+  const input: RuleSettings = { ...missing, onNeverSeen: 'ok' };
+  const look = { type: 'LOOK', at: 0 } as const;
+  const never = [{ type: 'WATCH', at: 1 }, look, { type: 'EVALUATED', at: 30 * HOUR }] as const;
+  t.deepEqual(lastOf(input, never), { state: { noData: 'resting' }, effects: [] });
+  const gone = [...never, look, { type: 'EVALUATED', at: 31 * HOUR, value: 1 }, look] as const;
+  t.deepEqual(lastOf(input, [...gone, { type: 'EVALUATED', at: 32 * HOUR }]), {
+    state: { firing: 'resting' },
+    effects: ['alert.raise'],
+  });
+});
+
+test('[O17] a breach shorter than the rule asks for is told to nobody', (t) => {
+  const input: RuleSettings = { ...rule, forMs: 1_000 };
+  const look = { type: 'LOOK', at: 0 } as const;
+  const wrong = { type: 'EVALUATED', at: 1_000, value: 1 } as const;
+  const fine = { type: 'EVALUATED', at: 1_500, value: 0 } as const;
+  const later = { type: 'EVALUATED', at: 2_000, value: 1 } as const;
+  t.deepEqual(lastOf(input, [wrong]), { state: { pending: 'resting' }, effects: [] });
+  t.deepEqual(lastOf(input, [wrong, look, fine]), { state: { ok: 'resting' }, effects: [] });
+  t.deepEqual(lastOf(input, [wrong, look, fine, look, later]), {
+    state: { pending: 'resting' },
+    effects: [],
+  });
+  t.deepEqual(lastOf(input, [wrong, look, later]), {
+    state: { firing: 'resting' },
+    effects: ['alert.raise'],
+  });
+});
+
+/** State and what was asked for after the last of the events. */
+function lastOf(input: RuleSettings, events: readonly RuleEvent[]) {
+  const end = events.reduce(
+    (story, event) => story.next(event as never),
+    Story.begin(alertRule, input as unknown as Json),
+  );
+  return { state: end.step.value, effects: end.effects.map(({ type }) => type) };
+}
+
+const told = { name: 'a', severity: 'critical', title: 'A', text: 'a is bad', labels: {} } as const;
+const raised = (kind: Raised['kind'], seq: number, more: Partial<Raised> = {}): Raised => ({
+  type: 'RAISED',
+  at: 1_000,
+  cause: `story:${seq}`,
+  kind,
+  told,
+  steps: [
+    { to: ['first'], afterMs: 0 },
+    { to: ['second'], afterMs: 900_000 },
+  ],
+  remindMs: 3_600_000,
+  ...more,
+});
+const notify = (to: readonly string[], state: string) => ({
+  type: 'alerts.notify',
+  params: { to, notice: { ...told, state, since: 1_000 } },
+});
+
+/** What is told after each of the events, `receivers: state`. */
+function toldOf(events: readonly (AlertEvent | ReturnType<typeof elapsed>)[]) {
+  let story = Story.begin(alert);
+  return events.map((event) => {
+    story = story.next(event as never);
+    return story.effects.map(({ params }) => {
+      const { to, notice } = params as unknown as { to: string[]; notice: { state: string } };
+      return `${to.join(' ')}: ${notice.state}`;
+    });
+  });
+}
+
+const next = elapsed('next');
+
+test('[O17] the ladder: the next one is told when nobody acknowledges, all are reminded, and all who heard hear the end', (t) => {
+  t.notThrows(() =>
+    given(alert)
+      .when(raised('firing', 1))
+      .then({
+        state: { firing: 'told' },
+        effects: [notify(['first'], 'firing')],
+        timers: { next: 900_000 },
+      }),
+  );
+  const story = [raised('firing', 1), raised('firing', 2), next, next, next, raised('resolved', 3)];
+  t.deepEqual(toldOf(story), [
+    ['first: firing'],
+    [],
+    ['second: firing'],
+    ['first second: reminder'],
+    ['first second: reminder'],
+    ['first second: resolved'],
+  ]);
+});
+
+test('[O17] what a crash raises twice is told once, and each change of state once', (t) => {
+  const again = { ...raised('firing', 5), again: true };
+  const story = [
+    raised('firing', 1),
+    raised('firing', 1),
+    raised('resolved', 2),
+    raised('firing', 1),
+    raised('resolved', 2),
+    raised('firing', 4),
+    again,
+    again,
+  ];
+  t.deepEqual(toldOf(story), [
+    ['first: firing'],
+    [],
+    ['first: resolved'],
+    [],
+    [],
+    ['first: firing'],
+    ['second: firing'],
+    [],
+  ]);
+});
+
+test('[O17] an acknowledgement stops the ladder and ends by itself; a silence tells later what still lasts, and never what is over', (t) => {
+  const ack: AlertEvent = { type: 'ACKNOWLEDGE', at: 2_000, by: 'operator', forMs: 60_000 };
+  t.deepEqual(toldOf([raised('firing', 1), ack, elapsed('acknowledged'), raised('resolved', 2)]), [
+    ['first: firing'],
+    [],
+    ['second: firing'],
+    ['first second: resolved'],
+  ]);
+  const silent = raised('firing', 1, { silentUntil: 61_000 });
+  t.deepEqual(toldOf([silent, elapsed('silence'), raised('resolved', 2)]), [
+    [],
+    ['first: firing'],
+    ['first: resolved'],
+  ]);
+  t.deepEqual(toldOf([silent, raised('resolved', 2)]), [[], []]);
+  t.deepEqual(
+    toldOf([raised('firing', 1), { type: 'SILENCE', at: 2_000, until: 9_000 }, elapsed('silence')]),
+    [['first: firing'], [], ['second: firing']],
+  );
+});
+
+test('[O17] an event that comes again unchanged is counted, and told again after an hour or in other words', (t) => {
+  const other = { ...told, text: 'a is worse' };
+  t.deepEqual(
+    toldOf([
+      raised('event', 1),
+      raised('event', 2, { at: 5_000 }),
+      raised('event', 3, { at: 9_000, told: other }),
+      raised('event', 4, { at: 3_700_000, told: other }),
+    ]),
+    [['first: event'], [], ['first: event'], ['first: event']],
+  );
+});
+
+const item = (id: string, at = 1) => ({
+  type: 'QUEUE' as const,
+  item: { id, at, notice: { ...told, state: 'firing' as const, since: 1 } },
+});
+
+function outbox(events: readonly (OutboxEvent | ReturnType<typeof elapsed>)[]) {
+  const start = Story.begin(alertOutbox, { receiver: 'first' });
+  return events.reduce<Story>((story, event) => story.next(event as never), start);
+}
+
+const idsOf = ({ effects }: Story): string[] =>
+  (effects.map(({ params }) => params) as { items: { id: string }[] }[]).flatMap(({ items }) =>
+    items.map(({ id }) => id),
+  );
+
+test('[O17] what comes together is posted together, once, and leaves the outbox only when the receiver has taken it', (t) => {
+  const gathered = [item('1.0'), item('1.0'), item('2.0'), elapsed('gather')];
+  const sending = outbox(gathered);
+  t.deepEqual(idsOf(sending), ['1.0', '2.0']);
+  const failed = outbox([...gathered, { type: 'REFUSED', at: 2, reason: 'answered 500' }]);
+  t.is(failed.step.value, 'waiting');
+  t.deepEqual(failed.timers, { backoff: 5_000 });
+  const later = outbox([
+    ...gathered,
+    item('3.0'),
+    { type: 'REFUSED', at: 2, reason: 'answered 429', retryAfterMs: 9_000 },
+    elapsed('backoff'),
+  ]);
+  t.deepEqual(idsOf(later), ['1.0', '2.0'], 'the same post again, so that its receiver knows it');
+  const taken: OutboxEvent = { type: 'POSTED', at: 3, answer: { status: 200, body: '' } };
+  const end = [taken, item('2.0'), elapsed('gather'), taken].reduce<Story>(
+    (story, event) => story.next(event as never),
+    later,
+  );
+  t.is(end.step.value, 'idle');
+  t.like(end.step.context, { sent: 3, queue: [], failures: 0 });
+});
+
+test('[O17] a receiver that stays away is told of once, and what is a day old is given up and counted', (t) => {
+  const fail: OutboxEvent = { type: 'REFUSED', at: 2, reason: 'answered 500' };
+  const failures = (count: number) =>
+    outbox([
+      item('1.0'),
+      elapsed('gather'),
+      ...Array.from({ length: count - 1 }, () => [fail, elapsed('backoff')]).flat(),
+      fail,
+    ]);
+  t.deepEqual(
+    [4, 5, 6].map((count) => failures(count).effects.map(({ type }) => type)),
+    [[], ['alert.raise'], []],
+  );
+  t.deepEqual(failures(9).timers, { backoff: 300_000 });
+  const back = [elapsed('backoff'), { type: 'POSTED', at: 3, answer: { status: 200, body: '' } }].reduce(
+    (story, event) => story.next(event as never),
+    failures(6),
+  );
+  t.like((back.effects[0] as { params: object }).params, {
+    name: 'alerts.receiver_away',
+    labels: { receiver: 'first', state: 'resolved' },
+  });
+  const late = outbox([item('1.0'), elapsed('gather'), { ...fail, at: 86_400_002 }]);
+  t.is(late.step.value, 'idle');
+  t.like(late.step.context, { queue: [], lost: 1 });
+});
+
+test('[O17] reminders of one condition do not pile up at a receiver that is away', (t) => {
+  const reminder = (id: string, name = 'a'): OutboxEvent => ({
+    type: 'QUEUE',
+    item: { id, at: 1, notice: { ...told, name, state: 'reminder', since: 1 } },
+  });
+  const fail: OutboxEvent = { type: 'REFUSED', at: 2, reason: 'answered 500' };
+  const waiting = outbox([
+    item('1.0'),
+    elapsed('gather'),
+    fail,
+    reminder('2.0'),
+    reminder('3.0', 'b'),
+    reminder('4.0'),
+  ]);
+  const { queue } = waiting.step.context as unknown as { queue: { id: string }[] };
+  t.deepEqual(
+    queue.map(({ id }) => id),
+    ['1.0', '3.0', '4.0'],
+  );
+});
+
+test('[O17] a receiver that gets its address while an alert fires is told then, and those who know are not told again', (t) => {
+  const ladder = (to: string[]): AlertEvent => ({
+    type: 'LADDER',
+    at: 5_000,
+    steps: [{ to, afterMs: 0 }],
+    remindMs: 3_600_000,
+  });
+  const nobody = raised('firing', 1, { steps: [{ to: [], afterMs: 0 }] });
+  t.deepEqual(toldOf([nobody, ladder(['first']), ladder(['first', 'late']), next, raised('resolved', 2)]), [
+    [': firing'],
+    ['first: firing'],
+    ['late: firing'],
+    ['first late: reminder'],
+    ['first late: resolved'],
+  ]);
+  const silent = { ...nobody, silentUntil: 61_000 };
+  t.deepEqual(toldOf([silent, ladder(['first']), elapsed('silence')]), [[], [], ['first: firing']]);
+  t.deepEqual(
+    toldOf([nobody, raised('resolved', 2)]),
+    [[': firing'], []],
+    'nobody heard of it, nobody hears of its end',
+  );
+});
+
+test('[O17] a clock that was ahead and is set back does not make a rule deaf to silence', (t) => {
+  const input: RuleSettings = { ...rule, onNoData: 'fire', condition: { kind: 'below', than: 1 } };
+  const year = 31_536_000_000;
+  const look = { type: 'LOOK', at: 0 } as const;
+  const story = [
+    { type: 'WATCH', at: year } as const,
+    { type: 'EVALUATED', at: 1_000 } as const,
+    look,
+    { type: 'EVALUATED', at: 86_401_000 } as const,
+  ];
+  t.deepEqual(lastOf(input, story), { state: { firing: 'resting' }, effects: ['alert.raise'] });
+});

@@ -1,0 +1,33 @@
+import test from 'ava';
+import { given } from '../../src/core/host/testing/index.ts';
+import { type StoreConnectionEvent, storeConnection } from '../../src/machines/connection.ts';
+
+const store = 'redis://127.0.0.1:6379';
+const there: StoreConnectionEvent = { type: 'CONNECTED', store };
+const away: StoreConnectionEvent = { type: 'LOST', store, reason: 'the connection was lost' };
+
+test('[R2,C4] a loss is told to a person, and how many writes were refused is known until the store is back', (t) => {
+  t.notThrows(() =>
+    given(storeConnection, { events: [there] })
+      .when(away)
+      .then({
+        state: 'lost',
+        context: { reason: away.reason, missed: 0 },
+        effects: [
+          {
+            type: 'alert.raise',
+            params: {
+              name: 'router.store_lost',
+              severity: 'critical',
+              text: 'The Redis that holds the router config cannot be reached: the config is neither served nor changed.',
+              labels: { store, reason: away.reason },
+            },
+          },
+        ],
+      })
+      .when({ type: 'MISSED', who: 'app' })
+      .then({ state: 'lost', context: { missed: 1 } })
+      .when(there)
+      .then({ state: 'connected', context: { reason: undefined, missed: 0 } }),
+  );
+});

@@ -1,0 +1,427 @@
+import test from 'ava';
+import { elapsed, given } from '../../../src/core/host/testing/index.ts';
+import { reconciler } from '../../../src/machines/reconciler/leg.ts';
+import { type LegEvent, legDefaults } from '../../../src/machines/reconciler/leg-shapes.ts';
+
+const address = 'fd5e:21aa:90c4:20::1/64';
+const input = { intf: 'eth1.20', label: 'IoT', address, ...legDefaults };
+const labels = { intf: 'eth1.20', label: 'IoT', address };
+
+const changed: LegEvent = { type: 'CHANGED', channel: 'router.iface_change_applied', at: 1_000 };
+const whole = (ncid = 'n1'): LegEvent => ({ type: 'LEG_READ', ncid, addresses: ['fd00::9/64', address] });
+const missing = (ncid = 'n1'): LegEvent => ({ type: 'LEG_READ', ncid, addresses: ['fd00::9/64'] });
+const added: LegEvent = { type: 'ADDED', ncid: 'n2', posted: [`eth1.20 ${address}`] };
+const conflict: LegEvent = { type: 'CONFLICT', jitter: 0.5 };
+const pending: LegEvent = { type: 'PENDING' };
+const resync: LegEvent = { type: 'RESYNC', reason: 'connected' };
+
+const read = { type: 'router.read_leg', params: { intf: 'eth1.20' } };
+const add = (ncid = 'n1') => ({ type: 'router.add_address', params: { intf: 'eth1.20', address, ncid } });
+const recovered = (details: object) => ({
+  type: 'router.leg_recovered',
+  params: { ...labels, ncid: 'n2', missing: true, alerted: false, tries: 0, ...details },
+});
+
+const settled = [changed, elapsed('settle')] as const;
+const adding = [...settled, missing()] as const;
+const rest = { timers: { resync: 240_000 } };
+
+/** So many lost races, each followed by its back-off and a reading that still lacks the address. */
+const lost = (times: number) =>
+  Array.from({ length: times }, () => [conflict, elapsed('backOff'), missing()] as const).flat();
+const exhausted = [...adding, ...lost(4), conflict] as const;
+
+test('[R24] an event is left to settle for 25 ms, then the leg is read', (t) => {
+  given(reconciler, { input })
+    .when(changed)
+    .then({ state: 'settling', timers: { settle: 25 }, context: { heard: 1, heardAt: 1_000 } })
+    .when(elapsed('settle'))
+    .then({ state: 'reading', effects: [read], timers: {}, context: { owes: 'look' } });
+  t.pass();
+});
+
+test('[R24] an event without any payload does', (t) => {
+  given(reconciler, { input }).when({ type: 'CHANGED' }).then({ state: 'settling' });
+  t.pass();
+});
+
+test('[R24] a burst settles 25 ms after its last event, but an endless one is cut', (t) => {
+  given(reconciler, { input, events: [changed] })
+    .when({ type: 'CHANGED', at: 1_010 })
+    .then({ state: 'settling', timers: { settle: 25 }, context: { heard: 2, heardAt: 1_000 } });
+  const burst = Array.from({ length: 20 }, () => changed);
+  given(reconciler, { input, events: burst })
+    .when(changed)
+    .then({ state: 'settling', context: { heard: 21 }, ignored: false });
+  t.pass();
+});
+
+test('[R24] an address that is present: nothing is posted, and a second look follows 1 s later', (t) => {
+  given(reconciler, { input, events: settled })
+    .when(whole())
+    .then({ state: 'checking', timers: { secondLook: 1_000 } })
+    .when(elapsed('secondLook'))
+    .then({ state: 'reading', effects: [read] })
+    .when(whole('n2'))
+    .then({ state: 'whole', ...rest, context: { lastNcid: 'n2', heard: 0, heardAt: undefined, healed: 0 } });
+  t.pass();
+});
+
+test('[R24] an address that is missing is added to the very config that was read', (t) => {
+  given(reconciler, { input, events: settled })
+    .when(missing('n7'))
+    .then({ state: 'adding', effects: [add('n7')], context: { missing: true, lastNcid: 'n7' } });
+  t.pass();
+});
+
+test('[R24] a write is verified by reading again, and only then the leg is healed', (t) => {
+  given(reconciler, { input, events: adding })
+    .when(added)
+    .then({ state: 'verifying', effects: [read], context: { missing: true, healed: 0 } })
+    .when(whole('n2'))
+    .then({
+      state: 'checking',
+      effects: [recovered({ heardAt: 1_000 })],
+      context: { healed: 1, missing: undefined, heardAt: undefined, tries: 0 },
+    });
+  t.pass();
+});
+
+test('[R24] a stale first reading is found out by the second look', (t) => {
+  given(reconciler, { input, events: [...settled, whole(), elapsed('secondLook')] })
+    .when(missing('n2'))
+    .then({ state: 'adding', effects: [add('n2')] })
+    .when(added)
+    .then({ state: 'verifying', effects: [read] })
+    .when(whole('n2'))
+    .then({ state: 'whole', effects: [recovered({ heardAt: 1_000 })] });
+  t.pass();
+});
+
+test('[R24] a leg is read at start, at every reconnect and every 240 s', (t) => {
+  given(reconciler, { input })
+    .when({ type: 'RESYNC', reason: 'start' })
+    .then({ state: 'reading', effects: [read] })
+    .when(whole())
+    .then({ state: 'checking' })
+    .when(resync)
+    .then({ state: 'reading', effects: [read], timers: {} })
+    .when(whole())
+    .then({ state: 'checking' })
+    .when(elapsed('secondLook'))
+    .then({ state: 'reading', effects: [read] })
+    .when(whole())
+    .then({ state: 'whole', ...rest })
+    .when(elapsed('resync'))
+    .then({ state: 'reading', effects: [read] })
+    .when(whole())
+    .then({ state: 'whole', ...rest });
+  t.pass();
+});
+
+test('[R25] a lost race is read again after a back-off with the jitter that the outcome brought', (t) => {
+  given(reconciler, { input, events: adding })
+    .when(conflict)
+    .then({ state: 'backingOff', timers: { backOff: 50 }, context: { tries: 1, conflicts: 1, jitter: 0.5 } })
+    .when(elapsed('backOff'))
+    .then({ state: 'reading', effects: [read] })
+    .when(missing('n8'))
+    .then({ state: 'adding', effects: [add('n8')] })
+    .when({ type: 'CONFLICT', jitter: 0 })
+    .then({ state: 'backingOff', timers: { backOff: 50 }, context: { tries: 2, conflicts: 2 } });
+  t.pass();
+});
+
+test('[R25] an event does not cut a back-off short, and is not lost', (t) => {
+  given(reconciler, { input, events: [...adding, conflict] })
+    .when({ type: 'CHANGED', at: 2_000 })
+    .then({ state: 'backingOff', timers: { backOff: 50 }, context: { owes: 'read', owedAt: 2_000 } })
+    .when(elapsed('backOff'))
+    .then({ state: 'reading', effects: [read] })
+    .when(whole('n2'))
+    .then({ state: 'settling', effects: [recovered({ tries: 1, heardAt: 1_000 })], timers: { settle: 25 } });
+  t.pass();
+});
+
+test('[R25] five lost races raise an alert; somebody is saving, so it is tried again at the next event or after 5 s', (t) => {
+  given(reconciler, { input, events: [...adding, ...lost(4)] })
+    .when(conflict)
+    .then({
+      state: 'gaveUp',
+      effects: [
+        {
+          type: 'alert.raise',
+          params: {
+            name: 'reconciler.leg.gave_up',
+            severity: 'critical',
+            text:
+              `IoT (eth1.20) lacks ${address} after 5 tries: somebody else saved in between. ` +
+              'Holdfast tries again at the next event or resync.',
+            labels,
+          },
+        },
+      ],
+      timers: { coolDown: 5_000 },
+      context: { tries: 5, conflicts: 5, alerted: true },
+    });
+  for (const event of [changed, resync]) {
+    const after = event === changed ? [event, elapsed('settle')] : [event];
+    given(reconciler, { input, events: [...exhausted, ...after] }).initially({
+      state: 'reading',
+      effects: [read],
+      context: { tries: 0, alerted: true },
+    });
+  }
+  given(reconciler, { input, events: exhausted })
+    .when(elapsed('coolDown'))
+    .then({ state: 'reading', effects: [read], context: { tries: 0 } });
+  t.pass();
+});
+
+test('[R25] giving up again is not told again; that it is over is told', (t) => {
+  given(reconciler, { input, events: [...exhausted, ...settled, missing(), ...lost(4)] })
+    .when(conflict)
+    .then({ state: 'gaveUp', effects: [] });
+  given(reconciler, { input, events: [...exhausted, ...settled] })
+    .when(whole('n2'))
+    .then({
+      state: 'checking',
+      effects: [recovered({ alerted: true, heardAt: 1_000 })],
+      context: { alerted: undefined, lastError: undefined },
+    });
+  t.pass();
+});
+
+test('[R25] five refusals raise an alert and wait for the next event or resync', (t) => {
+  const refused: LegEvent = { type: 'REFUSED', errors: ['no'], jitter: 0 };
+  const again = [refused, missing(), elapsed('backOff'), missing()] as const;
+  const events = [...adding, ...again, ...again, ...again, ...again, refused] as const;
+  const alert = {
+    type: 'alert.raise',
+    params: {
+      name: 'reconciler.leg.gave_up',
+      severity: 'critical',
+      text: `IoT (eth1.20) lacks ${address} after 5 tries: no. Holdfast tries again at the next event or resync.`,
+      labels,
+    },
+  };
+  given(reconciler, { input, events })
+    .when(missing())
+    .then({ state: 'gaveUp', effects: [alert], timers: { coolDown: 240_000 } });
+  // An event that came during the last try is not lost. It may have been the try's own, so it is not hurried.
+  given(reconciler, { input, events: [...events, changed] })
+    .when(missing())
+    .then({ state: 'gaveUp', effects: [alert], timers: { coolDown: 5_000 } });
+  t.pass();
+});
+
+test('[R25] while a transaction is pending the leg waits, however long, without spending tries', (t) => {
+  const twenty = Array.from({ length: 20 }, () => [pending, elapsed('wait'), missing('n5')] as const).flat();
+  given(reconciler, { input, events: [...adding, ...twenty] })
+    .when(pending)
+    .then({ state: 'waiting', timers: { wait: 5_000 }, context: { tries: 0, missing: true } })
+    .when(elapsed('wait'))
+    .then({ state: 'reading', effects: [read] })
+    .when(missing('n6'))
+    .then({ state: 'adding', effects: [add('n6')] })
+    .when(added)
+    .then({ state: 'verifying', effects: [read] });
+  given(reconciler, { input, events: [...adding, pending] })
+    .when(changed)
+    .then({ state: 'settling', timers: { settle: 25 } });
+  t.pass();
+});
+
+test('[R24] a refusal and a silence prove nothing: the leg is read, and what was applied is seen', (t) => {
+  const answers: LegEvent[] = [
+    { type: 'REFUSED', errors: ['Invalid ipv6 address x for y', 'and more'], jitter: 0.5 },
+    { type: 'UNKNOWN', reason: 'no answer in 90 s', jitter: 0.5 },
+    { type: 'effect.failed', effect: 'router.add_address', code: 'HF_EFFECT_TIMEOUT', message: 'late' },
+    { type: 'effect.lost', effect: 'router.add_address' },
+  ];
+  for (const answer of answers) {
+    given(reconciler, { input, events: adding })
+      .when(answer)
+      .then({ state: 'verifying', effects: [read], context: { tries: 0 } })
+      .when(whole('n2'))
+      .then({ state: 'checking', effects: [recovered({ heardAt: 1_000 })] });
+    given(reconciler, { input, events: [...adding, answer] })
+      .when(missing())
+      .then({ state: 'backingOff', context: { tries: 1 } });
+  }
+  given(reconciler, { input, events: [...adding, answers[0] as LegEvent] })
+    .when(missing())
+    .then({ state: 'backingOff', context: { lastError: 'Invalid ipv6 address x for y; and more' } });
+  t.pass();
+});
+
+test('[R24] a write that was taken and is not there counts as a failed try', (t) => {
+  given(reconciler, { input, events: [...adding, conflict, elapsed('backOff'), missing(), added] })
+    .when(missing('n9'))
+    .then({
+      state: 'backingOff',
+      context: { tries: 2, lastError: 'a write was answered, and yet the address is not there' },
+    });
+  t.pass();
+});
+
+test('[R24] an event that comes while the router is asked gets a reading of its own', (t) => {
+  given(reconciler, { input, events: settled })
+    .when({ type: 'CHANGED', at: 2_000 })
+    .then({ state: 'reading', context: { owes: 'read', owedAt: 2_000 } })
+    .when(whole())
+    .then({ state: 'settling', timers: { settle: 25 }, context: { heardAt: 2_000, owes: undefined } })
+    .when(elapsed('settle'))
+    .then({ state: 'reading', effects: [read], context: { owes: 'look' } });
+  for (const event of [changed, resync]) {
+    given(reconciler, { input, events: [...adding, event, added] })
+      .when(whole('n2'))
+      .then({ state: 'settling', effects: [recovered({ heardAt: 1_000 })] });
+    given(reconciler, { input, events: [...adding, added, event] })
+      .when(whole('n2'))
+      .then({ state: 'settling', effects: [recovered({ heardAt: 1_000 })] });
+  }
+  t.pass();
+});
+
+test('[R24] a router that cannot be read is tried every 5 s, told once, and told to be back', (t) => {
+  const gone: LegEvent = { type: 'UNREACHABLE', reason: 'connection refused' };
+  const four = Array.from({ length: 4 }, () => [gone, elapsed('backOff')] as const).flat();
+  const late = {
+    type: 'effect.failed',
+    effect: 'router.read_leg',
+    code: 'HF_EFFECT_TIMEOUT',
+    message: 'late',
+  } as const;
+  given(reconciler, { input, events: [resync] })
+    .when(late)
+    .then({ state: 'backingOff', timers: { backOff: 5_000 }, context: { tries: 1, lastError: 'late' } });
+  given(reconciler, { input, events: [resync, ...four] })
+    .when(gone)
+    .then({
+      state: 'gaveUp',
+      effects: [
+        {
+          type: 'alert.raise',
+          params: {
+            name: 'reconciler.leg.gave_up',
+            severity: 'critical',
+            text:
+              'IoT (eth1.20) cannot be checked after 5 tries: connection refused. ' +
+              'Holdfast tries again at the next event or resync.',
+            labels,
+          },
+        },
+      ],
+    })
+    .when(resync)
+    .then({ state: 'reading', effects: [read] })
+    .when(whole('n2'))
+    .then({
+      state: 'checking',
+      effects: [recovered({ missing: false, alerted: true })],
+      context: { healed: 0 },
+    });
+  t.pass();
+});
+
+test('[R24] a reconnect ends a back-off at once', (t) => {
+  given(reconciler, { input, events: [...adding, conflict] })
+    .when(resync)
+    .then({ state: 'reading', effects: [read], timers: {}, context: { tries: 0 } });
+  t.pass();
+});
+
+test('[R24] an interface that the config lacks is never made up: it is told after a second look', (t) => {
+  const absent: LegEvent = { type: 'LEG_ABSENT', ncid: 'n3' };
+  const told = {
+    type: 'alert.raise',
+    params: {
+      name: 'reconciler.leg.leg_absent',
+      severity: 'warning',
+      text: `The router's config has no interface eth1.20 (IoT): there is nothing to hold ${address} on.`,
+      labels,
+    },
+  };
+  given(reconciler, { input, events: settled })
+    .when(absent)
+    .then({ state: 'checking', timers: { secondLook: 1_000 } })
+    .when(elapsed('secondLook'))
+    .then({ state: 'reading', effects: [read] })
+    .when(absent)
+    .then({ state: 'absent', effects: [told], ...rest, context: { lastNcid: 'n3', alerted: true } })
+    .when(elapsed('resync'))
+    .then({ state: 'reading', effects: [read] })
+    .when(absent)
+    .then({ state: 'absent', effects: [] })
+    .when(changed)
+    .then({ state: 'settling' })
+    .when(elapsed('settle'))
+    .then({ state: 'reading', effects: [read] })
+    .when(missing('n4'))
+    .then({ state: 'adding', effects: [add('n4')] });
+  given(reconciler, { input, events: [...settled, changed] })
+    .when(absent)
+    .then({ state: 'settling' });
+  t.pass();
+});
+
+test('[R24] outcomes of other effects do not pass for the router’s', (t) => {
+  const failed = {
+    type: 'effect.failed',
+    effect: 'alert.raise',
+    code: 'HF_INTERNAL',
+    message: 'no',
+  } as const;
+  const lostAlert = { type: 'effect.lost', effect: 'alert.raise' } as const;
+  for (const event of [failed, lostAlert]) {
+    given(reconciler, { input, events: settled }).when(event).then({ state: 'reading', ignored: true });
+    given(reconciler, { input, events: adding }).when(event).then({ state: 'adding', ignored: true });
+  }
+  t.pass();
+});
+
+test('[R24] a changed setting reaches a leg in any state', (t) => {
+  const leg = { ...input, label: 'Things', address: 'fd5e:21aa:90c4:21::1/64', settleMs: 50 };
+  const configure: LegEvent = { type: 'CONFIGURE', leg };
+  const context = { label: 'Things', address: leg.address, settleMs: 50 };
+  const resting = [[], [resync, whole()], [...adding, pending], exhausted] as const;
+  for (const events of resting) {
+    given(reconciler, { input, events })
+      .when(configure)
+      .then({ state: 'reading', effects: [read], context });
+  }
+  given(reconciler, { input, events: [changed] })
+    .when(configure)
+    .then({ state: 'settling', context });
+  for (const [events, state] of [
+    [settled, 'reading'],
+    [adding, 'adding'],
+    [[...adding, added], 'verifying'],
+  ] as const) {
+    given(reconciler, { input, events })
+      .when(configure)
+      .then({ state, context: { ...context, owes: 'read' } });
+  }
+  t.pass();
+});
+
+test('[R24] a leg that is no longer listed is let go, and can be taken up again', (t) => {
+  for (const events of [[], settled, adding, exhausted, [...adding, pending]] as const) {
+    given(reconciler, { input, events })
+      .when({ type: 'RELEASE' })
+      .then({ state: 'released', timers: {} })
+      .when(changed)
+      .then({ state: 'released' })
+      .when(resync)
+      .then({ state: 'released' })
+      .when({ type: 'CONFIGURE', leg: input })
+      .then({ state: 'reading', effects: [read] });
+  }
+  t.pass();
+});
+
+test('[C3] the machine starts without an input', (t) => {
+  given(reconciler).initially({ state: 'unread', timers: {}, context: { ...legDefaults, intf: '' } });
+  t.pass();
+});

@@ -1,0 +1,142 @@
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import test from 'ava';
+import { postControl } from '../../../src/core/host/operations/post-control.ts';
+import { call, type Finished } from '../../support/cli.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+import { fill, rest, somePoints, startMemory } from '../memory-store/rig.ts';
+
+const SNAPSHOTS = '/collections/memory/snapshots';
+const DAY = 86_400_000;
+const source = (path: string) => JSON.stringify(new URL(`../../../src/${path}`, import.meta.url).pathname);
+
+/** A command line beside the running instance, with the plugins and options of that. */
+async function holdfast(dataDir: string, words: readonly string[], options = '{}'): Promise<Finished> {
+  writeFileSync(
+    join(dataDir, 'plugins.config.ts'),
+    `import { defineConfig } from ${source('index.ts')};
+     import { memory } from ${source('plugins/memory/index.ts')};
+     export default defineConfig({ plugins: [memory(${options})] });`,
+  );
+  return call([...words, '--data-dir', dataDir], { cwd: dataDir });
+}
+
+/** Waits until the store lists so many. */
+async function until<T>(read: () => Promise<T>, isSo: (value: T) => boolean): Promise<T> {
+  for (let tries = 0; tries < 600; tries += 1) {
+    const value = await read();
+    if (isSo(value)) return value;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error('it did not come');
+}
+
+test('[B1, B4] backup commands work through the running instance, and each snapshot is recorded with what it holds', async (t) => {
+  const rig = await startMemory(t);
+  const { dataDir } = rig;
+  const empty = await holdfast(dataDir, ['backup', 'list']);
+  t.is(empty.code, 0, empty.err);
+  t.regex(empty.out, /There is no backup of memory yet/);
+  const early = await holdfast(dataDir, ['backup', 'snapshot']);
+  t.is(early.code, 1);
+  t.regex(early.err, /HF_MEMORY_BACKUP[\s\S]*nothing was ever stored/);
+
+  const seeded = await holdfast(dataDir, ['backup', 'seed']);
+  t.regex(seeded.out, /16 seeds are in memory, which holds 16 points/, seeded.err);
+  t.regex((await holdfast(dataDir, ['backup', 'seed'])).out, /holds 16 points/);
+  await rest(rig.url, 'PUT', '/collections/memory/points', { points: somePoints(5, 384) });
+
+  const made = await holdfast(dataDir, ['backup', 'snapshot', '--json']);
+  t.is(made.code, 0, made.err);
+  const record = JSON.parse(made.out);
+  t.regex(record.name, /^memory-\d+-\d{4}-\d\d-\d\d-\d\d-\d\d-\d\d\.snapshot$/);
+  t.is(record.count, 21);
+  t.is(record.seeds.length, 16);
+  t.is(record.samples.length, 5);
+  t.regex(record.seeds[0].fingerprint, /^fp_[0-9a-f]{32}$/);
+  t.false(made.out.includes('memory 1"'), 'what a memory says is in no record');
+  const list = JSON.parse((await holdfast(dataDir, ['backup', 'list', '--json'])).out);
+  t.like(list.backups, [{ kind: 'snapshot', name: record.name, recorded: true, count: 21 }]);
+  const status = await holdfast(dataDir, ['backup', 'status']);
+  t.is(status.code, 0, status.out);
+  t.true(status.out.includes(record.name));
+  t.regex(status.out, /seeds +16/);
+});
+
+test('[B1] only names of our shape are pruned, and a dry run says which', async (t) => {
+  const rig = await startMemory(t, { memory: { snapshots: { keep: 2 } } });
+  await fill(rig.url, 3);
+  const folder = join(rig.dataDir, 'memory', 'snapshots', 'memory');
+  await rest(rig.url, 'POST', SNAPSHOTS);
+  writeFileSync(join(folder, 'by-hand.snapshot'), 'x');
+  writeFileSync(join(folder, 'memory-1-2020-01-01-00-00-00.snapshot'), 'x');
+  writeFileSync(join(folder, 'memory-1-2020-01-02-00-00-00.snapshot'), 'x');
+  const dry = JSON.parse((await holdfast(rig.dataDir, ['backup', 'prune', '--dry-run', '--json'])).out);
+  t.deepEqual(dry, {
+    dryRun: true,
+    deleted: { snapshot: ['memory-1-2020-01-01-00-00-00.snapshot'], volume: [] },
+  });
+  t.is(readdirSync(folder).filter((name) => name.endsWith('.snapshot')).length, 4);
+  const pruned = await holdfast(rig.dataDir, ['backup', 'prune']);
+  t.is(pruned.out.trim(), 'deleted memory-1-2020-01-01-00-00-00.snapshot');
+  t.true(existsSync(join(folder, 'by-hand.snapshot')));
+  t.is((await holdfast(rig.dataDir, ['backup', 'prune'])).out.trim(), 'Nothing is beyond the retention.');
+});
+
+test('[B1, B10] the schedules make snapshots and volume copies in UTC, and keep what they should', async (t) => {
+  const clock = new VirtualClock();
+  const rig = await startMemory(t, {
+    clock,
+    memory: { snapshots: { keep: 1 }, volumeCopies: { keepDays: 1 } },
+  });
+  await fill(rig.url, 3);
+  const copies = join(rig.dataDir, 'backups', 'volume');
+  const snapshots = async () =>
+    (await rest(rig.url, 'GET', SNAPSHOTS)).body.result.map((one: any) => one.name);
+  const volume = async () =>
+    existsSync(copies) ? readdirSync(copies).filter((name) => name.endsWith('.db')) : [];
+  const rested = (names: string[]) => async () => {
+    const { body } = await postControl(rig.dataDir, '/qdrant/backup/status', {}, AbortSignal.timeout(60_000));
+    const { snapshot, volume: copy } = body as Record<string, any>;
+    return names.every((name) =>
+      [snapshot, copy].some((kind) => kind.lastGood?.name.includes(name) && kind.state === 'done'),
+    );
+  };
+  const start = clock.now();
+  /** To the very moment: what runs then has deadlines on this clock. */
+  const goTo = (day: number, hours: number) =>
+    clock.advance(start + (day - 1) * DAY + hours * 3_600_000 - clock.now());
+  await clock.advance(30_000);
+  await until(rested(['2026-01-01-00-00-30.snapshot', '2026-01-01-00-00-30.db']), (is) => is);
+  for (let day = 1; day <= 2; day += 1) {
+    const date = `2026-01-0${day}`;
+    await goTo(day, 2.5);
+    await until(rested([`${date}-02-30-00`]), (is) => is);
+    await goTo(day, 4);
+    await until(rested([`${date}-02-30-00`, `${date}-04-00-00`]), (is) => is);
+  }
+  t.deepEqual((await snapshots()).map((name: string) => name.slice(-28, -9)).toSorted(), [
+    '2026-01-02-02-30-00',
+  ]);
+  t.is((await volume()).length, 2);
+  const copy = new DatabaseSync(join(copies, 'memory-2026-01-02-04-00-00.db'), { readOnly: true });
+  t.is(copy.prepare('SELECT count(*) AS n FROM points_1').get()?.n, 3);
+  copy.close();
+});
+
+test('[B8] a backup that was missed while nothing ran is made up for after the start', async (t) => {
+  const clock = new VirtualClock();
+  const first = await startMemory(t, { clock });
+  await fill(first.url, 3);
+  await first.runtime.stop('test');
+  const later = new VirtualClock(clock.now() + 3 * DAY);
+  const second = await startMemory(t, { clock: later, dataDir: first.dataDir });
+  await later.advance(60_000);
+  const names = async () => (await rest(second.url, 'GET', SNAPSHOTS)).body.result;
+  t.is((await until(names, (found: any[]) => found.length > 0)).length, 1);
+  await until(
+    async () => readdirSync(join(first.dataDir, 'backups', 'volume')).filter((name) => name.endsWith('.db')),
+    (found) => found.length === 1,
+  );
+});

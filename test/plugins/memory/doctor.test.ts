@@ -1,0 +1,156 @@
+import test from 'ava';
+import { actorRef } from '../../../src/core/kernel/ids.ts';
+import { cluster } from '../../../src/plugins/cluster/index.ts';
+import { EMPTY } from '../../../src/plugins/memory/backups/effects.ts';
+import { memoryChecks } from '../../../src/plugins/memory/doctor/checks.ts';
+import { lastGoodBackup, missingSettings } from '../../../src/plugins/memory/doctor/deployment.ts';
+
+import { ClusterApi } from '../../support/cluster/index.ts';
+import { tempDir } from '../../support/temp.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+import { startMemory } from '../memory-store/rig.ts';
+
+const PREFIX = 'QDRANT__STORAGE__SNAPSHOTS_CONFIG__';
+const env = (storage: string) => [
+  { name: `${PREFIX}SNAPSHOTS_STORAGE`, value: storage },
+  { name: `${PREFIX}S3_CONFIG__BUCKET`, value: 'memories' },
+  { name: `${PREFIX}S3_CONFIG__ACCESS_KEY`, valueFrom: { secretKeyRef: { name: 's', key: 'access_key' } } },
+  { name: `${PREFIX}S3_CONFIG__SECRET_KEY`, valueFrom: { secretKeyRef: { name: 's', key: 'secret_key' } } },
+];
+const deployment = (variables: object[]) => ({
+  spec: { template: { spec: { containers: [{ env: variables }] } } },
+});
+
+test('[B7] object-store settings that the deployment lacks are named; from a Secret counts as set', (t) => {
+  t.deepEqual(missingSettings(deployment(env('s3'))), []);
+  t.deepEqual(missingSettings(deployment(env('local'))), [`${PREFIX}SNAPSHOTS_STORAGE`]);
+  t.deepEqual(missingSettings(deployment(env('s3').slice(0, 3))), [`${PREFIX}S3_CONFIG__SECRET_KEY`]);
+  t.is(missingSettings({}).length, 4);
+});
+
+test('[B10] only a backup that completed without errors and warnings is a good one', (t) => {
+  const backup = (phase: string, at: string, more: object = {}) => ({
+    metadata: { name: at },
+    status: { phase, completionTimestamp: at, ...more },
+  });
+  const good = '2026-01-02T04:00:00Z';
+  const all = [
+    backup('Completed', good),
+    backup('Completed', '2026-01-03T04:00:00Z', { warnings: 1 }),
+    backup('PartiallyFailed', '2026-01-04T04:00:00Z'),
+    { metadata: { name: 'new' } },
+  ];
+  t.like(lastGoodBackup(all), { name: good, at: Date.parse(good) });
+  t.is(lastGoodBackup([]), undefined);
+});
+
+test('[B7] doctor memory says what is wrong with backups and deployment, and what to do', async (t) => {
+  const look = async (memory?: object) => {
+    const running = memory && { surfaces: {}, facts: { memory } };
+    const context = { dataDir: '/nowhere', signal: AbortSignal.timeout(1_000), ...(running && { running }) };
+    return Promise.all(memoryChecks.map((check) => check.run(context)));
+  };
+  t.deepEqual(
+    (await look()).map(({ state }) => state),
+    ['warn', 'warn'],
+  );
+  t.deepEqual(
+    (await look({ snapshot: { stale: false }, seeds: 16 })).map(({ state }) => state),
+    ['ok', 'ok'],
+  );
+  const [backups, store] = await look({
+    snapshot: { stale: true },
+    seeds: 16,
+    deployment: ['it lacks BUCKET'],
+  });
+  t.like(backups, { state: 'fail', found: 'no good snapshot for too long' });
+  t.like(store, { state: 'fail', found: 'it lacks BUCKET' });
+  t.is((await look({ snapshot: { stale: false }, seeds: 0 }))[0]?.state, 'warn');
+  const empty = { fault: EMPTY, stale: false };
+  t.like((await look({ snapshot: empty, volume: empty }))[0], { state: 'warn', found: EMPTY });
+  t.is((await look({ snapshot: { ...empty, stale: true }, volume: empty }))[0]?.state, 'fail');
+});
+
+test('[B7, B8, B10] the deployment and its volume backups are looked at in the cluster, and what is wrong is an alert', async (t) => {
+  const api = await ClusterApi.start(t);
+  const kubeconfig = api.kubeconfig(tempDir(t));
+  const clock = new VirtualClock();
+  const elsewhere = await startMemory(t);
+  const { runtime } = await startMemory(t, {
+    clock,
+    memory: { url: elsewhere.url },
+    plugins: [cluster({ kubeconfig })],
+  });
+  const { store } = api;
+  for (const name of ['agent-memory', 'velero']) {
+    store.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  }
+  const container = { name: 'qdrant', image: 'qdrant/qdrant:v1.19.0', env: env('s3').slice(0, 2) };
+  const labels = { app: 'qdrant' };
+  store.create({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'memory', namespace: 'agent-memory' },
+    spec: {
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [container] } },
+    },
+  });
+  const velero = (kind: string, name: string, label: object, status: object) =>
+    store.create({
+      apiVersion: 'velero.io/v1',
+      kind,
+      metadata: { name, namespace: 'velero', labels: label },
+      spec: {},
+      status,
+    });
+  const schedule = { 'velero.io/schedule-name': 'agent-memory-pvc-backup' };
+  const good = (at: number) => ({ phase: 'Completed', completionTimestamp: new Date(at).toISOString() });
+  velero('Backup', 'night-1', schedule, good(clock.now() - 25 * 3_600_000));
+  velero(
+    'PodVolumeBackup',
+    'night-1-x',
+    { 'velero.io/backup-name': 'night-1' },
+    { progress: { totalBytes: 9_000 } },
+  );
+  const seen = async (isSo: (findings: readonly string[]) => boolean): Promise<readonly string[]> => {
+    for (let tries = 0; tries < 600; tries += 1) {
+      const state = runtime.services.actors.snapshot(actorRef('memory.backups', 'snapshot'));
+      const { deployment = [] } = (state?.context ?? {}) as { deployment?: readonly string[] };
+      if (isSo(deployment)) return deployment;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    throw new Error('it was not seen');
+  };
+  await clock.advance(30_000);
+  const found = await seen((findings) => findings.length > 0);
+  t.deepEqual(found, [
+    `agent-memory/qdrant lacks ${PREFIX}S3_CONFIG__ACCESS_KEY, ${PREFIX}S3_CONFIG__SECRET_KEY`,
+    'night-1 has 9000 bytes of the volume; usual are 196000000',
+  ]);
+  const told = async (): Promise<string> => {
+    const texts: string[] = [];
+    for await (const record of runtime.services.log.read({})) texts.push(JSON.stringify(record.effects));
+    return texts.join();
+  };
+  let raised = '';
+  for (let tries = 0; tries < 300 && !raised.includes('memory.deployment'); tries += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    raised = await told();
+  }
+  t.regex(raised, /alert\.raise.*memory\.deployment.*ACCESS_KEY/);
+  store.set('Deployment', 'qdrant', 'agent-memory', {
+    spec: {
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [{ ...container, env: env('s3') }] } },
+    },
+  });
+  // To the very moments: what runs then has deadlines on this clock.
+  await clock.advance(22.5 * 60_000);
+  await seen((findings) => !findings.some((one) => one.includes('lacks')));
+  await clock.advance(3_600_000);
+  t.deepEqual(await seen((findings) => findings.length > 1), [
+    'agent-memory-pvc-backup has had no good backup of the volume for 26 h',
+    'night-1 has 9000 bytes of the volume; usual are 196000000',
+  ]);
+});

@@ -1,0 +1,253 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ExecutionContext } from 'ava';
+
+/** A config as the tests look into it. */
+export type Config = { ncid: string; interface: { vlan: Record<string, any> }; [key: string]: any };
+
+const example = new URL('../../../../src/plugins/router/example-network-config.json', import.meta.url);
+
+/** What happens to the next call instead of what should. */
+export type Mishap =
+  | 'answers500'
+  | 'answersHtml'
+  | 'answersNothing200'
+  | 'answersNoNcid'
+  | 'answersEmpty404'
+  | 'answersPlain404'
+  | 'redirects'
+  | 'hangs'
+  | 'resetsAtOnce'
+  | 'resetsMidAnswer'
+  | 'floods';
+
+/** What happens to the next write in the router itself. */
+export type Slip = 'refusesButApplies' | 'resetsButApplies' | 'hangsButApplies' | 'applyFails';
+
+/**
+ * A router daemon with the manners seen of real ones, each of which can be switched: it publishes
+ * before it saves and says nothing in its events, answers 400 where others would say more, skips the ncid check for a
+ * known `reqId`, reads without a lock, and refuses plain writes while a transaction is pending.
+ */
+export class Daemon {
+  /** How long an apply takes, from the request to the events. */
+  applyMs = 1;
+  /** Between publishing and saving. */
+  saveLagMs = 2;
+  /** Runs between publishing and saving. */
+  beforeSave: (() => Promise<void>) | undefined;
+  /** Nobody is told of an apply, as when pub/sub was lost. */
+  mute = false;
+  channelPrefix = 'firerouter.';
+  /** Bytes. */
+  bodyLimit = 100_000;
+  transaction: { transID: string; before: Config } | undefined;
+  readonly mishaps: Mishap[] = [];
+  readonly slips: Slip[] = [];
+  /** Bodies of writes, as they came. */
+  readonly posts: Config[] = [];
+  reads = 0;
+  /** Writes that the stored `reqId` carried past the ncid check. */
+  bypassed = 0;
+  /** Each connection that was ever made. */
+  connections = 0;
+  publish: (channel: string, payload: string) => unknown = () => {};
+  #config: Config;
+  #count = 0;
+  #lock: Promise<unknown> = Promise.resolve();
+  #server: Server | undefined;
+  #port = 0;
+
+  constructor() {
+    this.#config = { ...JSON.parse(readFileSync(example, 'utf8')), reqId: 'req-of-the-app' };
+  }
+
+  static async start(t: ExecutionContext<any>): Promise<Daemon> {
+    const daemon = new Daemon();
+    await daemon.listen();
+    t.teardown(() => daemon.stop());
+    return daemon;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  get config(): Config {
+    return structuredClone(this.#config);
+  }
+
+  leg(intf: string): any {
+    return this.config.interface.vlan[intf];
+  }
+
+  /** Again on the same port, after a stop. */
+  async listen(): Promise<void> {
+    const server = createServer((request, response) => {
+      this.#serve(request, response).catch((error) => response.destroy(error));
+    });
+    server.on('connection', () => {
+      this.connections += 1;
+    });
+    server.listen(this.#port, '127.0.0.1');
+    await once(server, 'listening');
+    this.#server = server;
+    this.#port = (server.address() as AddressInfo).port;
+  }
+
+  async stop(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    if (!server) return;
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  }
+
+  /** What the phone app does: the whole config from its own model, under an ncid it has just read. */
+  appSaves(change: (config: Config) => void): Promise<void> {
+    return this.#locked(async () => {
+      const config = this.config;
+      change(config);
+      await this.#apply(config);
+    });
+  }
+
+  /** A failed apply of somebody: the pair of events twice, and nothing saved. */
+  failedApply(): Promise<void> {
+    return this.#locked(async () => {
+      await this.#announce();
+      await this.#announce();
+    });
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const text = Buffer.concat(chunks).toString();
+    const mishap = this.mishaps.shift();
+    if (mishap) {
+      misbehave[mishap](response);
+      return;
+    }
+    if (request.method === 'GET' && request.url === '/v1/config/active') {
+      this.reads += 1;
+      return send(response, 200, this.#config);
+    }
+    if (request.method !== 'POST' || request.url !== '/v1/config/set') {
+      response.writeHead(404).end();
+      return;
+    }
+    if (text.length > this.bodyLimit) return send(response, 413, { errors: ['request entity too large'] });
+    const body = JSON.parse(text) as Config;
+    this.posts.push(structuredClone(body));
+    await this.#locked(() => this.#set(body, response));
+  }
+
+  async #set(body: Config, response: ServerResponse): Promise<void> {
+    const refuse = (...errors: string[]) => send(response, 400, { errors });
+    const { transactionOp, transID, ignoreNcid: _, ...config } = body;
+    if (transactionOp === 'revert') return this.#revert(transID, response);
+    if (this.transaction && !transactionOp) {
+      return refuse(
+        'A config change transaction context is in progress, reject non-transaction change request',
+      );
+    }
+    // The check is skipped for the request that the stored config came from.
+    if (config.reqId !== undefined && config.reqId === this.#config.reqId) this.bypassed += 1;
+    else if (config.ncid !== this.#config.ncid) return refuse('ncid not match');
+    for (const [name, { ipv6 = [] }] of Object.entries(config.interface.vlan)) {
+      const bad = [ipv6].flat().find((address: string) => !/^[0-9a-f:]+\/\d+$/i.test(address));
+      if (bad === undefined) continue;
+      await this.#announce();
+      await this.#announce();
+      return refuse(`Invalid ipv6 address ${bad} for ${name}`, 'rolled back');
+    }
+    const slip = this.slips.shift();
+    if (slip === 'applyFails') {
+      await this.#announce();
+      await this.#announce();
+      return refuse('interface did not come up', 'rolled back');
+    }
+    if (transactionOp === 'append') this.transaction ??= { transID, before: this.config };
+    await this.#apply(config as Config);
+    if (slip === 'refusesButApplies') return refuse('something else went wrong');
+    if (slip === 'resetsButApplies') {
+      response.socket?.resetAndDestroy();
+      return;
+    }
+    if (slip === 'hangsButApplies') return;
+    send(response, 200, { errors: [], ncid: this.#config.ncid });
+  }
+
+  async #revert(transID: string, response: ServerResponse): Promise<void> {
+    if (this.transaction?.transID !== transID)
+      return send(response, 400, {
+        errors: ['No ongoing config change transaction context, cannot commit or revert'],
+      });
+    const { before } = this.transaction;
+    this.transaction = undefined;
+    await this.#apply(before);
+    send(response, 200, { errors: [], ncid: this.#config.ncid });
+  }
+
+  async #apply(next: Config): Promise<void> {
+    await delay(this.applyMs);
+    await this.#announce();
+    await delay(this.saveLagMs);
+    await this.beforeSave?.();
+    this.#count += 1;
+    for (const leg of Object.values(next.interface.vlan)) {
+      leg.meta ??= {};
+      leg.meta.uuid ??= `added-${this.#count}`;
+    }
+    const ncid = `${'0'.repeat(19)}${String(1_800_000_000_000 + this.#count)}`;
+    this.#config = { ...next, ncid, reqId: `req-${this.#count}` };
+  }
+
+  async #announce(): Promise<void> {
+    if (this.mute) return;
+    for (const name of ['change_applied', 'iface_change_applied', 'apc_change_applied'])
+      await this.publish(this.channelPrefix + name, '');
+  }
+
+  #locked<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#lock.then(work);
+    this.#lock = result.catch(() => {});
+    return result;
+  }
+}
+
+function send(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+/** Each writes, or breaks off, the answer. */
+const misbehave: Readonly<Record<Mishap, (response: ServerResponse) => unknown>> = {
+  answers500: (response) => send(response, 500, { errors: ['internal error'] }),
+  answersHtml: (response) =>
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Please log in</html>'),
+  answersNothing200: (response) => response.writeHead(200).end(),
+  answersNoNcid: (response) => send(response, 200, { errors: [] }),
+  answersEmpty404: (response) => response.writeHead(404).end(),
+  answersPlain404: (response) => response.writeHead(404, { 'content-type': 'text/plain' }).end('Not Found'),
+  redirects: (response) =>
+    response.writeHead(302, { location: 'http://127.0.0.1:9/login?next=secret' }).end(),
+  hangs: () => {},
+  resetsAtOnce: (response) => response.socket?.resetAndDestroy(),
+  resetsMidAnswer: (response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
+    response.write('{"errors":[],', () => response.socket?.resetAndDestroy());
+  },
+  floods: (response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    const more = () => {
+      while (!response.destroyed && response.write('x'.repeat(65_536)));
+      if (!response.destroyed) response.once('drain', more);
+    };
+    more();
+  },
+};

@@ -1,0 +1,131 @@
+/** What deploy/ holds for a machine beside a real router (R38). */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import test, { type ExecutionContext } from 'ava';
+import { loadConfig } from '../../../../src/core/host/config/load.ts';
+import { PluginHost } from '../../../../src/core/host/plugin/host.ts';
+import { root, spawnHoldfast } from '../../../support/cli.ts';
+import { RedisServer, until } from '../../../support/redis.ts';
+import { tempDir } from '../../../support/temp.ts';
+import { Daemon } from './daemon.ts';
+import { startRemote } from './instance.ts';
+
+const deploy = fileURLToPath(new URL('../../../../deploy/', import.meta.url));
+const file = join(deploy, 'ula-reconcile.config.ts');
+const unit = join(deploy, 'ula-reconcile.service');
+
+test.serial(
+  '[R38] the configuration of the unit is the reconciler and a router elsewhere, and a console',
+  async (t) => {
+    const { plugins } = await loadConfig({ file, env: { HOLDFAST_ROUTER_URL: 'http://192.168.1.1:8837' } });
+    const { surfaces, plugins: known } = new PluginHost(plugins).register();
+    t.deepEqual(known.map(({ name }) => name).toSorted(), ['console', 'reconciler', 'router-remote']);
+    t.deepEqual(
+      surfaces.map(({ options }) => options.name),
+      ['console'],
+      'nobody can write a config through it',
+    );
+    const { options } = plugins.find(({ definition }) => definition.name === 'reconciler')!;
+    t.is((options.router_ula_reconciler_addresses as unknown[]).length, 5);
+  },
+);
+
+test.serial(
+  '[R38] without the URL of a router it does not start, and says which option is missing',
+  async (t) => {
+    const error = await t.throwsAsync(loadConfig({ file, env: {} }), { code: 'HF_CONFIG_OPTION' });
+    t.regex(error!.message, /router-remote, option url: it is required: set HOLDFAST_ROUTER_URL/);
+  },
+);
+
+test.serial(
+  '[R29,R38] beside a daemon and its Redis it heals a leg, in one process without children',
+  async (t) => {
+    const daemon = await Daemon.start(t);
+    const redis = await RedisServer.start(t);
+    const publisher = redis.client(t);
+    daemon.publish = (channel, payload) => publisher.publish(channel, payload);
+    // As installed: outside of the checkout.
+    const config = join(tempDir(t), 'ula-reconcile.config.ts');
+    cpSync(file, config);
+    const { child, console } = await startRemote(t, tempDir(t), config, {
+      HOLDFAST_ROUTER_URL: daemon.url,
+      HOLDFAST_REDIS_URL: redis.url,
+      HOLDFAST_ROUTER_CHANNEL_PREFIX: 'firerouter.',
+    });
+    const health = async (): Promise<any> => (await fetch(`${console}/healthz`)).json();
+    await until('it hears the router', async () => {
+      const { router, reconciler } = await health();
+      return router.events.subscribed && reconciler.whole === 5;
+    });
+    await daemon.appSaves((saved) => {
+      delete saved.interface.vlan['eth1.10'].ipv6;
+    });
+    await until('Main has its address', () => daemon.leg('eth1.10').ipv6 !== undefined);
+    t.deepEqual(childrenOf(child.process.pid ?? 0), []);
+    await child.kill('SIGTERM');
+    t.is(child.process.exitCode, 0);
+  },
+);
+
+test.serial('[R38] the unit is hardened, and systemd understands it', (t) => {
+  const text = readFileSync(unit, 'utf8');
+  const settings = new Map(text.split('\n').map((line) => line.split(/=(.*)/s, 2) as [string, string]));
+  for (const [name, value] of Object.entries({
+    DynamicUser: 'yes',
+    NoNewPrivileges: 'yes',
+    CapabilityBoundingSet: '',
+    ProtectSystem: 'strict',
+    StateDirectoryMode: '0700',
+    RestrictAddressFamilies: 'AF_INET AF_INET6 AF_UNIX',
+  }))
+    t.is(settings.get(name), value, name);
+  t.notRegex(settings.get('ExecStart') ?? '', /token|password|redis:/i, 'no secret is in the arguments');
+  analyze(t, text);
+});
+
+test.serial(
+  '[R38] the shipped configuration takes the router that a variable names, else our own',
+  async (t) => {
+    for (const [url, router] of [
+      ['http://192.168.1.1:8837', 'router-remote'],
+      ['', 'router'],
+    ] as const) {
+      const argv = ['doctor', 'host', '--json', '--data-dir', tempDir(t)];
+      const { ended } = spawnHoldfast(t, argv, { cwd: root, env: { HOLDFAST_ROUTER_URL: url } });
+      const { checks } = JSON.parse((await ended).out);
+      const { found } = checks.find(({ name }: { name: string }) => name === 'host.config');
+      t.regex(found, new RegExp(`^it loads: ${router}, .*\\breconciler\\b`));
+    }
+  },
+);
+
+/** The judgement of systemd itself, where the machine has it. */
+function analyze(t: ExecutionContext, text: string): void {
+  if (spawnSync('systemd-analyze', ['--version']).status !== 0) {
+    t.log('this machine has no systemd-analyze (apt-get install systemd): only the settings were looked at');
+    return;
+  }
+  const local = join(tempDir(t), 'ula-reconcile.service');
+  // It also looks whether the program is there, which is installed elsewhere.
+  writeFileSync(local, text.replace(/^ExecStart=\S+/m, `ExecStart=${process.execPath}`));
+  const verified = spawnSync('systemd-analyze', ['verify', '--recursive-errors=no', local], {
+    encoding: 'utf8',
+  });
+  t.is(verified.status, 0, verified.stderr);
+  t.is(verified.stderr.trim(), '');
+  // 0 is perfect and 100 unprotected; above the threshold it exits with 1.
+  const judged = execFileSync('systemd-analyze', ['security', '--offline=true', '--threshold=20', local], {
+    encoding: 'utf8',
+  });
+  t.log(judged.trim().split('\n').at(-1));
+}
+
+/** Processes that this one has started, by any of its threads. */
+function childrenOf(pid: number): string[] {
+  return readdirSync(`/proc/${pid}/task`).flatMap((task) =>
+    readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean),
+  );
+}
