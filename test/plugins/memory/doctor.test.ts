@@ -90,7 +90,7 @@ test('[B7, B8, B10] the deployment and its volume backups are looked at in the c
   store.create({
     apiVersion: 'apps/v1',
     kind: 'Deployment',
-    metadata: { name: 'memory', namespace: 'agent-memory' },
+    metadata: { name: 'qdrant', namespace: 'agent-memory' },
     spec: {
       selector: { matchLabels: labels },
       template: { metadata: { labels }, spec: { containers: [container] } },

@@ -18,14 +18,14 @@ const labels = { app: 'qdrant' };
 const liveDeployment = (): Thing => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',
-  metadata: { name: 'memory', namespace: places.namespace, labels },
+  metadata: { name: 'qdrant', namespace: places.namespace, labels },
   spec: {
     replicas: 1,
     selector: { matchLabels: labels },
     template: {
       metadata: { labels },
       spec: {
-        containers: [{ name: 'memory', image: 'registry.example/qdrant:v1.19.0' }],
+        containers: [{ name: 'qdrant', image: 'registry.example/qdrant:v1.19.0' }],
         volumes: [{ name: 'data', persistentVolumeClaim: { claimName: places.claim } }],
       },
     },
