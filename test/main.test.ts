@@ -18,7 +18,7 @@ test('[C6] a log of the delivered configuration is replayed in full where no con
   );
 });
 
-test('[C14] while the configuration is broken, the commands that remedy it still reach the instance', async (t) => {
+test('[C14] while the configuration is broken, the commands that fix it still reach the instance', async (t) => {
   const cwd = tempDir(t);
   mkdirSync(join(cwd, '.holdfast'));
   writeFileSync(join(cwd, 'plugins.config.ts'), 'export default {');

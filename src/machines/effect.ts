@@ -1,4 +1,10 @@
 /**
+ * What a machine is written with: the package's `holdfast/machines`. XState comes along, for a machine from elsewhere must be
+ * built by the very XState that runs it.
+ */
+export { and, assign, not, or, setup } from 'xstate';
+
+/**
  * Names a side effect in a machine's `setup`: it does nothing itself. The actor system finds the request among
  * the transition's actions, logs it, and only then runs the handler that a plugin registered for its name.
  *

@@ -35,7 +35,7 @@ test.serial(
     t.regex(out, /^ok {4}host\.disk +\d+ MiB are free/m);
     t.regex(out, /^ok {4}host\.config +it loads: checked/m);
     t.regex(out, /^ok {4}door\.lock +shut/m);
-    t.regex(out, /5 checks: 5 ok, 0 to know, 0 to remedy/);
+    t.regex(out, /5 checks: 5 ok, 0 to know, 0 to fix/);
   },
 );
 
@@ -47,7 +47,7 @@ test.serial(
     const { code, out } = await call(['doctor', 'door'], { cwd });
     t.is(code, 1);
     t.regex(out, /fail {2}door\.hinge +it creaks\n +looked at {2}the hinge\n +do {9}Oil it\./);
-    t.regex(out, /2 checks: 1 ok, 0 to know, 1 to remedy: door\.hinge\n$/);
+    t.regex(out, /2 checks: 1 ok, 0 to know, 1 to fix: door\.hinge\n$/);
     t.notRegex(out, /host/);
     const json = await call(['doctor', 'door', '--json'], { cwd });
     t.is(json.code, 1);
@@ -89,7 +89,7 @@ test.serial('[C11] a data folder that others may look into is told', async (t) =
   mkdirSync(dataDir);
   chmodSync(dataDir, 0o755);
   const { code, out } = await call(['doctor', 'host', '--data-dir', dataDir], { cwd });
-  t.is(code, 0, 'it is to know, not to remedy');
+  t.is(code, 0, 'it is to know, not to fix');
   t.regex(out, /warn {2}host\.data +others may look into it \(mode 0755\)\n.*\n +do +chmod 700/);
 });
 

@@ -1,45 +1,37 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import test from 'ava';
 import { type AnyStateMachine, and, assign, emit, not, or, raise, sendTo, setup } from 'xstate';
 import { impurities } from '../../src/core/host/testing/index.ts';
 import { impureNamesIn } from '../../src/core/host/testing/purity.ts';
 import { effect } from '../../src/machines/effect.ts';
-import { allMachines } from '../../src/machines/index.ts';
 import { drive, Finding } from '../support/drive.ts';
+import { machineFiles, machinesByFile, sourceOf, sourcesOf } from './all.ts';
 import { machineSamples } from './samples.ts';
 
-const folder = new URL('../../src/machines/', import.meta.url);
-const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
-  file.endsWith('.ts'),
-);
-/** A machine's own file, or of the folder beside it that bears its name. */
-const machineFiles = files.filter(
-  (file) => !file.includes('/') && file !== 'index.ts' && file !== 'effect.ts',
-);
-const sourceOf = (file: string) => readFileSync(new URL(file, folder), 'utf8');
-const partsOf = (name: string) =>
-  files.filter((file) => file === `${name}.ts` || file.startsWith(`${name}/`));
-
-test('[C3] every machine of the folder is listed under the name of its file', (t) => {
-  const names = machineFiles.map((file) => file.slice(0, -'.ts'.length)).sort();
-  t.deepEqual(Object.keys(allMachines).sort(), names);
-  for (const [name, machine] of Object.entries(allMachines)) t.is(machine.id, name);
+test('[C3] a file defines one machine at most, whose id is the path of the file', (t) => {
+  for (const [file, machines] of machinesByFile) {
+    const [machine, ...others] = machines;
+    t.deepEqual(others, [], file);
+    t.is(machine?.id, file.slice(0, -'.ts'.length).replaceAll('/', '-'));
+  }
+  t.true(machinesByFile.size > 20);
 });
 
 test('[C3] no source of a machine names time, chance or the outside', (t) => {
-  for (const file of files) t.deepEqual(impureNamesIn(sourceOf(file)), [], file);
+  for (const file of machineFiles) t.deepEqual(impureNamesIn(sourceOf(file)), [], file);
 });
 
 test('[C3] machines import xstate and each other only', (t) => {
-  for (const file of files) {
+  for (const file of machineFiles) {
     const imports = [...sourceOf(file).matchAll(/from '([^']+)'/g)].map(([, name]) => name!);
     const foreign = imports.filter((name) => name !== 'xstate' && !/^\.\.?\/[\w./-]+\.ts$/.test(name));
     t.deepEqual(foreign, [], file);
   }
 });
 
-for (const [name, machine] of Object.entries(allMachines)) {
+for (const [file, [machine]] of machinesByFile) {
+  if (!machine) continue;
+  const name = machine.id;
   test(`[C3] machine ${name} uses nothing that replay could not repeat`, (t) => {
     t.deepEqual(impurities(machine), []);
   });
@@ -49,7 +41,7 @@ for (const [name, machine] of Object.entries(allMachines)) {
     `[C3] machine ${name} is a function of context and event, the same through XState's public transition`,
     async (t) => {
       await turn();
-      const source = partsOf(name).map(sourceOf).join('\n');
+      const source = sourcesOf(file);
       const visited = drive(machine, source, machineSamples[name]);
       const leaves = leafStates(machine);
       const missed = leaves.filter((leaf) => ![...visited].some((value) => value.includes(`"${leaf}"`)));

@@ -103,7 +103,7 @@ const drillSteps = ['choose', 'prepare', 'recover', 'verify', 'clean'].map((step
  * which seldom leads it far.
  */
 export const machineSamples: Readonly<Record<string, Samples>> = {
-  'snapshot-job': {
+  'memory-backups': {
     input: { kind: 'snapshot', keepNewest: 2, staleMs: 1_000, missed: 'catch-up', retryMs: 500 },
     events: [
       { type: 'REQUESTED', at: 2_000, by: 'schedule' },
@@ -126,13 +126,13 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'GONE' },
     ],
   },
-  'pipeline-probe': {
+  'collector-probe': {
     events: [
       { type: 'PROBED', at: 1, end: 'arrived', endpoint: 'http://r', service: 's', arrivedMs: 9 },
       { type: 'PROBED', at: 2, end: 'lost', endpoint: 'http://r', service: 's' },
     ],
   },
-  heartbeat: {
+  'reconciler-heartbeat': {
     events: [
       { type: 'START', settings: { monitor: 'm', idleMs: 240_000, gatherMs: 250, retryMs: 15_000 } },
       { type: 'HEARD' },
@@ -163,7 +163,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'effect.lost', effect: 'watchdog.push' },
     ],
   },
-  'push-monitor': {
+  'uptime-monitor-monitor': {
     input: pushSettings,
     events: [
       { type: 'WATCH', at: 1_000, settings: pushSettings },
@@ -176,7 +176,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'RELEASE', at: 7_000 },
     ],
   },
-  'ingest-key-rotation': {
+  'collector-key-rotation': {
     events: [
       rotate,
       { ...rotate, maker: 'api', canForce: true },
@@ -200,7 +200,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'effect.failed', effect: 'ingest.retire', code: 'HF_INTERNAL', message: 'no' },
     ],
   },
-  alert: {
+  'alerts-alert': {
     events: [
       { ...raised, kind: 'firing', cause: 's:1' },
       { ...raised, kind: 'firing', cause: 's:2', again: true },
@@ -212,7 +212,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'UNSILENCE', at: 3_000 },
     ],
   },
-  job: {
+  'jobs-job': {
     events: [
       { type: 'STARTED', at: 60_000, job: 'watchdog' },
       { type: 'ENDED', at: 61_000, job: 'watchdog', outcome: 'succeeded' },
@@ -235,7 +235,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'RESUME', by: 'o' },
     ],
   },
-  'alert-rule': {
+  'alerts-rule': {
     input: rule,
     events: [
       { type: 'DEFINE', at: 1, settings: { ...rule, onNoData: 'fire', onNeverSeen: 'ok', forMs: 1_000 } },
@@ -249,14 +249,14 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'UNSEEN', at: 5, reason: 'away' },
     ],
   },
-  'alert-silences': {
+  'alerts-silences': {
     events: [
       { type: 'ADD', at: 1, silence: { id: 's1', pattern: 'rule.*', by: 'o', until: 9_000 } },
       { type: 'ADD', at: 2, silence: { id: 's2', pattern: 'a', by: 'o', until: 3 } },
       { type: 'REMOVE', at: 5, id: 's1' },
     ],
   },
-  'alert-outbox': {
+  'alerts-outbox': {
     input: { receiver: 'first' },
     events: [
       { type: 'QUEUE', item: { id: '1.0', at: 1, notice } },
@@ -268,7 +268,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'CONFIGURE', gatherMs: 0 },
     ],
   },
-  'config-transaction': {
+  'router-config': {
     events: [
       { type: 'LOADED', ...before },
       { type: 'LOADED', ...after, origin: 'store' },
@@ -290,15 +290,15 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'effect.lost', effect: 'router.apply' },
     ],
   },
-  'store-connection': {
+  connection: {
     events: [
       { type: 'CONNECTED', store: 'redis://127.0.0.1:6379' },
       { type: 'LOST', store: 'redis://127.0.0.1:6379', reason: 'the connection was lost' },
       { type: 'MISSED', who: '127.0.0.1 app' },
     ],
   },
-  'access-points': { events: [{ type: 'CHANGED', request: 'r1' }] },
-  'address-sets': {
+  'router-access-points': { events: [{ type: 'CHANGED', request: 'r1' }] },
+  'router-address-sets': {
     events: [
       { type: 'ADDRESSES', sets: { c_net_a_set6: ['fd00::/64'] } },
       { type: 'ADDRESSES', sets: { c_net_a_set6: ['fd00::/64', 'fd01::/64'], c_net_b_set6: [] } },
@@ -309,7 +309,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'effect.lost', effect: 'router.populate_sets' },
     ],
   },
-  'mcp-access': {
+  'gateway-key': {
     events: [
       { type: 'KEY_CREATED', at: 1_000, presented: 'k_1', terms: keyTerms },
       { type: 'KEY_UPDATED', at: 2_000, set: { servers: [] } },
@@ -332,7 +332,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'CALL_ENDED', outcome: 'ok', status: 200, ms: 1 },
     ],
   },
-  'mcp-route-health': {
+  'gateway-route-health': {
     input: { route: 'memory' },
     events: [
       { type: 'PROBED', at: 1_000, found: 'ok', tools: 3 },
@@ -343,7 +343,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'RESET', at: 6_000, reason: 'changed' },
     ],
   },
-  'mcp-routes': {
+  'gateway-routes': {
     events: [
       { type: 'LOADED', at: 1_000, origin: 'start', routes: [routeFacts], rejected: [] },
       {
@@ -364,7 +364,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'effect.failed', effect: 'gateway.serve_routes', message: 'no' },
     ],
   },
-  'mcp-door': {
+  'gateway-admission': {
     events: [
       { type: 'TURNED_AWAY', at: 1_000, rule: 'no_key', source: '127.0.0.1', path: '/memory/mcp' },
       { type: 'TURNED_AWAY', at: 1_000, rule: 'master_key_presented', source: '::1', path: '/memory/mcp' },
@@ -389,7 +389,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       },
     ],
   },
-  'dhcp-service': {
+  'router-dhcp': {
     events: [
       { type: 'REWRITTEN', legs: ['eth1.10'], ncid: 'n1' },
       { type: 'REWRITTEN', legs: ['eth1.20', 'eth1.10'] },
@@ -403,7 +403,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'effect.lost', effect: 'router.restart_dhcp' },
     ],
   },
-  wan: {
+  'router-wan': {
     input: { wan: 'eth0' },
     events: [
       { type: 'ASKED', kind: 'pd-change', prefix: '2001:db8:7::/56', request: 'r1' },
@@ -416,7 +416,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'effect.lost', effect: 'router.change_wan' },
     ],
   },
-  reconciler: {
+  'reconciler-leg': {
     input: leg,
     events: [
       { type: 'CHANGED', channel: 'router.iface_change_applied', intf: 'eth1.10', at: 1_767_225_600_000 },
@@ -442,7 +442,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'effect.failed', effect: 'alert.raise', code: 'HF_INTERNAL', message: 'no' },
     ],
   },
-  'drill-overdue': {
+  'restore-overdue': {
     input: { path: 'a' },
     events: [
       { type: 'WATCH', at: 1_000, overdueMs: 60_000 },
@@ -451,7 +451,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'DRILLED', at: 3_000 },
     ],
   },
-  restore: {
+  'restore-drill': {
     input: { retryMs: 100 },
     events: [
       { type: 'ASKED', id: 'd1', path: 'a', by: 'command', at: 1_000 },

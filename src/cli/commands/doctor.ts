@@ -3,7 +3,7 @@ import type { CheckContext, CheckDefinition } from '../../core/host/plugin/diagn
 import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { FAILED, OK } from '../failure.ts';
 
-/** `holdfast doctor`: looks at everything from outside and says what to remedy (R30). */
+/** `holdfast doctor`: looks at everything from outside and says what to fix (R30). */
 export const doctor: CommandDefinition = {
   name: 'doctor [area]',
   summary: 'look at everything from outside and say what to do; exit 1 when something must be fixed',

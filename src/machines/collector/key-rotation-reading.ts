@@ -111,7 +111,7 @@ export function failedAlert({ context }: Args): Alert {
   return {
     name: 'ingest.rotation_failed',
     severity: 'critical',
-    text: `The rotation of the ingest key stands still. ${text} Remedy it, then: holdfast stack rotate-ingest-key --resume`,
+    text: `The rotation of the ingest key stands still. ${text} Fix it, then: holdfast stack rotate-ingest-key --resume`,
     labels: { step, reason },
   };
 }

@@ -26,8 +26,8 @@ const raiseSet = {
 
 /** What a beat does while nothing is wrong. */
 const heard = [
-  { guard: 'up', target: '#uptime-monitor.up', actions: ['hear', 'rise'], reenter: true },
-  { target: '#uptime-monitor.down', actions: ['hear', 'fall', raiseFiring] },
+  { guard: 'up', target: '#uptime-monitor-monitor.up', actions: ['hear', 'rise'], reenter: true },
+  { target: '#uptime-monitor-monitor.down', actions: ['hear', 'fall', raiseFiring] },
 ] as const;
 
 /** A restart of ours: beats that came meanwhile were not heard, so the silence is given its time again. */
@@ -35,7 +35,7 @@ const watched = (state: 'waiting' | 'up' | 'late') =>
   [
     {
       guard: 'forgivable',
-      target: `#push-monitor.${state}`,
+      target: `#uptime-monitor-monitor.${state}`,
       actions: ['configure', 'forgive'],
       reenter: true,
     },
@@ -141,7 +141,7 @@ export const pushMonitor = setup({
     resume: assign(({ context, event }) => changed(context, timeOf({ context, event }, 0), 'waiting', '')),
   },
 }).createMachine({
-  id: 'uptime-monitor',
+  id: 'uptime-monitor-monitor',
   context: ({ input }) => ({
     name: '',
     title: '',

@@ -34,7 +34,7 @@ function resultOf(name: string, { state, place, reason = 'unknown' }: Reach): Ch
       return { state: 'warn', lookedAt, found: 'none is configured: nobody is told by it', remedy };
     }
     case 'unusable': {
-      const remedy = `Remedy what ${url}, ${file} or plugins.config.ts names; an address in the secrets store is read by a running instance alone.`;
+      const remedy = `Fix what ${url}, ${file} or plugins.config.ts names; an address in the secrets store is read by a running instance alone.`;
       return { state: 'fail', lookedAt, found: reason, remedy };
     }
     case 'unreached': {

@@ -189,7 +189,7 @@ export const router = definePlugin({
   },
 });
 
-/** A config that the kernel refuses must not keep the API down: it is the way to remedy it. */
+/** A config that the kernel refuses must not keep the API down: it is the way to fix it. */
 async function setUpKernel(box: EmbeddedRouter, services: Services, signal: AbortSignal): Promise<void> {
   const { bus, logger } = services;
   try {

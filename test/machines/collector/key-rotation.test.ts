@@ -194,7 +194,7 @@ test('[O9] a key that is regenerated once more on the way is the one that is sto
 });
 
 test('[O9] whatever happens, no key is retired before a new one was adopted and stored', (t) => {
-  const events = (machineSamples['ingest-key-rotation']?.events ?? []) as never[];
+  const events = (machineSamples['collector-key-rotation']?.events ?? []) as never[];
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...events), { maxLength: 30 }), (list) => {
       let story = Story.begin(ingestKeyRotation);

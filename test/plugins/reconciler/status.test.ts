@@ -59,7 +59,7 @@ test('[R24] health counts the listed legs, whole and all', (t) => {
 test('[R24] every record of a leg has words, or is routine, or speaks for itself', (t) => {
   const record = (event: object, rest: object = {}) =>
     describeLegRecord({ event, to: { value: 'x' }, effects: [], ...rest } as unknown as LogRecord);
-  const events = machineSamples.reconciler!.events!;
+  const events = machineSamples['reconciler-leg']!.events!;
   for (const event of events.filter(({ type }) => type !== 'LEG_READ')) t.not(record(event), '', event.type);
   t.is(record({ type: 'init' }), '');
   t.is(record({ type: 'effect.done' }), '');

@@ -5,6 +5,12 @@ const ROOT = new URL('../../../', import.meta.url);
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 const OWN = /^holdfast(?:\/(machines|testing|plugins\/[a-z0-9-]+))?$/;
 
+/** The entrances that are no `index` of a folder of their name, as in the `exports` of package.json. */
+const ENTRANCES: Readonly<Record<string, string>> = {
+  machines: 'machines/effect',
+  testing: 'core/host/testing/index',
+};
+
 let registered = false;
 
 /**
@@ -31,8 +37,7 @@ export function serveOwnModules(): void {
 }
 
 function ownModule(specifier: string): string | undefined {
-  const [match, path] = OWN.exec(specifier) ?? [];
+  const [match, path = '.'] = OWN.exec(specifier) ?? [];
   if (match === undefined) return undefined;
-  const folder = path === 'testing' ? 'core/host/testing' : (path ?? '.');
-  return new URL(`${folder}/index${EXTENSION}`, ROOT).href;
+  return new URL(`${ENTRANCES[path] ?? `${path}/index`}${EXTENSION}`, ROOT).href;
 }

@@ -107,7 +107,7 @@ const ROWS: readonly Row[] = [
     'identity_provider_down',
     /temporarily_unavailable/i,
     'The upstream cannot reach the identity provider.',
-    'Remedy the identity provider; nothing is wrong with the client or its token.',
+    'Fix the identity provider; nothing is wrong with the client or its token.',
   ),
   row(
     'hyphen',

@@ -13,7 +13,7 @@ function exampleOfGuide(index = 0): string {
   const code = [...guide.matchAll(/^```ts\n(.*?)^```$/gms)][index]?.[1] ?? '';
   return code
     .replace("'holdfast/testing'", `'${new URL('src/core/host/testing/index.ts', root).href}'`)
-    .replace("'holdfast/machines'", `'${new URL('src/machines/index.ts', root).href}'`);
+    .replace("'holdfast/machines'", `'${new URL('src/machines/effect.ts', root).href}'`);
 }
 
 test('[C3] the example of docs/testing-machines.md runs', async (t) => {

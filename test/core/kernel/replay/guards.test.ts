@@ -2,7 +2,7 @@ import test from 'ava';
 import { and, assign, not, setup } from 'xstate';
 import { MachineStepper } from '../../../../src/core/kernel/actors/machine-step.ts';
 import { candidatesOf } from '../../../../src/core/kernel/replay/guards.ts';
-import { allMachines } from '../../../../src/machines/index.ts';
+import { allMachines } from '../../../machines/all.ts';
 import { machineSamples } from '../../../machines/samples.ts';
 
 const machine = setup({

@@ -21,6 +21,6 @@ export const alertingErrors = {
   HF_FRESHNESS_UNTOLD: entry(
     502,
     'What was found could not be told at {place}: {reason}.',
-    'Remedy the receiver, or name another by --url-file; `holdfast freshness --test` shows whether it takes what is posted.',
+    'Fix the receiver, or name another by --url-file; `holdfast freshness --test` shows whether it takes what is posted.',
   ),
 } as const satisfies Record<string, ErrorEntry>;

@@ -15,7 +15,7 @@ export const columnarErrors = {
   HF_COLUMNAR_QUERY: entry(
     400,
     'The columnar database refused the query: {reason}.',
-    'Remedy the query; `holdfast stack query "SHOW TABLES"` lists the tables, and `DESCRIBE <table>` their columns.',
+    'Fix the query; `holdfast stack query "SHOW TABLES"` lists the tables, and `DESCRIBE <table>` their columns.',
   ),
   HF_COLUMNAR_TIMEOUT: entry(
     504,

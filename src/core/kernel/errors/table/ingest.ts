@@ -55,7 +55,7 @@ export const ingestErrors = {
   HF_INGEST_STUCK: entry(
     503,
     'Telemetry can be neither inserted nor kept: {reason}.',
-    'Remedy the database or make room, and it is taken again; exporters try again by themselves.',
+    'Fix the database or make room, and it is taken again; exporters try again by themselves.',
   ),
   HF_INGEST_LOST: entry(
     503,

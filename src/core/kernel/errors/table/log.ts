@@ -109,7 +109,7 @@ export const logErrors = {
   HF_PORTABLE_READ: entry(
     500,
     'The exported log {file} cannot be read: {reason}.',
-    'Remedy the rights of the file, or copy it to a disk that can be read.',
+    'Fix the rights of the file, or copy it to a disk that can be read.',
   ),
   HF_PORTABLE_WRITE: entry(
     500,

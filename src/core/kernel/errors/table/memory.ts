@@ -11,7 +11,7 @@ export const memoryErrors = {
   HF_MEMORY_REFUSED: entry(
     502,
     'The memory store at {url} refused {call} with {status}: {text}',
-    'Remedy what its own text names; a 401 or 403 means its API key.',
+    'Fix what its own text names; a 401 or 403 means its API key.',
   ),
   HF_MEMORY_ANSWER: entry(
     502,

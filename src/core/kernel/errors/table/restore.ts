@@ -25,7 +25,7 @@ export const restoreErrors = {
   HF_RESTORE_FAILED: entry(
     502,
     'The restore did not come about: {reason}.',
-    'Remedy what it names and drill again; until one succeeds, do not rely on this backup.',
+    'Fix what it names and drill again; until one succeeds, do not rely on this backup.',
   ),
   HF_RESTORE_CLEAN: entry(
     500,

@@ -32,7 +32,7 @@ export const runtimeErrors = {
   HF_PLUGIN_FAILED: entry(
     500,
     'Plugin {plugin} failed in its {phase}: {reason}.',
-    "Remedy the cause; a plugin with onFailure 'continue' lets the rest run without it.",
+    "Fix the cause; a plugin with onFailure 'continue' lets the rest run without it.",
   ),
   HF_PLUGIN_CONTRACT: entry(
     500,

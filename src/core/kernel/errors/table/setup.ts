@@ -38,7 +38,7 @@ export const setupErrors = {
   HF_CONFIG_LOAD: entry(
     500,
     '{file} could not be loaded: {reason}.',
-    'Remedy the file; `npm run types` shows type errors in it.',
+    'Fix the file; `npm run types` shows type errors in it.',
   ),
   HF_CONFIG_OPTION: entry(
     500,
