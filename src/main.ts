@@ -14,7 +14,7 @@ export async function builtinPlugins() {
     import('./plugins/memory-store/index.ts').then(({ memoryStore }) => memoryStore()),
     import('./plugins/memory/index.ts').then(({ memory }) => memory()),
     import('./plugins/restore/index.ts').then(({ restore }) => restore()),
-    import('./plugins/secrets/folder/index.ts').then(({ secretsFolder }) => secretsFolder()),
+    import('./plugins/secrets/index.ts').then(({ secretsFolder }) => secretsFolder()),
     import('./plugins/collector/index.ts').then(({ collector }) => collector()),
     import('./plugins/otlp/index.ts').then(({ otlp }) => otlp()),
     import('./plugins/uptime/index.ts').then(({ uptime }) => uptime()),

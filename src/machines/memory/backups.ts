@@ -1,5 +1,6 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
+import { doomedOf } from './assessment.ts';
 import type {
   Backup,
   BackupParams,
@@ -9,7 +10,6 @@ import type {
   SnapshotJobEvent,
   SnapshotJobInput,
 } from './backups-shapes.ts';
-import { doomedOf } from './retention.ts';
 
 interface Reply {
   readonly to: string;

@@ -1,13 +1,19 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
-import { changed, diagnosis, firing, resolved, risen, settingsOf, timeOf } from './diagnosis.ts';
 import {
   type Args,
+  changed,
+  diagnosis,
+  firing,
   type MonitorContext,
   type MonitorEvent,
   type MonitorSettings,
   RESTARTS_FORGIVEN,
-} from './monitor-shapes.ts';
+  resolved,
+  risen,
+  settingsOf,
+  timeOf,
+} from './diagnosis.ts';
 
 const raiseFiring = { type: 'alert.raise', params: ({ context }: Args) => firing(context) } as const;
 const raiseAgain = {

@@ -1,14 +1,74 @@
 import { assign, setup } from 'xstate';
 import { effect } from '../effect.ts';
-import { broken, delivered, overdue, undelivered, unhealthy, verdict } from './reports.ts';
-import {
-  type Args,
-  DEADLINE_MS,
-  type RunReport,
-  WARM_UP_MS,
-  type WatchdogContext,
-  type WatchdogEvent,
-} from './run-shapes.ts';
+
+/** What goes into and comes out of the watchdog: context, events and effect parameters. */
+
+/** Something that is not as it must be. */
+export interface Failure {
+  readonly check: 'database' | 'ingest' | 'engine' | 'result';
+  /** What was asked, and what came back, as parts of a sentence. */
+  readonly asked: string;
+  readonly found: string;
+}
+
+export type Outcome = 'delivered' | 'undelivered' | 'unhealthy' | 'killed';
+
+/** How a run ended, as every surface tells it. */
+export interface RunReport {
+  readonly outcome: Outcome;
+  /** What is printed, in order. */
+  readonly lines: readonly string[];
+  /** Of the one-shot command; it says how the run went, and nothing of health. */
+  readonly exitCode: number;
+  /** When the run began, epoch milliseconds. */
+  readonly startedAt: number;
+}
+
+export interface WatchdogContext {
+  readonly startedAt: number;
+  /** Since when each check fails, ISO 8601, by check. */
+  readonly failing: Readonly<Record<string, string>>;
+  readonly stale: number;
+  readonly drift: number;
+  /** How long the checks took, milliseconds. */
+  readonly tookMs: number;
+  readonly last?: RunReport | undefined;
+  /** When the newest heartbeat was delivered, and with which words. */
+  readonly deliveredAt?: number | undefined;
+  readonly deliveredMsg?: string | undefined;
+}
+
+export type WatchdogEvent =
+  /** The runtime starts. */
+  | { type: 'START'; at: number }
+  | { type: 'RUN'; at: number }
+  /** @param time `at` as ISO 8601, for a machine has no calendar; stale in seconds */
+  | {
+      type: 'CHECKED';
+      at: number;
+      time: string;
+      tookMs: number;
+      stale: number;
+      drift: number;
+      failures: readonly Failure[];
+    }
+  | { type: 'PUSHED'; at: number; status: number }
+  | { type: 'PUSH_REFUSED'; at: number; status: number; msg?: string; body: string; exitStatus: number }
+  | { type: 'PUSH_FAILED'; at: number; reason: string; exitStatus: number }
+  | { type: 'effect.failed'; effect: string; code: string; message: string }
+  | { type: 'effect.lost'; effect: string };
+
+export interface Args {
+  readonly context: WatchdogContext;
+  readonly event: WatchdogEvent;
+}
+
+/** As `activeDeadlineSeconds` of the job. */
+export const DEADLINE_MS = 120_000;
+/** The first run waits until what it asks has started. */
+export const WARM_UP_MS = 10_000;
+/** As `timeout` exits. */
+export const KILLED_EXIT = 124;
 
 /** Reports how the run ended, and remembers it. */
 function ends(name: 'delivered' | 'undelivered' | 'unhealthy' | 'overdue' | 'broken') {
@@ -118,3 +178,71 @@ export const watchdogRun = setup({
     killed: { on: { ...rest, START: 'soon' } },
   },
 });
+
+/** What is said of a healthy stack: on standard output, and as the heartbeat's msg. */
+export function verdict({ stale, drift }: WatchdogContext): string {
+  return `stale=${stale}s drift=${drift}`;
+}
+
+export function delivered(context: WatchdogContext): RunReport {
+  return report(context, 'delivered', [verdict(context), '{"ok":true}'], 0);
+}
+
+/** Each failing check with what was asked, what came back and since when. */
+export function unhealthy({ context, event }: Args): RunReport {
+  const failures = event.type === 'CHECKED' ? event.failures : [];
+  const told = failures.map(
+    ({ check, asked, found }: Failure) =>
+      `${check}: asked ${asked}, got ${found}, since ${context.failing[check] ?? 'now'}`,
+  );
+  return report(context, 'unhealthy', [`HEALTH CHECK FAILED: ${told.join('; ')}`], 0);
+}
+
+/** The line ends as the job's client ends it, for whoever looks for it in stored logs. */
+export function undelivered({ context, event }: Args): RunReport {
+  const line = `PUSH DELIVERY FAILED: ${why(event)} (wget exit status ${exitStatus(event)})`;
+  return report(context, 'undelivered', [line], 1);
+}
+
+export function overdue(context: WatchdogContext): RunReport {
+  const seconds = DEADLINE_MS / 1_000;
+  return report(
+    context,
+    'killed',
+    [`DEADLINE EXCEEDED: the run did not end within ${seconds} s`],
+    KILLED_EXIT,
+  );
+}
+
+/** An effect of the run was lost with its process, or failed where it never should. */
+export function broken({ context, event }: Args): RunReport {
+  const reason =
+    event.type === 'effect.failed'
+      ? `${event.effect} failed (${event.code}: ${event.message})`
+      : 'the process ended while it ran';
+  return report(context, 'killed', [`RUN KILLED: ${reason}`], KILLED_EXIT);
+}
+
+function why(event: Args['event']): string {
+  switch (event.type) {
+    case 'PUSH_REFUSED':
+      return `HTTP ${event.status}: ${event.msg ?? (event.body || 'an empty body')}`.replace(/\s+/g, ' ');
+    case 'PUSH_FAILED':
+      return event.reason;
+    default:
+      return 'no answer';
+  }
+}
+
+function exitStatus(event: Args['event']): number {
+  return event.type === 'PUSH_REFUSED' || event.type === 'PUSH_FAILED' ? event.exitStatus : 1;
+}
+
+function report(
+  { startedAt }: WatchdogContext,
+  outcome: RunReport['outcome'],
+  lines: readonly string[],
+  exitCode: number,
+): RunReport {
+  return { outcome, lines, exitCode, startedAt };
+}

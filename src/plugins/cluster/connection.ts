@@ -1,11 +1,28 @@
 import { readFileSync } from 'node:fs';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { request } from 'undici';
+import { z } from 'zod';
 import { isLoopback } from '../../core/host/http/admission.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { isObject, nestsDeeper } from '../../core/kernel/json.ts';
-import type { ClusterOptions } from './options.ts';
+
+/** Times are milliseconds, sizes bytes. */
+export const clusterOptions = z.strictObject({
+  /** Path of a kubeconfig; without it, the account that a pod is given. */
+  kubeconfig: z.string().min(1).optional(),
+  /** The context to use of it, in the place of its current one. */
+  context: z.string().min(1).optional(),
+  /** Until a call is given up. */
+  timeoutMs: z.int().min(100).max(120_000).default(15_000),
+  /** Largest answer that is read. */
+  answerLimit: z
+    .int()
+    .min(1_024)
+    .default(16 * 1024 * 1024),
+});
+
+export type ClusterOptions = z.output<typeof clusterOptions>;
 
 /** What came back: JSON in either case. */
 export interface Answer {

@@ -1,3 +1,12 @@
+import { resolve } from 'node:path';
+import { ClusterToken } from '../../core/contracts/cluster.ts';
+import { definePlugin } from '../../core/host/plugin/definition.ts';
+import type { CheckDefinition } from '../../core/host/plugin/diagnosis.ts';
+import { systemClock } from '../../core/kernel/clock.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { type ClusterOptions, clusterOptions } from './connection.ts';
+import { KubeCluster } from './kube-cluster.ts';
+
 /**
  * The cluster's API: reads, creates, changes and deletes objects of any kind, and forwards ports of pods
  * (`kube-cluster.ts`). The library that knows kubeconfigs is loaded with the first call, so an instance that needs no
@@ -5,12 +14,6 @@
  *
  * Imports core; no other plugin.
  */
-import { resolve } from 'node:path';
-import { ClusterToken } from '../../core/contracts/cluster.ts';
-import { definePlugin } from '../../core/host/plugin/definition.ts';
-import { clusterCheck } from './checks.ts';
-import { KubeCluster } from './kube-cluster.ts';
-import { clusterOptions } from './options.ts';
 
 /**
  * Provides the cluster, by a kubeconfig or by the account of the pod that Holdfast runs in.
@@ -44,3 +47,26 @@ export const cluster = definePlugin({
     });
   },
 });
+
+/** What `holdfast doctor cluster` looks at. */
+export function clusterCheck(options: ClusterOptions): CheckDefinition {
+  return {
+    name: 'cluster.api',
+    async run({ signal }) {
+      const cluster = new KubeCluster(options, systemClock);
+      const began = performance.now();
+      try {
+        const namespaces = await cluster.list({ apiVersion: 'v1', kind: 'Namespace' }, {}, signal);
+        const ms = Math.round(performance.now() - began);
+        return {
+          state: 'ok',
+          lookedAt: cluster.place,
+          found: `it answers in ${ms} ms and has ${namespaces.length} namespaces`,
+        };
+      } catch (error) {
+        if (!isCoded(error)) throw error;
+        return { state: 'fail', lookedAt: cluster.place, found: error.what, remedy: error.remedy };
+      }
+    },
+  };
+}

@@ -1,3 +1,17 @@
+import { z } from 'zod';
+import { defineRoute } from '../../bus/route.ts';
+import { ClusterToken } from '../../core/contracts/cluster.ts';
+import { jobRun } from '../../core/contracts/jobs.ts';
+import { type Telemetry, TelemetryToken } from '../../core/contracts/telemetry.ts';
+import { serveOperation } from '../../core/host/operations/serve.ts';
+import { definePlugin } from '../../core/host/plugin/definition.ts';
+import { defineActor } from '../../core/kernel/actors/definition.ts';
+import type { ActorState } from '../../core/kernel/actors/state.ts';
+import type { LogEvent, LogRecord } from '../../core/kernel/log/record.ts';
+import { type JobContext, job as machine } from '../../machines/jobs/job.ts';
+import { isFailing, type JobsAnswer, jobsCommand, jobsView, LIST_PATH } from './view.ts';
+import { JOB_ACTOR, JobWatch } from './watch.ts';
+
 /**
  * Jobs (O13, O19): runs of schedules, those of a cluster (`read.ts`, `watch.ts`) and those of this process, which their
  * plugins tell by the topic `jobs.run`. `machines/job.ts` decides why one failed and why it is still there; here it is
@@ -5,21 +19,6 @@
  *
  * Imports core, bus and its machine; no other plugin.
  */
-import { z } from 'zod';
-import { defineRoute } from '../../bus/route.ts';
-import { ClusterToken } from '../../core/contracts/cluster.ts';
-import { jobRun } from '../../core/contracts/jobs.ts';
-import { TelemetryToken } from '../../core/contracts/telemetry.ts';
-import { serveOperation } from '../../core/host/operations/serve.ts';
-import { definePlugin } from '../../core/host/plugin/definition.ts';
-import { defineActor } from '../../core/kernel/actors/definition.ts';
-import type { LogEvent, LogRecord } from '../../core/kernel/log/record.ts';
-import { job as machine } from '../../machines/jobs/job.ts';
-import type { JobContext } from '../../machines/jobs/job-shapes.ts';
-import { type JobsAnswer, jobsCommand, LIST_PATH } from './command.ts';
-import { measureJobs } from './metrics.ts';
-import { isFailing, jobsView } from './view.ts';
-import { JOB_ACTOR, JobWatch } from './watch.ts';
 
 /** @example jobs({ namespaces: ['observability', 'agent-memory'] }) */
 export const jobs = definePlugin({
@@ -114,4 +113,29 @@ function describeJobRecord({ event, to }: LogRecord): string | undefined {
   if (cause) return `${name === undefined ? '' : `${name} `}failed, ${cause.kind}: ${cause.text}`;
   if (event.type === 'GONE') return 'is gone';
   return '';
+}
+
+/**
+ * Reports our own failed runs as kube-state-metrics reports those of a cluster, for as long as one is there: a run that
+ * did not fail has no sample. Those of a cluster are reported by the cluster.
+ *
+ * @returns ends it
+ */
+export function measureJobs(
+  telemetry: Telemetry | undefined,
+  states: () => readonly Readonly<ActorState>[],
+): () => void {
+  if (!telemetry?.enabled) return () => {};
+  const gauge = telemetry.meter('holdfast.jobs').createObservableGauge('kube_job_failed', {
+    description: '1 for each scheduled run that failed and is still there.',
+  });
+  const observe: Parameters<typeof gauge.addCallback>[0] = (result) => {
+    for (const { value, context } of states()) {
+      const { source, namespace, name } = context as unknown as JobContext;
+      if (source !== 'own' || (value !== 'failed' && value !== 'retained')) continue;
+      result.observe(1, { namespace, job_name: name, condition: 'true' });
+    }
+  };
+  gauge.addCallback(observe);
+  return () => gauge.removeCallback(observe);
 }

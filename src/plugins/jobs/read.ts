@@ -1,6 +1,6 @@
 import type { Cluster, ClusterObject } from '../../core/contracts/cluster.ts';
 import { isObject } from '../../core/kernel/json.ts';
-import type { JobFacts, PodFacts } from '../../machines/jobs/job-shapes.ts';
+import type { JobFacts, PodFacts } from '../../machines/jobs/job.ts';
 
 const JOB = { apiVersion: 'batch/v1', kind: 'Job' };
 const CRON_JOB = { apiVersion: 'batch/v1', kind: 'CronJob' };

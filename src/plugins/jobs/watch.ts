@@ -3,7 +3,7 @@ import type { Services } from '../../core/host/plugin/definition.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { actorRef } from '../../core/kernel/ids.ts';
 import type { Json } from '../../core/kernel/json.ts';
-import type { JobContext } from '../../machines/jobs/job-shapes.ts';
+import type { JobContext } from '../../machines/jobs/job.ts';
 import { readJobs } from './read.ts';
 
 /** The type of a run's actor. */

@@ -15,9 +15,8 @@ import { urlOf } from '../../core/host/http/url.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';
-import { memoryStoreOptions, surfaceOf } from './options.ts';
 import { EmbeddedScratch } from './scratch.ts';
-import { databaseIn, MemoryServer } from './server.ts';
+import { databaseIn, MemoryServer, memoryStoreOptions, surfaceOf } from './server.ts';
 
 /** @example memoryStore({ port: 6333 }) */
 export const memoryStore = definePlugin({

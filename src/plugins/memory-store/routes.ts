@@ -8,10 +8,9 @@ import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.
 import { version } from '../../core/kernel/version.ts';
 import type { EngineClient } from './engine/client.ts';
 import type { Operation } from './engine/engine.ts';
-import { receive } from './fetch-snapshot.ts';
+import { filePart, receive } from './incoming.ts';
 import { refuseFullDisk } from './jobs/files.ts';
 import { COLLECTION_NAME, LARGEST_SNAPSHOT } from './limits.ts';
-import { filePart } from './multipart.ts';
 import type { Snapshots } from './snapshots.ts';
 
 /** The release of the real store whose REST surface this follows; clients compare it with their own. */

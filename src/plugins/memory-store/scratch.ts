@@ -4,8 +4,7 @@ import { z } from 'zod';
 import type { ScratchInstance, ScratchStores } from '../../core/contracts/memory-store.ts';
 import type { Surface, SurfaceDependencies } from '../../core/host/http/contract.ts';
 import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
-import { surfaceOf } from './options.ts';
-import { databaseIn, MemoryServer, type MemoryServerOptions } from './server.ts';
+import { databaseIn, MemoryServer, type MemoryServerOptions, surfaceOf } from './server.ts';
 
 const MARKER = 'scratch.json';
 const ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;

@@ -6,7 +6,7 @@ import type { SnapshotDescription } from '../../core/contracts/memory-store.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import type { EngineClient } from './engine/client.ts';
-import { type Fetched, fetchSnapshot } from './fetch-snapshot.ts';
+import { type Fetched, fetchSnapshot } from './incoming.ts';
 import { checksumFile, draftOf } from './jobs/files.ts';
 import type { Jobs } from './jobs/jobs.ts';
 import { MOST_JOBS, SNAPSHOT_NAME } from './limits.ts';

@@ -16,16 +16,20 @@ import { definePlugin, type Services } from '../../core/host/plugin/definition.t
 import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { Json } from '../../core/kernel/json.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';
-import { backupsWatched, deploymentLookedAt, type Kind, registerBackupActors } from './backups/actors.ts';
+import {
+  backupsWatched,
+  deploymentLookedAt,
+  type Kind,
+  registerBackupActors,
+  registerBackupMetrics,
+} from './backups/actor.ts';
+import { registerBackupCommands } from './backups/commands.ts';
 import { Backups, registerBackupControl } from './backups/control.ts';
 import { type BackupParts, registerBackupEffects } from './backups/effects.ts';
-import { registerBackupMetrics } from './backups/metrics.ts';
-import { VolumeCopies } from './backups/volume.ts';
-import { registerBackupCommands } from './commands/index.ts';
-import { memoryChecks } from './doctor/checks.ts';
-import { deploymentFindings } from './doctor/deployment.ts';
+import { VolumeCopies } from './backups/files.ts';
+import { deploymentFindings, memoryChecks } from './doctor.ts';
 import { type QdrantOptions, qdrantOptions } from './options.ts';
-import { RestStores } from './store/stores.ts';
+import { RestStores } from './rest-store.ts';
 
 const LOOK_MS = 30_000;
 

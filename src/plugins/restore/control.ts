@@ -6,8 +6,8 @@ import type { ActorState } from '../../core/kernel/actors/state.ts';
 import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import type { Json } from '../../core/kernel/json.ts';
 import type { RestoreContext, Result } from '../../machines/restore/drill-shapes.ts';
-import type { Progress } from './progress.ts';
-import { drillAsked, drillCancelled, drillId } from './topics.ts';
+import { drillAsked, drillCancelled, drillId } from './actor.ts';
+import type { Progress } from './steps.ts';
 
 export const DRILL_PATH = '/restore/drill';
 export const CANCEL_PATH = '/restore/cancel';

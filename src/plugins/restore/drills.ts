@@ -10,11 +10,11 @@ import type { EffectContext } from '../../core/kernel/actors/effect.ts';
 import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { LogEvent } from '../../core/kernel/log/record.ts';
 import type { CleanParams, Drill, StepParams } from '../../machines/restore/drill-shapes.ts';
+import { drillEnded } from './actor.ts';
 import type { RestoreOptions } from './options.ts';
-import type { RestorePath, StepContext } from './paths/path.ts';
-import { openPaths, type Paths } from './paths.ts';
-import { ProgressBoard } from './progress.ts';
-import { drillEnded } from './topics.ts';
+import { openPaths, type Paths } from './paths/open-paths.ts';
+import type { RestorePath, StepContext } from './steps.ts';
+import { ProgressBoard } from './steps.ts';
 import { compare } from './verify/compare.ts';
 
 /** Where the first snapshot has to be made, that too. */

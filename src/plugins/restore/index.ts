@@ -21,14 +21,19 @@ import type { Json } from '../../core/kernel/json.ts';
 import { restore as machine } from '../../machines/restore/drill.ts';
 import type { RestoreContext } from '../../machines/restore/drill-shapes.ts';
 import { drillOverdue } from '../../machines/restore/overdue.ts';
-import { drillCommand } from './commands/drill.ts';
-import { statusCommand } from './commands/status.ts';
+import {
+  describeDrillRecord,
+  drillAsked,
+  drillCancelled,
+  drillDue,
+  drillEnded,
+  drillId,
+  registerMetrics,
+} from './actor.ts';
+import { drillCommand, statusCommand } from './commands.ts';
 import { registerControl } from './control.ts';
-import { describeDrillRecord } from './describe.ts';
 import { Drills, registerEffects } from './drills.ts';
-import { registerMetrics } from './metrics.ts';
 import { type RestoreOptions, restoreOptions } from './options.ts';
-import { drillAsked, drillCancelled, drillDue, drillEnded, drillId } from './topics.ts';
 
 const DRILL_ACTOR = 'restore.drill';
 const KEY = 'store';

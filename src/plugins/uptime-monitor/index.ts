@@ -14,13 +14,13 @@ import { defineActor } from '../../core/kernel/actors/definition.ts';
 import type { Json } from '../../core/kernel/json.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import { pushMonitor } from '../../machines/uptime-monitor/monitor.ts';
-import { describeMonitorRecord } from './describe.ts';
 import { Monitors } from './monitors.ts';
 import { registerOperations } from './operate.ts';
 import { monitorSettings, uptimeMonitorOptions } from './options.ts';
 import { PushTokens } from './push-tokens.ts';
 import { monitorRoutes } from './routes.ts';
 import { MONITOR_ACTOR } from './take-push.ts';
+import { describeMonitorRecord } from './view.ts';
 
 /** @example uptimeMonitor({ monitors: [{ name: 'backup', interval: 86_400, retries: 1, retryInterval: 3_600 }] }) */
 export const uptimeMonitor = definePlugin({

@@ -3,9 +3,9 @@ import type { ActorState } from '../../core/kernel/actors/state.ts';
 import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { actorRef, newCorrelation } from '../../core/kernel/ids.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
-import type { MonitorSettings } from '../../machines/uptime-monitor/monitor-shapes.ts';
-import type { BeatRing } from './beat-ring.ts';
+import type { MonitorSettings } from '../../machines/uptime-monitor/diagnosis.ts';
 import type { PushTokens } from './push-tokens.ts';
+import type { BeatRing } from './take-push.ts';
 import { MONITOR_ACTOR, type PushReply, takePush } from './take-push.ts';
 import { type MonitorState, type MonitorView, stateOf, viewOf } from './view.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LAST_CALL_MS, type MonitorSettings } from '../../machines/uptime-monitor/monitor-shapes.ts';
+import { LAST_CALL_MS, type MonitorSettings } from '../../machines/uptime-monitor/diagnosis.ts';
 
 const name = z
   .string()

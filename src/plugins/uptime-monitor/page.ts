@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { escapeText } from './escape-text.ts';
 import type { MonitorState, MonitorView } from './view.ts';
 
 /** A monitor with what its bar draws. */
@@ -143,4 +142,17 @@ function shell(title: string, body: readonly string[]): string {
 ${body.join('\n')}
 </main></body></html>
 `;
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** A text as content or quoted attribute of HTML and SVG. */
+export function escapeText(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
 }

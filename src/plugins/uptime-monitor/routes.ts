@@ -1,7 +1,15 @@
 import type { HttpSurface } from '../../core/host/http/contract.ts';
-import type { MonitorContext } from '../../machines/uptime-monitor/monitor-shapes.ts';
-import { BADGES, type Badge, badge, pageBadge, unknownBadge } from './badge.ts';
-import { kumaHeartbeats, kumaPage, type Numbered } from './kuma.ts';
+import type { MonitorContext } from '../../machines/uptime-monitor/diagnosis.ts';
+import {
+  BADGES,
+  type Badge,
+  badge,
+  kumaHeartbeats,
+  kumaPage,
+  type Numbered,
+  pageBadge,
+  unknownBadge,
+} from './kuma.ts';
 import type { Monitors } from './monitors.ts';
 import { indexPage, PAGE_HEADERS, statusPage } from './page.ts';
 import { bars, DAY_MS } from './view.ts';

@@ -2,8 +2,7 @@ import type { ActorSystem } from '../../core/kernel/actors/system.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { actorRef } from '../../core/kernel/ids.ts';
-import { TEXT_KEPT } from '../../machines/uptime-monitor/monitor-shapes.ts';
-import { BeatRing } from './beat-ring.ts';
+import { TEXT_KEPT } from '../../machines/uptime-monitor/diagnosis.ts';
 import type { PushTokens } from './push-tokens.ts';
 
 /** The type of a monitor's actor; its key is the monitor's name. */
@@ -106,4 +105,40 @@ function plain(text: string): string {
     .slice(0, TEXT_KEPT)
     .replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]+/gu, ' ')
     .trim();
+}
+
+/** One beat as pages show it. */
+export interface ShownBeat {
+  readonly at: number;
+  readonly up: boolean;
+  readonly ping?: number;
+}
+
+/** Beats kept of each monitor; some 1.3 KB. */
+const BEATS_KEPT = 100;
+
+/** The newest beats of one monitor since the start: what older pages and badges draw. Nothing is decided by them. */
+export class BeatRing {
+  readonly #at = new Float64Array(BEATS_KEPT);
+  readonly #ping = new Int32Array(BEATS_KEPT);
+  readonly #up = new Uint8Array(BEATS_KEPT);
+  #count = 0;
+
+  add({ at, up, ping = -1 }: ShownBeat): void {
+    const index = this.#count % BEATS_KEPT;
+    this.#at[index] = at;
+    this.#up[index] = up ? 1 : 0;
+    this.#ping[index] = Math.min(ping, 2 ** 31 - 1);
+    this.#count += 1;
+  }
+
+  /** Oldest first. */
+  list(): ShownBeat[] {
+    const kept = Math.min(this.#count, BEATS_KEPT);
+    return Array.from({ length: kept }, (_, offset) => {
+      const index = (this.#count - kept + offset) % BEATS_KEPT;
+      const ping = this.#ping[index] ?? -1;
+      return { at: this.#at[index] ?? 0, up: this.#up[index] === 1, ...(ping >= 0 && { ping }) };
+    });
+  }
 }

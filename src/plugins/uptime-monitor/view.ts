@@ -1,6 +1,6 @@
 import type { ActorState } from '../../core/kernel/actors/state.ts';
-import { diagnosis } from '../../machines/uptime-monitor/diagnosis.ts';
-import type { Change, MonitorContext } from '../../machines/uptime-monitor/monitor-shapes.ts';
+import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';
+import { type Change, diagnosis, type MonitorContext } from '../../machines/uptime-monitor/diagnosis.ts';
 
 export type MonitorState = Change['to'];
 
@@ -113,4 +113,44 @@ export function bars(
 
 function iso(ms: number): string {
   return new Date(ms).toISOString();
+}
+
+/** A record of a monitor in an operator's words, for `holdfast log`. */
+export function describeMonitorRecord({ event, from, to, effects }: LogRecord): string | undefined {
+  const text = (field: string) => String(event[field] ?? '?');
+  const again = effects.some(({ type }) => type === 'alert.raise');
+  switch (event.type) {
+    case 'init':
+    case 'effect.done':
+      return '';
+    case 'BEAT':
+      if (from === 'paused') return 'beats, and is paused';
+      if (event.up !== true) return `says that it is down: ${text('msg')}`;
+      return from === 'up' ? '' : again ? 'beats again' : 'beats';
+    case 'WATCH':
+      return to.value === from ? '' : 'is watched';
+    case 'TROUBLE': {
+      const trouble = event.trouble as { outcome?: unknown; text?: unknown } | undefined;
+      return `sent no beat, ${String(trouble?.outcome)}: ${String(trouble?.text)}`;
+    }
+    case 'ACK':
+      return `is acknowledged by ${text('by')}`;
+    case 'PAUSE':
+      return `is paused by ${text('by')}`;
+    case 'UNPAUSE':
+      return `is watched again, says ${text('by')}`;
+    case 'RELEASE':
+      return 'is no longer listed';
+  }
+  switch (delayOf(event.type)) {
+    case 'overdue':
+      return 'sent no beat when one was due';
+    case 'lost':
+      return 'is DOWN';
+    case 'reminder':
+    case 'acknowledged':
+      return 'is still DOWN';
+    default:
+      return undefined;
+  }
 }

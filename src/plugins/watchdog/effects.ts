@@ -4,11 +4,11 @@ import { pushEvent } from '../../core/contracts/push-event.ts';
 import { runTrouble, UptimeMonitorToken } from '../../core/contracts/uptime.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import type { LogEvent } from '../../core/kernel/log/record.ts';
-import type { RunReport, WatchdogEvent } from '../../machines/watchdog/run-shapes.ts';
-import { DEADLINE_MS } from '../../machines/watchdog/run-shapes.ts';
+import type { RunReport, WatchdogEvent } from '../../machines/watchdog/run.ts';
+import { DEADLINE_MS } from '../../machines/watchdog/run.ts';
+import { watchdogReported } from './actor.ts';
+import type { WatchdogOptions } from './checks.ts';
 import { checkStack } from './checks.ts';
-import type { WatchdogOptions } from './options.ts';
-import { watchdogReported } from './topics.ts';
 
 /** A line of ours is stored soon or not at all: the next one comes in minutes. */
 const STORE_SECONDS = 5;

@@ -14,14 +14,12 @@ import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { actorRef } from '../../core/kernel/ids.ts';
 import type { Json } from '../../core/kernel/json.ts';
-import { watchdogRun as machine } from '../../machines/watchdog/run.ts';
-import type { RunReport, WatchdogContext } from '../../machines/watchdog/run-shapes.ts';
-import { DEADLINE_MS } from '../../machines/watchdog/run-shapes.ts';
+import type { RunReport, WatchdogContext } from '../../machines/watchdog/run.ts';
+import { DEADLINE_MS, watchdogRun as machine } from '../../machines/watchdog/run.ts';
+import { describeWatchdogRecord, watchdogDue, watchdogReported } from './actor.ts';
+import { watchdogOptions } from './checks.ts';
 import { RUN_PATH, watchdogRun } from './command.ts';
-import { describeWatchdogRecord } from './describe.ts';
 import { registerEffects } from './effects.ts';
-import { watchdogOptions } from './options.ts';
-import { watchdogDue, watchdogReported } from './topics.ts';
 
 const ACTOR = 'watchdog.run';
 

@@ -1,10 +1,9 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { elapsed, given } from '../../../src/core/host/testing/index.ts';
-import { classify, joined } from '../../../src/machines/jobs/classify.ts';
+import { classify, clearsAfter, joined, retention } from '../../../src/machines/jobs/failure.ts';
+import type { JobFacts, PodFacts } from '../../../src/machines/jobs/job.ts';
 import { job } from '../../../src/machines/jobs/job.ts';
-import type { JobFacts, PodFacts } from '../../../src/machines/jobs/job-shapes.ts';
-import { clearsAfter, retention } from '../../../src/machines/jobs/retention.ts';
 import { runs } from '../../support/runs.ts';
 
 const HOUR = 3_600_000;

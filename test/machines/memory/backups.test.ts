@@ -1,10 +1,9 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { given } from '../../../src/core/host/testing/index.ts';
+import { doomedOf, findingsOf } from '../../../src/machines/memory/assessment.ts';
 import { snapshotJob } from '../../../src/machines/memory/backups.ts';
 import type { ListedBackup, SnapshotJobInput } from '../../../src/machines/memory/backups-shapes.ts';
-import { findingsOf } from '../../../src/machines/memory/findings.ts';
-import { doomedOf } from '../../../src/machines/memory/retention.ts';
 import { runs } from '../../support/runs.ts';
 
 const HOUR = 3_600_000;

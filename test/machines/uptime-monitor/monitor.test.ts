@@ -3,12 +3,12 @@ import fc from 'fast-check';
 import { elapsed, given } from '../../../src/core/host/testing/index.ts';
 import { MachineStepper, type Step } from '../../../src/core/kernel/actors/machine-step.ts';
 import { TIMER_CANCEL, TIMER_START } from '../../../src/core/kernel/log/record.ts';
-import { pushMonitor } from '../../../src/machines/uptime-monitor/monitor.ts';
 import {
   CHANGES_KEPT,
   type MonitorContext,
   RESTARTS_FORGIVEN,
-} from '../../../src/machines/uptime-monitor/monitor-shapes.ts';
+} from '../../../src/machines/uptime-monitor/diagnosis.ts';
+import { pushMonitor } from '../../../src/machines/uptime-monitor/monitor.ts';
 import { runs } from '../../support/runs.ts';
 
 const settings = {

@@ -9,7 +9,7 @@ import { definePlugin, type PluginEntry } from '../../../src/core/host/plugin/de
 import { createRuntime, type Runtime } from '../../../src/core/host/runtime/runtime.ts';
 import type { Clock } from '../../../src/core/kernel/clock.ts';
 import { collector } from '../../../src/plugins/collector/index.ts';
-import { secretsFolder } from '../../../src/plugins/secrets/folder/index.ts';
+import { secretsFolder } from '../../../src/plugins/secrets/index.ts';
 import { call, type Finished } from '../../support/cli.ts';
 import type { Scope } from '../../support/scope.ts';
 

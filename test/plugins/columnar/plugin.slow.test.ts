@@ -11,7 +11,7 @@ import { readRuntimeFile } from '../../../src/core/host/runtime/runtime-file.ts'
 import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
 import { columnar } from '../../../src/plugins/columnar/index.ts';
 import { consolePlugin } from '../../../src/plugins/console/index.ts';
-import { secretsFolder } from '../../../src/plugins/secrets/folder/index.ts';
+import { secretsFolder } from '../../../src/plugins/secrets/index.ts';
 import { call } from '../../support/cli.ts';
 import { type ColumnarServer, startColumnarServer } from '../../support/columnar-server.ts';
 import { tempDir } from '../../support/temp.ts';

@@ -8,7 +8,7 @@ import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
 import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
 import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
-import { clearsAfter } from '../../../src/machines/jobs/retention.ts';
+import { clearsAfter } from '../../../src/machines/jobs/failure.ts';
 import { documentedRules } from '../../../src/plugins/alerts/rules/documented.ts';
 import { question } from '../../../src/plugins/alerts/rules/evaluate.ts';
 import { ruleOptions } from '../../../src/plugins/alerts/rules/rule.ts';

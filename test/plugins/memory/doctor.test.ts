@@ -2,8 +2,7 @@ import test from 'ava';
 import { actorRef } from '../../../src/core/kernel/ids.ts';
 import { cluster } from '../../../src/plugins/cluster/index.ts';
 import { EMPTY } from '../../../src/plugins/memory/backups/effects.ts';
-import { memoryChecks } from '../../../src/plugins/memory/doctor/checks.ts';
-import { lastGoodBackup, missingSettings } from '../../../src/plugins/memory/doctor/deployment.ts';
+import { lastGoodBackup, memoryChecks, missingSettings } from '../../../src/plugins/memory/doctor.ts';
 
 import { ClusterApi } from '../../support/cluster/index.ts';
 import { tempDir } from '../../support/temp.ts';

@@ -163,7 +163,7 @@ test.serial(
     t.is(second.code, 'HF_RESTORE_RUNNING');
     t.true(second.what?.includes(id!));
     const { bus } = rig.runtime.services;
-    const { drillCancelled } = await import('../../../src/plugins/restore/topics.ts');
+    const { drillCancelled } = await import('../../../src/plugins/restore/actor.ts');
     bus.publish(drillCancelled, { reason: 'it was interrupted by SIGINT' });
     const { results } = await rig.see(({ state }) => state === 'resting.failed');
     t.like(results.at(-1), { id, failure: { phase: 'recovering', reason: 'it was interrupted by SIGINT' } });

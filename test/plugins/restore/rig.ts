@@ -14,7 +14,7 @@ import { definePlugin, type PluginEntry } from '../../../src/core/host/plugin/de
 import { createRuntime, type Runtime } from '../../../src/core/host/runtime/runtime.ts';
 import type { Result } from '../../../src/machines/restore/drill-shapes.ts';
 import { memory } from '../../../src/plugins/memory/index.ts';
-import { RestStores } from '../../../src/plugins/memory/store/stores.ts';
+import { RestStores } from '../../../src/plugins/memory/rest-store.ts';
 import type { DrillStatus } from '../../../src/plugins/restore/control.ts';
 import { restore } from '../../../src/plugins/restore/index.ts';
 import type { Scope } from '../../support/scope.ts';

@@ -11,9 +11,9 @@ import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
 import type { LogRecord } from '../../../src/core/kernel/log/record.ts';
 import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
+import { clusterOptions } from '../../../src/plugins/cluster/connection.ts';
 import { KubeCluster } from '../../../src/plugins/cluster/kube-cluster.ts';
-import { clusterOptions } from '../../../src/plugins/cluster/options.ts';
-import { secretsFolder } from '../../../src/plugins/secrets/folder/index.ts';
+import { secretsFolder } from '../../../src/plugins/secrets/index.ts';
 import { look } from '../../../src/plugins/uptime/cluster-look.ts';
 import { uptime } from '../../../src/plugins/uptime/index.ts';
 import { call, root, writeConfig } from '../../support/cli.ts';
@@ -116,7 +116,7 @@ test('[O15] a running instance makes the push, with a token out of the secrets s
     `export default defineConfig({ plugins: [uptime(${JSON.stringify(options)}), secretsFolder({ folder: '${folder}' })] });`,
     [
       `import { uptime } from '${root}src/plugins/uptime/index.ts';`,
-      `import { secretsFolder } from '${root}src/plugins/secrets/folder/index.ts';`,
+      `import { secretsFolder } from '${root}src/plugins/secrets/index.ts';`,
     ],
   );
   const push = () => call(['push', 'stored', '--data-dir', dataDir], { cwd });

@@ -7,14 +7,14 @@ import { request } from 'undici';
 import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
 import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
-import type { WatchdogContext } from '../../../src/machines/watchdog/run-shapes.ts';
+import type { WatchdogContext } from '../../../src/machines/watchdog/run.ts';
 import { columnar } from '../../../src/plugins/columnar/index.ts';
 import { consolePlugin } from '../../../src/plugins/console/index.ts';
 import { jobs } from '../../../src/plugins/jobs/index.ts';
 import { uptime } from '../../../src/plugins/uptime/index.ts';
 import { uptimeMonitor } from '../../../src/plugins/uptime-monitor/index.ts';
+import { watchdogDue } from '../../../src/plugins/watchdog/actor.ts';
 import { watchdog } from '../../../src/plugins/watchdog/index.ts';
-import { watchdogDue } from '../../../src/plugins/watchdog/topics.ts';
 import { call } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
 

@@ -13,11 +13,11 @@ import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
 import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
 import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
-import type { RunReport } from '../../../src/machines/watchdog/run-shapes.ts';
+import type { RunReport } from '../../../src/machines/watchdog/run.ts';
 import { columnar } from '../../../src/plugins/columnar/index.ts';
 import { uptime } from '../../../src/plugins/uptime/index.ts';
+import { watchdogDue, watchdogReported } from '../../../src/plugins/watchdog/actor.ts';
 import { watchdog } from '../../../src/plugins/watchdog/index.ts';
-import { watchdogDue, watchdogReported } from '../../../src/plugins/watchdog/topics.ts';
 import { call, root, writeConfig } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
 

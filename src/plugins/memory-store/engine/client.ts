@@ -4,7 +4,18 @@ import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { startWorker } from '../../../core/kernel/worker.ts';
 import { ENGINE_DEADLINE_MS, MOST_WAITING } from '../limits.ts';
 import type { Operation } from './engine.ts';
-import type { EngineReply, EngineRequest } from './protocol.ts';
+
+/** A request to the engine's thread. Bodies are parsed there: a large one would stall everybody else here. */
+export interface EngineRequest {
+  readonly id: number;
+  readonly operation: Operation;
+  readonly collection: string;
+  readonly body?: Uint8Array | undefined;
+}
+
+export type EngineReply =
+  | { readonly id: number; readonly result: string }
+  | { readonly id: number; readonly code: HoldfastError['code']; readonly details: HoldfastError['details'] };
 
 interface Waiting {
   readonly resolve: (result: string) => void;

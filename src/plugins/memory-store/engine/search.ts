@@ -2,9 +2,8 @@ import type { DatabaseSync } from 'node:sqlite';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { LARGEST_CACHE } from '../limits.ts';
 import { type Collection, tableOf } from './database.ts';
-import type { Row } from './filter.ts';
-import { matches } from './filter.ts';
-import { bound, count, floats, normalised, shownPoints } from './points.ts';
+import type { Row } from './points.ts';
+import { bound, count, floats, matches, normalised, shownPoints } from './points.ts';
 import type { Id, Requests } from './requests.ts';
 
 interface Hit {

@@ -1,8 +1,8 @@
 /** The thread that owns the store's connection for requests: a search or a commit blocks nobody who has something else to do. */
 import { parentPort, workerData } from 'node:worker_threads';
+import type { EngineReply, EngineRequest } from './client.ts';
 import { codedFailure } from './database.ts';
 import { Engine } from './engine.ts';
-import type { EngineReply, EngineRequest } from './protocol.ts';
 
 const NOTHING = Buffer.from('{}');
 

@@ -13,7 +13,7 @@ import {
 } from '../engine/database.ts';
 import { LARGEST_VECTOR, MOST_COLLECTIONS, MOST_POINTS } from '../limits.ts';
 import { refuseFullDisk, sha256Of } from './files.ts';
-import type { Job } from './protocol.ts';
+import type { Job } from './jobs.ts';
 import { APPLICATION_ID, FORMAT, SNAPSHOT_TABLES } from './snapshot.ts';
 
 /** Rows of one transaction: requests that write wait no longer than for these. */

@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { findCollection, openDatabase, POINTS_COLUMNS, tableOf } from '../engine/database.ts';
 import { noteChecksum, refuseFullDisk, writeWhole } from './files.ts';
-import type { Job } from './protocol.ts';
+import type { Job } from './jobs.ts';
 
 /** `HFMS`: this SQLite file is a snapshot of ours. */
 export const APPLICATION_ID = 0x48464d53;

@@ -1,7 +1,7 @@
 /** The thread of a store's long work, one job after another: each may take minutes. */
 import { parentPort } from 'node:worker_threads';
 import { codedFailure } from '../engine/database.ts';
-import type { Job, JobReply } from './protocol.ts';
+import type { Job, JobReply } from './jobs.ts';
 import { recover } from './recover.ts';
 import { copy, snapshot } from './snapshot.ts';
 

@@ -5,8 +5,7 @@ import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { newCorrelation } from '../../../core/kernel/ids.ts';
-import { findingsOf } from '../../../machines/memory/findings.ts';
-import { doomedOf, newestFirst } from '../../../machines/memory/retention.ts';
+import { doomedOf, findingsOf, newestFirst } from '../../../machines/memory/assessment.ts';
 import type { QdrantOptions } from '../options.ts';
 import {
   backupAsked,
@@ -16,7 +15,7 @@ import {
   pruneRequested,
   seedsKept,
   settingsOf,
-} from './actors.ts';
+} from './actor.ts';
 import { type BackupParts, listBackups } from './effects.ts';
 import { SEED_SIZE, seed } from './seed.ts';
 

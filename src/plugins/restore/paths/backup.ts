@@ -4,10 +4,10 @@ import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-err
 import { isObject } from '../../../core/kernel/json.ts';
 import type { Drill, Source } from '../../../machines/restore/drill-shapes.ts';
 import type { ClusterPlaces } from '../options.ts';
-import { until } from '../poll.ts';
 import { refuseLiveAddress } from '../safety.ts';
 import { ensure, type ScratchNamespaces } from '../scratch/namespaces.ts';
-import type { PathSettings, RestorePath, StepContext } from './path.ts';
+import type { PathSettings, RestorePath, StepContext } from '../steps.ts';
+import { until } from '../steps.ts';
 
 const BACKUP: ClusterKind = { apiVersion: 'velero.io/v1', kind: 'Backup' };
 const RESTORE: ClusterKind = { apiVersion: 'velero.io/v1', kind: 'Restore' };

@@ -8,10 +8,9 @@ import type {
 } from '../../../core/contracts/memory-store.ts';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Drill, Source } from '../../../machines/restore/drill-shapes.ts';
-import { until } from '../poll.ts';
 import { refuseFilled, refuseLiveAddress, refuseLiveInstance } from '../safety.ts';
-import { expiredOf } from '../scratch/expired.ts';
-import type { PathSettings, RestorePath, StepContext } from './path.ts';
+import type { PathSettings, RestorePath, StepContext } from '../steps.ts';
+import { expiredOf, until } from '../steps.ts';
 
 const SPARE_BYTES = 64 * 1024 * 1024;
 

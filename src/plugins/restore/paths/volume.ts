@@ -2,8 +2,8 @@ import type { MemoryStores, ScratchStores } from '../../../core/contracts/memory
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Drill, Source } from '../../../machines/restore/drill-shapes.ts';
 import { refuseLiveAddress, refuseLiveInstance } from '../safety.ts';
-import { expiredOf } from '../scratch/expired.ts';
-import type { PathSettings, RestorePath, StepContext } from './path.ts';
+import type { PathSettings, RestorePath, StepContext } from '../steps.ts';
+import { expiredOf } from '../steps.ts';
 
 interface VolumePathOptions extends PathSettings {
   readonly stores: MemoryStores;

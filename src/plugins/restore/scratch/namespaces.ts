@@ -2,7 +2,7 @@ import type { Cluster, ClusterKind, ClusterObject, PortForward } from '../../../
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
-import { until } from '../poll.ts';
+import { until } from '../steps.ts';
 
 export const REST_PORT = 6333;
 const NAMESPACE: ClusterKind = { apiVersion: 'v1', kind: 'Namespace' };

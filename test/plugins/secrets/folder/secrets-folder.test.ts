@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { parseSecretReference, secretReference } from '../../../../src/core/contracts/secrets-store.ts';
 import { isCoded } from '../../../../src/core/kernel/errors/holdfast-error.ts';
-import { folderStore } from '../../../../src/plugins/secrets/folder/index.ts';
+import { folderStore } from '../../../../src/plugins/secrets/index.ts';
 import { tempDir } from '../../../support/temp.ts';
 
 const { signal } = new AbortController();

@@ -1,0 +1,90 @@
+import type { Cause, JobFacts, PodFacts, Retention } from './job.ts';
+
+/** As `timeout` exits, and our own watchdog at its deadline. */
+const DEADLINE_EXIT = 124;
+const IMAGE =
+  /^(ErrImagePull|ImagePullBackOff|InvalidImageName|ErrImageNeverPull|ImageInspectError|RegistryUnavailable)$/;
+
+/** What a pod showed before stays known: a later look may find less, or no pod at all. */
+export function joined(before: PodFacts | undefined, now: PodFacts | undefined): PodFacts | undefined {
+  if (!before || !now || before.name !== now.name) return now ?? before;
+  const told = Object.entries(now).filter(([, value]) => value !== undefined);
+  return { ...before, ...Object.fromEntries(told), ran: before.ran === true || now.ran === true };
+}
+
+/**
+ * Why a Job failed. Its condition alone tells little: exit 1, memory and eviction all end as `BackoffLimitExceeded`, a
+ * deadline and an image that can't be pulled as `DeadlineExceeded`; the pod's status tells them apart.
+ */
+export function classify({ reason, message }: JobFacts, pod: PodFacts | undefined): Cause {
+  const { exitCode } = pod ?? {};
+  const code = exitCode === undefined ? {} : { exitCode };
+  if (pod?.reason === 'Evicted') {
+    return { kind: 'eviction', text: `its node evicted the pod${told(pod.message)}`, ...code };
+  }
+  if (pod?.ended === 'OOMKilled') {
+    return { kind: 'oom', text: `killed at its memory limit (OOMKilled, exit ${exitCode ?? 137})`, ...code };
+  }
+  if (reason === 'DeadlineExceeded') return overdue(pod, code);
+  if (exitCode === DEADLINE_EXIT) {
+    return { kind: 'deadline', text: `it ended itself at its deadline${told(pod?.output)}`, ...code };
+  }
+  if (exitCode === 137) {
+    const text = 'killed by signal 9 (exit 137); memory is the usual reason, but nobody wrote OOMKilled';
+    return { kind: 'unknown', text, ...code };
+  }
+  if (exitCode !== undefined && exitCode !== 0) {
+    return { kind: 'exit', text: `it ended itself with exit ${exitCode}${told(pod?.output)}`, ...code };
+  }
+  const condition = reason === undefined ? 'without a reason' : `with ${reason}${told(message)}`;
+  const seen = pod ? 'its pod did not show why' : 'its pod was gone before it was looked at';
+  return { kind: 'unknown', text: `it failed ${condition}, and ${seen}`, ...code };
+}
+
+function overdue(pod: PodFacts | undefined, code: { exitCode?: number }): Cause {
+  if (pod?.ran !== true && pod?.waiting !== undefined && IMAGE.test(pod.waiting)) {
+    const text = `its image could not be pulled (${pod.waiting}) until the deadline was over`;
+    return { kind: 'image', text, ...code };
+  }
+  if (pod?.ran === true) return { kind: 'deadline', text: 'it still ran at its deadline', ...code };
+  const text = 'its deadline was over, and whether it ran or its image was never there was not seen';
+  return { kind: 'unknown', text, ...code };
+}
+
+const told = (text: string | undefined): string =>
+  text === undefined || text.trim() === '' ? '' : `: ${text.trim().slice(-300).replace(/\s+/g, ' ')}`;
+
+const HOUR_MS = 3_600_000;
+
+/** Why a failed Job is still there. @param at when that is asked */
+export function retention(facts: JobFacts, at: number): Retention {
+  const { ttlSeconds, endedAt = at, owner, namespace, name } = facts;
+  const byHand = `delete it by hand: kubectl delete job -n ${namespace} ${name}`;
+  if (ttlSeconds !== undefined) {
+    const until = endedAt + ttlSeconds * 1_000;
+    if (until > at) return { why: 'ttl', text: `its TTL of ${ttlSeconds} s takes it away`, until };
+    const text = `its TTL of ${ttlSeconds} s is over and nothing took it away (a finalizer, or no TTL controller); ${byHand}`;
+    return { why: 'ttl-overdue', text };
+  }
+  const kept = history(owner);
+  if (owner?.ttlSeconds !== undefined) {
+    const text = `it was made before ${owner.name} had its TTL of ${owner.ttlSeconds} s, which holds only for Jobs made after; ${kept}; ${byHand}`;
+    return { why: 'older-than-ttl', text };
+  }
+  return { why: 'no-ttl', text: `it has no TTL; ${kept}; ${byHand}` };
+}
+
+function history(owner: JobFacts['owner']): string {
+  if (!owner) return 'no CronJob owns it, so no history limit counts';
+  const { name, failedLimit, newerFailed } = owner;
+  if (newerFailed >= failedLimit)
+    return `failedJobsHistoryLimit ${failedLimit} of ${name} no longer keeps it`;
+  const missing = failedLimit - newerFailed;
+  const newer = missing === 1 ? 'a newer failed Job' : `${missing} newer failed Jobs`;
+  return `failedJobsHistoryLimit ${failedLimit} of ${name} keeps it until there ${missing === 1 ? 'is' : 'are'} ${newer}`;
+}
+
+/** When the alert on it ends if it is gone then: after one whole hour of the clock without it. */
+export function clearsAfter(goneAt: number): number {
+  return (Math.floor(goneAt / HOUR_MS) + 2) * HOUR_MS;
+}

@@ -1,0 +1,156 @@
+import { createHash } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { dirname } from 'node:path';
+import { Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { request } from 'undici';
+import type { Clock } from '../../core/kernel/clock.ts';
+import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { refuseFullDisk } from './jobs/files.ts';
+import { FETCH_DEADLINE_MS, FETCH_IDLE_MS, LARGEST_SNAPSHOT, SPARE_BYTES } from './limits.ts';
+
+export interface Fetched {
+  readonly bytes: number;
+  /** Where it was asked for. */
+  readonly sha256?: string | undefined;
+}
+
+/**
+ * Writes a stream to a new file, bounded. It is read once and taken away: it need not be durable.
+ *
+ * @param hashed whether its SHA-256 is wanted, which takes longer than to write it
+ * @throws HF_MEMORY_FULL, HF_MEMORY_REQUEST it is larger than a snapshot may be
+ */
+export async function receive(
+  from: Readable,
+  file: string,
+  hashed: boolean,
+  signal?: AbortSignal,
+): Promise<Fetched> {
+  const hash = hashed ? createHash('sha256') : undefined;
+  let bytes = 0;
+  let looked = 0;
+  const measured = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      hash?.update(chunk);
+      try {
+        if (bytes > LARGEST_SNAPSHOT) {
+          const reason = `a snapshot has at most ${LARGEST_SNAPSHOT} bytes here`;
+          throw new HoldfastError('HF_MEMORY_REQUEST', { reason });
+        }
+        // How long it is may not have been said: the disk is looked at as it comes.
+        if (bytes >= looked + SPARE_BYTES / 4) {
+          looked = bytes;
+          refuseFullDisk(dirname(file), 0, 'the snapshot');
+        }
+        done(null, chunk);
+      } catch (error) {
+        done(error as Error);
+      }
+    },
+  });
+  try {
+    const into = createWriteStream(file, { flags: 'wx', mode: 0o600 });
+    await pipeline(from, measured, into, { ...(signal && { signal }) });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+    throw new HoldfastError('HF_MEMORY_FULL', { what: 'the snapshot' }, { cause: error });
+  }
+  return { bytes, sha256: hash?.digest('hex') };
+}
+
+/**
+ * Fetches a snapshot from another store. Redirects are not followed, for they could lead anywhere.
+ *
+ * @throws HF_MEMORY_FETCH, HF_MEMORY_FULL, HF_MEMORY_REQUEST
+ */
+export async function fetchSnapshot(of: {
+  readonly url: URL;
+  readonly file: string;
+  readonly clock: Clock;
+  readonly hashed: boolean;
+  readonly apiKey?: string | undefined;
+}): Promise<Fetched> {
+  const { url, file, clock, hashed, apiKey } = of;
+  const refuse = (reason: string, cause?: unknown) =>
+    new HoldfastError('HF_MEMORY_FETCH', { url: url.origin + url.pathname, reason }, { cause });
+  const over = new AbortController();
+  const cancel = clock.after(FETCH_DEADLINE_MS, () => over.abort());
+  try {
+    const { statusCode, headers, body } = await request(url, {
+      headers: { ...(apiKey !== undefined && { 'api-key': apiKey }) },
+      signal: over.signal,
+      headersTimeout: FETCH_IDLE_MS,
+      bodyTimeout: FETCH_IDLE_MS,
+    });
+    if (statusCode !== 200) {
+      await body.dump();
+      throw refuse(`it was answered with ${statusCode}`);
+    }
+    const announced = Number(headers['content-length'] ?? 0);
+    refuseFullDisk(dirname(file), Number.isFinite(announced) ? announced : 0, 'the snapshot');
+    const fetched = await receive(Readable.from(body, { objectMode: false }), file, hashed, over.signal);
+    if (announced > 0 && fetched.bytes !== announced)
+      throw refuse(`only ${fetched.bytes} of ${announced} bytes came`);
+    return fetched;
+  } catch (error) {
+    if (error instanceof HoldfastError) throw error;
+    throw refuse(over.signal.aborted ? 'it took too long' : (error as Error).message, error);
+  } finally {
+    cancel();
+  }
+}
+
+const LARGEST_HEADERS = 16 * 1024;
+const BOUNDARY = /^multipart\/form-data\s*;.*\bboundary=(?:"([^"]{1,200})"|([^\s;]{1,200}))/i;
+const HEAD_END = Buffer.from('\r\n\r\n');
+
+/**
+ * The first part of a form, as a stream: the file of an upload, which may be larger than the memory.
+ *
+ * @param contentType of the request, with its boundary
+ * @throws HF_MEMORY_REQUEST it is no such form, or ends before the part does
+ */
+export function filePart(contentType: string, body: AsyncIterable<Buffer>): Readable {
+  const match = BOUNDARY.exec(contentType);
+  const boundary = match?.[1] ?? match?.[2];
+  if (boundary === undefined) throw malformed('it is no form with a file');
+  return Readable.from(firstPart(body, Buffer.from(`--${boundary}`)), { objectMode: false });
+}
+
+async function* firstPart(body: AsyncIterable<Buffer>, opening: Buffer): AsyncGenerator<Buffer> {
+  const closing = Buffer.concat([Buffer.from('\r\n'), opening]);
+  let held: Buffer = Buffer.alloc(0);
+  let inside = false;
+  for await (const chunk of body) {
+    held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
+    if (!inside) {
+      const end = held.indexOf(HEAD_END);
+      if (end < 0 && held.length > LARGEST_HEADERS)
+        throw malformed('its first part has no end of its headers');
+      if (end < 0) continue;
+      if (!held.subarray(0, opening.length).equals(opening))
+        throw malformed('it does not begin with its boundary');
+      held = held.subarray(end + HEAD_END.length);
+      inside = true;
+    }
+    const end = held.indexOf(closing);
+    if (end >= 0) {
+      yield held.subarray(0, end);
+      for await (const _ of body); // what follows is not read
+      return;
+    }
+    // The boundary may have begun at the end of what has come.
+    const sure = held.length - closing.length;
+    if (sure > 0) {
+      yield held.subarray(0, sure);
+      held = held.subarray(sure);
+    }
+  }
+  throw malformed('it ended before its file did');
+}
+
+function malformed(reason: string): HoldfastError {
+  return new HoldfastError('HF_MEMORY_REQUEST', { reason });
+}

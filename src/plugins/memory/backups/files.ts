@@ -1,0 +1,79 @@
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { MemoryInstance } from '../../../core/contracts/memory-store.ts';
+import type { ListedBackup } from '../../../machines/memory/backups-shapes.ts';
+
+const TIME = /-(\d{4})-(\d\d)-(\d\d)-(\d\d)-(\d\d)-(\d\d)$/;
+
+/**
+ * When a backup was made, by its name (`memory-<numeric id>-<date>-<time>.snapshot`, UTC).
+ *
+ * @returns epoch milliseconds; undefined for a name that is not of our shape, whose file is nobody's to prune
+ */
+export function snapshotTime(collection: string, name: string): number | undefined {
+  if (!name.startsWith(`${collection}-`) || !name.endsWith('.snapshot')) return undefined;
+  const rest = name.slice(collection.length, -'.snapshot'.length);
+  return /^-\d+-/.test(rest) ? timeIn(rest) : undefined;
+}
+
+/** The same of a volume copy, `memory-<date>-<time>.db`. */
+export function copyTime(name: string): number | undefined {
+  return /^memory-[\d-]+\.db$/.test(name) ? timeIn(name.slice(0, -'.db'.length)) : undefined;
+}
+
+export const copyName = (at: number): string =>
+  `memory-${new Date(at).toISOString().slice(0, 19).replaceAll(/[T:]/g, '-')}.db`;
+
+/** Files of our shape, with their times. */
+export function ofOurShape(
+  files: readonly { readonly name: string; readonly size: number }[],
+  timeOf: (name: string) => number | undefined,
+): ListedBackup[] {
+  return files.flatMap(({ name, size }) => {
+    const at = timeOf(name);
+    return at === undefined ? [] : [{ name, at, size }];
+  });
+}
+
+function timeIn(text: string): number | undefined {
+  const [, year, month, day, hour, minute, second] = TIME.exec(text) ?? [];
+  if (second === undefined) return undefined;
+  const at = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+  return Number.isNaN(at) ? undefined : at;
+}
+
+/** Copies of the embedded store's volume, in a folder of the data folder. */
+export class VolumeCopies {
+  readonly #folder: string;
+  readonly #instance: MemoryInstance;
+
+  constructor(dataDir: string, instance: MemoryInstance) {
+    this.#folder = join(dataDir, 'backups', 'volume');
+    this.#instance = instance;
+  }
+
+  /** All collections as they are at one moment. @param at epoch milliseconds, in its name */
+  async make(at: number): Promise<ListedBackup> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    const name = copyName(at);
+    await this.#instance.copyTo(join(this.#folder, name));
+    const { size } = await stat(join(this.#folder, name));
+    return { name, at: copyTime(name) ?? at, size };
+  }
+
+  async list(): Promise<readonly ListedBackup[]> {
+    const names = await readdir(this.#folder).catch(() => []);
+    const files = await Promise.all(
+      names.map(async (name) => {
+        const found = await stat(join(this.#folder, name)).catch(() => undefined);
+        return { name, size: found?.size ?? 0 };
+      }),
+    );
+    return ofOurShape(files, copyTime);
+  }
+
+  /** @param name one of the list: anything else is not touched */
+  async delete(name: string): Promise<void> {
+    if (copyTime(name) !== undefined) await rm(join(this.#folder, name), { force: true });
+  }
+}

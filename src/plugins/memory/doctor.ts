@@ -1,0 +1,215 @@
+import { z } from 'zod';
+import type { Cluster } from '../../core/contracts/cluster.ts';
+import type { CheckContext, CheckDefinition, CheckResult } from '../../core/host/plugin/diagnosis.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { isObject } from '../../core/kernel/json.ts';
+import { EMPTY } from './backups/effects.ts';
+import type { QdrantOptions } from './options.ts';
+
+const STALE_MEND =
+  'Run `holdfast backup snapshot`, and look at the alerts `memory.` of the log for why none was made.';
+const FINDINGS_MEND =
+  'Run `holdfast backup snapshot` and `holdfast restore drill --path a`; see that one retention alone prunes (docs/memory.md).';
+const SETTINGS_MEND =
+  "Put the object-store settings into the environment of the store's deployment, or its chart; without them recurring snapshots stop.";
+
+/** `holdfast doctor memory`: what the running instance knows of its store and backups. */
+export const memoryChecks: readonly CheckDefinition[] = [
+  { name: 'memory.backups', run: backupsCheck },
+  { name: 'memory.deployment', run: deploymentCheck },
+];
+
+function factsOf({ running }: CheckContext): Record<string, unknown> | undefined {
+  const facts = running?.facts.memory;
+  return isObject(facts) ? facts : undefined;
+}
+
+const unknown = (lookedAt: string): CheckResult => ({
+  state: 'warn',
+  lookedAt,
+  found: 'not known: nothing runs here that speaks to a memory store',
+  remedy: 'Start it with `holdfast start`.',
+});
+
+/** Whether backups go on: none that failed, none too old, and seeds to prove a restore by. */
+function backupsCheck(context: CheckContext): CheckResult {
+  const lookedAt = 'snapshots and volume copies of the memory store';
+  const facts = factsOf(context);
+  if (!facts) return unknown(lookedAt);
+  const kinds = ['snapshot', 'volume'].map((kind) => facts[kind]).filter(isObject);
+  if (kinds.length > 0 && kinds.every(({ fault, stale }) => fault === EMPTY && stale !== true)) {
+    const remedy = 'Nothing, until something is stored: backups begin by themselves with the collection.';
+    return { state: 'warn', lookedAt, found: EMPTY, remedy };
+  }
+  const wrong = ['snapshot', 'volume'].flatMap((kind) => {
+    const one = facts[kind];
+    if (!isObject(one)) return [];
+    return [
+      ...(one.stale === true ? [`no good ${kind} for too long`] : []),
+      ...(typeof one.fault === 'string' ? [`the last ${kind}: ${one.fault}`] : []),
+    ];
+  });
+  if (wrong.length > 0) return { state: 'fail', lookedAt, found: wrong.join('; '), remedy: STALE_MEND };
+  const findings = ['snapshot', 'volume'].flatMap((kind) => {
+    const one = facts[kind];
+    return isObject(one) && Array.isArray(one.findings) ? one.findings : [];
+  });
+  if (findings.length > 0)
+    return { state: 'warn', lookedAt, found: findings.join('; '), remedy: FINDINGS_MEND };
+  if (facts.seeds === 0) {
+    const remedy = 'Run `holdfast backup seed`: known points prove a restore.';
+    return { state: 'warn', lookedAt, found: 'no seeds are kept in the collection', remedy };
+  }
+  return { state: 'ok', lookedAt, found: 'the last runs were good' };
+}
+
+/** Whether the store's deployment has what recurring snapshots need, where a cluster is configured. */
+function deploymentCheck(context: CheckContext): CheckResult {
+  const lookedAt = "the memory store's deployment in the cluster";
+  const facts = factsOf(context);
+  if (!facts) return unknown(lookedAt);
+  const findings = facts.deployment;
+  if (!Array.isArray(findings))
+    return { state: 'ok', lookedAt, found: 'no cluster is configured, or not looked at yet' };
+  if (findings.length === 0)
+    return { state: 'ok', lookedAt, found: 'its settings and volume backups are good' };
+  return { state: 'fail', lookedAt, found: findings.join('; '), remedy: SETTINGS_MEND };
+}
+
+/** Without these the store writes its snapshots to its own disk, and the recurring ones end (B7). */
+const SETTINGS = [
+  'QDRANT__STORAGE__SNAPSHOTS_CONFIG__SNAPSHOTS_STORAGE',
+  'QDRANT__STORAGE__SNAPSHOTS_CONFIG__S3_CONFIG__BUCKET',
+  'QDRANT__STORAGE__SNAPSHOTS_CONFIG__S3_CONFIG__ACCESS_KEY',
+  'QDRANT__STORAGE__SNAPSHOTS_CONFIG__S3_CONFIG__SECRET_KEY',
+] as const;
+
+const variable = z.object({
+  name: z.string(),
+  value: z.string().optional(),
+  valueFrom: z.unknown().optional(),
+});
+const deploymentShape = z.object({
+  spec: z.object({
+    template: z.object({
+      spec: z.object({ containers: z.array(z.object({ env: z.array(variable).default([]) })) }),
+    }),
+  }),
+});
+const backupShape = z.object({
+  metadata: z.object({ name: z.string() }),
+  status: z
+    .object({
+      phase: z.string().optional(),
+      completionTimestamp: z.string().optional(),
+      errors: z.number().default(0),
+      warnings: z.number().default(0),
+      formatVersion: z.string().optional(),
+    })
+    .optional(),
+});
+
+const COPIES = [
+  { apiVersion: 'velero.io/v1', kind: 'PodVolumeBackup' },
+  { apiVersion: 'velero.io/v2alpha1', kind: 'DataUpload' },
+] as const;
+const copyShape = z.object({
+  spec: z.object({ sourcePVC: z.string().optional() }).optional(),
+  status: z.object({ progress: z.object({ totalBytes: z.number().optional() }).optional() }).optional(),
+});
+const HOUR_MS = 3_600_000;
+const USUAL_BYTES = 196_000_000;
+/** So many times larger or smaller than usual is far from it. */
+const FAR = 4;
+
+/** The object-store settings that a deployment of the store lacks; from a Secret counts as set. */
+export function missingSettings(deployment: unknown): string[] {
+  const parsed = deploymentShape.safeParse(deployment);
+  if (!parsed.success) return [...SETTINGS];
+  const env = parsed.data.spec.template.spec.containers.flatMap((container) => container.env);
+  const isSet = (name: string) =>
+    env.some((one) => one.name === name && (one.valueFrom !== undefined || (one.value ?? '') !== ''));
+  const storage = env.find(({ name }) => name === SETTINGS[0]);
+  return SETTINGS.filter((name) => !isSet(name) || (name === SETTINGS[0] && storage?.value === 'local'));
+}
+
+export interface GoodBackup {
+  readonly name: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** Of what it is written in; ours is read since 1.0.0. */
+  readonly format: string | undefined;
+}
+
+/** The newest backup of the volume that completed without errors or warnings. */
+export function lastGoodBackup(backups: readonly unknown[]): GoodBackup | undefined {
+  const good = backups.flatMap((backup) => {
+    const { metadata, status } = backupShape.safeParse(backup).data ?? {};
+    const isGood = status?.phase === 'Completed' && status.errors === 0 && status.warnings === 0;
+    const at = Date.parse(status?.completionTimestamp ?? '');
+    if (!isGood || !metadata || Number.isNaN(at)) return [];
+    return [{ name: metadata.name, at, format: status.formatVersion }];
+  });
+  return good.toSorted((a, b) => b.at - a.at)[0];
+}
+
+/** Bytes of the claim's volume in a backup: copied by the node's agent, or moved from a snapshot of the volume. */
+async function sizeOf(
+  cluster: Cluster,
+  backup: GoodBackup,
+  { backupNamespace, claim }: QdrantOptions['deployment'],
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const where = { namespace: backupNamespace, labels: { 'velero.io/backup-name': backup.name } };
+  for (const kind of COPIES) {
+    const copies = await cluster.list(kind, where, signal).catch((error) => {
+      // The cluster may know only one of the two.
+      if (isCoded(error, 'HF_CLUSTER_KIND')) return [];
+      throw error;
+    });
+    const sizes = copies.flatMap((copy) => {
+      const { spec, status } = copyShape.safeParse(copy).data ?? {};
+      const isOther = spec?.sourcePVC !== undefined && spec.sourcePVC !== claim;
+      const bytes = status?.progress?.totalBytes;
+      return isOther || bytes === undefined ? [] : [bytes];
+    });
+    if (sizes.length > 0) return Math.max(...sizes);
+  }
+  return undefined;
+}
+
+/**
+ * What is wrong with the store's deployment and the backups of its volume, as sentences for a person.
+ *
+ * @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED
+ */
+export async function deploymentFindings(
+  cluster: Cluster,
+  { deployment, staleHours, volumeCopies }: QdrantOptions,
+  now: number,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const { namespace, name, backupNamespace, backupSchedule } = deployment;
+  const found = await cluster.get({ apiVersion: 'apps/v1', kind: 'Deployment' }, name, namespace, signal);
+  if (!found) return [`there is no deployment ${namespace}/${name}`];
+  const missing = missingSettings(found);
+  const backups = await cluster.list(
+    { apiVersion: 'velero.io/v1', kind: 'Backup' },
+    { namespace: backupNamespace, labels: { 'velero.io/schedule-name': backupSchedule } },
+    signal,
+  );
+  const last = lastGoodBackup(backups);
+  const isStale = last === undefined || now - last.at > staleHours * HOUR_MS;
+  const size = last && (await sizeOf(cluster, last, deployment, signal));
+  const usual = volumeCopies.usualBytes ?? USUAL_BYTES;
+  const isFar = size !== undefined && (size > usual * FAR || size < usual / FAR);
+  const isOther = last?.format !== undefined && !last.format.startsWith('1.');
+  return [
+    ...(missing.length > 0 ? [`${namespace}/${name} lacks ${missing.join(', ')}`] : []),
+    ...(isStale ? [`${backupSchedule} has had no good backup of the volume for ${staleHours} h`] : []),
+    ...(isFar ? [`${last?.name} has ${size} bytes of the volume; usual are ${usual}`] : []),
+    ...(isOther
+      ? [`${last?.name} is written in format ${last?.format}, which a restore here may not read`]
+      : []),
+  ];
+}

@@ -1,0 +1,135 @@
+import type { ScratchStores } from '../../core/contracts/memory-store.ts';
+import type { Clock } from '../../core/kernel/clock.ts';
+import type { Bounds, Drill, Source } from '../../machines/restore/drill-shapes.ts';
+
+/** What every step is given beside its parameters. */
+export interface StepContext {
+  readonly signal: AbortSignal;
+  readonly progress: ProgressBoard;
+}
+
+/** What the steps of every path stand on. */
+export interface PathSettings {
+  readonly clock: Clock;
+  readonly readyMs: number;
+  readonly pollMs: number;
+}
+
+/** One way from a backup to an instance that can be compared. Each step may be run again with the same drill. */
+export interface RestorePath {
+  /** @throws HF_RESTORE_NOTHING */
+  choose(drill: Drill, context: StepContext): Promise<Source>;
+  /** @returns the place for people; its URL, where it is one already */
+  prepare(
+    drill: Drill,
+    source: Source,
+    context: StepContext,
+  ): Promise<{ readonly place: string; readonly url?: string; readonly copied?: Bounds }>;
+  /** @returns where the restored collection is served */
+  recover(drill: Drill, source: Source, url: string | undefined, context: StepContext): Promise<string>;
+  /** Removes all that a drill of this path made; that it is gone already is no error. */
+  remove(id: string, signal: AbortSignal): Promise<void>;
+  /** Scratch instances that nobody needs: left by earlier runs, or expired. */
+  leftovers(signal: AbortSignal): Promise<readonly string[]>;
+}
+
+/** Instances in this process's own folder are all left over at a start; elsewhere, those whose time is over. */
+export async function expiredOf(
+  scratch: ScratchStores,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const now = clock.now();
+  const found = await scratch.list(signal);
+  return found.filter(({ expiresAt }) => scratch.kind === 'embedded' || expiresAt <= now).map(({ id }) => id);
+}
+
+/** How far a phase is, for whoever watches. */
+export interface Progress {
+  readonly text: string;
+  readonly done?: number;
+  readonly total?: number;
+  readonly unit?: 'points' | 'bytes';
+  /** Epoch milliseconds. */
+  readonly since: number;
+  /** By the pace so far, milliseconds. */
+  readonly leftMs?: number;
+}
+
+type Told = Omit<Progress, 'since' | 'leftMs'>;
+
+/** Of the phase that runs; what is decided stands in the log, this is gone with the process. */
+export class ProgressBoard {
+  readonly #clock: Clock;
+  #now: Progress | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get now(): Progress | undefined {
+    const { done = 0, total = 0, since = 0 } = this.#now ?? {};
+    if (this.#now === undefined || done === 0 || total < done) return this.#now;
+    const leftMs = Math.round(((this.#clock.now() - since) / done) * (total - done));
+    return { ...this.#now, leftMs };
+  }
+
+  /** Another step begins. */
+  begin(text: string, extent: Omit<Told, 'text'> = {}): void {
+    this.#now = { text, ...extent, since: this.#clock.now() };
+  }
+
+  at(done: number): void {
+    if (this.#now) this.#now = { ...this.#now, done };
+  }
+
+  end(): void {
+    this.#now = undefined;
+  }
+}
+
+/** Waits, unless the signal is aborted first. */
+export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      cancel();
+      reject(signal.reason);
+    };
+    const cancel = clock.after(ms, () => {
+      signal.removeEventListener('abort', stop);
+      resolve();
+    });
+    signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
+  });
+}
+
+/**
+ * Looks again and again until something is there.
+ *
+ * @param look `undefined` for not yet; what it throws ends the wait
+ * @returns undefined when the time is over
+ */
+export async function until<T>(
+  look: () => Promise<T | undefined>,
+  {
+    clock,
+    everyMs,
+    withinMs,
+    signal,
+  }: {
+    readonly clock: Clock;
+    readonly everyMs: number;
+    readonly withinMs: number;
+    readonly signal: AbortSignal;
+  },
+): Promise<T | undefined> {
+  const end = clock.now() + withinMs;
+  for (;;) {
+    signal.throwIfAborted();
+    const found = await look();
+    if (found !== undefined) return found;
+    if (clock.now() + everyMs > end) return undefined;
+    await pause(clock, everyMs, signal);
+  }
+}

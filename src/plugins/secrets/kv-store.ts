@@ -1,0 +1,217 @@
+import { Agent } from 'undici';
+import { z } from 'zod';
+import type { SecretsStore } from '../../core/contracts/secrets-store.ts';
+import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { readTokenFile } from '../../core/kernel/secret-file.ts';
+
+const body = z.looseObject({
+  data: z.looseObject({
+    data: z.record(z.string(), z.unknown()).nullable(),
+    metadata: z.looseObject({ version: z.int().min(0), created_time: z.string() }),
+  }),
+});
+
+/** The newest version of a path; version 0 is none. */
+interface Version {
+  readonly properties: Readonly<Record<string, unknown>>;
+  readonly version: number;
+  readonly changedAt?: number | undefined;
+}
+
+/** Writers that meet try again, each on what the other left. */
+const TRIES = 4;
+
+/** A secrets store on a KV version 2 server. */
+export function kvStore(options: KvOptions): SecretsStore & { close(): Promise<void> } {
+  const server = new KvServer(options);
+
+  async function newest(path: string, signal: AbortSignal): Promise<Version> {
+    const answer = await server.call('GET', path, undefined, signal);
+    if (answer.status === 403) throw refused('read', path);
+    const parsed = body.safeParse(answer.json);
+    if (answer.status === 404) {
+      // What was deleted has versions, and a writer must name the last one.
+      return { properties: {}, version: parsed.data?.data.metadata.version ?? 0 };
+    }
+    if (answer.status !== 200 || !parsed.success) throw unusable(answer);
+    const { data, metadata } = parsed.data.data;
+    const changedAt = Date.parse(metadata.created_time);
+    return {
+      properties: data ?? {},
+      version: metadata.version,
+      changedAt: Number.isNaN(changedAt) ? undefined : changedAt,
+    };
+  }
+
+  return {
+    async read(path, property, signal) {
+      const { properties } = await newest(path, signal);
+      const value = Object.hasOwn(properties, property) ? properties[property] : undefined;
+      if (typeof value === 'string' && value.trim() !== '') return value.trim();
+      const reason = value === undefined ? 'there is none' : 'it is empty, or no text';
+      throw new HoldfastError('HF_CONFIG_SECRET_MISSING', { file: placeOf(path, property), reason });
+    },
+
+    async write(path, property, value, signal) {
+      for (let tries = 1; ; tries += 1) {
+        const { properties, version } = await newest(path, signal);
+        const answer = await put(path, { properties, version }, { [property]: value }, signal);
+        if (answer.status === 200 || answer.status === 204) return;
+        if (answer.status === 403) throw refused('write', path);
+        if (answer.status !== 400 || !isMismatch(answer)) throw unusable(answer);
+        if (tries === TRIES) {
+          throw new HoldfastError('HF_SECRET_CONFLICT', { place: placeOf(path, property) });
+        }
+      }
+    },
+
+    async describe(path, property, signal) {
+      const { properties, changedAt } = await newest(path, signal);
+      const exists = Object.hasOwn(properties, property);
+      return { exists, place: placeOf(path, property), ...(exists && { changedAt }) };
+    },
+
+    close: () => server.close(),
+  };
+
+  /** The server merges where it can; else we do, on the very version that was read. */
+  async function put(
+    path: string,
+    { properties, version }: Version,
+    change: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<KvAnswer> {
+    const check = { options: { cas: version } };
+    if (Object.keys(properties).length > 0) {
+      const patched = await server.call('PATCH', path, { ...check, data: change }, signal);
+      if (patched.status !== 405 && patched.status !== 403) return patched;
+    }
+    return server.call('POST', path, { ...check, data: { ...properties, ...change } }, signal);
+  }
+
+  function placeOf(path: string, property: string): string {
+    return `${server.place(path)}#${property}`;
+  }
+
+  function refused(what: string, path: string): HoldfastError {
+    return new HoldfastError('HF_SECRET_STORE_REFUSED', { what, place: server.place(path) });
+  }
+
+  function unusable({ status }: KvAnswer): HoldfastError {
+    const reason = status === 503 ? 'it is sealed or in maintenance (503)' : `it answered ${status}`;
+    return new HoldfastError('HF_SECRET_STORE_UNREACHABLE', { place: server.origin, reason });
+  }
+}
+
+function isMismatch({ json }: KvAnswer): boolean {
+  const { errors = [] } = z.looseObject({ errors: z.array(z.string()) }).safeParse(json).data ?? {};
+  return errors.some((text) => text.includes('check-and-set'));
+}
+
+export interface KvOptions {
+  /** Base of the server, e.g. `https://vault.example:8200`. */
+  readonly url: string;
+  /** Absolute path. */
+  readonly tokenFile: string;
+  readonly mount: string;
+  readonly prefix?: string | undefined;
+  readonly namespace?: string | undefined;
+  /** PEM. */
+  readonly ca?: string | undefined;
+  readonly deadlineMs: number;
+}
+
+export interface KvAnswer {
+  readonly status: number;
+  /** Undefined when the body is no JSON. */
+  readonly json: unknown;
+}
+
+const LARGEST_ANSWER = 1024 * 1024;
+const TYPES = { GET: undefined, POST: 'application/json', PATCH: 'application/merge-patch+json' } as const;
+
+/** HTTP with one KV version 2 server: bounded answers, a deadline each, redirects never followed. */
+export class KvServer {
+  /** Without credentials. */
+  readonly origin: string;
+  readonly #agent: Agent;
+  readonly #options: KvOptions;
+
+  constructor(options: KvOptions) {
+    this.#options = options;
+    this.origin = new URL(options.url).origin;
+    this.#agent = new Agent({
+      connections: 2,
+      connect: { timeout: options.deadlineMs, ...(options.ca !== undefined && { ca: options.ca }) },
+    });
+  }
+
+  /** URL of a path's data. */
+  place(path: string): string {
+    const { url, mount, prefix } = this.#options;
+    const parts = [...(prefix?.split('/') ?? []), ...path.split('/')].map(encodeURIComponent);
+    return `${url.replace(/\/+$/, '')}/v1/${mount}/data/${parts.join('/')}`;
+  }
+
+  /**
+   * @throws HF_CONFIG_SECRET_* the token's file can't be used; nothing was sent
+   * @throws HF_SECRET_STORE_UNREACHABLE no whole answer came in time
+   */
+  async call(
+    method: keyof typeof TYPES,
+    path: string,
+    body: object | undefined,
+    signal: AbortSignal,
+  ): Promise<KvAnswer> {
+    const { tokenFile, namespace, deadlineMs } = this.#options;
+    const type = TYPES[method];
+    const { origin, pathname } = new URL(this.place(path));
+    const headers = {
+      'x-vault-token': readTokenFile(tokenFile),
+      'x-vault-request': 'true',
+      ...(namespace !== undefined && { 'x-vault-namespace': namespace }),
+      ...(type !== undefined && { 'content-type': type }),
+    };
+    try {
+      const answer = await this.#agent.request({
+        origin,
+        path: pathname,
+        method,
+        headers,
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        signal: AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)]),
+      });
+      return { status: answer.statusCode, json: await jsonOf(answer.body) };
+    } catch (error) {
+      if (signal.aborted) throw error;
+      throw new HoldfastError('HF_SECRET_STORE_UNREACHABLE', { place: this.origin, reason: faultOf(error) });
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#agent.destroy();
+  }
+}
+
+async function jsonOf(body: AsyncIterable<Uint8Array>): Promise<unknown> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > LARGEST_ANSWER) throw new Error('too large');
+    chunks.push(chunk);
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Only a code: a message of the network may quote what was sent. */
+function faultOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'it broke off';
+  if (error.name === 'TimeoutError') return 'nothing came in time';
+  if (error.message === 'too large') return `its answer is larger than ${LARGEST_ANSWER} bytes`;
+  return 'code' in error ? String(error.code) : 'it broke off';
+}
