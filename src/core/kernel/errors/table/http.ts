@@ -76,6 +76,13 @@ export const httpErrors = {
     'The result is unknown: read the state again before you repeat the request.',
   ),
 
+  // Calls to other programs
+  HF_HTTP_CALL: entry(
+    502,
+    'The call {method} {place} got no answer that could be used: {reason}.',
+    'Look whether a program listens there, and whether this machine reaches it.',
+  ),
+
   // The control socket
   HF_CONTROL_UNREACHABLE: entry(
     500,

@@ -1,0 +1,319 @@
+import type { Agent, buildConnector, Dispatcher } from 'undici';
+import { type Clock, systemClock } from '../../kernel/clock.ts';
+import { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import { nestsDeeper } from '../../kernel/json.ts';
+import { maskText } from '../logging/mask-text.ts';
+import { BodyTooLarge, readBody } from './bounded-body.ts';
+import { type HttpFailure, networkFailure } from './network-failure.ts';
+
+/** Levels of JSON that an answer may have; deeper nesting serves only to exhaust a stack. */
+const DEEPEST_JSON = 100;
+const CONNECT_TIMEOUT_MS = 10_000;
+const KEEP_ALIVE_MS = 4_000;
+
+/** What sends requests: an agent of undici, of whatever copy of it. */
+export type HttpDispatcher = Pick<Dispatcher, 'request'>;
+
+/** What all calls of a client have in common. */
+export interface HttpClientOptions {
+  /** Prefix of every call's URL: scheme, host, port, and a path where the server stands behind one. */
+  readonly base?: string;
+  /** The longest that a whole call may take, milliseconds: connecting and reading the answer included. */
+  readonly timeoutMs: number;
+  /** The longest answer, bytes. */
+  readonly answerLimit: number;
+  /** What happens to a longer answer: it fails the call unless told to cut it. */
+  readonly excess?: 'refuse' | 'cut';
+  readonly clock?: Clock;
+  /** The longest wait for a connection, milliseconds; 10,000 unless set. */
+  readonly connectTimeoutMs?: number;
+  /** Connections to one host at a time; unlimited unless set. */
+  readonly connections?: number;
+  /** PEM of the authority that signed the server's certificate; the system's authorities without it. */
+  readonly ca?: string | undefined;
+  /** Connects to this address in place of the URL's; the name in the URL stays that of certificate and Host header. */
+  readonly connectTo?: { readonly host: string; readonly port?: number | undefined } | undefined;
+  /** Whether a connection serves more than one call; true unless set. */
+  readonly keepAlive?: boolean;
+  /** Sends in place of an agent of the client's own; the client doesn't close it. */
+  readonly dispatcher?: HttpDispatcher;
+  /**
+   * `builtin` is the copy of undici in Node (its `fetch`), for short commands: it loads in half of the package's time and
+   * has none of the options about connections. `package` unless set.
+   */
+  readonly transport?: 'package' | 'builtin';
+}
+
+/** One call. */
+export interface HttpCall {
+  /** GET unless set. */
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Appended to the client's base; a whole URL where it has none. */
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array | undefined;
+  /** Sent as the body, in JSON. */
+  readonly json?: unknown;
+  /** In place of the client's, milliseconds. */
+  readonly timeoutMs?: number;
+  /** The longest pause of an answer, milliseconds. */
+  readonly idleTimeoutMs?: number;
+  /** Gives the call up. */
+  readonly signal?: AbortSignal | undefined;
+  /** In place of the client's, for servers whose credentials come with an agent. */
+  readonly dispatcher?: HttpDispatcher;
+}
+
+export type HttpHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
+/** An answer whose body has yet to be read. */
+export interface HttpStream {
+  readonly status: number;
+  /** By name in lower case. */
+  readonly headers: HttpHeaders;
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+/** A whole answer, whatever its status. */
+export class HttpAnswer {
+  readonly status: number;
+  readonly headers: HttpHeaders;
+  readonly bytes: Buffer;
+  /** The answer was longer than its limit, and was cut there. */
+  readonly truncated: boolean;
+
+  constructor(status: number, headers: HttpHeaders, bytes: Buffer, truncated: boolean) {
+    this.status = status;
+    this.headers = headers;
+    this.bytes = bytes;
+    this.truncated = truncated;
+  }
+
+  /** Whether the status is one of success. A redirect is none: it is not followed. */
+  get ok(): boolean {
+    return this.status >= 200 && this.status < 300;
+  }
+
+  /** @returns the first value of a header, by its name in lower case */
+  header(name: string): string | undefined {
+    const value = this.headers[name];
+    return Array.isArray(value) ? value[0] : value;
+  }
+
+  text(): string {
+    return this.bytes.toString('utf8');
+  }
+
+  /** @returns undefined where the body is no JSON, or is nested deeper than 100 levels */
+  json(): unknown {
+    const text = this.text();
+    if (nestsDeeper(text, DEEPEST_JSON)) return undefined;
+    try {
+      return JSON.parse(text);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /**
+   * What the server said, fit for an error or a log line: one line, secrets masked.
+   *
+   * @param limit characters
+   * @param secrets what the call itself sent and the server may have repeated
+   */
+  excerpt(limit: number, ...secrets: readonly string[]): string {
+    const clean = secrets.reduce((text, secret) => text.replaceAll(secret, '[redacted]'), this.text());
+    return maskText(clean.replace(/[\s\p{C}]+/gu, ' ').trim(), limit);
+  }
+}
+
+/**
+ * No whole answer came. Its text names the server and the reason, and nothing else of what was sent or received: no path,
+ * no query, no message of the network, which may quote either.
+ */
+export class HttpCallError extends HoldfastError {
+  readonly failure: HttpFailure;
+  /** A part of a sentence. */
+  readonly reason: string;
+  /** Code of Node or undici, e.g. `ECONNREFUSED`; `TIMEOUT` of the call's own deadline, `TOO_LARGE` of its limit. */
+  readonly networkCode: string;
+
+  constructor(place: string, method: string, { failure, reason, code }: ReturnType<typeof networkFailure>) {
+    super('HF_HTTP_CALL', { method, place, reason });
+    this.failure = failure;
+    this.reason = reason;
+    this.networkCode = code;
+  }
+}
+
+/**
+ * HTTP with other programs: each call has a deadline and a limit for its answer, redirects are never followed, and errors
+ * repeat no secret.
+ *
+ * @example
+ * const http = new HttpClient({ base: 'https://ui.example', timeoutMs: 10_000, answerLimit: 65_536 });
+ * const answer = await http.call({ method: 'POST', url: '/api/alerts', json: alert, signal });
+ */
+export class HttpClient {
+  readonly #options: HttpClientOptions;
+  #agent: Promise<Agent> | undefined;
+
+  constructor(options: HttpClientOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * One request, one whole answer of whatever status.
+   *
+   * @throws HF_HTTP_CALL (as HttpCallError) no whole answer came in time, or it is too long
+   * @throws the reason of `signal`, when that gave the call up
+   */
+  call(call: HttpCall): Promise<HttpAnswer> {
+    const { answerLimit, excess } = this.#options;
+    return this.stream(call, async ({ status, headers, body }) => {
+      const { bytes, truncated } = await readBody(body, answerLimit, excess);
+      return new HttpAnswer(status, headers, bytes, truncated);
+    });
+  }
+
+  /**
+   * The same for an answer that is read as it comes. The deadline covers reading; what is left unread is let go.
+   *
+   * @param read its coded errors are passed on; the limit of the answer is its own to keep
+   * @throws as `call`
+   */
+  async stream<T>(call: HttpCall, read: (answer: HttpStream, signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { base = '', clock = systemClock, connectTimeoutMs = CONNECT_TIMEOUT_MS } = this.#options;
+    const { signal, timeoutMs = this.#options.timeoutMs, method = 'GET' } = call;
+    signal?.throwIfAborted();
+    const url = new URL(`${base.replace(/\/+$/, '')}${call.url}`);
+    const over = new AbortController();
+    const cancel = clock.after(timeoutMs, () => over.abort());
+    const giveUp = () => over.abort();
+    signal?.addEventListener('abort', giveUp, { once: true });
+    let answer: (HttpStream & { discard(): void }) | undefined;
+    try {
+      answer = await this.#send(url, method, call, over.signal);
+      return await read(answer, over.signal);
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (error instanceof HoldfastError) throw error;
+      const cause = over.signal.aborted ? new Late(timeoutMs) : error;
+      throw new HttpCallError(url.origin, method, failureOf(cause, connectTimeoutMs));
+    } finally {
+      cancel();
+      signal?.removeEventListener('abort', giveUp);
+      answer?.discard();
+    }
+  }
+
+  /** Breaks off what is under way. */
+  async close(): Promise<void> {
+    const agent = this.#agent;
+    this.#agent = undefined;
+    await (await agent)?.destroy();
+  }
+
+  async #send(url: URL, method: NonNullable<HttpCall['method']>, call: HttpCall, signal: AbortSignal) {
+    const body = call.json === undefined ? call.body : JSON.stringify(call.json);
+    const headers = {
+      ...(call.json !== undefined && { 'content-type': 'application/json' }),
+      ...call.headers,
+    };
+    const place = url.origin + url.pathname + url.search;
+    const request = { method, headers, signal, ...(body !== undefined && { body }) };
+    if (this.#options.transport === 'builtin') return sendByFetch(place, request);
+    const { keepAlive = true } = this.#options;
+    const dispatcher = call.dispatcher ?? this.#options.dispatcher ?? (await this.#ownAgent());
+    const answer = await dispatcher.request({
+      ...request,
+      origin: url.origin,
+      path: url.pathname + url.search,
+      reset: !keepAlive,
+      // The deadline of the whole call is the client's.
+      headersTimeout: call.idleTimeoutMs ?? 0,
+      bodyTimeout: call.idleTimeoutMs ?? 0,
+    });
+    return {
+      status: answer.statusCode,
+      headers: answer.headers,
+      body: answer.body as AsyncIterable<Uint8Array>,
+      discard: () => void answer.body.on('error', () => {}).destroy(),
+    };
+  }
+
+  #ownAgent(): Promise<Agent> {
+    this.#agent ??= makeAgent(this.#options);
+    return this.#agent;
+  }
+}
+
+async function makeAgent(options: HttpClientOptions): Promise<Agent> {
+  const { Agent, buildConnector } = await import('undici');
+  const { ca, connections, connectTo, connectTimeoutMs: timeout = CONNECT_TIMEOUT_MS } = options;
+  const connect = buildConnector({ timeout, ...(ca !== undefined && { ca }) });
+  return new Agent({
+    connect: connectTo ? elsewhere(connect, connectTo) : connect,
+    ...(connections !== undefined && { connections }),
+    keepAliveTimeout: KEEP_ALIVE_MS,
+  });
+}
+
+/** Connects to another address than the URL's. The name asked for stays the URL's, in the certificate as well. */
+function elsewhere(
+  connect: buildConnector.connector,
+  { host, port }: NonNullable<HttpClientOptions['connectTo']>,
+): buildConnector.connector {
+  return (target, callback) => {
+    const name = target.hostname.replace(/^\[|\]$/g, '');
+    const servername = target.servername ?? (isAddress(name) ? undefined : name);
+    const to = { ...target, hostname: host, host, port: port === undefined ? target.port : String(port) };
+    connect(servername === undefined ? to : { ...to, servername }, callback);
+  };
+}
+
+const isAddress = (name: string): boolean => name.includes(':') || /^[\d.]+$/.test(name);
+
+async function sendByFetch(
+  url: string,
+  { headers, ...request }: { method: string; headers: Record<string, string>; signal: AbortSignal },
+) {
+  const answer = await fetch(url, {
+    ...request,
+    headers: { ...headers, connection: 'close' },
+    redirect: 'manual',
+  });
+  return {
+    status: answer.status,
+    headers: Object.fromEntries(answer.headers),
+    body: answer.body ?? noBody(),
+    discard: () => void answer.body?.cancel().catch(() => {}),
+  };
+}
+
+async function* noBody(): AsyncGenerator<Uint8Array> {}
+
+/** The deadline of the call is over. */
+class Late extends Error {
+  readonly ms: number;
+
+  constructor(ms: number) {
+    super();
+    this.ms = ms;
+  }
+}
+
+function failureOf(error: unknown, connectTimeoutMs: number) {
+  if (error instanceof Late) {
+    return {
+      failure: 'timeout',
+      code: 'TIMEOUT',
+      reason: `nothing came within ${error.ms / 1_000} s`,
+    } as const;
+  }
+  if (error instanceof BodyTooLarge) {
+    const reason = `the answer is larger than ${error.limit} bytes`;
+    return { failure: 'too_large', code: 'TOO_LARGE', reason } as const;
+  }
+  return networkFailure(error, connectTimeoutMs);
+}

@@ -1,0 +1,184 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import { BodyTooLarge, readBody } from '../../../../src/core/host/http/bounded-body.ts';
+import { HttpCallError, HttpClient, type HttpClientOptions } from '../../../../src/core/host/http/client.ts';
+import { networkFailure } from '../../../../src/core/host/http/network-failure.ts';
+import { HoldfastError } from '../../../../src/core/kernel/errors/holdfast-error.ts';
+import { VirtualClock } from '../../../support/virtual-clock.ts';
+
+async function served(t: ExecutionContext, listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+function client(t: ExecutionContext, options: Partial<HttpClientOptions>): HttpClient {
+  const http = new HttpClient({ timeoutMs: 5_000, answerLimit: 1_000, ...options });
+  t.teardown(() => http.close());
+  return http;
+}
+
+const failed = async (t: ExecutionContext, call: Promise<unknown>) => {
+  const error = await t.throwsAsync<HttpCallError>(call, { instanceOf: HttpCallError });
+  return { failure: error?.failure, text: error?.what ?? '' };
+};
+
+for (const transport of ['package', 'builtin'] as const) {
+  test(`a call by the ${transport} sends JSON below the base, and its answer is whole`, async (t) => {
+    const base = await served(t, async (request, response) => {
+      const { bytes } = await readBody(request, 100);
+      const { url, method, headers } = request;
+      const seen = { url, method, type: headers['content-type'], key: headers['x-key'], body: String(bytes) };
+      response.writeHead(201, { 'set-cookie': ['a=1', 'b=2'], etag: 'one' }).end(JSON.stringify(seen));
+    });
+    const http = client(t, { base: `${base}/below/`, transport });
+    const answer = await http.call({
+      method: 'PUT',
+      url: '/a?b=c',
+      json: { d: 1 },
+      headers: { 'x-key': 'k' },
+    });
+    t.deepEqual(answer.json(), {
+      url: '/below/a?b=c',
+      method: 'PUT',
+      type: 'application/json',
+      key: 'k',
+      body: '{"d":1}',
+    });
+    t.is(answer.status, 201);
+    t.true(answer.ok);
+    t.is(answer.header('etag'), 'one');
+    t.is(answer.header('none'), undefined);
+  });
+
+  test(`a redirect is an answer of the ${transport}, and is not followed`, async (t) => {
+    const asked: string[] = [];
+    const base = await served(t, ({ url = '' }, response) => {
+      asked.push(url);
+      response.writeHead(302, { location: '/elsewhere' }).end();
+    });
+    const answer = await client(t, { base, transport }).call({ url: '/a' });
+    t.is(answer.status, 302);
+    t.false(answer.ok);
+    t.deepEqual(asked, ['/a']);
+  });
+
+  test(`the ${transport} refuses an answer beyond the limit, or cuts it`, async (t) => {
+    const base = await served(t, (_request, response) => void response.end('x'.repeat(5_000)));
+    const { failure, text } = await failed(t, client(t, { base, transport }).call({ url: '/' }));
+    t.is(failure, 'too_large');
+    t.regex(text, /larger than 1000 bytes/);
+    const cut = await client(t, { base, transport, excess: 'cut' }).call({ url: '/' });
+    t.true(cut.truncated);
+    t.is(cut.text(), 'x'.repeat(1_000));
+  });
+
+  test(`the deadline of the ${transport} covers the body too`, async (t) => {
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+    const base = await served(t, (_request, response) => {
+      response.write('begin');
+      begin();
+    });
+    const clock = new VirtualClock();
+    const call = failed(t, client(t, { base, clock, transport }).call({ url: '/', timeoutMs: 7_000 }));
+    await begun;
+    await clock.advance(6_999);
+    await clock.advance(1);
+    const { failure, text } = await call;
+    t.is(failure, 'timeout');
+    t.regex(text, /nothing came within 7 s/);
+  });
+
+  test(`a call by the ${transport} that is given up fails with the caller's own reason`, async (t) => {
+    const over = new AbortController();
+    const base = await served(t, () => over.abort(new Error('enough')));
+    const http = client(t, { base, transport });
+    await t.throwsAsync(http.call({ url: '/', signal: over.signal }), { message: 'enough' });
+    await t.throwsAsync(http.call({ url: '/', signal: over.signal }), { message: 'enough' });
+  });
+
+  test(`no error of the ${transport} repeats a path, a query, a credential or a body`, async (t) => {
+    const base = await served(t, (request) => request.socket.destroy());
+    const canary = 'canary-5f1c';
+    const http = client(t, { base: base.replace('//', `//${canary}:${canary}@`), transport });
+    const sent = { method: 'POST', url: `/${canary}?k=${canary}`, body: canary } as const;
+    const error = await t.throwsAsync<HttpCallError>(
+      http.call({ ...sent, headers: { authorization: canary } }),
+      { instanceOf: HttpCallError },
+    );
+    t.is(error?.failure, 'broken');
+    t.notRegex(`${error?.message} ${error?.stack} ${JSON.stringify(error)}`, /canary/);
+    t.is(error?.cause, undefined);
+  });
+}
+
+test('where nothing listens, the error says so', async (t) => {
+  const http = client(t, {});
+  const { failure, text } = await failed(t, http.call({ url: 'http://127.0.0.1:1/' }));
+  t.is(failure, 'connect');
+  t.regex(text, /GET http:\/\/127\.0\.0\.1:1 .*nothing listens there \(ECONNREFUSED\)/);
+});
+
+test('a client may connect elsewhere than its URL says', async (t) => {
+  const base = await served(t, ({ headers }, response) => void response.end(headers.host));
+  const port = Number(new URL(base).port);
+  const http = client(t, { base: 'http://router.example:9', connectTo: { host: '127.0.0.1', port } });
+  t.is((await http.call({ url: '/' })).text(), 'router.example:9');
+});
+
+test('an answer that is read as it comes passes coded errors on, and what is unread is let go', async (t) => {
+  const { promise: closed, resolve: close } = Promise.withResolvers<void>();
+  const base = await served(t, (_request, response) => {
+    response.on('close', close);
+    response.write('first');
+  });
+  const http = client(t, { base });
+  const read = () => {
+    throw new HoldfastError('HF_HTTP_STOPPING');
+  };
+  await t.throwsAsync(
+    http.stream({ url: '/' }, async () => read()),
+    { code: 'HF_HTTP_STOPPING' },
+  );
+  await closed;
+  t.pass();
+});
+
+test('an excerpt has one line, and no secret of the call', async (t) => {
+  const base = await served(t, (_request, response) => void response.end('no\n\tkey tok-en1234\u0007 fits'));
+  const answer = await client(t, { base }).call({ url: '/' });
+  t.is(answer.excerpt(100, 'tok-en1234'), 'no key [redacted] fits');
+  t.is(answer.json(), undefined);
+});
+
+test('JSON that is nested too deep is none', async (t) => {
+  const base = await served(t, (_request, response) => void response.end('['.repeat(200) + ']'.repeat(200)));
+  t.is((await client(t, { base }).call({ url: '/' })).json(), undefined);
+});
+
+test('failures of several addresses and of fetch are told by the first cause', (t) => {
+  const refused = Object.assign(new Error('x'), { code: 'ECONNREFUSED' });
+  const several = new AggregateError([refused]);
+  t.is(networkFailure(new TypeError('fetch failed', { cause: several }), 1_000).failure, 'connect');
+  t.is(networkFailure(Object.assign(new Error(), { code: 'CERT_HAS_EXPIRED' }), 1_000).failure, 'tls');
+  t.is(networkFailure('what', 1_000).code, 'UNKNOWN');
+});
+
+test('a body is read to its limit and no further', async (t) => {
+  let taken = 0;
+  async function* endless() {
+    while (true) {
+      taken += 1;
+      yield Buffer.alloc(100);
+    }
+  }
+  await t.throwsAsync(readBody(endless(), 250), { instanceOf: BodyTooLarge });
+  t.is(taken, 3);
+  t.is((await readBody(endless(), 250, 'cut')).bytes.length, 250);
+});
