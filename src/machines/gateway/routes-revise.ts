@@ -7,7 +7,7 @@ import type {
   RoutesContext,
   RoutesLoaded,
   ServedRoute,
-} from './routes-shapes.ts';
+} from './routes.ts';
 
 /** Definitions of one name that are kept beside the one that serves. */
 const KEPT = 5;

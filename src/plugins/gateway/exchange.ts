@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Writable } from '../../core/kernel/writable.ts';
 import type { Answer } from './mcp/answers.ts';
 import type { Ending } from './stop.ts';
-import type { CallFacts } from './telemetry/index.ts';
+import type { CallFacts } from './telemetry/call-telemetry.ts';
 
 type Facts = Writable<Pick<CallFacts, 'outcome' | 'tool'>>;
 

@@ -26,26 +26,25 @@ import type { LiveCalls } from './calls/live-call.ts';
 import { OpenSlots } from './calls/open-slots.ts';
 import { callRoutes, DOOR_ACTOR } from './calls/topics.ts';
 import { endUnhandled } from './calls/unhandled.ts';
-import { clientConfigCommand } from './clients/command.ts';
-import { keyCommands } from './commands/keys/index.ts';
-import { reloadCommand, rollbackCommand } from './commands/reload.ts';
-import { routesCommand } from './commands/routes.ts';
+import { clientConfigCommand } from './commands/client-config.ts';
+import { keyCommands } from './commands/keys.ts';
+import { reloadCommand, rollbackCommand, routesCommand } from './commands/routes.ts';
 import { describeGatewayRecord } from './describe.ts';
-import { Documents } from './discovery/documents.ts';
+import { Documents } from './discovery/document-cache.ts';
 import { discoveryRoutes } from './discovery/endpoint.ts';
 import { doctorCommand } from './doctor/command.ts';
 import { type AdminParts, adminEndpoints } from './http/admin.ts';
 import { edgeRoutes, watchUnknownPaths } from './http/edges.ts';
 import { surfaceErrorBody } from './http/surface-errors.ts';
+import { keyRoute } from './keys/actor.ts';
 import { KeyAdmin } from './keys/admin.ts';
-import { registerKeyControl } from './keys/control.ts';
+import { KEY_ACTOR, KeyRegistry } from './keys/directory.ts';
 import { MasterKey } from './keys/master-key.ts';
-import type { KnownKeys } from './keys/misplaced.ts';
-import { KEY_ACTOR, KeyRegistry } from './keys/registry.ts';
-import { keyRoute } from './keys/topics.ts';
-import { registerTable } from './register-table.ts';
+import type { KnownKeys } from './keys/misplaced-key.ts';
+import { registerKeyControl } from './keys/operations.ts';
+import { registerTable } from './register-routes.ts';
 import { SealedSessions } from './session/sealed-sessions.ts';
-import { callTelemetry } from './telemetry/index.ts';
+import { noTelemetry } from './telemetry/call-telemetry.ts';
 import { upstreamAgent } from './upstream/client.ts';
 
 export { credentialFree, overwrite, relay } from './routes/entry.ts';
@@ -171,6 +170,7 @@ export const gateway = definePlugin({
     context.onStart(async () => {
       const { services } = context;
       const { dataDir } = services;
+      const telemetry = services.find(TelemetryToken);
       const agent = upstreamAgent();
       const documents = new Documents(agent, () => performance.now());
       await table.start(agent, documents);
@@ -199,7 +199,12 @@ export const gateway = definePlugin({
         sessions,
         agent,
         documents,
-        telemetry: await callTelemetry(services.find(TelemetryToken), settings.telemetry.toolSpans),
+        telemetry: telemetry?.enabled
+          ? (await import('./telemetry/recorded-calls.ts')).recordedCalls(
+              telemetry,
+              settings.telemetry.toolSpans,
+            )
+          : noTelemetry,
         table: () => table.live().table,
         known,
         publicBase,

@@ -13,9 +13,8 @@ import { type Telemetry, TelemetryToken } from '../../core/contracts/telemetry.t
 import { plaintextHost } from '../../core/host/plaintext.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { readRuntimeFile } from '../../core/host/runtime/runtime-file.ts';
-import { plaintextCheck } from './checks.ts';
+import { plaintextCheck, tokenReader } from './receiver.ts';
 import type { Sdk } from './sdk.ts';
-import { tokenReader } from './token.ts';
 
 /** Our own receiver, wherever it listens. */
 const OWN = 'own';

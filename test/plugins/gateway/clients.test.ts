@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import test from 'ava';
 import type { HoldfastError } from '../../../src/core/kernel/errors/holdfast-error.ts';
 import { lockDataDir } from '../../../src/core/kernel/log/lock.ts';
-import { clientConfigCommand } from '../../../src/plugins/gateway/clients/command.ts';
-import { baseUrl } from '../../../src/plugins/gateway/clients/settings.ts';
+import { clientConfigCommand } from '../../../src/plugins/gateway/commands/client-config.ts';
+import { baseUrl } from '../../../src/plugins/gateway/commands/target.ts';
 import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
 import { tempDir } from '../../support/temp.ts';
 

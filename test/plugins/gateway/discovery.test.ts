@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { Agent } from 'undici';
-import { Documents } from '../../../src/plugins/gateway/discovery/documents.ts';
+import { Documents } from '../../../src/plugins/gateway/discovery/document-cache.ts';
 import { credentialFree, relay } from '../../../src/plugins/gateway/index.ts';
 import { call, writeConfig } from '../../support/cli.ts';
 import { listen } from '../../support/mcp-upstream.ts';

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as after } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { credentialFree, relay } from '../../../src/plugins/gateway/index.ts';
-import { callTelemetry } from '../../../src/plugins/gateway/telemetry/index.ts';
+import { recordedCalls } from '../../../src/plugins/gateway/telemetry/recorded-calls.ts';
 import { telemetry as telemetryPlugin } from '../../../src/plugins/telemetry/index.ts';
 import { startSdk } from '../../../src/plugins/telemetry/sdk.ts';
 import { listen, startUpstream } from '../../support/mcp-upstream.ts';
@@ -40,7 +40,7 @@ async function recorded(endpoint: string, toolSpans = false) {
     metricsEveryMs: 60_000,
     log: () => ({ state: 'open', seq: 0, durableSeq: 0, queued: 0, queuedBytes: 0 }),
   });
-  const { begin } = await callTelemetry({ enabled: true, ...sdk }, toolSpans);
+  const { begin } = recordedCalls({ enabled: true, ...sdk }, toolSpans);
   return { begin, stop: () => sdk.stop() };
 }
 

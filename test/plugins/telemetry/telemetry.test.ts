@@ -13,9 +13,8 @@ import { createLogger } from '../../../src/core/host/logging/logger.ts';
 import { plaintextHost } from '../../../src/core/host/plaintext.ts';
 import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
 import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
-import { plaintextCheck } from '../../../src/plugins/telemetry/checks.ts';
 import { telemetry } from '../../../src/plugins/telemetry/index.ts';
-import { tokenReader } from '../../../src/plugins/telemetry/token.ts';
+import { plaintextCheck, tokenReader } from '../../../src/plugins/telemetry/receiver.ts';
 import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
 

@@ -4,7 +4,7 @@ import type { Known } from '../keys/caller.ts';
 import { type Answer, COMPLETE, result, rpcError, SERVER_INFO_META, toolRefusal } from '../mcp/answers.ts';
 import { type Era, eraOf } from '../mcp/checks.ts';
 import { METHOD_NOT_FOUND, UNAUTHORIZED } from '../mcp/codes.ts';
-import type { Route } from '../routes/table.ts';
+import type { Route } from '../routes/route.ts';
 import type { AggregateCallParts } from './aggregate-call-parts.ts';
 import { serverInfo } from './legs.ts';
 import { listOf, type Missing } from './lists.ts';

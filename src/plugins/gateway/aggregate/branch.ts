@@ -4,7 +4,7 @@ import { isObject } from '../../../core/kernel/json.ts';
 import type { Era } from '../mcp/checks.ts';
 import type { Message } from '../mcp/message.ts';
 import { isStateless } from '../mcp/revisions.ts';
-import type { Route } from '../routes/table.ts';
+import type { Route } from '../routes/route.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
 import { type Deadline, type Ending, stopWithin } from '../stop.ts';
 import { ask, type UpstreamAnswer } from '../upstream/client.ts';

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { version } from '../../../core/kernel/version.ts';
 import type { Era } from '../mcp/checks.ts';
 import { NEWEST_SESSIONED } from '../mcp/revisions.ts';
-import type { Route } from '../routes/table.ts';
+import type { Route } from '../routes/route.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 
 const KEPT = 10_000;

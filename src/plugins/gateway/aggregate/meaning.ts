@@ -1,7 +1,7 @@
 import { isObject } from '../../../core/kernel/json.ts';
 import type { Message } from '../mcp/message.ts';
 import { serverOf } from '../mcp/tool-names.ts';
-import type { Route } from '../routes/table.ts';
+import type { Route } from '../routes/route.ts';
 import type { Selection } from './selection.ts';
 import { toServer } from './server-requests.ts';
 

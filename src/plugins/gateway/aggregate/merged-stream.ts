@@ -1,6 +1,6 @@
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { showTools } from '../mcp/tool-names.ts';
-import type { Route } from '../routes/table.ts';
+import type { Route } from '../routes/route.ts';
 import type { Ending } from '../stop.ts';
 import type { UpstreamAnswer } from '../upstream/client.ts';
 import { credentialWatch } from '../upstream/credential.ts';

@@ -1,4 +1,4 @@
-import type { Route, RouteTable } from '../routes/table.ts';
+import type { Route, RouteTable } from '../routes/route.ts';
 
 /** By which a caller of the aggregate names the servers it wants, comma separated. */
 export const SELECTION_HEADER = 'x-mcp-servers';

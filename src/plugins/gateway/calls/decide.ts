@@ -4,7 +4,7 @@ import type { Exchange } from '../exchange.ts';
 import type { Known } from '../keys/caller.ts';
 import type { Message } from '../mcp/message.ts';
 import { upstreamName } from '../mcp/tool-names.ts';
-import type { Route } from '../routes/table.ts';
+import type { Route } from '../routes/route.ts';
 import { undecided } from './failed.ts';
 import type { Facts, Judged } from './judged.ts';
 import type { LiveCall } from './live-call.ts';

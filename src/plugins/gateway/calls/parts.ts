@@ -1,11 +1,11 @@
 import type { Dispatcher } from 'undici';
 import type { Services } from '../../../core/host/plugin/definition.ts';
-import type { Documents } from '../discovery/documents.ts';
-import type { KnownKeys } from '../keys/misplaced.ts';
-import type { KeyRegistry } from '../keys/registry.ts';
-import type { RouteTable } from '../routes/table.ts';
+import type { Documents } from '../discovery/document-cache.ts';
+import type { KeyRegistry } from '../keys/directory.ts';
+import type { KnownKeys } from '../keys/misplaced-key.ts';
+import type { RouteTable } from '../routes/route.ts';
 import type { SealedSessions } from '../session/sealed-sessions.ts';
-import type { CallTelemetry } from '../telemetry/index.ts';
+import type { CallTelemetry } from '../telemetry/call-telemetry.ts';
 import type { Door } from './door.ts';
 import type { HeldBodies } from './held-bodies.ts';
 import type { Judged } from './judged.ts';

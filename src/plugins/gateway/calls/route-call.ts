@@ -5,7 +5,7 @@ import { type Answer, challenge, plainRefusal, rpcError, toolRefusal } from '../
 import { eraOf } from '../mcp/checks.ts';
 import { INTERNAL_ERROR } from '../mcp/codes.ts';
 import type { Message } from '../mcp/message.ts';
-import type { Route } from '../routes/table.ts';
+import type { Route } from '../routes/route.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 import type { Ending, Stop } from '../stop.ts';
 import { ask } from '../upstream/client.ts';

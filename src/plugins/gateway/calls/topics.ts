@@ -3,8 +3,8 @@ import { defineRoute, type Route } from '../../../bus/route.ts';
 import { defineTopic, type Topic } from '../../../bus/topic.ts';
 import type { DoorEvent } from '../../../machines/gateway/admission.ts';
 import type { AccessCall, DoorRule, Misplaced } from '../../../machines/gateway/key.ts';
-import { IN_AUTHORIZATION } from '../keys/misplaced.ts';
-import { KEY_ACTOR } from '../keys/registry.ts';
+import { KEY_ACTOR } from '../keys/directory.ts';
+import { IN_AUTHORIZATION } from '../keys/misplaced-key.ts';
 
 /** The one actor for callers without a key. */
 export const DOOR_ACTOR = 'gateway.admission';

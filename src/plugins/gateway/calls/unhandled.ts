@@ -1,6 +1,6 @@
 import type { Unhandled } from '../../../core/host/http/measure.ts';
 import { type Caller, whoCalls } from '../keys/caller.ts';
-import { IN_AUTHORIZATION } from '../keys/misplaced.ts';
+import { IN_AUTHORIZATION } from '../keys/misplaced-key.ts';
 import type { GatewayParts } from './parts.ts';
 import type { TurnedAway } from './topics.ts';
 import { NOWHERE, whoseCall } from './trace.ts';

@@ -1,8 +1,8 @@
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import { type Answer, notFound } from '../mcp/answers.ts';
-import type { Route, RouteTable } from '../routes/table.ts';
-import type { Documents } from './documents.ts';
-import { served } from './served.ts';
+import type { Route, RouteTable } from '../routes/route.ts';
+import type { Documents } from './document-cache.ts';
+import { served } from './document-cache.ts';
 
 /** What discovery stands on. */
 export interface DiscoveryParts {

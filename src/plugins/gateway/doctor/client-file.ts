@@ -1,5 +1,5 @@
 import { isObject } from '../../../core/kernel/json.ts';
-import { ADMISSION_HEADER } from '../keys/misplaced.ts';
+import { ADMISSION_HEADER } from '../keys/misplaced-key.ts';
 import { type Diagnosis, diagnosis } from './symptoms.ts';
 
 /** Something about a client's entry, by the entry's name. No value of a header is in it. */

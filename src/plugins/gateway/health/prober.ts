@@ -3,9 +3,15 @@ import { defineRoute } from '../../../bus/route.ts';
 import { defineTopic, type Topic } from '../../../bus/topic.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import { actorRef } from '../../../core/kernel/ids.ts';
-import { type Probed, type RouteHealthContext, TELL_AFTER } from '../../../machines/gateway/route-health.ts';
-import type { Route, RouteTable } from '../routes/table.ts';
-import type { RouteHealth } from '../routes/view.ts';
+import type { LogRecord } from '../../../core/kernel/log/record.ts';
+import {
+  type Probed,
+  type RouteHealthContext,
+  type RouteHealthEvent,
+  TELL_AFTER,
+} from '../../../machines/gateway/route-health.ts';
+import type { RouteHealth } from '../routes/operations.ts';
+import type { Route, RouteTable } from '../routes/route.ts';
 import type { Look } from './probe.ts';
 
 /** One actor a route; its key is the route's name. */
@@ -169,5 +175,21 @@ export class Prober {
     return this.#parts.services.actors
       .list(HEALTH_ACTOR)
       .map(({ ref }) => ref.slice(HEALTH_ACTOR.length + 1));
+  }
+}
+
+/** A record of a route's health in an operator's words, for `holdfast log`. */
+export function describeHealthRecord({ event: recorded, to }: LogRecord): string | undefined {
+  const event = recorded as unknown as RouteHealthEvent;
+  switch (event.type) {
+    case 'PROBED': {
+      const { reason, tools } = event;
+      if (event.found === 'ok') return `is healthy${tools === undefined ? '' : `, ${tools} tools`}`;
+      return `is ${String(to.value)}: its upstream ${reason}`;
+    }
+    case 'RESET':
+      return `is looked at anew: ${event.reason}`;
+    default:
+      return undefined;
   }
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AnswerParams, DoorRule, Misplaced } from '../../../machines/gateway/key.ts';
 import type { GatewayParts } from '../calls/parts.ts';
-import { bearerIn, keyId, sameKey } from '../keys/key-id.ts';
+import { bearerIn, keyId, sameKey } from '../keys/directory.ts';
 import {
   ADMISSION_HEADER,
   gravest,
@@ -10,7 +10,7 @@ import {
   keyIn,
   keyInUrl,
   takeMisplaced,
-} from '../keys/misplaced.ts';
+} from '../keys/misplaced-key.ts';
 import { refusal } from './rest-errors.ts';
 
 /** Whoever calls a REST path with something in `Authorization` that is good there. */

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import { SELECTION_HEADER } from '../aggregate/selection.ts';
 import type { GatewayParts } from '../calls/parts.ts';
-import { keyInUrl } from '../keys/misplaced.ts';
+import { keyInUrl } from '../keys/misplaced-key.ts';
 import { type Answer, notFound } from '../mcp/answers.ts';
 import { NOT_FOUND } from './surface-errors.ts';
 

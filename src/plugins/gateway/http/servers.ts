@@ -1,5 +1,5 @@
 import { serverId } from '../keys/view.ts';
-import type { RouteTable } from '../routes/table.ts';
+import type { RouteTable } from '../routes/route.ts';
 
 /**
  * The servers behind the gateway, as clients and operators may know them (G15). An upstream's own address is not among

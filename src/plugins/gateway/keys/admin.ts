@@ -4,20 +4,21 @@ import type { Services } from '../../../core/host/plugin/definition.ts';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { KeyReply } from '../../../machines/gateway/key.ts';
 import { DECISION_MS } from '../decision.ts';
-import { keyId, sameKey } from './key-id.ts';
-import { canonical, isCalled } from './label.ts';
-import type { KeyRegistry, KeyView } from './registry.ts';
+import { type KeyChange, keyChangeAsked } from './actor.ts';
+import type { KeyRegistry, KeyView } from './directory.ts';
+import { keyId, sameKey } from './directory.ts';
 import {
+  canonical,
   deleteRequest,
   generateRequest,
   invalid,
+  isCalled,
   type KnownServers,
   readRequest,
   rotateRequest,
   termsOf,
   updateRequest,
 } from './request.ts';
-import { type KeyChange, keyChangeAsked } from './topics.ts';
 
 /** What changes of keys stand on. */
 export interface KeyAdminParts {

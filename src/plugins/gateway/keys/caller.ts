@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AccessCall, DoorRule, Misplaced } from '../../../machines/gateway/key.ts';
-import { bearerIn, keyId, sameKey } from './key-id.ts';
+import { bearerIn, keyId, sameKey } from './directory.ts';
 import {
   ADMISSION_HEADER,
   IN_AUTHORIZATION,
@@ -8,7 +8,7 @@ import {
   keyIn,
   type Received,
   takeMisplaced,
-} from './misplaced.ts';
+} from './misplaced-key.ts';
 
 /** Who calls: a key that is known, or somebody to turn away. What was presented is gone after this. */
 export type Caller =

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { createSecretFile, readTokenFile } from '../../../core/kernel/secret-file.ts';
-import { keyId } from './key-id.ts';
+import { keyId } from './directory.ts';
 
 const READ_AGAIN_MS = 5_000;
 

@@ -3,7 +3,7 @@ import type { Vault } from '../../../core/host/secrets/vault.ts';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { EventLog } from '../../../core/kernel/log/event-log.ts';
 import type { RouteFacts } from '../../../machines/gateway/routes.ts';
-import type { RouteDefinition } from './definition.ts';
+import type { RouteDefinition } from './entry.ts';
 import { type RouteEntry, routeSchema } from './entry.ts';
 
 const PURPOSE = 'gateway.route_health';

@@ -1,7 +1,7 @@
 import { parseSecretReference, type SecretsStore } from '../../../core/contracts/secrets-store.ts';
 import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
-import type { Environment } from './definition.ts';
+import type { Environment } from './entry.ts';
 
 /** Tokens are read again after this long, so that a rotated one needs no restart. */
 const KEPT_MS = 5_000;

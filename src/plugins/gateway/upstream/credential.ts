@@ -1,4 +1,4 @@
-import type { Route } from '../routes/table.ts';
+import type { Route } from '../routes/route.ts';
 import { UpstreamFault } from './faults.ts';
 import { finder } from './find.ts';
 

@@ -1,6 +1,6 @@
 import { isObject } from '../../../core/kernel/json.ts';
 import type { CallEnded } from '../../../machines/gateway/key.ts';
-import type { ToolFacts } from '../telemetry/index.ts';
+import type { ToolFacts } from '../telemetry/call-telemetry.ts';
 import { Gathered } from './body.ts';
 import { EventBlocks, parseEvent } from './event-blocks.ts';
 import { finder } from './find.ts';

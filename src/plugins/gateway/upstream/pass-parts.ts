@@ -1,6 +1,6 @@
 import type { Exchange } from '../exchange.ts';
 import type { Message } from '../mcp/message.ts';
-import type { Route } from '../routes/table.ts';
+import type { Route } from '../routes/route.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 import type { EventChanges, Rewrite } from './rewrite.ts';
 

@@ -1,7 +1,7 @@
 import { eraOf } from '../mcp/checks.ts';
 import { encode, type Message } from '../mcp/message.ts';
 import { upstreamName } from '../mcp/tool-names.ts';
-import type { Route } from '../routes/table.ts';
+import type { Route } from '../routes/route.ts';
 import type { UpstreamRequest } from './client.ts';
 import { ownHeaders, upHeaders } from './headers.ts';
 

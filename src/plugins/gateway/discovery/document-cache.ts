@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Dispatcher } from 'undici';
-import { type DocumentAnswer, readDocument } from './document.ts';
+import type { RouteEntry } from '../routes/entry.ts';
+import { type DocumentAnswer, readDocument } from './read-document.ts';
 
 const DOCUMENT_KEPT_MS = 5 * 60_000;
 /** A document that appears must not need a restart to be seen. */
@@ -98,3 +99,14 @@ export class Documents {
 }
 
 const keyOf = ({ origin, pathname }: URL): string => origin + pathname;
+
+/** What the gateway serves: what the upstream says of its login, or its entry where the upstream says nothing. */
+export function served(answer: DocumentAnswer, entry: RouteEntry): DocumentAnswer {
+  if (answer.kind !== 'none' || entry.disposition !== 'relay' || !entry.authorizationServers) return answer;
+  const { authorizationServers, scopes } = entry;
+  const document = {
+    authorization_servers: authorizationServers,
+    ...(scopes && { scopes_supported: scopes }),
+  };
+  return { kind: 'document', document };
+}

@@ -5,16 +5,12 @@ import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { mcpRouteHealth } from '../../machines/gateway/route-health.ts';
 import { mcpRoutes, type ServeParams } from '../../machines/gateway/routes.ts';
-import type { Documents } from './discovery/documents.ts';
-import { describeHealthRecord } from './health/describe.ts';
+import type { Documents } from './discovery/document-cache.ts';
 import { probe } from './health/probe.ts';
-import { HEALTH_ACTOR, healthRoutes, Prober } from './health/prober.ts';
-import { serveRoutes } from './routes/control.ts';
-import { describeRoutesRecord } from './routes/describe.ts';
-import { LiveRoutes } from './routes/live-routes.ts';
-import { followFile } from './routes/reload.ts';
-import { ROUTES_ACTOR, tableRoutes } from './routes/topics.ts';
-import { faultOf } from './routes/view.ts';
+import { describeHealthRecord, HEALTH_ACTOR, healthRoutes, Prober } from './health/prober.ts';
+import { describeRoutesRecord, ROUTES_ACTOR, tableRoutes } from './routes/actor.ts';
+import { followFile, LiveRoutes } from './routes/loader.ts';
+import { faultOf, serveRoutes } from './routes/operations.ts';
 
 /** The route table as the rest of the plugin uses it. */
 export interface TableLife {

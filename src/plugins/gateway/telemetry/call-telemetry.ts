@@ -1,5 +1,10 @@
 import type { CallEnded } from '../../../machines/gateway/key.ts';
 
+/**
+ * What is measured of a call: one server span and the four `gen_ai.*` histograms (O24). `CallFacts` is all that telemetry
+ * may know of it.
+ */
+
 /** A call as telemetry may know it: no key material, no method name, no query (O24). */
 export interface CallFacts {
   /** Path without its query, e.g. `/memory/mcp`. */
@@ -62,3 +67,8 @@ export function traceHeaders(carrier: Readonly<Record<string, unknown>>): Record
 export const noTelemetry: CallTelemetry = {
   begin: (carrier) => ({ headers: traceHeaders(carrier), end() {} }),
 };
+
+/**
+ * One server span a call and the four `gen_ai.*` histograms (O24), exported by whatever plugin provides telemetry. What may
+ * be told of a call is `CallFacts`, and nothing else.
+ */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineRoute, type Route } from '../../../bus/route.ts';
 import { defineTopic, type Topic } from '../../../bus/topic.ts';
 import type { AccessEvent } from '../../../machines/gateway/key.ts';
-import { KEY_ACTOR } from './registry.ts';
+import { KEY_ACTOR } from './directory.ts';
 
 /** What somebody wants to know of a key or change about it. */
 export type KeyChange = Exclude<AccessEvent, { type: 'CALL' | 'CALL_ENDED' }>;

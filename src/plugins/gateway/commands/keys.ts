@@ -3,13 +3,12 @@
  * or standard input and written to standard output once; it is never an argument.
  */
 
-import type { CommandContext, CommandDefinition } from '../../../../core/host/plugin/command.ts';
-import { jsonText } from '../../../../core/host/terminal.ts';
-import { KEYS_PATH } from '../../keys/control.ts';
-import { askGateway } from '../ask.ts';
-import { keyNamed, readKey } from './key-value.ts';
-import { infoLines, listLines, type ShownKey } from './lines.ts';
-import { clearFlag, termFlags, termsOfFlags } from './terms.ts';
+import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
+import { jsonText } from '../../../core/host/terminal.ts';
+import { KEYS_PATH } from '../keys/operations.ts';
+import { clearFlag, keyNamed, readKey, termFlags, termsOfFlags } from './key-flags.ts';
+import { infoLines, listLines, type ShownKey } from './key-output.ts';
+import { askGateway } from './target.ts';
 
 const keyFile = {
   flags: '--key-file <file>',

@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import type { KeyAdmin } from './admin.ts';
-import { pageOfKeys } from './page.ts';
-import type { KeyRegistry } from './registry.ts';
-import { keyFields, keyInfo } from './view.ts';
+import type { KeyRegistry } from './directory.ts';
+import { keyFields, keyInfo, pageOfKeys } from './view.ts';
 
 /** What `holdfast gateway keys` posts to, before the verb. */
 export const KEYS_PATH = '/gateway/keys';

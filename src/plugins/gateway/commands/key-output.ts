@@ -1,5 +1,5 @@
-import type { Terminal } from '../../../../core/host/terminal.ts';
-import { plainText, table } from '../../../../core/host/terminal.ts';
+import type { Terminal } from '../../../core/host/terminal.ts';
+import { plainText, table } from '../../../core/host/terminal.ts';
 
 /** A key as the instance tells of it, without anything by which it could be presented. */
 export interface ShownKey {

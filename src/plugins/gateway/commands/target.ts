@@ -1,7 +1,17 @@
+import { type Asking, askInstance } from '../../../core/host/operations/ask.ts';
 import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { lockedBy } from '../../../core/kernel/log/lock.ts';
 import { type RouteEntry, routeSchema } from '../routes/entry.ts';
+
+/**
+ * Asks the gateway that runs on the data folder.
+ *
+ * @throws HF_CONTROL_UNREACHABLE none runs, or it runs no gateway; and what it refuses, HF_GATEWAY_*, HF_LOG_WRITE
+ */
+export function askGateway<T extends object>(command: Asking, path: string, body: object = {}): Promise<T> {
+  return askInstance<T>(command, path, body, 'it runs no gateway');
+}
 
 /** What commands that speak of clients know of the configuration. */
 export interface ClientSettings {
