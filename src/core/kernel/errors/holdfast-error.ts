@@ -10,7 +10,7 @@ export interface CodedError {
 export type ErrorDetails = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /**
- * An error that a person can meet. The code selects the sentences from the one table (`docs/errors.md`);
+ * An error that a person can meet. The code selects the sentences from the one table (`docs/reference/errors.md`);
  * `details` fill their `{placeholders}`. Never put a secret in the details: they are printed.
  */
 export class HoldfastError extends Error implements CodedError {

@@ -15,7 +15,7 @@ import { setupErrors } from './table/setup.ts';
 import { uptimeErrors } from './table/uptime.ts';
 
 /**
- * Every error that a person can meet, by area. `docs/errors.md` is generated from this table, and a test proves that
+ * Every error that a person can meet, by area. `docs/reference/errors.md` is generated from this table, and a test proves that
  * the table, the page and the codes raised in `src/`, `bin/` and `scripts/` agree.
  */
 export const errorTable = {

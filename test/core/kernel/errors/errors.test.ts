@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import { HoldfastError, isCoded, toErrorBody } from '../../../../src/core/kernel/errors/holdfast-error.ts';
-import { errorsPage } from '../../../../src/core/kernel/errors/page.ts';
 import { errorTable } from '../../../../src/core/kernel/errors/table.ts';
 
 const root = new URL('../../../../', import.meta.url);
@@ -35,10 +34,6 @@ test('[C11] every code raised anywhere is in the table, and every code of the ta
     [],
     'in the table, but never raised',
   );
-});
-
-test('[C11] docs/errors.md is what the table generates', (t) => {
-  t.is(readFileSync(new URL('docs/errors.md', root), 'utf8'), errorsPage(errorTable), 'run `npm run docs`');
 });
 
 test('[C11] every entry says what happened and what fixes it, as sentences, with an HTTP status', (t) => {

@@ -1,0 +1,173 @@
+/**
+ * The pages of `docs/reference/`, made from what core and the plugins of `plugins.config.ts` declare. `npm run docs` writes
+ * them, and `test/docs/reference.test.ts` fails while one of them is not what this makes.
+ */
+import { coreCommands } from '../src/cli/commands/index.ts';
+import { mermaid } from '../src/cli/graph/mermaid.ts';
+import { graphOf } from '../src/cli/graph/nodes.ts';
+import { listedOf } from '../src/cli/program.ts';
+import { loadConfig } from '../src/core/host/config/load.ts';
+import { type CommandDefinition, commandWords } from '../src/core/host/plugin/command.ts';
+import { PluginHost } from '../src/core/host/plugin/host.ts';
+import type { Registrations } from '../src/core/host/plugin/registrations.ts';
+import type { ErrorEntry } from '../src/core/kernel/errors/entry.ts';
+import { errorTable } from '../src/core/kernel/errors/table.ts';
+
+const root = new URL('../', import.meta.url);
+
+/** What the plugins of `plugins.config.ts` declare, with an empty environment: every one on embedded defaults. */
+export async function deliveredRegistrations(): Promise<Registrations> {
+  const { plugins } = await loadConfig({ file: new URL('plugins.config.ts', root).pathname, env: {} });
+  return new PluginHost(plugins).register();
+}
+
+/** @returns the text of every page, by its path from the root of the project */
+export function referencePages(registrations: Registrations): Record<string, string> {
+  return {
+    'docs/reference/commands.md': commandsPage(registrations),
+    'docs/reference/errors.md': errorsPage(errorTable),
+    'docs/reference/graph.md': graphPage(registrations),
+    'docs/reference/plugins.md': pluginsPage(registrations),
+    'docs/reference/surfaces.md': surfacesPage(registrations),
+  };
+}
+
+const GENERATED = 'Written by `npm run docs` from what the code declares.';
+
+function commandsPage(registrations: Registrations): string {
+  const listed = [
+    ...coreCommands.map((command) => ({ heading: 'Runtime and log', command })),
+    ...listedOf(registrations),
+  ];
+  const sections = Map.groupBy(listed, ({ heading }) => heading.replace(/:$/, ''));
+  return page(
+    'Commands',
+    `${GENERATED} Each command also takes \`--json\`, \`--data-dir DIR\`, \`--config FILE\` and \`--help\`.`,
+    'Exit codes: 0 well; 1 the check failed or the work did; 2 wrong usage or configuration.',
+    ...[...sections].flatMap(([heading, rows]) => [
+      '',
+      `## ${heading}`,
+      ...rows.flatMap(({ command }) => ['', ...commandSection(command)]),
+    ]),
+  );
+}
+
+function commandSection({ name, summary, example, flags = [] }: CommandDefinition): string[] {
+  const sentence = summary.charAt(0).toUpperCase() + summary.slice(1);
+  return [
+    `### ${commandWords(name).join(' ')}`,
+    '',
+    `\`holdfast ${name}${flags.length > 0 ? ' [options]' : ''}\``,
+    '',
+    /[.?!]$/.test(sentence) ? sentence : `${sentence}.`,
+    '',
+    `    ${example}`,
+    ...(flags.length > 0 ? ['', ...table(['option', ''], flags.map(flagCells))] : []),
+  ];
+}
+
+function flagCells({
+  flags,
+  summary,
+  default: value,
+  repeatable,
+}: NonNullable<CommandDefinition['flags']>[number]) {
+  const notes = [
+    ...(value === undefined ? [] : [`default: ${value}`]),
+    ...(repeatable ? ['may be given several times'] : []),
+  ];
+  return [`\`${flags}\``, notes.length > 0 ? `${summary} (${notes.join('; ')})` : summary];
+}
+
+/** One section for each area of codes, in alphabetical order; within it the table's own order. */
+function errorsPage(entries: Readonly<Record<string, ErrorEntry>>): string {
+  const areas = Map.groupBy(Object.entries(entries), ([code]) => code.split('_')[1]?.toLowerCase() ?? '');
+  const names = [...areas.keys()].sort();
+  return page(
+    'Errors',
+    `${GENERATED} Words in {braces} are filled in when the error is met; the status is that of an HTTP request`,
+    'which ends with it.',
+    '',
+    names.map((name) => `[${name}](#${name})`).join(' · '),
+    ...names.flatMap((name) => [
+      '',
+      `## ${name}`,
+      ...(areas.get(name) ?? []).flatMap(([code, { what, remedy, status }]) => [
+        '',
+        `### ${code}`,
+        '',
+        `${what} (${status})`,
+        '',
+        `**What to do:** ${remedy}`,
+      ]),
+    ]),
+  );
+}
+
+function graphPage(registrations: Registrations): string {
+  return page(
+    'What is connected',
+    `${GENERATED} It is the graph of \`plugins.config.ts\` as it is delivered; \`holdfast graph\` draws that of your own.`,
+    '',
+    '```mermaid',
+    ...mermaid(graphOf(registrations)),
+    '```',
+  );
+}
+
+function pluginsPage(registrations: Registrations): string {
+  const ownedBy = <T extends { readonly owner: string }>(
+    all: readonly T[],
+    owner: string,
+    name: (one: T) => string,
+  ) => listOf(all.filter((one) => one.owner === owner).map(name));
+  const rows = registrations.plugins.map(({ name, about, provides, requires, wants }) => [
+    `\`${name}\``,
+    about ? `${about.area}: ${about.what}` : '',
+    listOf(provides),
+    listOf([...requires, ...wants.map((token) => `${token}?`)]),
+    ownedBy(registrations.actors, name, ({ type }) => type),
+    about ? `[${about.docs}](../${about.docs})` : '',
+  ]);
+  return page(
+    'Plugins',
+    `${GENERATED} These are the plugins of \`plugins.config.ts\` as it is delivered; \`?\` marks what is used where somebody`,
+    'provides it. In the place of some: `router-remote` (a router elsewhere) for `router`, `secrets-kv` or `secrets-environment`',
+    'for `secrets-folder`; `cluster` joins where one is configured.',
+    '',
+    ...table(['plugin', 'what it is for', 'provides', 'uses', 'actors', 'docs'], rows),
+  );
+}
+
+function surfacesPage({ surfaces, listeners }: Registrations): string {
+  const rows = [
+    ...surfaces.map(({ owner, options: { name, host = '127.0.0.1', port, portVariable } }) => [
+      `\`${name}\``,
+      `${host}:${port}`,
+      `\`${portVariable}\``,
+      `\`${owner}\``,
+    ]),
+    ...listeners.map(({ owner, name }) => [`\`${name}\``, '', '', `\`${owner}\``]),
+  ];
+  return page(
+    'Surfaces',
+    `${GENERATED} Everything binds 127.0.0.1 unless it is told otherwise; a surface that is bound elsewhere demands a bearer`,
+    'token. Port 0 means any free one; `runtime.json` in the data folder names those that were chosen.',
+    '',
+    ...table(['surface', 'address', 'variable', 'plugin'], rows),
+  );
+}
+
+function page(title: string, ...lines: readonly string[]): string {
+  return [`# ${title}`, '', ...lines, ''].join('\n');
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  return [head, head.map(() => '---'), ...rows].map(
+    (cells) => `|${cells.map((cell) => (cell === '' ? ' ' : ` ${cell.replaceAll('|', '\\|')} `)).join('|')}|`,
+  );
+}
+
+function listOf(names: readonly string[]): string {
+  return names.map((name) => `\`${name}\``).join(', ');
+}

@@ -1,0 +1,52 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import test from 'ava';
+import { deliveredRegistrations, referencePages } from '../../scripts/reference.ts';
+
+const root = new URL('../../', import.meta.url);
+const text = (path: string): string => readFileSync(new URL(path, root), 'utf8');
+const filesOf = (folder: string, ending: string): string[] =>
+  readdirSync(new URL(folder, root), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith(ending))
+    .map((name) => `${folder}/${name}`);
+
+const registrations = await deliveredRegistrations();
+const pages = () => ['README.md', ...filesOf('docs', '.md')];
+
+for (const [path, expected] of Object.entries(referencePages(registrations))) {
+  test(`[C11,C14] ${path} is what the code declares`, (t) =>
+    t.is(text(path), expected, 'run `npm run docs`'));
+}
+
+test('[C11] every feature stands in docs/architecture.md, and every plugin says what it is for and where that is described', (t) => {
+  const architecture = text('docs/architecture.md');
+  const left = readdirSync(new URL('src/plugins', root)).filter(
+    (name) => !architecture.includes(`\`${name}\``),
+  );
+  t.deepEqual(left, []);
+  for (const { name, about } of registrations.plugins) {
+    t.truthy(about, `${name} says what it is for`);
+    t.notThrows(() => text(`docs/${about?.docs}`), `the page of ${name}`);
+  }
+});
+
+test('[C11] every link of README and docs to a file of the project leads somewhere', (t) => {
+  for (const page of pages()) {
+    const base = new URL(page, root);
+    const links = [...text(page).matchAll(/\]\(([^)#:\s]+)(?:#[^)]*)?\)/g)].map(([, link = '']) => link);
+    for (const link of links) t.notThrows(() => readFileSync(new URL(link, base)), `${page}: ${link}`);
+  }
+});
+
+test('[C11] README keeps to 130 lines, and docs/architecture.md to one page', (t) => {
+  t.true(text('README.md').split('\n').length <= 131);
+  t.true(text('docs/architecture.md').split('\n').length <= 101);
+});
+
+test('[C11] every variable of ours that the sources name is in README or a page of docs', (t) => {
+  const known = pages().map(text).join('\n');
+  // HOLDFAST_RELAUNCHED of bin/ is the launcher's word to itself.
+  const named = [...filesOf('src', '.ts'), 'plugins.config.ts']
+    .flatMap((file) => text(file).match(/\bHOLDFAST_[A-Z0-9_]*[A-Z0-9]\b/g) ?? [])
+    .filter((name) => !known.includes(name));
+  t.deepEqual([...new Set(named)], []);
+});
