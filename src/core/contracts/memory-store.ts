@@ -96,14 +96,14 @@ export const MemoryStoresToken: Token<MemoryStores> = defineToken('memory.stores
 
 /** The memory store of this process, as the plugin that is one gives it to the plugin that speaks to one. */
 export interface MemoryInstance {
-  /** Scheme, host and port. @throws HF_MEMORY_FAILED before it listens */
+  /** Scheme, host and port. @throws HF_MEMORY_STORE_FAILED before it listens */
   readonly url: string;
   readonly apiKey: () => string | undefined;
   /**
    * A copy of all collections as they are at one moment.
    *
    * @param file absolute; it appears whole or not at all
-   * @throws HF_MEMORY_BUSY, HF_MEMORY_FULL, HF_MEMORY_FAILED
+   * @throws HF_MEMORY_STORE_BUSY, HF_MEMORY_STORE_FULL, HF_MEMORY_STORE_FAILED
    */
   readonly copyTo: (file: string) => Promise<void>;
   /** Whether anything was ever stored; asking starts nothing. */

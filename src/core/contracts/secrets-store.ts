@@ -19,7 +19,7 @@ export interface SecretsStore {
    * @param property e.g. `token`
    * @throws HF_CONFIG_SECRET_MISSING there is none
    * @throws HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID it may not be used as it lies there
-   * @throws HF_SECRET_STORE_UNREACHABLE, HF_SECRET_STORE_REFUSED a store elsewhere
+   * @throws HF_SECRETS_UNREACHABLE, HF_SECRETS_REFUSED a store elsewhere
    */
   read(path: string, property: string, signal: AbortSignal): Promise<string>;
   /**
@@ -28,7 +28,7 @@ export interface SecretsStore {
    * Absent where the store can only be read: a person has to write, at the place that `describe` tells.
    *
    * @param value one line
-   * @throws HF_SECRET_CONFLICT somebody else wrote meanwhile, again and again
+   * @throws HF_SECRETS_CONFLICT somebody else wrote meanwhile, again and again
    */
   write?(path: string, property: string, value: string, signal: AbortSignal): Promise<void>;
   /** Where a secret is and how old; absent in a store that tells nothing. */

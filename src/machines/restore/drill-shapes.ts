@@ -157,14 +157,14 @@ export interface ReplyParams {
 }
 
 export const drillFailed = ({ id, path }: Drill, { phase, reason }: Failure): Alert => ({
-  name: 'memory.drill_failed',
+  name: 'restore.drill_failed',
   severity: 'critical',
   text: `A restore drill of the memory store failed while ${phase}: ${reason}`,
   labels: { drill: id, path, phase },
 });
 
 export const scratchLeft = ({ drill, leftovers }: RestoreContext, reason: string): Alert => ({
-  name: 'memory.scratch_left',
+  name: 'restore.scratch_left',
   severity: 'warning',
   text: `A scratch instance of the memory store could not be removed, and is tried again: ${reason}`,
   labels: { scratch: [...(drill ? [drill.id] : []), ...leftovers].join(',') },

@@ -157,7 +157,7 @@ export function firing(context: MonitorContext, reminder = 0): Alert {
   const { name, title, slug } = context;
   const again = reminder > 0 ? `still DOWN (reminder ${reminder})` : 'DOWN';
   return {
-    name: 'uptime.monitor_down',
+    name: 'uptime-monitor.down',
     severity: 'critical',
     text: `${title} is ${again}: ${diagnosis(context)}.`,
     labels: { monitor: name, slug, state: 'firing', ...(reminder > 0 && { reminder: String(reminder) }) },
@@ -167,7 +167,7 @@ export function firing(context: MonitorContext, reminder = 0): Alert {
 /** That nobody need look any more. */
 export function resolved({ name, title, slug }: MonitorContext, why: string): Alert {
   return {
-    name: 'uptime.monitor_down',
+    name: 'uptime-monitor.down',
     severity: 'info',
     text: `${title} ${why}.`,
     labels: { monitor: name, slug, state: 'resolved' },

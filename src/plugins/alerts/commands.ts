@@ -26,7 +26,7 @@ export function registerCommands(context: PluginContext, _options: AlertsOptions
     name: 'alerts ack <alert>',
     summary: 'Says that somebody is at it: nobody else is told until then',
     example:
-      "holdfast alerts ack 'uptime.monitor_down{monitor=router-ula}' --for 2h --note 'cable is being replaced'",
+      "holdfast alerts ack 'uptime-monitor.down{monitor=router-ula}' --for 2h --note 'cable is being replaced'",
     flags: [
       { flags: '--for <time>', summary: 'e.g. 30m, 2h or 1d', default: '1h' },
       { flags: '--note <text>', summary: 'shown in the list' },

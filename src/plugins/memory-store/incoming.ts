@@ -19,7 +19,7 @@ export interface Fetched {
  * Writes a stream to a new file, bounded. It is read once and taken away: it need not be durable.
  *
  * @param hashed whether its SHA-256 is wanted, which takes longer than to write it
- * @throws HF_MEMORY_FULL, HF_MEMORY_REQUEST it is larger than a snapshot may be
+ * @throws HF_MEMORY_STORE_FULL, HF_MEMORY_STORE_REQUEST it is larger than a snapshot may be
  */
 export async function receive(
   from: Readable,
@@ -37,7 +37,7 @@ export async function receive(
       try {
         if (bytes > LARGEST_SNAPSHOT) {
           const reason = `a snapshot has at most ${LARGEST_SNAPSHOT} bytes here`;
-          throw new HoldfastError('HF_MEMORY_REQUEST', { reason });
+          throw new HoldfastError('HF_MEMORY_STORE_REQUEST', { reason });
         }
         // How long it is may not have been said: the disk is looked at as it comes.
         if (bytes >= looked + SPARE_BYTES / 4) {
@@ -55,7 +55,7 @@ export async function receive(
     await pipeline(from, measured, into, { ...(signal && { signal }) });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
-    throw new HoldfastError('HF_MEMORY_FULL', { what: 'the snapshot' }, { cause: error });
+    throw new HoldfastError('HF_MEMORY_STORE_FULL', { what: 'the snapshot' }, { cause: error });
   }
   return { bytes, sha256: hash?.digest('hex') };
 }
@@ -63,7 +63,7 @@ export async function receive(
 /**
  * Fetches a snapshot from another store. Redirects are not followed, for they could lead anywhere.
  *
- * @throws HF_MEMORY_FETCH, HF_MEMORY_FULL, HF_MEMORY_REQUEST
+ * @throws HF_MEMORY_STORE_FETCH, HF_MEMORY_STORE_FULL, HF_MEMORY_STORE_REQUEST
  */
 export async function fetchSnapshot(of: {
   readonly url: URL;
@@ -74,7 +74,7 @@ export async function fetchSnapshot(of: {
 }): Promise<Fetched> {
   const { url, file, clock, hashed, apiKey } = of;
   const refuse = (reason: string, cause?: unknown) =>
-    new HoldfastError('HF_MEMORY_FETCH', { url: url.origin + url.pathname, reason }, { cause });
+    new HoldfastError('HF_MEMORY_STORE_FETCH', { url: url.origin + url.pathname, reason }, { cause });
   const over = new AbortController();
   const cancel = clock.after(FETCH_DEADLINE_MS, () => over.abort());
   try {
@@ -110,7 +110,7 @@ const HEAD_END = Buffer.from('\r\n\r\n');
  * The first part of a form, as a stream: the file of an upload, which may be larger than the memory.
  *
  * @param contentType of the request, with its boundary
- * @throws HF_MEMORY_REQUEST it is no such form, or ends before the part does
+ * @throws HF_MEMORY_STORE_REQUEST it is no such form, or ends before the part does
  */
 export function filePart(contentType: string, body: AsyncIterable<Buffer>): Readable {
   const match = BOUNDARY.exec(contentType);
@@ -152,5 +152,5 @@ async function* firstPart(body: AsyncIterable<Buffer>, opening: Buffer): AsyncGe
 }
 
 function malformed(reason: string): HoldfastError {
-  return new HoldfastError('HF_MEMORY_REQUEST', { reason });
+  return new HoldfastError('HF_MEMORY_STORE_REQUEST', { reason });
 }

@@ -57,7 +57,7 @@ export const memoryStore = definePlugin({
     context.provide(MemoryInstanceToken, () => ({
       get url() {
         if (url === undefined)
-          throw new HoldfastError('HF_MEMORY_FAILED', { reason: 'it does not listen yet' });
+          throw new HoldfastError('HF_MEMORY_STORE_FAILED', { reason: 'it does not listen yet' });
         return url;
       },
       apiKey,
@@ -78,7 +78,7 @@ export const memoryStore = definePlugin({
     context.onStart(async () => {
       await server().start();
       const swept = await scratchStores().sweep();
-      if (swept.length > 0) context.services.logger.warn({ swept }, 'memory.scratch_swept');
+      if (swept.length > 0) context.services.logger.warn({ swept }, 'memory-store.scratch_swept');
     });
     context.onStop(async () => {
       await scratch?.close();

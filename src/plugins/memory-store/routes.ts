@@ -50,7 +50,8 @@ export function memoryRoutes(surface: HttpSurface, parts: MemoryParts): void {
     done(refusal(request, parts.apiKey()));
   });
   surface.addHook('onError', (_request, reply, error, done) => {
-    if (isCoded(error, 'HF_MEMORY_BUSY')) reply.header('retry-after', String(error.details.seconds ?? 1));
+    if (isCoded(error, 'HF_MEMORY_STORE_BUSY'))
+      reply.header('retry-after', String(error.details.seconds ?? 1));
     done();
   });
 
@@ -160,14 +161,16 @@ function read<T>(shape: z.ZodType<T>, value: unknown): T {
   const outcome = shape.safeParse(value);
   if (outcome.success) return outcome.data;
   const [issue] = outcome.error.issues;
-  throw new HoldfastError('HF_MEMORY_REQUEST', { reason: `${issue?.path.join('.')}: ${issue?.message}` });
+  throw new HoldfastError('HF_MEMORY_STORE_REQUEST', {
+    reason: `${issue?.path.join('.')}: ${issue?.message}`,
+  });
 }
 
 function collectionOf(request: FastifyRequest): string {
   const { collection } = request.params as { collection: string };
   if (COLLECTION_NAME.test(collection)) return collection;
   const reason = 'a collection is named with letters, digits, and . _ -, at most 64';
-  throw new HoldfastError('HF_MEMORY_VALIDATION', { reason });
+  throw new HoldfastError('HF_MEMORY_STORE_VALIDATION', { reason });
 }
 
 const nameOf = (request: FastifyRequest): string => (request.params as { name: string }).name;
@@ -179,5 +182,5 @@ function refusal({ headers, url }: FastifyRequest, key: string | undefined): Hol
   const given = typeof headers['api-key'] === 'string' ? headers['api-key'] : bearer;
   const digest = (text: string) => hash('sha256', text, 'buffer');
   if (given !== undefined && timingSafeEqual(digest(given), digest(key))) return undefined;
-  return new HoldfastError('HF_MEMORY_API_KEY');
+  return new HoldfastError('HF_MEMORY_STORE_API_KEY');
 }

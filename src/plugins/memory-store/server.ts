@@ -91,7 +91,7 @@ export class MemoryServer {
     memoryRoutes(surface, parts);
   }
 
-  /** @param file which appears whole or not at all; its folder exists. @throws HF_MEMORY_BUSY, HF_MEMORY_FULL */
+  /** @param file which appears whole or not at all; its folder exists. @throws HF_MEMORY_STORE_BUSY, HF_MEMORY_STORE_FULL */
   async copyTo(file: string): Promise<void> {
     await this.#engine.call('peer'); // the database exists
     await this.#jobs.run(() => ({ kind: 'copy', database: databaseIn(this.#options.dir), file }) as const);

@@ -55,7 +55,7 @@ export class Snapshots {
     }
   }
 
-  /** By name, which is by time. @throws HF_MEMORY_COLLECTION_MISSING */
+  /** By name, which is by time. @throws HF_MEMORY_STORE_COLLECTION_MISSING */
   async list(collection: string): Promise<readonly Listed[]> {
     await this.#options.engine.call('info', collection);
     const folder = this.#folder(collection);
@@ -64,7 +64,7 @@ export class Snapshots {
     return listed.filter((one) => one !== undefined);
   }
 
-  /** @throws HF_MEMORY_COLLECTION_MISSING, HF_MEMORY_BUSY, HF_MEMORY_FULL */
+  /** @throws HF_MEMORY_STORE_COLLECTION_MISSING, HF_MEMORY_STORE_BUSY, HF_MEMORY_STORE_FULL */
   async create(collection: string): Promise<Listed> {
     const { engine, jobs, database } = this.#options;
     await engine.call('info', collection);
@@ -76,11 +76,12 @@ export class Snapshots {
       return { kind: 'snapshot', database, collection, file } as const;
     });
     const made = await this.#describe(collection, file.slice(this.#folder(collection).length + 1));
-    if (!made) throw new HoldfastError('HF_MEMORY_FAILED', { reason: 'the new snapshot is gone already' });
+    if (!made)
+      throw new HoldfastError('HF_MEMORY_STORE_FAILED', { reason: 'the new snapshot is gone already' });
     return made;
   }
 
-  /** @throws HF_MEMORY_SNAPSHOT_MISSING */
+  /** @throws HF_MEMORY_STORE_SNAPSHOT_MISSING */
   async open(collection: string, name: string): Promise<{ stream: NodeJS.ReadableStream; size: number }> {
     const { size } = await this.#existing(collection, name);
     return {
@@ -89,7 +90,7 @@ export class Snapshots {
     };
   }
 
-  /** @throws HF_MEMORY_SNAPSHOT_MISSING */
+  /** @throws HF_MEMORY_STORE_SNAPSHOT_MISSING */
   async delete(collection: string, name: string): Promise<void> {
     await this.#existing(collection, name);
     const file = join(this.#folder(collection), name);
@@ -97,13 +98,13 @@ export class Snapshots {
     await rm(checksumFile(file), { force: true });
   }
 
-  /** @throws HF_MEMORY_LOCATION, HF_MEMORY_FETCH, HF_MEMORY_SNAPSHOT_INVALID, HF_MEMORY_REQUEST, HF_MEMORY_FULL */
+  /** @throws HF_MEMORY_STORE_LOCATION, HF_MEMORY_STORE_FETCH, HF_MEMORY_STORE_SNAPSHOT_INVALID, HF_MEMORY_STORE_REQUEST, HF_MEMORY_STORE_FULL */
   async recover(collection: string, { location, checksum, apiKey }: Recovery): Promise<void> {
     const url = URL.canParse(location) ? new URL(location) : undefined;
-    if (!url) throw new HoldfastError('HF_MEMORY_REQUEST', { reason: 'location is no URL' });
+    if (!url) throw new HoldfastError('HF_MEMORY_STORE_REQUEST', { reason: 'location is no URL' });
     if (url.protocol === 'file:') return this.#recoverFile(collection, await this.#ownFile(url), checksum);
     if (url.username !== '' || url.password !== '' || !this.#options.recoverFrom().includes(url.origin)) {
-      throw new HoldfastError('HF_MEMORY_LOCATION', {
+      throw new HoldfastError('HF_MEMORY_STORE_LOCATION', {
         place: url.origin === 'null' ? url.protocol : url.origin,
       });
     }
@@ -112,14 +113,17 @@ export class Snapshots {
     await this.incoming(collection, checksum, (file) => fetchSnapshot({ url, file, clock, hashed, apiKey }));
   }
 
-  /** Recovers from a file that `receive` writes; it is taken away afterwards. @throws HF_MEMORY_BUSY too many come at once */
+  /** Recovers from a file that `receive` writes; it is taken away afterwards. @throws HF_MEMORY_STORE_BUSY too many come at once */
   async incoming(
     collection: string,
     checksum: string | undefined,
     receive: (file: string) => Promise<Fetched>,
   ): Promise<void> {
     if (this.#arriving >= MOST_JOBS) {
-      throw new HoldfastError('HF_MEMORY_BUSY', { what: `${MOST_JOBS} snapshots are arriving`, seconds: 5 });
+      throw new HoldfastError('HF_MEMORY_STORE_BUSY', {
+        what: `${MOST_JOBS} snapshots are arriving`,
+        seconds: 5,
+      });
     }
     this.#arriving += 1;
     try {
@@ -140,7 +144,7 @@ export class Snapshots {
     try {
       const { sha256 } = await receive(file);
       if (checksum !== undefined && sha256 !== checksum.toLowerCase()) {
-        throw new HoldfastError('HF_MEMORY_REQUEST', { reason: 'Snapshot checksum mismatch' });
+        throw new HoldfastError('HF_MEMORY_STORE_REQUEST', { reason: 'Snapshot checksum mismatch' });
       }
       await this.#recoverFile(collection, file, undefined);
     } finally {
@@ -156,7 +160,9 @@ export class Snapshots {
 
   /** A file is read only where this store itself puts snapshots, wherever links lead. */
   async #ownFile(url: URL): Promise<string> {
-    const forbidden = new HoldfastError('HF_MEMORY_LOCATION', { place: 'files outside of its snapshots' });
+    const forbidden = new HoldfastError('HF_MEMORY_STORE_LOCATION', {
+      place: 'files outside of its snapshots',
+    });
     if (url.host !== '') throw forbidden;
     try {
       const own = await realpath(join(this.#options.dir, 'snapshots'));
@@ -181,7 +187,7 @@ export class Snapshots {
   async #existing(collection: string, name: string): Promise<Listed> {
     const found = SNAPSHOT_NAME.test(name) ? await this.#describe(collection, name) : undefined;
     if (found) return found;
-    throw new HoldfastError('HF_MEMORY_SNAPSHOT_MISSING', { collection, snapshot: name.slice(0, 200) });
+    throw new HoldfastError('HF_MEMORY_STORE_SNAPSHOT_MISSING', { collection, snapshot: name.slice(0, 200) });
   }
 
   async #describe(collection: string, name: string): Promise<Listed | undefined> {

@@ -60,7 +60,7 @@ export function kvStore(options: KvOptions): SecretsStore & { close(): Promise<v
         if (answer.status === 403) throw refused('write', path);
         if (answer.status !== 400 || !isMismatch(answer)) throw unusable(answer);
         if (tries === TRIES) {
-          throw new HoldfastError('HF_SECRET_CONFLICT', { place: placeOf(path, property) });
+          throw new HoldfastError('HF_SECRETS_CONFLICT', { place: placeOf(path, property) });
         }
       }
     },
@@ -94,12 +94,12 @@ export function kvStore(options: KvOptions): SecretsStore & { close(): Promise<v
   }
 
   function refused(what: string, path: string): HoldfastError {
-    return new HoldfastError('HF_SECRET_STORE_REFUSED', { what, place: server.place(path) });
+    return new HoldfastError('HF_SECRETS_REFUSED', { what, place: server.place(path) });
   }
 
   function unusable({ status }: KvAnswer): HoldfastError {
     const reason = status === 503 ? 'it is sealed or in maintenance (503)' : `it answered ${status}`;
-    return new HoldfastError('HF_SECRET_STORE_UNREACHABLE', { place: server.origin, reason });
+    return new HoldfastError('HF_SECRETS_UNREACHABLE', { place: server.origin, reason });
   }
 }
 
@@ -155,7 +155,7 @@ export class KvServer {
 
   /**
    * @throws HF_CONFIG_SECRET_* the token's file can't be used; nothing was sent
-   * @throws HF_SECRET_STORE_UNREACHABLE no whole answer came in time
+   * @throws HF_SECRETS_UNREACHABLE no whole answer came in time
    */
   async call(
     method: keyof typeof TYPES,
@@ -184,7 +184,7 @@ export class KvServer {
       return { status: answer.statusCode, json: await jsonOf(answer.body) };
     } catch (error) {
       if (signal.aborted) throw error;
-      throw new HoldfastError('HF_SECRET_STORE_UNREACHABLE', { place: this.origin, reason: faultOf(error) });
+      throw new HoldfastError('HF_SECRETS_UNREACHABLE', { place: this.origin, reason: faultOf(error) });
     }
   }
 

@@ -64,7 +64,7 @@ export const uptimeMonitor = definePlugin({
       monitorRoutes(http, known),
     );
     registerOperations(context, known);
-    context.health('uptime', () => monitors?.health());
+    context.health('uptime-monitor', () => monitors?.health());
 
     context.onStart(async (signal) => {
       const { services } = context;

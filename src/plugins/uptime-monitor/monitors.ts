@@ -97,7 +97,7 @@ export class Monitors {
         if (!done.record) await done.durable(); // the log has no room for the moment
       }
     } catch (err) {
-      if (!this.#isStopped) logger.warn({ err }, 'uptime.not_all_watched');
+      if (!this.#isStopped) logger.warn({ err }, 'uptime-monitor.not_all_watched');
     }
   }
 
@@ -145,8 +145,8 @@ export class Monitors {
   /**
    * What an operator does to a monitor.
    *
-   * @throws HF_UPTIME_MONITOR there is none of that name
-   * @throws HF_UPTIME_STATE it is not so that this could be done
+   * @throws HF_UPTIME_MONITOR_UNKNOWN there is none of that name
+   * @throws HF_UPTIME_MONITOR_STATE it is not so that this could be done
    */
   async act(
     name: string,
@@ -154,12 +154,13 @@ export class Monitors {
   ): Promise<MonitorView> {
     if (!this.#settings.has(name)) {
       const known = [...this.#settings.keys()].slice(0, 10).join(', ');
-      throw new HoldfastError('HF_UPTIME_MONITOR', { monitor: name, known: known || 'none' });
+      throw new HoldfastError('HF_UPTIME_MONITOR_UNKNOWN', { monitor: name, known: known || 'none' });
     }
     const sent = this.#services.actors.send(actorRef(MONITOR_ACTOR, name), { ...event, at: this.now });
     const record = await sent.durable();
     const view = this.find(name, true)?.view as MonitorView;
-    if (record.ignored) throw new HoldfastError('HF_UPTIME_STATE', { monitor: name, state: view.state });
+    if (record.ignored)
+      throw new HoldfastError('HF_UPTIME_MONITOR_STATE', { monitor: name, state: view.state });
     return view;
   }
 

@@ -71,7 +71,7 @@ export class PushTokens {
     if (before === key) return isMade;
     if (before !== undefined) {
       if (this.#byDigest.get(before) === name) this.#byDigest.delete(before);
-      this.#logger.info({ monitor: name }, 'uptime.token_replaced');
+      this.#logger.info({ monitor: name }, 'uptime-monitor.token_replaced');
     }
     this.#digests.set(name, key);
     this.#byDigest.set(key, name);
@@ -91,7 +91,7 @@ export class PushTokens {
     try {
       this.#read(name);
     } catch (err) {
-      this.#logger.warn({ err, monitor: name }, 'uptime.token_not_read');
+      this.#logger.warn({ err, monitor: name }, 'uptime-monitor.token_not_read');
     }
   }
 
@@ -102,7 +102,7 @@ export class PushTokens {
       this.#changed.clear();
       for (const name of changed) this.#readAgain(name);
     };
-    const failed = (err: unknown) => this.#logger.warn({ err }, 'uptime.tokens_not_watched');
+    const failed = (err: unknown) => this.#logger.warn({ err }, 'uptime-monitor.tokens_not_watched');
     try {
       this.#watcher = watch(this.#folder, { persistent: false }, (_event, name) => {
         if (name === null || !names.has(name)) return;

@@ -6,7 +6,7 @@ import { TEXT_KEPT } from '../../machines/uptime-monitor/diagnosis.ts';
 import type { PushTokens } from './push-tokens.ts';
 
 /** The type of a monitor's actor; its key is the monitor's name. */
-export const MONITOR_ACTOR = 'uptime.monitor';
+export const MONITOR_ACTOR = 'uptime-monitor.monitor';
 
 /** What is answered to a push: 200 or 404, whatever is the matter, as old clients know it; `msg` and `reason` tell more. */
 export interface PushReply {

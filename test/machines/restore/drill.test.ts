@@ -34,7 +34,7 @@ const clean = (...ids: string[]) => ({ type: 'restore.clean', params: { ids } })
 const alert = (phase: string, reason: string) => ({
   type: 'alert.raise',
   params: {
-    name: 'memory.drill_failed',
+    name: 'restore.drill_failed',
     severity: 'critical',
     text: `A restore drill of the memory store failed while ${phase}: ${reason}`,
     labels: { drill: 'd1', path: 'a', phase },
@@ -132,7 +132,7 @@ test('[B6] a clean-up that fails is told once and tried after one, two, four min
         {
           type: 'alert.raise',
           params: {
-            name: 'memory.scratch_left',
+            name: 'restore.scratch_left',
             severity: 'warning',
             text: 'A scratch instance of the memory store could not be removed, and is tried again: it broke',
             labels: { scratch: 'd1' },

@@ -26,7 +26,7 @@ const labels = { monitor: 'clickstack-watchdog', slug: 'clickstack-watchdog' };
 const firing = (text: string, more = {}) => ({
   type: 'alert.raise',
   params: {
-    name: 'uptime.monitor_down',
+    name: 'uptime-monitor.down',
     severity: 'critical',
     text,
     labels: { ...labels, state: 'firing', ...more },
@@ -34,7 +34,7 @@ const firing = (text: string, more = {}) => ({
 });
 const resolved = (text: string) => ({
   type: 'alert.raise',
-  params: { name: 'uptime.monitor_down', severity: 'info', text, labels: { ...labels, state: 'resolved' } },
+  params: { name: 'uptime-monitor.down', severity: 'info', text, labels: { ...labels, state: 'resolved' } },
 });
 const silent =
   'Watchdog is DOWN: no beat for 10 min; nothing says why: the sender, or its way to this monitor, may be gone; the last good beat said: stale=4s drift=0.';

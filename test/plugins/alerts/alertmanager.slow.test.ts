@@ -64,7 +64,7 @@ test('[O17,O16] a real Alertmanager takes our alerts and their ends, and its own
   const since = Date.now() - 5_000;
   const notice: Notice = {
     state: 'firing',
-    name: 'uptime.monitor_down',
+    name: 'uptime-monitor.down',
     severity: 'critical',
     title: 'Watchdog is DOWN',
     text: 'Watchdog is DOWN: no beat for 10 min.',
@@ -84,13 +84,13 @@ test('[O17,O16] a real Alertmanager takes our alerts and their ends, and its own
   const [first, ...more] = await alerts();
   t.deepEqual(more, [], 'a reminder is the same alert');
   t.like(first, {
-    labels: { alertname: 'uptime.monitor_down', monitor: 'clickstack-watchdog' },
+    labels: { alertname: 'uptime-monitor.down', monitor: 'clickstack-watchdog' },
     annotations: { summary: 'Watchdog is DOWN', severity: 'critical' },
     status: { state: 'active' },
   });
   t.true(Date.parse(first.endsAt) - Date.now() > 86_400_000, 'it is not forgotten after minutes');
 
-  const monitor = () => runtime.services.actors.snapshot('uptime.monitor/alertmanager');
+  const monitor = () => runtime.services.actors.snapshot('uptime-monitor.monitor/alertmanager');
   while (monitor()?.value !== 'up') await pause();
   t.like(monitor()!.context, { lastMsg: 'OK' }, 'whatever its body says, it lives');
 

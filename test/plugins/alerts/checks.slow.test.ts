@@ -24,7 +24,7 @@ const look = async (options: Options, context: CheckContext) => {
 test('[O28] monitors that are DOWN go to cluster-edge and all else to cluster-infra, as it comes', (t) => {
   const { routes } = alertsOptions.parse({});
   const told = (name: string) => ladderFor(routes, name, 'critical').steps.flatMap(({ to }) => to);
-  t.deepEqual(told('uptime.monitor_down'), ['cluster-edge']);
+  t.deepEqual(told('uptime-monitor.down'), ['cluster-edge']);
   t.deepEqual(told('rule.nas-backup-failed'), ['cluster-infra']);
   t.deepEqual(told('rule.nas-backup-missing'), ['cluster-infra']);
 });

@@ -80,7 +80,7 @@ test('[B1] a full disk is a 507, nothing is lost, and what comes after is stored
   disk.fill();
   const refused = await rest(store.url, 'PUT', POINTS, { points: somePoints(5, 4, 100) });
   t.is(refused.status, 507, JSON.stringify(refused.body));
-  t.is(refused.body.code, 'HF_MEMORY_FULL');
+  t.is(refused.body.code, 'HF_MEMORY_STORE_FULL');
   const location = `${store.url}${SNAPSHOTS}/${made.result.name}`;
   t.is((await rest(store.url, 'PUT', `${SNAPSHOTS}/recover`, { location })).status, 507);
   t.is(await count(store.url), 10);

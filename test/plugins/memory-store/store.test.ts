@@ -166,7 +166,7 @@ test.serial('[B5] snapshots are fetched from its own origin and folder only', as
     t.is((await recover(location)).status, 403, location);
   }
   t.is((await recover('nothing')).status, 400);
-  t.is((await recover(`${rig.url}${SNAPSHOTS}/none.snapshot`)).body.code, 'HF_MEMORY_FETCH');
+  t.is((await recover(`${rig.url}${SNAPSHOTS}/none.snapshot`)).body.code, 'HF_MEMORY_STORE_FETCH');
   t.is((await recover(`file://${own}`)).status, 200);
 });
 

@@ -85,7 +85,7 @@ test.serial('[B4] a corrupted or missing seeded memory of the snapshot is found 
   live.snapshots.set(name, JSON.stringify(snapshot));
   const { report } = await rig.drill();
   t.regex(report!.verdict, /^29 points instead of 30, .*; seeded memories are missing: 3; .*: 2\.$/);
-  t.deepEqual(alerts, ['memory.drill_failed', 'memory.drill_failed']);
+  t.deepEqual(alerts, ['restore.drill_failed', 'restore.drill_failed']);
 });
 
 test.serial('[B4] vectors that differ, or have another size, are found', async (t) => {
@@ -186,7 +186,7 @@ test.serial(
     const { results } = await rig.see(({ state }) => state === 'resting.completed');
     t.is(results.at(-1)?.id, id);
     t.true(results.at(-1)!.cleanFailures >= 2);
-    t.deepEqual(alerts, ['memory.scratch_left']);
+    t.deepEqual(alerts, ['restore.scratch_left']);
     t.deepEqual([...scratch.collections.keys()], []);
   },
 );

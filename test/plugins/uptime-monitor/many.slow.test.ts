@@ -40,7 +40,7 @@ test('[O16] 10,000 monitors beat each minute; the thousand that stop are told, o
   const clock = new CrowdedClock();
   const fallen = new Map<string, number>();
   const actor = defineActor({
-    type: 'uptime.monitor',
+    type: 'uptime-monitor.monitor',
     machine: pushMonitor,
     version: 1,
     durability: ({ event, from }) => (event.type === 'BEAT' && from === 'up' ? 'batched' : 'sync'),
@@ -64,7 +64,7 @@ test('[O16] 10,000 monitors beat each minute; the thousand that stop are told, o
   t.teardown(() => bench.close());
   const beat = async (from: number): Promise<void> => {
     for (let index = from; index < MONITORS; index += 1) {
-      const sent = bench.actors.send(`uptime.monitor/m${index}`, {
+      const sent = bench.actors.send(`uptime-monitor.monitor/m${index}`, {
         type: 'BEAT',
         at: clock.now(),
         up: true,

@@ -139,7 +139,7 @@ test('[O16] a push is taken by any method, and each way to fail has its own msg 
   t.is((await json('/status/Clickstack-Watchdog.json')).monitors[0].state, 'up', 'a probe changes nothing');
 
   const control = runtime.services.actors;
-  const ref = 'uptime.monitor/clickstack-watchdog';
+  const ref = 'uptime-monitor.monitor/clickstack-watchdog';
   control.send(ref, { type: 'PAUSE', at: 1, by: 'ann' });
   await refused('status=up', 'paused', /^Monitor not found or not active: clickstack-watchdog is paused/);
   control.send(ref, { type: 'UNPAUSE', at: 1, by: 'ann' });
@@ -172,12 +172,12 @@ test('[O16] silence is DOWN after 600 s, told once with what the last run came t
   t.is((await json('/status/clickstack-watchdog.json')).monitors[0].state, 'late');
   await pass(1);
   t.is(alerts.length, 1);
-  t.like(alerts[0], { name: 'uptime.monitor_down', severity: 'critical', labels: { state: 'firing' } });
+  t.like(alerts[0], { name: 'uptime-monitor.down', severity: 'critical', labels: { state: 'firing' } });
   t.regex(
     alerts[0]!.text,
     /^Watchdog is DOWN: no beat for 10 min; its last run was made, and found: HEALTH CHECK FAILED: database: nothing listens there; the last good beat said: stale=5s drift=0\.$/,
   );
-  t.regex(JSON.stringify(runtime.health().uptime), /Watchdog is DOWN: no beat for 10 min/);
+  t.regex(JSON.stringify(runtime.health()['uptime-monitor']), /Watchdog is DOWN: no beat for 10 min/);
   await pass(3_600);
   t.like(alerts[1], { labels: { state: 'firing', reminder: '1' } });
   await push();
@@ -207,7 +207,8 @@ test('[O16] a token that is replaced counts at once, the old one no more, and a 
   await until('anothertoken', 200);
   t.is((await push('status=up', old)).status, 404);
   chmodSync(file, 0o644);
-  while (!lines.join('').includes('uptime.token_not_read')) await new Promise((done) => setTimeout(done, 10));
+  while (!lines.join('').includes('uptime-monitor.token_not_read'))
+    await new Promise((done) => setTimeout(done, 10));
   t.is((await push('status=up', 'anothertoken')).status, 200);
   rmSync(file);
   await until('anothertoken', 404);
@@ -221,11 +222,15 @@ test('[O16] the client of this process pushes to the embedded monitor by the sam
     kind: 'delivered',
     status: 200,
   });
-  t.like(runtime.services.actors.snapshot('uptime.monitor/clickstack-watchdog')!.context, {
+  t.like(runtime.services.actors.snapshot('uptime-monitor.monitor/clickstack-watchdog')!.context, {
     lastMsg: 'hello',
     lastPing: 3,
   });
-  runtime.services.actors.send('uptime.monitor/clickstack-watchdog', { type: 'PAUSE', at: 1, by: 'ann' });
+  runtime.services.actors.send('uptime-monitor.monitor/clickstack-watchdog', {
+    type: 'PAUSE',
+    at: 1,
+    by: 'ann',
+  });
   t.like(await client.push('clickstack-watchdog', { status: 'up', msg: 'x' }), {
     kind: 'refused',
     status: 404,
@@ -243,7 +248,11 @@ test('[O16] in every state: after a restart of our own, however long, nobody is 
   }));
   const first = await rig(t, { dir, clock, monitors });
   const act = (name: string, event: { type: string; [field: string]: unknown }) =>
-    first.runtime.services.actors.send(`uptime.monitor/${name}`, { at: clock.now(), by: 'ann', ...event });
+    first.runtime.services.actors.send(`uptime-monitor.monitor/${name}`, {
+      at: clock.now(),
+      by: 'ann',
+      ...event,
+    });
   const tokenOfWaiting = first.token('waiting');
   for (const name of ['late', 'down', 'acked']) await first.push('', first.token(name));
   await first.pass(350);
@@ -261,7 +270,7 @@ test('[O16] in every state: after a restart of our own, however long, nobody is 
     Object.fromEntries(
       monitors.map(({ name }) => [
         name,
-        JSON.stringify(runtime.services.actors.snapshot(`uptime.monitor/${name}`)!.value),
+        JSON.stringify(runtime.services.actors.snapshot(`uptime-monitor.monitor/${name}`)!.value),
       ]),
     );
   const before = states(first.runtime);

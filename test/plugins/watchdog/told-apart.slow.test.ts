@@ -65,7 +65,7 @@ async function play(t: ExecutionContext, { database, push, killed = false }: Scr
     runtime = await start();
   }
   await until(() => (state()?.context as unknown as WatchdogContext | undefined)?.last !== undefined);
-  const isDown = () => runtime.health().uptime as { down?: number } | undefined;
+  const isDown = () => runtime.health()['uptime-monitor'] as { down?: number } | undefined;
   if (push !== undefined || database !== undefined) await until(() => isDown()?.down === 1);
   const { body } = await request(`${runtime.surfaces.uptime?.url}/status/clickstack-watchdog`);
   const page = (await body.text()).replace(/<style[\s\S]*?<\/style>|<[^>]+>/g, ' ').replace(/\s+/g, ' ');

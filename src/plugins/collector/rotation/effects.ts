@@ -74,7 +74,7 @@ export function registerRotationEffects(
         await store.write(secretsPath, INGEST_KEY_NAME, current, signal);
         const kept = await store.read(secretsPath, INGEST_KEY_NAME, signal);
         if (kept !== current) {
-          throw new HoldfastError('HF_SECRET_CONFLICT', { place: `${secretsPath}#${INGEST_KEY_NAME}` });
+          throw new HoldfastError('HF_SECRETS_CONFLICT', { place: `${secretsPath}#${INGEST_KEY_NAME}` });
         }
         return outcome({ type: 'STORED', at: now(), place: `${secretsPath}#${INGEST_KEY_NAME}` });
       }

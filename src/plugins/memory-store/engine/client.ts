@@ -42,13 +42,13 @@ export class EngineClient {
   /**
    * @param body JSON as it was received; it is given away
    * @returns the result as JSON
-   * @throws HF_MEMORY_* as the engine answers; HF_MEMORY_BUSY too much is waiting; HF_MEMORY_FAILED it ended
+   * @throws HF_MEMORY_* as the engine answers; HF_MEMORY_STORE_BUSY too much is waiting; HF_MEMORY_STORE_FAILED it ended
    */
   call(operation: Operation, collection = '', body?: Uint8Array): Promise<string> {
     if (this.#closed) return Promise.reject(failed('it has been stopped'));
     if (this.#waiting.size >= MOST_WAITING) {
       const what = `${MOST_WAITING} requests wait`;
-      return Promise.reject(new HoldfastError('HF_MEMORY_BUSY', { what, seconds: 1 }));
+      return Promise.reject(new HoldfastError('HF_MEMORY_STORE_BUSY', { what, seconds: 1 }));
     }
     return new Promise((resolve, reject) => {
       this.#lastId += 1;
@@ -76,7 +76,7 @@ export class EngineClient {
     this.#worker = startWorker<EngineReply>({
       module: './worker',
       base: import.meta.url,
-      name: 'memory-engine',
+      name: 'memory-store-engine',
       data: this.#file,
       onMessage: (reply) => {
         const waiting = this.#settle(reply.id);
@@ -100,4 +100,4 @@ export class EngineClient {
   }
 }
 
-const failed = (reason: string) => new HoldfastError('HF_MEMORY_FAILED', { reason });
+const failed = (reason: string) => new HoldfastError('HF_MEMORY_STORE_FAILED', { reason });

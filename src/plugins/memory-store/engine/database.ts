@@ -23,7 +23,7 @@ export const POINTS_COLUMNS = '(id PRIMARY KEY, vector BLOB NOT NULL, payload TE
  * Opens the one file that holds all collections. One file, because then one read transaction sees all of them at one
  * moment: a copy of the volume needs nothing else to be consistent.
  *
- * @throws HF_MEMORY_FAILED a later version wrote it
+ * @throws HF_MEMORY_STORE_FAILED a later version wrote it
  */
 export function openDatabase(file: string): DatabaseSync {
   const db = new DatabaseSync(file, { timeout: BUSY_MS, enableForeignKeyConstraints: false });
@@ -37,7 +37,9 @@ export function openDatabase(file: string): DatabaseSync {
   const layout = Number(db.prepare('PRAGMA user_version').get()?.user_version);
   if (layout > LAYOUT) {
     db.close();
-    throw new HoldfastError('HF_MEMORY_FAILED', { reason: `a later version of Holdfast wrote ${file}` });
+    throw new HoldfastError('HF_MEMORY_STORE_FAILED', {
+      reason: `a later version of Holdfast wrote ${file}`,
+    });
   }
   if (layout === 0) {
     db.exec(`
@@ -109,7 +111,7 @@ export function codedFailure(error: unknown, what: string): HoldfastError {
   if (error instanceof HoldfastError) return error;
   const { code, errcode, message } = error as { code?: string; errcode?: number; message?: string };
   if (errcode === SQLITE_FULL || code === 'ENOSPC' || code === 'EDQUOT') {
-    return new HoldfastError('HF_MEMORY_FULL', { what }, { cause: error });
+    return new HoldfastError('HF_MEMORY_STORE_FULL', { what }, { cause: error });
   }
-  return new HoldfastError('HF_MEMORY_FAILED', { reason: message ?? String(error) }, { cause: error });
+  return new HoldfastError('HF_MEMORY_STORE_FAILED', { reason: message ?? String(error) }, { cause: error });
 }

@@ -74,7 +74,7 @@ export class Engine {
 
   #collection(name: string): Collection {
     const collection = findCollection(this.#db, name);
-    if (!collection) throw new HoldfastError('HF_MEMORY_COLLECTION_MISSING', { collection: name });
+    if (!collection) throw new HoldfastError('HF_MEMORY_STORE_COLLECTION_MISSING', { collection: name });
     return collection;
   }
 
@@ -98,9 +98,10 @@ export class Engine {
     const { vectors } = parseRequest('create', body);
     inTransaction(this.#db, () => {
       const known = this.#all();
-      if (known.includes(name)) throw new HoldfastError('HF_MEMORY_COLLECTION_EXISTS', { collection: name });
+      if (known.includes(name))
+        throw new HoldfastError('HF_MEMORY_STORE_COLLECTION_EXISTS', { collection: name });
       if (known.length >= MOST_COLLECTIONS) {
-        throw new HoldfastError('HF_MEMORY_REQUEST', {
+        throw new HoldfastError('HF_MEMORY_STORE_REQUEST', {
           reason: `there are ${MOST_COLLECTIONS} collections already`,
         });
       }

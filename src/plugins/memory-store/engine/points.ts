@@ -17,14 +17,14 @@ export const floats = (blob: Uint8Array): Float32Array =>
 export function normalised(vector: readonly number[], size: number): Float32Array {
   if (vector.length !== size) {
     const reason = `Vector dimension error: expected dim: ${size}, got ${vector.length}`;
-    throw new HoldfastError('HF_MEMORY_REQUEST', { reason });
+    throw new HoldfastError('HF_MEMORY_STORE_REQUEST', { reason });
   }
   const stored = Float32Array.from(vector);
   let squares = 0;
   for (const value of stored) squares += value * value;
   const length = Math.sqrt(squares);
   if (!Number.isFinite(length)) {
-    throw new HoldfastError('HF_MEMORY_REQUEST', { reason: 'a vector holds numbers beyond 32 bits' });
+    throw new HoldfastError('HF_MEMORY_STORE_REQUEST', { reason: 'a vector holds numbers beyond 32 bits' });
   }
   // One that has length 1 already keeps its very bits: what is read can be stored again without a change.
   if (length === 0 || Math.abs(squares - 1) < 1e-6) return stored;
@@ -35,7 +35,7 @@ export function normalised(vector: readonly number[], size: number): Float32Arra
 const bytesOf = ({ vector, payload }: Row, { with_payload, with_vector }: Shown): number =>
   (with_vector ? vector.length * 5 : 0) + (with_payload ? (payload?.length ?? 0) : 0);
 
-/** Points as they are answered. @throws HF_MEMORY_REQUEST they are more than an answer may hold */
+/** Points as they are answered. @throws HF_MEMORY_STORE_REQUEST they are more than an answer may hold */
 export function shownPoints<P extends Row>(
   found: Iterable<P>,
   shown: Shown,
@@ -47,7 +47,7 @@ export function shownPoints<P extends Row>(
     bytes += bytesOf(point, shown);
     if (bytes > LARGEST_ANSWER) {
       const reason = `the answer would be larger than ${LARGEST_ANSWER} bytes: ask for fewer points, or scroll`;
-      throw new HoldfastError('HF_MEMORY_REQUEST', { reason });
+      throw new HoldfastError('HF_MEMORY_STORE_REQUEST', { reason });
     }
     points.push({ ...shownPoint(point, shown), ...also?.(point) });
   }
@@ -88,7 +88,7 @@ export function upsert(db: DatabaseSync, collection: Collection, { points }: Req
     const last = Number(db.prepare(`SELECT max(rowid) AS last FROM ${table}`).get()?.last ?? 0);
     if (last > MOST_POINTS && count(db, collection) > MOST_POINTS) {
       const reason = `a collection holds at most ${MOST_POINTS} points here`;
-      throw new HoldfastError('HF_MEMORY_REQUEST', { reason });
+      throw new HoldfastError('HF_MEMORY_STORE_REQUEST', { reason });
     }
   });
 }

@@ -128,7 +128,7 @@ export type Requests = { readonly [K in keyof typeof requests]: z.output<(typeof
 /**
  * Reads a body: what is no JSON, or of the wrong kind, is a 400; what is out of bounds is a 422, as in the real store.
  *
- * @throws HF_MEMORY_REQUEST, HF_MEMORY_VALIDATION
+ * @throws HF_MEMORY_STORE_REQUEST, HF_MEMORY_STORE_VALIDATION
  */
 export function parseRequest<K extends keyof typeof requests>(kind: K, body: Uint8Array): Requests[K] {
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
@@ -138,17 +138,21 @@ export function parseRequest<K extends keyof typeof requests>(kind: K, body: Uin
   const reason = `${issue.path.length > 0 ? `${issue.path.join('.')}: ` : ''}${issue.message}`;
   const ofBounds = outcome.error.issues[0]?.code;
   const code =
-    ofBounds === 'too_small' || ofBounds === 'too_big' ? 'HF_MEMORY_VALIDATION' : 'HF_MEMORY_REQUEST';
+    ofBounds === 'too_small' || ofBounds === 'too_big'
+      ? 'HF_MEMORY_STORE_VALIDATION'
+      : 'HF_MEMORY_STORE_REQUEST';
   throw new HoldfastError(code, { reason });
 }
 
 function parseJson(text: string): unknown {
   if (nestsDeeper(text, DEEPEST))
-    throw new HoldfastError('HF_MEMORY_REQUEST', { reason: 'it is nested too deeply' });
+    throw new HoldfastError('HF_MEMORY_STORE_REQUEST', { reason: 'it is nested too deeply' });
   try {
     return JSON.parse(text);
   } catch {
-    throw new HoldfastError('HF_MEMORY_REQUEST', { reason: 'Format error in JSON body: it is not JSON' });
+    throw new HoldfastError('HF_MEMORY_STORE_REQUEST', {
+      reason: 'Format error in JSON body: it is not JSON',
+    });
   }
 }
 

@@ -33,7 +33,7 @@ export class Search {
     this.#kept.delete(place);
   }
 
-  /** @throws HF_MEMORY_REQUEST another number of dimensions, or an id that is not there */
+  /** @throws HF_MEMORY_STORE_REQUEST another number of dimensions, or an id that is not there */
   nearest(collection: Collection, ranking: Ranking): object[] {
     const { limit, offset, score_threshold, filter } = ranking;
     const target = this.#target(collection, ranking.target);
@@ -59,7 +59,8 @@ export class Search {
   #target(collection: Collection, target: readonly number[] | Id): Float32Array {
     if (typeof target === 'object') return normalised(target, collection.size);
     const row = this.#db.prepare(`SELECT vector FROM ${tableOf(collection)} WHERE id = ?`).get(bound(target));
-    if (!row) throw new HoldfastError('HF_MEMORY_REQUEST', { reason: `No point with id ${target} found` });
+    if (!row)
+      throw new HoldfastError('HF_MEMORY_STORE_REQUEST', { reason: `No point with id ${target} found` });
     return floats(row.vector as Uint8Array);
   }
 

@@ -12,10 +12,10 @@ export const checksumFile = (file: string): string => `${file}.checksum`;
 /** What is being written; never listed, and swept at a start. */
 export const draftOf = (file: string): string => `${file}.part`;
 
-/** @throws HF_MEMORY_FULL less than that and the spare is free there */
+/** @throws HF_MEMORY_STORE_FULL less than that and the spare is free there */
 export function refuseFullDisk(folder: string, bytes: number, what: string): void {
   const { bavail, bsize } = statfsSync(folder);
-  if (bavail * bsize < bytes + SPARE_BYTES) throw new HoldfastError('HF_MEMORY_FULL', { what });
+  if (bavail * bsize < bytes + SPARE_BYTES) throw new HoldfastError('HF_MEMORY_STORE_FULL', { what });
 }
 
 /** Runs `write` on a draft, makes it durable, lets `seal` see it, and gives it its name. Nothing is left of a failure. */

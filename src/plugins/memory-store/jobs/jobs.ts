@@ -54,11 +54,11 @@ export class Jobs {
   /**
    * @param prepare says what is to be done, once it is its turn
    * @returns what it said, done
-   * @throws HF_MEMORY_BUSY too many wait; HF_MEMORY_* as the job says
+   * @throws HF_MEMORY_STORE_BUSY too many wait; HF_MEMORY_* as the job says
    */
   async run<J extends Job>(prepare: () => J | Promise<J>): Promise<J> {
     if (this.#waiting >= MOST_JOBS) {
-      throw new HoldfastError('HF_MEMORY_BUSY', {
+      throw new HoldfastError('HF_MEMORY_STORE_BUSY', {
         what: `${MOST_JOBS} snapshots or recoveries wait`,
         seconds: 5,
       });
@@ -107,7 +107,7 @@ export class Jobs {
     const worker = startWorker<JobReply>({
       module: './worker',
       base: import.meta.url,
-      name: 'memory-jobs',
+      name: 'memory-store-jobs',
       data: undefined,
       onMessage: (reply) => {
         if (reply.ok) this.#running?.resolve();
@@ -124,4 +124,4 @@ export class Jobs {
   }
 }
 
-const failed = (reason: string) => new HoldfastError('HF_MEMORY_FAILED', { reason });
+const failed = (reason: string) => new HoldfastError('HF_MEMORY_STORE_FAILED', { reason });

@@ -25,12 +25,12 @@ const MAGIC = 'SQLite format 3\0';
  * Puts a snapshot in the place of a collection: checked first, then copied into a table of its own, which takes the
  * name in one commit. Until then, and after any failure, the collection is as it was.
  *
- * @throws HF_MEMORY_SNAPSHOT_INVALID the file is cut short, damaged or no snapshot; HF_MEMORY_REQUEST it does not fit
+ * @throws HF_MEMORY_STORE_SNAPSHOT_INVALID the file is cut short, damaged or no snapshot; HF_MEMORY_STORE_REQUEST it does not fit
  */
 export function recover(job: Extract<Job, { kind: 'recover' }>): void {
   refuseCutShort(job.file);
   if (job.checksum !== undefined && sha256Of(job.file) !== job.checksum.toLowerCase()) {
-    throw new HoldfastError('HF_MEMORY_REQUEST', { reason: 'Snapshot checksum mismatch' });
+    throw new HoldfastError('HF_MEMORY_STORE_REQUEST', { reason: 'Snapshot checksum mismatch' });
   }
   const { size } = examine(job.file);
   refuseFullDisk(dirname(job.database), statSync(job.file).size, 'the recovered collection');
@@ -117,10 +117,10 @@ function refuseOther(db: DatabaseSync, name: string, size: number): void {
   const known = findCollection(db, name);
   if (known && known.size !== size) {
     const reason = `the snapshot is not compatible: collection vector size ${known.size}, snapshot vector size ${size}`;
-    throw new HoldfastError('HF_MEMORY_REQUEST', { reason });
+    throw new HoldfastError('HF_MEMORY_STORE_REQUEST', { reason });
   }
   if (!known && Number(db.prepare('SELECT count(*) AS n FROM collections').get()?.n) >= MOST_COLLECTIONS) {
-    throw new HoldfastError('HF_MEMORY_REQUEST', {
+    throw new HoldfastError('HF_MEMORY_STORE_REQUEST', {
       reason: `there are ${MOST_COLLECTIONS} collections already`,
     });
   }
@@ -138,5 +138,5 @@ function copyRows(db: DatabaseSync, table: string): void {
 }
 
 function invalid(reason: string): never {
-  throw new HoldfastError('HF_MEMORY_SNAPSHOT_INVALID', { reason });
+  throw new HoldfastError('HF_MEMORY_STORE_SNAPSHOT_INVALID', { reason });
 }

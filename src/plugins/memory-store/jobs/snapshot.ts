@@ -29,7 +29,7 @@ export function snapshot({ database, collection: name, file }: Extract<Job, { ki
           'PRAGMA out.page_size = 8192; PRAGMA out.journal_mode = OFF; PRAGMA out.synchronous = OFF; BEGIN',
         );
         const collection = findCollection(db, name);
-        if (!collection) throw new HoldfastError('HF_MEMORY_COLLECTION_MISSING', { collection: name });
+        if (!collection) throw new HoldfastError('HF_MEMORY_STORE_COLLECTION_MISSING', { collection: name });
         for (const [table, columns] of Object.entries(SNAPSHOT_TABLES)) {
           db.exec(`CREATE TABLE out.${table} ${columns}`);
         }

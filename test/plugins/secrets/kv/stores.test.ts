@@ -90,7 +90,7 @@ test('[O25] kv: a writer that comes between is not overwritten, and one that nev
   t.deepEqual(server.data(path), { theirs: 'new', key: 'ours' });
   server.beforeWrite = () => server.put(path, { theirs: 'again' });
   const error = await t.throwsAsync(async () => store.write?.(path, 'key', 'lost', signal));
-  t.true(isCoded(error, 'HF_SECRET_CONFLICT'));
+  t.true(isCoded(error, 'HF_SECRETS_CONFLICT'));
 });
 
 test('[O25] kv: a deleted secret is missing, and can be written again', async (t) => {
@@ -112,12 +112,9 @@ test('[O25] kv: refusals, a sealed server and silence are told apart, and no tok
   };
   server.put(path, { key: 'x' });
   server.rights = new Set(['read']);
-  t.regex(
-    await failed(async () => store.write?.(path, 'key', 'y', signal)),
-    /HF_SECRET_STORE_REFUSED.*write/,
-  );
+  t.regex(await failed(async () => store.write?.(path, 'key', 'y', signal)), /HF_SECRETS_REFUSED.*write/);
   server.rights.clear();
-  t.regex(await failed(() => store.read(path, 'key', signal)), /HF_SECRET_STORE_REFUSED.*read/);
+  t.regex(await failed(() => store.read(path, 'key', signal)), /HF_SECRETS_REFUSED.*read/);
   server.failures.push(503);
   t.regex(await failed(() => store.read(path, 'key', signal)), /UNREACHABLE.*sealed/);
   chmodSync(tokenFile, 0o644);
@@ -147,7 +144,7 @@ test('[O25] kv: TLS is checked against the given authority', async (t) => {
   t.is(await store.read(path, 'key', signal), 'x');
   const { store: strange } = await kv(t, { server });
   const error = await t.throwsAsync(strange.read(path, 'key', signal));
-  t.true(isCoded(error, 'HF_SECRET_STORE_UNREACHABLE'));
+  t.true(isCoded(error, 'HF_SECRETS_UNREACHABLE'));
 });
 
 test('[O25] kv: a token goes to no other machine in plaintext', (t) => {

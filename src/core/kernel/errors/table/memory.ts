@@ -34,65 +34,65 @@ export const memoryErrors = {
     'Start one, which keeps the last good one whatever its age; or look with `--dry-run`, then prune with `--force`: the newest is kept.',
   ),
   // The embedded store
-  HF_MEMORY_REQUEST: entry(
+  HF_MEMORY_STORE_REQUEST: entry(
     400,
     'Wrong input: {reason}.',
     'Correct the request; nothing was changed. What the embedded store can do is in docs/memory.md.',
   ),
-  HF_MEMORY_VALIDATION: entry(
+  HF_MEMORY_STORE_VALIDATION: entry(
     422,
     'Validation error in the request: {reason}.',
     'Stay within the bounds that it names; nothing was changed.',
   ),
-  HF_MEMORY_API_KEY: entry(
+  HF_MEMORY_STORE_API_KEY: entry(
     401,
     'Must provide an API key or an Authorization bearer token.',
     'Send the key of the memory store in the header `api-key`.',
   ),
-  HF_MEMORY_COLLECTION_MISSING: entry(
+  HF_MEMORY_STORE_COLLECTION_MISSING: entry(
     404,
     "Not found: Collection `{collection}` doesn't exist.",
     'Create it, or correct the name: GET /collections lists those there are.',
   ),
-  HF_MEMORY_COLLECTION_EXISTS: entry(
+  HF_MEMORY_STORE_COLLECTION_EXISTS: entry(
     409,
     'Wrong input: Collection `{collection}` already exists.',
     'Use it, or delete it first.',
   ),
-  HF_MEMORY_SNAPSHOT_MISSING: entry(
+  HF_MEMORY_STORE_SNAPSHOT_MISSING: entry(
     404,
     'Not found: Snapshot {snapshot} of collection `{collection}` does not exist.',
     'GET /collections/{collection}/snapshots lists those there are.',
   ),
-  HF_MEMORY_SNAPSHOT_INVALID: entry(
+  HF_MEMORY_STORE_SNAPSHOT_INVALID: entry(
     400,
     'Wrong input: the snapshot cannot be recovered from: {reason}.',
     'Choose another snapshot; the collection is as it was.',
   ),
-  HF_MEMORY_LOCATION: entry(
+  HF_MEMORY_STORE_LOCATION: entry(
     403,
     'Forbidden location: snapshots are not fetched from {place}.',
     'Use a snapshot of this store or of one named in `recoverFrom`, or upload the file.',
   ),
-  HF_MEMORY_FETCH: entry(
+  HF_MEMORY_STORE_FETCH: entry(
     400,
     'Wrong input: Failed to download the snapshot from URL {url}: {reason}.',
     'Check that the URL is right and that this store can reach it; the collection is as it was.',
   ),
-  HF_MEMORY_BUSY: entry(
+  HF_MEMORY_STORE_BUSY: entry(
     429,
     'The memory store has more work than it takes: {what}.',
     'Try again in {seconds} s, as the header Retry-After says.',
   ),
-  HF_MEMORY_FULL: entry(
+  HF_MEMORY_STORE_FULL: entry(
     507,
     'The disk has no room for {what}.',
     'Make room under the data folder, for example with `holdfast backup prune`; nothing was changed.',
   ),
-  HF_MEMORY_FAILED: entry(
+  HF_MEMORY_STORE_FAILED: entry(
     500,
     'The memory store could not do its work: {reason}.',
-    'Look at the log for `memory.`; what was stored before is untouched, and the next request starts it anew.',
+    'Look at the log for `memory-store.`; what was stored before is untouched, and the next request starts it anew.',
   ),
   HF_RESTORE_SCRATCH: entry(
     503,

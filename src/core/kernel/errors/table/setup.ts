@@ -77,17 +77,17 @@ export const setupErrors = {
     'The folder of secrets {folder} may be changed by others (mode {mode}).',
     'Run `chmod 700 {folder}`, and look whether its files are still yours.',
   ),
-  HF_SECRET_STORE_UNREACHABLE: entry(
+  HF_SECRETS_UNREACHABLE: entry(
     502,
     'The secrets store at {place} gave no usable answer: {reason}.',
     'Look whether it runs, is unsealed and is reached from here; nothing was changed unless its own log says so.',
   ),
-  HF_SECRET_STORE_REFUSED: entry(
+  HF_SECRETS_REFUSED: entry(
     502,
     'The secrets store refuses to {what} {place}.',
     "Give the policy of Holdfast's token the rights read, create, update and patch on that path, or renew the token.",
   ),
-  HF_SECRET_CONFLICT: entry(
+  HF_SECRETS_CONFLICT: entry(
     409,
     'The secret {place} was changed by somebody else while it was written.',
     'Look who writes there, and do it again.',

@@ -12,12 +12,12 @@ export const uptimeErrors = {
     'There is no uptime monitor to push to: HOLDFAST_UPTIME_URL is not set, and no instance with one runs on {dir}.',
     'Set HOLDFAST_UPTIME_URL to the base of a monitor, e.g. http://uptime:3001, or start Holdfast with the plugin uptime-monitor.',
   ),
-  HF_UPTIME_MONITOR: entry(
+  HF_UPTIME_MONITOR_UNKNOWN: entry(
     404,
     'There is no push monitor {monitor}.',
     'Name one that is listed: {known}. More are added to `monitors` of uptimeMonitor() in plugins.config.ts.',
   ),
-  HF_UPTIME_STATE: entry(
+  HF_UPTIME_MONITOR_STATE: entry(
     409,
     '{monitor} is {state}, so this cannot be done to it.',
     'Only what is down can be acknowledged, and only what is paused resumed: `holdfast uptime list` shows how they are.',
