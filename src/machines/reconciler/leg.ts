@@ -52,7 +52,7 @@ export const reconciler = setup({
   types: {
     context: {} as LegContext,
     events: {} as LegEvent,
-    input: {} as LegSettings | undefined,
+    input: {} as Partial<LegSettings> | undefined,
   },
   delays: {
     settle: ({ context }) => context.settleMs,

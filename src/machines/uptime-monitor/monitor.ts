@@ -56,7 +56,7 @@ export const pushMonitor = setup({
   types: {
     context: {} as MonitorContext,
     events: {} as MonitorEvent,
-    input: {} as MonitorSettings | undefined,
+    input: {} as Partial<MonitorSettings> | undefined,
   },
   delays: {
     overdue: ({ context }) => context.waitMs,

@@ -11,7 +11,6 @@ import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import type { Json } from '../../core/kernel/json.ts';
 import { alert } from '../../machines/alerts/alert.ts';
 import type { Notice, Queued } from '../../machines/alerts/alert-shapes.ts';
 import { alertOutbox } from '../../machines/alerts/outbox.ts';
@@ -82,7 +81,7 @@ export const alerts = definePlugin({
         durability: (record) => (isRoutineLook(record) ? 'batched' : 'sync'),
         input: (key) => {
           const rule = rules.get(key);
-          return (rule && settingsOf(rule)) as unknown as Json;
+          return rule && settingsOf(rule);
         },
         describe: describeRuleRecord,
       }),

@@ -5,7 +5,7 @@ import { runTrouble, UptimeMonitorToken } from '../../core/contracts/uptime.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { actorRef } from '../../core/kernel/ids.ts';
-import type { Json, JsonObject } from '../../core/kernel/json.ts';
+import type { JsonObject } from '../../core/kernel/json.ts';
 import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';
 import {
   type HeartbeatContext,
@@ -39,7 +39,7 @@ export function registerHeartbeat(
       type: HEARTBEAT_ACTOR,
       machine,
       version: 1,
-      input: () => ({ ...settings }) as Json,
+      input: () => ({ ...settings }),
       describe: describeBeat,
     }),
   );

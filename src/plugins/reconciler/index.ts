@@ -18,7 +18,6 @@ import { definePlugin, type Services } from '../../core/host/plugin/definition.t
 import { defineActor } from '../../core/kernel/actors/definition.ts';
 import type { ActorState } from '../../core/kernel/actors/state.ts';
 import { actorRef, newCorrelation } from '../../core/kernel/ids.ts';
-import type { Json } from '../../core/kernel/json.ts';
 import { reconciler as machine } from '../../machines/reconciler/leg.ts';
 import type { LegSettings } from '../../machines/reconciler/leg-shapes.ts';
 import { legsCheck } from './checks.ts';
@@ -69,7 +68,7 @@ export const reconciler = definePlugin({
         type: LEG_ACTOR,
         machine,
         version: 1,
-        input: (key) => ({ ...legs.find(({ intf }) => intf === key) }) as Json,
+        input: (key) => ({ ...legs.find(({ intf }) => intf === key) }),
         describe: describeLegRecord,
       }),
     );

@@ -71,7 +71,7 @@ export const restore = definePlugin({
         // Version 1 waited itself for the next drill, of whatever path.
         migrate: ({ value, context: { overdueMs: _, ...context } }, fromVersion) =>
           fromVersion === 1 ? { value, context } : undefined,
-        input: () => settings as Json,
+        input: () => settings,
         describe: describeDrillRecord,
       }),
     );

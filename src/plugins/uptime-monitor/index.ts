@@ -11,7 +11,6 @@ import { runTrouble } from '../../core/contracts/uptime.ts';
 import { isLoopback } from '../../core/host/http/admission.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
-import type { Json } from '../../core/kernel/json.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import { pushMonitor } from '../../machines/uptime-monitor/monitor.ts';
 import { Monitors } from './monitors.ts';
@@ -49,7 +48,7 @@ export const uptimeMonitor = definePlugin({
         machine: pushMonitor,
         version: 1,
         durability: (record) => (isRoutine(record) ? 'batched' : 'sync'),
-        input: (key) => ({ ...byName.get(key) }) as Json,
+        input: (key) => ({ ...byName.get(key) }),
         describe: describeMonitorRecord,
       }),
     );

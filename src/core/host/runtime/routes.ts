@@ -27,7 +27,7 @@ export function connectRoutes(
       }
       for (const { key, event } of map(envelope)) {
         try {
-          actors.send(actorRef(to, key), event, { correlation, cause, blobs });
+          actors.deliver(actorRef(to, key), event, { correlation, cause, blobs });
         } catch (error) {
           exchanges.fail(correlation, error);
           if (!isCoded(error, 'HF_ACTOR_OVERLOADED')) throw error;

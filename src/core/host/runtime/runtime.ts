@@ -176,7 +176,7 @@ export class Runtime {
       observeEffects(metrics, logger),
     );
     actors.runEffectsWith(dispatcher);
-    const resume = dispatcher.leftOpen(actors.list());
+    const resume = dispatcher.leftOpen(actors.states());
     const checkpoints = new Checkpoints(log, actors, bus, checkpointEvery);
     observeLog(log, bus, metrics, logger);
     log.onFrozen((reason) => {

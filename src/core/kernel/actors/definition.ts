@@ -1,28 +1,58 @@
-import type { AnyStateMachine } from 'xstate';
-import type { Json, JsonObject } from '../json.ts';
-import type { LogEvent, LogRecord, StateValue } from '../log/record.ts';
+import type { AnyStateMachine, ContextFrom, EventFrom, InputFrom, SnapshotFrom } from 'xstate';
+import type { ActorRef } from '../ids.ts';
+import type { JsonObject } from '../json.ts';
+import type { INIT, LogEvent, LogRecord, MIGRATE, StateValue } from '../log/record.ts';
+import type { OpenEffect, OpenTimer } from './state.ts';
 
 /** How soon a transition's record must be durable before its effects run (C2). */
 export type Durability = 'sync' | 'batched';
 
-/** Where a machine stands and what it knows. */
+/** Where a machine stands and what it knows, as another version recorded it. */
 export interface MachineState {
   readonly value: StateValue;
   readonly context: JsonObject;
 }
 
-/** Everything the actor system needs to know of a type of actor. The whole contract. */
-export interface ActorDefinition {
+/** The events that a machine declares in its types. */
+export type EventOf<M extends AnyStateMachine> = EventFrom<M>;
+
+/** What an actor of a machine is like between two events. */
+export interface ActorSnapshot<M extends AnyStateMachine = AnyStateMachine> {
+  readonly ref: ActorRef;
+  readonly key: string;
+  readonly value: SnapshotFrom<M>['value'];
+  readonly context: ContextFrom<M>;
+  /** The machine reached a final state. */
+  readonly done: boolean;
+  /** The actor's newest record, and its time in epoch milliseconds. */
+  readonly seq: number;
+  readonly at: number;
+  /** Armed timers by the machine's name for them. */
+  readonly timers: Readonly<Record<string, OpenTimer>>;
+  /** Effects without an outcome yet, by `<seq>.<index>`. */
+  readonly effects: Readonly<Record<string, OpenEffect>>;
+}
+
+/** A record of an actor whose machine is known: its event is one that the machine declares, or the system's own. */
+export type RecordOf<M extends AnyStateMachine> = LogRecord & {
+  readonly event: EventOf<M> | { readonly type: typeof INIT } | { readonly type: typeof MIGRATE };
+};
+
+/**
+ * Everything the actor system needs to know of a type of actor, and the handle by which others send to its actors and
+ * read them: the compiler checks events and contexts against the machine.
+ */
+export interface ActorDefinition<M extends AnyStateMachine = AnyStateMachine> {
   /** Dotted type, e.g. `reconciler.leg`; an actor is addressed `<type>/<key>`. */
   readonly type: string;
   /** A pure machine of `src/machines`, or of a plugin's own. */
-  readonly machine: AnyStateMachine;
+  readonly machine: M;
   /** Version of the machine's meaning; raise it when recorded events would decide differently. */
   readonly version: number;
   /** `sync` unless a crash may cost the last moments of this actor; a function decides record by record. */
   readonly durability?: Durability | ((record: LogRecord) => Durability);
   /** Input of an actor that is first met by its key; it is recorded with the `init` event. */
-  readonly input?: (key: string) => Json;
+  readonly input?: (key: string) => InputFrom<M>;
   /**
    * Takes the state that an older version left when the log was last written; undefined refuses a version that is not
    * known. Pure. The runtime calls it once an actor, at the start, and records what it gives.
@@ -31,20 +61,24 @@ export interface ActorDefinition {
   /** The machines of older versions, by version: replay compares what they recorded with what they decide. */
   readonly earlier?: Readonly<Record<number, AnyStateMachine>>;
   /** An event that an older version recorded in today's shape: `replay what-if` asks today's machine about it. */
-  readonly upcast?: (event: LogEvent, fromVersion: number) => LogEvent;
+  readonly upcast?: (event: LogEvent, fromVersion: number) => EventOf<M>;
   /**
    * One of its records in an operator's words, for `holdfast log`: some 40 characters, e.g. `lacks fd00::1/64, adds
    * it`. Undefined leaves the wording to the fields of the event; an empty text marks the record as routine, which
    * is shown only with `--all`. Pure, and total: any record of this type may come.
    */
-  readonly describe?: (record: LogRecord) => string | undefined;
+  describe?(record: RecordOf<M>): string | undefined;
 }
 
 /**
- * Declares a type of actor. Its effects are not listed: they are the plain named actions of the
- * machine's `setup`.
+ * Declares a type of actor. Its effects are not listed: they are the plain named actions of the machine's `setup`.
+ *
+ * @example
+ * export const legActor = defineActor({ type: 'reconciler.leg', machine: leg, version: 1 });
+ * actors.send(legActor, 'eth0', { type: 'IFACE_CHANGED', … });
+ * actors.get(legActor, 'eth0')?.context.address;
  */
-export function defineActor(definition: ActorDefinition): ActorDefinition {
+export function defineActor<M extends AnyStateMachine>(definition: ActorDefinition<M>): ActorDefinition<M> {
   return Object.freeze({ durability: 'sync', ...definition });
 }
 

@@ -205,7 +205,7 @@ export class EffectDispatcher implements EffectRunner {
     const { event, blobs } = isWithBlobs(outcome) ? outcome : { event: outcome, blobs: undefined };
     const { id, cause, actor, correlation, request } = asked;
     this.#onEnd({ type: request.type, outcome: end, id, actor, error });
-    this.#actors.send(actor, event, { correlation, cause, outcome: id, blobs });
+    this.#actors.deliver(actor, event, { correlation, cause, outcome: id, blobs });
   }
 }
 

@@ -1,5 +1,12 @@
-import { type AnyMachineSnapshot, type AnyStateMachine, createActor } from 'xstate';
+import {
+  type AnyMachineSnapshot,
+  type AnyStateMachine,
+  type ContextFrom,
+  createActor,
+  type SnapshotFrom,
+} from 'xstate';
 import { HoldfastError } from '../errors/holdfast-error.ts';
+import { type ActorRef, parseActorRef } from '../ids.ts';
 import type { Json } from '../json.ts';
 import {
   type EffectRequest,
@@ -8,7 +15,9 @@ import {
   TIMER_CANCEL,
   TIMER_START,
 } from '../log/record.ts';
+import type { ActorDefinition, ActorSnapshot } from './definition.ts';
 import { InPlace } from './in-place.ts';
+import type { ActorState } from './state.ts';
 import { CANCEL, RAISE } from './steps.ts';
 
 /** What one event did to a machine. */
@@ -117,4 +126,22 @@ export class MachineStepper {
       );
     }
   }
+}
+
+/** What the log says of an actor, in the types of its machine: they are what its events and assigns made. */
+export function snapshotOf<M extends AnyStateMachine>(
+  _actor: ActorDefinition<M>,
+  { ref, value, context, done, seq, at, timers, effects }: Readonly<ActorState>,
+): ActorSnapshot<M> {
+  return {
+    ref: ref as ActorRef,
+    key: parseActorRef(ref).key,
+    value: value as SnapshotFrom<M>['value'],
+    context: context as ContextFrom<M>,
+    done,
+    seq,
+    at,
+    timers,
+    effects,
+  };
 }

@@ -1,13 +1,13 @@
-import type { AnyMachineSnapshot } from 'xstate';
+import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 import type { Clock } from '../clock.ts';
 import { HoldfastError } from '../errors/holdfast-error.ts';
-import { newCorrelation, parseActorRef } from '../ids.ts';
+import { actorRef, newCorrelation, parseActorRef } from '../ids.ts';
 import { toPlain } from '../json.ts';
 import type { Blobs, EventLog } from '../log/event-log.ts';
 import { INIT, type LogEvent, type LogRecord, MIGRATE } from '../log/record.ts';
 import { decide, decideInit } from './decide.ts';
-import type { Durability } from './definition.ts';
-import { MachineStepper } from './machine-step.ts';
+import type { ActorDefinition, ActorSnapshot, Durability, EventOf } from './definition.ts';
+import { MachineStepper, snapshotOf } from './machine-step.ts';
 import { type Made, recordOf } from './record-of.ts';
 import type { Recovered } from './recover.ts';
 import { type ActorState, applyRecord } from './state.ts';
@@ -23,6 +23,12 @@ export interface SendMeta {
   readonly outcome?: string | undefined;
   /** Sealed bodies stored in the record's transaction. */
   readonly blobs?: Blobs | undefined;
+}
+
+/** An event that no machine's types have checked. */
+export interface UncheckedEvent {
+  readonly type: string;
+  readonly [field: string]: unknown;
 }
 
 /** What became of a sent event. */
@@ -151,18 +157,41 @@ export class ActorSystem {
   }
 
   /**
-   * Sends an event: one transition, one record, effects when it is durable. An actor that does not exist yet is
-   * started first.
+   * Sends an event to an actor: one transition, one record, effects when it is durable. An actor that does not exist
+   * yet is started first.
    *
+   * @param actor the definition, whose machine says which events there are
+   * @param key which actor of that type
    * @throws HF_ACTOR_UNKNOWN nobody registers the type
    * @throws HF_EVENT_INVALID the event is not plain data, or is called `init` or `migrate`
    * @throws HF_ACTOR_OVERLOADED too many events wait for the log already
    */
+  send<M extends AnyStateMachine>(
+    actor: ActorDefinition<M>,
+    key: string,
+    event: EventOf<M>,
+    meta?: SendMeta,
+  ): Sent;
+  /** By address and unchecked: goes when every caller has a definition. */
+  send(ref: string, event: UncheckedEvent, meta?: SendMeta): Sent;
   send(
-    ref: string,
-    event: { readonly type: string; readonly [field: string]: unknown },
+    actor: ActorDefinition | string,
+    keyOrEvent: string | UncheckedEvent,
+    eventOrMeta: UncheckedEvent | SendMeta = {},
     meta: SendMeta = {},
   ): Sent {
+    if (typeof actor === 'string') {
+      return this.deliver(actor, keyOrEvent as UncheckedEvent, eventOrMeta as SendMeta);
+    }
+    return this.deliver(actorRef(actor.type, keyOrEvent as string), eventOrMeta as UncheckedEvent, meta);
+  }
+
+  /**
+   * Sends an event by address, unchecked: for routes, outcomes of effects and recovery. Elsewhere use `send`.
+   *
+   * @throws HF_ACTOR_UNKNOWN, HF_EVENT_INVALID, HF_ACTOR_OVERLOADED as `send`
+   */
+  deliver(ref: string, event: UncheckedEvent, meta: SendMeta = {}): Sent {
     if (!this.#actors.has(ref)) this.#type(ref);
     const plain = recordable(event);
     if (this.accepting() && this.#mailbox.length === 0) {
@@ -180,13 +209,28 @@ export class ActorSystem {
     return { record: undefined, durable: () => decided.then((record) => this.#whenDurable(record)) };
   }
 
-  /** What is known of an actor. The state is live: read it, do not keep it. */
+  /** What is known of an actor now; undefined when there is none of that key. */
+  get<M extends AnyStateMachine>(actor: ActorDefinition<M>, key: string): ActorSnapshot<M> | undefined {
+    const state = this.#actors.get(actorRef(actor.type, key))?.state;
+    return state && snapshotOf(actor, state);
+  }
+
+  /** All actors of one type, in the order in which they were first met. */
+  list<M extends AnyStateMachine>(actor: ActorDefinition<M>): ActorSnapshot<M>[];
+  /** By the name of the type, or all there are: goes when every caller has a definition. */
+  list(type?: string): Readonly<ActorState>[];
+  list(type?: ActorDefinition | string): Readonly<ActorState>[] | ActorSnapshot[] {
+    if (typeof type === 'object') return this.states(type.type).map((state) => snapshotOf(type, state));
+    return this.states(type);
+  }
+
+  /** What the log says of an actor, by its address. The state is live: read it, do not keep it. */
   snapshot(ref: string): Readonly<ActorState> | undefined {
     return this.#actors.get(ref)?.state;
   }
 
-  /** All actors, or those of one type. */
-  list(type?: string): Readonly<ActorState>[] {
+  /** The same of all actors, or of those of one type. */
+  states(type?: string): Readonly<ActorState>[] {
     const states = [...this.#actors.values()].map((live) => live.state);
     return type === undefined ? states : states.filter((state) => parseActorRef(state.ref).type === type);
   }

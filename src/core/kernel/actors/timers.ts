@@ -28,7 +28,7 @@ export class Timers {
     const waitMs = Math.min(at - this.#clock.now(), at - armed.armedAt);
     const disarm = this.#clock.after(waitMs, () => {
       this.#armed.delete(key);
-      this.#actors.send(actor, { type: timer }, { correlation, cause: seqOfEffect(id), outcome: id });
+      this.#actors.deliver(actor, { type: timer }, { correlation, cause: seqOfEffect(id), outcome: id });
     });
     this.#armed.set(key, { id, disarm });
   }

@@ -5,7 +5,6 @@ import { defineTopic, type Topic } from '../../../bus/topic.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
 import { actorRef } from '../../../core/kernel/ids.ts';
-import type { Json } from '../../../core/kernel/json.ts';
 import { snapshotJob } from '../../../machines/memory/backups.ts';
 import type { SnapshotJobContext, SnapshotJobInput } from '../../../machines/memory/backups-shapes.ts';
 import type { QdrantOptions } from '../options.ts';
@@ -97,7 +96,7 @@ export function registerBackupActors(
       type: BACKUP_ACTOR,
       machine: snapshotJob,
       version: 1,
-      input: (key) => settingsOf(key === 'volume' ? 'volume' : 'snapshot', options) as unknown as Json,
+      input: (key) => settingsOf(key === 'volume' ? 'volume' : 'snapshot', options),
     }),
   );
   context.route(
