@@ -17,7 +17,7 @@ import { PluginHost } from '../plugin/host.ts';
  * @throws AssertionError showing the first record that is decided otherwise, or what could not be compared
  * @throws HF_LOG_*, HF_PORTABLE_* the log cannot be read; HF_CONFIG_* there is no such configuration
  * @example
- * await replayFixture('test/fixtures/logs/0.1.0/killed.jsonl.gz');
+ * await replayFixture('test/fixtures/logs/0.2.0/killed.jsonl.gz');
  */
 export async function replayFixture(
   log: string | URL,
