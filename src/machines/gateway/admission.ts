@@ -1,6 +1,6 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
-import type { AnswerParams, CallEnded, DoorRule, Misplaced } from './key-shapes.ts';
+import type { AnswerParams, CallEnded, DoorRule, MisplacedKey } from './key-shapes.ts';
 
 /** What a person should hear of: a rule, or a key in some other header. */
 type Reason = DoorRule | 'key_misplaced' | 'master_key_misplaced';
@@ -21,7 +21,7 @@ export type DoorEvent =
       readonly source: string;
       readonly path: string;
       /** What stood where it may leak, whatever the rule was. */
-      readonly misplaced?: Misplaced['key'];
+      readonly misplaced?: MisplacedKey['key'];
       /** Where, if not in the Authorization header. */
       readonly where?: string;
       /** On a path of the REST API, where the master key does belong, in Authorization. */

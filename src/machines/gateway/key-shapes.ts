@@ -46,7 +46,7 @@ export interface AccessContext {
 }
 
 /** A key where none belongs. */
-export interface Misplaced {
+export interface MisplacedKey {
   readonly key: 'virtual_key' | 'master_key';
   /** `query`, `path`, or a header by its name. */
   readonly where: string;
@@ -74,7 +74,7 @@ export type AccessCall = {
   /** What stood in `Authorization`. */
   readonly authorization?: 'bearer' | 'virtual_key' | 'master_key';
   /** A key that came somewhere else. */
-  readonly misplaced?: Misplaced;
+  readonly misplaced?: MisplacedKey;
   /** The route relays the caller's own token and wants one. */
   readonly relay?: true;
   /** The route may change state: its decisions are durable before they count. */

@@ -10,7 +10,7 @@ import type {
   ForwardParams,
   KeyReply,
   KeyTerms,
-  Misplaced,
+  MisplacedKey,
 } from './key-shapes.ts';
 import { add, goodUntil, judge, judgeReading, windowAt } from './key-verdict.ts';
 
@@ -32,7 +32,7 @@ const attribution = ({ terms }: AccessContext): Attribution => ({
   ...(terms?.owner !== undefined && { owner: terms.owner }),
 });
 /** A key or the master key where it does not belong: somebody should rotate it (G9, G25). */
-const misplacedIn = (event: AccessEvent): Misplaced | undefined => {
+const misplacedIn = (event: AccessEvent): MisplacedKey | undefined => {
   const { authorization, misplaced } = calling(event);
   const known = authorization === 'virtual_key' || authorization === 'master_key';
   return known ? { key: authorization, where: 'header authorization' } : misplaced;

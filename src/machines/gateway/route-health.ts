@@ -44,7 +44,7 @@ interface Args {
 }
 
 /** Looks in a row after which a person is told: one lost answer is no outage. */
-export const TELL_AFTER = 3;
+export const ALERT_AFTER = 3;
 
 const probed = (event: RouteHealthEvent): Probed | undefined => (event.type === 'PROBED' ? event : undefined);
 const found =
@@ -52,7 +52,7 @@ const found =
   ({ event }: Args): boolean =>
     kinds.some((kind) => probed(event)?.found === kind);
 /** The look that makes it enough. */
-const isEnough = ({ context }: Args): boolean => context.failures + 1 >= TELL_AFTER;
+const isEnough = ({ context }: Args): boolean => context.failures + 1 >= ALERT_AFTER;
 
 const isTold = ({ context }: Args): boolean => context.told === true;
 

@@ -1,6 +1,6 @@
 import type {
   RejectedEntry,
-  RollbackAsked,
+  RollbackRequested,
   RouteChange,
   RouteFacts,
   RouteState,
@@ -53,7 +53,7 @@ function stateOf(
 }
 
 /** @returns what the rollback makes of a route, or why it can't be */
-export function rolledBack(context: RoutesContext, event: RollbackAsked): RouteState | string {
+export function rolledBack(context: RoutesContext, event: RollbackRequested): RouteState | string {
   const { route, to, at } = event;
   const known = routeOf(context, route);
   if (!known) return `there is no route ${route}`;
@@ -73,7 +73,7 @@ export function rolledBack(context: RoutesContext, event: RollbackAsked): RouteS
   };
 }
 
-export function rollBack(context: RoutesContext, event: RollbackAsked): Partial<Revised> {
+export function rollBack(context: RoutesContext, event: RollbackRequested): Partial<Revised> {
   const next = rolledBack(context, event);
   if (typeof next === 'string') return {};
   const name = event.route;

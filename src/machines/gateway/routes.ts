@@ -79,7 +79,7 @@ export interface RoutesLoaded {
   readonly rejected: readonly RejectedEntry[];
 }
 
-export interface RollbackAsked {
+export interface RollbackRequested {
   readonly type: 'ROLLBACK';
   readonly at: number;
   readonly route: string;
@@ -90,7 +90,7 @@ export interface RollbackAsked {
 export type RoutesEvent =
   | RoutesLoaded
   | { readonly type: 'REFUSED'; readonly at: number; readonly origin: LoadOrigin; readonly reason: string }
-  | RollbackAsked
+  | RollbackRequested
   | { readonly type: 'SERVED'; readonly revision: number }
   | { readonly type: 'effect.failed'; readonly effect: string; readonly message: string };
 
@@ -104,7 +104,7 @@ interface Args {
   readonly event: RoutesEvent;
 }
 
-const asked = (event: RoutesEvent): RollbackAsked => {
+const asked = (event: RoutesEvent): RollbackRequested => {
   if (event.type !== 'ROLLBACK') throw new TypeError(`${event.type} asks for no rollback`);
   return event;
 };

@@ -30,7 +30,7 @@ import { clientConfigCommand } from './commands/client-config.ts';
 import { keyCommands } from './commands/keys.ts';
 import { reloadCommand, rollbackCommand, routesCommand } from './commands/routes.ts';
 import { describeGatewayRecord } from './describe.ts';
-import { Documents } from './discovery/document-cache.ts';
+import { DocumentCache } from './discovery/document-cache.ts';
 import { discoveryRoutes } from './discovery/endpoint.ts';
 import { doctorCommand } from './doctor/command.ts';
 import { type AdminParts, adminEndpoints } from './http/admin.ts';
@@ -38,9 +38,8 @@ import { edgeRoutes, watchUnknownPaths } from './http/edges.ts';
 import { surfaceErrorBody } from './http/surface-errors.ts';
 import { keyRoute } from './keys/actor.ts';
 import { KeyAdmin } from './keys/admin.ts';
-import { KEY_ACTOR, KeyRegistry } from './keys/directory.ts';
+import { KEY_ACTOR, KeyDirectory } from './keys/directory.ts';
 import { MasterKey } from './keys/master-key.ts';
-import type { KnownKeys } from './keys/misplaced-key.ts';
 import { registerKeyControl } from './keys/operations.ts';
 import { registerTable } from './register-routes.ts';
 import { SealedSessions } from './session/sealed-sessions.ts';
@@ -172,20 +171,15 @@ export const gateway = definePlugin({
       const { dataDir } = services;
       const telemetry = services.find(TelemetryToken);
       const agent = upstreamAgent();
-      const documents = new Documents(agent, () => performance.now());
+      const documents = new DocumentCache(agent, () => performance.now());
       await table.start(agent, documents);
       const master = MasterKey.open(dataDir, settings.masterKeyFile);
       const keyFiles = settings.sessionKeyFiles ?? [resolve(dataDir, 'secrets', 'gateway-session-key')];
-      const keys = new KeyRegistry(services.actors);
-      const masterId = () => master.id();
       const sessions = SealedSessions.fromFiles(keyFiles as [string, ...string[]]);
-      const known: KnownKeys = {
-        keys,
+      const keys = new KeyDirectory(services.actors, {
+        masterId: () => master.id(),
         isSession: (value) => sessions.knows(value),
-        get masterId() {
-          return master.id();
-        },
-      };
+      });
       const slots = new OpenSlots({ call: settings.maxParallel, stream: settings.maxStreams });
       started = {
         services,
@@ -195,7 +189,7 @@ export const gateway = definePlugin({
         repeats: judgement({ services, calls, slots }),
         door: new Door(services, calls),
         keys,
-        admin: new KeyAdmin({ services, keys, servers: () => table.live().table.routes, masterId }),
+        admin: new KeyAdmin({ services, keys, servers: () => table.live().table.routes }),
         sessions,
         agent,
         documents,
@@ -206,7 +200,6 @@ export const gateway = definePlugin({
             )
           : noTelemetry,
         table: () => table.live().table,
-        known,
         publicBase,
         publicUrl: (requestHost) => publicBase ?? `http://${requestHost ?? 'localhost'}`,
       };

@@ -5,19 +5,19 @@ import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { mcpRouteHealth } from '../../machines/gateway/route-health.ts';
 import { mcpRoutes, type ServeParams } from '../../machines/gateway/routes.ts';
-import type { Documents } from './discovery/document-cache.ts';
+import type { DocumentCache } from './discovery/document-cache.ts';
 import { probe } from './health/probe.ts';
 import { describeHealthRecord, HEALTH_ACTOR, healthRoutes, Prober } from './health/prober.ts';
 import { describeRoutesRecord, ROUTES_ACTOR, tableRoutes } from './routes/actor.ts';
-import { followFile, LiveRoutes } from './routes/loader.ts';
+import { followFile, RouteLoader } from './routes/loader.ts';
 import { faultOf, serveRoutes } from './routes/operations.ts';
 
 /** The route table as the rest of the plugin uses it. */
 export interface TableLife {
   /** There once the plugin has started. */
-  readonly live: () => LiveRoutes;
+  readonly live: () => RouteLoader;
   /** @param agent by which upstreams are looked at @param documents of those that have their callers log in */
-  readonly start: (agent: Dispatcher, documents: Documents) => Promise<void>;
+  readonly start: (agent: Dispatcher, documents: DocumentCache) => Promise<void>;
   readonly stop: () => void;
 }
 
@@ -26,11 +26,11 @@ export function registerTable(
   context: PluginContext,
   options: Readonly<Record<string, unknown>> & { readonly probeEveryMs: number },
 ): TableLife {
-  let started: LiveRoutes | undefined;
+  let started: RouteLoader | undefined;
   let prober: Prober | undefined;
-  let read: Documents | undefined;
+  let read: DocumentCache | undefined;
   let unfollow = () => {};
-  const live = (): LiveRoutes => {
+  const live = (): RouteLoader => {
     if (!started) throw new Error('the gateway plugin has not started');
     return started;
   };
@@ -74,7 +74,7 @@ export function registerTable(
     async start(agent, documents) {
       read = documents;
       const { services } = context;
-      started = new LiveRoutes(services, { env: process.env, store: services.find(SecretsStoreToken) });
+      started = new RouteLoader(services, { env: process.env, store: services.find(SecretsStoreToken) });
       await started.load(options.routes as readonly unknown[], 'start');
       prober = new Prober({
         services,

@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { Agent } from 'undici';
-import { Documents } from '../../../src/plugins/gateway/discovery/document-cache.ts';
+import { DocumentCache } from '../../../src/plugins/gateway/discovery/document-cache.ts';
 import { credentialFree, relay } from '../../../src/plugins/gateway/index.ts';
 import { call, writeConfig } from '../../support/cli.ts';
 import { listen } from '../../support/mcp-upstream.ts';
@@ -86,7 +86,7 @@ test("[G13] a document that lies elsewhere on the upstream is found by the upstr
   upstream.pages.set('/about/login.json?v=2', json(document));
   const agent = new Agent();
   t.teardown(() => agent.destroy());
-  const read = () => new Documents(agent, () => 0).of(new URL(`${upstream.url}?apiKey=hidden`));
+  const read = () => new DocumentCache(agent, () => 0).of(new URL(`${upstream.url}?apiKey=hidden`));
   t.deepEqual(await read(), { kind: 'document', document });
   const places = [`${WELL_KNOWN}/mcp`, WELL_KNOWN, '/mcp', '/about/login.json?v=2'];
   t.deepEqual(
@@ -189,7 +189,7 @@ test('[G13] what is no document is none: redirects, pages, lists, and what is to
   ];
   for (const [name, page, reason] of pages) {
     upstream.pages.set(`${WELL_KNOWN}/${name}`, page);
-    const answer = await new Documents(agent, () => 0).of(new URL(`/${name}`, upstream.url));
+    const answer = await new DocumentCache(agent, () => 0).of(new URL(`/${name}`, upstream.url));
     t.is(answer.kind, 'none', name);
     t.regex(answer.kind === 'none' ? answer.reason : '', reason);
   }
@@ -201,7 +201,7 @@ async function documentsOf(t: Parameters<typeof site>[0]) {
   const agent = new Agent();
   t.teardown(() => agent.destroy());
   const clock = { now: 0 };
-  const documents = new Documents(agent, () => clock.now);
+  const documents = new DocumentCache(agent, () => clock.now);
   return { upstream, documents, url: new URL(upstream.url), path: `${WELL_KNOWN}/mcp`, clock };
 }
 

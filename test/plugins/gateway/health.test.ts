@@ -4,10 +4,10 @@ import test, { type ExecutionContext } from 'ava';
 import { Agent } from 'undici';
 import { given } from '../../../src/core/host/testing/index.ts';
 import { mcpRouteHealth } from '../../../src/machines/gateway/route-health.ts';
-import { Documents } from '../../../src/plugins/gateway/discovery/document-cache.ts';
+import { DocumentCache } from '../../../src/plugins/gateway/discovery/document-cache.ts';
 import { probe as probeWith } from '../../../src/plugins/gateway/health/probe.ts';
 import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
-import { readEntries } from '../../../src/plugins/gateway/routes/entry.ts';
+import { readRouteEntries } from '../../../src/plugins/gateway/routes/entry.ts';
 import type { Route } from '../../../src/plugins/gateway/routes/route.ts';
 import { openRoute } from '../../../src/plugins/gateway/routes/route.ts';
 import { listen, startUpstream } from '../../support/mcp-upstream.ts';
@@ -18,7 +18,7 @@ const { signal } = new AbortController();
 
 async function routeOf(entry: unknown): Promise<Route> {
   const env = { HOLDFAST_MCP_WEB_CRAWL_TOKEN: 'canary' };
-  const { definitions } = readEntries([entry], env);
+  const { definitions } = readRouteEntries([entry], env);
   return openRoute(definitions[0]!, { env, store: undefined });
 }
 
@@ -29,7 +29,7 @@ function agent(t: ExecutionContext): Agent {
 }
 
 const probe = (route: Route, by: Agent, stop: AbortSignal) =>
-  probeWith(route, by, new Documents(by, () => 0), stop);
+  probeWith(route, by, new DocumentCache(by, () => 0), stop);
 
 /** A server that answers every request alike. */
 async function answering(t: ExecutionContext, status: number, body: string, type: string): Promise<string> {

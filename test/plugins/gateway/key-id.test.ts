@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import fc from 'fast-check';
 import { keyId, sameKey } from '../../../src/plugins/gateway/keys/directory.ts';
-import { keyIn, takeMisplaced } from '../../../src/plugins/gateway/keys/misplaced-key.ts';
+import { keyIn, removeMisplacedKey } from '../../../src/plugins/gateway/keys/misplaced-key.ts';
 
 const GATEWAY = new URL('../../../src/plugins/gateway/', import.meta.url);
 
@@ -23,14 +23,14 @@ test('[G19] no file of the gateway compares a presented value or the master key 
     file.endsWith('.ts'),
   );
   const shortcut =
-    /(?:masterId(?:\(\))?|presented|masterKey)\s*[!=]==|[!=]==\s*(?:\w+\.)?(?:masterId|masterKey)|\.(?:includes|startsWith|indexOf)\((?:masterId|presented)/;
+    /(?:masterId(?:\(\))?|presented|valueId|masterKey)\s*[!=]==|[!=]==\s*(?:\w+\.)?(?:masterId|masterKey)|\.(?:includes|startsWith|indexOf)\((?:masterId|presented)/;
   const found = files.flatMap((file) => {
     const lines = readFileSync(new URL(file, GATEWAY), 'utf8').split('\n');
     return lines.flatMap((line) => (shortcut.test(line) ? [`${file}: ${line.trim()}`] : []));
   });
   // Both are ids that the registry has found already: no value, and none of the caller's choosing.
   const ids = [
-    'if (presented !== id) this.#rotated.set(presented, id);',
+    'if (valueId !== id) this.#rotated.set(valueId, id);',
     'if (stream?.presented !== caller.presented)',
   ];
   t.deepEqual(
@@ -40,7 +40,7 @@ test('[G19] no file of the gateway compares a presented value or the master key 
   const comparing = files.filter((file) =>
     readFileSync(new URL(file, GATEWAY), 'utf8').includes('timingSafeEqual('),
   );
-  t.deepEqual(comparing, ['keys/key-id.ts']);
+  t.deepEqual(comparing, ['keys/directory.ts']);
 });
 
 /** Some signs of a text percent-encoded, once or twice. */
@@ -56,13 +56,13 @@ const encodedIn = (text: string): fc.Arbitrary<string> =>
 
 test('[G9,G25] a key is found wherever it stands in a text, plain or percent-encoded, and odd text is only read', (t) => {
   const key = 'sk-0123456789abcdef+/=';
-  const known = {
-    keys: { find: (id: string) => (id === keyId(key) ? id : undefined) },
-    masterId: keyId('the.master.key.of.this.test'),
+  const keys = {
+    find: (id: string) => (id === keyId(key) ? id : undefined),
+    isMaster: (id: string) => id === keyId('the.master.key.of.this.test'),
     isSession: () => false,
   };
   const ask = (headers: Record<string, string>, url = '/wiki/mcp') =>
-    takeMisplaced({ headers, rawHeaders: Object.entries(headers).flat(), url }, known);
+    removeMisplacedKey({ headers, rawHeaders: Object.entries(headers).flat(), url }, keys);
   const filler = fc.oneof(
     fc.constantFrom(
       '',
@@ -87,7 +87,7 @@ test('[G9,G25] a key is found wherever it stands in a text, plain or percent-enc
     fc.property(place, (parts) => {
       const text = parts.join('');
       t.deepEqual(ask({ 'x-any': text }), { key: 'virtual_key', where: 'header x-any' }, text);
-      t.is(keyIn(text, known), 'virtual_key', text);
+      t.is(keyIn(text, keys), 'virtual_key', text);
     }),
   );
   fc.assert(
@@ -119,15 +119,15 @@ test('[G9,G25] a key is found as a form, a login, a copied line or a URL writes 
     'abc,def;ghi"jkl,mno,pqr,stu',
     'ab:cd%0aef+gh@ij#kl%41mn',
   ]) {
-    const known = {
-      keys: { find: (id: string) => (id === keyId(key) ? id : undefined) },
-      masterId: keyId('the.master.key.of.this.test'),
+    const keys = {
+      find: (id: string) => (id === keyId(key) ? id : undefined),
+      isMaster: (id: string) => id === keyId('the.master.key.of.this.test'),
       isSession: () => false,
     };
     for (const text of places(key)) {
-      t.is(keyIn(text, known), 'virtual_key', text);
+      t.is(keyIn(text, keys), 'virtual_key', text);
       const headers = { 'x-any': text };
-      t.truthy(takeMisplaced({ headers, rawHeaders: ['x-any', text], url: '/' }, known), text);
+      t.truthy(removeMisplacedKey({ headers, rawHeaders: ['x-any', text], url: '/' }, keys), text);
       t.deepEqual(headers, {} as typeof headers);
     }
   }

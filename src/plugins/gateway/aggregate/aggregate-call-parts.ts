@@ -1,6 +1,6 @@
 import type { GatewayParts } from '../calls/parts.ts';
 import type { Exchange } from '../exchange.ts';
-import type { Known } from '../keys/caller.ts';
+import type { AuthenticatedKey } from '../keys/caller.ts';
 import type { Message } from '../mcp/message.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 import type { Ending } from '../stop.ts';
@@ -12,7 +12,7 @@ import type { Selection } from './selection.ts';
 export interface AggregateCallParts {
   readonly gateway: GatewayParts;
   readonly exchange: Exchange;
-  readonly caller: Known;
+  readonly caller: AuthenticatedKey;
   readonly selection: Selection;
   readonly message: Message | undefined;
   readonly meaning: Meaning;

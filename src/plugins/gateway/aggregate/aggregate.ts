@@ -3,7 +3,7 @@ import type { LiveCall } from '../calls/live-call.ts';
 import type { GatewayParts } from '../calls/parts.ts';
 import { bindingOf, readRequest } from '../calls/read-request.ts';
 import type { Exchange } from '../exchange.ts';
-import type { Known } from '../keys/caller.ts';
+import type { AuthenticatedKey } from '../keys/caller.ts';
 import type { Answer } from '../mcp/answers.ts';
 import { sessionUnknown } from '../mcp/checks.ts';
 import type { Message } from '../mcp/message.ts';
@@ -29,7 +29,7 @@ export interface Aggregate {
 /** One request of a caller that is known and keeps to the protocol. */
 export interface Request {
   readonly exchange: Exchange;
-  readonly caller: Known;
+  readonly caller: AuthenticatedKey;
   readonly message: Message | undefined;
   readonly session: OpenSession | undefined;
 }
@@ -38,7 +38,7 @@ export interface Request {
 export function readAggregate(
   { parts, legs }: Aggregate,
   exchange: Exchange,
-  caller: Known,
+  caller: AuthenticatedKey,
   body: unknown,
 ): Request | Answer {
   const read = readRequest(exchange, body, parts.sessions, bindingOf(caller, ENDPOINT));
@@ -50,7 +50,7 @@ export function readAggregate(
 }
 
 /** @returns the session of a sealed id, if it is this caller's */
-export function reopen({ parts }: Aggregate, caller: Known, id: string): OpenSession | undefined {
+export function reopen({ parts }: Aggregate, caller: AuthenticatedKey, id: string): OpenSession | undefined {
   const state = parts.sessions.open(id, bindingOf(caller, ENDPOINT));
   return state && openSession(id, state);
 }

@@ -1,6 +1,6 @@
 import type { AnswerParams } from '../../../machines/gateway/key.ts';
 import { unentitled } from '../calls/unentitled.ts';
-import type { Known } from '../keys/caller.ts';
+import type { AuthenticatedKey } from '../keys/caller.ts';
 import { type Answer, COMPLETE, result, rpcError, SERVER_INFO_META, toolRefusal } from '../mcp/answers.ts';
 import { type Era, eraOf } from '../mcp/checks.ts';
 import { METHOD_NOT_FOUND, UNAUTHORIZED } from '../mcp/codes.ts';
@@ -67,7 +67,7 @@ const identityWanted = (server: string): string =>
 /** @returns why a server that the key may reach can't be asked */
 export function whyUnusable(
   { name, reason, url, entry }: Route,
-  { authorization }: Known,
+  { authorization }: AuthenticatedKey,
 ): string | undefined {
   if (reason !== undefined || !url) return `is ${reason ?? 'not configured'}`;
   return entry.disposition === 'relay' && authorization !== 'bearer' ? identityWanted(name) : undefined;

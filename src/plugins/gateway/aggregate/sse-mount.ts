@@ -4,7 +4,7 @@ import type { ClientExchange } from '../calls/client-exchange.ts';
 import { ended, type LiveCall } from '../calls/live-call.ts';
 import { answerInvalid, judgeUnread } from '../calls/unforwarded.ts';
 import { UNREAD } from '../calls/unread.ts';
-import type { Known } from '../keys/caller.ts';
+import type { AuthenticatedKey } from '../keys/caller.ts';
 import { notFound, plainRefusal } from '../mcp/answers.ts';
 import { mediaProblem } from '../mcp/checks.ts';
 import type { Ending } from '../stop.ts';
@@ -81,7 +81,7 @@ export class SseMount {
     await judgeAggregate(aggregate, request, this.#path, accepting(exchange, callOf(aggregate, request)));
   }
 
-  #begin(exchange: ClientExchange, { presented }: Known, draining: Ending): SseStream {
+  #begin(exchange: ClientExchange, { presented }: AuthenticatedKey, draining: Ending): SseStream {
     const id = randomBytes(24).toString('base64url');
     const stream = new SseStream(exchange, presented, draining);
     this.#streams.set(id, stream);

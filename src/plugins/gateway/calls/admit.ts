@@ -1,4 +1,4 @@
-import { type Caller, type Known, whoCalls } from '../keys/caller.ts';
+import { type AuthenticatedKey, type Caller, inspectCaller } from '../keys/caller.ts';
 import { unauthorized } from '../mcp/answers.ts';
 import type { ClientExchange } from './client-exchange.ts';
 import { undecided } from './failed.ts';
@@ -14,9 +14,9 @@ export function admit(
   parts: GatewayParts,
   exchange: ClientExchange,
   path: string,
-  identified?: Known,
-): Known | undefined {
-  const caller = whoCalls(exchange, parts.known, identified);
+  identified?: AuthenticatedKey,
+): AuthenticatedKey | undefined {
+  const caller = inspectCaller(exchange, parts.keys, identified);
   if (!('rule' in caller)) return caller;
   void turnAway(parts, exchange, caller, path);
   return undefined;

@@ -1,7 +1,7 @@
 import type { AccessCall } from '../../../machines/gateway/key.ts';
 import { DECISION_MS } from '../decision.ts';
 import type { Exchange } from '../exchange.ts';
-import type { Known } from '../keys/caller.ts';
+import type { AuthenticatedKey } from '../keys/caller.ts';
 import type { Message } from '../mcp/message.ts';
 import { upstreamName } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/route.ts';
@@ -28,7 +28,7 @@ export interface Meant {
 export function judgeCall(
   parts: GatewayParts,
   exchange: Exchange,
-  caller: Known,
+  caller: AuthenticatedKey,
   message: Message | undefined,
   meant: Meant,
   call: LiveCall,
@@ -44,7 +44,7 @@ export function judgeCall(
 function factsOf(
   { table }: GatewayParts,
   exchange: Exchange,
-  { presented, authorization, misplaced }: Known,
+  { presented, authorization, misplaced }: AuthenticatedKey,
   message: Message | undefined,
   { routes, route, unread }: Meant,
 ): Facts {

@@ -1,7 +1,7 @@
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import { headersOfAll } from '../../../core/host/http/short-way.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
-import { identify, type Known } from '../keys/caller.ts';
+import { type AuthenticatedKey, authenticate } from '../keys/caller.ts';
 import type { Ending } from '../stop.ts';
 import { admit } from './admit.ts';
 import { ClientExchange, hijacked } from './client-exchange.ts';
@@ -35,9 +35,9 @@ export function mcpEndpoint(http: HttpSurface, parts: () => GatewayParts): void 
     pattern: PATTERN,
     url: SHORT,
     open(post, [, server = '']) {
-      const { known, table, bodies } = parts();
+      const { keys, table, bodies } = parts();
       if (!table().routes.has(server)) return undefined;
-      const caller = identify(post.raw.headers, known);
+      const caller = authenticate(post.raw.headers, keys);
       if ('rule' in caller) return undefined;
       if (!bodies.hold(post.id, caller.id, bodyLength(post.raw), post.response)) return undefined;
       const exchange = new ClientExchange({ ...post, ofAll: () => headersOfAll(post.id) });
@@ -52,7 +52,7 @@ async function serve(
   server: string,
   body: unknown,
   draining: Ending,
-  identified?: Known,
+  identified?: AuthenticatedKey,
 ): Promise<void> {
   const route = parts.table().routes.get(server);
   if (!route) return answerNowhere(parts, exchange);

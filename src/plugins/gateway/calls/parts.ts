@@ -1,8 +1,7 @@
 import type { Dispatcher } from 'undici';
 import type { Services } from '../../../core/host/plugin/definition.ts';
-import type { Documents } from '../discovery/document-cache.ts';
-import type { KeyRegistry } from '../keys/directory.ts';
-import type { KnownKeys } from '../keys/misplaced-key.ts';
+import type { DocumentCache } from '../discovery/document-cache.ts';
+import type { KeyDirectory } from '../keys/directory.ts';
 import type { RouteTable } from '../routes/route.ts';
 import type { SealedSessions } from '../session/sealed-sessions.ts';
 import type { CallTelemetry } from '../telemetry/call-telemetry.ts';
@@ -16,7 +15,7 @@ import type { Repeats } from './repeats.ts';
 /** What the endpoints stand on; there once the plugin has started. */
 export interface GatewayParts {
   readonly services: Services;
-  readonly keys: KeyRegistry;
+  readonly keys: KeyDirectory;
   readonly calls: LiveCalls;
   /** Where calls of known keys are decided. */
   readonly repeats: Repeats<Judged>;
@@ -29,12 +28,10 @@ export interface GatewayParts {
   readonly sessions: SealedSessions;
   readonly agent: Dispatcher;
   /** The protected-resource documents of upstreams. */
-  readonly documents: Documents;
+  readonly documents: DocumentCache;
   readonly telemetry: CallTelemetry;
   /** The table that serves now. */
   readonly table: () => RouteTable;
-  /** What every key is known by. */
-  readonly known: KnownKeys;
   /** The configured public base, without a slash at its end. */
   readonly publicBase: string | undefined;
   /** The same, or what a request's `Host` says. @param host of the request, where none is configured */

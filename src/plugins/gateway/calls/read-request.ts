@@ -1,5 +1,5 @@
 import type { Exchange } from '../exchange.ts';
-import type { Known } from '../keys/caller.ts';
+import type { AuthenticatedKey } from '../keys/caller.ts';
 import { type Answer, rpcError } from '../mcp/answers.ts';
 import {
   eraOf,
@@ -52,6 +52,6 @@ export function readRequest(
 }
 
 /** A session belongs to one key and one endpoint, in every process that knows the key; a rotation does not end it. */
-export function bindingOf({ id }: Known, endpoint: string): string {
+export function bindingOf({ id }: AuthenticatedKey, endpoint: string): string {
   return `${id}/${endpoint}`;
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineRoute, type Route } from '../../../bus/route.ts';
 import { defineTopic, type Topic } from '../../../bus/topic.ts';
 import type { DoorEvent } from '../../../machines/gateway/admission.ts';
-import type { AccessCall, DoorRule, Misplaced } from '../../../machines/gateway/key.ts';
+import type { AccessCall, DoorRule, MisplacedKey } from '../../../machines/gateway/key.ts';
 import { KEY_ACTOR } from '../keys/directory.ts';
 import { IN_AUTHORIZATION } from '../keys/misplaced-key.ts';
 
@@ -50,7 +50,7 @@ export interface TurnedAway {
   readonly source: string;
   readonly path: string;
   /** A key that stood where it may leak. */
-  readonly misplaced?: Misplaced;
+  readonly misplaced?: MisplacedKey;
   /** On a path of the REST API. */
   readonly rest?: true;
   /** Of the requests that this is about; one when absent. */

@@ -1,6 +1,6 @@
 import type { AnswerParams } from '../../../machines/gateway/key.ts';
 import type { Exchange } from '../exchange.ts';
-import type { Known } from '../keys/caller.ts';
+import type { AuthenticatedKey } from '../keys/caller.ts';
 import { type Answer, notFound, plainRefusal } from '../mcp/answers.ts';
 import { judgeCall, type Meant } from './decide.ts';
 import { ended, type LiveCall } from './live-call.ts';
@@ -23,7 +23,7 @@ export function answerNowhere(parts: GatewayParts, exchange: Exchange): void {
 export async function answerInvalid(
   parts: GatewayParts,
   exchange: Exchange,
-  caller: Known,
+  caller: AuthenticatedKey,
   answer: Answer,
   meant: Meant,
 ): Promise<void> {
@@ -40,7 +40,7 @@ export async function answerInvalid(
 export function judgeUnread(
   parts: GatewayParts,
   exchange: Exchange,
-  caller: Known,
+  caller: AuthenticatedKey,
   meant: Meant,
 ): Promise<void> {
   const unread = { method: 'unread', ...parts.bodies.facts(caller.id, bodyLength(exchange)) };

@@ -1,5 +1,5 @@
 import type { Unhandled } from '../../../core/host/http/measure.ts';
-import { type Caller, whoCalls } from '../keys/caller.ts';
+import { type Caller, inspectCaller } from '../keys/caller.ts';
 import { IN_AUTHORIZATION } from '../keys/misplaced-key.ts';
 import type { GatewayParts } from './parts.ts';
 import type { TurnedAway } from './topics.ts';
@@ -15,13 +15,13 @@ const ENDPOINT = /^\/(?:([^/]+)\/mcp|mcp\/(?:sse)?)$/;
  * is a counter of the surface.
  */
 export function endUnhandled(parts: GatewayParts, request: Unhandled): void {
-  const { telemetry, known, table } = parts;
+  const { telemetry, keys, table } = parts;
   const { raw, correlation, status, ms } = request;
   const path = decoded((raw.url ?? '').split('?', 1)[0] ?? '');
   const [endpoint, server] = ENDPOINT.exec(path) ?? [];
   if (endpoint === undefined) return;
   const shown = server === undefined || table().routes.has(server) ? path : NOWHERE;
-  const caller = whoCalls(raw, known);
+  const caller = inspectCaller(raw, keys);
   const whose = whoseCall(parts, shown, 'rule' in caller ? undefined : caller.id);
   const span = telemetry.begin(raw.headers, ms);
   span.end({ ...whose, status, outcome: status === undefined ? 'gone' : 'answered' });

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
-import { identify } from '../keys/caller.ts';
+import { authenticate } from '../keys/caller.ts';
 import { logOwnFault } from './failed.ts';
 import type { GatewayParts } from './parts.ts';
 
@@ -23,8 +23,8 @@ export function takeBodies(
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   scope.addHook('onRequest', (request, reply, done) => {
-    const { known, bodies } = parts();
-    const caller = identify(request.headers, known);
+    const { keys, bodies } = parts();
+    const caller = authenticate(request.headers, keys);
     if (!('rule' in caller)) {
       if (bodies.hold(request.id, caller.id, bodyLength(request.raw), reply.raw)) return done();
       request.body = UNREAD;

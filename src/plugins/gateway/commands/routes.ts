@@ -3,7 +3,7 @@ import { table, wrapped } from '../../../core/host/terminal.ts';
 import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { RouteChange } from '../../../machines/gateway/routes.ts';
 import { changesText } from '../routes/actor.ts';
-import { readEntries, variablesOf } from '../routes/entry.ts';
+import { readRouteEntries, variablesOf } from '../routes/entry.ts';
 import {
   RELOAD_PATH,
   ROLLBACK_PATH,
@@ -35,7 +35,7 @@ async function tableOf(context: CommandContext): Promise<TableView & { readonly 
     const { plugins } = await context.config();
     const gateway = plugins.find(({ definition }) => definition.name === 'gateway');
     const inputs = (gateway?.options.routes ?? []) as readonly unknown[];
-    const { definitions, rejected } = readEntries(inputs, process.env);
+    const { definitions, rejected } = readRouteEntries(inputs, process.env);
     const routes = definitions.map(({ entry, url, secret }): RouteView => {
       const disposition = entry.disposition === 'custom' ? entry.kind.name : entry.disposition;
       const shown = url === undefined ? undefined : new URL(url);

@@ -11,7 +11,7 @@ const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 30_000;
 
 /** What is known of an upstream's document. */
-export interface KnownDocument {
+export interface DocumentStatus {
   /** What it said when it was last heard; undefined when it never was. */
   readonly last?: 'document' | 'none';
   /** Since then, milliseconds. */
@@ -36,7 +36,7 @@ interface Kept {
  * minute (G13). A look that fails says nothing of either: what was known stays, and another look follows soon. However
  * many ask at once, the upstream is asked once.
  */
-export class Documents {
+export class DocumentCache {
   readonly #agent: Dispatcher;
   readonly #now: () => number;
   readonly #kept: LRUCache<string, Kept>;
@@ -74,7 +74,7 @@ export class Documents {
   }
 
   /** @returns undefined when nobody has asked for it */
-  known(upstream: URL): KnownDocument | undefined {
+  known(upstream: URL): DocumentStatus | undefined {
     const kept = this.#kept.peek(keyOf(upstream));
     if (!kept) return undefined;
     const { answer, at, trouble } = kept;

@@ -1,7 +1,7 @@
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import { type Answer, notFound } from '../mcp/answers.ts';
 import type { Route, RouteTable } from '../routes/route.ts';
-import type { Documents } from './document-cache.ts';
+import type { DocumentCache } from './document-cache.ts';
 import { served } from './document-cache.ts';
 
 /** What discovery stands on. */
@@ -9,7 +9,7 @@ export interface DiscoveryParts {
   readonly table: () => RouteTable;
   /** The base that clients see, without a slash at its end. @param host of the request */
   readonly publicUrl: (host: string | undefined) => string;
-  readonly documents: Documents;
+  readonly documents: DocumentCache;
 }
 
 /** Where the document of a server is. @param base of the gateway */
@@ -31,7 +31,7 @@ export function discoveryRoutes(http: HttpSurface, parts: () => DiscoveryParts):
   });
 }
 
-async function answerOf(route: Route, resource: string, documents: Documents): Promise<Answer> {
+async function answerOf(route: Route, resource: string, documents: DocumentCache): Promise<Answer> {
   const { name, url, reason, entry } = route;
   if (!url) return { status: 503, body: { detail: `The route ${name} is ${reason ?? 'not configured'}.` } };
   const answer = served(await documents.of(url), entry);

@@ -4,7 +4,7 @@ import { isObject } from '../../../core/kernel/json.ts';
 import { version } from '../../../core/kernel/version.ts';
 import type { Probed } from '../../../machines/gateway/route-health.ts';
 import { type Heard, hear } from '../aggregate/listen.ts';
-import type { Documents } from '../discovery/document-cache.ts';
+import type { DocumentCache } from '../discovery/document-cache.ts';
 import { served } from '../discovery/document-cache.ts';
 import type { DocumentAnswer } from '../discovery/read-document.ts';
 import { REVISION_META } from '../mcp/message.ts';
@@ -30,7 +30,7 @@ const clientInfo = { name: 'holdfast-health', version };
 export async function probe(
   route: Route,
   agent: Dispatcher,
-  documents: Pick<Documents, 'look'>,
+  documents: Pick<DocumentCache, 'look'>,
   stop: AbortSignal,
 ): Promise<Look> {
   const { url } = route;

@@ -5,10 +5,10 @@ import type { Services } from '../../../core/host/plugin/definition.ts';
 import { actorRef } from '../../../core/kernel/ids.ts';
 import type { LogRecord } from '../../../core/kernel/log/record.ts';
 import {
+  ALERT_AFTER,
   type Probed,
   type RouteHealthContext,
   type RouteHealthEvent,
-  TELL_AFTER,
 } from '../../../machines/gateway/route-health.ts';
 import type { RouteHealth } from '../routes/operations.ts';
 import type { Route, RouteTable } from '../routes/route.ts';
@@ -154,7 +154,7 @@ export class Prober {
     if (known?.found !== look.found || known.reason !== look.reason || known.tools !== look.tools)
       return true;
     const isWell = look.found === 'ok' || look.found === 'undocumented';
-    return !isWell && known.failures < TELL_AFTER;
+    return !isWell && known.failures < ALERT_AFTER;
   }
 
   #reset(name: string, reason: string): void {

@@ -1,16 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AnswerParams, DoorRule, Misplaced } from '../../../machines/gateway/key.ts';
+import type { AnswerParams, DoorRule, MisplacedKey } from '../../../machines/gateway/key.ts';
 import type { GatewayParts } from '../calls/parts.ts';
-import { bearerIn, keyId, sameKey } from '../keys/directory.ts';
-import {
-  ADMISSION_HEADER,
-  gravest,
-  type KnownKeys,
-  keyIn,
-  keyInUrl,
-  takeMisplaced,
-} from '../keys/misplaced-key.ts';
+import { bearerIn, type KeyLookup, keyId } from '../keys/directory.ts';
+import { ADMISSION_HEADER, keyIn, keyInUrl, mostSevere, removeMisplacedKey } from '../keys/misplaced-key.ts';
 import { refusal } from './rest-errors.ts';
 
 /** Whoever calls a REST path with something in `Authorization` that is good there. */
@@ -24,14 +17,14 @@ export function restCaller(request: FastifyRequest, parts: GatewayParts): RestCa
   if (Object.keys(request.query as object).some((name) => /^(?:api_?|master_?)?keys?$/i.test(name))) {
     return { rule: 'key_in_query' };
   }
-  const { keys, masterId } = parts.known;
-  if (keyInUrl(request.raw.url ?? '', parts.known)) return { rule: 'key_in_query' };
+  const { keys } = parts;
+  if (keyInUrl(request.raw.url ?? '', keys)) return { rule: 'key_in_query' };
   const { authorization } = request.headers;
   if (authorization === undefined || authorization.trim() === '') return { rule: 'no_key' };
   const value = bearerIn(authorization);
   if (value === undefined) return { rule: 'malformed_key' };
   const presented = keyId(value);
-  if (sameKey(presented, masterId)) return { kind: 'master' };
+  if (keys.isMaster(presented)) return { kind: 'master' };
   const id = keys.find(presented);
   return id === undefined ? { rule: 'unknown_key' } : { kind: 'key', id, presented };
 }
@@ -43,12 +36,12 @@ export function restCaller(request: FastifyRequest, parts: GatewayParts): RestCa
  * @throws HF_LOG_WRITE, HF_HTTP_TIMEOUT it can't be recorded
  */
 export function recordRefusal(
-  { door, known }: GatewayParts,
+  { door, keys }: GatewayParts,
   { id, ip, raw, routeOptions }: FastifyRequest,
   rule: DoorRule,
 ): Promise<AnswerParams['rule']> {
   const path = routeOptions.url ?? '';
-  const misplaced = misplacedOnRest(raw, known);
+  const misplaced = misplacedOnRest(raw, keys);
   return door.turnAway(
     { rule, source: ip, path, ...(misplaced && { misplaced, rest: true }) },
     id,
@@ -58,11 +51,11 @@ export function recordRefusal(
 
 /** Records that a request which was let in brought another key where none belongs; once it is answered. */
 export function watchLetIn(
-  { door, known }: GatewayParts,
+  { door, keys }: GatewayParts,
   { id, ip, raw, routeOptions }: FastifyRequest,
   { raw: response }: FastifyReply,
 ): void {
-  const misplaced = misplacedOnRest(raw, known);
+  const misplaced = misplacedOnRest(raw, keys);
   if (!misplaced) return;
   const told = { rule: 'let_in', source: ip, path: routeOptions.url ?? '', misplaced, rest: true } as const;
   response.once('close', () => {
@@ -72,11 +65,11 @@ export function watchLetIn(
 }
 
 /** Somebody should hear of a key that came elsewhere than in Authorization, which is looked at by itself (G9, G25). */
-function misplacedOnRest(raw: IncomingMessage, known: KnownKeys): Misplaced | undefined {
+function misplacedOnRest(raw: IncomingMessage, keys: KeyLookup): MisplacedKey | undefined {
   const { authorization, [ADMISSION_HEADER]: admission = '' } = raw.headers;
-  const key = keyIn([admission].flat().join(' '), known);
+  const key = keyIn([admission].flat().join(' '), keys);
   // Who sends its virtual key in both headers has it in none that is wrong for it.
   const isTheSame = key === 'virtual_key' && admission === authorization;
   const inAdmission = key && !isTheSame ? [{ key, where: `header ${ADMISSION_HEADER}` }] : [];
-  return gravest([takeMisplaced(raw, known) ?? [], inAdmission].flat());
+  return mostSevere([removeMisplacedKey(raw, keys) ?? [], inAdmission].flat());
 }

@@ -54,9 +54,9 @@ export function watchUnknownPaths(http: HttpSurface, parts: () => GatewayParts):
   http.addHook('onResponse', (request, reply, done) => {
     done();
     if (reply.raw.statusCode !== 404) return;
-    const { door, known } = parts();
+    const { door, keys } = parts();
     const { id, ip: source, raw, routeOptions } = request;
-    const misplaced = keyInUrl(raw.url ?? '', known);
+    const misplaced = keyInUrl(raw.url ?? '', keys);
     if (!misplaced) return;
     const refusal = { rule: 'key_in_query', source, path: routeOptions.url ?? '', misplaced } as const;
     door.turnAway(refusal, id, 404).catch(() => undefined); // the answer is out already

@@ -7,7 +7,7 @@ import { KEY_ACTOR } from './directory.ts';
 /** What somebody wants to know of a key or change about it. */
 export type KeyChange = Exclude<AccessEvent, { type: 'CALL' | 'CALL_ENDED' }>;
 
-interface KeyChangeAsked {
+interface KeyChangeRequested {
   /** Id of the key. */
   readonly key: string;
   readonly change: KeyChange;
@@ -53,12 +53,12 @@ const change = z.discriminatedUnion('type', [
   z.object({ type: z.literal('KEY_READ'), at, presented }),
 ]);
 
-export const keyChangeAsked: Topic<KeyChangeAsked> = defineTopic(
-  'gateway.key_change_asked',
-  z.object({ key: z.string(), change }) as unknown as z.ZodType<KeyChangeAsked>,
+export const keyChangeRequested: Topic<KeyChangeRequested> = defineTopic(
+  'gateway.key_change_requested',
+  z.object({ key: z.string(), change }) as unknown as z.ZodType<KeyChangeRequested>,
   'A virtual key is to be made, changed, rotated, revoked, or read by its holder.',
 );
 
-export const keyRoute = defineRoute(keyChangeAsked, KEY_ACTOR, ({ payload: { key, change } }) => [
+export const keyRoute = defineRoute(keyChangeRequested, KEY_ACTOR, ({ payload: { key, change } }) => [
   { key, event: change },
 ]) as unknown as Route<never>;

@@ -4,9 +4,9 @@ import type { Services } from '../../../core/host/plugin/definition.ts';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { KeyReply } from '../../../machines/gateway/key.ts';
 import { DECISION_MS } from '../decision.ts';
-import { type KeyChange, keyChangeAsked } from './actor.ts';
-import type { KeyRegistry, KeyView } from './directory.ts';
-import { keyId, sameKey } from './directory.ts';
+import { type KeyChange, keyChangeRequested } from './actor.ts';
+import type { KeyDirectory, KeyView } from './directory.ts';
+import { keyId } from './directory.ts';
 import {
   canonical,
   deleteRequest,
@@ -23,14 +23,12 @@ import {
 /** What changes of keys stand on. */
 export interface KeyAdminParts {
   readonly services: Pick<Services, 'bus' | 'exchanges' | 'clock'>;
-  readonly keys: KeyRegistry;
+  readonly keys: KeyDirectory;
   readonly servers: () => KnownServers;
-  /** Id of the master key, which can be no virtual key. */
-  readonly masterId: () => string;
 }
 
 /** A key, and the value that it is presented by: shown once, and nowhere kept. */
-export interface Minted {
+export interface MintedKey {
   readonly value: string;
   readonly view: KeyView;
 }
@@ -51,7 +49,7 @@ export class KeyAdmin {
   }
 
   /** @throws HF_GATEWAY_KEY_REQUEST, HF_GATEWAY_KEY_EXISTS, HF_GATEWAY_KEY_ALIAS; HF_LOG_WRITE, HF_HTTP_TIMEOUT it can't be recorded */
-  async generate(body: unknown, correlation: string): Promise<Minted> {
+  async generate(body: unknown, correlation: string): Promise<MintedKey> {
     const { key: own, ...fields } = readRequest(generateRequest, body);
     const now = this.#parts.services.clock.now();
     const { set } = termsOf(fields, { servers: this.#parts.servers(), before: [], now });
@@ -95,7 +93,7 @@ export class KeyAdmin {
   }
 
   /** @throws HF_GATEWAY_KEY_EXISTS, HF_GATEWAY_KEY_ROTATIONS, and as `update` */
-  async rotate(body: unknown, correlation: string): Promise<Minted> {
+  async rotate(body: unknown, correlation: string): Promise<MintedKey> {
     const { key, new_key: own, overlap: overlapMs } = readRequest(rotateRequest, body);
     const { id, context } = this.#active(key);
     if (Object.keys(context.presents).length >= MOST_VALUES) {
@@ -146,7 +144,7 @@ export class KeyAdmin {
 
   #free(value: string, field: string): string {
     const id = keyId(value);
-    if (sameKey(id, this.#parts.masterId())) throw invalid(field, 'that is the master key');
+    if (this.#parts.keys.isMaster(id)) throw invalid(field, 'that is the master key');
     const taken = this.#parts.keys.find(id);
     if (taken !== undefined) throw new HoldfastError('HF_GATEWAY_KEY_EXISTS', { id: taken });
     return id;
@@ -194,7 +192,7 @@ export class KeyAdmin {
   #request(key: string, change: KeyChange, correlation: string): Promise<Reply> {
     const { bus, exchanges } = this.#parts.services;
     const decided = exchanges.open(correlation, DECISION_MS);
-    bus.publish(keyChangeAsked, { key, change }, { correlation });
+    bus.publish(keyChangeRequested, { key, change }, { correlation });
     return decided;
   }
 }

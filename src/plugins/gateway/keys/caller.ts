@@ -1,76 +1,80 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { AccessCall, DoorRule, Misplaced } from '../../../machines/gateway/key.ts';
-import { bearerIn, keyId, sameKey } from './directory.ts';
+import type { AccessCall, DoorRule, MisplacedKey } from '../../../machines/gateway/key.ts';
+import { bearerIn, type KeyLookup, keyId } from './directory.ts';
 import {
   ADMISSION_HEADER,
   IN_AUTHORIZATION,
-  type KnownKeys,
   keyIn,
-  type Received,
-  takeMisplaced,
+  type ReceivedRequest,
+  removeMisplacedKey,
 } from './misplaced-key.ts';
 
-/** Who calls: a key that is known, or somebody to turn away. What was presented is gone after this. */
-export type Caller =
-  | {
-      readonly id: string;
-      /** Id of the presented value. */
-      readonly presented: string;
-      readonly authorization: AccessCall['authorization'];
-      /** A key somewhere else. */
-      readonly misplaced?: Misplaced;
-    }
-  | {
-      readonly rule: DoorRule;
-      /** A key where none belongs. */
-      readonly misplaced?: Misplaced;
-    };
+/** A caller whose virtual key is known. The presented value itself is not kept. */
+export interface AuthenticatedKey {
+  readonly id: string;
+  /** Id of the presented value. */
+  readonly presented: string;
+  readonly authorization: AccessCall['authorization'];
+  /** A key in another place of the request. */
+  readonly misplaced?: MisplacedKey;
+}
 
-/** A caller with a known key. */
-export type Known = Extract<Caller, { id: string }>;
+/** A caller without a known key, with the rule that rejects it. */
+export interface RejectedCaller {
+  readonly rule: DoorRule;
+  /** A key in a place where none belongs. */
+  readonly misplaced?: MisplacedKey;
+}
+
+export type Caller = AuthenticatedKey | RejectedCaller;
 
 /**
- * Tells who calls, and which key came where none belongs; that one is taken out of the headers.
+ * Authenticates a caller and searches the whole request for misplaced keys. Headers that hold one are deleted from the
+ * request.
  *
- * @param identified the caller, where that is known already
+ * @param authenticated the caller, when `authenticate` was called for this request before
  */
-export function whoCalls(request: Received, known: KnownKeys, identified?: Known): Caller {
-  const caller = identified ?? identify(request.headers, known);
-  const misplaced = takeMisplaced(request, known);
+export function inspectCaller(
+  request: ReceivedRequest,
+  keys: KeyLookup,
+  authenticated?: AuthenticatedKey,
+): Caller {
+  const caller = authenticated ?? authenticate(request.headers, keys);
+  const misplaced = removeMisplacedKey(request, keys);
   if (!misplaced) return caller;
   if (!('rule' in caller)) return { ...caller, misplaced };
-  const isGraver = !caller.misplaced || misplaced.key === 'master_key';
-  return isGraver ? { ...caller, misplaced } : caller;
+  const isMoreSevere = !caller.misplaced || misplaced.key === 'master_key';
+  return isMoreSevere ? { ...caller, misplaced } : caller;
 }
 
 /**
- * Tells whose key came (G3, G9, G25). The admission header alone admits; `Authorization` is looked at only to find a key
- * that should not be there.
+ * Authenticates a caller by the admission header alone (G3, G9, G25). `Authorization` is only searched for a key that
+ * should not be there.
  */
-export function identify(headers: IncomingHttpHeaders, known: KnownKeys): Caller {
+export function authenticate(headers: IncomingHttpHeaders, keys: KeyLookup): Caller {
   const header = headers[ADMISSION_HEADER];
-  const authorization = authorizationOf(headers.authorization, known);
+  const authorization = authorizationOf(headers.authorization, keys);
   if (header === undefined) {
     if (authorization === 'master_key') return { rule: 'master_key_presented' };
     return { rule: authorization === 'virtual_key' ? 'key_only_in_authorization' : 'no_key' };
   }
   const text = typeof header === 'string' ? header : header.join(' ');
-  const refused = (rule: DoorRule) =>
-    turnedAway(rule, keyIn(text, known) === 'master_key' ? 'master_key' : authorization);
+  const rejected = (rule: DoorRule) =>
+    rejectedCaller(rule, keyIn(text, keys) === 'master_key' ? 'master_key' : authorization);
   const value = bearerIn(text);
-  if (value === undefined) return refused('malformed_key');
+  if (value === undefined) return rejected('malformed_key');
   const presented = keyId(value);
-  if (sameKey(presented, known.masterId)) return { rule: 'master_key_presented' };
-  const id = known.keys.find(presented);
-  return id === undefined ? refused('unknown_key') : { id, presented, authorization };
+  if (keys.isMaster(presented)) return { rule: 'master_key_presented' };
+  const id = keys.find(presented);
+  return id === undefined ? rejected('unknown_key') : { id, presented, authorization };
 }
 
-function turnedAway(rule: DoorRule, found: AccessCall['authorization']): Caller {
-  if (found === undefined || found === 'bearer') return { rule };
-  return { rule, misplaced: { key: found, where: IN_AUTHORIZATION } };
+function rejectedCaller(rule: DoorRule, authorization: AccessCall['authorization']): RejectedCaller {
+  if (authorization === undefined || authorization === 'bearer') return { rule };
+  return { rule, misplaced: { key: authorization, where: IN_AUTHORIZATION } };
 }
 
-function authorizationOf(header: string | undefined, known: KnownKeys): AccessCall['authorization'] {
+function authorizationOf(header: string | undefined, keys: KeyLookup): AccessCall['authorization'] {
   if (header === undefined || header.trim() === '') return undefined;
-  return keyIn(header, known) ?? 'bearer';
+  return keyIn(header, keys) ?? 'bearer';
 }

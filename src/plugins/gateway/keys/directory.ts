@@ -5,38 +5,60 @@ import type { AccessContext } from '../../../machines/gateway/key.ts';
 
 export const KEY_ACTOR = 'gateway.key';
 
-/** A key as its actor knows it. */
+/** A virtual key with the state of its actor. */
 export interface KeyView {
-  /** The actor's key: the id of the first value it was presented by. */
+  /** The actor's key: the id of the first value of this virtual key. */
   readonly id: string;
   readonly state: string;
   readonly context: AccessContext;
 }
 
+/** What recognizes a credential in a request. */
+export type KeyLookup = Pick<KeyDirectory, 'find' | 'isMaster' | 'isSession'>;
+
+export interface KeyDirectoryOptions {
+  /** @returns the id of the master key as it is now */
+  readonly masterId: () => string;
+  /** @returns whether a value is a session id that this gateway sealed */
+  readonly isSession: (value: string) => boolean;
+}
+
 /**
- * Which actor a presented value belongs to. Nothing but an index over the actors: values are known by their hash alone,
- * so finding one takes the same time for every wrong guess (G19).
+ * Finds the virtual key that a presented value belongs to. It is an index over the actors: values are known by their
+ * hashes only, so that every wrong guess takes the same time (G19).
  */
-export class KeyRegistry {
+export class KeyDirectory {
   readonly #actors: ActorSystem;
-  /** Values that keys were rotated to; the first value of a key is its id. */
+  readonly #options: KeyDirectoryOptions;
+  /** Ids of the values that keys were rotated to, each with the id of its key. The first value's id is the key's id. */
   readonly #rotated = new Map<string, string>();
 
-  constructor(actors: ActorSystem) {
+  constructor(actors: ActorSystem, options: KeyDirectoryOptions) {
     this.#actors = actors;
+    this.#options = options;
     for (const { id } of this.list()) this.index(id);
   }
 
-  /** Learns the values of a key anew, after it was rotated. */
+  /** Adds the values of a key to the index. Call it after the key was rotated. */
   index(id: string): void {
-    for (const presented of Object.keys(this.get(id)?.context.presents ?? {})) {
-      if (presented !== id) this.#rotated.set(presented, id);
+    for (const valueId of Object.keys(this.get(id)?.context.presents ?? {})) {
+      if (valueId !== id) this.#rotated.set(valueId, id);
     }
   }
 
-  /** @param presented id of the presented value @returns the key's id */
-  find(presented: string): string | undefined {
-    return this.#rotated.get(presented) ?? (this.get(presented) && presented);
+  /** @param valueId id of a presented value @returns the id of its key */
+  find(valueId: string): string | undefined {
+    return this.#rotated.get(valueId) ?? (this.get(valueId) && valueId);
+  }
+
+  /** @param valueId id of a presented value */
+  isMaster(valueId: string): boolean {
+    return sameKey(valueId, this.#options.masterId());
+  }
+
+  /** @param value whether it is a session id of this gateway, which looks random and is no key */
+  isSession(value: string): boolean {
+    return this.#options.isSession(value);
   }
 
   get(id: string): KeyView | undefined {
@@ -56,20 +78,17 @@ export class KeyRegistry {
 
 const BEARER = /^Bearer ([\x21-\x7e]{1,4096})$/;
 
-/** The value that a header presents as `Bearer <value>`; undefined for anything else. */
+/** @returns the value of a header `Bearer <value>`; undefined for any other header */
 export function bearerIn(header: string): string | undefined {
   return BEARER.exec(header)?.[1];
 }
 
-/** A virtual key's name in records: 128 bits of a hash, the same in every process that knows the key. */
+/** The id of a value in records: 128 bits of its hash, the same in every process. */
 export function keyId(value: string): string {
   return `k_${hash('sha256', `holdfast virtual key\n${value}`, 'hex').slice(0, 32)}`;
 }
 
-/**
- * Whether two values are one, by their ids: whatever was presented, two hashes of one length are compared in constant
- * time (G19). A key among many is found by its hash alone, so that a guess learns nothing from how long that takes.
- */
+/** Compares two ids in constant time (G19). */
 export function sameKey(id: string, other: string): boolean {
   const [one, two] = [Buffer.from(id), Buffer.from(other)];
   return one.length === two.length && timingSafeEqual(one, two);

@@ -1,95 +1,96 @@
+/**
+ * Finds keys in places where they leak (G9, G25): in headers other than the admission header, in the path and in the
+ * query. Such a key is reported by an alert, and its header does not reach the upstream.
+ */
 import type { IncomingHttpHeaders } from 'node:http';
 import { MOST_DECODED, percentDecoded } from '../../../core/host/percent-encoding.ts';
-import type { Misplaced } from '../../../machines/gateway/key.ts';
-import { type KeyRegistry, keyId, sameKey } from './directory.ts';
+import type { MisplacedKey } from '../../../machines/gateway/key.ts';
+import { type KeyLookup, keyId } from './directory.ts';
 import { SHORTEST_KEY } from './request.ts';
 
-/** By which a virtual key admits, on every route. */
+/** The header that carries a virtual key, on every route. */
 export const ADMISSION_HEADER = 'x-gateway-api-key';
 
-/** Where a key is that came in `Authorization`. */
+/** `MisplacedKey.where` of a key that came in `Authorization`. */
 export const IN_AUTHORIZATION = 'header authorization';
 
-/** What keys are known by. */
-export interface KnownKeys {
-  readonly keys: Pick<KeyRegistry, 'find'>;
-  /** Id of the master key. */
-  readonly masterId: string;
-  /** Tells a session's id of our own making, which is no key. */
-  readonly isSession: (value: string) => boolean;
-}
-
 /** A request as it came. */
-export interface Received {
+export interface ReceivedRequest {
   readonly headers: IncomingHttpHeaders;
   readonly rawHeaders: readonly string[];
   /** Path and query. */
   readonly url?: string | undefined;
 }
 
-/** A key in any part of a header, whatever its scheme: it leaks the same in each. */
-export function keyIn(header: string, known: KnownKeys): Misplaced['key'] | undefined {
-  return kindOf(keyParts(header, 1), known);
+/** @returns what kind of key any part of a header is, whatever its scheme */
+export function keyIn(header: string, keys: KeyLookup): MisplacedKey['key'] | undefined {
+  return kindOf(candidatesIn(header, 1), keys);
 }
 
-/** The one of several that is told: with the master key all of them are in danger. */
-export const gravest = (found: readonly Misplaced[]): Misplaced | undefined =>
+/** @returns the one to report: a master key endangers all other keys, so it comes first */
+export const mostSevere = (found: readonly MisplacedKey[]): MisplacedKey | undefined =>
   found.find(({ key }) => key === 'master_key') ?? found[0];
 
 /**
- * Looks for a key where none belongs (G9, G25): in every header but the two that are looked at by themselves, in the
- * path and in the query. A header with one is taken out, so that nothing passes it on.
+ * Searches all headers except the admission header and `Authorization`, which are checked separately, and the URL.
  *
- * @param request its headers are changed; only values of 20 characters or more are looked at here
+ * @param request the headers that hold a key are deleted from it, so that they are not forwarded
  */
-export function takeMisplaced(request: Received, known: KnownKeys): Misplaced | undefined {
-  return mayHoldKey(request, known) ? gravest(search(request, known)) : undefined;
+export function removeMisplacedKey(request: ReceivedRequest, keys: KeyLookup): MisplacedKey | undefined {
+  return mayHoldKey(request, keys) ? mostSevere(search(request, keys)) : undefined;
 }
 
-/** Every call comes by here, and hardly any goes on. */
-function mayHoldKey({ headers, rawHeaders, url = '' }: Received, known: KnownKeys): boolean {
+/** A cheap test that most requests fail, so that they are not searched. */
+function mayHoldKey({ headers, rawHeaders, url = '' }: ReceivedRequest, keys: KeyLookup): boolean {
   let names = 0;
   for (const name in headers) {
     names += 1;
-    if (suspectIn(name, headers[name], known) !== undefined) return true;
+    if (textToSearch(name, headers[name], keys) !== undefined) return true;
   }
   return rawHeaders.length > 2 * names || hasLongWord(url, SHORTEST_KEY);
 }
 
-/** @returns what of a header is to be searched */
-function suspectIn(name: string, value: string | string[] | undefined, known: KnownKeys): string | undefined {
+/** @returns the text of a header that may hold a key */
+function textToSearch(
+  name: string,
+  value: string | string[] | undefined,
+  keys: KeyLookup,
+): string | undefined {
   if (name === ADMISSION_HEADER || name === 'authorization') return undefined;
   const text = typeof value === 'string' ? value : (value?.join(' ') ?? '');
   if (!hasLongWord(text, SHORTEST_KEY)) return undefined;
-  return name === 'mcp-session-id' && known.isSession(text) ? undefined : text;
+  return name === 'mcp-session-id' && keys.isSession(text) ? undefined : text;
 }
 
-function search({ headers, rawHeaders, url = '' }: Received, known: KnownKeys): readonly Misplaced[] {
-  const found: Misplaced[] = [];
-  let left = MOST_PARTS;
-  const holds = (name: string, text: string): boolean => {
-    const parts = keyParts(text, SHORTEST_KEY).slice(0, left);
-    left -= parts.length;
-    const key = kindOf(parts, known);
-    // A name as long as a key may be one.
+function search(
+  { headers, rawHeaders, url = '' }: ReceivedRequest,
+  keys: KeyLookup,
+): readonly MisplacedKey[] {
+  const found: MisplacedKey[] = [];
+  let left = MOST_CANDIDATES;
+  const holdsKey = (name: string, text: string): boolean => {
+    const candidates = candidatesIn(text, SHORTEST_KEY).slice(0, left);
+    left -= candidates.length;
+    const key = kindOf(candidates, keys);
+    // A header's name of this length may itself be a key, so it is not repeated.
     if (key) found.push({ key, where: name.length < SHORTEST_KEY ? `header ${name}` : 'a header' });
     return key !== undefined;
   };
   const names = Object.keys(headers);
   const holding = names.filter((name) => {
-    const text = suspectIn(name, headers[name], known);
-    return text !== undefined && holds(name, text);
+    const text = textToSearch(name, headers[name], keys);
+    return text !== undefined && holdsKey(name, text);
   });
   if (rawHeaders.length > 2 * names.length) {
-    for (const [name, text] of notKept(headers, rawHeaders)) holds(name, text);
+    for (const [name, text] of droppedHeaders(headers, rawHeaders)) holdsKey(name, text);
   }
   for (const name of holding) delete headers[name];
-  const inUrl = keyInUrl(url, known);
+  const inUrl = keyInUrl(url, keys);
   return inUrl ? [...found, inUrl] : found;
 }
 
-/** Of some headers Node keeps the first value alone; what it drops goes no further, but somebody sent it. */
-function* notKept(
+/** Repeated headers of which Node keeps the first only. They are not forwarded, but a client sent them. */
+function* droppedHeaders(
   headers: IncomingHttpHeaders,
   rawHeaders: readonly string[],
 ): Generator<[name: string, text: string]> {
@@ -101,7 +102,7 @@ function* notKept(
 }
 
 /** @param url path and query as they came */
-export function keyInUrl(url: string, known: KnownKeys): Misplaced | undefined {
+export function keyInUrl(url: string, keys: KeyLookup): MisplacedKey | undefined {
   if (!hasLongWord(url, SHORTEST_KEY)) return undefined;
   const at = url.indexOf('?');
   const [path, query] = at < 0 ? [url, ''] : [url.slice(0, at), url.slice(at + 1)];
@@ -109,32 +110,29 @@ export function keyInUrl(url: string, known: KnownKeys): Misplaced | undefined {
     ['query', query],
     ['path', path],
   ] as const) {
-    const key = kindOf(keyParts(text, SHORTEST_KEY), known);
+    const key = kindOf(candidatesIn(text, SHORTEST_KEY), keys);
     if (key !== undefined) return { key, where };
   }
   return undefined;
 }
 
-function kindOf(values: readonly string[], { keys, masterId }: KnownKeys): Misplaced['key'] | undefined {
+function kindOf(values: readonly string[], keys: KeyLookup): MisplacedKey['key'] | undefined {
   const ids = values.map(keyId);
-  if (ids.some((id) => sameKey(id, masterId))) return 'master_key';
+  if (ids.some((id) => keys.isMaster(id))) return 'master_key';
   return ids.some((id) => keys.find(id) !== undefined) ? 'virtual_key' : undefined;
 }
 
-/** More long parts than any text has that means well. */
-const MOST_PARTS = 128;
+/** Candidates that are searched in one request. Honest requests have fewer. */
+const MOST_CANDIDATES = 128;
 
 const BETWEEN_WORDS = /[\s,;"]+/;
 const BETWEEN_PIECES = /[=&?/:|'()<>[\]{}]+/;
-/** The space of a form, what names a user or a fragment in a URL, and encoded characters that no key has: a line's end. */
+/** The `+` of a form, signs of user and fragment in a URL, and encoded characters that no key has, such as a line end. */
 const WITHIN_PIECES = /(?:[+@#\\]|%(?:[01][\da-f]|7f|[89a-f][\da-f]))+/i;
 const IN_PIECES = /[=&?/:|'()<>[\]{}%+@#\\]/;
 const BASIC = /(?<![\w-])basic[\s+]+([\w+/-]+)/gi;
 
-/**
- * Whether a text has a word that may be a key: no text without one need be taken apart. It looks from the end of where
- * such a word would be, so most of a text is not looked at.
- */
+/** Whether a text has a word of at least this length. It looks from the end of each possible word, and so skips most of the text. */
 function hasLongWord(text: string, shortest: number): boolean {
   for (let start = 0; start + shortest <= text.length; ) {
     let at = start + shortest - 1;
@@ -145,29 +143,29 @@ function hasLongWord(text: string, shortest: number): boolean {
   return false;
 }
 
-/** No key has a space; it may have any other sign at which words end. */
+/** A key has no space or control character; any other separator may be part of one. */
 const endsWord = (code: number): boolean => code <= 0x20;
 
 /**
- * Whatever of a text may be a key: all of it, its words, what stands behind a name in them and between their signs, what
- * is in `Basic`, and all of that under percent-encoding.
+ * The parts of a text that may be a key: the whole text, its words, the parts of words between separators, the login in
+ * `Basic`, and the percent-decoded form of each.
  *
  * @param shortest characters of a key
  * @returns at most 128
  */
-function keyParts(text: string, shortest: number): readonly string[] {
+function candidatesIn(text: string, shortest: number): readonly string[] {
   const found = new Set<string>();
-  gather(found, text, shortest, MOST_DECODED);
+  addCandidates(found, text, shortest, MOST_DECODED);
   return [...found];
 }
 
-function gather(found: Set<string>, text: string, shortest: number, decodings: number): void {
+function addCandidates(found: Set<string>, text: string, shortest: number, decodings: number): void {
   for (const part of partsOf(text)) {
-    if (found.size >= MOST_PARTS) return;
+    if (found.size >= MOST_CANDIDATES) return;
     if (part.length < shortest || found.has(part)) continue;
     found.add(part);
     const plain = decodings > 0 ? percentDecoded(part) : part;
-    if (plain !== part) gather(found, plain, shortest, decodings - 1);
+    if (plain !== part) addCandidates(found, plain, shortest, decodings - 1);
   }
 }
 
@@ -183,12 +181,12 @@ function* partsOf(text: string): Generator<string> {
     }
     for (const pair of word.split(/[?&]/)) {
       yield pair;
-      yield pair.slice(pair.indexOf('=') + 1); // what is between signs may have some at its own end: =
+      yield pair.slice(pair.indexOf('=') + 1); // a key may end with a separator, as base64 does with =
     }
   }
   for (const [, basic = ''] of text.matchAll(BASIC)) {
     const login = Buffer.from(basic, 'base64').toString('latin1').trim();
     yield* login.split(':');
-    yield login.slice(login.indexOf(':') + 1); // the key itself may have one
+    yield login.slice(login.indexOf(':') + 1); // a key may contain a colon
   }
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import type { KeyAdmin } from './admin.ts';
-import type { KeyRegistry } from './directory.ts';
+import type { KeyDirectory } from './directory.ts';
 import { keyFields, keyInfo, pageOfKeys } from './view.ts';
 
 /** What `holdfast gateway keys` posts to, before the verb. */
@@ -13,7 +13,7 @@ const anything = z.record(z.string(), z.unknown());
 
 /** What the control routes stand on; there once the plugin has started. */
 export interface KeyControlParts {
-  readonly keys: KeyRegistry;
+  readonly keys: KeyDirectory;
   readonly admin: KeyAdmin;
 }
 

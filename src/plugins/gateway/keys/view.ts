@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { WINDOW_MS } from '../../../machines/gateway/key-shapes.ts';
 import { windowAt } from '../../../machines/gateway/key-verdict.ts';
-import type { KeyRegistry, KeyView } from './directory.ts';
+import type { KeyDirectory, KeyView } from './directory.ts';
 import { isCalled, listRequest, readRequest } from './request.ts';
 
 /** The internal id of a server, the same in every process (G27). */
@@ -91,7 +91,7 @@ export interface KeyPage {
  * @param query `page`, `size`, `user_id`, `key_alias`
  * @throws HF_GATEWAY_KEY_REQUEST
  */
-export function pageOfKeys(query: unknown, keys: KeyRegistry): KeyPage {
+export function pageOfKeys(query: unknown, keys: KeyDirectory): KeyPage {
   const { page, size, user_id, key_alias } = readRequest(listRequest, query);
   const wanted = keys
     .list()

@@ -3,7 +3,7 @@ import { defineRoute, type Route } from '../../../bus/route.ts';
 import { defineTopic, type Topic } from '../../../bus/topic.ts';
 import type { LogRecord } from '../../../core/kernel/log/record.ts';
 import type {
-  RollbackAsked,
+  RollbackRequested,
   RouteChange,
   RoutesContext,
   RoutesEvent,
@@ -43,10 +43,10 @@ export const routesRefused: Topic<Refused> = defineTopic(
   'The configuration could not be loaded again.',
 );
 
-export const rollbackAsked: Topic<Omit<RollbackAsked, 'type'>> = defineTopic(
-  'gateway.rollback_asked',
+export const rollbackRequested: Topic<Omit<RollbackRequested, 'type'>> = defineTopic(
+  'gateway.rollback_requested',
   z.object({ at: z.number(), route: z.string(), to: z.number().optional() }) as unknown as z.ZodType<
-    Omit<RollbackAsked, 'type'>
+    Omit<RollbackRequested, 'type'>
   >,
   "An operator wants back what served before a route's last change.",
 );
@@ -57,7 +57,7 @@ const to = <T>(topic: Topic<T>, type: RoutesEvent['type']) =>
 export const tableRoutes = [
   to(routesLoaded, 'LOADED'),
   to(routesRefused, 'REFUSED'),
-  to(rollbackAsked, 'ROLLBACK'),
+  to(rollbackRequested, 'ROLLBACK'),
 ] as unknown as readonly Route<never>[];
 
 /** A record of the route table in an operator's words, for `holdfast log`. */

@@ -139,7 +139,7 @@ export interface Entries {
  * Reads the entries of `plugins.config.ts`. Each stands for itself: a bad one is listed with its reason, and keeps no
  * other from serving (G2). Of two of one name neither is taken, for nobody knows which is meant.
  */
-export function readEntries(inputs: readonly unknown[], env: Environment): Entries {
+export function readRouteEntries(inputs: readonly unknown[], env: Environment): Entries {
   const rejected: RejectedEntry[] = [];
   const read = inputs.flatMap((input): RouteDefinition[] => {
     const definition = definitionOf(input, env);

@@ -11,7 +11,7 @@ import type {
   RoutesContext,
 } from '../../../machines/gateway/routes.ts';
 import { ROUTES_ACTOR, ROUTES_KEY, routesLoaded, routesRefused } from './actor.ts';
-import { type Environment, readEntries, rejectedEntry } from './entry.ts';
+import { type Environment, readRouteEntries, rejectedEntry } from './entry.ts';
 import { emptyTable, openRoute, type RejectedRoute, type Route, type RouteTable } from './route.ts';
 import { SealedDefinitions } from './sealed-definitions.ts';
 import type { SecretSources } from './upstream-secret.ts';
@@ -23,7 +23,7 @@ const TABLE = actorRef(ROUTES_ACTOR, ROUTES_KEY);
  * actor decides which of them serve, and `serve` puts its decision in place. Calls that run keep the route they began
  * with.
  */
-export class LiveRoutes {
+export class RouteLoader {
   readonly #services: Services;
   readonly #sources: SecretSources;
   readonly #sealed: SealedDefinitions;
@@ -78,7 +78,7 @@ export class LiveRoutes {
   async #load(inputs: readonly unknown[], origin: LoadOrigin, correlation?: string): Promise<void> {
     const { bus, clock, logger } = this.#services;
     const env: Environment = this.#sources.env;
-    const { definitions, rejected } = readEntries(inputs, env);
+    const { definitions, rejected } = readRouteEntries(inputs, env);
     const routes: RouteFacts[] = [];
     const unusable: RejectedEntry[] = [];
     const blobs = new Map<string, Uint8Array>();
@@ -144,7 +144,7 @@ type Options = Readonly<Record<string, unknown>>;
 /** Reads the configuration again. @returns the names of other options that changed, which need a restart */
 export async function reloadRoutes(
   { configFile, logger }: Services,
-  routes: LiveRoutes,
+  routes: RouteLoader,
   origin: LoadOrigin,
   started: Options,
   correlation?: string,
@@ -167,7 +167,7 @@ export async function reloadRoutes(
 }
 
 /** Takes up every change of the configuration's file. @returns ends it */
-export function followFile(context: PluginContext, routes: LiveRoutes, started: Options): () => void {
+export function followFile(context: PluginContext, routes: RouteLoader, started: Options): () => void {
   const { services } = context;
   const { configFile, logger } = services;
   if (!configFile) return () => {};

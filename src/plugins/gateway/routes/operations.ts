@@ -6,8 +6,8 @@ import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Json } from '../../../core/kernel/json.ts';
 import type { RouteState, RoutesContext } from '../../../machines/gateway/routes.ts';
-import { rollbackAsked } from './actor.ts';
-import { type LiveRoutes, reloadRoutes } from './loader.ts';
+import { rollbackRequested } from './actor.ts';
+import { type RouteLoader, reloadRoutes } from './loader.ts';
 
 /** What commands ask. */
 export const ROUTES_PATH = '/gateway/routes';
@@ -20,7 +20,7 @@ const rollback = z.strictObject({ route: z.string().min(1).max(64), to: z.int().
 
 /** What the commands of routes stand on; there once the plugin has started. */
 export interface RouteControlParts {
-  readonly live: () => LiveRoutes;
+  readonly live: () => RouteLoader;
   readonly health: () => HealthSource | undefined;
   readonly documents: () => DocumentSource | undefined;
   /** The options of the plugin as it was started. */
@@ -47,7 +47,7 @@ export function serveRoutes(
   serveOperation(surface, ROLLBACK_PATH, rollback, async ({ route, to }, { correlation }) => {
     const answer = services.exchanges.open(correlation, REPLY_MS);
     const at = services.clock.now();
-    services.bus.publish(rollbackAsked, { at, route, ...(to !== undefined && { to }) }, { correlation });
+    services.bus.publish(rollbackRequested, { at, route, ...(to !== undefined && { to }) }, { correlation });
     return accepted(await answer, 'HF_GATEWAY_ROLLBACK');
   });
 }
@@ -132,7 +132,7 @@ export interface ViewSources {
   readonly now: number;
 }
 
-export function viewOf({ table, known }: LiveRoutes, sources: ViewSources): TableView {
+export function viewOf({ table, known }: RouteLoader, sources: ViewSources): TableView {
   const routes = Object.entries(known?.routes ?? {}).sort() as [string, RouteState][];
   return {
     revision: table.revision,
@@ -184,7 +184,7 @@ function routeView(
 }
 
 /** What health pages say: `ok: false` when something of the file does not serve, or a route is down. */
-export function faultOf({ table, known }: LiveRoutes, source: HealthSource | undefined): Json {
+export function faultOf({ table, known }: RouteLoader, source: HealthSource | undefined): Json {
   const configured = [...table.routes.values()].filter((route) => route.reason === undefined);
   const health = configured.map(({ name }) => ({ name, ...source?.health(name) }));
   const down = health.filter(({ state }) => state === 'down');

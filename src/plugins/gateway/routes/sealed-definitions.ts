@@ -10,8 +10,8 @@ const PURPOSE = 'gateway.route_health';
 /** Of a setting's fingerprint: enough to tell that it changed. */
 const PART_LENGTH = 12;
 
-/** Kinds of routes that the file's entries are made of, by name. */
-export type Kinds = ReadonlyMap<string, RouteKind>;
+/** RouteKinds of routes that the file's entries are made of, by name. */
+export type RouteKinds = ReadonlyMap<string, RouteKind>;
 
 /**
  * Whole definitions in the log's keeping: records name their fingerprints and what may be shown, and a rollback opens
@@ -54,7 +54,7 @@ export class SealedDefinitions {
    * @param kinds to find the one of a custom route
    * @throws HF_GATEWAY_ROUTE nothing keeps it any more, or its kind is not here; HF_SECRET_SEALED
    */
-  open(name: string, fingerprint: string, kinds: Kinds): RouteDefinition {
+  open(name: string, fingerprint: string, kinds: RouteKinds): RouteDefinition {
     const sealed = this.#log.blob(fingerprint);
     if (!sealed) throw unusable(name, 'its definition is not in the log any more');
     const { entry, url, secret } = JSON.parse(this.#vault.open(sealed, PURPOSE)) as Plain;
