@@ -5,7 +5,7 @@
 import { defineConfig } from 'holdfast';
 import { consolePlugin } from 'holdfast/plugins/console';
 import { reconciler } from 'holdfast/plugins/reconciler';
-import { routerRemote } from 'holdfast/plugins/router/remote';
+import { routerRemote } from 'holdfast/plugins/router';
 
 export default defineConfig({
   plugins: [

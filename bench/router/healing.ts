@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { reconciler } from '../../src/plugins/reconciler/index.ts';
-import example from '../../src/plugins/router/example-network-config.json' with { type: 'json' };
+import example from '../../src/plugins/router/embedded/example-network-config.json' with { type: 'json' };
 import { RedisServer } from '../../test/support/redis.ts';
 import { type Result, withScope } from '../measure.ts';
 import { BareRedis } from './bare-redis.ts';

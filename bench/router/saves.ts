@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import example from '../../src/plugins/router/example-network-config.json' with { type: 'json' };
+import example from '../../src/plugins/router/embedded/example-network-config.json' with { type: 'json' };
 import { RedisServer } from '../../test/support/redis.ts';
 import { patience, perSecond, quantile, type Result, withScope } from '../measure.ts';
 import { BareRedis } from './bare-redis.ts';

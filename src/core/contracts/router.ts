@@ -5,17 +5,6 @@ import { defineToken, type Token } from './token.ts';
 /** A router's whole network config: only ever read and written whole. Secret-bearing: never log or record it. */
 export type NetworkConfig = { readonly [key: string]: unknown };
 
-/**
- * Fields of a posted body that steer the write and are no part of the config (R4). A real daemon serves `reqId`, and
- * skips the ncid check for a body that bears the stored one.
- */
-export const CONTROL_FIELDS: readonly string[] = ['transactionOp', 'transID', 'ignoreNcid', 'reqId'];
-
-/** A copy that holds the config alone. */
-export function withoutControlFields(config: NetworkConfig): NetworkConfig {
-  return Object.fromEntries(Object.entries(config).filter(([key]) => !CONTROL_FIELDS.includes(key)));
-}
-
 /** How the router answered a write. `unknown`: it may or may not have been applied; read again. */
 export type SetAnswer =
   | { readonly kind: 'applied'; readonly ncid: string }
@@ -29,8 +18,8 @@ export interface RouterApi {
   /** @throws HF_ROUTER_UNREACHABLE */
   active(signal?: AbortSignal): Promise<NetworkConfig>;
   /**
-   * Posts a whole config as an app save. It must bear the ncid it was read with; there is no way to bypass the
-   * check.
+   * Posts a whole config as an app save. It must bear the ncid it was read with. Fields that steer a write
+   * (`transactionOp`, `transID`, `ignoreNcid`, `reqId`) are dropped, so nobody can bypass the check (R4).
    *
    * @param correlation the story this write belongs to, so that the embedded router's records join it
    * @param cause the seq of the record that asked for the write, when one did

@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js';
-import { type NetworkConfig, withoutControlFields } from '../../core/contracts/router.ts';
+import type { NetworkConfig } from '../../core/contracts/router.ts';
 import { isObject } from '../../core/kernel/json.ts';
 
 /** A static address that an interface should have. */
@@ -35,8 +35,8 @@ export function readLeg(config: NetworkConfig, intf: string): LegReading {
 }
 
 /**
- * The config to post: what was read, with each leg's address added behind those it has. Nothing else differs, but
- * for control fields, which are dropped. Legs that the config has no interface for are left out.
+ * The config to post: what was read, with each leg's address added behind those it has. Nothing else differs. Legs
+ * that the config has no interface for are left out.
  *
  * @param config is not changed
  * @returns the body, and the legs that were added to it
@@ -45,7 +45,7 @@ export function withAddresses(
   config: NetworkConfig,
   legs: readonly LegAddress[],
 ): { body: NetworkConfig; added: readonly LegAddress[] } {
-  let body = withoutControlFields(config);
+  let body = config;
   const added: LegAddress[] = [];
   for (const leg of legs) {
     const found = find(body, leg.intf);

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { diagnoseRedis } from '../../../src/plugins/router/redis/diagnose.ts';
+import { diagnoseRedis } from '../../../src/plugins/router/redis.ts';
 import { RedisServer } from '../../support/redis.ts';
 
 const KEY = 'sysdb:networkConfig';

@@ -15,7 +15,7 @@ import { HoldfastError } from '../../../src/core/kernel/errors/holdfast-error.ts
 /** A config as the tests look into it. */
 export type Config = { ncid: string; interface: { vlan: Record<string, any> }; [key: string]: any };
 
-const example = new URL('../../../src/plugins/router/example-network-config.json', import.meta.url);
+const example = new URL('../../../src/plugins/router/embedded/example-network-config.json', import.meta.url);
 
 /** What the router does to the next write, instead of taking it. */
 export type Mishap = 'refuses' | 'refusesButApplies' | 'isSilent' | 'isSilentButApplies' | 'applyFails';

@@ -69,11 +69,6 @@ test('[R24] a leg that has its address, or no interface, is not added', (t) => {
   t.deepEqual(withAddresses(config(), [{ intf: 'eth1.99', address }]), { body: config(), added: [] });
 });
 
-test('[R25] control fields are dropped; with the stored reqId the ncid check would be skipped', (t) => {
-  const read = { ...config(), reqId: 'r', transactionOp: 'append', transID: 't', ignoreNcid: true };
-  t.deepEqual(Object.keys(withAddresses(read, [leg]).body), ['ncid', 'interface']);
-});
-
 const json = fc.jsonValue({ maxDepth: 3 });
 const interfaces = fc.dictionary(fc.constantFrom('vlan', 'phy', 'bridge'), fc.dictionary(fc.string(), json));
 const name = fc.constantFrom('eth1.10', 'eth1.20', 'eth1.40');

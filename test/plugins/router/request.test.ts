@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { HoldfastError } from '../../../src/core/kernel/errors/holdfast-error.ts';
-import { parseRequest } from '../../../src/plugins/router/request.ts';
+import { parseRequest } from '../../../src/plugins/router/embedded/config-writes.ts';
 import { runs } from '../../support/runs.ts';
 import { type Config, exampleConfig } from './rig.ts';
 

@@ -8,7 +8,7 @@ import type { LogRecord } from '../../../src/core/kernel/log/record.ts';
 import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
 import type { Divergence } from '../../../src/core/kernel/replay/verify.ts';
 import { verifyLog } from '../../../src/core/kernel/replay/verify-log.ts';
-import example from '../../../src/plugins/router/example-network-config.json' with { type: 'json' };
+import example from '../../../src/plugins/router/embedded/example-network-config.json' with { type: 'json' };
 import { router } from '../../../src/plugins/router/index.ts';
 import type { RedisServer } from '../../support/redis.ts';
 import { tempDir } from '../../support/temp.ts';

@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { type RouterChange, routerChannels } from '../../../src/core/contracts/router.ts';
-import { registerSimulations } from '../../../src/plugins/router/simulate/control.ts';
+import { registerSimulations } from '../../../src/plugins/router/embedded/simulate.ts';
 import { call, writeConfig } from '../../support/cli.ts';
 import { namespace } from '../../support/netns.ts';
 import { tempDir } from '../../support/temp.ts';

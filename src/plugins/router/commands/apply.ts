@@ -1,18 +1,20 @@
+import { existsSync } from 'node:fs';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
-import { changeFlags, EXIT_TEXT } from './change/flags.ts';
-import { type CommandSettings, runningClientOf, targetFlags } from './target.ts';
+import { changeFlags, EXIT_TEXT, targetFlags } from './flags.ts';
+import { type CommandSettings, runningClientOf } from './target.ts';
 
 type Flags = Readonly<Record<string, unknown>>;
-const COMMAND = 'router apply';
+const APPLY = 'router apply';
+const RESTORE = 'router restore';
 /** What the document says of every router that is not ours. */
 const WINDOW_MS = 120_000;
 
 /** `holdfast router apply`: the safe change procedure as one command (R31). */
 export function applyCommand(settings: CommandSettings): CommandDefinition {
   return {
-    name: `${COMMAND} [file]`,
+    name: `${APPLY} [file]`,
     summary: `Changes the config by the safe procedure: diff, append, checks, commit or revert (${EXIT_TEXT})`,
     example: `holdfast router apply --set interface.vlan.eth1.40.ipv4=10.77.41.1/24 --check 'ping -c1 10.77.41.1'`,
     flags: [
@@ -38,7 +40,7 @@ export function applyCommand(settings: CommandSettings): CommandDefinition {
         const before = await client.active(context.signal);
         const after = await wanted(before, file, flags, context);
         const windowMs = flags.url === undefined ? settings.windowMs : WINDOW_MS;
-        return carryOut({ client, before, after, windowMs, command: COMMAND }, flags, context);
+        return carryOut({ client, before, after, windowMs, command: APPLY }, flags, context);
       });
     },
   };
@@ -51,17 +53,17 @@ async function wanted(
   context: CommandContext,
 ): Promise<NetworkConfig> {
   if (file !== undefined) {
-    const { readConfigFile } = await import('./config/read-config.ts');
+    const { readConfigFile } = await import('./encryption.ts');
     return madeFrom(active, await readConfigFile(file, flags, active));
   }
   if (flags.edit === true) {
-    const { editConfig } = await import('./change/edit-config.ts');
+    const { editConfig } = await import('./change/editor.ts');
     return madeFrom(active, await editConfig(active, context));
   }
-  const { setPath, unsetPath } = await import('./config/set-path.ts');
+  const { setPath, unsetPath } = await import('./set-path.ts');
   let config = active;
-  for (const assignment of listOf(flags.set)) config = setPath(config, assignment, COMMAND);
-  for (const path of listOf(flags.unset)) config = unsetPath(config, path, COMMAND);
+  for (const assignment of listOf(flags.set)) config = setPath(config, assignment, APPLY);
+  for (const path of listOf(flags.unset)) config = unsetPath(config, path, APPLY);
   return madeFrom(active, config);
 }
 
@@ -82,5 +84,38 @@ function listOf(value: unknown): readonly string[] {
 }
 
 function usage(reason: string): never {
-  throw new HoldfastError('HF_CLI_USAGE', { reason, command: COMMAND });
+  throw new HoldfastError('HF_CLI_USAGE', { reason, command: APPLY });
+}
+
+/** `holdfast router restore`: an older config in force again, by the safe procedure (R31). */
+export function restoreCommand(settings: CommandSettings): CommandDefinition {
+  return {
+    name: `${RESTORE} <entry>`,
+    summary: `Puts a config of the history, or of a file, in force again by the safe procedure (${EXIT_TEXT})`,
+    example: `holdfast router restore 2 --check 'ping -c1 10.77.10.1'`,
+    flags: [
+      { flags: '--identity-file <file>', summary: 'key of an age file (mode 0600)' },
+      { flags: '--passphrase-file <file>', summary: 'passphrase of an age file (mode 0600)' },
+      ...changeFlags,
+      ...targetFlags,
+    ],
+    async run([entry = ''], flags, context) {
+      const isFile = /[/.]/.test(entry) && existsSync(entry);
+      if (!isFile && flags.url !== undefined) {
+        const reason = 'The history here is that of the router here: for the one of --url, give a file.';
+        throw new HoldfastError('HF_CLI_USAGE', { reason, command: RESTORE });
+      }
+      const client = runningClientOf(flags, context, settings);
+      const { carryOut, unlessInterrupted } = await import('./change/carry-out.ts');
+      return unlessInterrupted(context, async () => {
+        const before = await client.active(context.signal);
+        const config = isFile
+          ? await (await import('./encryption.ts')).readConfigFile(entry, flags, before)
+          : (await (await import('./history.ts')).findEntry(context, settings, entry)).config;
+        const windowMs = flags.url === undefined ? settings.windowMs : WINDOW_MS;
+        const after = { ...config, ncid: before.ncid };
+        return carryOut({ client, before, after, windowMs, command: RESTORE }, flags, context);
+      });
+    },
+  };
 }

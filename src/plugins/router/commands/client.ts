@@ -5,7 +5,7 @@ import { maskText } from '../../../core/host/logging/mask-text.ts';
 import { plainText } from '../../../core/host/terminal.ts';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
-import { withoutControlFields } from '../request.ts';
+import { withoutControlFields } from '../config/network-config.ts';
 
 /** An apply takes 8 s and more on real hardware; after this long nobody knows what became of it. */
 const SET_PATIENCE_MS = 150_000;

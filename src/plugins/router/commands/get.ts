@@ -1,10 +1,12 @@
 import { resolve } from 'node:path';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import { maskText } from '../../../core/host/logging/mask-text.ts';
 import { PAGE, redact } from '../../../core/host/logging/redact.ts';
 import { countSecrets } from '../../../core/host/logging/secret-fields.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
-import { type CommandSettings, clientOf, targetFlags, withStore } from './target.ts';
+import { targetFlags } from './flags.ts';
+import { type CommandSettings, clientOf, withStore } from './target.ts';
 
 type Flags = Readonly<Record<string, unknown>>;
 
@@ -65,10 +67,10 @@ export function getCommand(settings: CommandSettings): CommandDefinition {
 }
 
 async function write(config: NetworkConfig, file: string, flags: Flags): Promise<string> {
-  const { writeCopy } = await import('./copy/write-copy.ts');
+  const { writeCopy } = await import('./config-file.ts');
   const text = (value: NetworkConfig) => `${JSON.stringify(value, null, 2)}\n`;
   if (flags.withSecrets !== true) {
-    const { hideSecrets } = await import('./config/placeholders.ts');
+    const { hideSecrets } = await import('./leaves.ts');
     writeCopy(file, Buffer.from(text(hideSecrets(config))));
     return 'placeholders';
   }
@@ -76,11 +78,29 @@ async function write(config: NetworkConfig, file: string, flags: Flags): Promise
     writeCopy(file, Buffer.from(text(config)));
     return 'plaintext';
   }
-  const { encrypt } = await import('./copy/age.ts');
+  const { encrypt } = await import('./encryption.ts');
   writeCopy(file, await encrypt(text(config), flags));
   return 'encrypted';
 }
 
 function usage(reason: string): never {
   throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'router get' });
+}
+
+/** `holdfast router secrets`: how many secrets the active config holds, and where (R32). */
+export function secretsCommand(settings: CommandSettings): CommandDefinition {
+  return {
+    name: 'router secrets',
+    summary: 'Counts the secrets of the active config and names their paths, never their values',
+    example: 'holdfast router secrets --json | jq .count',
+    flags: targetFlags,
+    async run(_args, flags, context) {
+      const { config, from } = await readActive(flags, context, settings);
+      const { count, paths } = countSecrets(config);
+      const shown = paths.map((path) => maskText(path));
+      if (context.json) return context.print(JSON.stringify({ count, paths: shown }));
+      for (const path of shown) context.print(path);
+      context.note(`${count} secrets; read from ${from}`);
+    },
+  };
 }

@@ -1,7 +1,11 @@
+import type { HistoryEntry } from '../../../core/contracts/config-store.ts';
+import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { plainText } from '../../../core/host/terminal.ts';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
-import { type CommandSettings, clientOf, targetFlags, withStore } from './target.ts';
+import { parseConfig } from './config-file.ts';
+import { targetFlags } from './flags.ts';
+import { type CommandSettings, clientOf, fingerprintOf, type ReadableStore, withStore } from './target.ts';
 
 interface Entry {
   readonly score: number;
@@ -45,4 +49,92 @@ export function historyCommand(settings: CommandSettings): CommandDefinition {
       if (entries.length === 0) print('no writes yet');
     },
   };
+}
+
+/** `holdfast router diff`: what differs between two configs of the history, or one and the active (R31). */
+export function diffCommand(settings: CommandSettings): CommandDefinition {
+  return {
+    name: 'router diff <entry> [other]',
+    summary: 'Shows what changed from one config of the history to another; secrets as fingerprints',
+    example: 'holdfast router diff 2 active',
+    async run([entry = '', other = 'active'], _flags, context) {
+      const { dataDir, json, print, note, terminal } = context;
+      const { differenceOf, showChanges } = await import('./leaves.ts');
+      const find = (wanted: string) => findEntry(context, settings, wanted);
+      const [before, after] = [await find(entry), await find(other)];
+      const changes = differenceOf(before.config, after.config, fingerprintOf(dataDir));
+      if (json) return print(JSON.stringify({ before: before.label, after: after.label, changes }));
+      note(`from ${before.label} to ${after.label}`);
+      showChanges(changes, print, terminal.paint);
+      if (changes.length === 0) print('No difference.');
+    },
+  };
+}
+
+/** More than any history keeps. */
+const ALL = 100_000;
+/** Shorter ones are places in the list. */
+const SHORTEST_PREFIX = 4;
+
+/** A config of the history, whole: read from the store here with the vault's keys, for the HTTP API tells no values. */
+export interface Found {
+  readonly label: string;
+  readonly config: NetworkConfig;
+}
+
+/**
+ * @param wanted `active`, `seed`, a place in `router history` (1 is the newest), or the beginning of an ncid
+ * @throws HF_ROUTER_ENTRY there is no such entry, or several
+ * @throws HF_ROUTER_STORE the history is not kept on this data folder
+ */
+export function findEntry(
+  where: { readonly dataDir: string },
+  settings: CommandSettings,
+  wanted: string,
+): Promise<Found> {
+  return withStore(where, settings, (store) =>
+    wanted === 'active' ? activeOf(store) : entryOf(store, wanted),
+  );
+}
+
+async function activeOf(store: ReadableStore): Promise<Found> {
+  const active = await store.active();
+  if (!active) return none('active', 'the store is empty');
+  return { label: `active (${active.ncid})`, config: JSON.parse(active.body) };
+}
+
+async function entryOf(store: ReadableStore, wanted: string): Promise<Found> {
+  const entries = await store.history(ALL);
+  const isPlace = /^\d+$/.test(wanted) && wanted.length < SHORTEST_PREFIX;
+  const place = Number(wanted);
+  if (wanted === 'seed') {
+    const seed = entries.find(({ op }) => op === 'seed');
+    return seed
+      ? found(store, seed)
+      : none(wanted, 'what was there before the first write is not kept any more');
+  }
+  if (isPlace) {
+    const entry = entries[place - 1];
+    if (!entry) return none(wanted, `the history has ${entries.length} entries`);
+    return found(store, entry);
+  }
+  if (wanted.length < SHORTEST_PREFIX)
+    return none(wanted, `an ncid is named by ${SHORTEST_PREFIX} characters or more`);
+  const matching = entries.filter(({ ncid }) => ncid.startsWith(wanted));
+  const [first] = matching;
+  if (!first) return none(wanted, `no ncid of the ${entries.length} entries begins so`);
+  if (matching.some(({ ncid }) => ncid !== first.ncid)) return none(wanted, `${matching.length} begin so`);
+  return found(store, first);
+}
+
+/** A history that another daemon wrote may hold what is no config. */
+async function found(store: ReadableStore, { ncid, score }: HistoryEntry): Promise<Found> {
+  const entry = await store.entry(ncid);
+  if (!entry) return none(ncid, 'it has left the history just now');
+  const label = `${ncid} of ${new Date(score * 1000).toISOString().slice(0, 19)}Z`;
+  return { label, config: parseConfig(entry.body, `history entry ${ncid}`) };
+}
+
+function none(entry: string, reason: string): never {
+  throw new HoldfastError('HF_ROUTER_ENTRY', { entry, reason });
 }

@@ -1,16 +1,27 @@
 import { createSecretKey, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { CommandContext, CommandFlag } from '../../../core/host/plugin/command.ts';
+import type { ConfigStore } from '../../../core/contracts/config-store.ts';
+import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import { postControl } from '../../../core/host/operations/post-control.ts';
+import type { CommandContext } from '../../../core/host/plugin/command.ts';
 import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
 import { openVault, Vault } from '../../../core/host/secrets/vault.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import { lockedBy } from '../../../core/kernel/log/lock.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
-import type { RaSource } from '../policy/advertisements.ts';
-import { type ReadableStore, readStore } from '../store/read-store.ts';
+import type { RaSource } from '../config/advertisements.ts';
+import type { FilledSets } from '../config/firewall.ts';
+import { interfacesOf, stringsOf } from '../config/network-config.ts';
+import { addressSets, type Held } from '../config/networks.ts';
 import { RouterClient } from './client.ts';
-import type { Fingerprint } from './config/difference.ts';
+import type { Fingerprint } from './leaves.ts';
+
+/** Control path of the running instance that tells what the address sets hold. */
+export const SETS_PATH = '/router/sets';
+/** Control path of the running instance that tells which transaction is pending, and until when. */
+export const TRANSACTION_PATH = '/router/transaction';
 
 /** What the commands know from the plugin's options. */
 export interface CommandSettings {
@@ -19,18 +30,14 @@ export interface CommandSettings {
   /** Until an uncommitted transaction of our own instance reverts. */
   readonly windowMs: number;
   readonly raSources: readonly RaSource[];
-  /** The config is kept there when it is set, else on the data folder. */
-  readonly redisUrl?: string | undefined;
+  /** Reads the config store of a data folder, whether an instance runs there or not. */
+  readonly readStore: <T>(dataDir: string, read: (store: ReadableStore) => Promise<T>) => Promise<T>;
 }
+
+export type ReadableStore = Pick<ConfigStore, 'active' | 'history' | 'entry'>;
 
 type Flags = Readonly<Record<string, unknown>>;
 type Where = Pick<CommandContext, 'dataDir'>;
-
-/** Flags of commands that may speak to a router other than that of the instance here. */
-export const targetFlags: readonly CommandFlag[] = [
-  { flags: '--url <url>', summary: 'a router API other than that of the instance on the data folder' },
-  { flags: '--token-file <file>', summary: 'bearer token for --url (mode 0600)' },
-];
 
 /**
  * The router that a command is about: the one of `--url`, else that of the instance on the data folder.
@@ -80,10 +87,10 @@ function urlOf(dataDir: string): string | undefined {
  */
 export function withStore<T>(
   { dataDir }: Where,
-  { redisUrl }: CommandSettings,
+  { readStore }: CommandSettings,
   read: (store: ReadableStore) => Promise<T>,
 ): Promise<T> {
-  return readStore({ dataDir, redisUrl }, read);
+  return readStore(dataDir, read);
 }
 
 /**
@@ -95,4 +102,48 @@ export function fingerprintOf(dataDir: string): Fingerprint {
   const passing = () => createSecretKey(randomBytes(32));
   const vault = here ? openVault(dataDir) : new Vault({ fingerprint: passing(), sealing: passing() });
   return (value) => vault.fingerprint(value);
+}
+
+/**
+ * The addresses that interfaces have now, delegated ones among them.
+ *
+ * @returns nothing for an interface that the router does not tell of
+ */
+export async function heldNow(
+  client: RouterClient | undefined,
+  config: NetworkConfig,
+  signal: AbortSignal,
+): Promise<Held> {
+  const held = new Map<string, readonly string[]>();
+  for (const { name } of client ? interfacesOf(config) : []) {
+    const answer = await client
+      ?.get(`/v1/config/interfaces/${encodeURIComponent(name)}`, signal)
+      .catch(() => signal.throwIfAborted());
+    const state = isObject(answer) && isObject(answer.state) ? answer.state : undefined;
+    if (state?.ip6 !== undefined) held.set(name, stringsOf(state.ip6));
+  }
+  return (intf) => held.get(intf);
+}
+
+/** What the address sets hold: as the instance here says, else as they would be filled from these addresses. */
+export async function filledSets(
+  { dataDir, signal }: Pick<CommandContext, 'dataDir' | 'signal'>,
+  config: NetworkConfig,
+  held: Held,
+  ours: boolean,
+): Promise<{ readonly sets: FilledSets; readonly from: string }> {
+  if (ours) {
+    const answer = await postControl(dataDir, SETS_PATH, {}, signal).catch((error: unknown) => {
+      if (!isCoded(error, 'HF_CONTROL_UNREACHABLE')) throw error;
+    });
+    const sets = answer?.status === 200 && isObject(answer.body) ? answer.body.sets : undefined;
+    if (isObject(sets)) {
+      const filled = Object.entries(sets).map(([name, prefixes]) => [name, stringsOf(prefixes)] as const);
+      return { sets: new Map(filled), from: 'as filled now' };
+    }
+  }
+  const computed = new Map<string, readonly string[]>();
+  for (const { name, prefixes } of addressSets(config, held))
+    computed.set(name, [...(computed.get(name) ?? []), ...prefixes]);
+  return { sets: computed, from: 'as they follow from the addresses within a minute' };
 }

@@ -4,11 +4,11 @@ import { maskRedisUrl } from '../../../core/host/redis/url.ts';
 import { systemClock } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
-import { askRedis, redisChecks, transactionCheck } from '../redis/checks.ts';
+import { askRedis, redisChecks, transactionCheck } from '../redis.ts';
+import { channelNames } from './events.ts';
 import { Exchange } from './exchange.ts';
-import type { RouterRemoteOptions } from './options.ts';
+import type { RouterRemoteOptions } from './plugin.ts';
 import { RemoteRouter } from './remote-router.ts';
-import { channelNames } from './router-events.ts';
 
 const READ_MS = 10_000;
 

@@ -2,10 +2,13 @@ import test from 'ava';
 import fc from 'fast-check';
 import { HoldfastError } from '../../../../src/core/kernel/errors/holdfast-error.ts';
 import { jsonEqual } from '../../../../src/core/kernel/json.ts';
-import { differenceOf } from '../../../../src/plugins/router/commands/config/difference.ts';
-import { leavesOf } from '../../../../src/plugins/router/commands/config/leaves.ts';
-import { hideSecrets, putSecretsBack } from '../../../../src/plugins/router/commands/config/placeholders.ts';
-import { setPath, unsetPath } from '../../../../src/plugins/router/commands/config/set-path.ts';
+import {
+  differenceOf,
+  hideSecrets,
+  leavesOf,
+  putSecretsBack,
+} from '../../../../src/plugins/router/commands/leaves.ts';
+import { setPath, unsetPath } from '../../../../src/plugins/router/commands/set-path.ts';
 import { runs } from '../../../support/runs.ts';
 import { type Config, exampleConfig } from '../rig.ts';
 

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { activeOf, setAnswerOf } from '../../../../src/plugins/router/remote/answers.ts';
-import { understand } from '../../../../src/plugins/router/remote/payload.ts';
+import { understand } from '../../../../src/plugins/router/remote/events.ts';
+import { activeOf, setAnswerOf } from '../../../../src/plugins/router/remote/remote-router.ts';
 
 const answer = (status: number, body: unknown) => setAnswerOf({ status, text: JSON.stringify(body) });
 

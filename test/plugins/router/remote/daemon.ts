@@ -8,7 +8,10 @@ import type { ExecutionContext } from 'ava';
 /** A config as the tests look into it. */
 export type Config = { ncid: string; interface: { vlan: Record<string, any> }; [key: string]: any };
 
-const example = new URL('../../../../src/plugins/router/example-network-config.json', import.meta.url);
+const example = new URL(
+  '../../../../src/plugins/router/embedded/example-network-config.json',
+  import.meta.url,
+);
 
 /** What happens to the next call instead of what should. */
 export type Mishap =

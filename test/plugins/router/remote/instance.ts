@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { readRuntimeFile } from '../../../../src/core/host/runtime/runtime-file.ts';
-import type { routerRemote } from '../../../../src/plugins/router/remote/index.ts';
+import type { routerRemote } from '../../../../src/plugins/router/index.ts';
 import { type Child, startChild } from '../../../support/disk.ts';
 import { until } from '../../../support/redis.ts';
 
@@ -20,7 +20,7 @@ export function writeRemoteConfig(
     `import { defineConfig } from ${source('index.ts')};
      import { consolePlugin } from ${source('plugins/console/index.ts')};
      import { reconciler } from ${source('plugins/reconciler/index.ts')};
-     import { routerRemote } from ${source('plugins/router/remote/index.ts')};
+     import { routerRemote } from ${source('plugins/router/index.ts')};
      export default defineConfig({
        plugins: [routerRemote(${JSON.stringify(options)}), reconciler(), consolePlugin()],
      });`,

@@ -1,6 +1,6 @@
 /** The reconciler beside a daemon with the manners of the field, over real HTTP and a real Redis. */
 import test, { type ExecutionContext } from 'ava';
-import { routerRemote } from '../../../../src/plugins/router/remote/index.ts';
+import { routerRemote } from '../../../../src/plugins/router/index.ts';
 import { RedisServer, until } from '../../../support/redis.ts';
 import { rig as reconcilerRig } from '../../reconciler/rig.ts';
 import { type Config, Daemon } from './daemon.ts';

@@ -6,7 +6,7 @@ import { createLogger } from '../../../../src/core/host/logging/logger.ts';
 import { definePlugin, type Services } from '../../../../src/core/host/plugin/definition.ts';
 import { createRuntime, type Runtime } from '../../../../src/core/host/runtime/runtime.ts';
 import type { Clock } from '../../../../src/core/kernel/clock.ts';
-import { routerRemote } from '../../../../src/plugins/router/remote/index.ts';
+import { routerRemote } from '../../../../src/plugins/router/index.ts';
 import { tempDir } from '../../../support/temp.ts';
 
 export interface Remote {

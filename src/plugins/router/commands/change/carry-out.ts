@@ -2,16 +2,15 @@ import type { NetworkConfig } from '../../../../core/contracts/router.ts';
 import { maskText } from '../../../../core/host/logging/mask-text.ts';
 import type { CommandContext } from '../../../../core/host/plugin/command.ts';
 import { HoldfastError } from '../../../../core/kernel/errors/holdfast-error.ts';
-import { collisionText, setCollisions } from '../../policy/address-sets.ts';
-import { validateConfig } from '../../validate.ts';
+import { collisionText, setCollisions } from '../../config/networks.ts';
+import { validateConfig } from '../../config/validate.ts';
 import { newTransId, type RouterClient } from '../client.ts';
-import { type Change, changeLines, differenceOf } from '../config/difference.ts';
+import { EXIT } from '../flags.ts';
+import { differenceOf, showChanges } from '../leaves.ts';
 import { fingerprintOf } from '../target.ts';
 import { type CheckResult, runCheck } from './checks.ts';
 import { type ChangeEnd, changeSafely, type Verdict } from './confirmed-change.ts';
-import { EXIT } from './flags.ts';
-import { askToKeep } from './question.ts';
-import { Window } from './window.ts';
+import { askToKeep, Window } from './window.ts';
 
 export interface WantedChange {
   readonly client: RouterClient;
@@ -115,15 +114,6 @@ export async function unlessInterrupted(
     note(`Interrupted (${String(signal.reason)}); nothing was posted.`);
     return EXIT.refused;
   }
-}
-
-export function showChanges(
-  changes: readonly Change[],
-  say: (line: string) => void,
-  paint: CommandContext['terminal']['paint'],
-): void {
-  const colours = { '+': 'green', '-': 'red', '~': 'yellow' } as const;
-  for (const { mark, text } of changeLines(changes)) say(`${paint(colours[mark], mark)} ${text}`);
 }
 
 /** Lines inside the window must not end it: that nobody reads is seen elsewhere, and reverts. */

@@ -3,7 +3,11 @@ import { once } from 'node:events';
 import { accessSync, constants, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readBytes, unusable } from '../config/config-file.ts';
+import type { NetworkConfig } from '../../../../core/contracts/router.ts';
+import type { CommandContext } from '../../../../core/host/plugin/command.ts';
+import { isCoded } from '../../../../core/kernel/errors/holdfast-error.ts';
+import { parseConfig, readBytes, unusable } from '../config-file.ts';
+import { hideSecrets, putSecretsBack } from '../leaves.ts';
 
 const FOLDER = /^holdfast-edit-(\d+)-/;
 /** Memory where the system has such a folder, so that a copy reaches no disk. */
@@ -21,7 +25,7 @@ const GUARD = 'trap "" HUP INT TERM; read -r _; rm -rf -- "$1"';
  * @param stop ends the editor
  * @throws HF_ROUTER_FILE the editor failed, or left something that is no regular file
  */
-export async function editText(text: string, stop: AbortSignal): Promise<string> {
+async function editText(text: string, stop: AbortSignal): Promise<string> {
   const base = BASES.find(isWritable) ?? tmpdir();
   sweep(base);
   const folder = mkdtempSync(join(base, `holdfast-edit-${process.pid}-`));
@@ -90,5 +94,28 @@ function isWritable(folder: string): boolean {
     return true;
   } catch {
     return false;
+  }
+}
+
+/**
+ * Has the active config edited, secrets as placeholders. A slip of the pen opens the editor again with what was
+ * written, until it is left without a change.
+ *
+ * @throws HF_ROUTER_FILE, HF_ROUTER_CONTROL_FIELDS, HF_ROUTER_PLACEHOLDER
+ */
+export async function editConfig(
+  active: NetworkConfig,
+  { note, signal }: Pick<CommandContext, 'note' | 'signal'>,
+): Promise<NetworkConfig> {
+  let text = `${JSON.stringify(hideSecrets(active), null, 2)}\n`;
+  for (;;) {
+    const edited = await editText(text, signal);
+    try {
+      return putSecretsBack(parseConfig(edited, 'the edited copy'), active);
+    } catch (error) {
+      if (!isCoded(error) || edited === text) throw error;
+      note(`${error.what} The editor opens again; leave it without a change to give up.`);
+      text = edited;
+    }
   }
 }

@@ -1,8 +1,13 @@
+import { createInterface } from 'node:readline';
+import { postControl } from '../../../../core/host/operations/post-control.ts';
 import type { CommandContext } from '../../../../core/host/plugin/command.ts';
+import { isObject } from '../../../../core/kernel/json.ts';
+import { TRANSACTION_PATH } from '../target.ts';
 
 /** The most time that is left for the commit or the revert to arrive; a quarter of a short window. */
 const MARGIN_MS = 5_000;
 const TICK_MS = 1_000;
+const INSTANCE_TIMEOUT_MS = 2_000;
 
 export interface WindowOptions {
   readonly context: CommandContext;
@@ -87,12 +92,38 @@ export class Window {
   /** The instance here says to the millisecond when it will revert; another router does not. */
   async #deadlineOfInstance(): Promise<number | undefined> {
     const { context, transID } = this.#options;
-    const { lookAt } = await import('../../../../cli/instance/index.ts');
-    const instance = await lookAt(context.dataDir, Date.now(), AbortSignal.timeout(2_000)).catch(
-      () => undefined,
-    );
-    const pending = instance?.transaction;
-    if (pending?.transID !== transID || pending.deadline === undefined) return undefined;
+    const answer = await postControl(
+      context.dataDir,
+      TRANSACTION_PATH,
+      {},
+      AbortSignal.timeout(INSTANCE_TIMEOUT_MS),
+    ).catch(() => undefined);
+    const pending = isObject(answer?.body) ? answer.body : undefined;
+    if (pending?.transID !== transID || typeof pending.deadline !== 'string') return undefined;
     return Date.parse(pending.deadline);
   }
+}
+
+/**
+ * Asks on the terminal whether the change is to stay. What is no "y" or "yes" is a no, and so is the end of input.
+ *
+ * @param over aborts the question
+ * @returns undefined when it was aborted
+ */
+export function askToKeep(over: AbortSignal): Promise<boolean | undefined> {
+  return new Promise((resolve) => {
+    // The terminal echoes and edits the line by itself, and its Ctrl-C stays a signal.
+    const lines = createInterface({ input: process.stdin, terminal: false });
+    const settle = (answer: boolean | undefined) => {
+      resolve(answer); // first, for closing tells of an end of input
+      over.removeEventListener('abort', abandon);
+      lines.close();
+      process.stdin.pause();
+    };
+    const abandon = () => settle(undefined);
+    if (over.aborted) return abandon();
+    over.addEventListener('abort', abandon, { once: true });
+    lines.once('line', (text) => settle(/^\s*y(es)?\s*$/i.test(text)));
+    lines.once('close', () => settle(false));
+  });
 }

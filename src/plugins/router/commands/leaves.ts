@@ -1,0 +1,185 @@
+import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import { maskText, REDACTED } from '../../../core/host/logging/mask-text.ts';
+import { PAGE, redact } from '../../../core/host/logging/redact.ts';
+import type { CommandContext } from '../../../core/host/plugin/command.ts';
+import { jsonText, plainText } from '../../../core/host/terminal.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isObject, jsonEqual } from '../../../core/kernel/json.ts';
+
+/** A value of a config that holds no further ones. */
+export interface Leaf {
+  /** Keys and indices from the top. */
+  readonly path: readonly string[];
+  /** A scalar, or an empty object or array. */
+  readonly value: unknown;
+  /** Whether the redactor would hold it back. */
+  readonly secret: boolean;
+}
+
+/**
+ * The values of a config, in its order. What is secret is what the one redactor changes (R32): nobody else knows
+ * better, and what it does not recognise is not shown as a secret by anybody.
+ */
+export function leavesOf(config: unknown): Leaf[] {
+  const leaves: Leaf[] = [];
+  const walk = (value: unknown, shown: unknown, path: readonly string[]): void => {
+    const parts = childrenOf(value);
+    if (parts.length === 0) {
+      leaves.push({ path, value, secret: isScalar(value) && value !== shown });
+      return;
+    }
+    for (const [key, item] of parts) walk(item, childOf(shown, key), [...path, key]);
+  };
+  walk(config, redact(config, PAGE), []);
+  return leaves;
+}
+
+/** A copy in which each leaf is what `change` says; keys and order stay. */
+function mapLeaves(config: unknown, change: (leaf: Leaf) => unknown): unknown {
+  const walk = (value: unknown, shown: unknown, path: readonly string[]): unknown => {
+    const parts = childrenOf(value);
+    if (parts.length === 0) return change({ path, value, secret: isScalar(value) && value !== shown });
+    const mapped = parts.map(
+      ([key, item]) => [key, walk(item, childOf(shown, key), [...path, key])] as const,
+    );
+    return Array.isArray(value) ? mapped.map(([, item]) => item) : Object.fromEntries(mapped);
+  };
+  return walk(config, redact(config, PAGE), []);
+}
+
+/** A path as people read it: `interface.vlan.eth1.10.ipv6`. A key that looks like a secret is masked. */
+export function dotted(path: readonly string[]): string {
+  return plainText(maskText(path.join('.'))) || '(the whole config)';
+}
+
+/** A path without ambiguity (RFC 6901): `/interface/vlan/eth1.10/ipv6`. */
+export function pointer(path: readonly string[]): string {
+  return path.map((part) => `/${part.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}
+
+function childrenOf(value: unknown): (readonly [string, unknown])[] {
+  if (Array.isArray(value)) return value.map((item, index) => [String(index), item] as const);
+  return isObject(value) ? Object.entries(value) : [];
+}
+
+/** What stands at the same place of the redacted copy; undefined where something above was held back whole. */
+function childOf(shown: unknown, key: string): unknown {
+  if (Array.isArray(shown)) return shown[Number(key)];
+  return isObject(shown) && Object.hasOwn(shown, key) ? shown[key] : undefined;
+}
+
+function isScalar(value: unknown): boolean {
+  return (typeof value === 'string' && value !== '') || typeof value === 'number';
+}
+
+/** What stands in an editor copy for the secret at a path of the active config (R35). */
+const PLACEHOLDER = /^\{\{secret (\/.*)\}\}$/s;
+
+/**
+ * A copy for an editor: each secret is named by its path instead of shown. The name works anywhere in the copy, so a
+ * part can be moved or doubled together with its secrets.
+ */
+export function hideSecrets(config: NetworkConfig): NetworkConfig {
+  return mapLeaves(config, ({ path, value, secret }) =>
+    // A text that only looks like a placeholder is hidden too, or it would come back as something else.
+    secret || (typeof value === 'string' && PLACEHOLDER.test(value)) ? `{{secret ${pointer(path)}}}` : value,
+  ) as NetworkConfig;
+}
+
+/**
+ * Puts secrets back in the place of their placeholders.
+ *
+ * @param active where the placeholders' paths lead
+ * @throws HF_ROUTER_PLACEHOLDER a placeholder names nothing, or a value was redacted and cannot be put back
+ */
+export function putSecretsBack(copy: NetworkConfig, active: NetworkConfig): NetworkConfig {
+  const known = new Map(leavesOf(active).map(({ path, value }) => [pointer(path), value]));
+  return mapLeaves(copy, ({ path, value }) => {
+    if (typeof value !== 'string') return value;
+    const [, named] = PLACEHOLDER.exec(value) ?? [];
+    if (named !== undefined) {
+      if (known.has(named)) return known.get(named);
+      refuse(path, 'the placeholder there names nothing in the active config');
+    }
+    if (value.includes(REDACTED)) refuse(path, `${REDACTED} stands there instead of a value`);
+    return value;
+  }) as NetworkConfig;
+}
+
+function refuse(path: readonly string[], reason: string): never {
+  throw new HoldfastError('HF_ROUTER_PLACEHOLDER', { path: dotted(path), reason });
+}
+
+/** One differing path of two configs. */
+interface Change {
+  readonly path: string;
+  readonly op: 'added' | 'removed' | 'changed';
+  /** As text; a secret as its fingerprint. */
+  readonly before?: string;
+  readonly after?: string;
+}
+
+/** Names a secret without telling it: equal secrets have equal names. */
+export type Fingerprint = (value: unknown) => string;
+
+/** Enough to tell secrets of one config apart, and to compare by eye. */
+const SHOWN = 'fp_'.length + 12;
+
+/**
+ * Where two configs differ, path by path, in the order of the first with what is new behind; equal configs have no
+ * change. The ncid, which every write changes, is left out.
+ */
+export function differenceOf(
+  before: NetworkConfig,
+  after: NetworkConfig,
+  fingerprint: Fingerprint,
+): Change[] {
+  const [old, now] = [byPath(before), byPath(after)];
+  const leaves = [...old.values(), ...now.values()];
+  // A secret stays one also where somebody put it in a field of another name.
+  const secrets = new Set(leaves.flatMap(({ value, secret }) => (secret ? [value] : [])));
+  const text = ({ value, secret }: Leaf) =>
+    secret || secrets.has(value) ? `secret ${fingerprint(value).slice(0, SHOWN)}` : jsonText(value);
+  const changes: Change[] = [];
+  for (const [key, leaf] of old) {
+    const other = now.get(key);
+    const path = dotted(leaf.path);
+    if (!other) changes.push({ path, op: 'removed', before: text(leaf) });
+    else if (!jsonEqual(leaf.value, other.value)) {
+      // A value that is secret on one side is on both: its path is the same.
+      const secret = leaf.secret || other.secret;
+      const [from, to] = [leaf, other].map((side) => text({ ...side, secret }));
+      changes.push({ path, op: 'changed', before: from ?? '', after: to ?? '' });
+    }
+  }
+  for (const [key, leaf] of now)
+    if (!old.has(key)) changes.push({ path: dotted(leaf.path), op: 'added', after: text(leaf) });
+  return changes;
+}
+
+/** Lines for a terminal, without colours. */
+function changeLines(changes: readonly Change[]): { mark: '+' | '-' | '~'; text: string }[] {
+  const width = Math.min(60, Math.max(0, ...changes.map(({ path }) => path.length)));
+  return changes.map(({ path, op, before = '', after = '' }) => {
+    const name = path.padEnd(width);
+    if (op === 'added') return { mark: '+', text: `${name}  ${after}` };
+    if (op === 'removed') return { mark: '-', text: `${name}  ${before}` };
+    return { mark: '~', text: `${name}  ${before} → ${after}` };
+  });
+}
+
+function byPath({ ncid: _, ...config }: NetworkConfig): Map<string, Leaf> {
+  // The top of an empty config is a leaf, too, and says nothing.
+  const leaves = leavesOf(config).filter(({ path }) => path.length > 0);
+  return new Map(leaves.map((leaf) => [pointer(leaf.path), leaf]));
+}
+
+/** Prints differences, each with its coloured mark. */
+export function showChanges(
+  changes: readonly Change[],
+  say: (line: string) => void,
+  paint: CommandContext['terminal']['paint'],
+): void {
+  const colours = { '+': 'green', '-': 'red', '~': 'yellow' } as const;
+  for (const { mark, text } of changeLines(changes)) say(`${paint(colours[mark], mark)} ${text}`);
+}

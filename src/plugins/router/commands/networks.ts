@@ -1,0 +1,145 @@
+import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
+import { plainText } from '../../../core/host/terminal.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { fieldsOf, interfacesOf, stringsOf } from '../config/network-config.ts';
+import { targetFlags } from './flags.ts';
+import { readActive } from './get.ts';
+import { type CommandSettings, clientOf } from './target.ts';
+
+/** `holdfast router legs`: the networks of the router, their addresses and their address sets (R34). */
+export function legsCommand(settings: CommandSettings): CommandDefinition {
+  return {
+    name: 'router legs',
+    first: true,
+    summary: 'Lists the networks with their addresses and address sets; exit 1 when two share a set name',
+    example: 'holdfast router legs --json | jq .collisions',
+    flags: targetFlags,
+    async run(_args, flags, context) {
+      const [{ addressSets, collisionText, setCollisions }, { advertisingLegs }, { heldNow }] =
+        await Promise.all([
+          import('../config/networks.ts'),
+          import('../config/generated-files.ts'),
+          import('./target.ts'),
+        ]);
+      const { config, from } = await readActive(flags, context, settings);
+      const held = await heldNow(clientOf(flags, context, settings), config, context.signal);
+      const fields = new Map(interfacesOf(config).map(({ name, config: fields }) => [name, fields]));
+      const speaking = new Set(advertisingLegs(config));
+      const legs = addressSets(config, held).map(({ intf, label, uuid, name, prefixes }) => {
+        const own = fieldsOf(fields.get(intf));
+        return {
+          intf,
+          label,
+          uuid,
+          set: name,
+          enabled: own.enabled !== false,
+          ipv4: stringsOf(own.ipv4),
+          ipv6: stringsOf(own.ipv6),
+          ...(stringsOf(own.ipv6DelegateFrom)[0] !== undefined && { delegateFrom: own.ipv6DelegateFrom }),
+          prefixes,
+          advertises: speaking.has(intf),
+        };
+      });
+      const collisions = setCollisions(config);
+      const { json, print, note, terminal } = context;
+      if (json) print(JSON.stringify({ legs, collisions }));
+      else {
+        for (const leg of legs) {
+          const { intf, label, set, ipv4, ipv6, delegateFrom, enabled, advertises } = leg;
+          const facts = [
+            ...(enabled ? [] : ['disabled']),
+            ...(delegateFrom === undefined ? [] : [`delegates from ${delegateFrom}`]),
+            advertises ? 'advertises' : 'silent',
+          ];
+          const addresses = [...ipv4, ...ipv6].join(' ');
+          print(
+            `${intf.padEnd(10)} ${plainText(label).padEnd(14)} ${set}  ${addresses}${addresses && '  '}(${facts.join(', ')})`,
+          );
+        }
+        for (const collision of collisions)
+          print(`${terminal.paint(['bold', 'red'], 'collision')}: ${plainText(collisionText(collision))}`);
+        note(`read from ${from}`);
+      }
+      return collisions.length > 0 ? 1 : 0;
+    },
+  };
+}
+
+/** `holdfast router ra`: which prefixes each leg advertises, from which sources, for how long (R20). */
+export function raCommand(settings: CommandSettings): CommandDefinition {
+  return {
+    name: 'router ra',
+    summary:
+      'Lists the prefixes that each leg advertises, with lifetimes; two sources of one prefix are a conflict',
+    example: 'holdfast router ra',
+    flags: targetFlags,
+    async run(_args, flags, context) {
+      const [{ advertisements, advertisementNotes }, { heldNow }] = await Promise.all([
+        import('../config/advertisements.ts'),
+        import('./target.ts'),
+      ]);
+      const { config, from } = await readActive(flags, context, settings);
+      const held = await heldNow(clientOf(flags, context, settings), config, context.signal);
+      const legs = advertisements(config, settings.raSources, held);
+      const { json, print, note, terminal } = context;
+      if (json) {
+        const told = legs.map((leg) => ({ ...leg, notes: advertisementNotes(leg) }));
+        return print(JSON.stringify({ legs: told, sources: settings.raSources }));
+      }
+      for (const leg of legs) {
+        const { intf, label, advertises, interval, routerLifetime, prefixes } = leg;
+        const how = advertises
+          ? `advertises every ${interval} s, default router for ${routerLifetime} s`
+          : 'does not advertise';
+        print(`${terminal.paint('bold', label === intf ? intf : plainText(`${label} (${intf})`))}: ${how}`);
+        for (const { prefix, ula, sources } of prefixes) {
+          const who = sources.map(({ name, lifetime }) => `${name} ${lifetime} s`).join(', ') || 'nobody';
+          print(`  ${prefix.padEnd(28)} ${(ula ? 'ULA' : 'global').padEnd(6)}  announced by ${who}`);
+        }
+        for (const text of advertisementNotes(leg)) print(`  ${plainText(text)}`);
+      }
+      note(`read from ${from}; other sources are the option raSources of the router plugin`);
+    },
+  };
+}
+
+/** `holdfast router explain`: which chain accepts a packet, and why (R22). */
+export function explainCommand(settings: CommandSettings): CommandDefinition {
+  return {
+    name: 'router explain',
+    summary:
+      'Walks FW_FORWARD, FW_ULA_LOCAL_ONLY and FW_ACCEPT_DEFAULT for a packet, and names a missing address set',
+    example: 'holdfast router explain --from fd5e:21aa:90c4:20::9 --to fd5e:21aa:90c4:10::5',
+    flags: [
+      {
+        flags: '--from <addr>',
+        summary: 'source address; with %intf the leg it is behind, e.g. fd00::5%eth1.30',
+      },
+      { flags: '--to <addr>', summary: 'destination address; the same' },
+      ...targetFlags,
+    ],
+    async run(_args, flags, context) {
+      const { from, to } = flags;
+      if (typeof from !== 'string' || typeof to !== 'string') {
+        const reason = '--from and --to are both needed.';
+        throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'router explain' });
+      }
+      const [{ explainFlow, missingText }, { networksOf }, { filledSets, heldNow }] = await Promise.all([
+        import('../config/firewall.ts'),
+        import('../config/networks.ts'),
+        import('./target.ts'),
+      ]);
+      const { config, from: source } = await readActive(flags, context, settings);
+      const held = await heldNow(clientOf(flags, context, settings), config, context.signal);
+      const filled = await filledSets(context, config, held, flags.url === undefined);
+      const answer = explainFlow(networksOf(config, held), filled.sets, from, to);
+      const { json, print, note, terminal } = context;
+      if (json) return print(JSON.stringify({ from, to, ...answer }));
+      for (const { chain, why } of answer.steps)
+        print(`${terminal.paint('bold', chain.padEnd(17))}  ${plainText(why)}`);
+      print(`${terminal.paint('bold', 'accepted by')}: ${plainText(answer.accepts)}`);
+      for (const missing of answer.missing) print(`missing: ${plainText(missingText(missing))}`);
+      note(`read from ${source}; the address sets ${filled.from}`);
+    },
+  };
+}

@@ -1,0 +1,111 @@
+import ipaddr from 'ipaddr.js';
+import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import { advertisingLegs, generateFiles, v6File } from './generated-files.ts';
+import { interfacesOf, isWan, stringsOf } from './network-config.ts';
+import { globalNetwork, type Held } from './networks.ts';
+
+/** Another sender of router advertisements. */
+export interface RaSource {
+  readonly name: string;
+  /** What lies inside one of these may be announced by it. */
+  readonly prefixes: readonly string[];
+  /** Seconds. */
+  readonly lifetime: number;
+}
+
+/** A prefix on a leg, and who announces it. */
+export interface AdvertisedPrefix {
+  readonly prefix: string;
+  readonly ula: boolean;
+  /** The router first, when it advertises there; lifetimes in seconds. */
+  readonly sources: readonly { readonly name: string; readonly lifetime: number }[];
+  /** Two sources or more, so that the last advertisement received sets the lifetime. */
+  readonly conflict: boolean;
+}
+
+export interface LegAdvertisement {
+  readonly intf: string;
+  readonly label: string;
+  /** Whether the router sends advertisements there. */
+  readonly advertises: boolean;
+  /** Seconds between its advertisements, and for how long a client may take it for its default router. */
+  readonly interval?: number;
+  readonly routerLifetime?: number;
+  readonly prefixes: readonly AdvertisedPrefix[];
+}
+
+const ROUTER = 'the router';
+
+/**
+ * What each leg advertises (R20): the DHCP daemon's `constructor:` mode announces the prefix of every global-scope
+ * address of the interface, and a ULA is of global scope. Lifetimes are those that stand in the generated file.
+ *
+ * @param sources others that announce on these networks
+ * @param held addresses that an interface has now; else the static ones of the config
+ */
+export function advertisements(
+  config: NetworkConfig,
+  sources: readonly RaSource[],
+  held?: Held,
+): LegAdvertisement[] {
+  const speaking = new Set(advertisingLegs(config));
+  const files = generateFiles(config);
+  return interfacesOf(config).flatMap(({ name: intf, config: fields }) => {
+    const { type, name } = (fields.meta ?? {}) as { type?: unknown; name?: unknown };
+    if (type !== 'lan' || isWan(fields)) return [];
+    const advertises = speaking.has(intf) && fields.enabled !== false;
+    const [, lease, interval, routerLifetime] = timesIn(files.get(v6File(intf)) ?? '');
+    const prefixes = [...new Set((held?.(intf) ?? stringsOf(fields.ipv6)).flatMap(globalNetwork))];
+    return {
+      intf,
+      label: typeof name === 'string' && name !== '' ? name : intf,
+      advertises,
+      ...(advertises && { interval: Number(interval), routerLifetime: Number(routerLifetime) }),
+      prefixes: prefixes.map((prefix): AdvertisedPrefix => {
+        const others = sources.filter((source) => source.prefixes.some((wide) => isInside(prefix, wide)));
+        const all = [
+          ...(advertises ? [{ name: ROUTER, lifetime: Number(lease) }] : []),
+          ...others.map(({ name, lifetime }) => ({ name, lifetime })),
+        ];
+        return { prefix, ula: isInside(prefix, 'fc00::/7'), sources: all, conflict: all.length > 1 };
+      }),
+    };
+  });
+}
+
+/** What a leg's advertisements mean for its clients, as sentences. */
+export function advertisementNotes({ label, advertises, prefixes }: LegAdvertisement): string[] {
+  const notes: string[] = [];
+  if (!advertises) {
+    notes.push(
+      `${label} has no dhcp6 section, so the router sends no advertisement there: its clients get neither a global address nor an IPv6 default router from it`,
+    );
+  }
+  for (const { prefix, sources, conflict } of prefixes) {
+    if (!conflict) continue;
+    const lifetimes = sources.map(({ name, lifetime }) => `${name} ${lifetime} s`).join(', ');
+    notes.push(
+      `conflict: ${prefix} has ${sources.length} sources (${lifetimes}); the last advertisement received sets the lifetime`,
+    );
+    const [own, ...others] = sources;
+    if (own?.name !== ROUTER) continue;
+    for (const { name } of others)
+      notes.push(
+        `${name} can no longer deprecate ${prefix} there: the router's next advertisement renews it for ${own.lifetime} s`,
+      );
+  }
+  return notes;
+}
+
+/** Lease, interval and lifetime as the generated file has them. */
+function timesIn(file: string): string[] {
+  const [, lease = ''] = /^dhcp-range=.*,slaac,(\d+)$/m.exec(file) ?? [];
+  const [, interval = '', lifetime = ''] = /^ra-param=[^,]*,(\d+),(\d+)$/m.exec(file) ?? [];
+  return ['', lease, interval, lifetime];
+}
+
+function isInside(prefix: string, wide: string): boolean {
+  const [address, bits] = ipaddr.parseCIDR(prefix);
+  const [base, wideBits] = ipaddr.parseCIDR(wide);
+  return address.kind() === base.kind() && bits >= wideBits && address.match(base, wideBits);
+}

@@ -1,0 +1,175 @@
+import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import { isObject, jsonEqual } from '../../../core/kernel/json.ts';
+import { fieldsOf, interfacesOf, stringsOf } from './network-config.ts';
+
+/** One thing that is applied as a whole, e.g. `interface.vlan.eth1.10` or `dns.eth1.10`. */
+export interface Instance {
+  readonly path: string;
+  /** The owner of that part of the config: `interface`, `routing`, `dns`, … */
+  readonly plugin: string;
+  /** The map of `interface` it stands in. */
+  readonly kind?: string;
+  readonly name: string;
+  readonly value: unknown;
+}
+
+/** What must be applied to get from one config to another. */
+export interface ReapplyPlan {
+  /** Gone from the config, in the order in which they are taken down. */
+  readonly removed: readonly Instance[];
+  /** New or changed, and what depends on them, in the order in which they are applied. */
+  readonly applied: readonly Instance[];
+  /** What stood in the places of the removed and the applied before. */
+  readonly replaced: readonly Instance[];
+  /** Names of the interfaces among the removed and the applied. */
+  readonly interfaces: readonly string[];
+}
+
+/** Parts of a config that have an owner, in the order of their application. Keys beyond these nobody applies. */
+const PLUGINS = [
+  'interface',
+  'routing',
+  'nat',
+  'nat_passthrough',
+  'dns',
+  'dhcp',
+  'dhcp6',
+  'hostapd',
+  'sshd',
+  'upnp',
+  'icmp',
+  'mdns_reflector',
+  'igmp_proxy',
+  'mroute',
+  'apc',
+];
+/** Their instances are named after the interface they serve. */
+const PER_INTERFACE: ReadonlySet<string> = new Set([
+  'dns',
+  'dhcp',
+  'dhcp6',
+  'hostapd',
+  'sshd',
+  'upnp',
+  'icmp',
+  'mdns_reflector',
+  'igmp_proxy',
+  'mroute',
+]);
+
+/**
+ * Compares two configs per instance (R14): what is equal is skipped, unless it depends on an interface that is
+ * not. A display name (`meta.name`) and what the app keeps for itself (`extra`) count for nothing.
+ *
+ * @param before undefined when nothing is applied yet
+ * @param all reapply what is equal, too (R11)
+ */
+export function planReapply(
+  before: NetworkConfig | undefined,
+  after: NetworkConfig,
+  all = false,
+): ReapplyPlan {
+  const from = instancesOf(before ?? {});
+  const to = instancesOf(after);
+  const removed = [...from.values()].filter(({ path }) => !to.has(path)).reverse();
+  const chosen = new Set<string>();
+  const touched = new Set<string>();
+  const choose = (instance: Instance): void => {
+    chosen.add(instance.path);
+    if (instance.plugin === 'interface') touched.add(instance.name);
+  };
+  for (const instance of removed) if (instance.plugin === 'interface') touched.add(instance.name);
+  // One that keeps the name of a removed one is made anew: they were one device to the kernel.
+  for (const instance of to.values()) {
+    const isTaken = instance.plugin === 'interface' && touched.has(instance.name);
+    if (all || isTaken || !same(from.get(instance.path), instance)) choose(instance);
+  }
+  for (let grown = true; grown; ) {
+    grown = false;
+    for (const instance of to.values()) {
+      if (chosen.has(instance.path) || !dependsOn(instance).some((name) => touched.has(name))) continue;
+      choose(instance);
+      grown = true;
+    }
+  }
+  const applied = [...to.values()].filter(({ path }) => chosen.has(path));
+  const names = [...removed, ...applied].filter(({ plugin }) => plugin === 'interface');
+  const replaced = [...removed, ...applied].flatMap(({ path }) => from.get(path) ?? []);
+  return { removed, applied, replaced, interfaces: [...new Set(names.map(({ name }) => name))] };
+}
+
+/** The plan that reapplies interfaces of a config, and nothing else: for what changed without the config (R17). */
+export function planInterfaces(config: NetworkConfig, names: ReadonlySet<string>): ReapplyPlan {
+  const applied = [...instancesOf(config).values()].filter(
+    ({ plugin, name }) => plugin === 'interface' && names.has(name),
+  );
+  return { removed: [], applied, replaced: applied, interfaces: applied.map(({ name }) => name) };
+}
+
+/** The instances of a config by path, in the order in which they are applied. */
+function instancesOf(config: NetworkConfig): ReadonlyMap<string, Instance> {
+  const instances = PLUGINS.flatMap((plugin): Instance[] => {
+    const part = config[plugin];
+    if (plugin === 'interface') return lowerFirst(interfaceInstances(config));
+    if (plugin === 'apc') return isObject(part) ? [{ path: plugin, plugin, name: plugin, value: part }] : [];
+    return Object.entries(fieldsOf(part)).map(([name, value]) => {
+      return { path: `${plugin}.${name}`, plugin, name, value };
+    });
+  });
+  return new Map(instances.map((instance) => [instance.path, instance]));
+}
+
+function interfaceInstances(config: NetworkConfig): Instance[] {
+  return interfacesOf(config).map(({ kind, name, config: value }) => {
+    return { path: `interface.${kind}.${name}`, plugin: 'interface', kind, name, value: applicable(value) };
+  });
+}
+
+/** The interfaces without which an instance does not work. */
+function dependsOn({ plugin, name, value }: Instance): string[] {
+  const fields = fieldsOf(value);
+  if (plugin === 'interface') {
+    const { intf, ipv6DelegateFrom, ipv6PassthroughFrom } = fields;
+    return [intf, ipv6DelegateFrom, ipv6PassthroughFrom].flatMap(stringsOf);
+  }
+  if (plugin === 'nat') return [fields.in, fields.out].flatMap(stringsOf);
+  if (plugin === 'routing') return [name, ...viaInterfaces(value)];
+  return PER_INTERFACE.has(plugin) ? [name, ...stringsOf(fields.bridge)] : [];
+}
+
+/** Every interface that a part of `routing` leads through. */
+export function viaInterfaces(routing: unknown): string[] {
+  if (Array.isArray(routing)) return routing.flatMap(viaInterfaces);
+  return Object.entries(fieldsOf(routing)).flatMap(([key, value]) =>
+    key.startsWith('viaIntf') ? stringsOf(value) : viaInterfaces(value),
+  );
+}
+
+function applicable(value: unknown): unknown {
+  if (!isObject(value)) return value;
+  const { extra: _, meta, ...rest } = value;
+  if (!isObject(meta)) return rest;
+  const { name: __, ...kept } = meta;
+  return { ...rest, meta: kept };
+}
+
+function same(a: Instance | undefined, b: Instance): boolean {
+  return a !== undefined && jsonEqual(a.value, b.value);
+}
+
+/** Lower devices and delegating WANs before what stands on them; otherwise as the config has it. */
+function lowerFirst(instances: readonly Instance[]): Instance[] {
+  const byName = new Map(instances.map((instance) => [instance.name, instance]));
+  const ordered = new Set<Instance>();
+  const visit = (instance: Instance, above: ReadonlySet<Instance>): void => {
+    if (ordered.has(instance) || above.has(instance)) return; // a circle is the kernel's to refuse
+    const path = new Set(above).add(instance);
+    for (const name of dependsOn(instance)) {
+      const lower = byName.get(name);
+      if (lower) visit(lower, path);
+    }
+    ordered.add(instance);
+  };
+  for (const instance of instances) visit(instance, new Set());
+  return [...ordered];
+}

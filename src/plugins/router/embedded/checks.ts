@@ -1,0 +1,103 @@
+import { existsSync } from 'node:fs';
+import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import { countSecrets } from '../../../core/host/logging/secret-fields.ts';
+import type { CheckContext, CheckDefinition, CheckResult } from '../../../core/host/plugin/diagnosis.ts';
+import { collisionText, setCollisions } from '../config/networks.ts';
+import { redisChecks } from '../redis.ts';
+import { readStore, type StorePlace } from './store/read-store.ts';
+import { storeFile } from './store/schema.ts';
+
+interface Checked {
+  readonly redisUrl: string | undefined;
+  readonly token: () => string | undefined;
+}
+
+/** What `holdfast doctor router` looks at where the router is our own. */
+export function routerChecks({ redisUrl, token }: Checked): CheckDefinition[] {
+  return [
+    { name: 'router.api', run: (context) => apiCheck(context, token) },
+    ...(redisUrl === undefined
+      ? [{ name: 'router.store', run: ({ dataDir }: CheckContext) => storeCheck(dataDir) }]
+      : redisChecks(redisUrl)),
+    { name: 'router.transaction', run: transactionCheck },
+    { name: 'router.sets', run: ({ dataDir }) => setsCheck({ dataDir, redisUrl }) },
+  ];
+}
+
+async function apiCheck(
+  { running, signal }: CheckContext,
+  token: () => string | undefined,
+): Promise<CheckResult> {
+  const url = running?.surfaces.router?.url;
+  if (url === undefined) {
+    const remedy = 'Start it with `holdfast start`.';
+    return { state: 'warn', lookedAt: 'the running instance', found: 'none runs that can be asked', remedy };
+  }
+  const lookedAt = `${url}/v1/config/active`;
+  const secret = token();
+  const began = performance.now();
+  const answer = await fetch(lookedAt, {
+    redirect: 'error',
+    signal,
+    headers: { connection: 'close', ...(secret !== undefined && { authorization: `Bearer ${secret}` }) },
+  });
+  if (answer.status !== 200) {
+    const remedy = 'Ask `holdfast status` why; its log has the reason.';
+    return { state: 'fail', lookedAt, found: `it answers ${answer.status}`, remedy };
+  }
+  const config = (await answer.json()) as NetworkConfig;
+  const ms = Math.round(performance.now() - began);
+  const { count } = countSecrets(config);
+  const found = `it answers in ${ms} ms: ncid ${String(config.ncid).slice(0, 8)}…, ${count} secrets`;
+  return { state: 'ok', lookedAt, found };
+}
+
+/** @throws HF_ROUTER_STORE, HF_SECRET_* it cannot be read */
+async function storeCheck(dataDir: string): Promise<CheckResult> {
+  const config = await active({ dataDir });
+  const lookedAt = storeFile(dataDir);
+  if (!config) return { state: 'ok', lookedAt, found: 'there is none yet; the first start makes it' };
+  const found = `it holds ncid ${String(config.ncid).slice(0, 8)}…, sealed`;
+  return { state: 'ok', lookedAt, found };
+}
+
+/** Of a stopped instance its log tells: nobody reverts in time what it left pending. */
+function transactionCheck({ running, transaction }: CheckContext): CheckResult {
+  const lookedAt = running ? 'the running instance' : 'the event log';
+  if (transaction === 'unknown') {
+    const remedy = '`holdfast status` says why.';
+    return { state: 'warn', lookedAt, found: 'nobody can tell whether a transaction is pending', remedy };
+  }
+  if (!transaction) return { state: 'ok', lookedAt, found: 'no transaction is pending' };
+  const { transID, who, secondsLeft } = transaction;
+  const found = `${transID} by ${who} is pending, ${secondsLeft} s left`;
+  if (!running) {
+    const remedy = 'Start Holdfast: until then the uncommitted config stands, also beyond its deadline.';
+    if (secondsLeft <= 0) {
+      const late = `${transID} by ${who} is pending beyond its deadline; the next start reverts it at once`;
+      return { state: 'fail', lookedAt, found: late, remedy };
+    }
+    return { state: 'warn', lookedAt, found: `${found}; the next start reverts it`, remedy };
+  }
+  const remedy = 'Commit or revert it, or wait: an uncommitted one reverts by itself.';
+  return { state: 'warn', lookedAt, found: `${found}; plain writes are refused`, remedy };
+}
+
+/** Networks whose sets would have one name (R34). */
+async function setsCheck(place: StorePlace): Promise<CheckResult> {
+  const lookedAt = 'the names of the address sets';
+  const config = await active(place);
+  if (!config) return { state: 'ok', lookedAt, found: 'there is no config yet' };
+  const collisions = setCollisions(config);
+  if (collisions.length === 0) return { state: 'ok', lookedAt, found: 'each network has a name of its own' };
+  const remedy = 'Give one of them another uuid: make that network anew in the app.';
+  return { state: 'fail', lookedAt, found: collisions.map(collisionText).join('; '), remedy };
+}
+
+/** @returns undefined while nothing has been stored */
+async function active(place: StorePlace): Promise<NetworkConfig | undefined> {
+  const isNew = place.redisUrl === undefined && !existsSync(storeFile(place.dataDir));
+  if (isNew) return undefined;
+  const stored = await readStore(place, (store) => store.active());
+  return stored && (JSON.parse(stored.body) as NetworkConfig);
+}

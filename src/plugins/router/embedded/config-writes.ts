@@ -1,0 +1,221 @@
+import { setImmediate } from 'node:timers/promises';
+import type { NetworkConfig, RouterApi, SetAnswer } from '../../../core/contracts/router.ts';
+import type { Exchanges, Reply } from '../../../core/host/http/exchanges.ts';
+import type { Services } from '../../../core/host/plugin/definition.ts';
+import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { newCorrelation } from '../../../core/kernel/ids.ts';
+import { isObject } from '../../../core/kernel/json.ts';
+import { changedPaths, withoutControlFields } from '../config/network-config.ts';
+import { validateConfig } from '../config/validate.ts';
+import { applyRequested, setRequested } from './config-actor.ts';
+import type { EmbeddedRouter } from './embedded-router.ts';
+import type { RouterParts } from './http-api.ts';
+import type { SealedConfigs } from './sealed-configs.ts';
+import { writeMissed } from './store/connection.ts';
+
+/** A posted body, understood. */
+export interface ConfigRequest {
+  readonly op?: 'append' | 'commit' | 'revert';
+  /** Set with `op`. */
+  readonly transID?: string;
+  readonly ncid?: string;
+  readonly ignoreNcid?: true;
+  /** The config as posted, without control fields; absent for commit and revert, which need none. */
+  readonly config?: NetworkConfig;
+}
+
+const LONGEST_ID = 256;
+
+/**
+ * Understands the body of `POST /v1/config/set`: the config, and the control fields in it.
+ *
+ * @throws HF_ROUTER_REQUEST_INVALID the body or a control field is not what it must be
+ * @throws HF_ROUTER_CONFIG_INVALID the config has a bad field
+ */
+export function parseRequest(body: unknown): ConfigRequest {
+  if (!isObject(body)) return invalid('the body must be a JSON object');
+  const { transactionOp, transID, ignoreNcid, ncid } = body;
+  const op = operation(transactionOp);
+  if (transID !== undefined && !isId(transID)) {
+    return invalid(`transID must be a non-empty string of at most ${LONGEST_ID} characters`);
+  }
+  if (op && transID === undefined) return invalid('transactionOp needs a transID');
+  const transaction = op && transID !== undefined ? { op, transID } : {};
+  if (op === 'commit' || op === 'revert') return transaction;
+
+  if (ncid !== undefined && !isId(ncid)) return invalid('ncid must be a string, the one that was read');
+  if (ignoreNcid !== undefined && typeof ignoreNcid !== 'boolean') {
+    return invalid('ignoreNcid must be true or false');
+  }
+  const config = withoutControlFields(body);
+  validateConfig(config);
+  return {
+    ...transaction,
+    ...(ncid !== undefined && { ncid }),
+    ...(ignoreNcid === true && { ignoreNcid }),
+    config,
+  };
+}
+
+function operation(value: unknown): ConfigRequest['op'] {
+  if (value === undefined || value === 'append' || value === 'commit' || value === 'revert') return value;
+  return invalid('transactionOp must be append, commit or revert');
+}
+
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= LONGEST_ID;
+}
+
+function invalid(reason: string): never {
+  throw new HoldfastError('HF_ROUTER_REQUEST_INVALID', { reason });
+}
+
+/** Where a write comes from. */
+export interface Writer {
+  /** The id that the answer is addressed to; unique among the requests under way. */
+  readonly request: string;
+  /** The story the records join; mostly the request's own. */
+  readonly correlation: string;
+  /** The record that asked for it, when one did. */
+  readonly cause?: number | undefined;
+  /** For people. */
+  readonly who: string;
+}
+
+/** The way of every write, over HTTP or in process: understood, sealed, published, decided, answered. */
+export class ConfigWrites {
+  readonly #bus: Services['bus'];
+  readonly #logger: Pick<Services['logger'], 'warn'>;
+  readonly #exchanges: Exchanges;
+  readonly #router: EmbeddedRouter;
+  readonly #configs: SealedConfigs;
+  readonly #replyTimeoutMs: number;
+
+  constructor(
+    { bus, exchanges, logger }: Pick<Services, 'bus' | 'exchanges' | 'logger'>,
+    router: EmbeddedRouter,
+    configs: SealedConfigs,
+    replyTimeoutMs: number,
+  ) {
+    this.#bus = bus;
+    this.#logger = logger;
+    this.#exchanges = exchanges;
+    this.#router = router;
+    this.#configs = configs;
+    this.#replyTimeoutMs = replyTimeoutMs;
+  }
+
+  /**
+   * `POST /v1/config/set`.
+   *
+   * @param body as parsed from JSON
+   * @throws HF_ROUTER_REQUEST_INVALID, HF_ROUTER_CONFIG_INVALID nothing was published
+   * @throws HF_LOG_WRITE the decision cannot be recorded now; HF_HTTP_TIMEOUT it was not made in time
+   */
+  async set(body: unknown, { request, correlation, cause, who }: Writer): Promise<Reply> {
+    const { config, ...control } = this.#understood(body, { correlation, who });
+    // Each step over a config of a megabyte takes some 50 ms: others have their turn in between.
+    await setImmediate();
+    const sealed = config && this.#configs.seal(config);
+    await setImmediate();
+    const before = config && JSON.parse(await this.#activeFor(who, correlation));
+    const changed = config && changedPaths(before, config);
+    // What a revert goes back to must be kept from here on, also where it was shredded meanwhile.
+    const undo = config && control.op === 'append' ? this.#configs.seal(before).blobs : [];
+    const reply = this.#exchanges.open(request, this.#replyTimeoutMs);
+    const payload = {
+      request,
+      who,
+      ...control,
+      ...(sealed && { fingerprint: sealed.fingerprint }),
+      ...(changed && { changed }),
+    };
+    this.#bus.publish(setRequested, payload, {
+      correlation,
+      ...(cause !== undefined && { cause }),
+      ...(sealed && { blobs: new Map([...undo, ...sealed.blobs]) }),
+    });
+    return reply;
+  }
+
+  /** What is turned away here reaches no machine, and so no record: the log line says who was told what. */
+  #understood(body: unknown, writer: Pick<Writer, 'correlation' | 'who'>): ConfigRequest {
+    try {
+      return parseRequest(body);
+    } catch (error) {
+      if (isCoded(error))
+        this.#logger.warn({ ...writer, code: error.code, reason: error.what }, 'router.post_refused');
+      throw error;
+    }
+  }
+
+  /** @throws HF_ROUTER_STORE_UNAVAILABLE which the log then tells of, for nothing else of the write will be there */
+  async #activeFor(who: string, correlation: string): Promise<string> {
+    try {
+      return (await this.#router.active()).body;
+    } catch (error) {
+      if (isCoded(error, 'HF_ROUTER_STORE_UNAVAILABLE'))
+        this.#bus.publish(writeMissed, { who }, { correlation });
+      throw error;
+    }
+  }
+
+  /** `POST /v1/config/apply_current_config`. @throws as `set` does */
+  async applyCurrent({ request, correlation, who }: Writer): Promise<Reply> {
+    await this.#activeFor(who, correlation); // a store that is away is said at once, and nothing is set going
+    const reply = this.#exchanges.open(request, this.#replyTimeoutMs);
+    this.#bus.publish(applyRequested, { request, who }, { correlation });
+    return reply;
+  }
+}
+
+/** Who writes in process, as records and the history name it. */
+const WHO = 'holdfast';
+
+/**
+ * The router's API for plugins of the same process: the same path as over HTTP. Control fields are dropped, so that
+ * nobody here can bypass the ncid check or join somebody's transaction.
+ */
+export function inProcessApi(
+  parts: () => RouterParts,
+  { actors, exchanges }: Pick<Services, 'actors' | 'exchanges'>,
+): RouterApi {
+  return {
+    async active() {
+      return JSON.parse((await parts().router.active()).body) as NetworkConfig;
+    },
+    async set(config, correlation, signal, cause) {
+      if (signal?.aborted) return unknown('it was given up before it was posted');
+      if (!actors.accepting()) return unknown('the event log cannot take the decision now');
+      const writer = { request: newCorrelation(), correlation, cause, who: WHO };
+      const giveUp = () => exchanges.fail(writer.request, new HoldfastError('HF_HTTP_STOPPING'));
+      signal?.addEventListener('abort', giveUp, { once: true });
+      try {
+        return answerOf(await parts().writes.set(withoutControlFields(config), writer));
+      } catch (error) {
+        if (!isCoded(error)) throw error;
+        return isRefusal(error) ? { kind: 'refused', errors: [error.what] } : unknown(error.what);
+      } finally {
+        signal?.removeEventListener('abort', giveUp);
+      }
+    },
+  };
+}
+
+function answerOf({ status, body }: Reply): SetAnswer {
+  const { errors = [], ncid = '', code } = body as { errors?: string[]; ncid?: string; code?: string };
+  if (status === 200) return { kind: 'applied', ncid };
+  if (code === 'HF_ROUTER_NCID_MISMATCH') return { kind: 'conflict' };
+  if (code === 'HF_ROUTER_TRANSACTION_PENDING') return { kind: 'pending' };
+  // Nothing was applied, but reading again and posting anew is exactly what a busy router needs.
+  if (code === 'HF_ROUTER_BUSY') return unknown(errors.join('; '));
+  return { kind: 'refused', errors };
+}
+
+function isRefusal({ code }: HoldfastError): boolean {
+  return code === 'HF_ROUTER_REQUEST_INVALID' || code === 'HF_ROUTER_CONFIG_INVALID';
+}
+
+function unknown(reason: string): SetAnswer {
+  return { kind: 'unknown', reason };
+}

@@ -1,0 +1,303 @@
+import type { ConfigStore, HistoryEntry, StoredConfig } from '../../../core/contracts/config-store.ts';
+import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import { Turns } from '../../../core/host/mutex.ts';
+import type { Vault } from '../../../core/host/secrets/vault.ts';
+import type { EffectContext, EffectOutcome } from '../../../core/kernel/actors/effect.ts';
+import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { Blobs } from '../../../core/kernel/log/event-log.ts';
+import type { LogEvent } from '../../../core/kernel/log/record.ts';
+import type { ApplyParams, ConfigVersion, SharedState } from '../../../machines/router/config-shapes.ts';
+import type { WanParams } from '../../../machines/router/wan.ts';
+import { changedPaths, interfaceOf } from '../config/network-config.ts';
+import { planReapply } from '../config/reapply.ts';
+import {
+  applied,
+  Box,
+  type BoxChange,
+  type BoxParts,
+  failed,
+  type Reapplied,
+  reappliedBy,
+  refusal,
+  refusedWan,
+  unavailable,
+} from './applier.ts';
+import { type InterfaceState, KernelRefusal } from './kernel/driver.ts';
+import type { Wan } from './kernel/steps.ts';
+import type { SealedConfigs } from './sealed-configs.ts';
+import { StoreReadings } from './sealed-configs.ts';
+
+export interface EmbeddedRouterParts extends BoxParts {
+  readonly store: ConfigStore;
+  readonly configs: SealedConfigs;
+  readonly vault: Vault;
+  /** What the machine knows under an ncid, and so what the log still keeps; for a shared store alone. */
+  readonly known?: (ncid: string) => ConfigVersion | undefined;
+  /** Until an uncommitted transaction reverts; for a shared store alone. */
+  readonly windowMs?: number;
+}
+
+type LoadedEvent = { type: 'LOADED' } & ConfigVersion & SharedState & Partial<Reapplied>;
+
+const FOLLOW_DEADLINE_MS = 60_000;
+const WINDOW_MS = 120_000;
+
+/**
+ * The box and its config store, which change together and in one critical section. It carries out what the machine
+ * `config-transaction` decided and decides nothing itself.
+ *
+ * What a crash leaves, and what heals it (R9): the record that asks for an apply is durable before the apply begins,
+ * and the apply is retried with the same effect id, from which its ncid follows.
+ *
+ * | killed                                | store | after the start                                          |
+ * | ------------------------------------- | ----- | -------------------------------------------------------- |
+ * | before the record is durable          | old   | nobody was answered, nothing happened                    |
+ * | before or while the kernel is changed | old   | the kernel is set up from the store; the retry applies   |
+ * | between kernel and save               | old   | the same                                                 |
+ * | after the save, before its outcome    | new   | the retry finds its own ncid and reports what was saved  |
+ * | after the outcome, before publishing  | new   | publishing is an effect of its own and is retried        |
+ * | after publishing, before the answer   | new   | the exchange is gone with the process; the answer is too |
+ *
+ * At the start the store's ncid is told to the machine before effects are retried. While an apply is open the machine
+ * takes no notice, for the retry will say what stands; otherwise a difference means that somebody wrote behind the
+ * API's back.
+ */
+export class EmbeddedRouter {
+  readonly #store: ConfigStore;
+  readonly #box: Box;
+  readonly #configs: SealedConfigs;
+  readonly #vault: Vault;
+  readonly #readings: StoreReadings;
+  readonly #windowMs: number;
+  readonly #turns = new Turns();
+  /** The config that the box stands at when a save ended without an answer. */
+  #left: NetworkConfig | undefined;
+
+  constructor({ store, configs, vault, known, windowMs, ...box }: EmbeddedRouterParts) {
+    this.#store = store;
+    this.#box = new Box(box);
+    this.#configs = configs;
+    this.#vault = vault;
+    this.#readings = new StoreReadings(store, configs, known);
+    this.#windowMs = windowMs ?? WINDOW_MS;
+  }
+
+  /** Why the box does not stand at the persisted config; undefined while it does. */
+  fault(): string | undefined {
+    return this.#box.fault();
+  }
+
+  /** What is persisted now, and so what is served (R2). */
+  async active(): Promise<StoredConfig> {
+    const active = await this.#store.active();
+    if (!active) throw new HoldfastError('HF_ROUTER_STORE', { file: 'of the router', reason: 'it is empty' });
+    return active;
+  }
+
+  history(limit: number): Promise<readonly HistoryEntry[]> {
+    return this.#store.history(limit);
+  }
+
+  /** @throws HF_ROUTER_INTERFACE_UNKNOWN the active config has no such interface */
+  async interface(intf: string): Promise<{ config: unknown; state: InterfaceState | undefined }> {
+    const entry = interfaceOf(await this.#config(), intf);
+    if (!entry) throw new HoldfastError('HF_ROUTER_INTERFACE_UNKNOWN', { intf });
+    return { config: entry.config, state: await this.#box.state(intf) };
+  }
+
+  /**
+   * Brings kernel and files, of which nothing is known after a start, to the persisted config.
+   *
+   * @param wans what was last known of the WANs
+   * @returns the legs whose advertisement a kill, or somebody's editor, had left other than it is now
+   */
+  setUp(signal: AbortSignal, wans: ReadonlyMap<string, Wan> = new Map()): Promise<string[]> {
+    return this.#turns.take(async () => {
+      this.#box.recall(wans);
+      const config = await this.#config();
+      return this.#box.setUp(config, this.#configs.fingerprint(config), signal);
+    });
+  }
+
+  /** The config, and every IPv6 address that the kernel has now, by interface; none of an interface it does not know. */
+  async addresses(): Promise<{ config: NetworkConfig; held: ReadonlyMap<string, readonly string[]> }> {
+    const config = await this.#config();
+    return { config, held: await this.#box.addresses(config) };
+  }
+
+  /** Names of the files that the DHCP service reads, whoever put them there. */
+  dhcpFiles(): Promise<readonly string[]> {
+    return this.#box.dhcpFiles();
+  }
+
+  /** Effect `router.change_wan`: a WAN's new prefix, or that it went down or came up (R17, R39). Idempotent. */
+  changeWan(params: WanParams, { signal }: EffectContext): Promise<LogEvent> {
+    return this.#turns.take(async () => {
+      const { ncid } = await this.active();
+      const config = await this.#config();
+      if (!interfaceOf(config, params.wan)) return refusedWan(`the config has no interface ${params.wan}`);
+      try {
+        return { type: 'WAN_APPLIED', ncid, reapplied: await this.#box.changeWan(config, params, signal) };
+      } catch (error) {
+        if (error instanceof KernelRefusal) return refusedWan(error.message);
+        throw error;
+      }
+    });
+  }
+
+  /** Reads the store, after whatever apply may still be running, and hands its body to the log's keeping. */
+  load(): Promise<{ event: LoadedEvent; blobs: Blobs }> {
+    return this.#turns.take(async () => {
+      const active = await this.active();
+      const config = JSON.parse(active.body) as NetworkConfig;
+      const followed = await this.#follow(config);
+      const { version, blobs } = await this.#readings.of(active, config);
+      return { event: { type: 'LOADED', ...version, ...followed }, blobs };
+    });
+  }
+
+  /** Effect `router.apply`. Idempotent by the effect's id. */
+  apply(params: ApplyParams, context: EffectContext): Promise<EffectOutcome> {
+    return this.#turns.take(() => this.#apply(params, context));
+  }
+
+  async #apply(params: ApplyParams, { id, at, signal, recovered }: EffectContext): Promise<EffectOutcome> {
+    let active: StoredConfig;
+    try {
+      active = await this.active();
+    } catch (error) {
+      // A first run has changed nothing yet; what became of an earlier one is for the store to say.
+      if (!recovered && isCoded(error, 'HF_ROUTER_STORE_UNAVAILABLE')) return unavailable(error);
+      throw error;
+    }
+    const before = JSON.parse(active.body) as NetworkConfig;
+    const ncid = this.#newNcid(id, at);
+    if (params.op !== 'reapply' && active.ncid === ncid) return this.#savedBefore(params, before);
+    // A hand that edits the store leaves the ncid as it was.
+    const untouched = this.#configs.fingerprintOf(active.body, before) === params.before;
+    if (active.ncid !== params.expected || !untouched) return this.#overtaken(active);
+    if (params.op === 'commit') return this.#commit(params, active);
+    if (params.op === 'reapply') return this.#reapply(params, before, signal);
+
+    const posted = this.#configs.open(params.fingerprint);
+    if (!posted) return failed('the config to apply is no longer stored');
+    const next: NetworkConfig = { ...posted, ncid };
+    const plan = planReapply(this.#box.isAt(params.before) ? before : undefined, next);
+    let change: BoxChange;
+    try {
+      change = await this.#box.change(plan, next, signal);
+    } catch (error) {
+      return refusal(error);
+    }
+    try {
+      signal.throwIfAborted();
+      const { expected, op, who } = params;
+      const body = JSON.stringify(next);
+      const saved = await this.#save({
+        ncid,
+        body,
+        expected,
+        at,
+        op,
+        who,
+        ...(params.transID !== undefined && {
+          transaction: { transID: params.transID, windowMs: this.#windowMs },
+        }),
+        changed: changedPaths(before, next),
+      });
+      if (!saved) {
+        await change.undo();
+        return this.#overtaken(await this.active());
+      }
+      this.#configs.remember(body, params.fingerprint);
+    } catch (error) {
+      await change.undo();
+      // The save may come about yet: whoever reads the store next brings the box to what it holds.
+      this.#left = before;
+      if (isCoded(error, 'HF_ROUTER_STORE_UNAVAILABLE')) return unavailable(error);
+      throw error;
+    }
+    await change.keep(params.fingerprint);
+    return applied(ncid, params.fingerprint, plan, before, next);
+  }
+
+  /** A save that ended without an answer came about after all: the box goes where it had gone before it was taken back. */
+  async #follow(config: NetworkConfig): Promise<Reapplied | undefined> {
+    const left = this.#left;
+    this.#left = undefined;
+    if (left === undefined || left.ncid === config.ncid) return undefined;
+    try {
+      const stands = this.#box.isAt(this.#configs.fingerprint(left));
+      const plan = planReapply(stands ? left : undefined, config);
+      const change = await this.#box.change(plan, config, AbortSignal.timeout(FOLLOW_DEADLINE_MS));
+      await change.keep(this.#configs.fingerprint(config));
+      return reappliedBy(plan, left, config);
+    } catch {
+      this.#box.isLost();
+      return undefined;
+    }
+  }
+
+  /** A save without an answer may have come about: the store knows. */
+  async #save(write: Parameters<ConfigStore['save']>[0]): Promise<boolean> {
+    try {
+      return await this.#store.save(write);
+    } catch (error) {
+      if (isCoded(error, 'HF_ROUTER_STORE_UNAVAILABLE')) throw error;
+      const active = await this.active().catch(() => undefined);
+      if (active?.ncid === write.ncid) return true;
+      throw error;
+    }
+  }
+
+  /** `apply_current_config`: every instance again, nothing saved (R11). */
+  async #reapply(
+    { expected, fingerprint }: ApplyParams,
+    config: NetworkConfig,
+    signal: AbortSignal,
+  ): Promise<EffectOutcome> {
+    const plan = planReapply(config, config, true);
+    try {
+      const change = await this.#box.change(plan, config, signal);
+      await change.keep(fingerprint);
+    } catch (error) {
+      return refusal(error);
+    }
+    return applied(expected, fingerprint, plan, config, config);
+  }
+
+  /** An earlier run of this effect saved and was killed before it could say so. */
+  #savedBefore(params: ApplyParams, saved: NetworkConfig): LogEvent {
+    const { fingerprint } = params;
+    const before = this.#configs.open(params.before);
+    return applied(String(saved.ncid), fingerprint, planReapply(before, saved), before ?? {}, saved);
+  }
+
+  /** The store's part of a commit, where others hold to its window. Nothing is applied and nothing published. */
+  async #commit({ transID = '', fingerprint }: ApplyParams, active: StoredConfig): Promise<EffectOutcome> {
+    try {
+      const isKept = (await this.#store.commit?.(transID, active.ncid)) ?? true;
+      if (!isKept) return this.#overtaken(await this.active());
+    } catch (error) {
+      if (isCoded(error, 'HF_ROUTER_STORE_UNAVAILABLE')) return unavailable(error);
+      throw error;
+    }
+    return { type: 'APPLIED', ncid: active.ncid, fingerprint, reapplied: [] };
+  }
+
+  /** Somebody else wrote the store: it counts, and the kernel follows with the next apply. */
+  async #overtaken(active: StoredConfig): Promise<EffectOutcome> {
+    const { version, blobs } = await this.#readings.of(active, JSON.parse(active.body));
+    return { event: { type: 'OVERTAKEN', ...version }, blobs };
+  }
+
+  /** 19 hexadecimal digits of a keyed hash and 13 of the time: a retried apply gets the ncid of its first run. */
+  #newNcid(effect: string, at: number): string {
+    const digits = this.#vault.fingerprint({ effect, at }).slice('fp_'.length);
+    return `${digits.slice(0, 19)}${String(at).padStart(13, '0')}`;
+  }
+
+  async #config(): Promise<NetworkConfig> {
+    return JSON.parse((await this.active()).body);
+  }
+}

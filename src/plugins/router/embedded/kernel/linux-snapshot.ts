@@ -1,0 +1,142 @@
+/** What `ip -json -details` says of the network, read before a change so that it can be taken back. */
+import { isObject } from '../../../../core/kernel/json.ts';
+import { stringsOf } from '../../config/network-config.ts';
+import type { InterfaceState } from './driver.ts';
+import type { IpBatch } from './linux-batch.ts';
+
+export interface LinuxAddress {
+  readonly family: 4 | 6;
+  /** With prefix length. */
+  readonly address: string;
+  readonly linkLocal: boolean;
+  /** From a DHCP client or an advertisement: not ours to take away. */
+  readonly dynamic: boolean;
+}
+
+export interface LinuxRoute {
+  readonly family: 4 | 6;
+  readonly destination: string;
+  readonly gateway?: string;
+  readonly devices: readonly string[];
+  /** Name or number: `kernel`, `static`, ours. */
+  readonly protocol: string;
+  readonly metric?: number;
+  readonly table?: string;
+  readonly scope?: string;
+  readonly source?: string;
+}
+
+export interface LinuxLink {
+  readonly name: string;
+  readonly up: boolean;
+  /** `vlan`, `bridge`, `veth`, …; absent for hardware. */
+  readonly kind?: string;
+  /** The device below a VLAN. */
+  readonly lower?: string;
+  readonly vid?: number;
+  readonly master?: string;
+  readonly addresses: readonly LinuxAddress[];
+}
+
+export interface Snapshot {
+  readonly links: ReadonlyMap<string, LinuxLink>;
+  readonly routes: readonly LinuxRoute[];
+}
+
+/** The protocol number of our own routes (rtnetlink leaves 5 to 255 to programs). */
+export const OWN_PROTOCOL = '158';
+
+export async function readSnapshot(batch: IpBatch): Promise<Snapshot> {
+  const links = (await batch.ask('address show')).map(linkOf);
+  const routes = (await batch.ask('route show table all')).flatMap(routeOf);
+  return { links: new Map(links.map((link) => [link.name, link])), routes };
+}
+
+/** In the terms of every driver. */
+export function stateOf({ links, routes }: Snapshot, intf: string): InterfaceState | undefined {
+  const link = links.get(intf);
+  if (!link) return undefined;
+  const of = (family: 4 | 6) =>
+    link.addresses.filter((one) => one.family === family).map(({ address }) => address);
+  const own = routes.filter(({ devices }) => devices.includes(intf));
+  return {
+    up: link.up,
+    ip4: of(4),
+    ip6: of(6),
+    routes: own.map(({ family, destination, gateway, protocol }) => ({
+      family,
+      destination,
+      ...(gateway !== undefined && { via: gateway }),
+      origin: protocol === OWN_PROTOCOL ? 'router' : protocol,
+    })),
+  };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function linkOf(found: Fields): LinuxLink {
+  const info = fields(found.linkinfo);
+  const vid = fields(info.info_data).id;
+  const kind = text(info.info_kind);
+  const lower = text(found.link);
+  const master = text(found.master);
+  const addresses = Array.isArray(found.addr_info) ? found.addr_info.filter(isObject).flatMap(addressOf) : [];
+  return {
+    name: text(found.ifname) ?? '',
+    up: stringsOf(found.flags).includes('UP'),
+    addresses,
+    ...(kind !== undefined && { kind }),
+    ...(lower !== undefined && { lower }),
+    ...(kind === 'vlan' && typeof vid === 'number' && { vid }),
+    ...(master !== undefined && { master }),
+  };
+}
+
+function addressOf({ family, local, prefixlen, scope, dynamic }: Fields): LinuxAddress[] {
+  if (family !== 'inet' && family !== 'inet6') return [];
+  return [
+    {
+      family: family === 'inet' ? 4 : 6,
+      address: `${local}/${prefixlen}`,
+      linkLocal: scope === 'link',
+      dynamic: dynamic === true,
+    },
+  ];
+}
+
+/** Routes that people and daemons make; the table of local addresses is the kernel's own. */
+function routeOf(found: Fields): LinuxRoute[] {
+  const destination = text(found.dst);
+  const type = text(found.type) ?? 'unicast';
+  if (destination === undefined || type !== 'unicast' || found.table === 'local') return [];
+  const hops = Array.isArray(found.nexthops) ? found.nexthops.filter(isObject) : [];
+  const devices = hops.length > 0 ? hops.flatMap(({ dev }) => stringsOf(dev)) : stringsOf(found.dev);
+  const gateway = text(found.gateway);
+  const family = [destination, gateway ?? '', text(found.prefsrc) ?? ''].some((one) => one.includes(':'));
+  const optional = {
+    gateway,
+    table: text(found.table),
+    scope: text(found.scope),
+    source: text(found.prefsrc),
+  };
+  const given = Object.entries(optional).filter(([, value]) => value !== undefined);
+  return [
+    {
+      // A default route without gateway says its family by its preference alone, which only IPv6 has.
+      family: family || found.pref !== undefined ? 6 : 4,
+      destination,
+      devices,
+      protocol: text(found.protocol) ?? 'boot',
+      ...(typeof found.metric === 'number' && { metric: found.metric }),
+      ...Object.fromEntries(given),
+    },
+  ];
+}
+
+function fields(value: unknown): Fields {
+  return isObject(value) ? value : {};
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}

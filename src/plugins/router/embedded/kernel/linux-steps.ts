@@ -1,0 +1,165 @@
+import { KernelRefusal, type KernelStep } from './driver.ts';
+import type { IpBatch } from './linux-batch.ts';
+import { cidrWord, defaultRouteLine, nameWord, routeLine } from './linux-batch.ts';
+import { type LinuxLink, type LinuxRoute, OWN_PROTOCOL, type Snapshot } from './linux-snapshot.ts';
+
+type Step<Name extends KernelStep['step']> = Extract<KernelStep, { step: Name }>;
+
+/** Kinds of the config that `ip link add` can make, by the kernel's word. */
+const MADE: Readonly<Record<string, string>> = {
+  vlan: 'vlan',
+  bridge: 'bridge',
+  bond: 'bond',
+  wireguard: 'wireguard',
+};
+/** Routes that are put back after a flush: our own, and those that the WAN's DHCP client was given. */
+const PUT_BACK: ReadonlySet<string> = new Set([OWN_PROTOCOL, 'dhcp']);
+
+/** Carries out the steps of one apply, in order, on one `ip` process. */
+export class LinuxSteps {
+  readonly #batch: IpBatch;
+  readonly #before: Snapshot;
+  /** What stands by now; those made in this apply are new. */
+  readonly #links: Map<string, LinuxLink>;
+  readonly #up = new Map<string, boolean>();
+  readonly #flushed = new Set<string>();
+
+  constructor(batch: IpBatch, before: Snapshot) {
+    this.#batch = batch;
+    this.#before = before;
+    this.#links = new Map(before.links);
+  }
+
+  /** @param step a checked one */
+  async run(step: KernelStep): Promise<void> {
+    if (step.step !== 'setLink' && !this.#links.has(step.intf)) return; // off, and so never made
+    switch (step.step) {
+      case 'removeLink':
+        return this.#removeLink(step);
+      case 'setLink':
+        return this.#setLink(step);
+      case 'applyIpv4Settings':
+        return this.#applyIpv4Settings(step);
+      case 'flushIP':
+        return this.#flushIP(step);
+      case 'applyIpv6Settings':
+        return this.#applyIpv6Settings(step);
+      case 'changeRoutingTables':
+        return this.#changeRoutingTables(step);
+    }
+  }
+
+  async #removeLink({ intf }: Step<'removeLink'>): Promise<void> {
+    const link = this.#links.get(intf);
+    if (link?.kind !== undefined && Object.values(MADE).includes(link.kind)) {
+      this.#batch.run(`link del dev ${intf}`);
+      this.#links.delete(intf);
+      return;
+    }
+    this.#applyIpv4Settings({ step: 'applyIpv4Settings', intf, addresses: [] });
+    await this.#batch.disableIpv6(intf, true);
+    this.#batch.run(`link set dev ${intf} down`);
+  }
+
+  #setLink({ intf, kind, lower, up, vid }: Step<'setLink'>): void {
+    const [below] = lower;
+    let link = this.#links.get(intf);
+    const isOther = link?.kind === 'vlan' && (link.vid !== vid || link.lower !== below);
+    if (kind === 'vlan' && isOther) {
+      this.#batch.run(`link del dev ${intf}`);
+      link = undefined;
+    }
+    if (!link) {
+      if (!this.#make({ intf, kind, lower, up, ...(vid !== undefined && { vid }) })) return;
+      this.#links.set(intf, {
+        name: intf,
+        up: false,
+        addresses: [],
+        ...(MADE[kind] && { kind: MADE[kind] }),
+      });
+    }
+    if (kind === 'bridge' || kind === 'bond') this.#setMembers(intf, lower);
+    this.#batch.run(`link set dev ${intf} ${up ? 'up' : 'down'}`);
+    this.#up.set(intf, up);
+  }
+
+  /** @returns false for a device that is off and that nobody can make */
+  #make({ intf, kind, lower, up, vid }: Omit<Step<'setLink'>, 'step'>): boolean {
+    const made = MADE[kind];
+    if (made === undefined || (kind === 'vlan' && (lower[0] === undefined || vid === undefined))) {
+      if (!up) return false;
+      throw new KernelRefusal(`Cannot find device "${intf}"`);
+    }
+    if (kind === 'vlan') this.#batch.run(`link add link ${lower[0]} name ${intf} type vlan id ${vid}`);
+    else this.#batch.run(`link add name ${intf} type ${made}`);
+    return true;
+  }
+
+  #setMembers(intf: string, members: readonly string[]): void {
+    for (const { name, master } of this.#before.links.values()) {
+      if (master === intf && !members.includes(name))
+        this.#batch.run(`link set dev ${nameWord(name)} nomaster`);
+    }
+    for (const member of members) {
+      if (this.#before.links.get(member)?.master !== intf)
+        this.#batch.run(`link set dev ${member} master ${intf}`);
+    }
+  }
+
+  #applyIpv4Settings({ intf, addresses }: Step<'applyIpv4Settings'>): void {
+    const wanted = new Set(addresses);
+    for (const { family, address, dynamic } of this.#links.get(intf)?.addresses ?? []) {
+      if (family === 4 && !dynamic && !wanted.has(address))
+        this.#batch.run(`address del ${cidrWord(address, 4, intf)} dev ${intf}`);
+    }
+    for (const address of addresses) this.#batch.run(`address replace ${address} brd + dev ${intf}`);
+  }
+
+  async #flushIP({ intf, family }: Step<'flushIP'>): Promise<void> {
+    if (family === 4) return this.#applyIpv4Settings({ step: 'applyIpv4Settings', intf, addresses: [] });
+    this.#flushed.add(intf);
+    await this.#batch.disableIpv6(intf, true);
+    this.#batch.run(`link set dev ${intf} down`);
+    await this.#batch.disableIpv6(intf, false);
+    if (this.#isUp(intf)) this.#batch.run(`link set dev ${intf} up`);
+  }
+
+  async #applyIpv6Settings(step: Step<'applyIpv6Settings'>): Promise<void> {
+    const { intf, enabled, addresses, delegated } = step;
+    if (!enabled || !this.#isUp(intf)) return this.#batch.disableIpv6(intf, true);
+    const wanted = new Set([...addresses, ...(delegated === undefined ? [] : [delegated])]);
+    for (const address of wanted) this.#batch.run(`address replace ${address} dev ${intf}`);
+  }
+
+  #changeRoutingTables({ intf, defaultRoute, gateway, gateway6 }: Step<'changeRoutingTables'>): void {
+    const own = this.#before.routes.filter(
+      ({ devices, protocol }) => devices.length === 1 && devices[0] === intf && PUT_BACK.has(protocol),
+    );
+    // A flush has taken them all; without one, those go that are no longer wanted.
+    if (!this.#flushed.has(intf)) {
+      for (const route of own) if (isDefault(route) && !defaultRoute) this.#route('del', route);
+    }
+    if (!this.#isUp(intf)) return;
+    const given = (family: 4 | 6) => (family === 4 ? gateway : gateway6);
+    for (const route of own) {
+      if (isDefault(route) && (!defaultRoute || given(route.family) !== undefined)) continue;
+      if (this.#flushed.has(intf)) this.#route('replace', route);
+    }
+    if (!defaultRoute) return;
+    if (gateway !== undefined) this.#batch.run(defaultRouteLine(intf, gateway, 4));
+    if (gateway6 !== undefined) this.#batch.run(defaultRouteLine(intf, gateway6, 6));
+  }
+
+  #route(verb: 'replace' | 'del', route: LinuxRoute): void {
+    const line = routeLine(verb, route);
+    if (line !== undefined) this.#batch.run(line);
+  }
+
+  #isUp(intf: string): boolean {
+    return this.#up.get(intf) ?? this.#links.get(intf)?.up ?? false;
+  }
+}
+
+function isDefault({ destination }: LinuxRoute): boolean {
+  return destination === 'default';
+}

@@ -1,0 +1,149 @@
+import { isConfigurable } from '../../config/validate.ts';
+import type { InterfaceState, KernelDriver, KernelStep, Undo } from './driver.ts';
+import { checkStep, cidrWord, IpBatch, type IpOptions, nameWord, routeLine } from './linux-batch.ts';
+import { type LinuxLink, readSnapshot, type Snapshot, stateOf } from './linux-snapshot.ts';
+import { LinuxSteps } from './linux-steps.ts';
+
+/** Nobody waits longer for `ip` to say what stands. */
+const READ_DEADLINE_MS = 10_000;
+
+/**
+ * The network of this machine, or of a namespace of it, through iproute2: one process an apply, which reads what stands,
+ * changes it step by step, and ends. What a failed step leaves is taken back from what was read (R7). Keys of tunnels are
+ * not its business: it holds no secret.
+ */
+export class LinuxKernel implements KernelDriver {
+  readonly #options: IpOptions;
+
+  /** @param options which namespace; this process's own without one */
+  constructor(options: IpOptions = {}) {
+    this.#options = options;
+  }
+
+  async apply(wanted: readonly KernelStep[], signal: AbortSignal): Promise<Undo> {
+    // A device with such a name was never made here: there is nothing to remove, and nothing to refuse.
+    const steps = wanted.filter(({ step, intf }) => step !== 'removeLink' || isConfigurable(intf));
+    for (const step of steps) checkStep(step);
+    if (steps.length === 0) return async () => {};
+    const touched = new Set(steps.flatMap((step) => [step.intf, ...('lower' in step ? step.lower : [])]));
+    const batch = new IpBatch(this.#options, signal);
+    let before: Snapshot | undefined;
+    try {
+      before = await readSnapshot(batch);
+      const work = new LinuxSteps(batch, before);
+      for (const step of steps) await work.run(step);
+      await batch.sync();
+      await batch.end();
+    } catch (error) {
+      await batch.kill();
+      if (before) await this.#restore(before, touched);
+      throw error;
+    }
+    const stood = before;
+    return () => this.#restore(stood, touched);
+  }
+
+  async #restore(before: Snapshot, touched: ReadonlySet<string>): Promise<void> {
+    try {
+      await restore(this.#options, before, touched);
+    } catch (cause) {
+      throw new Error('the kernel could not be brought back to what it was', { cause });
+    }
+  }
+
+  async state(intf: string): Promise<InterfaceState | undefined> {
+    return stateOf(await this.#read(), intf);
+  }
+
+  async addresses(interfaces: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
+    const now = await this.#read();
+    const known = interfaces.flatMap((intf): [string, readonly string[]][] => {
+      const state = stateOf(now, intf);
+      return state ? [[intf, state.ip6]] : [];
+    });
+    return new Map(known);
+  }
+
+  async #read(): Promise<Snapshot> {
+    const batch = new IpBatch(this.#options, AbortSignal.timeout(READ_DEADLINE_MS));
+    try {
+      return await readSnapshot(batch);
+    } finally {
+      await batch.kill();
+    }
+  }
+}
+
+/** Long enough for any network; a kernel that hangs must not keep an apply from its answer. */
+const DEADLINE_MS = 60_000;
+
+/**
+ * Brings devices back to what was read before: links, addresses, and every route through one device, whoever made it.
+ * It goes as far as it can, for what cannot be taken back must not keep the rest from it.
+ */
+export async function restore(
+  options: IpOptions,
+  before: Snapshot,
+  touched: ReadonlySet<string>,
+): Promise<void> {
+  const batch = new IpBatch({ ...options, force: true }, AbortSignal.timeout(DEADLINE_MS));
+  const names = [...touched].filter(isConfigurable);
+  const now = await readSnapshot(batch);
+  for (const name of names)
+    if (!before.links.has(name) && now.links.has(name)) batch.run(`link del dev ${name}`);
+  const links = names.flatMap((name) => before.links.get(name) ?? []).sort(lowerFirst);
+  for (const link of links) {
+    if (!now.links.has(link.name) || isOther(link, now.links.get(link.name))) make(batch, link, now);
+    const master = link.master;
+    batch.run(`link set dev ${link.name} ${master === undefined ? 'nomaster' : `master ${master}`}`);
+    for (const member of before.links.values())
+      if (member.master === link.name) batch.run(`link set dev ${nameWord(member.name)} master ${link.name}`);
+    await restoreAddresses(batch, link, now);
+  }
+  for (const route of before.routes) {
+    const [intf] = route.devices;
+    if (intf === undefined || !touched.has(intf) || route.protocol === 'kernel') continue;
+    const line = routeLine('replace', route);
+    if (line !== undefined) batch.run(line);
+  }
+  await batch.end();
+}
+
+async function restoreAddresses(
+  batch: IpBatch,
+  { name, up, addresses }: LinuxLink,
+  now: Snapshot,
+): Promise<void> {
+  // Takes with it every route that the failed apply made.
+  await batch.disableIpv6(name, true);
+  batch.run(`link set dev ${name} down`);
+  const had = new Set(addresses.map(({ address }) => address));
+  for (const { family, address } of now.links.get(name)?.addresses ?? []) {
+    if (family === 4 && !had.has(address)) batch.run(`address del ${cidrWord(address, 4, name)} dev ${name}`);
+  }
+  const hasIpv6 = addresses.some(({ family }) => family === 6);
+  if (hasIpv6 || !up) await batch.disableIpv6(name, false);
+  if (up) batch.run(`link set dev ${name} up`);
+  for (const { family, address, linkLocal, dynamic } of addresses) {
+    if (linkLocal || (dynamic && family === 6)) continue; // the kernel and the next advertisement make these
+    const broadcast = family === 4 ? 'brd + ' : '';
+    batch.run(`address replace ${cidrWord(address, family, name)} ${broadcast}dev ${name}`);
+  }
+}
+
+function make(batch: IpBatch, { name, kind, lower, vid }: LinuxLink, now: Snapshot): void {
+  if (now.links.has(name)) batch.run(`link del dev ${name}`);
+  if (kind === 'vlan' && lower !== undefined && vid !== undefined)
+    batch.run(`link add link ${lower} name ${name} type vlan id ${vid}`);
+  else if (kind === 'bridge' || kind === 'bond' || kind === 'wireguard')
+    batch.run(`link add name ${name} type ${kind}`);
+}
+
+function isOther(before: LinuxLink, now: LinuxLink | undefined): boolean {
+  return before.kind === 'vlan' && (before.vid !== now?.vid || before.lower !== now?.lower);
+}
+
+/** VLANs after what they stand on. */
+function lowerFirst(a: LinuxLink, b: LinuxLink): number {
+  return Number(a.lower !== undefined) - Number(b.lower !== undefined);
+}

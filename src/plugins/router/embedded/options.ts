@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import { parseRedisUrl } from '../../../core/host/redis/url.ts';
+
+/** Options of the router plugin that are about the box under the config. */
+const kernelOptions = {
+  /**
+   * `memory`: a model of a kernel, which touches nothing. `linux`: the network of this machine, through iproute2; needs
+   * the rights to change it.
+   */
+  kernel: z.enum(['memory', 'linux']).default('memory'),
+  /** A network namespace (`ip netns`) that `linux` works in instead of this process's own. */
+  namespace: z
+    .string()
+    .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/)
+    .optional(),
+  /** Where the files of the DHCP and DNS daemons go; a relative path is one of the data folder. */
+  generatedDir: z.string().min(1).default('router'),
+  /** From the last rewrite of a DHCP file to the restart of the service. */
+  dhcpRestartMs: z.int().min(10).default(22_000),
+  /** From a change of addresses until the packet filter's sets follow. */
+  addressSetsMs: z.int().min(10).max(60_000).default(45_000),
+};
+
+/** Where the config is kept in Redis; without `redisUrl` it is kept in the data folder. */
+const redisOptions = {
+  /** A secret when it bears a password; then it belongs into the variable HOLDFAST_REDIS_URL. */
+  redisUrl: z
+    .string()
+    .refine((url) => parseRedisUrl(url) !== undefined, 'redis://[user:password@]host[:port] is wanted')
+    .optional(),
+  /** What the names of the channels on Redis begin with; a real daemon's begin with `firerouter.`. */
+  channelPrefix: z.string().min(1).max(64).default('router.'),
+  /** Between two looks whether somebody else wrote the config in Redis. */
+  storeCheckMs: z.int().min(10).default(5_000),
+  /** Until a command to Redis without answer is given up. */
+  redisTimeoutMs: z.int().min(50).default(5_000),
+};
+
+/** Options of the embedded router. Times are milliseconds unless they say otherwise. */
+export const routerOptions = z.strictObject({
+  port: z.int().min(0).max(65_535).default(8837),
+  host: z.string().min(1).default('127.0.0.1'),
+  /** Names beside loopback under which the API is called, e.g. behind a proxy. */
+  allowedHosts: z.array(z.string()).default([]),
+  /** File (mode 0600) with the bearer token; needed as soon as `host` is not loopback. */
+  tokenFile: z.string().min(1).optional(),
+  /** Largest posted config, bytes. */
+  bodyLimit: z
+    .int()
+    .min(1_024)
+    .default(1024 * 1024),
+  /** Until an uncommitted transaction reverts. */
+  windowMs: z.int().min(100).default(120_000),
+  /** Between two tries of a revert that must come about and fails. */
+  retryMs: z.int().min(10).default(10_000),
+  /** Writes that may wait behind the one being applied. */
+  queueLimit: z.int().min(1).max(10_000).default(64),
+  /** How long a request waits for its decision before it is answered that the result is unknown. */
+  replyTimeoutMs: z.int().min(100).default(180_000),
+  /** Accepted writes that the history keeps. */
+  historyLimit: z.int().min(1).default(500),
+  ...kernelOptions,
+  ...redisOptions,
+  /**
+   * Others that announce prefixes on the legs, for `holdfast router ra`: a prefix that lies inside one of theirs has
+   * two sources. The resolver pair announces ULAs; an empty list where there is none.
+   */
+  raSources: z
+    .array(
+      z.strictObject({
+        name: z.string().min(1),
+        prefixes: z.array(z.cidrv6()).min(1),
+        /** Seconds. */
+        lifetime: z.int().min(1),
+      }),
+    )
+    .default([{ name: 'the resolver pair', prefixes: ['fc00::/7'], lifetime: 7200 }]),
+});
+
+export type RouterOptions = z.output<typeof routerOptions>;

@@ -1,0 +1,131 @@
+import { randomInt } from 'node:crypto';
+import { z } from 'zod';
+import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import { postControl } from '../../../core/host/operations/post-control.ts';
+import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { delegatingLegs, interfacesOf, isWan } from '../config/network-config.ts';
+import type { RouterParts } from './http-api.ts';
+import { isDelegable } from './kernel/steps.ts';
+import { apcEvent, wanEvent } from './wan.ts';
+
+/** What can be simulated, as the command names it (R39). */
+const SIMULATIONS = ['pd-change', 'wan-down', 'wan-up', 'apc'] as const;
+
+export type Simulation = (typeof SIMULATIONS)[number];
+
+/** The path of the control route, before the simulation's name. */
+const SIMULATE_PATH = '/router/simulate';
+
+const body = z.strictObject({ wan: z.string().optional(), prefix: z.string().optional() });
+
+/** Registers what `router simulate` posts to. @param isReal the kernel is one whose network must not be played with */
+export function registerSimulations(
+  context: PluginContext,
+  parts: () => RouterParts,
+  { isReal, replyTimeoutMs }: { readonly isReal: boolean; readonly replyTimeoutMs: number },
+): void {
+  context.control((surface) => {
+    surface.post(`${SIMULATE_PATH}/:what`, async (request, reply) => {
+      const what = SIMULATIONS.find((name) => name === (request.params as { what: string }).what);
+      if (what === undefined) throw simulation(`only ${SIMULATIONS.join(', ')} can be`);
+      if (isReal) throw simulation('the router changes the network of this machine');
+      const asked = body.safeParse(request.body ?? {});
+      if (!asked.success) throw simulation('the request takes `wan` and `prefix`, both texts');
+      const { bus, exchanges } = context.services;
+      const config = JSON.parse((await parts().router.active()).body) as NetworkConfig;
+      const message =
+        what === 'apc' ? undefined : { ...wanMessage(what, config, asked.data), request: request.id };
+      const answer = exchanges.open(request.id, replyTimeoutMs);
+      const meta = { correlation: request.id };
+      if (message) bus.publish(wanEvent, message, meta);
+      else bus.publish(apcEvent, { request: request.id }, meta);
+      const { status, body: said } = await answer;
+      if (status !== 200) throw simulation(String((said as { reason?: string }).reason));
+      return reply
+        .code(200)
+        .send({ ...(said as object), ...(message?.prefix && { prefix: message.prefix }) });
+    });
+  });
+}
+
+type WanMessage = { wan: string; kind: 'pd-change' | 'down' | 'up'; prefix?: string };
+
+/** @throws HF_ROUTER_SIMULATION the config has no such WAN, or the prefix is none */
+function wanMessage(
+  what: Exclude<Simulation, 'apc'>,
+  config: NetworkConfig,
+  asked: z.infer<typeof body>,
+): WanMessage {
+  const wans = interfacesOf(config).filter(({ config: fields }) => isWan(fields));
+  const chosen =
+    asked.wan ?? wans.find(({ name }) => delegatingLegs(config, name).length > 0)?.name ?? wans[0]?.name;
+  if (chosen === undefined) throw simulation('the config has no WAN');
+  if (!wans.some(({ name }) => name === chosen)) throw simulation(`${chosen} is no WAN of the config`);
+  if (what !== 'pd-change') return { wan: chosen, kind: what === 'wan-down' ? 'down' : 'up' };
+  if (delegatingLegs(config, chosen).length === 0) throw simulation(`no leg delegates from ${chosen}`);
+  // RFC 3849: for documentation, and so nobody's.
+  const prefix = asked.prefix ?? `2001:db8:${randomInt(1, 0xfffe).toString(16)}::/56`;
+  if (!isDelegable(prefix)) throw simulation(`${prefix} is no IPv6 prefix of 16 to 64 bits`);
+  return { wan: chosen, kind: 'pd-change', prefix };
+}
+
+function simulation(reason: string): HoldfastError {
+  return new HoldfastError('HF_ROUTER_SIMULATION', { reason });
+}
+
+interface Simulated {
+  readonly wan?: string;
+  readonly ncid?: string;
+  readonly prefix?: string;
+  readonly reapplied?: readonly string[];
+}
+
+/** `holdfast router simulate`: what happens to a router without anybody writing its config (R39). */
+export function registerSimulateCommand(context: PluginContext): void {
+  context.command({
+    name: 'router simulate <what>',
+    summary: `Lets the running embedded router meet ${SIMULATIONS.join(', ')}`,
+    example: 'holdfast router simulate pd-change --prefix 2001:db8:7::/56',
+    flags: [
+      { flags: '--wan <intf>', summary: 'the WAN; without it the one that legs delegate from' },
+      {
+        flags: '--prefix <cidr>',
+        summary: 'the prefix of a pd-change; without it a random documentation prefix',
+      },
+    ],
+    async run([what = ''], { wan, prefix }, { dataDir, json, print, signal }) {
+      if (!SIMULATIONS.some((name) => name === what)) {
+        const reason = `${what} is none of ${SIMULATIONS.join(', ')}.`;
+        throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'router simulate' });
+      }
+      const asked = {
+        ...(typeof wan === 'string' && { wan }),
+        ...(typeof prefix === 'string' && { prefix }),
+      };
+      const { status, body } = await postControl(dataDir, `${SIMULATE_PATH}/${what}`, asked, signal);
+      if (status !== 200) throw refused(dataDir, status, body);
+      if (json) return print(JSON.stringify(body));
+      print(textOf(what, body as Simulated));
+    },
+  });
+}
+
+function textOf(what: string, { wan, ncid, prefix, reapplied = [] }: Simulated): string {
+  if (what === 'apc')
+    return 'the access-point controller took a change; router.apc_change_applied is published';
+  if (what !== 'pd-change')
+    return `${wan} went ${what === 'wan-down' ? 'down' : 'up'}; the two WAN channels are published`;
+  return `${wan} was delegated ${prefix}; reapplied ${reapplied.join(', ') || 'nothing'}; ncid ${ncid} stands`;
+}
+
+/** What the instance refused, in its own words. */
+function refused(dir: string, status: number, body: unknown): HoldfastError {
+  const { code, what = '' } = (body ?? {}) as { code?: string; what?: string };
+  const reason = /^Nothing is simulated: (.*)\.$/.exec(what)?.[1];
+  if (code === 'HF_ROUTER_SIMULATION' && reason !== undefined) return new HoldfastError(code, { reason });
+  return new HoldfastError('HF_CONTROL_UNREACHABLE', {
+    dir,
+    reason: `it answered ${status} ${code ?? ''}`.trim(),
+  });
+}

@@ -1,0 +1,147 @@
+import { z } from 'zod';
+import { RouterApiToken } from '../../../core/contracts/router.ts';
+import { definePlugin } from '../../../core/host/plugin/definition.ts';
+import { parseRedisUrl } from '../../../core/host/redis/url.ts';
+import type { JsonObject } from '../../../core/kernel/json.ts';
+import { readTokenFile } from '../../../core/kernel/secret-file.ts';
+import { remoteChecks } from './checks.ts';
+import { RouterEvents } from './events.ts';
+import { Exchange } from './exchange.ts';
+import { RemoteRouter } from './remote-router.ts';
+
+function isHttp(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return (url?.protocol === 'http:' || url?.protocol === 'https:') && url.hostname !== '';
+}
+
+const routerUrl = z
+  .string({
+    error: ({ input }) =>
+      input === undefined
+        ? 'it is required: set HOLDFAST_ROUTER_URL, e.g. http://192.168.1.1:8837'
+        : undefined,
+  })
+  .refine(isHttp, 'it must be the base of the router API, e.g. http://192.168.1.1:8837')
+  .refine((text) => !URL.canParse(text) || !/[@?#]/.test(text), 'it must hold no user, query or fragment');
+
+const redisUrl = z
+  .string()
+  .refine(
+    (text) => parseRedisUrl(text) !== undefined,
+    'it must be the URL of a Redis, e.g. redis://192.168.1.1:6379',
+  );
+
+/** Times are milliseconds, sizes bytes. */
+const routerRemoteOptions = z.strictObject({
+  /** Base of the router's API. */
+  url: routerUrl,
+  /** File (mode 0600) with a bearer token, read at each call; a router on loopback, and a real daemon, ask for none. */
+  tokenFile: z.string().min(1).optional(),
+  /** The Redis that the router publishes on. Without it nobody is told of a save: it is found by the resync. */
+  redisUrl: redisUrl.optional(),
+  /** What stands before `iface_change_applied` and the others; `firerouter.` on some daemons. */
+  channelPrefix: z
+    .string()
+    .regex(/^[\w.:-]*$/, 'it may hold letters, digits, and . : _ -')
+    .default('router.'),
+  /** Until a read is given up. */
+  readTimeoutMs: z.int().min(100).max(120_000).default(15_000),
+  /** Until the outcome of a write is unknown. An apply takes eight seconds and more, so keep it well over 60,000. */
+  writeTimeoutMs: z.int().min(100).max(600_000).default(85_000),
+  /** Largest answer that is read. */
+  answerLimit: z
+    .int()
+    .min(1_024)
+    .default(8 * 1024 * 1024),
+  /** Between two questions to Redis whether it is still there: a cut cable says nothing by itself. */
+  pingMs: z.int().min(100).default(15_000),
+  /** Without a subscription for so long, a person is told. */
+  alertAfterMs: z.int().min(100).default(60_000),
+});
+
+export type RouterRemoteOptions = z.output<typeof routerRemoteOptions>;
+
+/**
+ * A router elsewhere: its config API over HTTP (`remote-router.ts`), and its events by Redis pub/sub
+ * (`router-events.ts`). It provides the same token as the embedded router, so one of the two is enabled; the shipped
+ * configuration takes this one when HOLDFAST_ROUTER_URL is set. How real daemons behave, and what is made of it:
+ * `docs/guides/reconcile-a-real-router.md`.
+ *
+ * Imports core and bus; no other plugin.
+ */
+
+/** @example routerRemote({ url: 'http://192.168.1.1:8837', redisUrl: 'redis://192.168.1.1:6379', channelPrefix: 'firerouter.' }) */
+export const routerRemote = definePlugin({
+  name: 'router-remote',
+  about: {
+    area: 'Router',
+    what: 'a router elsewhere, by its config API and its events',
+    docs: 'guides/reconcile-a-real-router.md',
+  },
+  options: routerRemoteOptions,
+  env: {
+    HOLDFAST_ROUTER_URL: 'url',
+    HOLDFAST_REDIS_URL: 'redisUrl',
+    HOLDFAST_ROUTER_CHANNEL_PREFIX: 'channelPrefix',
+  },
+  provides: [RouterApiToken],
+  register(context, options) {
+    const { url, redisUrl, tokenFile, channelPrefix, pingMs, alertAfterMs, answerLimit } = options;
+    let exchange: Exchange | undefined;
+    let events: RouterEvents | undefined;
+    const token = () => (tokenFile === undefined ? undefined : readTokenFile(tokenFile));
+    const last: { read?: JsonObject; write?: JsonObject } = {};
+
+    context.provide(RouterApiToken, () => {
+      const { clock, metrics } = context.services;
+      const calls = metrics.counter('router_calls_total', {
+        help: "Calls of a router's config API, by whether a usable answer came.",
+        labels: ['call', 'outcome'],
+      });
+      exchange = new Exchange({ url, clock, token, answerLimit });
+      return new RemoteRouter({
+        exchange,
+        isHeard: () => events?.isSubscribed === true,
+        readTimeoutMs: options.readTimeoutMs,
+        writeTimeoutMs: options.writeTimeoutMs,
+        observe(call, fault) {
+          calls.inc({ call, outcome: fault === undefined ? 'answered' : 'unknown' });
+          const at = new Date(clock.now()).toISOString();
+          last[call] = fault === undefined ? { at } : { at, fault };
+        },
+      });
+    });
+
+    for (const check of remoteChecks(options, token)) context.check(check);
+    context.health('router', () => ({
+      ok: last.read?.fault === undefined && events?.isSubscribed !== false,
+      url,
+      events: events?.status() ?? { subscribed: false, fault: 'no HOLDFAST_REDIS_URL is set' },
+      ...last,
+    }));
+
+    context.onStart(async () => {
+      const { bus, clock, logger, metrics } = context.services;
+      if (redisUrl === undefined) {
+        const reason = 'no HOLDFAST_REDIS_URL: a save is found by the resync (every 240 s), not by its event';
+        logger.warn({ reason }, 'router.events_off');
+        return;
+      }
+      events = new RouterEvents({
+        redisUrl,
+        channelPrefix,
+        pingMs,
+        alertAfterMs,
+        bus,
+        clock,
+        logger,
+        metrics,
+      });
+      await events.start();
+    });
+    context.onStop(async () => {
+      events?.stop();
+      await exchange?.close();
+    });
+  },
+});
