@@ -19,7 +19,6 @@ function bench(decided: () => Promise<void> = async () => {}) {
   let ncid = 'n1';
   const active = (): NetworkConfig => ({
     ncid,
-    reqId: 'r',
     interface: { vlan: Object.fromEntries(legs.map(({ intf }) => [intf, {}])) },
   });
   const api: RouterApi = {
