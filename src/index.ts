@@ -3,7 +3,6 @@
  * folders import each other's doors directly.
  */
 export { Bus, type Envelope } from './bus/bus.ts';
-export { defineRoute, type Route } from './bus/route.ts';
 export { defineTopic, type Topic } from './bus/topic.ts';
 export { type AlertRaised, alertRaised } from './core/contracts/alerts.ts';
 export {
@@ -45,6 +44,7 @@ export type {
   EffectOptions,
   EffectOutcome,
 } from './core/kernel/actors/effect.ts';
+export { defineRoute, type Route } from './core/kernel/actors/route.ts';
 export type { ActorState } from './core/kernel/actors/state.ts';
 export { type CodedError, HoldfastError, isCoded } from './core/kernel/errors/holdfast-error.ts';
 export type { ErrorCode } from './core/kernel/errors/table.ts';

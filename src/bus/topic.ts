@@ -10,11 +10,13 @@ export interface Topic<T = unknown> {
 }
 
 /**
- * Declares a topic.
+ * Declares a topic. What its messages carry is what the schema gives: no type is written beside it.
  *
  * @param name dotted lower-case name, unique in the process
  * @param schema guards every published payload; a payload that fails it is reported, never delivered
  * @param summary what a message means, in one sentence
+ * @example
+ * export const legLost = defineTopic('reconciler.leg_lost', z.object({ leg: z.string() }), 'A leg lacks its address.');
  */
 export function defineTopic<T>(name: string, schema: ZodType<T>, summary: string): Topic<T> {
   return Object.freeze({ name, schema, summary });

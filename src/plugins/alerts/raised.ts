@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { defineRoute } from '../../bus/route.ts';
 import { defineTopic, type Topic } from '../../bus/topic.ts';
 import { type AlertRaised, alertRaised } from '../../core/contracts/alerts.ts';
+import { defineRoute } from '../../core/kernel/actors/route.ts';
 import type { ActorSystem } from '../../core/kernel/actors/system.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { actorRef } from '../../core/kernel/ids.ts';

@@ -7,13 +7,13 @@
  * Imports core, bus and its machine; no other plugin.
  */
 import { resolve } from 'node:path';
-import { defineRoute } from '../../bus/route.ts';
 import { ClusterToken } from '../../core/contracts/cluster.ts';
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
 import { IngestKeysToken } from '../../core/contracts/ingest-keys.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
+import { defineRoute } from '../../core/kernel/actors/route.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import { ingestKeyRotation } from '../../machines/collector/key-rotation.ts';
 import type { RotationContext } from '../../machines/collector/key-rotation-shapes.ts';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import type { Bus } from '../../bus/bus.ts';
-import { defineRoute } from '../../bus/route.ts';
 import { defineTopic, type Topic } from '../../bus/topic.ts';
 import { SIGNAL_TABLES } from '../../core/contracts/columnar-database.ts';
 import type { Logger } from '../../core/host/logging/logger.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
+import { defineRoute } from '../../core/kernel/actors/route.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { EpochMs } from '../../core/kernel/ids.ts';

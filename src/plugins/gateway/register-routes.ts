@@ -1,8 +1,8 @@
 import type { Dispatcher } from 'undici';
-import type { Route } from '../../bus/route.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
+import type { Route } from '../../core/kernel/actors/route.ts';
 import { mcpRouteHealth } from '../../machines/gateway/route-health.ts';
 import { mcpRoutes, type ServeParams } from '../../machines/gateway/routes.ts';
 import type { DocumentCache } from './discovery/document-cache.ts';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { defineRoute } from '../../bus/route.ts';
 import { ClusterToken } from '../../core/contracts/cluster.ts';
 import { jobRun } from '../../core/contracts/jobs.ts';
 import { type Telemetry, TelemetryToken } from '../../core/contracts/telemetry.ts';
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
+import { defineRoute } from '../../core/kernel/actors/route.ts';
 import type { ActorState } from '../../core/kernel/actors/state.ts';
 import type { LogEvent, LogRecord } from '../../core/kernel/log/record.ts';
 import { type JobContext, job as machine } from '../../machines/jobs/job.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { defineRoute } from '../../bus/route.ts';
 import { defineTopic, type Topic } from '../../bus/topic.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
+import { defineRoute } from '../../core/kernel/actors/route.ts';
 import { type ActorRef, actorRef } from '../../core/kernel/ids.ts';
 import type { LogEvent, LogRecord } from '../../core/kernel/log/record.ts';
 import { type TelemetryIntakeEvent, telemetryIntake } from '../../machines/otlp/intake.ts';

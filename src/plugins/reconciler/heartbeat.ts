@@ -1,9 +1,9 @@
-import { defineRoute } from '../../bus/route.ts';
 import { pushEvent } from '../../core/contracts/push-event.ts';
 import { routerChannels } from '../../core/contracts/router.ts';
 import { runTrouble, UptimeMonitorToken } from '../../core/contracts/uptime.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
+import { defineRoute } from '../../core/kernel/actors/route.ts';
 import { actorRef } from '../../core/kernel/ids.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';

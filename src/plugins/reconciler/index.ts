@@ -5,7 +5,7 @@
  *
  * Imports core, bus and its machine; no other plugin. Works with whatever provides the router's API.
  */
-import { defineRoute } from '../../bus/route.ts';
+
 import {
   RouterApiToken,
   type RouterChange,
@@ -16,6 +16,7 @@ import { TelemetryToken } from '../../core/contracts/telemetry.ts';
 import { UptimeMonitorToken } from '../../core/contracts/uptime.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
+import { defineRoute } from '../../core/kernel/actors/route.ts';
 import type { ActorState } from '../../core/kernel/actors/state.ts';
 import { actorRef, newCorrelation } from '../../core/kernel/ids.ts';
 import { reconciler as machine } from '../../machines/reconciler/leg.ts';

@@ -7,7 +7,7 @@
  *
  * Imports core, bus and its machine; no other plugin.
  */
-import { defineRoute } from '../../bus/route.ts';
+
 import { ClusterToken } from '../../core/contracts/cluster.ts';
 import {
   MemoryStoresToken,
@@ -16,6 +16,7 @@ import {
 } from '../../core/contracts/memory-store.ts';
 import { definePlugin, type PluginContext, type Services } from '../../core/host/plugin/definition.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
+import { defineRoute } from '../../core/kernel/actors/route.ts';
 import { actorRef, newCorrelation } from '../../core/kernel/ids.ts';
 import type { Json } from '../../core/kernel/json.ts';
 import { restore as machine } from '../../machines/restore/drill.ts';

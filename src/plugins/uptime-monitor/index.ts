@@ -6,11 +6,11 @@
  * Imports core, bus and its machine; no other plugin.
  */
 import { join } from 'node:path';
-import { defineRoute } from '../../bus/route.ts';
 import { runTrouble } from '../../core/contracts/uptime.ts';
 import { isLoopback } from '../../core/host/http/admission.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
+import { defineRoute } from '../../core/kernel/actors/route.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import { pushMonitor } from '../../machines/uptime-monitor/monitor.ts';
 import { Monitors } from './monitors.ts';

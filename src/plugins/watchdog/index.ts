@@ -6,12 +6,12 @@
  * Imports core, bus and its machine; no other plugin.
  */
 import { z } from 'zod';
-import { defineRoute } from '../../bus/route.ts';
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
 import { UptimeMonitorToken } from '../../core/contracts/uptime.ts';
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
+import { defineRoute } from '../../core/kernel/actors/route.ts';
 import { actorRef } from '../../core/kernel/ids.ts';
 import type { Json } from '../../core/kernel/json.ts';
 import type { RunReport, WatchdogContext } from '../../machines/watchdog/run.ts';

@@ -1,8 +1,9 @@
 import type { Logger } from 'pino';
+import type { AnyStateMachine } from 'xstate';
 import type { z } from 'zod';
-import type { Bus } from '../../../bus/bus.ts';
-import type { Route } from '../../../bus/route.ts';
+import type { Bus, Envelope } from '../../../bus/bus.ts';
 import type { Topic } from '../../../bus/topic.ts';
+import type { Route, RouteTarget } from '../../../core/kernel/actors/route.ts';
 import type { Token } from '../../contracts/token.ts';
 import type { ActorDefinition } from '../../kernel/actors/definition.ts';
 import type { EffectHandler, EffectOptions } from '../../kernel/actors/effect.ts';
@@ -92,6 +93,17 @@ export interface PluginContext {
    */
   provide<T>(token: Token<T>, factory: () => T): void;
   actor(definition: ActorDefinition): void;
+  /**
+   * Messages of a topic become events of actors; the compiler checks them against the machine.
+   *
+   * @param map the events that a message turns into, none when it concerns no actor; pure and cheap, for it runs on the
+   * publisher's turn
+   */
+  route<T, M extends AnyStateMachine>(
+    topic: Topic<T>,
+    actor: ActorDefinition<M>,
+    map: (envelope: Envelope<T>) => readonly RouteTarget<M>[],
+  ): void;
   route<T>(route: Route<T>): void;
   effect<P>(type: string, handler: EffectHandler<P>, options: EffectOptions): void;
   /** A listener of its own; it starts after every `onStart` and drains before any `onStop`. */

@@ -1,4 +1,7 @@
 import { Cron } from 'croner';
+import type { Topic } from '../../../bus/topic.ts';
+import type { ActorDefinition } from '../../kernel/actors/definition.ts';
+import type { Route } from '../../kernel/actors/route.ts';
 import { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import type { Container } from './container.ts';
 import type { PluginContext, PluginDefinition, Services } from './definition.ts';
@@ -53,7 +56,13 @@ export function createRegistrar(
       container.provide(definition, token, factory);
     },
     actor: (actor) => add(declared.actors, actor, `actor ${actor.type}`),
-    route: (route) => add(declared.routes, route as never, `a route of ${route.topic.name}`),
+    route(topicOrRoute: Topic | Route, actor?: ActorDefinition, map?: Route['map']) {
+      const route =
+        'to' in topicOrRoute
+          ? topicOrRoute
+          : { topic: topicOrRoute, to: actor?.type ?? '', map: map ?? (() => []) };
+      add(declared.routes, route, `a route of ${route.topic.name}`);
+    },
     effect(type, handler, options) {
       const guarded: typeof handler = (params, effect) => {
         guard();

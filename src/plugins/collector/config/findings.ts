@@ -1,6 +1,6 @@
-import { defineRoute } from '../../../bus/route.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
+import { defineRoute } from '../../../core/kernel/actors/route.ts';
 import { actorRef } from '../../../core/kernel/ids.ts';
 import type { LogEvent, LogRecord } from '../../../core/kernel/log/record.ts';
 import { type CollectorFindingEvent, collectorFinding } from '../../../machines/collector/finding.ts';

@@ -1,6 +1,5 @@
 /** The end-to-end probe of trace ingest (O1): a span is sent, looked for, and how it went is remembered as an event. */
 import { z } from 'zod';
-import { defineRoute } from '../../../bus/route.ts';
 import { defineTopic, type Topic } from '../../../bus/topic.ts';
 import { ColumnarDatabaseToken } from '../../../core/contracts/columnar-database.ts';
 import { askInstance } from '../../../core/host/operations/ask.ts';
@@ -9,6 +8,7 @@ import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
+import { defineRoute } from '../../../core/kernel/actors/route.ts';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { actorRef } from '../../../core/kernel/ids.ts';
 import { type PipelineProbeContext, type Probed, pipelineProbe } from '../../../machines/collector/probe.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { defineRoute, type Route } from '../../../bus/route.ts';
 import { defineTopic, type Topic } from '../../../bus/topic.ts';
+import { defineRoute, type Route } from '../../../core/kernel/actors/route.ts';
 import type { DoorEvent } from '../../../machines/gateway/admission.ts';
 import type { AccessCall, DoorRule, MisplacedKey } from '../../../machines/gateway/key.ts';
 import { KEY_ACTOR } from '../keys/directory.ts';

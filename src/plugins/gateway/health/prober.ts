@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { defineRoute } from '../../../bus/route.ts';
 import { defineTopic, type Topic } from '../../../bus/topic.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
+import { defineRoute } from '../../../core/kernel/actors/route.ts';
 import { actorRef } from '../../../core/kernel/ids.ts';
 import type { LogRecord } from '../../../core/kernel/log/record.ts';
 import {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { defineRoute, type Route } from '../../../bus/route.ts';
 import { defineTopic, type Topic } from '../../../bus/topic.ts';
+import { defineRoute, type Route } from '../../../core/kernel/actors/route.ts';
 import type { LogRecord } from '../../../core/kernel/log/record.ts';
 import type {
   RollbackRequested,

@@ -1,9 +1,9 @@
 import { Cron } from 'croner';
 import { z } from 'zod';
-import { defineRoute } from '../../../bus/route.ts';
 import { defineTopic, type Topic } from '../../../bus/topic.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
+import { defineRoute } from '../../../core/kernel/actors/route.ts';
 import { actorRef } from '../../../core/kernel/ids.ts';
 import { snapshotJob } from '../../../machines/memory/backups.ts';
 import type { SnapshotJobContext, SnapshotJobInput } from '../../../machines/memory/backups-shapes.ts';

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { defineRoute } from '../../../bus/route.ts';
 import { defineTopic, type Topic } from '../../../bus/topic.ts';
 import { alertRaised } from '../../../core/contracts/alerts.ts';
 import { type NetworkConfig, routerChannels } from '../../../core/contracts/router.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
+import { defineRoute } from '../../../core/kernel/actors/route.ts';
 import { actorRef } from '../../../core/kernel/ids.ts';
 import { type Json, jsonEqual } from '../../../core/kernel/json.ts';
 import { delayOf, type LogRecord } from '../../../core/kernel/log/record.ts';

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { Envelope } from '../../../bus/bus.ts';
-import { defineRoute, type Route } from '../../../bus/route.ts';
 import { defineTopic, type Topic } from '../../../bus/topic.ts';
 import { routerChannels } from '../../../core/contracts/router.ts';
 import { CONFIG_ACTOR } from '../../../core/contracts/router-transaction.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import { defineRoute, type Route } from '../../../core/kernel/actors/route.ts';
 import { parseActorRef } from '../../../core/kernel/ids.ts';
 import { delayOf, type LogEvent, type LogRecord } from '../../../core/kernel/log/record.ts';
 import type {

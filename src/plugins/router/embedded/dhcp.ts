@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { defineRoute } from '../../../bus/route.ts';
 import { defineTopic, type Topic } from '../../../bus/topic.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
+import { defineRoute } from '../../../core/kernel/actors/route.ts';
 import { delayOf, type LogRecord } from '../../../core/kernel/log/record.ts';
 import { type DhcpServiceEvent, dhcpService, type RestartParams } from '../../../machines/router/dhcp.ts';
 import { legsOfFiles } from '../config/generated-files.ts';

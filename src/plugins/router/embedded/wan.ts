@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { defineRoute } from '../../../bus/route.ts';
 import { defineTopic, type Topic } from '../../../bus/topic.ts';
 import { routerChannels } from '../../../core/contracts/router.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
+import { defineRoute } from '../../../core/kernel/actors/route.ts';
 import { parseActorRef } from '../../../core/kernel/ids.ts';
 import type { LogRecord } from '../../../core/kernel/log/record.ts';
 import { accessPoints } from '../../../machines/router/access-points.ts';

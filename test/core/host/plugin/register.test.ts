@@ -1,10 +1,10 @@
 import test from 'ava';
 import { z } from 'zod';
-import { defineRoute } from '../../../../src/bus/route.ts';
 import { defineTopic } from '../../../../src/bus/topic.ts';
 import { defineToken } from '../../../../src/core/contracts/token.ts';
 import type { PluginContext } from '../../../../src/core/host/plugin/definition.ts';
 import { PluginHost } from '../../../../src/core/host/plugin/host.ts';
+import { defineRoute } from '../../../../src/core/kernel/actors/route.ts';
 import { type HoldfastError, isCoded } from '../../../../src/core/kernel/errors/holdfast-error.ts';
 import { idleMachine, machineAsking, plugin, services } from './fixture.ts';
 

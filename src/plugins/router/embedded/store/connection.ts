@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { defineRoute } from '../../../../bus/route.ts';
 import { defineTopic, type Topic } from '../../../../bus/topic.ts';
 import type { PluginContext } from '../../../../core/host/plugin/definition.ts';
 import { defineActor } from '../../../../core/kernel/actors/definition.ts';
+import { defineRoute } from '../../../../core/kernel/actors/route.ts';
 import type { LogRecord } from '../../../../core/kernel/log/record.ts';
 import { storeConnection } from '../../../../machines/connection.ts';
 

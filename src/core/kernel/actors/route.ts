@@ -1,0 +1,27 @@
+import type { AnyStateMachine } from 'xstate';
+import type { Envelope } from '../../../bus/bus.ts';
+import type { Topic } from '../../../bus/topic.ts';
+import type { EventOf } from './definition.ts';
+import type { UncheckedEvent } from './system.ts';
+
+/** One event for one actor of the type that a route leads to: the key says which. */
+export interface RouteTarget<M extends AnyStateMachine = AnyStateMachine> {
+  readonly key: string;
+  readonly event: EventOf<M>;
+}
+
+/** A route as it is registered: topic to actor type, as data, so that `holdfast graph` draws it without running it. */
+export interface Route<T = unknown> {
+  readonly topic: Topic<T>;
+  /** The type of the actors addressed, e.g. `reconciler.leg`. */
+  readonly to: string;
+  /** Pure. An empty list means that the message concerns no actor. */
+  readonly map: (
+    envelope: Envelope<T>,
+  ) => readonly { readonly key: string; readonly event: UncheckedEvent }[];
+}
+
+/** A route by the name of a type, its events unchecked: goes when every plugin uses `ctx.route(topic, actor, map)`. */
+export function defineRoute<T>(topic: Topic<T>, to: string, map: Route<T>['map']): Route<T> {
+  return Object.freeze({ topic, to, map });
+}
