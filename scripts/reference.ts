@@ -2,9 +2,8 @@
  * The pages of `docs/reference/`, made from what core and the plugins of `plugins.config.ts` declare. `npm run docs` writes
  * them, and `test/docs/reference.test.ts` fails while one of them is not what this makes.
  */
-import { coreCommands } from '../src/cli/commands/index.ts';
-import { mermaid } from '../src/cli/graph/mermaid.ts';
-import { graphOf } from '../src/cli/graph/nodes.ts';
+import { coreCommands } from '../src/cli/commands.ts';
+import { graphOf, mermaid } from '../src/cli/graph.ts';
 import { listedOf } from '../src/cli/program.ts';
 import { loadConfig } from '../src/core/host/config/load.ts';
 import { type CommandDefinition, commandWords } from '../src/core/host/plugin/command.ts';

@@ -2,7 +2,7 @@ import { type CommandContext, type CommandDefinition, commandWords } from '../co
 import type { ConfiguredPlugin } from '../core/host/plugin/definition.ts';
 import { inertText, processTerminal, type Terminal } from '../core/host/terminal.ts';
 import { HoldfastError } from '../core/kernel/errors/holdfast-error.ts';
-import { coreCommands } from './commands/index.ts';
+import { coreCommands } from './commands.ts';
 import { Configuration } from './configuration.ts';
 import { exitCodeOf, isInterruption, OK, printError } from './failure.ts';
 import {

@@ -1,8 +1,7 @@
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { judgeDisk, nodeCheck } from '../../src/cli/doctor/host-checks.ts';
-import { examine } from '../../src/cli/doctor/index.ts';
+import { examine, judgeDisk, nodeCheck } from '../../src/cli/doctor.ts';
 import type { CheckDefinition } from '../../src/core/host/plugin/diagnosis.ts';
 import { HoldfastError } from '../../src/core/kernel/errors/holdfast-error.ts';
 import { call, writeConfig } from '../support/cli.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { firstSeqAt, parsePlace } from '../../src/cli/log-view/instant.ts';
+import { firstSeqAt, parsePlace } from '../../src/cli/log/place.ts';
 import { isCoded } from '../../src/core/kernel/errors/holdfast-error.ts';
 import type { LogReader, ReadRange } from '../../src/core/kernel/log/event-log.ts';
 import type { LogRecord } from '../../src/core/kernel/log/record.ts';

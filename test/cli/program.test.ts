@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { coreCommands } from '../../src/cli/commands/index.ts';
+import { coreCommands } from '../../src/cli/commands.ts';
 import { commandWords } from '../../src/core/host/plugin/command.ts';
 import { call, writeConfig } from '../support/cli.ts';
 import { doorsConfig } from '../support/doors-config.ts';

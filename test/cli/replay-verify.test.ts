@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { ExecutionContext } from 'ava';
 import test from 'ava';
-import { difference } from '../../src/cli/divergence.ts';
+import { difference } from '../../src/core/host/divergence-text.ts';
 import { openBench } from '../support/actors.ts';
 import { call, writeConfig } from '../support/cli.ts';
 import { door } from '../support/door.ts';

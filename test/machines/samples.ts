@@ -1,5 +1,5 @@
 import { rotationDefaults } from '../../src/machines/collector/key-rotation-shapes.ts';
-import { legDefaults } from '../../src/machines/reconciler/leg-shapes.ts';
+import { legDefaults } from '../../src/machines/reconciler/leg.ts';
 import type { Samples } from '../support/drive.ts';
 
 const leg = {

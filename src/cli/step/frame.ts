@@ -1,9 +1,9 @@
 import type { Format, Terminal } from '../../core/host/terminal.ts';
-import { cutMiddle } from '../../core/host/terminal.ts';
+import { cut, cutMiddle, plainText } from '../../core/host/terminal.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
-import { cut, plainText, shown } from '../log-view/index.ts';
-import { recordText } from '../log-view/record-text.ts';
-import type { Describe } from '../log-view/story.ts';
+import { recordText } from '../log/record-text.ts';
+import { shown } from '../log/source.ts';
+import type { Describe } from '../log/story.ts';
 import type { PageLine } from './page.ts';
 import type { Viewer } from './viewer.ts';
 

@@ -9,9 +9,9 @@ import { parseRecord } from '../../core/kernel/log/parse-record.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import type { RawRecord, SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 import { type Candidate, candidatesOf } from '../../core/kernel/replay/guards.ts';
-import { type Family, familyOf } from '../log-view/family.ts';
-import { seqOfPlace } from '../log-view/place.ts';
-import { actorMatcher, isAddress } from '../log-view/select.ts';
+import { seqOfPlace } from '../log/place.ts';
+import { type Family, familyOf } from '../log/record-page.ts';
+import { actorMatcher, isAddress } from '../log/select.ts';
 import { arrived, type Filter, type Here, stayed, type Viewer, type Wish } from './viewer.ts';
 
 /** What is read in one go before keys and signals are heard again. */

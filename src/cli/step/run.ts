@@ -1,12 +1,40 @@
+import { basename } from 'node:path';
+import type { CommandRun } from '../../core/host/plugin/command.ts';
 import type { Terminal } from '../../core/host/terminal.ts';
 import type { ActorDefinition } from '../../core/kernel/actors/definition.ts';
+import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
-import type { Describe } from '../log-view/story.ts';
+import { wordsOfPlugins } from '../log/flags.ts';
+import { sourceOf, withLog } from '../log/source.ts';
+import type { Describe } from '../log/story.ts';
 import { frame, furthest, roomOf, type Scene } from './frame.ts';
 import { StepLog } from './log.ts';
 import { pageOf } from './page.ts';
-import type { Screen } from './screen.ts';
+import { Screen } from './screen.ts';
 import { press, stayed, type Viewer, viewerAt, type Wish } from './viewer.ts';
+
+/** `holdfast replay step`: a log record by record, on a terminal (C7). */
+export const step: CommandRun = async ([source], flags, context) => {
+  const { stdin, stdout } = process;
+  if (context.json || !context.terminal.interactive || !stdin.isTTY || !stdout.isTTY)
+    throw new HoldfastError('HF_CLI_TERMINAL');
+  const describe = await wordsOfPlugins(context);
+  const definitions = await context.actors().catch(() => []); // without machines no guard is told
+  const path = sourceOf(source, context);
+  await withLog(
+    path,
+    (log) =>
+      stepThrough(log, new Screen(stdin, stdout, process.env.TERM), {
+        definitions: new Map(definitions.map((one) => [one.type, one])),
+        describe,
+        paint: context.terminal.paint,
+        source: basename(path),
+        place: flags.at as string | undefined,
+        signal: context.signal,
+      }),
+    context.signal,
+  );
+};
 
 export interface StepOptions {
   readonly definitions: ReadonlyMap<string, ActorDefinition>;

@@ -1,8 +1,67 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
-import type { Queued } from './alert-shapes.ts';
-import type { OutboxArgs, OutboxContext, OutboxEvent } from './outbox-shapes.ts';
-import { away, backoffOf, enqueue, giveUp, isTold, isToTell, posted, refused, take } from './outbox-steps.ts';
+import type { Queued } from './alert.ts';
+
+/** How a receiver answered. */
+export interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** The queue of one receiver. Times are epoch milliseconds. */
+export interface OutboxContext {
+  readonly receiver: string;
+  readonly gatherMs: number;
+  /** Oldest first. */
+  readonly queue: readonly Queued[];
+  /** Ids that were queued of late, to know one that comes again. */
+  readonly recent: readonly string[];
+  /** How many of the queue are in the post that is under way, or is made again: it stays the same one until it is taken. */
+  readonly sending: number;
+  readonly sent: number;
+  readonly sentAt?: number | undefined;
+  /** Posts in a row that failed. */
+  readonly failures: number;
+  readonly failingSince?: number | undefined;
+  readonly reason?: string | undefined;
+  /** What the receiver itself asked to wait, milliseconds. */
+  readonly askedMs?: number | undefined;
+  /** What it said last, bounded and without its own address. */
+  readonly answer?: Answer | undefined;
+  /** Notices that were given up for age or for want of room. */
+  readonly lost: number;
+}
+
+export type OutboxEvent =
+  | { readonly type: 'QUEUE'; readonly item: Queued }
+  | { readonly type: 'CONFIGURE'; readonly gatherMs: number }
+  | { readonly type: 'POSTED'; readonly at: number; readonly answer: Answer }
+  | {
+      readonly type: 'REFUSED';
+      readonly at: number;
+      readonly reason: string;
+      readonly answer?: Answer;
+      readonly retryAfterMs?: number;
+    }
+  /** Somebody fixed the receiver and does not want to wait. */
+  | { readonly type: 'RETRY'; readonly at: number }
+  | { readonly type: 'effect.failed'; readonly code?: string };
+
+export interface OutboxArgs {
+  readonly context: OutboxContext;
+  readonly event: OutboxEvent;
+}
+
+/** Notices that wait at most; the oldest makes room. */
+export const QUEUE_KEPT = 200;
+export const RECENT_KEPT = 200;
+export const BATCH = 20;
+/** An alert so old says nothing any more. */
+export const KEPT_MS = 86_400_000;
+/** Failures in a row after which other receivers are told. */
+export const TELL_AFTER = 5;
+/** Told to every receiver but the one that it is of. */
+export const RECEIVER_AWAY = 'alerts.receiver_away';
 
 const queueUp = { guard: 'known' } as const;
 const isBack = {
@@ -104,3 +163,87 @@ export const alertOutbox = setup({
     waiting: { after: { backoff: 'sending' }, on: { RETRY: 'sending' } },
   },
 });
+
+/** What is posted together: the post that failed as it was, so that its receiver knows it again, else what waits. */
+export function take({ context: { queue, sending } }: OutboxArgs): Partial<OutboxContext> {
+  return { sending: sending > 0 ? sending : Math.min(queue.length, BATCH) };
+}
+
+/** Room is made at the far end, never by turning the newest away; what is being posted stays. */
+export function enqueue({ context, event }: OutboxArgs): Partial<OutboxContext> {
+  if (event.type !== 'QUEUE' || typeof event.item?.id !== 'string') return {};
+  const { sending, recent, lost } = context;
+  const { item } = event;
+  // One reminder of a condition is enough.
+  const queue = context.queue.filter((each, index) => index < sending || !isOvertaken(each, item));
+  const full = queue.length >= QUEUE_KEPT;
+  const kept = full ? [...queue.slice(0, sending), ...queue.slice(sending + 1)] : queue;
+  return {
+    queue: [...kept, item],
+    recent: [...recent, item.id].slice(-RECENT_KEPT),
+    lost: full ? lost + 1 : lost,
+  };
+}
+
+const isOvertaken = ({ notice: old }: Queued, { notice }: Queued): boolean =>
+  old.state === 'reminder' &&
+  notice.state === 'reminder' &&
+  old.name === notice.name &&
+  JSON.stringify(old.labels) === JSON.stringify(notice.labels);
+
+export function posted({ context, event }: OutboxArgs): Partial<OutboxContext> {
+  return {
+    queue: context.queue.slice(context.sending),
+    sent: context.sent + context.sending,
+    sending: 0,
+    failures: 0,
+    failingSince: undefined,
+    reason: undefined,
+    askedMs: undefined,
+    ...(event.type === 'POSTED' && { sentAt: event.at, answer: event.answer }),
+  };
+}
+
+export function refused({ context, event }: OutboxArgs): Partial<OutboxContext> {
+  const known = event.type === 'REFUSED';
+  return {
+    failures: context.failures + 1,
+    failingSince: context.failingSince ?? (known ? event.at : undefined),
+    reason: known ? event.reason : 'it does not answer in time',
+    askedMs: known ? event.retryAfterMs : undefined,
+    answer: known ? event.answer : undefined,
+  };
+}
+
+/** What is older than a day is given up, and counted. */
+export function giveUp({ context, event }: OutboxArgs): Partial<OutboxContext> {
+  if (event.type !== 'REFUSED') return {};
+  const queue = context.queue.filter(({ at }) => event.at - at < KEPT_MS);
+  const gone = context.queue.length - queue.length;
+  return gone === 0 ? {} : { queue, sending: 0, lost: context.lost + gone };
+}
+
+/** 5 s, doubled each time up to five minutes, or what the receiver asked for. */
+export function backoffOf({ failures, askedMs }: OutboxContext): number {
+  const own = Math.min(5_000 * 2 ** Math.max(0, failures - 1), 300_000);
+  return Math.min(Math.max(own, askedMs ?? 0), 3_600_000);
+}
+
+/** Whether this failure is the one at which others are told. */
+export const isToTell = ({ failures }: OutboxContext): boolean => failures === TELL_AFTER;
+/** Whether others know of the outage. */
+export const isTold = ({ failures }: OutboxContext): boolean => failures >= TELL_AFTER;
+
+/** That a receiver takes nothing, for the other receivers; and that it does again. */
+export function away({ context }: OutboxArgs, state: 'firing' | 'resolved'): Alert {
+  const { receiver, reason, queue } = context;
+  return {
+    name: RECEIVER_AWAY,
+    severity: state === 'firing' ? 'critical' : 'info',
+    text:
+      state === 'firing'
+        ? `The receiver ${receiver} takes no alerts: ${reason ?? 'it does not answer'}; ${queue.length} wait.`
+        : `The receiver ${receiver} takes alerts again.`,
+    labels: { receiver, state },
+  };
+}

@@ -2,8 +2,7 @@ import { askInstance } from '../../core/host/operations/ask.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../core/host/plugin/diagnosis.ts';
 import { PATH } from './operate.ts';
 import type { AlertsOptions } from './options.ts';
-import { type Reach, reach } from './receivers/reach.ts';
-import { variablesOf } from './receivers/target.ts';
+import { type Reach, reach, variablesOf } from './receivers.ts';
 import type { AlertsView } from './view.ts';
 
 const NAMED = 5;

@@ -1,7 +1,7 @@
 import type { LogRecord } from '../../core/kernel/log/record.ts';
-import type { AlertEvent } from '../../machines/alerts/alert-shapes.ts';
-import type { OutboxEvent } from '../../machines/alerts/outbox-shapes.ts';
-import type { RuleEvent } from '../../machines/alerts/rule-shapes.ts';
+import type { AlertEvent } from '../../machines/alerts/alert.ts';
+import type { OutboxEvent } from '../../machines/alerts/outbox.ts';
+import type { RuleEvent } from '../../machines/alerts/rule.ts';
 
 /**
  * A look that changes nothing: a crash may cost it, for the next one finds the same. What begins or ends a firing is told

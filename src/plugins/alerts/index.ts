@@ -11,18 +11,18 @@ import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import type { Notice, Queued } from '../../machines/alerts/alert.ts';
 import { alert } from '../../machines/alerts/alert.ts';
-import type { Notice, Queued } from '../../machines/alerts/alert-shapes.ts';
 import { alertOutbox } from '../../machines/alerts/outbox.ts';
 import { alertRule } from '../../machines/alerts/rule.ts';
 import { alertSilences } from '../../machines/alerts/silences.ts';
 import { alertsChecks } from './checks.ts';
 import { registerCommands } from './commands.ts';
 import { describeAlertRecord, describeOutboxRecord, describeRuleRecord, isRoutineLook } from './describe.ts';
-import { alertsHealth } from './health.ts';
 import { Lane } from './lane.ts';
 import { registerOperations } from './operate.ts';
 import { alertsOptions } from './options.ts';
+import { gatherAsConfigured, gatherOf, post } from './outboxes.ts';
 import {
   ALERT_ACTOR,
   notified,
@@ -34,12 +34,11 @@ import {
   regradeAlerts,
   SILENCES_ACTOR,
 } from './raised.ts';
-import { gatherAsConfigured, gatherOf } from './receivers/gather.ts';
-import { post } from './receivers/post.ts';
-import { isConfigured, readTarget } from './receivers/target.ts';
+import { isConfigured, readTarget } from './receivers.ts';
 import { defineRules, watchRules } from './rules/define.ts';
 import { evaluate } from './rules/evaluate.ts';
 import { settingsOf } from './rules/rule.ts';
+import { alertsHealth } from './view.ts';
 
 export { documentedRules } from './rules/documented.ts';
 

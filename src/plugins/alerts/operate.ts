@@ -6,11 +6,10 @@ import { type Operation, serveOperation } from '../../core/host/operations/serve
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { actorRef, newCorrelation } from '../../core/kernel/ids.ts';
-import type { OutboxContext } from '../../machines/alerts/outbox-shapes.ts';
+import type { OutboxContext } from '../../machines/alerts/outbox.ts';
 import { type AlertsOptions, fits } from './options.ts';
 import { ALERT_ACTOR, notified, OUTBOX_ACTOR, SILENCES, silenceOf } from './raised.ts';
-import { reach } from './receivers/reach.ts';
-import { isConfigured, readTarget } from './receivers/target.ts';
+import { isConfigured, reach, readTarget } from './receivers.ts';
 import { defineRules } from './rules/define.ts';
 import { upsertInUi } from './rules/ui.ts';
 import { type AlertsView, viewOf } from './view.ts';

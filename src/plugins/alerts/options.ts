@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { duration, msOf } from '../../core/host/duration.ts';
-import type { Step } from '../../machines/alerts/alert-shapes.ts';
-import { receiverOptions } from './receivers/target.ts';
+import type { Step } from '../../machines/alerts/alert.ts';
+import { receiverOptions } from './receivers.ts';
 import { documentedRules } from './rules/documented.ts';
 import { ruleOptions } from './rules/rule.ts';
 import { uiOptions } from './rules/ui.ts';

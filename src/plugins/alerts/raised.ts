@@ -7,8 +7,8 @@ import { defineRoute } from '../../core/kernel/actors/route.ts';
 import type { ActorSystem } from '../../core/kernel/actors/system.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { actorRef } from '../../core/kernel/ids.ts';
-import type { AlertContext, Notice, Queued, Raised, Told } from '../../machines/alerts/alert-shapes.ts';
-import { RECEIVER_AWAY } from '../../machines/alerts/outbox-shapes.ts';
+import type { AlertContext, Notice, Queued, Raised, Told } from '../../machines/alerts/alert.ts';
+import { RECEIVER_AWAY } from '../../machines/alerts/outbox.ts';
 import type { Silence } from '../../machines/alerts/silences.ts';
 import { type AlertRoute, fits, ladderFor } from './options.ts';
 

@@ -1,6 +1,92 @@
-import type { PluginStatus } from '../../core/host/plugin/definition.ts';
+import type { HttpSurface } from '../../core/host/http/contract.ts';
+import { HOST, runsOf } from '../../core/host/lifecycle/actor.ts';
+import type { EndedRun, Run } from '../../core/host/lifecycle/machine.ts';
+import { redact } from '../../core/host/logging/redact.ts';
+import type { PluginStatus, Services } from '../../core/host/plugin/definition.ts';
 import { isObject, type Json } from '../../core/kernel/json.ts';
 import type { LogStatus } from '../../core/kernel/log/event-log.ts';
+
+/**
+ * The routes that people, supervisors and collectors ask (C14, R29, R40; `docs/health.md`).
+ *
+ * @param services of the console plugin; used only when a request comes
+ */
+export function healthRoutes(http: HttpSurface, services: () => Services): void {
+  http.get('/livez', () => ({ alive: true }));
+
+  http.get('/readyz', (_request, reply) => {
+    const reasons = notReady(vitals(services()));
+    return reply.code(reasons.length === 0 ? 200 : 503).send({ ready: reasons.length === 0, reasons });
+  });
+
+  http.get('/healthz', (_request, reply) => {
+    const { actors, health } = services();
+    const reports = health();
+    const seen = { ...vitals(services()), reports };
+    const { current, last } = runsOf(actors.snapshot(HOST));
+    const status = healthStatus(seen);
+    const reasons = [...notReady(seen), ...degradedBy(seen)];
+    const own = {
+      status,
+      ...(reasons.length > 0 && { reasons }),
+      ...(current && shown(current)),
+      plugins: seen.plugins.map(({ name, state, reason }) => ({ name, state, reason })),
+      log: logFacts(seen),
+      lastStop: last && shown(last),
+    };
+    // What we say of ourselves comes first, and no plugin can say it in our place.
+    return reply.code(status === 'ok' ? 200 : 503).send(redact({ ...own, ...reports, ...own }));
+  });
+
+  http.get('/metrics', async (_request, reply) => {
+    const { metrics } = services();
+    return reply.type(metrics.contentType).send(await metrics.text());
+  });
+
+  http.get('/', (_request, reply) =>
+    reply
+      .type('text/html; charset=utf-8')
+      .header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'")
+      .send(INDEX),
+  );
+}
+
+function vitals({ log, actors, plugins }: Services): Vitals {
+  return { log: log.status(), accepting: actors.accepting(), plugins: plugins() };
+}
+
+function logFacts({ log: { state, seq, durableSeq, reason } }: Vitals) {
+  return { state, seq, durableSeq, reason };
+}
+
+/** Times as a person reads them. */
+function shown({ startedAt, ...run }: Run & Partial<EndedRun>) {
+  const { stoppedAt, ...rest } = run;
+  return {
+    ...rest,
+    startedAt: iso(startedAt),
+    stoppedAt: stoppedAt === undefined ? undefined : iso(stoppedAt),
+  };
+}
+
+function iso(at: number): string {
+  return new Date(at).toISOString();
+}
+
+const INDEX = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Holdfast</title>
+<style>body { font: 1rem/1.5 system-ui, sans-serif; margin: 3rem auto; max-width: 40rem; padding: 0 1rem }</style>
+<h1>Holdfast</h1>
+<ul>
+<li><a href="/healthz">/healthz</a>: how it is, and why
+<li><a href="/readyz">/readyz</a>: whether it takes requests
+<li><a href="/livez">/livez</a>: whether the process answers at all
+<li><a href="/metrics">/metrics</a>: numbers for Prometheus
+</ul>
+</html>
+`;
 
 /**
  * - `ok`: everything works.

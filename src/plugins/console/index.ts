@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';
-import { healthRoutes } from './routes.ts';
+import { healthRoutes } from './health.ts';
 
 /**
  * Health, readiness, metrics and the life of the process (C14, R29, R40).

@@ -1,13 +1,13 @@
 import { type AlertRaised, alertRaised } from '../../core/contracts/alerts.ts';
-import { RouterApiToken } from '../../core/contracts/router.ts';
+import { RouterApiToken, type SetAnswer } from '../../core/contracts/router.ts';
 import { maskText } from '../../core/host/logging/mask-text.ts';
+import type { Counter, Histogram, Metrics } from '../../core/host/metrics/metrics.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { LogEvent } from '../../core/kernel/log/record.ts';
-import type { LegEvent, LegRecovered } from '../../machines/reconciler/leg-shapes.ts';
+import type { LegEvent, LegRecovered } from '../../machines/reconciler/leg.ts';
 import { type LegAddress, readLeg } from './legs.ts';
-import { LegMetrics } from './metrics.ts';
-import { LegPoster, type Posted } from './post-legs.ts';
+import { LegPoster, type Posted } from './router-access.ts';
 
 /** A router applies for eight seconds and more, and its own time-out must come before ours. */
 const POST_DEADLINE_MS = 90_000;
@@ -115,4 +115,38 @@ function once<T extends object>(make: () => T): () => T {
     made ??= make();
     return made;
   };
+}
+
+const HEAL_SECONDS = [0.025, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+
+/** How often and how fast legs are fixed. */
+export class LegMetrics {
+  readonly #heals: Counter;
+  readonly #tries: Counter;
+  readonly #latency: Histogram;
+
+  constructor(metrics: Metrics) {
+    this.#heals = metrics.counter('reconciler_heals_total', {
+      help: 'Legs that had lost their static address and have it again.',
+      labels: ['intf'],
+    });
+    this.#tries = metrics.counter('reconciler_tries_total', {
+      help: 'Writes for a leg, by how the router answered.',
+      labels: ['intf', 'answer'],
+    });
+    this.#latency = metrics.histogram('reconciler_heal_seconds', {
+      help: "From the router's event to the reading that shows the address again.",
+      buckets: HEAL_SECONDS,
+    });
+  }
+
+  tried(intf: string, answer: SetAnswer['kind']): void {
+    this.#tries.inc({ intf, answer });
+  }
+
+  /** @param latencyMs undefined when no event began the story, or it did not say when it was published */
+  healed(intf: string, latencyMs: number | undefined): void {
+    this.#heals.inc({ intf });
+    if (latencyMs !== undefined) this.#latency.observe(latencyMs / 1_000);
+  }
 }

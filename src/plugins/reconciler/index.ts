@@ -19,17 +19,14 @@ import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { defineRoute } from '../../core/kernel/actors/route.ts';
 import type { ActorState } from '../../core/kernel/actors/state.ts';
 import { actorRef, newCorrelation } from '../../core/kernel/ids.ts';
+import type { LegSettings } from '../../machines/reconciler/leg.ts';
 import { reconciler as machine } from '../../machines/reconciler/leg.ts';
-import type { LegSettings } from '../../machines/reconciler/leg-shapes.ts';
-import { legsCheck } from './checks.ts';
-import { describeLegRecord } from './describe.ts';
 import { registerEffects } from './effects.ts';
 import { registerHeartbeat } from './heartbeat.ts';
+import { describeLegRecord, legsCheck, legsStatus } from './leg-status.ts';
 import { legSettings, reconcilerOptions } from './options.ts';
-import { registerResync, resyncAsked } from './resync.ts';
-import { deployUla, drillUla } from './rollout/commands.ts';
-import { legsStatus } from './status.ts';
-import { registerUnit } from './unit.ts';
+import { deployUla, drillUla } from './rollout.ts';
+import { registerResync, registerUnit, resyncAsked } from './unit.ts';
 
 /** The type of a leg's actor; its key is the interface's name. */
 const LEG_ACTOR = 'reconciler.leg';

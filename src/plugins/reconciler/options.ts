@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import { heartbeatDefaults } from '../../machines/reconciler/heartbeat.ts';
-import { type LegSettings, legDefaults } from '../../machines/reconciler/leg-shapes.ts';
+import { type LegSettings, legDefaults } from '../../machines/reconciler/leg.ts';
 import { normaliseCidr } from './legs.ts';
 
 /** Networks of people who are not ours: they are never touched, by whatever interface they go (R24). */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineTopic, type Topic } from '../../bus/topic.ts';
 import { RouterApiToken } from '../../core/contracts/router.ts';
 import { TelemetryToken } from '../../core/contracts/telemetry.ts';
 import { UptimeMonitorToken } from '../../core/contracts/uptime.ts';
@@ -10,8 +11,7 @@ import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { actorRef } from '../../core/kernel/ids.ts';
 import { LONGEST_PAUSE_MS, reconcilerUnit, type UnitContext } from '../../machines/reconciler/unit.ts';
-import { resyncAsked } from './resync.ts';
-import { tryBeat } from './rollout/trial.ts';
+import { tryBeat } from './heartbeat.ts';
 
 const UNIT_ACTOR = 'reconciler.unit';
 const UNIT = actorRef(UNIT_ACTOR, 'ula-reconcile');
@@ -161,6 +161,42 @@ function registerCommands(context: PluginContext): void {
     run: async (_args, _flags, command) => {
       const by = operatorName();
       show(command, await askInstance<UnitView>(command, `${UNIT_PATH}/resume`, { by }, missing));
+    },
+  });
+}
+
+const RESYNC_PATH = '/reconciler/resync';
+
+/** Somebody at the command line wants every leg looked at, whatever the events say. */
+export const resyncAsked: Topic<Record<string, never>> = defineTopic(
+  'router.resync_asked',
+  z.object({}),
+  'An operator asks for every leg to be looked at.',
+);
+
+interface Resync {
+  readonly correlation: string;
+  readonly legs: readonly string[];
+}
+
+/** Registers `holdfast router resync` and what it posts to, through the control socket. @param legs interfaces that are held */
+export function registerResync(context: PluginContext, legs: readonly string[]): void {
+  context.control((surface) => {
+    serveOperation(surface, RESYNC_PATH, z.object({}), (_asked, { correlation }) => {
+      context.services.bus.publish(resyncAsked, {}, { correlation });
+      return { correlation, legs };
+    });
+  });
+  context.command({
+    name: 'router resync',
+    summary: 'Has the running reconciler look at every leg now, and put back what is missing',
+    example: 'holdfast router resync',
+    async run(_args, _flags, command) {
+      const { json, print } = command;
+      const body = await askInstance<Resync>(command, RESYNC_PATH, {}, 'it runs no reconciler');
+      if (json) return print(JSON.stringify(body));
+      print(`${legs.length} legs are looked at: ${legs.join(', ')}`);
+      print(`What comes of it: holdfast log list --correlation ${body.correlation}`);
     },
   });
 }

@@ -2,12 +2,12 @@ import test from 'ava';
 import { elapsed, given } from '../../../src/core/host/testing/index.ts';
 import { Story } from '../../../src/core/host/testing/story.ts';
 import type { Json } from '../../../src/core/kernel/json.ts';
+import type { AlertEvent, Raised } from '../../../src/machines/alerts/alert.ts';
 import { alert } from '../../../src/machines/alerts/alert.ts';
-import type { AlertEvent, Raised } from '../../../src/machines/alerts/alert-shapes.ts';
+import type { OutboxEvent } from '../../../src/machines/alerts/outbox.ts';
 import { alertOutbox } from '../../../src/machines/alerts/outbox.ts';
-import type { OutboxEvent } from '../../../src/machines/alerts/outbox-shapes.ts';
+import type { RuleEvent, RuleSettings } from '../../../src/machines/alerts/rule.ts';
 import { alertRule } from '../../../src/machines/alerts/rule.ts';
-import type { RuleEvent, RuleSettings } from '../../../src/machines/alerts/rule-shapes.ts';
 
 const rule: RuleSettings = {
   name: 'nas-failed',

@@ -1,7 +1,7 @@
 import { chmodSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { judge } from '../../../src/plugins/alerts/freshness/look.ts';
+import { judge } from '../../../src/plugins/alerts/freshness.ts';
 import { call } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
 import { status, webhook } from '../../support/webhook.ts';

@@ -2,7 +2,7 @@ import test from 'ava';
 import type { NetworkConfig, RouterApi, SetAnswer } from '../../../src/core/contracts/router.ts';
 import { Turns } from '../../../src/core/host/mutex.ts';
 import { Gathering } from '../../../src/plugins/reconciler/gathering.ts';
-import { LegPoster } from '../../../src/plugins/reconciler/post-legs.ts';
+import { LegPoster } from '../../../src/plugins/reconciler/router-access.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const legs = ['eth1.10', 'eth1.20', 'eth1.40'].map((intf, index) => ({

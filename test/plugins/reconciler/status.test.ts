@@ -2,8 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import type { ActorState } from '../../../src/core/kernel/actors/state.ts';
 import type { LogRecord } from '../../../src/core/kernel/log/record.ts';
-import { describeLegRecord } from '../../../src/plugins/reconciler/describe.ts';
-import { legsStatus } from '../../../src/plugins/reconciler/status.ts';
+import { describeLegRecord, legsStatus } from '../../../src/plugins/reconciler/leg-status.ts';
 import { machineSamples } from '../../machines/samples.ts';
 
 const actor = (value: string, context: object) =>

@@ -76,6 +76,19 @@ export interface CommandFlag {
   readonly repeatable?: boolean;
 }
 
+/**
+ * Carries a command out.
+ *
+ * @param args the arguments that were given, in order
+ * @param flags by their names in camel case; one that was not given and has no default is absent
+ * @returns the exit code; 0 when nothing is returned
+ */
+export type CommandRun = (
+  args: readonly string[],
+  flags: Readonly<Record<string, unknown>>,
+  context: CommandContext,
+) => Promise<number | undefined> | number | undefined | Promise<void>;
+
 /** A command of the command line, declared by core or by a plugin. */
 export interface CommandDefinition {
   /** Words and arguments, e.g. `router get` or `log show <seq>`. */
@@ -86,16 +99,7 @@ export interface CommandDefinition {
   /** What a newcomer types first of its area: the ready screen names it. */
   readonly first?: true;
   readonly flags?: readonly CommandFlag[];
-  /**
-   * @param args the arguments that were given, in order
-   * @param flags by their names in camel case; one that was not given and has no default is absent
-   * @returns the exit code; 0 when nothing is returned
-   */
-  readonly run: (
-    args: readonly string[],
-    flags: Readonly<Record<string, unknown>>,
-    context: CommandContext,
-  ) => Promise<number | undefined> | number | undefined | Promise<void>;
+  readonly run: CommandRun;
 }
 
 /** The words that choose a command: `log show <seq>` is `log`, `show`. */

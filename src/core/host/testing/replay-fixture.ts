@@ -1,11 +1,11 @@
 import { AssertionError } from 'node:assert';
 import { fileURLToPath } from 'node:url';
-import { divergenceLines } from '../../../cli/divergence.ts';
 import type { ActorDefinition } from '../../kernel/actors/definition.ts';
 import { openReader } from '../../kernel/log/portable/open-reader.ts';
 import type { ReplayReport } from '../../kernel/replay/verify.ts';
 import { verifyLog } from '../../kernel/replay/verify-log.ts';
 import { loadConfig } from '../config/load.ts';
+import { divergenceLines } from '../divergence-text.ts';
 import { PluginHost } from '../plugin/host.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import { actorRef } from '../../../core/kernel/ids.ts';
-import type { RuleContext } from '../../../machines/alerts/rule-shapes.ts';
+import type { RuleContext } from '../../../machines/alerts/rule.ts';
 import { RULE_ACTOR } from '../raised.ts';
 import { type Rule, settingsOf } from './rule.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { duration, msOf } from '../../../core/host/duration.ts';
-import type { RuleSettings } from '../../../machines/alerts/rule-shapes.ts';
+import type { RuleSettings } from '../../../machines/alerts/rule.ts';
 
 const label = z.string().min(1).max(200);
 const labels = z.record(z.string().regex(/^[\w.:/-]{1,64}$/), label);

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { ConfigStore } from '../../../core/contracts/config-store.ts';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
-import { postControl } from '../../../core/host/operations/post-control.ts';
+import { postControl } from '../../../core/host/operations/ask.ts';
 import type { CommandContext } from '../../../core/host/plugin/command.ts';
 import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
 import { openVault, Vault } from '../../../core/host/secrets/vault.ts';

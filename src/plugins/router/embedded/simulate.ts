@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { z } from 'zod';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
-import { postControl } from '../../../core/host/operations/post-control.ts';
+import { postControl } from '../../../core/host/operations/ask.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { delegatingLegs, interfacesOf, isWan } from '../config/network-config.ts';

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { createMachine } from 'xstate';
-import { whatIfLines } from '../../../../src/cli/what-if.ts';
+import { whatIfLines } from '../../../../src/cli/replay/what-if-text.ts';
 import { recover } from '../../../../src/core/kernel/actors/recover.ts';
 import { SqliteReader } from '../../../../src/core/kernel/log/sqlite-reader.ts';
 import { type Difference, Findings } from '../../../../src/core/kernel/replay/findings.ts';

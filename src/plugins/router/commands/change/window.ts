@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline';
-import { postControl } from '../../../../core/host/operations/post-control.ts';
+import { postControl } from '../../../../core/host/operations/ask.ts';
 import type { CommandContext } from '../../../../core/host/plugin/command.ts';
 import { isObject } from '../../../../core/kernel/json.ts';
 import { TRANSACTION_PATH } from '../target.ts';

@@ -1,0 +1,229 @@
+/**
+ * The commands of core: their words, flags and help. What carries a command out is imported only when it runs, so that
+ * `holdfast --help` loads none of it. Plugins add theirs with `ctx.command`.
+ */
+import type { CommandDefinition, CommandFlag, CommandRun } from '../core/host/plugin/command.ts';
+import { freshness } from '../plugins/alerts/standalone.ts';
+
+/** How a place in the log is written, for the help of every command that takes one. */
+const PLACE =
+  "a record's number, or a time: 2026-01-31T03:05, 03:05 (the last time it was) or 15m (ago); UTC";
+
+const rangeFlags: readonly CommandFlag[] = [
+  { flags: '--from <place>', summary: PLACE },
+  { flags: '--to <place>', summary: 'the same, inclusive' },
+];
+
+const storyFlags: readonly CommandFlag[] = [
+  {
+    flags: '--actor <actor>',
+    summary: 'an address, an actor type or its last word, or a key; * stands for anything',
+  },
+  { flags: '--correlation <id>', summary: 'a story: its id, or the last characters as lines show them' },
+];
+
+const selectionFlags: readonly CommandFlag[] = [
+  ...storyFlags,
+  { flags: '--type <event>', summary: 'an event type, in any case; * stands for anything' },
+];
+
+const everyRecord: CommandFlag = {
+  flags: '--all',
+  summary: 'every record on a line of its own, housekeeping too',
+};
+
+const runtimeCommands: readonly CommandDefinition[] = [
+  {
+    name: 'start',
+    summary: 'start everything that plugins.config.ts names, and run until a signal',
+    example: 'HOLDFAST_ROUTER_PORT=0 holdfast start --data-dir /var/lib/holdfast',
+    run: lazily(async () => (await import('./start.ts')).start),
+  },
+  {
+    name: 'status',
+    summary: 'say how the instance is, running or stopped; exit 1 unless it is well',
+    example: 'holdfast status --json | jq .transaction',
+    run: lazily(async () => (await import('./status.ts')).showStatus),
+  },
+  {
+    name: 'doctor [area]',
+    summary: 'check everything from outside and say what to do; exit 1 when something must be fixed',
+    example: 'holdfast doctor router --json',
+    run: lazily(async () => (await import('./doctor.ts')).diagnose),
+  },
+  {
+    name: 'graph',
+    summary: 'draw which topic leads to which actor, effect and adapter (Mermaid)',
+    example: 'holdfast graph > graph.mmd',
+    run: lazily(async () => (await import('./graph.ts')).drawGraph),
+  },
+];
+
+const logCommands: readonly CommandDefinition[] = [
+  {
+    name: 'log list [source]',
+    summary: 'list records, the newest last',
+    example: 'holdfast log list --from 03:00 --actor reconciler',
+    flags: [
+      ...rangeFlags,
+      ...selectionFlags,
+      { flags: '--limit <n>', summary: 'how many lines at most, the newest; 0 for all', default: '50' },
+      everyRecord,
+    ],
+    run: lazily(async () => (await import('./log/read.ts')).listRecords),
+  },
+  {
+    name: 'log show <seq> [source]',
+    summary: 'show one record whole, its cause and what came of it',
+    example: 'holdfast log show 41',
+    run: lazily(async () => (await import('./log/read.ts')).showRecord),
+  },
+  {
+    name: 'log tail [source]',
+    summary: 'show the newest records, and follow on a terminal; with --json one JSON document a line',
+    example: 'holdfast log tail -n 50 --actor router.config/box --follow',
+    flags: [
+      { flags: '-n, --lines <n>', summary: 'how many lines to begin with', default: '20' },
+      { flags: '--follow', summary: 'go on with what comes (the default on a terminal)' },
+      { flags: '--no-follow', summary: 'end with what is there' },
+      ...selectionFlags,
+      everyRecord,
+    ],
+    run: lazily(async () => (await import('./log/read.ts')).tailRecords),
+  },
+  {
+    name: 'log export [source]',
+    summary: 'write the log, or a part of it that can be replayed, into one file',
+    example: 'holdfast log export --from 03:00 --to 03:15 --out incident.jsonl.gz',
+    flags: [
+      { flags: '--out <file>', summary: 'where to; .gz or .zst at its end compresses it' },
+      ...rangeFlags,
+      ...storyFlags,
+    ],
+    run: lazily(async () => (await import('./log/transfer.ts')).exportLog),
+  },
+  {
+    name: 'log import <file>',
+    summary: 'make the log of an empty data folder from an exported file, every record checked',
+    example: 'holdfast log import incident.jsonl.gz --data-dir ./incident',
+    run: lazily(async () => (await import('./log/transfer.ts')).importFile),
+  },
+  {
+    name: 'log verify [source...]',
+    summary:
+      'check that every record is what was written and that none is missing; exit 1 with the first that is not',
+    example: 'holdfast log verify --anchor 1204:9f86d081…',
+    flags: [
+      {
+        flags: '--anchor <seq:hash>',
+        summary: 'a head that an earlier check printed: finds a log that was cut off or written anew since',
+      },
+      {
+        flags: '--public-key <key>',
+        summary: 'the key that must have signed it, as this command prints it where the log was written',
+      },
+    ],
+    run: lazily(async () => (await import('./log/verify.ts')).verifyLog),
+  },
+  {
+    name: 'log prune',
+    summary: 'move the oldest records into an archive; works on a running instance, too',
+    example: 'holdfast log prune --older-than 30d --dry-run',
+    flags: [
+      { flags: '--older-than <age>', summary: 'records older than this go: 30d, 12h, 15m, 90s' },
+      { flags: '--keep-size <size>', summary: 'the oldest go until the database holds no more: 500MB, 2GB' },
+      { flags: '--archive <dir>', summary: 'where the archive goes (default: archive in the data folder)' },
+      { flags: '--dry-run', summary: 'say what would go, and change nothing' },
+    ],
+    run: lazily(async () => (await import('./log/remove.ts')).pruneLog),
+  },
+  {
+    name: 'log shred [fingerprint]',
+    summary: 'make configs that are kept for a revert unreadable for ever; records and their chain stay',
+    example: 'holdfast log shred fp_0b6ac3a52f1be8b6c3b1d0a7fd9c8a11',
+    flags: [
+      {
+        flags: '--older-than <age>',
+        summary:
+          'all that were stored longer ago than this: 30d, 12h, 0s; not those that a present state names',
+      },
+    ],
+    run: lazily(async () => (await import('./log/remove.ts')).shredBodies),
+  },
+];
+
+const replayCommands: readonly CommandDefinition[] = [
+  {
+    name: 'replay verify [source...]',
+    summary: 'check the chain of the log, and that its machines decide every record again as it stands',
+    example: 'holdfast replay verify --data-dir .holdfast',
+    flags: [
+      {
+        flags: '--strict',
+        summary: 'exit 1 also when records could not be compared (older or unknown machines)',
+      },
+    ],
+    run: lazily(async () => (await import('./replay/verify.ts')).verifyReplay),
+  },
+  {
+    name: 'replay at <place> [source]',
+    summary: `show the state of every actor at a place: ${PLACE}`,
+    example: 'holdfast replay at 03:05 incident.jsonl.gz --actor router.config',
+    flags: [{ flags: '--actor <actor>', summary: 'only these, whole; * stands for anything' }],
+    run: lazily(async () => (await import('./replay/inspect.ts')).showMoment),
+  },
+  {
+    name: 'replay diff <a> <b> [source]',
+    summary: 'show how every actor changed between two records or times',
+    example: 'holdfast replay diff 30 59 incident.jsonl',
+    run: lazily(async () => (await import('./replay/inspect.ts')).showDifference),
+  },
+  {
+    name: 'replay step [source]',
+    summary: 'walk over the log record by record, on a terminal; ? shows the keys',
+    example: 'holdfast replay step incident.jsonl.gz --at 03:05',
+    flags: [{ flags: '--at <place>', summary: `begin there: ${PLACE}` }],
+    run: lazily(async () => (await import('./step/run.ts')).step),
+  },
+  {
+    name: 'replay explain <seq> [source]',
+    summary: 'explain in sentences why a record came about, from the source on',
+    example: 'holdfast replay explain 59 incident.jsonl',
+    run: lazily(async () => (await import('./replay/inspect.ts')).explainRecord),
+  },
+  {
+    name: 'replay what-if [source]',
+    summary:
+      'run the log again with events dropped, altered or inserted, or other machines; list what differs',
+    example: `holdfast replay what-if incident.jsonl --set 30 '{"op":"commit"}'`,
+    flags: [
+      { flags: '--drop <seq>', summary: 'the record did not happen', repeatable: true },
+      {
+        flags: '--set <seq-and-patch...>',
+        summary: 'the event of a record was another: its number, then a JSON patch or merge patch',
+      },
+      {
+        flags: '--insert <file>',
+        summary: 'events that came, too: JSON Lines {"after", "actor", "event", "at"?}',
+      },
+      {
+        flags: '--machines <module>',
+        summary: 'the machines were these: a module that exports actor definitions',
+      },
+      { flags: '--limit <n>', summary: 'how many differences are shown; 0 for all', default: '20' },
+    ],
+    run: lazily(async () => (await import('./replay/what-if.ts')).whatIf),
+  },
+];
+
+/** In the order of the help. */
+export const coreCommands: readonly CommandDefinition[] = [
+  ...runtimeCommands,
+  freshness,
+  ...logCommands,
+  ...replayCommands,
+];
+
+function lazily(load: () => Promise<CommandRun>): CommandRun {
+  return async (...call) => (await (await load())(...call)) ?? 0;
+}

@@ -1,0 +1,212 @@
+import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { maskText } from '../core/host/logging/mask-text.ts';
+import type { CommandContext, CommandRun, Terminal } from '../core/host/plugin/command.ts';
+import type { CheckContext, CheckDefinition, CheckResult } from '../core/host/plugin/diagnosis.ts';
+import { plainText, wrapped } from '../core/host/terminal.ts';
+import { HoldfastError, isCoded } from '../core/kernel/errors/holdfast-error.ts';
+import { FAILED, OK } from './failure.ts';
+import { lookAt } from './instance.ts';
+
+/** `holdfast doctor`: looks at everything from outside and says what to fix (R30). */
+export const diagnose: CommandRun = async ([area], _flags, context) => {
+  const configuration = configurationCheck(context);
+  const plugins = await checksOfPlugins(context);
+  const all = [...hostChecks, configuration, ...(plugins ?? [])];
+  let checks = area === undefined ? all : all.filter(({ name }) => areaOf(name) === area);
+  // Whatever was asked for: without its configuration nobody knows what there is to look at.
+  if (plugins === undefined && !checks.includes(configuration)) checks = [configuration, ...checks];
+  if (checks.length === 0) {
+    const areas = [...new Set(all.map(({ name }) => areaOf(name)))].join(', ');
+    const reason = `There is nothing to look at under ${area}; there is ${areas}.`;
+    throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'doctor' });
+  }
+  const { json, print, terminal } = context;
+  const findings = await examine(checks, await contextOf(context));
+  const ok = findings.every(({ state }) => state !== 'fail');
+  if (json) print(JSON.stringify({ ok, checks: findings }, null, 2));
+  else for (const line of findingLines(findings, terminal)) print(line);
+  return ok ? OK : FAILED;
+};
+
+function areaOf(name: string): string {
+  return name.split('.')[0] ?? name;
+}
+
+/** A configuration that cannot be loaded is a finding, too: the machine is looked at all the same. */
+function configurationCheck({ registrations }: CommandContext): CheckDefinition {
+  return {
+    name: 'host.config',
+    async run() {
+      const { plugins } = await registrations();
+      const names = plugins.map(({ name }) => name).join(', ');
+      return { state: 'ok', lookedAt: 'plugins.config.ts', found: `it loads: ${names}` };
+    },
+  };
+}
+
+async function checksOfPlugins(context: CommandContext): Promise<readonly CheckDefinition[] | undefined> {
+  try {
+    return (await context.registrations()).checks;
+  } catch {
+    return undefined; // the check of the configuration says why
+  }
+}
+
+async function contextOf({ dataDir, signal }: CommandContext): Promise<CheckContext> {
+  const instance = await lookAt(dataDir, Date.now(), signal);
+  const { running, surfaces, facts } = instance;
+  const isKnown = running ? facts !== undefined : instance.reason === undefined;
+  const transaction = isKnown ? instance.transaction : ('unknown' as const);
+  const context = { dataDir, signal, ...(transaction && { transaction }) };
+  if (!running || facts === undefined) return context;
+  return { ...context, running: { surfaces: surfaces ?? {}, facts } };
+}
+
+/** A check with what it found. */
+export interface Finding extends CheckResult {
+  readonly name: string;
+}
+
+/** So long may one check take, milliseconds; a router that is far away answers within it, or is unwell. */
+const PATIENCE_MS = 20_000;
+
+class TooLate extends Error {}
+
+/** Makes all checks at once and gives what they found in their order. Never throws for what a check does. */
+export function examine(
+  checks: readonly CheckDefinition[],
+  context: CheckContext,
+  patienceMs = PATIENCE_MS,
+): Promise<Finding[]> {
+  return Promise.all(checks.map((check) => examineOne(check, context, patienceMs)));
+}
+
+async function examineOne(
+  { name, run }: CheckDefinition,
+  context: CheckContext,
+  patienceMs: number,
+): Promise<Finding> {
+  const over = new AbortController();
+  // A timer that keeps the process alive, unlike that of AbortSignal.timeout: the check may hold nothing that does.
+  const timer = setTimeout(() => over.abort(new TooLate()), patienceMs);
+  const signal = AbortSignal.any([context.signal, over.signal]);
+  try {
+    const late = new Promise<never>((_, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    });
+    const { state, lookedAt, found, remedy } = await Promise.race([run({ ...context, signal }), late]);
+    return {
+      name,
+      state,
+      lookedAt: maskText(lookedAt),
+      found: maskText(found),
+      ...(remedy !== undefined && { remedy: maskText(remedy) }),
+    };
+  } catch (error) {
+    context.signal.throwIfAborted();
+    return { name, state: 'fail', lookedAt: name, ...reasonOf(error, patienceMs) };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function reasonOf(error: unknown, patienceMs: number): Pick<Finding, 'found' | 'remedy'> {
+  if (isCoded(error)) return { found: maskText(error.what), remedy: maskText(error.remedy) };
+  if (error instanceof TooLate) {
+    const found = `no result within ${patienceMs / 1_000} s`;
+    return { found, remedy: 'Look whether what it asks answers at all, and try again.' };
+  }
+  const found = maskText(error instanceof Error ? error.message : String(error));
+  return { found, remedy: 'This is a fault of the check itself: report it.' };
+}
+
+/** The first release with type stripping and SQLite, both without flags or warnings. */
+const NODE = { major: 24, minor: 12 };
+/** A full log freezes every decision; below these it is time to act. */
+const DISK_FAIL_BYTES = 32 * 1024 * 1024;
+const DISK_WARN_BYTES = 512 * 1024 * 1024;
+const MIB = 1024 * 1024;
+
+/** What Holdfast itself needs of the machine, whichever plugins run. */
+export const hostChecks: readonly CheckDefinition[] = [
+  { name: 'host.node', run: () => nodeCheck(process.versions.node) },
+  { name: 'host.data', run: ({ dataDir }) => dataCheck(dataDir) },
+  { name: 'host.disk', run: ({ dataDir }) => diskCheck(dataDir) },
+];
+
+export function nodeCheck(version: string): CheckResult {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const lookedAt = 'the version of Node';
+  const isEnough = major > NODE.major || (major === NODE.major && minor >= NODE.minor);
+  if (isEnough) return { state: 'ok', lookedAt, found: `Node ${version}` };
+  const found = `Node ${version}, and ${NODE.major}.${NODE.minor} is needed`;
+  return { state: 'fail', lookedAt, found, remedy: 'Install Node 24, or run `npm ci` in the checkout.' };
+}
+
+/** The log and the generated keys lie there: nobody else may read them. */
+function dataCheck(dataDir: string): CheckResult {
+  const lookedAt = dataDir;
+  if (!existsSync(dataDir)) {
+    return { state: 'ok', lookedAt, found: 'there is none yet; the first start makes it' };
+  }
+  const { mode, uid } = statSync(dataDir);
+  const octal = (mode & 0o777).toString(8).padStart(4, '0');
+  try {
+    accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch {
+    const found = `it belongs to user ${uid} with mode ${octal}, and this user (${process.getuid?.()}) cannot write it`;
+    return { state: 'fail', lookedAt, found, remedy: `Run as its owner, or chown it.` };
+  }
+  if ((mode & 0o077) !== 0) {
+    const remedy = `chmod 700 ${dataDir}`;
+    return { state: 'warn', lookedAt, found: `others may look into it (mode ${octal})`, remedy };
+  }
+  return { state: 'ok', lookedAt, found: `mode ${octal}, writable` };
+}
+
+function diskCheck(dataDir: string): CheckResult {
+  let folder = dataDir;
+  while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder);
+  const { bavail, bsize } = statfsSync(folder);
+  return judgeDisk(bavail * bsize, folder);
+}
+
+/** @param free bytes that this user may still write */
+export function judgeDisk(free: number, folder: string): CheckResult {
+  const lookedAt = `the disk under ${folder}`;
+  const found = `${Math.floor(free / MIB)} MiB are free`;
+  if (free >= DISK_WARN_BYTES) return { state: 'ok', lookedAt, found };
+  const remedy = 'Make room: a log that cannot be written freezes every decision.';
+  return { state: free < DISK_FAIL_BYTES ? 'fail' : 'warn', lookedAt, found, remedy };
+}
+
+const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const;
+
+const LABEL = 11;
+
+/** Findings for a person: what is well in one line, the rest with what was looked at and what to do. */
+export function findingLines(findings: readonly Finding[], { paint, columns }: Terminal): string[] {
+  const width = Math.max(0, ...findings.map(({ name }) => name.length));
+  const lines = findings.flatMap(({ name, state, lookedAt, found, remedy }) => {
+    const below = (indent: number, head: string, text: string) => {
+      const [first = '', ...rest] = wrapped(plainText(text), columns - indent);
+      return [head + first, ...rest.map((line) => ' '.repeat(indent) + line)];
+    };
+    const row = (label: string, text: string) =>
+      below(6 + LABEL, `      ${paint('dim', label.padEnd(LABEL))}`, text);
+    const head = `${paint(['bold', COLOURS[state]], state.padEnd(4))}  ${name.padEnd(width)}  `;
+    const lines = below(8 + width, head, found);
+    if (state === 'ok') return lines;
+    return [...lines, ...row('looked at', lookedAt), ...(remedy === undefined ? [] : row('do', remedy))];
+  });
+  return [...lines, '', ...wrapped(summary(findings), columns)];
+}
+
+function summary(findings: readonly Finding[]): string {
+  const count = (state: CheckResult['state']) => findings.filter((finding) => finding.state === state).length;
+  const counts = `${findings.length} checks: ${count('ok')} ok, ${count('warn')} to know, ${count('fail')} to fix`;
+  const toFix = findings.filter(({ state }) => state === 'fail').map(({ name }) => name);
+  // A long list has scrolled away when its end is read.
+  return toFix.length === 0 ? counts : `${counts}: ${toFix.join(', ')}`;
+}

@@ -1,0 +1,71 @@
+import type { CommandContext } from '../../core/host/plugin/command.ts';
+import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { parsePlace } from './place.ts';
+import type { Selection } from './select.ts';
+import type { Describe } from './story.ts';
+
+/**
+ * @param now what times without a date are counted back from, epoch milliseconds
+ * @throws HF_CLI_USAGE a place cannot be read, or --from lies behind --to
+ */
+export function selectionOf(flags: Readonly<Record<string, unknown>>, now = Date.now()): Selection {
+  const place = (flag: 'from' | 'to') => {
+    const text = flags[flag];
+    return typeof text === 'string' ? parsePlace(text, `--${flag}`, now) : undefined;
+  };
+  const text = (flag: string) => {
+    const given = flags[flag];
+    // A variable of a script that is not set must not mean everything.
+    if (given === '')
+      throw new HoldfastError('HF_CLI_USAGE', { reason: `--${flag} is empty.`, command: 'log list' });
+    return typeof given === 'string' ? given : undefined;
+  };
+  const [from, to] = [place('from'), place('to')];
+  const isBackwards =
+    from && to && ('seq' in from ? 'seq' in to && from.seq > to.seq : 'at' in to && from.at > to.at);
+  if (isBackwards) {
+    const reason = `--from ${flags.from} lies behind --to ${flags.to}.`;
+    throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'log list' });
+  }
+  return {
+    from,
+    to,
+    actor: text('actor'),
+    correlation: text('correlation'),
+    type: text('type'),
+  };
+}
+
+/** @throws HF_CLI_USAGE it is not a number from `least` */
+export function wholeNumber(text: unknown, what: string, least: number, command: string): number {
+  const number = typeof text === 'string' && /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
+  if (number >= least) return number;
+  const given = typeof text === 'string' ? `, not ${text || 'an empty text'}` : '';
+  throw new HoldfastError('HF_CLI_USAGE', {
+    reason: `${what} takes a number from ${least}${given}.`,
+    command,
+  });
+}
+
+/** The plugins' own words for records. Without a configuration, lines are made of the events' fields. */
+export async function wordsOfPlugins({
+  actors,
+  note,
+}: Pick<CommandContext, 'actors' | 'note'>): Promise<Describe> {
+  const { parseActorRef } = await import('../../core/kernel/ids.ts');
+  try {
+    const words = new Map((await actors()).map(({ type, describe }) => [type, describe]));
+    return (record) => {
+      try {
+        return words.get(parseActorRef(record.actor).type)?.(record);
+      } catch {
+        return undefined; // a record of another release, say; its fields speak for it
+      }
+    };
+  } catch (error) {
+    if (!(error instanceof HoldfastError && error.code === 'HF_REPLAY_MACHINES')) {
+      note(`Lines are without the plugins' own words. ${error instanceof Error ? error.message : error}`);
+    }
+    return () => undefined;
+  }
+}

@@ -1,0 +1,138 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
+import { jsonText } from '../../core/host/terminal.ts';
+import type { LogReader } from '../../core/kernel/log/event-log.ts';
+import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
+import { selectionOf, wholeNumber, wordsOfPlugins } from './flags.ts';
+import { Layout } from './layout.ts';
+import { referenceTime } from './place.ts';
+import { familyOf, recordPage } from './record-page.ts';
+import type { Selection } from './select.ts';
+import { inBatches, newest, whyNone } from './select.ts';
+import { shown, sourceOf, withLog } from './source.ts';
+import { newestLines, Story } from './story.ts';
+
+/** `holdfast log list`: records that a selection keeps, newest last. */
+export const listRecords: CommandRun = async ([source], flags, context) => {
+  selectionOf(flags); // a slip is told before the log is opened
+  const limit = wholeNumber(flags.limit, '--limit', 0, 'log list') || Number.POSITIVE_INFINITY;
+  await withLog(sourceOf(source, context), async (log) => {
+    const selection = selectionOf(flags, referenceTime(log));
+    if (context.json) return listJson(log, selection, limit, context);
+    // Who asks for a type of event wants to see it.
+    const all = flags.all === true || selection.type !== undefined;
+    return listLines(log, selection, limit, all, context);
+  });
+};
+
+async function listJson(
+  log: SqliteReader,
+  selection: Selection,
+  limit: number,
+  { print, signal }: CommandContext,
+): Promise<void> {
+  const batches = Number.isFinite(limit)
+    ? [(await newest(log, selection, limit, signal)).records]
+    : inBatches(log, selection, signal);
+  let before = '[';
+  for await (const batch of batches) {
+    for (const record of batch) {
+      print(`${before}${jsonText(shown(record))}`);
+      before = ',';
+    }
+  }
+  print(before === '[' ? '[]' : ']');
+}
+
+async function listLines(
+  log: SqliteReader,
+  selection: Selection,
+  limit: number,
+  all: boolean,
+  context: CommandContext,
+): Promise<void> {
+  const { print, note, terminal, signal } = context;
+  const describe = await wordsOfPlugins(context);
+  const layout = new Layout(terminal, log.lastSeq());
+  if (!Number.isFinite(limit)) {
+    const story = new Story({ all, describe });
+    for await (const batch of inBatches(log, selection, signal)) {
+      for (const line of layout.lines(story.add(batch.map(shown)))) print(line);
+    }
+    return;
+  }
+  const { lines, more } = await newestLines(log, selection, limit, { all, describe, signal });
+  if (lines.length === 0) note(terminal.paintError('dim', await nothingFits(log, selection, signal)));
+  if (more) note(terminal.paintError('dim', `(older records are left out; --limit 0 shows all)`));
+  for (const line of layout.lines(lines)) print(line);
+}
+
+/** Silence would read as "nothing happened". */
+async function nothingFits(log: LogReader, selection: Selection, signal: AbortSignal): Promise<string> {
+  const last = log.lastSeq();
+  if (last === 0) return '(the log is empty)';
+  const why = await whyNone(log, selection, signal);
+  return `(no record of ${last} fits: ${why}; \`holdfast log list --all\` shows which actors and types there are)`;
+}
+
+/** `holdfast log show`: everything of one record, what led to it, and what came of it. */
+export const showRecord: CommandRun = async ([text, source], _flags, context) => {
+  const seq = wholeNumber(text, 'The record', 1, 'log show');
+  const family = await withLog(sourceOf(source, context), (log) => familyOf(log, seq));
+  if (!context.json) {
+    const page = recordPage(family, await wordsOfPlugins(context), context.terminal);
+    for (const line of page) context.print(line);
+    return;
+  }
+  const { record, cause, asked, children } = family;
+  const effects = asked.map(({ id, fate }, index) => {
+    return {
+      id,
+      ...shown(record).effects[index],
+      fate: fate.kind,
+      ...('record' in fate && { record: fate.record.seq }),
+    };
+  });
+  const ledTo = children.map((child) => child.seq);
+  const document = { record: shown(record), cause: cause && shown(cause), effects, ledTo };
+  context.print(jsonText(document, 2));
+};
+
+/** Between two looks at the log, milliseconds. */
+const POLL_MS = 100;
+
+/** `holdfast log tail`: the newest lines, and those that come. */
+export const tailRecords: CommandRun = async ([source], flags, context) => {
+  const { json, print, terminal, signal } = context;
+  const selection = selectionOf(flags);
+  const count = wholeNumber(flags.lines, '--lines', 0, 'log tail');
+  const follow = typeof flags.follow === 'boolean' ? flags.follow : terminal.interactive;
+  const all = flags.all === true || selection.type !== undefined;
+  const options = { all, describe: json ? () => undefined : await wordsOfPlugins(context) };
+  await withLog(sourceOf(source, context), async (log) => {
+    let seq = log.lastSeq();
+    const past = { ...selection, to: { seq } };
+    const layout = new Layout(terminal, seq);
+    let story = new Story(options);
+    if (json) {
+      const { records } = await newest(log, past, count, signal);
+      for (const record of records) print(jsonText(shown(record)));
+    } else if (count > 0) {
+      const begun = await newestLines(log, past, count, { ...options, signal });
+      for (const line of layout.lines(begun.lines)) print(line);
+      story = begun.story;
+    }
+    while (follow) {
+      await delay(POLL_MS, undefined, { signal });
+      const last = log.lastSeq();
+      if (last <= seq) continue;
+      const fresh = { ...selection, from: { seq: seq + 1 }, to: { seq: last } };
+      for await (const batch of inBatches(log, fresh, signal)) {
+        const records = batch.map(shown);
+        const lines = json ? records.map((one) => jsonText(one)) : layout.lines(story.add(records));
+        for (const line of lines) print(line);
+      }
+      seq = last;
+    }
+  });
+};

@@ -1,0 +1,158 @@
+import { duration, jsonLines, plainText, type Terminal, timestamp } from '../../core/host/terminal.ts';
+import { effectId } from '../../core/kernel/ids.ts';
+import {
+  type EffectRequest,
+  type LogRecord,
+  TIMER_CANCEL,
+  TIMER_START,
+  type TimerStart,
+} from '../../core/kernel/log/record.ts';
+import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
+import { Layout } from './layout.ts';
+import { stateName } from './record-text.ts';
+import { shown } from './source.ts';
+import { type Describe, Story } from './story.ts';
+
+/** How an effect or timer that a record asked for ended. */
+export type Fate =
+  | { readonly kind: 'outcome'; readonly record: LogRecord }
+  | { readonly kind: 'cancelled'; readonly record: LogRecord }
+  | { readonly kind: 'open' }
+  /** It takes effect by itself and has no outcome: a timer's cancel. */
+  | { readonly kind: 'done' };
+
+export interface Asked {
+  readonly id: string;
+  readonly effect: EffectRequest;
+  readonly fate: Fate;
+}
+
+/** A record, what led to it, and what it led to. */
+export interface Family {
+  readonly record: LogRecord;
+  readonly cause: LogRecord | undefined;
+  readonly asked: readonly Asked[];
+  /** Records of its story that name it as their cause, outcomes among them. */
+  readonly children: readonly LogRecord[];
+}
+
+/**
+ * @param most records that are looked through for what came of it: a viewer must not wait for a story without end
+ * @throws HF_LOG_RANGE there is no such record; HF_LOG_CORRUPT
+ */
+export async function familyOf(
+  log: SqliteReader,
+  seq: number,
+  most = Number.POSITIVE_INFINITY,
+): Promise<Family> {
+  const record = log.record(seq);
+  const cause =
+    record.cause !== undefined && record.cause >= log.firstSeq() ? log.record(record.cause) : undefined;
+  const children: LogRecord[] = [];
+  for await (const later of log.read({ from: seq + 1, correlation: record.correlation, limit: most })) {
+    if (later.cause === seq) children.push(later);
+  }
+  const asked: Asked[] = [];
+  for (const [index, effect] of record.effects.entries()) {
+    const id = effectId(seq, index);
+    const outcome = children.find((child) => child.outcome === id && !child.stale);
+    const fate: Fate = outcome
+      ? { kind: 'outcome', record: outcome }
+      : await fateWithout(log, record, effect, most);
+    asked.push({ id, effect, fate });
+  }
+  return { record, cause, asked, children };
+}
+
+/** What became of an effect that has no outcome. */
+async function fateWithout(
+  log: SqliteReader,
+  { seq, actor }: LogRecord,
+  { type, params }: EffectRequest,
+  most: number,
+): Promise<Fate> {
+  if (type === TIMER_CANCEL) return { kind: 'done' };
+  if (type !== TIMER_START) return { kind: 'open' };
+  const { timer } = params as unknown as TimerStart;
+  for await (const record of log.read({ from: seq + 1, actor, limit: most })) {
+    const ends = record.effects.some(
+      (effect) =>
+        (effect.type === TIMER_CANCEL || effect.type === TIMER_START) &&
+        (effect.params as { timer: string }).timer === timer,
+    );
+    if (ends) return { kind: 'cancelled', record };
+  }
+  return { kind: 'open' };
+}
+
+const TITLE_WIDTH = 12;
+
+/** One record whole, with its cause, the fates of its effects, and what it led to. */
+export function recordPage(family: Family, describe: Describe, terminal: Terminal): string[] {
+  const { paint } = terminal;
+  const record = shown(family.record);
+  const title = (text: string) => paint('bold', text.padEnd(TITLE_WIDTH));
+  const words = describe(record);
+  const story = new Story({ all: true, describe });
+  const layout = new Layout(terminal, family.children.at(-1)?.seq ?? record.seq);
+  const relatives = (heading: string, records: readonly LogRecord[]) =>
+    records.length === 0 ? [] : [paint('bold', heading), ...layout.lines(story.add(records.map(shown)))];
+  return [
+    `${title('record')}${record.seq}  ${timestamp(record.at, 'ms')}`,
+    `${title('actor')}${plainText(`${record.actor}  (${record.machine}, version ${record.version})`)}`,
+    `${title('story')}${plainText(record.correlation)}`,
+    ...eventLines(record, title('event'), terminal),
+    ...(words ? [`${title('in words')}${plainText(words)}`] : []),
+    `${title('state')}${states(record)}`,
+    ...marksOf(record).map((mark) => `${title('')}${paint('yellow', plainText(mark))}`),
+    ...(record.to.context
+      ? [`${title('context')}what changes; null is gone`, ...jsonLines(record.to.context, '  ')]
+      : []),
+    ...(family.asked.length > 0 ? [paint('bold', 'effects')] : []),
+    ...family.asked.flatMap((asked, index) => [
+      `  ${asked.id}  ${paint('bold', plainText(asked.effect.type))}  ${fateText(asked, record.at, paint)}`,
+      ...optionalJson(record.effects[index]?.params, '    '),
+    ]),
+    ...relatives('cause', family.cause ? [family.cause] : []),
+    ...relatives('led to', family.children),
+  ];
+}
+
+function eventLines({ event, outcome }: LogRecord, title: string, { paint }: Terminal): string[] {
+  const { type, ...fields } = event;
+  const answers = outcome === undefined ? '' : `  (outcome of ${outcome})`;
+  const lines = Object.keys(fields).length === 0 ? [] : jsonLines(fields, '  ');
+  return [`${title}${paint('bold', plainText(type))}${answers}`, ...lines];
+}
+
+function states({ from, to }: LogRecord): string {
+  const before = from === undefined ? '' : `${stateName(from)} → `;
+  return plainText(`${before}${stateName(to.value)}${to.done ? ' (final)' : ''}`);
+}
+
+function marksOf({ ignored, stale, failed }: LogRecord): string[] {
+  return [
+    ...(failed === undefined ? [] : [`the machine threw: ${failed}`]),
+    ...(stale ? ['stale: nothing waited for this outcome any more'] : []),
+    ...(ignored && !stale ? ['ignored: the state has no transition for it'] : []),
+  ];
+}
+
+function fateText({ fate }: Asked, askedAt: number, paint: Terminal['paint']): string {
+  switch (fate.kind) {
+    case 'outcome': {
+      const { seq, at, event } = fate.record;
+      return plainText(`${event.type} in record ${seq}, ${duration(at - askedAt)} later`);
+    }
+    case 'cancelled':
+      return `cancelled by record ${fate.record.seq}`;
+    case 'open':
+      return paint('yellow', 'no outcome yet');
+    case 'done':
+      return '';
+  }
+}
+
+function optionalJson(value: unknown, indent: string): string[] {
+  return value === undefined ? [] : jsonLines(value, indent);
+}

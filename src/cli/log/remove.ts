@@ -1,0 +1,129 @@
+import { resolve } from 'node:path';
+import { askIfRunning } from '../../core/host/operations/ask.ts';
+import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
+import { archiveFolder, parseAge, parseSize } from '../../core/host/retention/limits.ts';
+import type { Pruned } from '../../core/host/retention/offline.ts';
+import { pruneStopped } from '../../core/host/retention/offline.ts';
+import type { PruneRequest } from '../../core/host/retention/plan.ts';
+import { planPrune } from '../../core/host/retention/plan.ts';
+import { timestamp } from '../../core/host/terminal.ts';
+import { recover } from '../../core/kernel/actors/recover.ts';
+import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { lockDataDir } from '../../core/kernel/log/lock.ts';
+import { LogWriter } from '../../core/kernel/log/log-writer.ts';
+import { checkBeforeStart } from '../../core/kernel/log/signed-head.ts';
+import { withLog } from './source.ts';
+
+/** Where a running instance is asked to prune its log. */
+const PRUNE_PATH = '/log/prune';
+
+/** `holdfast log prune`: old records leave the log for an archive, and what stays can be replayed (C10). */
+export const pruneLog: CommandRun = async (_args, flags, context) => {
+  const { dataDir, json, print } = context;
+  const request = await requestOf(flags);
+  const folder = typeof flags.archive === 'string' ? resolve(flags.archive) : archiveFolder(dataDir);
+  const dryRun = flags.dryRun === true;
+  const pruned = dryRun ? await dry(request, context) : await prune(request, folder, context);
+  if (json) return print(JSON.stringify({ ...pruned, dryRun }, null, 2));
+  for (const line of await lines(pruned, dryRun)) print(line);
+};
+
+async function requestOf(flags: Readonly<Record<string, unknown>>): Promise<PruneRequest> {
+  const read = (flag: unknown, name: string, parse: (text: string) => number | undefined, like: string) => {
+    if (flag === undefined) return undefined;
+    const value = parse(String(flag));
+    if (value !== undefined) return value;
+    throw usageError('log prune', `${name} takes ${like}, not ${String(flag)}.`);
+  };
+  const olderThanMs = read(flags.olderThan, '--older-than', parseAge, 'an age such as 30d or 12h');
+  const keepBytes = read(flags.keepSize, '--keep-size', parseSize, 'a size such as 500MB or 2GB');
+  if (olderThanMs === undefined && keepBytes === undefined)
+    throw usageError('log prune', '--older-than or --keep-size is needed.');
+  return { olderThanMs, keepBytes };
+}
+
+async function dry(request: PruneRequest, { dataDir }: CommandContext): Promise<Pruned> {
+  return withLog(dataDir, async (log) => ({ plan: planPrune(log, request, Date.now()) }));
+}
+
+async function prune(request: PruneRequest, folder: string, context: CommandContext): Promise<Pruned> {
+  const asked = { ...request, folder };
+  const pruned = await askIfRunning<Pruned>(context, PRUNE_PATH, asked, 'it prunes no log');
+  if (pruned) return pruned;
+  return pruneStopped(context.dataDir, request, folder, Date.now(), context.signal);
+}
+
+async function lines({ plan, file }: Pruned, dryRun: boolean): Promise<string[]> {
+  const said: string[] = [];
+  if (plan.to < plan.from) said.push('No record is old enough to go.');
+  else {
+    const until = plan.until === undefined ? '' : `, until ${timestamp(plan.until)}`;
+    const size = `about ${(plan.bytes / 1_000_000).toFixed(1)} MB`;
+    said.push(`Records ${plan.from} to ${plan.to} ${dryRun ? 'would go' : 'have gone'}${until} (${size}).`);
+  }
+  if (plan.heldBy) {
+    const { seq, actor } = plan.heldBy;
+    said.push(`From record ${seq} on all stays: ${actor} has an effect or a timer open since then.`);
+  }
+  if (file !== undefined) {
+    said.push(`Archive: ${file}`);
+    said.push('Read it with what stays: holdfast replay verify <archives in order> <data folder>');
+  }
+  return said;
+}
+
+/** Where a running instance is asked to shred. */
+const SHRED_PATH = '/log/shred';
+
+/** `holdfast log shred`: whole configs that the log keeps sealed become unreadable; its records stay as they are. */
+export const shredBodies: CommandRun = async ([fingerprint], flags, context) => {
+  const keys = await keysOf(fingerprint, flags.olderThan, context);
+  if (keys.length > 0) await shred(keys, context);
+  if (context.json) return context.print(JSON.stringify({ shredded: keys }, null, 2));
+  for (const key of keys) context.print(`${key} is unreadable from now on.`);
+  if (keys.length === 0) context.print('No body is that old, but for what is active or pending now.');
+  else context.print('What would need it, a revert say, fails with HF_LOG_SHREDDED. Exports never held it.');
+};
+
+async function keysOf(
+  fingerprint: string | undefined,
+  age: unknown,
+  context: CommandContext,
+): Promise<string[]> {
+  const { dataDir } = context;
+  if ((fingerprint === undefined) === (age === undefined))
+    throw usageError('log shred', 'A fingerprint or --older-than is needed, and not both.');
+  if (fingerprint !== undefined) {
+    const kept = await withLog(dataDir, async (log) => log.blob(fingerprint));
+    if (!kept) throw new HoldfastError('HF_LOG_BODY_UNKNOWN', { fingerprint });
+    return [fingerprint];
+  }
+  const ms = parseAge(String(age));
+  if (ms === undefined)
+    throw usageError('log shred', `--older-than takes an age such as 30d or 12h, not ${String(age)}.`);
+  return withLog(dataDir, async (log) => {
+    // Without the body of what is active now, the next transaction could not be reverted.
+    const needed = JSON.stringify([...recover(log).states.values()].map((state) => state.context));
+    return log.blobKeys(Date.now() - ms + 1).filter((key) => !needed.includes(key));
+  });
+}
+
+async function shred(keys: readonly string[], { dataDir, signal }: CommandContext): Promise<void> {
+  if (await askIfRunning({ dataDir, signal }, SHRED_PATH, { keys }, 'it shreds nothing')) return;
+  const unlock = lockDataDir(dataDir);
+  try {
+    await withLog(dataDir, async (log) => checkBeforeStart(log, dataDir));
+    const writer = new LogWriter({ dataDir, signEvery: Number.MAX_SAFE_INTEGER });
+    try {
+      while (writer.shred(keys)) signal.throwIfAborted();
+    } finally {
+      writer.close();
+    }
+  } finally {
+    unlock();
+  }
+}
+
+function usageError(command: 'log prune' | 'log shred', reason: string): HoldfastError {
+  return new HoldfastError('HF_CLI_USAGE', { reason, command });
+}

@@ -1,0 +1,149 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { parseActorRef } from '../../core/kernel/ids.ts';
+import type { LogReader } from '../../core/kernel/log/event-log.ts';
+import type { LogRecord } from '../../core/kernel/log/record.ts';
+import { firstSeqAt, type Place } from './place.ts';
+
+/** Records looked at in one go, and handed on in one go. */
+const TURN = 2_000;
+const BATCH = 500;
+
+/** Which records are wanted. */
+export interface Selection {
+  /** Inclusive. */
+  readonly from?: Place | undefined;
+  /** Inclusive. */
+  readonly to?: Place | undefined;
+  /** A whole address, an actor type or its last word, a key, or a pattern of one with `*`. */
+  readonly actor?: string | undefined;
+  /** A whole id, or its last characters as lines show them. */
+  readonly correlation?: string | undefined;
+  /** An event type in any case, or a pattern with `*`. */
+  readonly type?: string | undefined;
+}
+
+/** The selection's bounds as record numbers. */
+export async function boundsOf(
+  reader: LogReader,
+  { from, to }: Selection,
+): Promise<{ from: number; to: number }> {
+  return {
+    from: from === undefined ? 1 : 'seq' in from ? from.seq : await firstSeqAt(reader, from.at),
+    to:
+      to === undefined ? reader.lastSeq() : 'seq' in to ? to.seq : (await firstSeqAt(reader, to.at + 1)) - 1,
+  };
+}
+
+/**
+ * Why a selection has no record, in words: the first of its parts that no record fits even alone.
+ *
+ * @param signal ends the searches
+ */
+export async function whyNone(
+  reader: LogReader,
+  selection: Selection,
+  signal?: AbortSignal,
+): Promise<string> {
+  const { from, to, ...others } = selection;
+  const fits = async (part: Selection) => (await newest(reader, part, 1, signal)).records.length > 0;
+  if ((from || to) && !(await fits({ from, to }))) return 'none lies between --from and --to';
+  for (const [flag, value] of Object.entries(others)) {
+    if (value !== undefined && !(await fits({ [flag]: value }))) return `none has --${flag} ${value}`;
+  }
+  return 'each filter fits some, but none fits all of them';
+}
+
+/** @returns whether a record is wanted, whatever its place */
+export function matcher({ actor, correlation, type }: Selection): (record: LogRecord) => boolean {
+  const isActor = actor === undefined ? undefined : actorMatcher(actor);
+  const isType = type === undefined ? undefined : pattern(type, 'i');
+  return (record) =>
+    (isActor?.(record.actor) ?? true) &&
+    (correlation === undefined || record.correlation.endsWith(correlation)) &&
+    (isType?.test(record.event.type) ?? true);
+}
+
+/**
+ * The newest records of a selection, oldest first.
+ *
+ * @param limit the most that is returned
+ * @returns `more` when older ones would have matched, too
+ */
+export async function newest(
+  reader: LogReader,
+  selection: Selection,
+  limit: number,
+  signal?: AbortSignal,
+): Promise<{ records: LogRecord[]; more: boolean }> {
+  const records: LogRecord[] = [];
+  for await (const record of search(reader, selection, true, signal)) {
+    if (records.length === limit) return { records: records.reverse(), more: true };
+    records.push(record);
+  }
+  return { records: records.reverse(), more: false };
+}
+
+/** All records of a selection, oldest first, some at a time. */
+export async function* inBatches(
+  reader: LogReader,
+  selection: Selection,
+  signal?: AbortSignal,
+): AsyncIterable<LogRecord[]> {
+  let batch: LogRecord[] = [];
+  for await (const record of search(reader, selection, false, signal)) {
+    batch.push(record);
+    if (batch.length < BATCH) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}
+
+async function* search(
+  reader: LogReader,
+  selection: Selection,
+  reverse: boolean,
+  signal?: AbortSignal,
+): AsyncIterable<LogRecord> {
+  const matches = matcher(selection);
+  const { actor, correlation } = selection;
+  // What is indexed; the rest is looked at record by record.
+  const exact = {
+    ...(actor !== undefined && isAddress(actor) && { actor }),
+    ...(correlation !== undefined && isWholeId(correlation) && { correlation }),
+  };
+  const bounds = await boundsOf(reader, selection);
+  let looked = 0;
+  for await (const record of reader.read({ ...bounds, ...exact, reverse })) {
+    looked += 1;
+    if (looked % TURN === 0) {
+      await turn(); // or no signal would be heard during a long search
+      signal?.throwIfAborted();
+    }
+    if (matches(record)) yield record;
+  }
+}
+
+/** @param wanted as `--actor` takes it */
+export function actorMatcher(wanted: string): (actor: string) => boolean {
+  if (isAddress(wanted)) return (actor) => actor === wanted;
+  const expression = pattern(wanted);
+  return (actor) => {
+    const { type, key } = parseActorRef(actor);
+    return [actor, type, type.split('.').at(-1) ?? '', key].some((name) => expression.test(name));
+  };
+}
+
+/** Whether it names one actor, which is indexed. */
+export function isAddress(actor: string): boolean {
+  return actor.includes('/') && !actor.includes('*');
+}
+
+function isWholeId(correlation: string): boolean {
+  return correlation.length >= 36;
+}
+
+/** `*` stands for anything. */
+function pattern(text: string, flags = ''): RegExp {
+  return new RegExp(`^${text.split('*').map(RegExp.escape).join('.*')}$`, flags);
+}

@@ -1,0 +1,72 @@
+import { redact } from '../../core/host/logging/redact.ts';
+import type { Terminal } from '../../core/host/terminal.ts';
+import { cut, duration, jsonLines, plainText, shortFields, timestamp } from '../../core/host/terminal.ts';
+import type { ActorState } from '../../core/kernel/actors/state.ts';
+import { diffContext, jsonEqual } from '../../core/kernel/json.ts';
+import { delayOf } from '../../core/kernel/log/record.ts';
+import type { Moment } from '../../core/kernel/replay/at.ts';
+import { stateName } from './record-text.ts';
+
+/** A state as it may be shown. */
+export function shownState(state: ActorState): ActorState {
+  return { ...state, context: redact(state.context) };
+}
+
+/** Every actor at a moment; with `whole` each context as JSON, else what fits a line. */
+export function momentLines(moment: Moment, terminal: Terminal, whole: boolean): string[] {
+  const { paint, columns } = terminal;
+  return [
+    `After record ${moment.seq}, ${timestamp(moment.at, 'ms')}:`,
+    ...moment.actors.map(shownState).flatMap((state) => {
+      const age = duration(Math.max(0, moment.at - state.at));
+      const head = `${paint('bold', plainText(state.ref))}  ${plainText(stateName(state.value))}${state.done ? ' (final)' : ''}`;
+      const context = state.context as Readonly<Record<string, unknown>>;
+      const short = cut(shortFields(context).join('  '), Math.max(20, columns - 4));
+      return [
+        '',
+        `${head}  ${paint('dim', `since record ${state.seq}, ${age} before`)}`,
+        ...(whole ? jsonLines(context, '    ') : short === '' ? [] : [`    ${short}`]),
+        ...waits(state, moment.at).map((line) => `    ${paint('yellow', plainText(line))}`),
+      ];
+    }),
+  ];
+}
+
+/** What differs between two moments, actor by actor. */
+export function differenceLines(before: Moment, after: Moment, terminal: Terminal): string[] {
+  const { paint } = terminal;
+  const then = new Map(before.actors.map((state) => [state.ref, shownState(state)]));
+  const lines = after.actors.map(shownState).flatMap((state) => {
+    const old = then.get(state.ref);
+    if (old && old.seq === state.seq) return [];
+    const from = old ? stateName(old.value) : '(not there)';
+    const to = stateName(state.value);
+    const change = diffContext(old?.context ?? {}, state.context);
+    const [had, has] = [old ? waits(old, before.at) : [], waits(state, after.at)];
+    const same = from === to && !change && jsonEqual(had, has);
+    return [
+      '',
+      `${paint('bold', plainText(state.ref))}  ${plainText(from === to ? `still ${to}` : `${from} → ${to}`)}`,
+      ...(same ? ['    the same again, after what came between'] : []),
+      ...(change ? jsonLines(change, '    ') : []),
+      ...had.filter((line) => !has.includes(line)).map((line) => `  ${paint('red', plainText(`- ${line}`))}`),
+      ...has
+        .filter((line) => !had.includes(line))
+        .map((line) => `  ${paint('green', plainText(`+ ${line}`))}`),
+    ];
+  });
+  const head = `From record ${before.seq} (${timestamp(before.at, 'ms')}) to record ${after.seq}, ${duration(after.at - before.at)} later:`;
+  return lines.length > 0
+    ? [head, paint('dim', 'contexts show what changed; null is gone'), ...lines]
+    : [head, 'No actor differs.'];
+}
+
+function waits({ timers, effects }: ActorState, now: number): string[] {
+  return [
+    ...Object.entries(timers).map(([name, { at }]) => {
+      const left = at > now ? `in ${duration(at - now)}` : 'due';
+      return `timer ${delayOf(name) ?? name} goes off at ${timestamp(at)}, ${left}`;
+    }),
+    ...Object.entries(effects).map(([id, { type }]) => `waits for the outcome of ${type} (${id})`),
+  ];
+}

@@ -1,0 +1,83 @@
+import { resolve } from 'node:path';
+import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
+import { jsonText, timestamp } from '../../core/host/terminal.ts';
+import { recover } from '../../core/kernel/actors/recover.ts';
+import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import type { ExportPart } from '../../core/kernel/log/portable/export.ts';
+import { portableHeader, portableLines } from '../../core/kernel/log/portable/export.ts';
+import { writePortable } from '../../core/kernel/log/portable/file.ts';
+import { importLog } from '../../core/kernel/log/portable/import.ts';
+import { findLogKey } from '../../core/kernel/log/signing.ts';
+import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
+import { makeDataFolder } from '../data-folder.ts';
+import { selectionOf } from './flags.ts';
+import { referenceTime } from './place.ts';
+import type { Selection } from './select.ts';
+import { boundsOf, inBatches } from './select.ts';
+import { sourceOf, withLog } from './source.ts';
+
+/** `holdfast log export`: the log, or a part of it that can be replayed, in one file (C6). */
+export const exportLog: CommandRun = async ([source], flags, context) => {
+  const { json, print, signal } = context;
+  if (typeof flags.out !== 'string') {
+    throw new HoldfastError('HF_CLI_USAGE', { reason: '--out FILE is needed.', command: 'log export' });
+  }
+  const out = resolve(flags.out);
+  selectionOf(flags); // a slip is told before the log is opened
+  const place = sourceOf(source, context);
+  const done = await withLog(place, async (log) => {
+    const part = await partOf(log, selectionOf(flags, referenceTime(log)), context);
+    const header = portableHeader(log, part, Date.now());
+    const { from } = header.range;
+    const before = from > 1 ? recover(log, from - 1).states.values() : [];
+    const bytes = await writePortable(
+      out,
+      portableLines(log, part, header, before, findLogKey(place)),
+      signal,
+    );
+    return { header, bytes };
+  });
+  const { range, time, complete, actors } = done.header;
+  if (json) return print(jsonText({ file: out, bytes: done.bytes, header: done.header }, 2));
+  const whose = complete ? '' : ` of ${actors?.length} actors`;
+  print(`Exported records ${range.from} to ${range.to}${whose} to ${out}`);
+  print(`${timestamp(time.from)} to ${timestamp(time.to)}; without sealed configs`);
+  print(`Read it anywhere: holdfast log list ${flags.out}, holdfast replay verify ${flags.out}`);
+};
+
+/**
+ * A story or an actor is exported with all that its actors did meanwhile: a machine cannot be replayed with events
+ * left out.
+ */
+async function partOf(log: SqliteReader, selection: Selection, context: CommandContext): Promise<ExportPart> {
+  const bounds = await boundsOf(log, selection);
+  const from = Math.max(bounds.from, log.firstSeq(), 1);
+  const to = Math.min(bounds.to, log.lastSeq());
+  const { actor, correlation } = selection;
+  if (actor === undefined && correlation === undefined) return { from, to };
+  const actors = new Set<string>();
+  let first: number | undefined;
+  let last = from;
+  for await (const batch of inBatches(
+    log,
+    { ...selection, from: { seq: from }, to: { seq: to } },
+    context.signal,
+  )) {
+    for (const record of batch) {
+      actors.add(record.actor);
+      first ??= record.seq;
+      last = record.seq;
+    }
+  }
+  if (correlation === undefined || first === undefined) return { from, to, actors };
+  return { from: first, to: last, actors, correlation };
+}
+
+/** `holdfast log import`: a data folder's log from an exported file (C6). */
+export const importFile: CommandRun = async ([file = ''], _flags, { dataDir, json, print, signal }) => {
+  makeDataFolder(dataDir);
+  const { header, records } = await importLog(resolve(file), dataDir, signal);
+  if (json) return print(JSON.stringify({ dataDir, records, header }, null, 2));
+  print(`Imported records ${header.range.from} to ${header.range.to} into ${dataDir}, chain ok.`);
+  print('Sealed configs are not in an export: a runtime that goes on from here cannot revert to them.');
+};

@@ -1,0 +1,74 @@
+import { statSync } from 'node:fs';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { CommandRun } from '../../core/host/plugin/command.ts';
+import { jsonText } from '../../core/host/terminal.ts';
+import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import type { IntegrityReport } from '../../core/kernel/log/integrity.ts';
+import { integritySteps } from '../../core/kernel/log/integrity.ts';
+import { readMark } from '../../core/kernel/log/mark.ts';
+import { readHead } from '../../core/kernel/log/signed-head.ts';
+import { findLogKey, isPublicKey } from '../../core/kernel/log/signing.ts';
+import type { Anchor, Trust } from '../../core/kernel/log/trust.ts';
+import { sourcesOf, withLog } from './source.ts';
+
+/** `holdfast log verify`: is every record what was written, and is none missing (C9)? */
+export const verifyLog: CommandRun = async (sources, flags, context) => {
+  const { json, print, note, terminal, signal } = context;
+  const places = sourcesOf(sources, context);
+  const trust = await trustIn(places.at(-1) ?? '', flags);
+  const report = await withLog(
+    places,
+    async (log) => {
+      const last = log.lastSeq();
+      const steps = integritySteps(log, trust);
+      for (;;) {
+        const { done, value } = steps.next();
+        if (done) return value;
+        terminal.progress(`checked ${value} of ${last} records`);
+        await turn();
+        signal.throwIfAborted();
+      }
+    },
+    signal,
+  );
+  if (json) return print(jsonText({ ok: true, ...report }, 2));
+  const { first, last, records, checkpoints, partial, head, signed } = report;
+  print(terminal.paint('green', 'Every record is what was written.'));
+  print(`${records} records, ${first} to ${last}; ${checkpoints} checkpoints of saved states agree`);
+  if (partial) print('It holds some actors only: whether records between are missing cannot be told.');
+  if (signed) print(signedLine(signed, last));
+  if (signed && trust.key === undefined)
+    note('Nobody here vouches for that key: give --public-key with the one that you expect.');
+  if (head) {
+    print(`Head: ${head}`);
+    print('Keep the head elsewhere: --anchor finds with it what was cut off or written anew later.');
+  }
+};
+
+/** What the log is held against, by the last of its parts: the folder's own key and its noted head, or the key that is expected. */
+async function trustIn(place: string, flags: Readonly<Record<string, unknown>>): Promise<Trust> {
+  const anchor = typeof flags.anchor === 'string' ? anchorOf(flags.anchor) : undefined;
+  const isFile = statSync(place, { throwIfNoEntry: false })?.isFile() === true;
+  const own = isFile ? undefined : findLogKey(place);
+  const head = own && readHead(place);
+  const mark = own && readMark(place);
+  const expected = flags.publicKey;
+  if (expected === undefined) return { anchor, key: own?.text, head, mark };
+  if (typeof expected === 'string' && isPublicKey(expected))
+    return { anchor, key: expected, head, mark, whole: isFile || own?.text !== expected };
+  const reason = '--public-key takes a key as log verify prints it: ed25519: and 43 characters.';
+  throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'log verify' });
+}
+
+function signedLine({ key, upTo, signatures }: NonNullable<IntegrityReport['signed']>, last: number): string {
+  const rest = last > upTo ? `; the ${last - upTo} since are not signed yet` : '';
+  return `Signed by ${key} up to record ${upTo} (${signatures} signatures)${rest}`;
+}
+
+/** @throws HF_CLI_USAGE */
+function anchorOf(text: string): Anchor {
+  const [, seq, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? [];
+  if (seq !== undefined && hash !== undefined) return { seq: Number(seq), hash };
+  const reason = '--anchor takes a head as log verify prints it: a record number, a colon and 64 hex digits.';
+  throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'log verify' });
+}

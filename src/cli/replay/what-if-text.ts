@@ -1,0 +1,167 @@
+import { difference } from '../../core/host/divergence-text.ts';
+import type { Terminal } from '../../core/host/terminal.ts';
+import { cut, jsonLines, plainText, timestamp } from '../../core/host/terminal.ts';
+import type { Decision } from '../../core/kernel/actors/decide.ts';
+import { jsonEqual } from '../../core/kernel/json.ts';
+import { delayOf, type LogRecord, TIMER_CANCEL, TIMER_START } from '../../core/kernel/log/record.ts';
+import type { Difference } from '../../core/kernel/replay/findings.ts';
+import type { WhatIf } from '../../core/kernel/replay/what-if.ts';
+import { stateName } from '../log/record-text.ts';
+import type { Describe } from '../log/story.ts';
+
+/**
+ * The answer to a what-if (`-` as recorded, `+` as it would have been): what is decided otherwise, the first at length, and
+ * in one line what is only remembered otherwise; what cannot be believed any more; what stays open.
+ *
+ * @param words the plugins' own, for decisions that they tell apart
+ */
+export function whatIfLines(
+  answer: WhatIf,
+  limit: number,
+  { paint }: Terminal,
+  words: Describe = () => undefined,
+): string[] {
+  const { records, differences, remembered, untrusted, unanswered, absent, more } = answer;
+  const notes = absent.map(({ seq, field }) =>
+    plainText(
+      `Record ${seq} has no field ${field}: the patch adds it. If the name is misspelt, that changes nothing.`,
+    ),
+  );
+  const [first, ...others] = differences;
+  const total = differences.length + more.differences;
+  const beside = rememberedLines(remembered, more.remembered);
+  if (!first) {
+    return [...notes, `${records} records were decided again, and every decision is the same.`, ...beside];
+  }
+  const doubtful = untrusted.length + more.untrusted;
+  const title = (text: string) => ['', paint('bold', text)];
+  const shown = others.slice(0, limit - 1);
+  const left = others.length - shown.length + more.differences;
+  return [
+    ...notes,
+    `${records} records were decided again; ${total} ${total === 1 ? 'comes' : 'come'} out otherwise. The first:`,
+    '',
+    `  ${headOf(first)}`,
+    ...(toldApart(first, paint, words) ?? []),
+    ...compared(first, paint),
+    ...(others.length > 0 ? title('And then:') : []),
+    ...shown.flatMap((one) => [`  ${headOf(one)}`, ...inShort(one, paint, words)]),
+    ...leftOut(left, more.differences),
+    ...(beside.length > 0 ? ['', ...beside] : []),
+    ...(unanswered.length > 0 ? title('Open at the end, and nobody knows how it would have gone on:') : []),
+    ...unanswered.map(({ actor, type, at, timer }) =>
+      plainText(
+        timer
+          ? `  ${actor}: timer ${delayOf(type) ?? type} goes off at ${timestamp(at)}`
+          : `  ${actor}: ${type}, asked for at ${timestamp(at)}, has no recorded outcome`,
+      ),
+    ),
+    ...title(
+      untrusted.length > 0
+        ? `No longer to be trusted, ${doubtful} recorded inputs:`
+        : 'Every recorded input after the change can still be trusted as far as its causes tell.',
+    ),
+    ...untrusted.slice(0, limit).map(({ seq, actor, event, reason }) => {
+      return plainText(`  record ${seq}  ${actor}  ${delayOf(event) ?? event}: ${reason}`);
+    }),
+    ...leftOut(doubtful - Math.min(untrusted.length, limit), more.untrusted),
+    '',
+    'Inputs without a cause (people, other systems) came as they were recorded; they, too, might have come otherwise.',
+  ];
+}
+
+/** @param unlisted of those that are left out, how many are in no answer: it names the first of a great many only */
+function leftOut(left: number, unlisted: number): string[] {
+  if (left === 0) return [];
+  if (left === unlisted) return [`  (${left} more, which are counted and not listed)`];
+  return [`  (${left} more; --limit 0 shows ${unlisted > 0 ? `all but ${unlisted} of them` : 'them'})`];
+}
+
+/** In one line: counters that go on from another number say nothing that was not said before. @param more of them */
+function rememberedLines(remembered: readonly Difference[], more: number): string[] {
+  if (remembered.length === 0) return [];
+  const names = new Set(
+    remembered.flatMap(({ expected, got }) => {
+      const [was, is] = [expected?.to.context ?? {}, got?.to.context ?? {}];
+      return Object.keys({ ...was, ...is }).filter((name) => !jsonEqual(was[name] ?? null, is[name] ?? null));
+    }),
+  );
+  const what = [...names].sort().join(', ');
+  const count = remembered.length + more;
+  const where = `In ${count} ${count === 1 ? 'decision' : 'decisions'}`;
+  return [plainText(`${where} only what the actor remembers differs: ${what}.`)];
+}
+
+/** Two decisions line by line. */
+function compared(one: Difference, paint: Terminal['paint']): string[] {
+  const { expected, got } = one;
+  if (!expected || !got) return inShort(one, paint);
+  return difference(jsonLines(expected, ''), jsonLines(got, '')).map(({ mark, text }) => {
+    const line = `      ${mark} ${text}`;
+    return mark === '-' || mark === '+' ? paint(mark === '-' ? 'green' : 'red', line) : line;
+  });
+}
+
+function inShort(one: Difference, paint: Terminal['paint'], words?: Describe): string[] {
+  const told = toldApart(one, paint, words);
+  if (told) return told;
+  const { expected, got } = one;
+  // Where only parameters or contexts tell the two apart, they are shown.
+  const whole = expected !== undefined && got !== undefined && short(expected) === short(got);
+  const text = (decision: Decision) =>
+    whole ? cut(plainText(JSON.stringify(decision)), 160) : short(decision);
+  return [
+    ...(expected ? [paint('green', `      - ${text(expected)}`)] : []),
+    ...(got ? [paint('red', `      + ${text(got)}`)] : []),
+  ];
+}
+
+/** Two decisions in their plugin's words, where those tell them apart. */
+function toldApart(one: Difference, paint: Terminal['paint'], words?: Describe): string[] | undefined {
+  const [was, is] = [inWords(one, one.expected, words), inWords(one, one.got, words)];
+  if (was === undefined || is === undefined || was === is) return undefined;
+  return [paint('green', `      - ${was}`), paint('red', `      + ${is}`)];
+}
+
+/** A decision as its plugin would tell it, had it been recorded. */
+function inWords(
+  { seq, at, actor, event }: Difference,
+  decision: Decision | undefined,
+  words: Describe | undefined,
+): string | undefined {
+  if (!words || !decision || decision.ignored || decision.stale || decision.failed !== undefined)
+    return undefined;
+  const record = { ...decision, seq, at, actor, event, machine: '', version: 0, correlation: '' };
+  const text = words(record as LogRecord);
+  return text === undefined ? undefined : cut(plainText(text), 160);
+}
+
+function headOf({ seq, at, actor, event, kind }: Difference): string {
+  const time = timestamp(at, 'ms').slice('2026-01-31 '.length, -' UTC'.length);
+  const name = delayOf(event.type);
+  const what = name === undefined ? event.type : `after ${name}`;
+  const where = {
+    decided: `record ${seq}`,
+    dropped: `record ${seq} (dropped)`,
+    inserted: `behind record ${seq} (inserted)`,
+    timer: `behind record ${seq} (a timer that did not go off)`,
+  }[kind];
+  return plainText(`${where}  ${time}  ${actor}  ${what}`);
+}
+
+function short({ to, effects, ignored, stale, failed }: Decision): string {
+  const marks = [
+    failed !== undefined && 'threw',
+    stale ? 'nobody waits for it' : ignored && 'ignored',
+  ].filter(Boolean);
+  const asks = effects.flatMap(({ type }) => (type === TIMER_START || type === TIMER_CANCEL ? [] : [type]));
+  const knows = Object.keys(to.context ?? {});
+  return plainText(
+    [
+      stateName(to.value),
+      ...marks.map((mark) => `(${mark})`),
+      ...(asks.length > 0 ? [`⇒ ${asks.join(', ')}`] : []),
+      ...(knows.length > 0 ? [`knows: ${knows.join(', ')}`] : []),
+    ].join('  '),
+  );
+}

@@ -1,0 +1,133 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
+import { jsonText } from '../../core/host/terminal.ts';
+import type { ActorDefinition } from '../../core/kernel/actors/definition.ts';
+import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { isObject } from '../../core/kernel/json.ts';
+import type { Change } from '../../core/kernel/replay/changes.ts';
+import { alterEvent, parseInserted } from '../../core/kernel/replay/changes.ts';
+import type { Difference } from '../../core/kernel/replay/findings.ts';
+import { whatIfSteps } from '../../core/kernel/replay/what-if.ts';
+import { wholeNumber, wordsOfPlugins } from '../log/flags.ts';
+import { shownDecision, shownEvent, sourceOf, withLog } from '../log/source.ts';
+import { whatIfLines } from './what-if-text.ts';
+
+const NAME = 'replay what-if';
+
+/** `holdfast replay what-if`: the log again with something changed, and what comes out otherwise (C8). */
+export const whatIf: CommandRun = async ([argument], flags, context) => {
+  const { json, print, signal, terminal } = context;
+  const set = pairs(flags.set);
+  const changes: Change[] = [
+    ...((flags.drop as string[] | undefined) ?? []).map((text): Change => {
+      return { kind: 'drop', seq: wholeNumber(text, '--drop', 1, NAME) };
+    }),
+    ...set.pairs.map(([seq, patch]) => alterEvent(patch, seq)),
+    ...(typeof flags.insert === 'string' ? parseInserted(readText(flags.insert)) : []),
+  ];
+  const other = typeof flags.machines === 'string' ? await machinesOf(flags.machines) : [];
+  if (changes.length === 0 && other.length === 0) {
+    const reason = 'Something must be otherwise: --drop, --set, --insert or --machines.';
+    throw new HoldfastError('HF_CLI_USAGE', { reason, command: NAME });
+  }
+  const limit = wholeNumber(flags.limit, '--limit', 0, NAME) || Number.POSITIVE_INFINITY;
+  const definitions = new Map((await known(context, other.length > 0)).map((one) => [one.type, one]));
+  for (const definition of other) definitions.set(definition.type, definition);
+  const answer = await withLog(
+    sourceOf(argument ?? set.rest, context),
+    async (log) => {
+      const steps = whatIfSteps(log, definitions, changes, other.length > 0);
+      for (;;) {
+        const { done, value } = steps.next();
+        if (done) return value;
+        terminal.progress(`decided ${value} of ${log.lastSeq()} records again`);
+        await turn();
+        signal.throwIfAborted();
+      }
+    },
+    signal,
+  );
+  const show = (all: readonly Difference[]) => all.map((one) => shownDifference(one));
+  const { differences, remembered } = answer;
+  const shown = { ...answer, differences: show(differences), remembered: show(remembered) };
+  if (json) return print(jsonText(shown, 2));
+  for (const line of whatIfLines(shown, limit, terminal, await wordsOfPlugins(context))) print(line);
+};
+
+function shownDifference(one: Difference): Difference {
+  const { event, expected, got } = one;
+  return {
+    ...one,
+    event: shownEvent(event),
+    ...(expected && { expected: shownDecision(expected) }),
+    ...(got && { got: shownDecision(got) }),
+  };
+}
+
+/** `--set` takes two words at a time; a last one behind them is the source. @throws HF_CLI_USAGE */
+function pairs(values: unknown): { pairs: [number, unknown][]; rest?: string } {
+  const words = Array.isArray(values) ? (values as string[]) : [];
+  const found: [number, unknown][] = [];
+  for (let index = 0; index + 1 < words.length; index += 2) {
+    const seq = wholeNumber(words[index], '--set', 1, NAME);
+    try {
+      found.push([seq, JSON.parse(words[index + 1] ?? '')]);
+    } catch {
+      const reason = `--set ${seq} takes a patch in JSON, quoted for the shell.`;
+      throw new HoldfastError('HF_CLI_USAGE', { reason, command: NAME });
+    }
+  }
+  const rest = words.length % 2 === 1 ? words.at(-1) : undefined;
+  if (words.length === 1) {
+    const reason = '--set takes a record number and a patch in JSON.';
+    throw new HoldfastError('HF_CLI_USAGE', { reason, command: NAME });
+  }
+  return { pairs: found, ...(rest !== undefined && { rest }) };
+}
+
+/** With machines of one's own no configuration is needed. */
+async function known({ actors }: CommandContext, hasOwn: boolean): Promise<readonly ActorDefinition[]> {
+  try {
+    return await actors();
+  } catch (error) {
+    if (hasOwn && error instanceof HoldfastError && error.code === 'HF_REPLAY_MACHINES') return [];
+    throw error;
+  }
+}
+
+/** @throws HF_REPLAY_CHANGE */
+async function machinesOf(module: string): Promise<ActorDefinition[]> {
+  const { serveOwnModules } = await import('../../core/host/config/own-modules.ts');
+  serveOwnModules();
+  let exported: Record<string, unknown>;
+  try {
+    exported = await import(pathToFileURL(resolve(module)).href);
+  } catch (error) {
+    const reason = `${module} cannot be imported: ${error instanceof Error ? error.message.split('\n')[0] : error}`;
+    throw new HoldfastError('HF_REPLAY_CHANGE', { reason }, { cause: error });
+  }
+  const found = Object.values(exported)
+    .flat()
+    .filter(
+      (one) => isObject(one) && typeof one.type === 'string' && isObject(one.machine) && 'version' in one,
+    );
+  if (found.length === 0) {
+    throw new HoldfastError('HF_REPLAY_CHANGE', {
+      reason: `${module} exports nothing that defineActor made`,
+    });
+  }
+  return found as unknown as ActorDefinition[];
+}
+
+/** @throws HF_REPLAY_CHANGE */
+function readText(file: string): string {
+  try {
+    return readFileSync(resolve(file), 'utf8');
+  } catch (error) {
+    const reason = `${file} cannot be read: ${error instanceof Error ? error.message : error}`;
+    throw new HoldfastError('HF_REPLAY_CHANGE', { reason }, { cause: error });
+  }
+}

@@ -1,0 +1,156 @@
+import module from 'node:module';
+import { resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import v8 from 'node:v8';
+import type { CommandContext, CommandDefinition, CommandRun } from '../core/host/plugin/command.ts';
+import type { Runtime } from '../core/host/runtime/runtime.ts';
+import { isCoded } from '../core/kernel/errors/holdfast-error.ts';
+import { makeDataFolder } from './data-folder.ts';
+import { FAILED, OK } from './failure.ts';
+
+/** A stop that hangs after a fault of ours is cut off: what it would save is in the log already. */
+const LAST_PATIENCE_MS = 20_000;
+
+/** A disk that is only slow has taken the first records by then. */
+const DISK_PATIENCE_MS = 3_000;
+
+/** Why a run ends: a signal, or a fault of ours. */
+interface End {
+  readonly reason: string;
+  readonly fault?: unknown;
+}
+
+/** `holdfast start`: the one long-lived process (R29). It starts no other. */
+export const start: CommandRun = async (_args, _flags, context) => {
+  const { file, plugins, lingerMs, signEvery, patienceMs, retention } = await context.config();
+  const [{ createRuntime }, { createLogger }, { ConfigFile }] = await Promise.all([
+    import('../core/host/runtime/runtime.ts'),
+    import('../core/host/logging/logger.ts'),
+    import('../core/host/config/config-file.ts'),
+  ]);
+  const began = performance.now();
+  const logger = createLogger();
+  const { dataDir, signal } = context;
+  makeDataFolder(dataDir);
+  // A folder that was there already may be open to others: what is made in it is not, SQLite's files among them.
+  process.umask(process.umask() | 0o077);
+  const runtime = createRuntime({
+    plugins,
+    dataDir,
+    logger,
+    configFile: new ConfigFile(file),
+    ...(lingerMs !== undefined && { lingerMs }),
+    ...(signEvery !== undefined && { signEvery }),
+    ...(patienceMs !== undefined && { patienceMs }),
+    ...(retention && { retention }),
+  });
+  const ended = endOf(signal);
+  // The runtime's own timers keep no process alive, and a plugin need not listen.
+  const alive = setInterval(() => {}, 2 ** 31 - 1);
+  try {
+    // A signal need not wait until everything has started.
+    void ended.then(({ reason }) => runtime.stop(reason));
+    await runtime.start();
+    await settled(runtime);
+    // The launcher held the young generation small; under load a larger one is worth its memory (V8's default).
+    v8.setFlagsFromString('--semi-space-growth-factor=2');
+    announce(runtime, performance.now() - began, context, (await context.registrations()).commands);
+    // The next start need not compile what this one has, even if this one is killed.
+    module.flushCompileCache();
+  } catch (error) {
+    if (!isCoded(error, 'HF_PLUGIN_INTERRUPTED')) throw error;
+  } finally {
+    clearInterval(alive);
+  }
+  const { reason, fault } = await ended;
+  if (fault !== undefined) {
+    logger.fatal({ err: fault, reason }, 'process.fault');
+    setTimeout(() => process.exit(FAILED), LAST_PATIENCE_MS).unref();
+  }
+  const errors = await runtime.stop(reason);
+  logger.info({ reason, errors: errors.map(({ code }) => code) }, 'process.stopped');
+  return fault === undefined && errors.length === 0 ? OK : FAILED;
+};
+
+/**
+ * Waits until what the start decided is on the disk: who sees the ready block may kill the process, and the log will
+ * tell of this run. A disk that takes nothing is told on the health page, not by silence here.
+ */
+async function settled({ services: { log } }: Runtime): Promise<void> {
+  const late = new AbortController();
+  const waited = delay(DISK_PATIENCE_MS, undefined, { ref: false, signal: late.signal }).catch(() => {});
+  await Promise.race([log.whenDurable(log.lastSeq()), waited]);
+  late.abort();
+}
+
+/** Resolves when the process should end, with the reason that the log will keep. */
+function endOf(signal: AbortSignal): Promise<End> {
+  const { promise, resolve: end } = Promise.withResolvers<End>();
+  const stop = () => end({ reason: String(signal.reason) });
+  if (signal.aborted) stop();
+  signal.addEventListener('abort', stop, { once: true });
+  for (const event of ['uncaughtException', 'unhandledRejection']) {
+    process.on(event, (fault) => end({ reason: `${event}: ${messageOf(fault)}`, fault }));
+  }
+  return promise;
+}
+
+function messageOf(fault: unknown): string {
+  return fault instanceof Error ? fault.message : String(fault);
+}
+
+/** The boot report, where to reach what has started, and what to try. */
+function announce(
+  runtime: Runtime,
+  ms: number,
+  { dataDir, json, terminal }: CommandContext,
+  commands: readonly CommandDefinition[],
+): void {
+  const { surfaces } = runtime;
+  const { out, paint } = terminal; // not `print`: that nobody reads the ready block is no reason to stop
+  if (json) {
+    out(`${JSON.stringify({ ready: true, pid: process.pid, ms: Math.round(ms), dataDir, surfaces })}\n`);
+    return;
+  }
+  const width = Math.max(8, ...Object.keys(surfaces).map((name) => name.length));
+  const row = (name: string, text: string) => `  ${name.padEnd(width)}  ${text}`;
+  const lines = [
+    ...runtime.bootReport(),
+    '',
+    `${paint(['bold', 'green'], 'Holdfast is ready')} (pid ${process.pid}, after ${Math.round(ms)} ms)`,
+    ...alike(Object.keys(surfaces)).map((name) => row(name, surfaces[name]?.url ?? '')),
+    row('data', dataDir),
+    '',
+    'Try next:',
+    ...tryNext(surfaces, commands, dataDir).map((command) => `  ${command}`),
+    '',
+  ];
+  out(`${lines.join('\n')}\n`);
+}
+
+/** `otlpGrpc` behind `otlpHttp`, whatever started between them. */
+function alike(names: readonly string[]): string[] {
+  const family = (name: string) => /^[a-z]*/.exec(name)?.[0];
+  return Object.values(Object.groupBy(names, (name) => family(name) ?? name)).flatMap((group = []) => group);
+}
+
+/** What a newcomer types first, and in one line the first command of each area. */
+function tryNext(
+  { router }: Runtime['surfaces'],
+  commands: readonly CommandDefinition[],
+  dataDir: string,
+): string[] {
+  const where = dataDir === resolve('.holdfast') ? '' : ` --data-dir ${quoted(dataDir)}`;
+  const firsts = commands.filter(({ first }) => first).map(({ name }) => name);
+  return [
+    ...(router ? [`curl -s ${router.url}/v1/config/active`] : []),
+    `npx holdfast status${where}`,
+    ...(firsts.length > 0 ? [`npx holdfast ${firsts.join(' | ')}${where}`] : []),
+    `npx holdfast log tail${where}`,
+  ];
+}
+
+/** As a shell takes it for one word. */
+function quoted(path: string): string {
+  return /^[\w./@:+-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
+}

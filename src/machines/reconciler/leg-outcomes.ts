@@ -1,0 +1,81 @@
+import type { Alert } from '../effect.ts';
+import type { Args, LegContext, LegEvent, LegRecovered, LegSettings } from './leg.ts';
+
+/** What the reconciler reads out of events and context: pure functions, without the statechart. */
+
+/** Why a try failed, in words for the alert. */
+export function reasonOf(event: LegEvent): string | undefined {
+  switch (event.type) {
+    case 'CONFLICT':
+      return 'somebody else saved in between';
+    case 'REFUSED':
+      return event.errors.join('; ');
+    case 'UNKNOWN':
+    case 'UNREACHABLE':
+      return event.reason;
+    case 'effect.failed':
+      return event.message;
+    case 'effect.lost':
+      return 'the process ended before the router answered';
+    case 'LEG_READ':
+      return 'a write was answered, and yet the address is not there';
+    default:
+      return undefined;
+  }
+}
+
+export const jitterOf = (event: LegEvent) => ('jitter' in event ? event.jitter : undefined);
+
+/** A lost race is tried again soon, and apart from its rivals; a router that cannot be read needs time. */
+export function pauseAfter(event: LegEvent, { retryMs, waitMs, tries, jitter }: LegContext): number {
+  if (event.type === 'UNREACHABLE' || event.type === 'effect.failed') return waitMs;
+  return Math.round(retryMs * 2 ** tries * (0.5 + (jitterOf(event) ?? jitter)));
+}
+
+/**
+ * After giving up, the next event is waited for. But a lost race proves that somebody saves, and a save that touches
+ * no interface publishes nothing.
+ */
+export function restAfter(event: LegEvent, { waitMs, resyncMs }: LegContext): number {
+  return event.type === 'CONFLICT' ? waitMs : resyncMs;
+}
+
+export const ncidOf = (event: LegEvent) => ('ncid' in event ? event.ncid : undefined);
+
+export const publishedAt = (event: LegEvent) => (event.type === 'CHANGED' ? event.at : undefined);
+
+const labelsOf = ({ intf, label, address }: LegSettings) => ({ intf, label, address });
+
+const isMissing = (context: LegContext) => context.missing === true;
+
+export function gaveUp(context: LegContext): Alert {
+  const { intf, label, address, tries, lastError } = context;
+  const what = isMissing(context) ? `lacks ${address}` : 'cannot be checked';
+  return {
+    name: 'reconciler.leg.gave_up',
+    severity: 'critical',
+    text: `${label} (${intf}) ${what} after ${tries} tries: ${lastError}. Holdfast tries again at the next event or resync.`,
+    labels: labelsOf(context),
+  };
+}
+
+export function vanished(context: LegContext): Alert {
+  const { intf, label } = context;
+  return {
+    name: 'reconciler.leg.leg_absent',
+    severity: 'warning',
+    text: `The router's config has no interface ${intf} (${label}): there is nothing to hold ${context.address} on.`,
+    labels: labelsOf(context),
+  };
+}
+
+export function recovery({ context, event }: Args): LegRecovered {
+  return {
+    ...labelsOf(context),
+    ncid: ncidOf(event) ?? '',
+    missing: isMissing(context),
+    alerted: context.alerted === true,
+    tries: context.tries,
+    ...(context.heardAt !== undefined && { heardAt: context.heardAt }),
+  };
+}

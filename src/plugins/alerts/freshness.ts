@@ -1,0 +1,211 @@
+import { createHash } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { basename, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { durationFlag } from '../../core/host/duration.ts';
+import type { CommandContext } from '../../core/host/plugin/command.ts';
+import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { readTokenFile } from '../../core/kernel/secret-file.ts';
+import { type Posted, postOnce } from './webhook.ts';
+
+type Flags = Readonly<Record<string, unknown>>;
+
+/** Carries out `holdfast freshness`. @returns 0 when the file is fresh, else 1 */
+export async function checkFreshness(
+  _args: readonly string[],
+  flags: Flags,
+  context: CommandContext,
+): Promise<number> {
+  const file = resolve(needed(flags.file, '--file names what a job touches at each success'));
+  const window = String(flags.maxAge);
+  const mostMs = durationFlag('--max-age', window, { least: '1s', most: '365d', command: 'freshness' });
+  const to = await receiver(flags);
+  const now = Date.now();
+  const found = judge(await see(file), basename(file), mostMs, now);
+  const isTest = flags.test === true;
+  const say = (told: object, ...lines: string[]) => {
+    if (context.json) context.print(JSON.stringify({ file, ...found, ...told }));
+    else for (const line of lines) context.print(line);
+  };
+  if (found.fresh && !isTest) {
+    say({}, `fresh: ${found.text}`);
+    return 0;
+  }
+  const stale = {
+    title: isTest ? `${String(flags.title)} (this is a test)` : String(flags.title),
+    text: found.text,
+    at: now,
+    age: found.ageHours,
+    window,
+    key: keyOf(file, found.text.replace(/[\d.]+ h ago/, ''), now),
+  };
+  const answer = to && (await tell(stale, to, context.signal));
+  const verdict = found.fresh ? 'fresh' : 'stale';
+  const told = answer?.kind === 'taken';
+  const line = !to
+    ? 'nobody is told: no --url-file'
+    : told
+      ? `told ${to.url.origin} (${answer.status})`
+      : 'nobody was told';
+  say({ told, ...(answer && { answer }) }, `${verdict}: ${found.text}`, line);
+  if (answer?.kind === 'refused') {
+    throw new HoldfastError('HF_FRESHNESS_UNTOLD', { place: to?.url.origin, reason: answer.reason });
+  }
+  return found.fresh ? 0 : 1;
+}
+
+async function receiver(flags: Flags) {
+  const { url, urlFile, tokenFile, format, priority } = flags as Record<string, string | undefined>;
+  if (url === undefined && urlFile === undefined) {
+    if (flags.test === true) throw usage('--test needs --url-file or --url');
+    return undefined;
+  }
+  if (url !== undefined && urlFile !== undefined) throw usage('give --url-file or --url, not both');
+  if (format !== 'ntfy' && format !== 'json') throw usage(`--format is ntfy or json, not ${format}`);
+  if (!/^[\w-]{1,16}$/.test(String(priority))) throw usage('--priority is a number or a word');
+  const absolute = (path: string | undefined) => (path === undefined ? undefined : resolve(path));
+  return readReceiver({ url, urlFile: absolute(urlFile) }, absolute(tokenFile), {
+    format,
+    priority: String(priority),
+  });
+}
+
+function keyOf(file: string, text: string, now: number): string {
+  const hour = Math.floor(now / 3_600_000);
+  return createHash('sha256').update(`${file}\n${text}\n${hour}`).digest('hex').slice(0, 32);
+}
+
+function needed(value: unknown, reason: string): string {
+  if (typeof value !== 'string' || value === '') throw usage(reason);
+  return value;
+}
+
+const usage = (reason: string): HoldfastError =>
+  new HoldfastError('HF_CLI_USAGE', { reason, command: 'freshness' });
+
+/** What there is to see of a file. Times are epoch milliseconds. */
+export type Seen = { readonly modifiedAt: number } | { readonly unseen: string };
+
+export interface Freshness {
+  readonly fresh: boolean;
+  /** One sentence for a person. */
+  readonly text: string;
+  /** Hours since, where it is known. */
+  readonly ageHours?: number;
+}
+
+const HOUR = 3_600_000;
+/** A file may be touched by a host whose clock is a little ahead, milliseconds. */
+const AHEAD_MS = 300_000;
+
+/** Looks at a file, or at what it links to. */
+export async function see(file: string): Promise<Seen> {
+  try {
+    return { modifiedAt: (await stat(file)).mtimeMs };
+  } catch (error) {
+    const { code = 'unknown' } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return { unseen: 'there is no such file' };
+    return { unseen: code === 'EACCES' ? 'it may not be looked at' : `it cannot be looked at (${code})` };
+  }
+}
+
+/**
+ * Whether a success is young enough. What cannot be seen is not fresh, nor is what claims to come from the future: a
+ * clock that was wrong once would hide a dead job for as long as it was ahead.
+ *
+ * @param now epoch milliseconds
+ */
+export function judge(seen: Seen, name: string, mostMs: number, now: number): Freshness {
+  if ('unseen' in seen) return { fresh: false, text: `No success of ${name} is known: ${seen.unseen}.` };
+  const age = now - seen.modifiedAt;
+  const ageHours = Math.round((age / HOUR) * 10) / 10;
+  const at = new Date(seen.modifiedAt).toISOString();
+  if (age < -AHEAD_MS) {
+    const text = `The last success of ${name} claims to be at ${at}, which is in the future: a clock is wrong.`;
+    return { fresh: false, ageHours, text };
+  }
+  const bound = mostMs / HOUR;
+  if (age > mostMs) {
+    const text = `No success of ${name} for more than ${bound} h: the last was ${ageHours} h ago, at ${at}.`;
+    return { fresh: false, ageHours, text };
+  }
+  return { fresh: true, ageHours, text: `${name} succeeded ${ageHours} h ago, at ${at}.` };
+}
+
+export type Format = 'ntfy' | 'json';
+
+/** Whom to tell. */
+export interface To {
+  readonly url: URL;
+  readonly bearer?: string;
+  readonly format: Format;
+  /** As the receiver counts. */
+  readonly priority: string;
+}
+
+export interface Stale {
+  readonly title: string;
+  readonly text: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** Hours. */
+  readonly age?: number | undefined;
+  /** E.g. `36h`. */
+  readonly window: string;
+  /** The same for the same fault within an hour, so that a receiver may know it again. */
+  readonly key: string;
+}
+
+/** Posts at most, and milliseconds between them. */
+const TRIES = 3;
+const PAUSE_MS = 200;
+
+/**
+ * Reads the receiver as it is now.
+ *
+ * @throws HF_CONFIG_SECRET_* a file is not there, or others may read it
+ * @throws HF_CLI_USAGE the address is none
+ */
+export function readReceiver(
+  address: { readonly url?: string | undefined; readonly urlFile?: string | undefined },
+  tokenFile: string | undefined,
+  rest: Pick<To, 'format' | 'priority'>,
+): To {
+  const text = address.urlFile === undefined ? (address.url ?? '') : readTokenFile(address.urlFile);
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password) {
+    const reason = 'the address of the webhook must be http or https, without a user in it';
+    throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'freshness' });
+  }
+  return { url, ...rest, ...(tokenFile !== undefined && { bearer: readTokenFile(tokenFile) }) };
+}
+
+/** Posts, and again when it fails: the next run is an hour away. */
+export async function tell(stale: Stale, to: To, signal: AbortSignal): Promise<Posted> {
+  for (let tried = 1; ; tried += 1) {
+    const { url, bearer } = to;
+    const answer = await postOnce({ url, bearer, ...payload(stale, to) }, Date.now(), signal);
+    if (answer.kind === 'taken' || tried === TRIES) return answer;
+    await delay(PAUSE_MS * tried, undefined, { signal });
+  }
+}
+
+function payload({ title, text, at, age, window, key }: Stale, { format, priority }: To) {
+  if (format === 'ntfy') {
+    const headers = { 'content-type': 'text/plain; charset=utf-8', title, priority, tags: 'rotating_light' };
+    return { headers: { ...headers, 'idempotency-key': key }, body: text };
+  }
+  const alert = {
+    title,
+    state: 'firing',
+    value: age ?? null,
+    threshold: `above ${window}`,
+    window,
+    at: new Date(at).toISOString(),
+    labels: { priority, source: 'backup-freshness.timer' },
+    runbook: null,
+    text,
+  };
+  const headers = { 'content-type': 'application/json', 'idempotency-key': key };
+  return { headers, body: JSON.stringify(alert) };
+}

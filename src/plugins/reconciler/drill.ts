@@ -1,0 +1,183 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { request } from 'undici';
+import { askInstance, operatorName } from '../../core/host/operations/ask.ts';
+import type { CommandContext } from '../../core/host/plugin/command.ts';
+import { isObject } from '../../core/kernel/json.ts';
+import { UNIT_PATH, type UnitView } from './unit.ts';
+
+const LOOK_MS = 500;
+/** How long the instance may take to be asked to go on, when the command itself is interrupted. */
+const RESUME_MS = 10_000;
+
+/** A moment of a drill. */
+export interface Moment {
+  readonly at: string;
+  /** Since its beginning, milliseconds. */
+  readonly afterMs: number;
+  readonly what: string;
+}
+
+export interface DrillResult {
+  readonly ok: boolean;
+  readonly verdict: string;
+  readonly timeline: readonly Moment[];
+}
+
+type Sides = 'rule' | 'monitor';
+
+/**
+ * Stops the reconciler, waits until both alerts have changed state, starts it, and waits until both have recovered. It is
+ * started again whatever happens here; where this process is killed, the instance does so by itself.
+ *
+ * @param waitMs for each of the two changes
+ * @param told hears each moment when it comes
+ */
+export async function drill(
+  command: CommandContext,
+  waitMs: number,
+  told: (moment: Moment) => void,
+): Promise<DrillResult> {
+  const began = Date.now();
+  const timeline: Moment[] = [];
+  const tell = (what: string) => {
+    const moment = { at: new Date().toISOString(), afterMs: Date.now() - began, what };
+    timeline.push(moment);
+    told(moment);
+  };
+  const by = operatorName();
+  const start = async () => {
+    const { dataDir, json, print, note, terminal, config, registrations, actors } = command;
+    const signal = AbortSignal.timeout(RESUME_MS);
+    const own = { dataDir, json, print, note, terminal, config, registrations, actors, signal };
+    return askUnit(own, '/resume', { by });
+  };
+  const before = await look(command);
+  for (const side of ['rule', 'monitor'] as const) {
+    if (before[side].state !== 'well') {
+      return { ok: false, verdict: `not begun: ${before[side].text}`, timeline };
+    }
+  }
+  const forMs = Math.min(waitMs + 60_000, 1_800_000);
+  const { until } = await askUnit(command, '/pause', { by, forMs });
+  try {
+    tell(`stopped, until ${until} at the latest`);
+    const missing = await changed(command, 'wrong', waitMs, tell);
+    if (missing)
+      return { ok: false, verdict: `stopped, and not both alerts changed state: ${missing}`, timeline };
+  } finally {
+    command.terminal.progress('');
+    await start();
+    tell('started');
+  }
+  const missing = await changed(command, 'well', waitMs, tell);
+  if (missing) return { ok: false, verdict: `started, and not both alerts recovered: ${missing}`, timeline };
+  return { ok: true, verdict: 'both alerts changed state and recovered', timeline };
+}
+
+/** @returns what did not change in time, in words */
+async function changed(
+  command: CommandContext,
+  wanted: AlertState['state'],
+  waitMs: number,
+  tell: (what: string) => void,
+): Promise<string | undefined> {
+  const open = new Set<Sides>(['rule', 'monitor']);
+  const end = Date.now() + waitMs;
+  for (;;) {
+    let now: Look;
+    try {
+      now = await look(command);
+    } catch (error) {
+      // An interrupted command ends well elsewhere; a drill that was broken off has proven nothing.
+      if (command.signal.aborted) return 'it was broken off';
+      throw error;
+    }
+    for (const side of open) {
+      if (now[side].state !== wanted) continue;
+      open.delete(side);
+      tell(now[side].text);
+    }
+    if (open.size === 0) return undefined;
+    const waits = [...open].map((side) => now[side].text).join('; ');
+    if (wanted === 'wrong' && now.unit.state !== 'paused') return `it was started by somebody else; ${waits}`;
+    if (Date.now() > end) return waits;
+    command.terminal.progress(`${Math.ceil((end - Date.now()) / 1_000)} s left: ${waits}`);
+    await delay(LOOK_MS, undefined, { signal: command.signal }).catch(() => {}); // the loop looks at it
+  }
+}
+
+/** The rule over the reconciler's gauge, and the operation that lists what rules found. */
+const RULE = 'router-ula-reconcile';
+const ALERTS_PATH = '/alerts/list';
+const DEADLINE_MS = 5_000;
+const LARGEST = 1_048_576;
+
+/** How one of the two alerts is; one that waits for data, or is unknown, is neither well nor wrong. */
+export interface AlertState {
+  readonly state: 'well' | 'wrong' | 'waiting' | 'unknown';
+  readonly text: string;
+}
+
+export interface Look {
+  readonly unit: UnitView;
+  /** Of the gauge. */
+  readonly rule: AlertState;
+  /** Of the beats. */
+  readonly monitor: AlertState;
+}
+
+export async function look(command: CommandContext): Promise<Look> {
+  const unit = await askUnit(command);
+  return { unit, rule: await ruleState(command), monitor: await monitorState(unit, command.signal) };
+}
+
+/** @throws HF_CONTROL_UNREACHABLE */
+export function askUnit(command: CommandContext, verb = '', body: object = {}): Promise<UnitView> {
+  return askInstance<UnitView>(command, `${UNIT_PATH}${verb}`, body, 'it runs no reconciler');
+}
+
+async function ruleState(command: CommandContext): Promise<AlertState> {
+  const { rules } = await askInstance<{ rules?: unknown }>(command, ALERTS_PATH, {}, 'it runs no alerts');
+  const rule = (Array.isArray(rules) ? rules : []).find((each) => isObject(each) && each.rule === RULE);
+  if (!isObject(rule)) return { state: 'unknown', text: `there is no rule ${RULE}` };
+  const { verdict, value, unseen } = rule;
+  if (unseen !== undefined) return { state: 'unknown', text: `${RULE} saw nothing: ${String(unseen)}` };
+  const found = value === undefined ? 'no data' : `router.ula_reconcile.up = ${String(value)}`;
+  const state = verdict === 'firing' ? 'wrong' : verdict === 'ok' && value !== undefined ? 'well' : 'waiting';
+  return { state, text: `${RULE} is ${String(verdict)} (${found})` };
+}
+
+/** By the read side of the monitor's status page, which Uptime Kuma and the embedded one both have. */
+async function monitorState({ beats }: UnitView, signal: AbortSignal): Promise<AlertState> {
+  if (!beats) return { state: 'unknown', text: 'no plugin sends beats' };
+  const { place, monitor } = beats;
+  const url = `${place.replace(/\/+$/, '')}/api/status-page/heartbeat/${monitor}`;
+  try {
+    const over = AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]);
+    const { statusCode, body } = await request(url, {
+      signal: over,
+      headers: { accept: 'application/json' },
+    });
+    const text = await body.text();
+    if (statusCode !== 200)
+      return { state: 'unknown', text: `the status page ${monitor} answers HTTP ${statusCode}` };
+    return stateOf(text.length > LARGEST ? undefined : JSON.parse(text), monitor);
+  } catch (error) {
+    signal.throwIfAborted();
+    const reason = error instanceof Error ? error.message : String(error);
+    return {
+      state: 'unknown',
+      text: `the status page ${monitor} gives no usable answer: ${reason.slice(0, 200)}`,
+    };
+  }
+}
+
+function stateOf(page: unknown, monitor: string): AlertState {
+  const lists = isObject(page) && isObject(page.heartbeatList) ? Object.values(page.heartbeatList) : [];
+  const last = lists.map((list) => (Array.isArray(list) ? (list.at(-1) as unknown) : undefined));
+  const states = last.map((beat) => (isObject(beat) ? beat.status : undefined));
+  if (states.includes(0)) return { state: 'wrong', text: `${monitor} is DOWN` };
+  if (states.length > 0 && states.every((each) => each === 1))
+    return { state: 'well', text: `${monitor} is up` };
+  return { state: 'waiting', text: `${monitor} waits for a beat` };
+}
