@@ -1,4 +1,4 @@
-import { Agent } from 'undici';
+import { HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
 
 /** How a post ended. */
 export type Posted =
@@ -19,9 +19,8 @@ export interface WebhookRequest {
   readonly body: string;
 }
 
-/** What is read of an answer, bytes. */
-const READ = 2_048;
-const DEADLINE_MS = 10_000;
+/** Of an answer the beginning is kept, for the page of the alert. */
+const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 2_048, excess: 'cut', keepAlive: false });
 
 /**
  * Posts once. Nothing is thrown for what the receiver or the network does.
@@ -34,29 +33,22 @@ export async function postOnce(
   signal: AbortSignal,
 ): Promise<Posted> {
   const scrub = scrubber(url, bearer);
-  const agent = new Agent({
-    connect: { timeout: DEADLINE_MS },
-    headersTimeout: DEADLINE_MS,
-    bodyTimeout: DEADLINE_MS,
-  });
   try {
-    const answer = await agent.request({
-      origin: url.origin,
-      path: `${url.pathname}${url.search}`,
+    const answer = await http.call({
       method: 'POST',
+      url: url.href,
       headers: {
         ...headers,
         'user-agent': 'holdfast',
         ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
       },
       body,
-      reset: true,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]),
+      signal,
     });
-    const text = scrub(await beginning(answer.body));
-    const { statusCode: status } = answer;
-    if (status >= 200 && status < 300) return { kind: 'taken', status, body: text };
-    const retryAfterMs = retryAfter(answer.headers['retry-after'], now);
+    const text = scrub(answer.text());
+    const { status } = answer;
+    if (answer.ok) return { kind: 'taken', status, body: text };
+    const retryAfterMs = retryAfter(answer.header('retry-after'), now);
     const more = status < 400 ? ', and a redirect is not followed' : '';
     return {
       kind: 'refused',
@@ -66,11 +58,10 @@ export async function postOnce(
       ...(retryAfterMs !== undefined && { retryAfterMs }),
     };
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? (error as Error).name;
-    const late = /TIMEOUT|TimeoutError|ABORT/i.test(String(code));
-    return { kind: 'refused', reason: late ? 'it did not answer in time' : `it cannot be reached (${code})` };
-  } finally {
-    agent.destroy().catch(() => {});
+    if (!(error instanceof HttpCallError) || error.failure === 'timeout') {
+      return { kind: 'refused', reason: 'it did not answer in time' };
+    }
+    return { kind: 'refused', reason: `it cannot be reached (${error.networkCode})` };
   }
 }
 
@@ -84,19 +75,7 @@ export function scrubber(url: URL, bearer?: string): (text: string) => string {
   return (text) => secrets.reduce((left, each) => left.replaceAll(each, '[redacted]'), text);
 }
 
-async function beginning(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size >= READ) break;
-  }
-  return Buffer.concat(chunks).subarray(0, READ).toString('utf8');
-}
-
-function retryAfter(header: string | string[] | undefined, now: number): number | undefined {
-  const text = Array.isArray(header) ? header[0] : header;
+function retryAfter(text: string | undefined, now: number): number | undefined {
   if (text === undefined) return undefined;
   const ms = /^\d{1,6}$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - now;
   return Number.isFinite(ms) && ms > 0 ? ms : undefined;

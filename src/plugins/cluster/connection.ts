@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import type { KubeConfig } from '@kubernetes/client-node';
-import { request } from 'undici';
 import { z } from 'zod';
 import { isLoopback } from '../../core/host/http/admission.ts';
+import { type HttpAnswer, HttpCallError, HttpClient } from '../../core/host/http/client.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import { isObject, nestsDeeper } from '../../core/kernel/json.ts';
+import { isObject } from '../../core/kernel/json.ts';
 
 /** Times are milliseconds, sizes bytes. */
 export const clusterOptions = z.strictObject({
@@ -38,12 +38,12 @@ export interface Call {
 }
 
 const IN_CLUSTER = "the pod's own account";
-const DEEPEST = 100;
 
 /** HTTP with one API server, with the credentials of a kubeconfig; redirects are never followed, answers are bounded. */
 export class Connection {
   readonly #options: ClusterOptions;
   readonly #clock: Clock;
+  readonly #http: HttpClient;
   #loaded: Promise<KubeConfig> | undefined;
   /** A login program that is under way. */
   #login: Promise<void> | undefined;
@@ -53,6 +53,8 @@ export class Connection {
   constructor(options: ClusterOptions, clock: Clock) {
     this.#options = options;
     this.#clock = clock;
+    const { timeoutMs, answerLimit } = options;
+    this.#http = new HttpClient({ timeoutMs, answerLimit, clock });
     this.place = options.kubeconfig ?? IN_CLUSTER;
   }
 
@@ -70,21 +72,19 @@ export class Connection {
   call({ method, path, body, signal }: Call): Promise<Answer> {
     return this.deadline(signal, async (over) => {
       const { headers, dispatcher, server } = await this.#credentials(method, path, over);
-      const answer = await request(`${server}${path}`, {
+      const answer = await this.#http.call({
         method,
+        url: `${server}${path}`,
         dispatcher,
         headers: {
           ...headers,
           accept: 'application/json',
-          ...(body && {
-            'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
-          }),
+          ...(body && method === 'PATCH' && { 'content-type': 'application/merge-patch+json' }),
         },
-        ...(body && { body: JSON.stringify(body) }),
+        json: body,
         signal: over,
       });
-      const text = await textOf(answer.body, this.#options.answerLimit);
-      return { status: answer.statusCode, body: parse(text, answer.statusCode) };
+      return { status: answer.status, body: objectOf(answer) };
     });
   }
 
@@ -108,7 +108,7 @@ export class Connection {
       over.signal.addEventListener('abort', () => ended.reject(over.signal.reason), { once: true });
       return await Promise.race([work(over.signal), ended.promise]);
     } catch (error) {
-      if (isCoded(error)) throw error;
+      if (isCoded(error) && !(error instanceof HttpCallError)) throw error;
       const reason = reasonOf(over.signal.aborted ? over.signal.reason : error);
       throw new HoldfastError('HF_CLUSTER_UNREACHABLE', { place: this.place, reason }, { cause: error });
     } finally {
@@ -141,7 +141,7 @@ export class Connection {
     } catch (error) {
       throw this.#unusable(runsProgram ? loginFault(error) : reasonOf(error));
     }
-    return { headers: context.getHeaders(), dispatcher: context.getDispatcher() as never, server };
+    return { headers: context.getHeaders(), dispatcher: context.getDispatcher(), server };
   }
 
   async #load(): Promise<KubeConfig> {
@@ -174,26 +174,11 @@ export class Connection {
   }
 }
 
-async function textOf(body: AsyncIterable<Uint8Array>, limit: number): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    size += chunk.length;
-    if (size > limit) throw new Error(`the answer is larger than ${limit} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
 /** A proxy in between answers what it likes; only an answer of success must be JSON. */
-function parse(text: string, status: number): Record<string, unknown> {
-  try {
-    const body: unknown = nestsDeeper(text, DEEPEST) ? undefined : JSON.parse(text);
-    if (isObject(body)) return body;
-  } catch {
-    // What is no JSON is no answer of the API.
-  }
-  if (status < 400) throw new Error(`HTTP ${status} without a JSON object`);
+function objectOf(answer: HttpAnswer): Record<string, unknown> {
+  const body = answer.json();
+  if (isObject(body)) return body;
+  if (answer.status < 400) throw new Error(`HTTP ${answer.status} without a JSON object`);
   return {};
 }
 
@@ -215,10 +200,8 @@ function loginFault(error: unknown): string {
 
 /** @returns a part of a sentence */
 function reasonOf(error: unknown): string {
+  if (error instanceof HttpCallError) return error.reason;
   if (!(error instanceof Error)) return String(error);
   const { code } = error as NodeJS.ErrnoException;
-  if (code === 'ECONNREFUSED') return 'nothing listens there (ECONNREFUSED)';
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `its name cannot be resolved (${code})`;
-  if (code === 'ECONNRESET' || code === 'UND_ERR_SOCKET') return 'the connection broke off';
   return code === undefined || error.message.includes(code) ? error.message : `${error.message} (${code})`;
 }

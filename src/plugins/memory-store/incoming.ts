@@ -3,7 +3,7 @@ import { createWriteStream } from 'node:fs';
 import { dirname } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { request } from 'undici';
+import { HttpCallError, HttpClient, type HttpStream } from '../../core/host/http/client.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { refuseFullDisk } from './jobs/files.ts';
@@ -75,30 +75,27 @@ export async function fetchSnapshot(of: {
   const { url, file, clock, hashed, apiKey } = of;
   const refuse = (reason: string, cause?: unknown) =>
     new HoldfastError('HF_MEMORY_STORE_FETCH', { url: url.origin + url.pathname, reason }, { cause });
-  const over = new AbortController();
-  const cancel = clock.after(FETCH_DEADLINE_MS, () => over.abort());
-  try {
-    const { statusCode, headers, body } = await request(url, {
-      headers: { ...(apiKey !== undefined && { 'api-key': apiKey }) },
-      signal: over.signal,
-      headersTimeout: FETCH_IDLE_MS,
-      bodyTimeout: FETCH_IDLE_MS,
-    });
-    if (statusCode !== 200) {
-      await body.dump();
-      throw refuse(`it was answered with ${statusCode}`);
-    }
+  const http = new HttpClient({ timeoutMs: FETCH_DEADLINE_MS, answerLimit: LARGEST_SNAPSHOT, clock });
+  const call = {
+    url: url.href,
+    headers: { ...(apiKey !== undefined && { 'api-key': apiKey }) },
+    idleTimeoutMs: FETCH_IDLE_MS,
+  };
+  const read = async ({ status, headers, body }: HttpStream, signal: AbortSignal) => {
+    if (status !== 200) throw refuse(`it was answered with ${status}`);
     const announced = Number(headers['content-length'] ?? 0);
     refuseFullDisk(dirname(file), Number.isFinite(announced) ? announced : 0, 'the snapshot');
-    const fetched = await receive(Readable.from(body, { objectMode: false }), file, hashed, over.signal);
+    const fetched = await receive(Readable.from(body, { objectMode: false }), file, hashed, signal);
     if (announced > 0 && fetched.bytes !== announced)
       throw refuse(`only ${fetched.bytes} of ${announced} bytes came`);
     return fetched;
+  };
+  try {
+    return await http.stream(call, read);
   } catch (error) {
-    if (error instanceof HoldfastError) throw error;
-    throw refuse(over.signal.aborted ? 'it took too long' : (error as Error).message, error);
+    throw error instanceof HttpCallError ? refuse(error.reason, error) : error;
   } finally {
-    cancel();
+    await http.close();
   }
 }
 

@@ -1,4 +1,4 @@
-import { Agent } from 'undici';
+import { type HttpAnswer, HttpCallError, HttpClient } from '../../core/host/http/client.ts';
 import { maskText } from '../../core/host/logging/mask-text.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
@@ -26,15 +26,7 @@ export interface Call {
   readonly optional?: boolean;
 }
 
-interface Answer {
-  readonly status: number;
-  readonly retryAfter: string | undefined;
-  readonly text: string;
-}
-
 const TIMEOUT_MS = 30_000;
-const CONNECT_MS = 10_000;
-const KEEP_ALIVE_MS = 4_000;
 const CONNECTIONS = 4;
 const LARGEST_ANSWER = 64 * 1024 * 1024;
 const LARGEST_TEXT = 300;
@@ -47,19 +39,20 @@ export class Exchange {
   /** Without credentials. */
   readonly url: string;
   readonly #options: ExchangeOptions;
-  readonly #agent: Agent;
+  readonly #http: HttpClient;
 
   constructor(options: ExchangeOptions) {
     const { origin, pathname } = new URL(options.url);
     this.url = (origin + pathname).replace(/\/+$/, '');
     this.#options = options;
-    this.#agent = new Agent({
+    const { clock, ca } = options;
+    this.#http = new HttpClient({
+      base: this.url,
+      timeoutMs: TIMEOUT_MS,
+      answerLimit: LARGEST_ANSWER,
       connections: CONNECTIONS,
-      connect: { timeout: CONNECT_MS, ...(options.ca !== undefined && { ca: options.ca }) },
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      // The deadline of the whole call is ours.
-      headersTimeout: 0,
-      bodyTimeout: 0,
+      clock,
+      ca,
     });
   }
 
@@ -69,15 +62,16 @@ export class Exchange {
    * @throws HF_CONFIG_SECRET_* the key cannot be read; nothing was sent
    */
   async result(call: Call): Promise<unknown> {
-    const { status, text } = await this.#patiently(call);
+    const answer = await this.#patiently(call);
+    const { status } = answer;
     if (status === 404 && call.optional) return undefined;
-    const body = parsed(text);
-    if (status < 200 || status > 299) {
+    const body = parsed(answer.text());
+    if (!answer.ok) {
       throw new HoldfastError('HF_MEMORY_REFUSED', {
         url: this.url,
         call: callText(call),
         status,
-        text: errorText(body, text),
+        text: errorText(body, answer.text()),
       });
     }
     if (!isObject(body) || !('result' in body) || body.status !== 'ok') {
@@ -90,7 +84,7 @@ export class Exchange {
   }
 
   /** A call whose answer has no envelope. */
-  async plain(call: Call): Promise<{ readonly status: number; readonly text: string }> {
+  plain(call: Call): Promise<HttpAnswer> {
     return this.#patiently(call);
   }
 
@@ -99,27 +93,30 @@ export class Exchange {
   }
 
   close(): Promise<void> {
-    return this.#agent.destroy();
+    return this.#http.close();
   }
 
-  async #patiently(call: Call): Promise<Answer> {
+  async #patiently(call: Call): Promise<HttpAnswer> {
     const { clock } = this.#options;
     const over = new AbortController();
     const ms = call.timeoutMs ?? TIMEOUT_MS;
-    const cancel = clock.after(ms, () => over.abort(new Error(`nothing came within ${ms / 1_000} s`)));
+    const cancel = clock.after(ms, () => over.abort());
     const signal = call.signal ? AbortSignal.any([over.signal, call.signal]) : over.signal;
     try {
       for (let tried = 0; ; tried += 1) {
-        const answer = await this.#once(call, signal);
+        const answer = await this.#once(call, ms, signal);
         if (answer.status !== 429 || tried === RETRIES) return answer;
-        const wait = waitOf(answer.retryAfter, clock.now());
+        const wait = waitOf(answer.header('retry-after'), clock.now());
         if (wait > LONGEST_WAIT_MS) return answer;
         await this.#wait(wait, signal);
       }
     } catch (error) {
       call.signal?.throwIfAborted();
-      if (error instanceof HoldfastError) throw error;
-      const reason = faultOf(over.signal.aborted ? over.signal.reason : error);
+      if (!over.signal.aborted && !(error instanceof HttpCallError)) throw error;
+      if (error instanceof HttpCallError && error.failure === 'too_large') {
+        throw this.garbled(call, error.reason);
+      }
+      const reason = error instanceof HttpCallError ? error.reason : `nothing came within ${ms / 1_000} s`;
       throw new HoldfastError(
         'HF_MEMORY_UNREACHABLE',
         { url: this.url, call: callText(call), reason },
@@ -130,39 +127,10 @@ export class Exchange {
     }
   }
 
-  async #once({ method, path, body }: Call, signal: AbortSignal): Promise<Answer> {
+  async #once({ method, path, body }: Call, timeoutMs: number, signal: AbortSignal): Promise<HttpAnswer> {
     const key = await this.#options.apiKey(signal);
-    const base = new URL(`${this.url}/${path}`);
-    const {
-      statusCode,
-      headers,
-      body: answer,
-    } = await this.#agent.request({
-      origin: base.origin,
-      path: base.pathname + base.search,
-      method,
-      headers: {
-        accept: 'application/json',
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...(key !== undefined && { 'api-key': key }),
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-      signal,
-    });
-    const chunks: Uint8Array[] = [];
-    let size = 0;
-    for await (const chunk of answer as AsyncIterable<Uint8Array>) {
-      size += chunk.length;
-      if (size > LARGEST_ANSWER)
-        throw this.garbled({ method, path }, `it is larger than ${LARGEST_ANSWER} bytes`);
-      chunks.push(chunk);
-    }
-    const retryAfter = headers['retry-after'];
-    return {
-      status: statusCode,
-      retryAfter: Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
-      text: Buffer.concat(chunks).toString('utf8'),
-    };
+    const headers = { accept: 'application/json', ...(key !== undefined && { 'api-key': key }) };
+    return this.#http.call({ method, url: `/${path}`, headers, json: body, timeoutMs, signal });
   }
 
   #wait(ms: number, signal: AbortSignal): Promise<void> {
@@ -202,12 +170,3 @@ function errorText(body: unknown, text: string): string {
 
 const callText = ({ method, path }: Pick<Call, 'method' | 'path'>): string =>
   `${method} /${path.split('?', 1)[0]}`;
-
-function faultOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const code = (error as NodeJS.ErrnoException).code;
-  if (code === 'ECONNREFUSED') return 'nothing listens there (ECONNREFUSED)';
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `its name cannot be resolved (${code})`;
-  if (code === 'UND_ERR_CONNECT_TIMEOUT') return `no connection within ${CONNECT_MS / 1_000} s`;
-  return code === undefined ? error.message : `${error.message} (${code})`;
-}

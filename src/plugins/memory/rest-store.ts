@@ -89,9 +89,9 @@ export class RestStore implements MemoryStore {
 
   async about(signal?: AbortSignal): Promise<About> {
     const call = { method: 'GET', path: '', signal } as const;
-    const { text } = await this.#exchange.plain(call);
+    const answer = await this.#exchange.plain(call);
     try {
-      return answers.about.parse(JSON.parse(text));
+      return answers.about.parse(answer.json());
     } catch {
       throw this.#exchange.garbled(call, 'it does not say what it is');
     }

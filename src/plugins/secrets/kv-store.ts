@@ -1,6 +1,6 @@
-import { Agent } from 'undici';
 import { z } from 'zod';
 import type { SecretsStore } from '../../core/contracts/secrets-store.ts';
+import { HttpCallError, HttpClient } from '../../core/host/http/client.ts';
 import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';
 
@@ -134,16 +134,14 @@ const TYPES = { GET: undefined, POST: 'application/json', PATCH: 'application/me
 export class KvServer {
   /** Without credentials. */
   readonly origin: string;
-  readonly #agent: Agent;
+  readonly #http: HttpClient;
   readonly #options: KvOptions;
 
   constructor(options: KvOptions) {
     this.#options = options;
     this.origin = new URL(options.url).origin;
-    this.#agent = new Agent({
-      connections: 2,
-      connect: { timeout: options.deadlineMs, ...(options.ca !== undefined && { ca: options.ca }) },
-    });
+    const { deadlineMs: timeoutMs, ca } = options;
+    this.#http = new HttpClient({ timeoutMs, answerLimit: LARGEST_ANSWER, ca, connections: 2 });
   }
 
   /** URL of a path's data. */
@@ -163,9 +161,8 @@ export class KvServer {
     body: object | undefined,
     signal: AbortSignal,
   ): Promise<KvAnswer> {
-    const { tokenFile, namespace, deadlineMs } = this.#options;
+    const { tokenFile, namespace } = this.#options;
     const type = TYPES[method];
-    const { origin, pathname } = new URL(this.place(path));
     const headers = {
       'x-vault-token': readTokenFile(tokenFile),
       'x-vault-request': 'true',
@@ -173,45 +170,16 @@ export class KvServer {
       ...(type !== undefined && { 'content-type': type }),
     };
     try {
-      const answer = await this.#agent.request({
-        origin,
-        path: pathname,
-        method,
-        headers,
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-        signal: AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)]),
-      });
-      return { status: answer.statusCode, json: await jsonOf(answer.body) };
+      const answer = await this.#http.call({ method, url: this.place(path), headers, json: body, signal });
+      return { status: answer.status, json: answer.json() };
     } catch (error) {
-      if (signal.aborted) throw error;
-      throw new HoldfastError('HF_SECRETS_UNREACHABLE', { place: this.origin, reason: faultOf(error) });
+      if (!(error instanceof HttpCallError)) throw error;
+      const { reason } = error;
+      throw new HoldfastError('HF_SECRETS_UNREACHABLE', { place: this.origin, reason });
     }
   }
 
   close(): Promise<void> {
-    return this.#agent.destroy();
+    return this.#http.close();
   }
-}
-
-async function jsonOf(body: AsyncIterable<Uint8Array>): Promise<unknown> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    size += chunk.length;
-    if (size > LARGEST_ANSWER) throw new Error('too large');
-    chunks.push(chunk);
-  }
-  try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
-  } catch {
-    return undefined;
-  }
-}
-
-/** Only a code: a message of the network may quote what was sent. */
-function faultOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'it broke off';
-  if (error.name === 'TimeoutError') return 'nothing came in time';
-  if (error.message === 'too large') return `its answer is larger than ${LARGEST_ANSWER} bytes`;
-  return 'code' in error ? String(error.code) : 'it broke off';
 }

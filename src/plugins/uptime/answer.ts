@@ -1,4 +1,5 @@
 import type { PushAnswer } from '../../core/contracts/uptime.ts';
+import { HttpCallError } from '../../core/host/http/client.ts';
 import { maskText } from '../../core/host/logging/mask-text.ts';
 import { isObject } from '../../core/kernel/json.ts';
 
@@ -68,13 +69,10 @@ const NETWORK_WORDS: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
 };
 
-/** Node wraps the failures of several addresses into one. */
 function faultOf(error: unknown): { code: string; message: string } {
+  if (error instanceof HttpCallError) return { code: error.networkCode, message: error.reason };
   if (!(error instanceof Error)) return { code: 'UNKNOWN', message: 'it failed' };
-  const inner = error instanceof AggregateError ? error.errors[0] : error.cause;
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === undefined && inner instanceof Error) return faultOf(inner);
-  return { code: code ?? error.name, message: maskText(error.message, REASON) };
+  return { code: error.name, message: maskText(error.message, REASON) };
 }
 
 function parse(text: string): unknown {

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { isIP } from 'node:net';
-import { Agent, buildConnector } from 'undici';
 import type { Heartbeat, PushAnswer, UptimeMonitor } from '../../core/contracts/uptime.ts';
+import { HttpCallError, HttpClient } from '../../core/host/http/client.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { failure, judge, READ_LIMIT, scrub } from './answer.ts';
@@ -50,65 +49,45 @@ export class PushClient implements UptimeMonitor {
 
   /** A push with the headers of its answer, for who looks for a fault. @throws HF_UPTIME_TOKEN */
   async send(monitor: string, beat: Heartbeat, signal?: AbortSignal): Promise<PushSeen> {
-    const { base, token: tokenOf, timeoutMs, clock } = this.#parts;
+    const { base, token: tokenOf, timeoutMs } = this.#parts;
     const token = await tokenOf(monitor);
     const url = base();
     if (url === undefined) {
       const reason = 'the embedded uptime monitor does not listen (yet)';
       return { answer: { kind: 'failed', reason, exitStatus: 4 }, headers: [] };
     }
-    const over = new AbortController();
-    const cancel = clock.after(timeoutMs, () => over.abort(timeout()));
-    const giveUp = () => over.abort(signal?.reason);
-    signal?.addEventListener('abort', giveUp, { once: true });
-    if (signal?.aborted) giveUp();
-    let agent: Agent | undefined;
+    const http = this.#client(url);
     try {
-      agent = this.#agent(new URL(url));
-      const { origin, pathname } = new URL(url);
-      const path = `${pathname.replace(/\/*$/, '')}/api/push/${encodeURIComponent(token)}?${queryOf(beat)}`;
-      const answer = await agent.request({
-        origin,
-        path,
-        method: 'GET',
+      const answer = await http.call({
+        url: `/api/push/${encodeURIComponent(token)}?${queryOf(beat)}`,
         headers: { accept: 'application/json', 'user-agent': 'holdfast' },
-        reset: true,
-        signal: over.signal,
+        signal,
       });
       const headers = Object.entries(answer.headers).map(
         ([name, value]) => `${name}: ${scrub(String(value), token, HEADER_LIMIT)}`,
       );
-      return { answer: judge(answer.statusCode, await textOf(answer.body), token), headers };
+      return { answer: judge(answer.status, answer.text(), token), headers };
     } catch (error) {
-      if (isCoded(error)) throw error;
-      return { answer: failure(over.signal.aborted ? over.signal.reason : error, timeoutMs), headers: [] };
+      if (isCoded(error) && !(error instanceof HttpCallError)) throw error;
+      return { answer: failure(error, timeoutMs), headers: [] };
     } finally {
-      cancel();
-      signal?.removeEventListener('abort', giveUp);
-      agent?.destroy().catch(() => {});
+      await http.close();
     }
   }
 
-  #agent(url: URL): Agent {
-    const { connect, caFile, timeoutMs } = this.#parts;
-    const connector = buildConnector({
-      timeout: timeoutMs,
-      ...(caFile !== undefined && { ca: authority(caFile) }),
-    });
-    const address = connect === undefined ? undefined : parseAddress(connect);
-    const name = url.hostname.replace(/^\[|\]$/g, '');
-    return new Agent({
-      connect: (target, callback) => {
-        if (!address) return connector(target, callback);
-        // The name asked for stays the URL's, in the Host header and in the certificate.
-        const servername = target.servername ?? (isIP(name) === 0 ? name : undefined);
-        const port = address.port === undefined ? target.port : String(address.port);
-        const to = { ...target, hostname: address.host, host: address.host, port };
-        return connector(servername === undefined ? to : { ...to, servername }, callback);
-      },
-      // The deadline of the whole push is ours.
-      headersTimeout: 0,
-      bodyTimeout: 0,
+  /** A new one for each push: the authority's file may have changed. @throws HF_CONFIG_SECRET_MISSING */
+  #client(base: string): HttpClient {
+    const { connect, caFile, timeoutMs, clock } = this.#parts;
+    return new HttpClient({
+      base,
+      timeoutMs,
+      connectTimeoutMs: timeoutMs,
+      answerLimit: READ_LIMIT,
+      excess: 'cut',
+      keepAlive: false,
+      clock,
+      ca: caFile === undefined ? undefined : authority(caFile),
+      connectTo: connect === undefined ? undefined : parseAddress(connect),
     });
   }
 }
@@ -121,17 +100,6 @@ function queryOf({ status, msg, ping, probe }: Heartbeat): string {
   return query.toString();
 }
 
-async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size >= READ_LIMIT) break;
-  }
-  return Buffer.concat(chunks).toString('utf8').slice(0, READ_LIMIT);
-}
-
 function authority(caFile: string): string {
   try {
     return readFileSync(caFile, 'utf8');
@@ -139,8 +107,4 @@ function authority(caFile: string): string {
     const reason = (error as NodeJS.ErrnoException).code ?? 'it cannot be read';
     throw new HoldfastError('HF_CONFIG_SECRET_MISSING', { file: caFile, reason }, { cause: error });
   }
-}
-
-function timeout(): Error {
-  return Object.assign(new Error('no answer in time'), { code: 'TIMEOUT' });
 }

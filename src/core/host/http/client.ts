@@ -36,7 +36,7 @@ export interface HttpClientOptions {
   /** Whether a connection serves more than one call; true unless set. */
   readonly keepAlive?: boolean;
   /** Sends in place of an agent of the client's own; the client doesn't close it. */
-  readonly dispatcher?: HttpDispatcher;
+  readonly dispatcher?: HttpDispatcher | undefined;
   /**
    * `builtin` is the copy of undici in Node (its `fetch`), for short commands: it loads in half of the package's time and
    * has none of the options about connections. `package` unless set.
@@ -61,7 +61,7 @@ export interface HttpCall {
   /** Gives the call up. */
   readonly signal?: AbortSignal | undefined;
   /** In place of the client's, for servers whose credentials come with an agent. */
-  readonly dispatcher?: HttpDispatcher;
+  readonly dispatcher?: HttpDispatcher | undefined;
 }
 
 export type HttpHeaders = Readonly<Record<string, string | string[] | undefined>>;

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import { request } from 'undici';
 import { z } from 'zod';
 import {
   parseSecretReference,
@@ -7,6 +6,7 @@ import {
   secretReference,
 } from '../../../core/contracts/secrets-store.ts';
 import { rejectedByUi } from '../../../core/contracts/ui-alerts.ts';
+import { type HttpAnswer, HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import type { Rule } from './rule.ts';
@@ -49,12 +49,10 @@ const listed = z.looseObject({
 });
 type Known = z.output<typeof known>;
 
-const DEADLINE_MS = 10_000;
 const SECRET_MS = 5_000;
 const PAGE = 1_000;
 const PAGES = 20;
-/** An answer that is longer is none of this API. */
-const READ_BYTES = 8 * 1_048_576;
+const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 8 * 1_048_576 });
 
 /**
  * Makes the alerts of the UI agree with the rules, by name; done twice, the second time nothing is written. Alerts of other
@@ -150,38 +148,26 @@ function apiOf(base: string, token: string, signal: AbortSignal) {
   const place = new URL(base).origin;
   const refusal = (reason: string) => new HoldfastError('HF_ALERTS_UI', { place, reason });
   async function send(method: 'GET' | 'POST' | 'PUT', path: string, body?: object): Promise<unknown> {
-    let status: number;
-    let text = '';
+    let answer: HttpAnswer;
     try {
-      const answer = await request(`${base.replace(/\/+$/, '')}/api/v2/alerts${path}`, {
+      answer = await http.call({
         method,
-        headers: {
-          authorization: `Bearer ${token}`,
-          accept: 'application/json',
-          ...(body && { 'content-type': 'application/json' }),
-        },
-        ...(body && { body: JSON.stringify(body) }),
-        signal: AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]),
+        url: `${base.replace(/\/+$/, '')}/api/v2/alerts${path}`,
+        headers: { authorization: `Bearer ${token}`, accept: 'application/json' },
+        json: body,
+        signal,
       });
-      status = answer.statusCode;
-      for await (const chunk of answer.body.setEncoding('utf8')) {
-        text += chunk;
-        if (text.length > READ_BYTES) throw refusal('its answer is too long');
-      }
     } catch (error) {
-      if (signal.aborted || error instanceof HoldfastError) throw error;
-      const { code = 'no answer in time' } = error as NodeJS.ErrnoException;
-      throw refusal(`it can't be reached (${code})`);
+      throw error instanceof HttpCallError ? refusal(`it can't be asked: ${error.reason}`) : error;
     }
-    if (status < 200 || status > 299) {
-      const said = text.replaceAll(token, '[redacted]').slice(0, 200).replace(/\s+/g, ' ').trim();
-      throw refusal(`it answered ${status} to ${method}${said === '' ? '' : `: ${said}`}`);
+    if (!answer.ok) {
+      const said = answer.excerpt(200, token);
+      throw refusal(`it answered ${answer.status} to ${method}${said === '' ? '' : `: ${said}`}`);
     }
-    try {
-      return text === '' ? {} : JSON.parse(text);
-    } catch {
-      throw refusal('its answer is not JSON');
-    }
+    if (answer.bytes.length === 0) return {};
+    const parsed = answer.json();
+    if (parsed === undefined) throw refusal('its answer is not JSON');
+    return parsed;
   }
   return { send, refusal };
 }

@@ -1,13 +1,14 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { request } from 'undici';
+import { HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../../core/host/plugin/diagnosis.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { readConfigFile } from '../config/config-file.ts';
 import type { CollectorOptions } from '../options.ts';
 import { VOLUMES } from './volumes.ts';
 
-const DEADLINE_MS = 5_000;
+/** Only the status of an answer counts. */
+const http = new HttpClient({ timeoutMs: 5_000, answerLimit: 65_536, excess: 'cut', keepAlive: false });
 
 /** What `holdfast doctor stack` looks at of the collector and of what is around it (O8, O26, O27, O29). */
 export function collectorChecks(options: CollectorOptions): CheckDefinition[] {
@@ -66,13 +67,9 @@ export async function uiCheck(url: string, signal: AbortSignal): Promise<CheckRe
   const lookedAt = new URL(url).host;
   let status: number;
   try {
-    const answer = await request(url, {
-      signal: AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]),
-    });
-    status = answer.statusCode;
-    await answer.body.dump({ limit: 65_536 });
+    status = (await http.call({ url, signal })).status;
   } catch (error) {
-    const why = error instanceof Error && 'code' in error ? String(error.code) : 'nothing came in time';
+    const why = error instanceof HttpCallError ? error.reason : 'the check was given up';
     const remedy = 'Look whether the UI runs, and whether the ingress proxy has its address.';
     return { state: 'fail', lookedAt, found: `the UI can't be reached: ${why}`, remedy };
   }

@@ -1,8 +1,7 @@
-import { request } from 'undici';
 import { z } from 'zod';
+import { type HttpAnswer, HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
 
-const DEADLINE_MS = 10_000;
-const LARGEST_ANSWER = 64 * 1024;
+const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 65_536, excess: 'cut', keepAlive: false });
 
 const answerShape = z.looseObject({
   partialSuccess: z.looseObject({ rejectedSpans: z.union([z.string(), z.number()]).nullish() }).nullish(),
@@ -34,37 +33,33 @@ export async function sendSpan(
     ],
   };
   try {
-    const answer = await request(`${endpoint.replace(/\/+$/, '')}/v1/traces`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: key },
-      body: JSON.stringify(body),
-      signal: AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]),
-    });
-    const text = await textOf(answer.body);
-    return judge(answer.statusCode, text.replaceAll(key, '…'));
+    const url = `${endpoint.replace(/\/+$/, '')}/v1/traces`;
+    const headers = { authorization: key };
+    return judge(await http.call({ method: 'POST', url, headers, json: body, signal }), key);
   } catch (error) {
-    if (signal.aborted) throw error;
-    const why = error instanceof Error && 'code' in error ? String(error.code) : 'nothing came in time';
+    if (!(error instanceof HttpCallError)) throw error;
     return {
       end: 'unreachable',
-      text: `nobody takes it at ${endpoint}: ${why}`,
+      text: `nobody takes it at ${endpoint}: ${error.reason}`,
       remedy: 'Look whether the receiver runs and listens there: `holdfast status`.',
     };
   }
 }
 
-function judge(status: number, text: string): Sent {
+function judge(answer: HttpAnswer, key: string): Sent {
+  const { status } = answer;
+  const shown = answer.excerpt(200, key) || '(nothing)';
   if (status === 200) {
-    const rejected = Number(answerShape.safeParse(jsonOf(text)).data?.partialSuccess?.rejectedSpans ?? 0);
+    const rejected = Number(answerShape.safeParse(answer.json()).data?.partialSuccess?.rejectedSpans ?? 0);
     if (!(rejected > 0)) return { end: 'accepted' };
     const remedy = 'The receiver and Holdfast disagree on OTLP JSON: look at the versions of both.';
     return {
       end: 'refused',
-      text: `the receiver answered 200 and rejected the span: ${shown(text)}`,
+      text: `the receiver answered 200 and rejected the span: ${shown}`,
       remedy,
     };
   }
-  const said = `the receiver answered ${status}: ${shown(text)}`;
+  const said = `the receiver answered ${status}: ${shown}`;
   if (status === 401 || status === 403) {
     const remedy =
       'It accepts another ingest key than the one known here: `holdfast doctor stack` shows where ours comes from.';
@@ -78,28 +73,4 @@ function judge(status: number, text: string): Sent {
     };
   }
   return { end: 'refused', text: said, remedy: 'Look whether an OTLP/HTTP receiver is what listens there.' };
-}
-
-/** What a stranger said, fit for a line. */
-function shown(text: string): string {
-  return text.replace(/\p{C}+/gu, ' ').slice(0, 200) || '(nothing)';
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    size += chunk.length;
-    if (size > LARGEST_ANSWER) break;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }

@@ -1,8 +1,9 @@
-import { request } from 'undici';
+import { HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 
-const DEADLINE_MS = 10_000;
+/** The answer holds the key, so nothing of its body is kept. */
+const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 0, excess: 'cut', keepAlive: false });
 
 /**
  * Asks the UI's API for a new ingest key. What it answers is not read: the key is taken from the collector's config,
@@ -17,18 +18,12 @@ export async function regenerateInUi(
   const authorization = `Bearer ${readTokenFile(tokenFile)}`;
   let status: number;
   try {
-    const answer = await request(`${url.replace(/\/+$/, '')}${regeneratePath}`, {
-      method: 'PATCH',
-      headers: { authorization, accept: 'application/json' },
-      signal: AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]),
-    });
-    status = answer.statusCode;
-    // It holds the key: it is let go unread.
-    await answer.body.dump({ limit: 65_536 });
+    const place = `${url.replace(/\/+$/, '')}${regeneratePath}`;
+    const headers = { authorization, accept: 'application/json' };
+    status = (await http.call({ method: 'PATCH', url: place, headers, signal })).status;
   } catch (error) {
-    if (signal.aborted) throw error;
-    const reason =
-      error instanceof Error && 'code' in error ? String(error.code) : 'it gave no answer in time';
+    if (!(error instanceof HttpCallError)) throw error;
+    const { reason } = error;
     throw new HoldfastError('HF_INGEST_UI', { reason });
   }
   if (status >= 500) {

@@ -6,9 +6,8 @@ import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { askRedis, redisChecks, transactionCheck } from '../redis.ts';
 import { channelNames } from './events.ts';
-import { Exchange } from './exchange.ts';
 import type { RouterRemoteOptions } from './plugin.ts';
-import { RemoteRouter } from './remote-router.ts';
+import { RemoteRouter, routerClient } from './remote-router.ts';
 
 const READ_MS = 10_000;
 
@@ -33,9 +32,10 @@ async function apiCheck(
   token: () => string | undefined,
   signal: AbortSignal,
 ): Promise<CheckResult> {
-  const exchange = new Exchange({ url, clock: systemClock, token, answerLimit });
+  const http = routerClient(url, answerLimit, systemClock);
   const api = new RemoteRouter({
-    exchange,
+    http,
+    token,
     readTimeoutMs: READ_MS,
     writeTimeoutMs: READ_MS,
     observe: () => {},
@@ -65,7 +65,7 @@ async function apiCheck(
     if (!isCoded(error)) throw error;
     return { state: 'fail', lookedAt, found: error.what, remedy: error.remedy };
   } finally {
-    await exchange.close();
+    await http.close();
   }
 }
 

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { RouterApiToken } from '../../../core/contracts/router.ts';
+import type { HttpClient } from '../../../core/host/http/client.ts';
 import { definePlugin } from '../../../core/host/plugin/definition.ts';
 import { parseRedisUrl } from '../../../core/host/redis/url.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import { remoteChecks } from './checks.ts';
 import { RouterEvents } from './events.ts';
-import { Exchange } from './exchange.ts';
-import { RemoteRouter } from './remote-router.ts';
+import { RemoteRouter, routerClient } from './remote-router.ts';
 
 function isHttp(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -87,7 +87,7 @@ export const routerRemote = definePlugin({
   provides: [RouterApiToken],
   register(context, options) {
     const { url, redisUrl, tokenFile, channelPrefix, pingMs, alertAfterMs, answerLimit } = options;
-    let exchange: Exchange | undefined;
+    let http: HttpClient | undefined;
     let events: RouterEvents | undefined;
     const token = () => (tokenFile === undefined ? undefined : readTokenFile(tokenFile));
     const last: { read?: JsonObject; write?: JsonObject } = {};
@@ -98,9 +98,10 @@ export const routerRemote = definePlugin({
         help: "Calls of a router's config API, by whether a usable answer came.",
         labels: ['call', 'outcome'],
       });
-      exchange = new Exchange({ url, clock, token, answerLimit });
+      http = routerClient(url, answerLimit, clock);
       return new RemoteRouter({
-        exchange,
+        http,
+        token,
         isHeard: () => events?.isSubscribed === true,
         readTimeoutMs: options.readTimeoutMs,
         writeTimeoutMs: options.writeTimeoutMs,
@@ -141,7 +142,7 @@ export const routerRemote = definePlugin({
     });
     context.onStop(async () => {
       events?.stop();
-      await exchange?.close();
+      await http?.close();
     });
   },
 });

@@ -1,17 +1,30 @@
 import type { NetworkConfig, RouterApi, SetAnswer } from '../../../core/contracts/router.ts';
+import { type HttpAnswer, type HttpCall, HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
 import { maskText } from '../../../core/host/logging/mask-text.ts';
+import type { Clock } from '../../../core/kernel/clock.ts';
 import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { withoutControlFields } from '../config/network-config.ts';
-import { type Exchange, type HttpAnswer, NoAnswer } from './exchange.ts';
 
 interface RemoteRouterParts {
-  readonly exchange: Exchange;
+  readonly http: HttpClient;
+  /** Read at each call. @throws HF_CONFIG_SECRET_* its file cannot be used */
+  readonly token: () => string | undefined;
   readonly readTimeoutMs: number;
   readonly writeTimeoutMs: number;
   readonly isHeard?: () => boolean;
   /** Told of each call, and why it did not come to a usable answer. */
   readonly observe: (call: 'read' | 'write', fault: string | undefined) => void;
+}
+
+/** Writes follow one another, but a read must not wait behind one that takes eight seconds. */
+const CONNECTIONS = 4;
+/** Each call brings its own deadline; without one it has that of a write. */
+const DEADLINE_MS = 85_000;
+
+/** The client by which a `RemoteRouter` calls. @param answerLimit bytes */
+export function routerClient(base: string, answerLimit: number, clock: Clock): HttpClient {
+  return new HttpClient({ base, timeoutMs: DEADLINE_MS, answerLimit, clock, connections: CONNECTIONS });
 }
 
 /** A read is repeated once when its connection broke: it may have been one that the router had just given up. */
@@ -51,32 +64,53 @@ export class RemoteRouter implements RouterApi {
   }
 
   async #read(signal: AbortSignal | undefined): Promise<HttpAnswer> {
-    const { exchange, readTimeoutMs: timeoutMs, observe } = this.#parts;
+    const { readTimeoutMs: timeoutMs, observe } = this.#parts;
     for (let tries = 1; ; tries += 1) {
       try {
-        return await exchange.call({ method: 'GET', path: 'v1/config/active', timeoutMs, signal });
+        return await this.#call({ url: '/v1/config/active', timeoutMs, signal });
       } catch (error) {
-        if (!(error instanceof NoAnswer)) throw error;
-        if (error.broke && tries < READ_TRIES) continue;
-        observe('read', error.message);
-        throw new HoldfastError('HF_ROUTER_UNREACHABLE', { reason: error.message }, { cause: error });
+        const reason = faultOf(error, signal);
+        if (reason === undefined) throw error;
+        const isBroken = error instanceof HttpCallError && error.failure === 'broken';
+        if (isBroken && tries < READ_TRIES) continue;
+        observe('read', reason);
+        throw new HoldfastError('HF_ROUTER_UNREACHABLE', { reason }, { cause: error });
       }
     }
   }
 
   async #write(body: string, signal: AbortSignal | undefined): Promise<SetAnswer> {
-    const { exchange, writeTimeoutMs: timeoutMs } = this.#parts;
+    const { writeTimeoutMs: timeoutMs } = this.#parts;
+    const headers = { 'content-type': 'application/json' };
     try {
       return setAnswerOf(
-        await exchange.call({ method: 'POST', path: 'v1/config/set', body, timeoutMs, signal }),
+        await this.#call({ method: 'POST', url: '/v1/config/set', headers, body, timeoutMs, signal }),
       );
     } catch (error) {
-      if (error instanceof NoAnswer) return { kind: 'unknown', reason: error.message };
+      const reason = faultOf(error, signal);
+      if (reason !== undefined) return { kind: 'unknown', reason };
       // The token's file: nothing was sent.
       if (isCoded(error)) return { kind: 'refused', errors: [error.what] };
       throw error;
     }
   }
+
+  #call(call: HttpCall): Promise<HttpAnswer> {
+    const { http, token: readToken } = this.#parts;
+    const token = readToken();
+    const headers = {
+      accept: 'application/json',
+      ...call.headers,
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    };
+    return http.call({ ...call, headers });
+  }
+}
+
+/** @returns why no whole answer came, as a part of a sentence; undefined of other errors */
+function faultOf(error: unknown, signal: AbortSignal | undefined): string | undefined {
+  if (error instanceof HttpCallError) return error.reason;
+  return signal?.aborted ? 'it was given up' : undefined;
 }
 
 /** A router's complaints are told to a person, not parsed. */
@@ -93,8 +127,9 @@ const NOT_NOW: readonly number[] = [408, 425, 429];
  * router's own words is believed; a 200 without a new ncid, a 5xx and whatever a proxy says prove neither that the
  * config was applied nor that it was not.
  */
-export function setAnswerOf({ status, text }: HttpAnswer): SetAnswer {
-  const body = parse(text);
+export function setAnswerOf(answer: HttpAnswer): SetAnswer {
+  const { status } = answer;
+  const body = answer.json();
   const { errors, ncid, code } = isObject(body) ? body : {};
   const complaints = textsOf(errors);
   if (status === 200) {
@@ -112,9 +147,9 @@ export function setAnswerOf({ status, text }: HttpAnswer): SetAnswer {
 }
 
 /** The config in an answer to `GET /v1/config/active`, or why there is none. */
-export function activeOf({ status, text }: HttpAnswer): NetworkConfig | string {
-  if (status !== 200) return explained(status);
-  const body = parse(text);
+export function activeOf(answer: HttpAnswer): NetworkConfig | string {
+  if (answer.status !== 200) return explained(answer.status);
+  const body = answer.json();
   return isObject(body) ? body : 'it answered 200 with something that is no JSON object';
 }
 
@@ -126,14 +161,6 @@ function explained(status: number): string {
   if (status === 404) return 'it answered 404: there is no config API at this address';
   if (status === 413) return 'it answered 413: the config is larger than it takes';
   return `it answered ${status}`;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function textsOf(errors: unknown): string[] {

@@ -1,9 +1,11 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { HttpAnswer } from '../../../../src/core/host/http/client.ts';
 import { understand } from '../../../../src/plugins/router/remote/events.ts';
 import { activeOf, setAnswerOf } from '../../../../src/plugins/router/remote/remote-router.ts';
 
-const answer = (status: number, body: unknown) => setAnswerOf({ status, text: JSON.stringify(body) });
+const came = (status: number, text: string) => new HttpAnswer(status, {}, Buffer.from(text), false);
+const answer = (status: number, body: unknown) => setAnswerOf(came(status, JSON.stringify(body)));
 
 test("[R3,R25] a daemon's own words are understood, whichever else stand beside them", (t) => {
   t.deepEqual(answer(200, { errors: [], ncid: 'n2' }), { kind: 'applied', ncid: 'n2' });
@@ -34,7 +36,7 @@ test('[R25] a refusal always says something, and never at length', (t) => {
   const texts = fc.oneof(fc.json(), fc.string(), fc.constantFrom('', 'Not Found', '<html>', '{"errors":[]}'));
   fc.assert(
     fc.property(fc.integer({ min: 400, max: 499 }), texts, (status, text) => {
-      const said = setAnswerOf({ status, text });
+      const said = setAnswerOf(came(status, text));
       if (said.kind !== 'refused') return;
       t.true(said.errors.length > 0 && said.errors.length <= 10);
       t.true(said.errors.every((error) => error.length <= 300));
@@ -56,11 +58,11 @@ test('[R25] no answer whatsoever is taken for an applied write unless it is a 20
 });
 
 test('[R24] only a 200 with a JSON object is a config', (t) => {
-  t.deepEqual(activeOf({ status: 200, text: '{"ncid":"n1"}' }), { ncid: 'n1' });
+  t.deepEqual(activeOf(came(200, '{"ncid":"n1"}')), { ncid: 'n1' });
   for (const text of ['', '[]', 'null', '"text"', '<html>', '{"ncid":'])
-    t.is(typeof activeOf({ status: 200, text }), 'string', text);
+    t.is(typeof activeOf(came(200, text)), 'string', text);
   for (const status of [204, 302, 404, 500])
-    t.is(typeof activeOf({ status, text: '{"ncid":"n1"}' }), 'string', `${status}`);
+    t.is(typeof activeOf(came(status, '{"ncid":"n1"}')), 'string', `${status}`);
 });
 
 test('[R18] whatever a channel carries is heard, stamped when received, and only known fields are taken', (t) => {
