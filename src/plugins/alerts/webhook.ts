@@ -1,4 +1,4 @@
-import { HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
+import { HttpCallError, HttpClient } from '../../core/host/http/client.ts';
 
 /** How a post ended. */
 export type Posted =
