@@ -54,8 +54,13 @@ function start(dir, upstream) {
   const args = ['--import', preload, join(root, 'bin/holdfast.js'), 'start', '--data-dir', dir];
   return spawn(process.execPath, args, {
     cwd: root,
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    env: { ...process.env, ...ports, HOLDFAST_MCP_LIBRARY_DOCS_URL: upstream, HOLDFAST_LOG_LEVEL: 'fatal' },
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    env: {
+      ...process.env,
+      ...ports,
+      HOLDFAST_MCP_LIBRARY_DOCS_URL: upstream,
+      HOLDFAST_MCP_LIBRARY_DOCS_TOKEN: 'a token of the upstream',
+    },
   });
 }
 
