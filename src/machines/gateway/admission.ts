@@ -1,6 +1,6 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
-import type { AnswerParams, CallEnded, DoorRule, MisplacedKey } from './key-shapes.ts';
+import type { AnswerParams, CallEnded, DoorRule, MisplacedKey } from './key-rules.ts';
 
 /** What a person should hear of: a rule, or a key in some other header. */
 type Reason = DoorRule | 'key_misplaced' | 'master_key_misplaced';

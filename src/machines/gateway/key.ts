@@ -11,10 +11,10 @@ import type {
   KeyReply,
   KeyTerms,
   MisplacedKey,
-} from './key-shapes.ts';
-import { add, goodUntil, judge, judgeReading, windowAt } from './key-verdict.ts';
+} from './key-rules.ts';
+import { add, goodUntil, judge, judgeReading, windowAt } from './key-rules.ts';
 
-export type * from './key-shapes.ts';
+export type * from './key-rules.ts';
 
 interface Args {
   readonly context: AccessContext;

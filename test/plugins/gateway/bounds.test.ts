@@ -1,6 +1,6 @@
 import test from 'ava';
 import { Gathered, whole } from '../../../src/plugins/gateway/upstream/body.ts';
-import { EventBlocks } from '../../../src/plugins/gateway/upstream/event-blocks.ts';
+import { EventBlocks } from '../../../src/plugins/gateway/upstream/events.ts';
 
 const MIB = 1024 * 1024;
 

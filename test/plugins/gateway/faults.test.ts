@@ -6,7 +6,7 @@ import test, { type ExecutionContext } from 'ava';
 import { z } from 'zod';
 import { defineRouteKind } from '../../../src/index.ts';
 import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
-import { CredentialRepeated, credentialWatch } from '../../../src/plugins/gateway/upstream/credential.ts';
+import { CredentialRepeated, credentialWatch } from '../../../src/plugins/gateway/upstream/inspection.ts';
 import { resultFor, type Script, startScripted } from '../../support/scripted-upstream.ts';
 import { tempDir } from '../../support/temp.ts';
 import { type RawAnswer, send } from './raw.ts';

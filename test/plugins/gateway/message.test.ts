@@ -1,10 +1,14 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { decodeHeaderValue, encodeHeaderValue } from '../../../src/plugins/gateway/mcp/header-value.ts';
 import { encode, readMessage } from '../../../src/plugins/gateway/mcp/message.ts';
-import { EventBlocks, parseEvent } from '../../../src/plugins/gateway/upstream/event-blocks.ts';
-import { toldBy } from '../../../src/plugins/gateway/upstream/outcome.ts';
-import { eventRewriter, rewriteMessage } from '../../../src/plugins/gateway/upstream/rewrite.ts';
+import { decodeHeaderValue, encodeHeaderValue } from '../../../src/plugins/gateway/mcp/protocol.ts';
+import {
+  EventBlocks,
+  eventRewriter,
+  parseEvent,
+  rewriteMessage,
+} from '../../../src/plugins/gateway/upstream/events.ts';
+import { toldBy } from '../../../src/plugins/gateway/upstream/inspection.ts';
 
 const ODD_NUMBERS = [
   '-0',

@@ -1,4 +1,4 @@
-import type { Route } from '../../../core/kernel/actors/route.ts';
+import type { Route } from '../../kernel/actors/route.ts';
 import { ALERT_RAISE } from '../../contracts/alerts.ts';
 import type { ActorDefinition } from '../../kernel/actors/definition.ts';
 import { HTTP_REPLY } from '../http/exchanges.ts';

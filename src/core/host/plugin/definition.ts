@@ -3,7 +3,7 @@ import type { AnyStateMachine } from 'xstate';
 import type { z } from 'zod';
 import type { Bus, Envelope } from '../../../bus/bus.ts';
 import type { Topic } from '../../../bus/topic.ts';
-import type { Route, RouteTarget } from '../../../core/kernel/actors/route.ts';
+import type { Route, RouteTarget } from '../../kernel/actors/route.ts';
 import type { Token } from '../../contracts/token.ts';
 import type { ActorDefinition } from '../../kernel/actors/definition.ts';
 import type { EffectHandler, EffectOptions } from '../../kernel/actors/effect.ts';

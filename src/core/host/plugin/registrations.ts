@@ -1,5 +1,5 @@
 import type { Topic } from '../../../bus/topic.ts';
-import type { Route } from '../../../core/kernel/actors/route.ts';
+import type { Route } from '../../kernel/actors/route.ts';
 import type { ActorDefinition } from '../../kernel/actors/definition.ts';
 import type { EffectRegistration } from '../../kernel/actors/effect.ts';
 import type { HttpSurface, Listener, SurfaceOptions } from '../http/contract.ts';

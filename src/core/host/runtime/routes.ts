@@ -1,5 +1,5 @@
 import type { Envelope } from '../../../bus/bus.ts';
-import type { Route } from '../../../core/kernel/actors/route.ts';
+import type { Route } from '../../kernel/actors/route.ts';
 import { HoldfastError, isCoded } from '../../kernel/errors/holdfast-error.ts';
 import { actorRef } from '../../kernel/ids.ts';
 import type { RuntimeServices } from '../plugin/host.ts';

@@ -2,23 +2,51 @@ import { isObject } from '../../../core/kernel/json.ts';
 import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/gateway/key.ts';
 import { failed } from '../calls/failed.ts';
 import { ended, type LiveCall } from '../calls/live-call.ts';
+import type { GatewayParts } from '../calls/parts.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
-import { type Answer, COMPLETE, plainRefusal, result, rpcError } from '../mcp/answers.ts';
-import { INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND } from '../mcp/codes.ts';
+import type { Exchange } from '../exchange.ts';
+import type { AuthenticatedKey } from '../keys/caller.ts';
+import {
+  type Answer,
+  COMPLETE,
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  INVALID_REQUEST,
+  METHOD_NOT_FOUND,
+  plainRefusal,
+  result,
+  rpcError,
+} from '../mcp/answers.ts';
 import type { Message } from '../mcp/message.ts';
-import { REVISIONS } from '../mcp/revisions.ts';
+import { REVISIONS } from '../mcp/protocol.ts';
+import type { Session } from '../session/sealed-sessions.ts';
 import { type Ending, ending, type Stop } from '../stop.ts';
-import type { Told } from '../upstream/outcome.ts';
-import { passAnswer } from '../upstream/pass.ts';
-import { stopped } from '../upstream/stopped.ts';
-import type { AggregateCallParts } from './aggregate-call-parts.ts';
+import { passAnswer } from '../upstream/answer.ts';
+import { stopped } from '../upstream/failures.ts';
+import type { Told } from '../upstream/inspection.ts';
 import { common, noSuch, refusal, withMeta } from './answers.ts';
-import { begin } from './beginning.ts';
-import type { Branch } from './branch.ts';
-import { branchesTo } from './branches.ts';
-import { listOf, type Missing, mergedList } from './lists.ts';
+import { type Branch, branchesTo } from './branch.ts';
+import { begin, listOf, type Missing, mergedList } from './merged-answers.ts';
 import { mergeStreams, type Sink } from './merged-stream.ts';
+import type { Meaning, Selection } from './selection.ts';
 import { eventId, fromServer, readEventId } from './server-requests.ts';
+import type { Legs, OpenSession } from './sessions.ts';
+
+/** What a request to the aggregate consists of, beside what is decided about it. */
+export interface AggregateCallParts {
+  readonly gateway: GatewayParts;
+  readonly exchange: Exchange;
+  readonly caller: AuthenticatedKey;
+  readonly selection: Selection;
+  readonly message: Message | undefined;
+  readonly meaning: Meaning;
+  /** None in the stateless revision, and while it begins. */
+  readonly session: OpenSession | undefined;
+  readonly legs: Legs;
+  readonly deadlineMs: number;
+  readonly seal: (session: Session) => string;
+  readonly draining: Ending;
+}
 
 const OK: Told = { outcome: 'ok' };
 

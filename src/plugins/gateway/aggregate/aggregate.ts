@@ -1,18 +1,16 @@
 import { judgeCall, type Meant } from '../calls/decide.ts';
 import type { LiveCall } from '../calls/live-call.ts';
 import type { GatewayParts } from '../calls/parts.ts';
-import { bindingOf, readRequest } from '../calls/read-request.ts';
 import type { Exchange } from '../exchange.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
 import type { Answer } from '../mcp/answers.ts';
-import { sessionUnknown } from '../mcp/checks.ts';
 import type { Message } from '../mcp/message.ts';
+import { bindingOf, readRequest, sessionUnknown } from '../mcp/protocol.ts';
 import { LONGEST_ID, type SealedSessions, type Session } from '../session/sealed-sessions.ts';
 import type { Ending } from '../stop.ts';
 import { AggregateCall } from './aggregate-call.ts';
-import { type Legs, type OpenSession, openSession } from './legs.ts';
-import { meaningOf } from './meaning.ts';
-import { aggregated, SELECTION_HEADER, select } from './selection.ts';
+import { aggregated, meaningOf, SELECTION_HEADER, select } from './selection.ts';
+import { type Legs, type OpenSession, openSession } from './sessions.ts';
 
 /** Stands for the aggregate where a server's name stands else. */
 const ENDPOINT = '*';

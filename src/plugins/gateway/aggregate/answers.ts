@@ -1,13 +1,20 @@
 import type { AnswerParams } from '../../../machines/gateway/key.ts';
 import { unentitled } from '../calls/unentitled.ts';
-import type { AuthenticatedKey } from '../keys/caller.ts';
-import { type Answer, COMPLETE, result, rpcError, SERVER_INFO_META, toolRefusal } from '../mcp/answers.ts';
-import { type Era, eraOf } from '../mcp/checks.ts';
-import { METHOD_NOT_FOUND, UNAUTHORIZED } from '../mcp/codes.ts';
-import type { Route } from '../routes/route.ts';
-import type { AggregateCallParts } from './aggregate-call-parts.ts';
-import { serverInfo } from './legs.ts';
-import { listOf, type Missing } from './lists.ts';
+import {
+  type Answer,
+  COMPLETE,
+  METHOD_NOT_FOUND,
+  result,
+  rpcError,
+  SERVER_INFO_META,
+  toolRefusal,
+  UNAUTHORIZED,
+} from '../mcp/answers.ts';
+import { type Era, eraOf } from '../mcp/protocol.ts';
+import type { AggregateCallParts } from './aggregate-call.ts';
+import { identityWanted } from './branch.ts';
+import { listOf, type Missing } from './merged-answers.ts';
+import { serverInfo } from './sessions.ts';
 
 type Parts = Pick<AggregateCallParts, 'exchange' | 'message' | 'selection' | 'meaning' | 'seal'>;
 
@@ -59,16 +66,4 @@ export function withMeta(
 export function noSuch(parts: Parts, method: string | undefined): Answer {
   const text = `Method not found: ${method} is no method of the aggregate; use /<server>/mcp`;
   return rpcError(era(parts) === 'stateless' ? 404 : 200, parts.message?.id ?? null, METHOD_NOT_FOUND, text);
-}
-
-const identityWanted = (server: string): string =>
-  `${server} wants your own access token in Authorization. Log in at /${server}/mcp, or send it with the call.`;
-
-/** @returns why a server that the key may reach can't be asked */
-export function whyUnusable(
-  { name, reason, url, entry }: Route,
-  { authorization }: AuthenticatedKey,
-): string | undefined {
-  if (reason !== undefined || !url) return `is ${reason ?? 'not configured'}`;
-  return entry.disposition === 'relay' && authorization !== 'bearer' ? identityWanted(name) : undefined;
 }

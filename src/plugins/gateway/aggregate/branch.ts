@@ -1,21 +1,66 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { isObject } from '../../../core/kernel/json.ts';
-import type { Era } from '../mcp/checks.ts';
-import type { Message } from '../mcp/message.ts';
-import { isStateless } from '../mcp/revisions.ts';
+import { logOwnFault } from '../calls/failed.ts';
+import type { AuthenticatedKey } from '../keys/caller.ts';
+import { type Message, REVISION_META } from '../mcp/message.ts';
+import { type Era, isStateless, STATELESS_SINCE } from '../mcp/protocol.ts';
 import type { Route } from '../routes/route.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
 import { type Deadline, type Ending, stopWithin } from '../stop.ts';
 import { ask, type UpstreamAnswer } from '../upstream/client.ts';
-import { credentialWatch } from '../upstream/credential.ts';
-import { isOwnFault } from '../upstream/faults.ts';
-import { hasForgotten } from '../upstream/forgotten.ts';
+import { hasForgotten, isOwnFault, UpstreamFault } from '../upstream/failures.ts';
+import { CredentialRepeated, credentialWatch } from '../upstream/inspection.ts';
 import { type ForUpstream, requestTo } from '../upstream/request.ts';
-import { bridgeFor, type Leg, type Legs, type OpenSession } from './legs.ts';
-import { type Heard, hear } from './listen.ts';
-import { DISCOVER, OWN_ID, own, sessioned } from './own-messages.ts';
-import { Unavailable, whyNot } from './unavailable.ts';
+import type { AggregateCallParts } from './aggregate-call.ts';
+import type { Missing } from './merged-answers.ts';
+import { type Heard, hear } from './read-answer.ts';
+import { aggregated } from './selection.ts';
+import { bridgeFor, type Leg, type Legs, type OpenSession } from './sessions.ts';
+
+/** Why an upstream takes no part, in words that hold nothing of its own. */
+export class Unavailable extends UpstreamFault {}
+
+/** @returns the same of any error, none of its own words in it */
+export function whyNot(error: unknown): string {
+  if (error instanceof Unavailable) return error.message;
+  if (error instanceof CredentialRepeated) return 'repeats the credential of the gateway';
+  const { name, code } = error as { name?: string; code?: string };
+  if (name === 'TimeoutError' || code === 'UND_ERR_HEADERS_TIMEOUT') return 'does not answer in time';
+  if (name === 'RangeError') return 'answers more than can be held';
+  return isOwnFault(error) ? 'could not be asked: the gateway failed' : 'cannot be reached';
+}
+
+/*
+ * What the gateway says to an upstream for itself, and what it changes of a client's message for one that speaks
+ * another kind of revision.
+ */
+
+/** Ids of the gateway's own requests; a client's own ids go to the one upstream that it calls. */
+export const OWN_ID = 'holdfast';
+const META_PREFIX = 'io.modelcontextprotocol/';
+const CAPABILITIES_META = `${META_PREFIX}clientCapabilities`;
+
+/** Asks an upstream whether it speaks the stateless revision. */
+export const DISCOVER: Message = {
+  ...own('server/discover', { _meta: { [REVISION_META]: STATELESS_SINCE, [CAPABILITIES_META]: {} } }, OWN_ID),
+  revision: STATELESS_SINCE,
+};
+
+/** A message of the stateless revision, as servers of sessions read it. */
+export function sessioned(message: Message): Message {
+  const { params } = message.body;
+  if (!isObject(params) || !isObject(params._meta)) return { ...message, revision: undefined };
+  const kept = Object.entries(params._meta).filter(([name]) => !name.startsWith(META_PREFIX));
+  const _meta = Object.fromEntries(kept);
+  return { ...message, revision: undefined, body: { ...message.body, params: { ...params, _meta } } };
+}
+
+export function own(method: string, params: object | undefined, id?: string): Message {
+  const body = { jsonrpc: '2.0', ...(id && { id }), method, ...(params && { params }) };
+  const kind = id === undefined ? 'notification' : 'request';
+  return { kind, method, id, name: undefined, revision: undefined, body };
+}
 
 /** What a client said of itself when its session began. */
 export interface ClientFacts {
@@ -227,4 +272,56 @@ export class Branch {
   within(stop?: Ending): Deadline {
     return stopWithin(this.#parts.deadlineMs, ...(stop ? [stop] : []));
   }
+}
+
+type Parts = Pick<
+  AggregateCallParts,
+  'gateway' | 'exchange' | 'caller' | 'selection' | 'session' | 'legs' | 'deadlineMs'
+>;
+
+/**
+ * The servers that a call goes to.
+ *
+ * @param allowed routes that the decision let it reach
+ * @returns those of the selected ones that can be asked; the others are missing, with the reason
+ */
+export function branchesTo(
+  { gateway, exchange, caller, selection, session, legs, deadlineMs }: Parts,
+  allowed: readonly string[],
+): { branches: readonly Branch[]; missing: readonly Missing[] } {
+  const { headers } = exchange;
+  const branches: Branch[] = [];
+  const missing: Missing[] = [];
+  for (const route of selection.routes) {
+    if (!allowed.includes(route.name)) continue;
+    const reason = whyUnusable(route, caller);
+    if (reason === undefined) {
+      branches.push(
+        new Branch({
+          route: aggregated(route),
+          headers,
+          agent: gateway.agent,
+          caller: `${caller.presented}\n${headers.authorization ?? ''}`,
+          legs,
+          session,
+          deadlineMs,
+          failed: (cause) => logOwnFault(gateway.services.logger, exchange, cause),
+        }),
+      );
+    } else missing.push({ server: route.name, reason });
+  }
+  return { branches, missing };
+}
+
+/** What a caller is told who brings no token of its own to a relay route. */
+export const identityWanted = (server: string): string =>
+  `${server} wants your own access token in Authorization. Log in at /${server}/mcp, or send it with the call.`;
+
+/** @returns why a server that the key may reach can't be asked */
+function whyUnusable(
+  { name, reason, url, entry }: Route,
+  { authorization }: AuthenticatedKey,
+): string | undefined {
+  if (reason !== undefined || !url) return `is ${reason ?? 'not configured'}`;
+  return entry.disposition === 'relay' && authorization !== 'bearer' ? identityWanted(name) : undefined;
 }

@@ -5,8 +5,8 @@ import type { GatewayParts } from '../calls/parts.ts';
 import { answerInvalid, judgeUnread } from '../calls/unforwarded.ts';
 import { takeBodies, UNREAD } from '../calls/unread.ts';
 import { type Aggregate, callOf, judgeAggregate, meantBy, readAggregate } from './aggregate.ts';
-import { Legs } from './legs.ts';
-import { SseMount } from './sse-mount.ts';
+import { Legs } from './sessions.ts';
+import { SseMount } from './sse.ts';
 
 const PATH = '/mcp/';
 const SSE_PATH = '/mcp/sse';

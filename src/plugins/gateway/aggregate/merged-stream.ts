@@ -3,9 +3,9 @@ import { showTools } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/route.ts';
 import type { Ending } from '../stop.ts';
 import type { UpstreamAnswer } from '../upstream/client.ts';
-import { credentialWatch } from '../upstream/credential.ts';
-import { headerOf, isEvents } from '../upstream/headers.ts';
-import { eventRewriter, rewriteMessage } from '../upstream/rewrite.ts';
+import { eventRewriter, rewriteMessage } from '../upstream/events.ts';
+import { credentialWatch } from '../upstream/inspection.ts';
+import { headerOf, isEvents } from '../upstream/request.ts';
 import type { Branch } from './branch.ts';
 import { eventId, fromServer, type readEventId } from './server-requests.ts';
 

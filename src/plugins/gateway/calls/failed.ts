@@ -1,10 +1,9 @@
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Exchange } from '../exchange.ts';
-import { rpcError } from '../mcp/answers.ts';
-import { INTERNAL_ERROR } from '../mcp/codes.ts';
+import { INTERNAL_ERROR, rpcError } from '../mcp/answers.ts';
 import type { Message } from '../mcp/message.ts';
-import type { Told } from '../upstream/outcome.ts';
+import type { Told } from '../upstream/inspection.ts';
 
 /** Ends a call that the gateway itself failed at: the log has the reason, and no upstream is blamed for it. */
 export function failed(

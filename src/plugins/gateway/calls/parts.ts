@@ -5,11 +5,10 @@ import type { KeyDirectory } from '../keys/directory.ts';
 import type { RouteTable } from '../routes/route.ts';
 import type { SealedSessions } from '../session/sealed-sessions.ts';
 import type { CallTelemetry } from '../telemetry/call-telemetry.ts';
-import type { Door } from './door.ts';
-import type { HeldBodies } from './held-bodies.ts';
 import type { Judged } from './judged.ts';
+import type { HeldBodies, OpenSlots } from './key-usage.ts';
 import type { LiveCalls } from './live-call.ts';
-import type { OpenSlots } from './open-slots.ts';
+import type { Door } from './rejection-limiter.ts';
 import type { Repeats } from './repeats.ts';
 
 /** What the endpoints stand on; there once the plugin has started. */

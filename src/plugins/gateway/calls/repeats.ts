@@ -1,6 +1,6 @@
 import type { Clock } from '../../../core/kernel/clock.ts';
 import type { Exchange } from '../exchange.ts';
-import { Gathering } from './gathering.ts';
+import { Gathering } from './burst-limiter.ts';
 import type { LiveCall } from './live-call.ts';
 
 /** Calls that wait together hold their messages, so there are not many of them. */

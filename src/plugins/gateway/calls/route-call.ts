@@ -1,17 +1,23 @@
 import type { Dispatcher } from 'undici';
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/gateway/key.ts';
-import { type Answer, challenge, plainRefusal, rpcError, toolRefusal } from '../mcp/answers.ts';
-import { eraOf } from '../mcp/checks.ts';
-import { INTERNAL_ERROR } from '../mcp/codes.ts';
+import {
+  type Answer,
+  challenge,
+  INTERNAL_ERROR,
+  plainRefusal,
+  rpcError,
+  toolRefusal,
+} from '../mcp/answers.ts';
 import type { Message } from '../mcp/message.ts';
+import { eraOf } from '../mcp/protocol.ts';
 import type { Route } from '../routes/route.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 import type { Ending, Stop } from '../stop.ts';
+import type { PassParts } from '../upstream/answer.ts';
+import { passAnswer } from '../upstream/answer.ts';
 import { ask } from '../upstream/client.ts';
-import { hasForgotten } from '../upstream/forgotten.ts';
-import { passAnswer } from '../upstream/pass.ts';
-import type { PassParts } from '../upstream/pass-parts.ts';
+import { hasForgotten } from '../upstream/failures.ts';
 import { type ForUpstream, requestTo } from '../upstream/request.ts';
 import { failed } from './failed.ts';
 import { ended, type LiveCall } from './live-call.ts';

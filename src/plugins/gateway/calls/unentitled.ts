@@ -1,10 +1,15 @@
 import { version } from '../../../core/kernel/version.ts';
-import { type Answer, COMPLETE, result, rpcError, SERVER_INFO_META } from '../mcp/answers.ts';
-import { eraOf } from '../mcp/checks.ts';
-import { METHOD_NOT_FOUND } from '../mcp/codes.ts';
+import {
+  type Answer,
+  COMPLETE,
+  METHOD_NOT_FOUND,
+  result,
+  rpcError,
+  SERVER_INFO_META,
+} from '../mcp/answers.ts';
 import type { Message, RequestId } from '../mcp/message.ts';
-import { isKnown, isStateless, NEWEST_SESSIONED, REVISIONS } from '../mcp/revisions.ts';
-import type { PassParts } from '../upstream/pass-parts.ts';
+import { eraOf, isKnown, isStateless, NEWEST_SESSIONED, REVISIONS } from '../mcp/protocol.ts';
+import type { PassParts } from '../upstream/answer.ts';
 
 type Unentitled = Pick<PassParts, 'exchange' | 'message' | 'seal'> & {
   readonly route: { readonly name: string };

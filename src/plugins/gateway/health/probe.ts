@@ -3,16 +3,16 @@ import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { version } from '../../../core/kernel/version.ts';
 import type { Probed } from '../../../machines/gateway/route-health.ts';
-import { type Heard, hear } from '../aggregate/listen.ts';
+import { type Heard, hear } from '../aggregate/read-answer.ts';
 import type { DocumentCache } from '../discovery/document-cache.ts';
 import { served } from '../discovery/document-cache.ts';
 import type { DocumentAnswer } from '../discovery/read-document.ts';
 import { REVISION_META } from '../mcp/message.ts';
-import { STATELESS_SINCE } from '../mcp/revisions.ts';
+import { STATELESS_SINCE } from '../mcp/protocol.ts';
 import type { Route } from '../routes/route.ts';
 import { stopWithin } from '../stop.ts';
 import { ask } from '../upstream/client.ts';
-import { headerOf } from '../upstream/headers.ts';
+import { headerOf } from '../upstream/request.ts';
 
 /** What a look found, without its time. */
 export type Look = Pick<Probed, 'found' | 'reason' | 'tools'>;

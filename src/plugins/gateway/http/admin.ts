@@ -1,13 +1,12 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
-import { add } from '../../../machines/gateway/key-verdict.ts';
+import { add } from '../../../machines/gateway/key-rules.ts';
 import type { GatewayParts } from '../calls/parts.ts';
 import type { KeyAdmin } from '../keys/admin.ts';
-import { budgetOf, keyFields, keyInfo, pageOfKeys } from '../keys/view.ts';
-import { recordRefusal, restCaller, watchLetIn } from './admission.ts';
-import { refusal, restErrorOf, sendError } from './rest-errors.ts';
-import { serverEntries } from './servers.ts';
+import { budgetOf, keyFields, keyInfo, pageOfKeys, serverId } from '../keys/view.ts';
+import type { RouteTable } from '../routes/route.ts';
+import { recordRefusal, refusal, restCaller, restErrorOf, sendError, watchLetIn } from './rest.ts';
 
 /** What the REST paths stand on; there once the plugin has started. */
 export interface AdminParts extends GatewayParts {
@@ -122,4 +121,34 @@ function spendBy({ keys }: AdminParts, term: 'owner' | 'alias'): Record<string, 
     if (name !== undefined) sums.set(name, add(sums.get(name) ?? 0, context.spend));
   }
   return Object.fromEntries(sums);
+}
+
+/**
+ * The servers behind the gateway, as clients and operators may know them (G15). An upstream's own address is not among
+ * it: its query may hold a secret.
+ *
+ * @param publicUrl the gateway's base
+ */
+export function serverEntries({ routes, rejected }: RouteTable, publicUrl: string): unknown[] {
+  return [
+    ...[...routes.values()].map(({ name, entry, reason }) => ({
+      server_id: serverId(name),
+      server_name: name,
+      url: `${publicUrl}/${name}/mcp`,
+      transport: 'http',
+      auth_type: entry.disposition === 'overwrite' ? 'bearer_token' : 'none',
+      oauth_passthrough: entry.disposition === 'relay',
+      extra_headers: entry.disposition === 'relay' ? ['Authorization'] : [],
+      status: reason === undefined ? 'configured' : 'not configured',
+      ...(reason !== undefined && { reason }),
+      ...(entry.tools && { allowed_tools: entry.tools }),
+    })),
+    ...rejected.map(({ name, reason }) => ({
+      server_id: null,
+      server_name: name,
+      oauth_passthrough: false,
+      status: 'rejected',
+      reason,
+    })),
+  ];
 }

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
-import { WINDOW_MS } from '../../../machines/gateway/key-shapes.ts';
-import { windowAt } from '../../../machines/gateway/key-verdict.ts';
+import { WINDOW_MS, windowAt } from '../../../machines/gateway/key-rules.ts';
 import type { KeyDirectory, KeyView } from './directory.ts';
 import { isCalled, listRequest, readRequest } from './request.ts';
 

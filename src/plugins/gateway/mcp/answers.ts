@@ -1,6 +1,18 @@
 import type { AnswerParams } from '../../../machines/gateway/key.ts';
-import { SERVER_ERROR } from './codes.ts';
 import type { RequestId } from './message.ts';
+
+/** Codes of JSON-RPC errors: the specification's, and below -32000 those that MCP and its servers use. */
+export const PARSE_ERROR = -32_700;
+export const INVALID_REQUEST = -32_600;
+export const METHOD_NOT_FOUND = -32_601;
+export const INVALID_PARAMS = -32_602;
+export const INTERNAL_ERROR = -32_603;
+/** A request that its server refuses for a reason of its own. */
+export const SERVER_ERROR = -32_000;
+/** Of a session that is not known, and of a caller who must show an identity: clients begin anew. */
+export const UNAUTHORIZED = -32_001;
+export const HEADER_MISMATCH = -32_020;
+export const UNSUPPORTED_REVISION = -32_022;
 
 /** An answer of the gateway's own. */
 export interface Answer {
@@ -19,7 +31,7 @@ export const WRONG_KEY: Partial<Readonly<Record<AnswerParams['rule'], string>>> 
   expired: 'Invalid API Key: it has expired. Ask for another one.',
   rotated_out: 'Invalid API Key: it was rotated. Use the new value.',
 };
-const UNAUTHORIZED: Partial<Readonly<Record<AnswerParams['rule'], string>>> = {
+const REFUSED_KEY: Partial<Readonly<Record<AnswerParams['rule'], string>>> = {
   ...WRONG_KEY,
   no_key: 'No api key passed in. Send the header x-gateway-api-key: Bearer <virtual key>.',
   unknown_key: 'Invalid API Key: it is not known here. Ask for one, or correct the header x-gateway-api-key.',
@@ -37,7 +49,7 @@ export const notFound: Answer = { status: 404, body: { detail: 'route not found'
 
 /** What a refused call is answered. @returns undefined for a rule whose answer depends on the method */
 export function unauthorized(rule: AnswerParams['rule']): Answer | undefined {
-  const text = UNAUTHORIZED[rule];
+  const text = REFUSED_KEY[rule];
   return text === undefined ? undefined : { status: 401, body: detail(text) };
 }
 

@@ -1,7 +1,7 @@
 import { readJsonBody } from '../../../core/host/http/json-body.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
-import { INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR } from './codes.ts';
+import { INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR } from './answers.ts';
 
 export type RequestId = string | number;
 

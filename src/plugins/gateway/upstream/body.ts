@@ -1,5 +1,5 @@
 import { free } from '../../../core/host/free.ts';
-import type { AnswerBody } from './answer-body.ts';
+import type { AnswerBody } from './client.ts';
 
 /** A body, whole. @param limit bytes @throws RangeError it is larger; whatever breaks the body off */
 export async function whole(parts: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {

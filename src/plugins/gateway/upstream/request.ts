@@ -1,9 +1,9 @@
-import { eraOf } from '../mcp/checks.ts';
+import type { IncomingHttpHeaders } from 'node:http';
 import { encode, type Message } from '../mcp/message.ts';
+import { type Era, encodeHeaderValue, eraOf, subjectOf } from '../mcp/protocol.ts';
 import { upstreamName } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/route.ts';
 import type { UpstreamRequest } from './client.ts';
-import { ownHeaders, upHeaders } from './headers.ts';
 
 /** A client's request, as one upstream is to get it. */
 export interface ForUpstream extends Pick<UpstreamRequest, 'method' | 'signal'> {
@@ -31,3 +31,78 @@ export function requestTo(
   Object.assign(headers, route.credential(typeof authorization === 'string' ? authorization : undefined));
   return { url, method, headers, ...(message && { body: encode(message, tool) }), signal, timeoutMs };
 }
+
+/**
+ * What of a client's headers an upstream gets. A list of what passes, not of what is taken out: a new header of ours,
+ * or one that a proxy reads in another way, can't slip through (G19, G25).
+ */
+const UP: ReadonlySet<string> = new Set([
+  'last-event-id',
+  'mcp-protocol-version',
+  'traceparent',
+  'tracestate',
+  'user-agent',
+]);
+const DOWN = ['content-type', 'retry-after'] as const;
+/** Repeats an argument of a tool, which the gateway does not change. */
+const PARAM = 'mcp-param-';
+
+/** @returns the headers that go up as they are */
+export function upHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  const passed: Record<string, string> = {};
+  for (const name in headers) {
+    if (!UP.has(name) && !name.startsWith(PARAM)) continue;
+    const value = headers[name];
+    if (typeof value === 'string') passed[name] = value;
+  }
+  return passed;
+}
+
+/** @returns the headers that come down as they are */
+export function downHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  const passed: Record<string, string> = {};
+  for (const name of DOWN) {
+    const value = headers[name];
+    if (typeof value === 'string') passed[name] = value;
+  }
+  const allow = allowOf(headers);
+  if (allow !== undefined) passed.allow = allow;
+  return passed;
+}
+
+/** @returns the methods that an upstream names beside a 405, and nothing else that may stand there */
+export function allowOf({ allow }: IncomingHttpHeaders): string | undefined {
+  return allow !== undefined && /^[A-Z]{3,10}(?: ?, ?[A-Z]{3,10}){0,9}$/.test(allow) ? allow : undefined;
+}
+
+/**
+ * What the gateway writes anew from the message it judged: a dual-era upstream that routes by these must see no other
+ * call than the one that was admitted.
+ *
+ * @param message of a POST
+ * @param tool the upstream's own name, for a call of one
+ */
+export function ownHeaders(
+  era: Era,
+  message: Message | undefined,
+  tool: string | undefined,
+): Record<string, string> {
+  if (!message) return { accept: 'text/event-stream' };
+  // A client may accept anything; strict upstreams want both named.
+  const media = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' };
+  if (era === 'sessions') return media;
+  const subject = tool ?? subjectOf(message);
+  return {
+    ...media,
+    'mcp-method': message.method ?? '',
+    ...(subject !== undefined && { 'mcp-name': encodeHeaderValue(subject) }),
+  };
+}
+
+/** @returns a header's value, the first one where it came several times */
+export function headerOf(headers: IncomingHttpHeaders, name: string): string | undefined {
+  const value = headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+export const isEvents = (contentType: string): boolean => /^text\/event-stream\s*(?:;|$)/i.test(contentType);

@@ -1,16 +1,28 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isObject } from '../../../core/kernel/json.ts';
-import { type Answer, rpcError } from './answers.ts';
+import type { SealedSessions, Session } from '../session/sealed-sessions.ts';
 import {
+  type Answer,
   HEADER_MISMATCH,
   INVALID_PARAMS,
+  rpcError,
   SERVER_ERROR,
   UNAUTHORIZED,
   UNSUPPORTED_REVISION,
-} from './codes.ts';
-import { decodeHeaderValue } from './header-value.ts';
-import { type Message, REVISION_META, type RequestId } from './message.ts';
-import { isKnown, isStateless, REVISIONS } from './revisions.ts';
+} from './answers.ts';
+import { type Message, REVISION_META, type RequestId, readMessage } from './message.ts';
+
+/** Protocol revisions that requests may name, oldest first. */
+export const REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28'] as const;
+
+/** From this revision on there are no sessions: each request says all that it needs. */
+export const STATELESS_SINCE = '2026-07-28';
+/** The newest revision with sessions. */
+export const NEWEST_SESSIONED = '2025-11-25';
+
+export const isKnown = (revision: string): boolean => (REVISIONS as readonly string[]).includes(revision);
+export const isStateless = (revision: string | undefined): boolean =>
+  revision !== undefined && revision >= STATELESS_SINCE;
 
 /** Which rules a request follows: those of its own revision (G18). */
 export type Era = 'sessions' | 'stateless';
@@ -139,3 +151,69 @@ export const sessionMissing = (id: Message['id']): Answer =>
   rpcError(400, id ?? null, SERVER_ERROR, 'Bad Request: Mcp-Session-Id header is required');
 export const sessionUnknown = (id: Message['id']): Answer =>
   rpcError(404, id ?? null, UNAUTHORIZED, 'Session not found');
+
+/** A value that a header can't hold as it is travels as `=?base64?<UTF-8 in base64>?=` (revision 2026-07-28). */
+const PLAIN = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
+const WRAPPED = /^=\?base64\?(.*)\?=$/s;
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+export function encodeHeaderValue(value: string): string {
+  if (PLAIN.test(value) && !WRAPPED.test(value)) return value;
+  return `=?base64?${Buffer.from(value, 'utf8').toString('base64')}?=`;
+}
+
+/** @returns the value, or undefined when it is wrapped but not well-formed */
+export function decodeHeaderValue(value: string): string | undefined {
+  const wrapped = WRAPPED.exec(value)?.[1];
+  if (wrapped === undefined) return value;
+  if (!BASE64.test(wrapped)) return undefined;
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(wrapped, 'base64'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** A request that keeps to its protocol. */
+export interface Read {
+  readonly message: Message | undefined;
+  readonly session: Session | undefined;
+}
+
+/**
+ * Holds a request against its protocol, before anything is decided about it.
+ *
+ * @param binding whose session it must be
+ * @returns what it says, or the answer to what is wrong with it
+ */
+export function readRequest(
+  { method, headers }: { readonly method: 'GET' | 'POST' | 'DELETE'; readonly headers: IncomingHttpHeaders },
+  body: unknown,
+  sessions: SealedSessions,
+  binding: string,
+): Read | Answer {
+  const media = method === 'DELETE' ? undefined : mediaProblem(method, headers);
+  if (media) return media;
+  let message: Message | undefined;
+  if (method === 'POST') {
+    const read = readMessage(Buffer.isBuffer(body) ? body : Buffer.alloc(0));
+    if ('code' in read) return rpcError(400, read.id, read.code, read.text);
+    message = read;
+  }
+  const revision = revisionProblem(headers, message);
+  if (revision) return revision;
+  if (eraOf(headers, message) === 'stateless') {
+    if (!message) return { status: 405, headers: { allow: 'POST' } };
+    return headerMismatch(headers, message) ?? { message, session: undefined };
+  }
+  if (message?.method === 'initialize') return { message, session: undefined };
+  const id = headers['mcp-session-id'];
+  if (typeof id !== 'string') return sessionMissing(message?.id);
+  const session = sessions.open(id, binding);
+  return session ? { message, session } : sessionUnknown(message?.id);
+}
+
+/** A session belongs to one key and one endpoint, in every process that knows the key; a rotation does not end it. */
+export function bindingOf({ id }: { readonly id: string }, endpoint: string): string {
+  return `${id}/${endpoint}`;
+}

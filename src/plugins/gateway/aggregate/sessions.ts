@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { version } from '../../../core/kernel/version.ts';
-import type { Era } from '../mcp/checks.ts';
-import { NEWEST_SESSIONED } from '../mcp/revisions.ts';
+import type { Era } from '../mcp/protocol.ts';
+import { NEWEST_SESSIONED } from '../mcp/protocol.ts';
 import type { Route } from '../routes/route.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 

@@ -1,13 +1,33 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { CallEnded } from '../../../machines/gateway/key.ts';
-import { rpcError } from '../mcp/answers.ts';
+import { INTERNAL_ERROR, keyEnded, rpcError, UNAUTHORIZED } from '../mcp/answers.ts';
 import { challengesIn, written } from '../mcp/challenge.ts';
-import { INTERNAL_ERROR, UNAUTHORIZED } from '../mcp/codes.ts';
+import type { Message } from '../mcp/message.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
+import { type Ending, KEY_ENDED } from '../stop.ts';
+import type { PassParts } from './answer.ts';
 import type { UpstreamAnswer } from './client.ts';
-import { allowOf, headerOf, isEvents } from './headers.ts';
-import type { Told } from './outcome.ts';
-import type { PassParts } from './pass-parts.ts';
+import type { Told } from './inspection.ts';
+import { allowOf, headerOf, isEvents } from './request.ts';
+
+/** Something that an upstream does wrong, as we found it ourselves. */
+export class UpstreamFault extends Error {}
+
+/** Of errors by which Node and undici refuse what we ask of them. */
+const MISUSE = /^(?:UND_ERR_(?:INVALID|NOT_SUPPORTED)|ERR_(?:INVALID|HTTP|METHOD|MISSING|ASSERTION))/;
+/** Of errors that come without a code. */
+const FOREIGN = /^(?:HTTPParserError|TimeoutError|AbortError)$/;
+
+/**
+ * Whether an error is our own: nobody may be told that an upstream broke off when a line of ours did. Whatever the
+ * connection makes has a code, by which it is known.
+ */
+export function isOwnFault(error: unknown): boolean {
+  if (error instanceof UpstreamFault) return false;
+  const { name = '', code } = (error ?? {}) as { name?: string; code?: unknown };
+  if (FOREIGN.test(name)) return false;
+  return typeof code !== 'string' || MISUSE.test(code);
+}
 
 /**
  * Says in the protocol's words what an upstream did wrong, never in the upstream's own: they could hold a credential.
@@ -94,4 +114,53 @@ function relayed(parts: PassParts, status: number, upstream: IncomingHttpHeaders
   // Into the log goes what can be nothing but such a word.
   const refusal = error !== undefined && ERROR.test(error) ? error : undefined;
   return { outcome: 'http_error', ...(refusal !== undefined && { refusal }) };
+}
+
+/**
+ * Ends a call whose client has left, whose key was ended, or that a stop cuts short.
+ *
+ * @param asEvents a stream may end at any event; anything else would look whole
+ */
+export function stopped(
+  { exchange }: Pick<PassParts, 'exchange'>,
+  { reason }: Ending,
+  asEvents: boolean,
+): Told {
+  if (exchange.gone.aborted) return { outcome: 'cancelled' };
+  if (!exchange.begun && reason === KEY_ENDED) exchange.send(keyEnded);
+  else if (!exchange.begun) exchange.send({ status: 503, body: { detail: 'The gateway is stopping.' } });
+  else if (asEvents) exchange.end();
+  else exchange.cut();
+  return { outcome: 'cut' };
+}
+
+const ID = 'holdfast';
+const PING: Message = {
+  kind: 'request',
+  method: 'ping',
+  id: ID,
+  name: undefined,
+  revision: undefined,
+  body: { jsonrpc: '2.0', id: ID, method: 'ping' },
+};
+
+/**
+ * Whether an upstream has forgotten a session. 404 says so by itself; some servers answer 400 to that as to much else,
+ * and a ping in the same session that fares no better tells.
+ *
+ * @param status of its answer to a request in that session
+ * @param ping sends a message in that session
+ */
+export async function hasForgotten(
+  status: number,
+  ping: (message: Message) => Promise<UpstreamAnswer>,
+): Promise<boolean> {
+  if (status !== 400) return status === 404;
+  try {
+    const pong = await ping(PING);
+    void pong.body.dump();
+    return pong.statusCode === 400 || pong.statusCode === 404;
+  } catch {
+    return false;
+  }
 }

@@ -1,7 +1,7 @@
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import type { AnswerParams, CallEnded } from '../../../machines/gateway/key.ts';
 import { DECISION_MS } from '../decision.ts';
-import { Gathering } from './gathering.ts';
+import { Gathering } from './burst-limiter.ts';
 import type { LiveCalls } from './live-call.ts';
 import { type TurnedAway, turnedAway } from './topics.ts';
 

@@ -1,9 +1,12 @@
 import { isObject } from '../../../core/kernel/json.ts';
 import type { CallEnded } from '../../../machines/gateway/key.ts';
+import { upstreamName } from '../mcp/tool-names.ts';
+import type { Route } from '../routes/route.ts';
 import type { ToolFacts } from '../telemetry/call-telemetry.ts';
+import type { PassParts } from './answer.ts';
 import { Gathered } from './body.ts';
-import { EventBlocks, parseEvent } from './event-blocks.ts';
-import { finder } from './find.ts';
+import { EventBlocks, parseEvent } from './events.ts';
+import { UpstreamFault } from './failures.ts';
 
 /** How a call ended as its answer tells, HTTP, JSON-RPC and tool errors told apart. */
 export interface Told extends Pick<CallEnded, 'outcome' | 'code' | 'refusal'> {
@@ -112,4 +115,55 @@ function parsed(text: string): Told | undefined {
   } catch {
     return undefined; // what is no JSON is the client's to judge
   }
+}
+
+/** An upstream that repeats the gateway's own credential in its answer. */
+export class CredentialRepeated extends UpstreamFault {}
+
+/**
+ * Looks for the token of an overwrite route in what comes back: whoever holds a key must not get to see it. One that an
+ * upstream hides on purpose is not found.
+ *
+ * @returns a look at the next part of an answer, which throws CredentialRepeated; also when two parts hold a half each
+ */
+export function credentialWatch({ entry, credential }: Route): (part: Buffer) => void {
+  const token = entry.disposition === 'overwrite' ? credential(undefined).authorization : undefined;
+  const secret = Buffer.from(token?.replace(/^Bearer /, '') ?? '');
+  if (secret.length === 0) return () => undefined;
+  const repeats = finder([secret]);
+  return (part) => {
+    if (repeats(part)) throw new CredentialRepeated();
+  };
+}
+
+/**
+ * Looks for some byte strings in what comes in parts, by a native search, also where two parts hold a half each.
+ *
+ * @returns whether the next part, or the seam before it, holds one of them
+ */
+export function finder(wanted: readonly Buffer[]): (part: Buffer) => boolean {
+  const kept = Math.max(...wanted.map(({ length }) => length)) - 1;
+  const holds = (bytes: Buffer) => wanted.some((one) => bytes.includes(one));
+  let end: Buffer = Buffer.alloc(0);
+  return (part) => {
+    const found = holds(part) || (end.length > 0 && holds(Buffer.concat([end, part.subarray(0, kept)])));
+    const last = part.length < kept ? Buffer.concat([end, part]) : part;
+    end = last.subarray(Math.max(0, last.length - kept));
+    return found;
+  };
+}
+
+/** Tells telemetry of a tool's call that its upstream begins to answer. @param cost what is charged for it */
+export function noteTool({ exchange, route, message }: PassParts, cost = 0): void {
+  if (message?.method !== 'tools/call') return;
+  const tool = upstreamName(route, message.name ?? '');
+  if (tool === undefined) return;
+  const model = route.entry.model ?? `${route.name}/${tool}`;
+  exchange.facts.tool = { name: tool, model, cost, responseMs: exchange.ms };
+}
+
+/** Tells telemetry of the tokens that the result reports. */
+export function noteTokens({ exchange }: PassParts, { tokens }: Told): void {
+  const { facts } = exchange;
+  if (tokens && facts.tool) facts.tool = { ...facts.tool, tokens };
 }

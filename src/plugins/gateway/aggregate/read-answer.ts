@@ -4,7 +4,7 @@ import { isObject, nestsDeeper } from '../../../core/kernel/json.ts';
 import { parseExact, type RequestId } from '../mcp/message.ts';
 import { whole } from '../upstream/body.ts';
 import type { UpstreamAnswer } from '../upstream/client.ts';
-import { headerOf, isEvents } from '../upstream/headers.ts';
+import { headerOf, isEvents } from '../upstream/request.ts';
 
 /** An answer that the gateway itself reads is held whole. */
 export const LARGEST: number = 8 * 1024 * 1024;
