@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineTopic, type Topic } from '../../../bus/topic.ts';
-import { defineRoute } from '../../kernel/actors/route.ts';
 import { type ActorDefinition, defineActor } from '../../kernel/actors/definition.ts';
+import { defineRoute } from '../../kernel/actors/route.ts';
 import type { ActorState } from '../../kernel/actors/state.ts';
 import { type ActorRef, parseActorRef } from '../../kernel/ids.ts';
 import type { SnapshotsSaved } from '../../kernel/log/event-log.ts';
