@@ -1,9 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { createClient } from '@clickhouse/client';
 import { createChdbConnection } from 'chdb/connection';
-import { rowsOf } from '../src/core/contracts/columnar/writer.ts';
 import type { ColumnarDatabase } from '../src/core/contracts/columnar-database.ts';
 import { decode } from '../src/plugins/otlp/decode/decode.ts';
+import { rowsOf } from '../src/plugins/otlp/decode/row-writer.ts';
 import { receive } from '../test/plugins/otlp/rig.ts';
 import { openColumnar } from '../test/support/columnar.ts';
 import { type Benchmark, fastest, perSecond, quantile, type Result, withScope } from './measure.ts';

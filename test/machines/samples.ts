@@ -1,4 +1,4 @@
-import { rotationDefaults } from '../../src/machines/collector/key-rotation-shapes.ts';
+import { rotationDefaults } from '../../src/machines/collector/key-rotation-rules.ts';
 import { legDefaults } from '../../src/machines/reconciler/leg.ts';
 import type { Samples } from '../support/drive.ts';
 

@@ -1,6 +1,7 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
 import {
+  type Args,
   failedAlert,
   failure,
   isFinished,
@@ -8,17 +9,14 @@ import {
   leftBehind,
   merge,
   nextStep,
-  refusal,
-  timeOf,
-  wordsOf,
-} from './key-rotation-reading.ts';
-import {
-  type Args,
   type RotationContext,
   type RotationEvent,
+  refusal,
   rotationDefaults,
   type Step,
-} from './key-rotation-shapes.ts';
+  timeOf,
+  wordsOf,
+} from './key-rotation-rules.ts';
 
 /** Tries to store the key before a person is told. */
 const MOST_TRIES = 5;

@@ -16,22 +16,19 @@ import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { defineRoute } from '../../core/kernel/actors/route.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import { ingestKeyRotation } from '../../machines/collector/key-rotation.ts';
-import type { RotationContext } from '../../machines/collector/key-rotation-shapes.ts';
-import { registerFindings, toldOf } from './config/findings.ts';
-import { collectorChecks } from './doctor/checks.ts';
-import { KeyRing } from './keys/key-ring.ts';
-import { INGEST_KEY_NAME, OwnKey } from './keys/own-key.ts';
-import { fileSource, ownSource } from './keys/source.ts';
+import type { RotationContext } from '../../machines/collector/key-rotation-rules.ts';
+import { collectorChecks } from './checks.ts';
+import { configRead, findingsRead, producerMoved, registerFindings, toldOf } from './findings.ts';
+import { KeyRing } from './key-ring.ts';
+import { fileSource, INGEST_KEY_NAME, OwnKey, ownSource } from './key-source.ts';
 import { type CollectorOptions, collectorOptions } from './options.ts';
 import type { CollectorParts } from './parts.ts';
-import { registerProbe } from './probe/index.ts';
-import { isAwaited } from './rotation/awaited.ts';
+import { registerProbe } from './probe.ts';
 import { rotateCommand } from './rotation/command.ts';
 import { ROTATION, ROTATION_ACTOR, registerRotationControl } from './rotation/control.ts';
-import { describeRotationRecord } from './rotation/describe.ts';
 import { registerRotationEffects } from './rotation/effects.ts';
-import { registerSecrets } from './secrets/index.ts';
-import { configRead, findingsRead, producerMoved } from './topics.ts';
+import { describeRotationRecord, isAwaited } from './rotation/view.ts';
+import { registerSecrets } from './secrets.ts';
 
 export const collector = definePlugin({
   name: 'collector',

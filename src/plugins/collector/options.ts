@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { rotationDefaults } from '../../machines/collector/key-rotation-shapes.ts';
+import { rotationDefaults } from '../../machines/collector/key-rotation-rules.ts';
 
 const path = z
   .string()

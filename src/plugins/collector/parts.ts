@@ -1,6 +1,5 @@
-import type { KeyRing } from './keys/key-ring.ts';
-import type { OwnKey } from './keys/own-key.ts';
-import type { KeySource, Reading } from './keys/source.ts';
+import type { KeyRing } from './key-ring.ts';
+import type { KeySource, OwnKey, Reading } from './key-source.ts';
 
 /** What the plugin is made of once it has started. */
 export interface CollectorParts {

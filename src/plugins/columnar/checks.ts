@@ -3,10 +3,10 @@ import type { EngineDrift } from '../../core/contracts/columnar-database.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../core/host/plugin/diagnosis.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../core/kernel/json.ts';
-import { counted } from './counted.ts';
 import type { ClickhouseOptions } from './options.ts';
-import { put } from './questions/put.ts';
-import type { SeenTable } from './schema/live-schema.ts';
+import { counted } from './questions/findings.ts';
+import { put } from './questions/questions.ts';
+import type { SeenTable } from './schema.ts';
 
 const SECONDS = 10;
 const CONNECT_MS = 3_000;

@@ -3,6 +3,7 @@ import type { Bus } from '../../bus/bus.ts';
 import { defineTopic, type Topic } from '../../bus/topic.ts';
 import { SIGNAL_TABLES } from '../../core/contracts/columnar-database.ts';
 import type { Logger } from '../../core/host/logging/logger.ts';
+import type { Metrics } from '../../core/host/metrics/metrics.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { defineRoute } from '../../core/kernel/actors/route.ts';
@@ -12,7 +13,7 @@ import type { EpochMs } from '../../core/kernel/ids.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import { type StoreAlert, storeConnection } from '../../machines/connection.ts';
-import type { Database } from './database.ts';
+import type { Database, Observed } from './database.ts';
 
 const ACTOR = 'columnar.connection';
 const KEY = 'database';
@@ -181,4 +182,29 @@ export class ConnectionWatch {
       ...(reason !== undefined && { reason }),
     });
   }
+}
+
+const BUCKETS = [0.005, 0.02, 0.1, 0.5, 2, 10];
+
+/** @returns what the database tells of each piece of work */
+export function measure(metrics: Metrics, isThere: () => boolean): (observed: Observed) => void {
+  const works = metrics.counter('columnar_works_total', {
+    help: 'Queries and inserts of the columnar database, by how they ended.',
+    labels: ['work', 'outcome'],
+  });
+  const seconds = metrics.histogram('columnar_work_seconds', {
+    help: 'How long they took, the wait for a connection included.',
+    labels: ['work'],
+    buckets: BUCKETS,
+  });
+  const rows = metrics.counter('columnar_rows_inserted_total', { help: 'Rows that are in its tables.' });
+  metrics.gauge('columnar_reachable', {
+    help: '1 while the columnar database answers.',
+    collect: (gauge) => gauge.set(isThere() ? 1 : 0),
+  });
+  return ({ work, fault, ...observed }) => {
+    works.inc({ work, outcome: fault?.code ?? 'done' });
+    seconds.observe({ work }, observed.seconds);
+    if (work === 'insert' && !fault) rows.inc(observed.rows);
+  };
 }

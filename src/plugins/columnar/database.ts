@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers/promises';
-import { writerOf } from '../../core/contracts/columnar/writer.ts';
 import type {
   ColumnarDatabase,
   EngineDrift,
@@ -14,10 +13,11 @@ import type {
 } from '../../core/contracts/columnar-database.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
-import type { Bounds, Engine } from './engine/contract.ts';
-import { faultOf, type Work } from './fault.ts';
-import { LiveSchema, type SchemaOptions, type SeenTable } from './schema/live-schema.ts';
+import { writerOf } from '../otlp/decode/row-writer.ts';
+import type { Bounds, Engine } from './engine/engine.ts';
+import { faultOf, type Work } from './engine-errors.ts';
 import { encode } from './schema/rows.ts';
+import { LiveSchema, type SchemaOptions, type SeenTable } from './schema.ts';
 import { readingStatement } from './statement.ts';
 
 /** One piece of work, when it is over. */

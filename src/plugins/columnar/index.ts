@@ -14,13 +14,12 @@ import { databaseChecks } from './checks.ts';
 import { nasCommand } from './commands/nas.ts';
 import { queryCommand } from './commands/query.ts';
 import { verifyCommand } from './commands/verify.ts';
-import { ConnectionWatch, registerConnection } from './connection.ts';
+import { ConnectionWatch, measure, registerConnection } from './connection.ts';
 import { Database } from './database.ts';
-import type { Engine } from './engine/contract.ts';
-import { measure } from './metrics.ts';
+import type { Engine } from './engine/engine.ts';
 import { openEngine, schemaOptions } from './open.ts';
 import { clickhouseOptions, clickhouseVariables } from './options.ts';
-import { serveQuestions } from './questions/serve.ts';
+import { serveQuestions } from './questions/questions.ts';
 
 /** @example columnar({ url: 'https://db.example.org', password: 'clickstack#admin_password', retentionDays: 14 }) */
 export const columnar = definePlugin({

@@ -3,9 +3,9 @@ import { join, resolve } from 'node:path';
 import { parseSecretReference, type SecretsStore } from '../../core/contracts/secrets-store.ts';
 import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';
-import type { Engine } from './engine/contract.ts';
+import type { Engine } from './engine/engine.ts';
 import type { ClickhouseOptions } from './options.ts';
-import type { SchemaOptions } from './schema/live-schema.ts';
+import type { SchemaOptions } from './schema.ts';
 
 /**
  * The engine that the options name. Either is loaded only when it is the one; neither is asked anything yet.

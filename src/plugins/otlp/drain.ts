@@ -1,8 +1,8 @@
-import { writerOf } from '../../core/contracts/columnar/writer.ts';
 import type { ColumnarDatabase, SignalTable, TableSchema } from '../../core/contracts/columnar-database.ts';
 import { maskText } from '../../core/host/logging/mask-text.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { writerOf } from './decode/row-writer.ts';
 import type { Frame } from './spool/protocol.ts';
 
 /** Between two tries of a frame that the database did not take, ms: the first, doubled up to the last. */

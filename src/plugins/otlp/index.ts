@@ -10,22 +10,21 @@ import { IngestKeysToken } from '../../core/contracts/ingest-keys.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import type { TelemetryIntakeContext } from '../../machines/otlp/intake.ts';
 import { Intake } from './intake.ts';
-import { IntakeMetrics } from './metrics.ts';
-import { otlpOptions } from './options.ts';
-import { Pressure } from './pressure.ts';
-import { Budget } from './receive/budget.ts';
-import { grpcListener } from './receive/grpc.ts';
-import { otlpErrorBody, otlpRoutes } from './receive/http.ts';
-import { mtlsListener } from './receive/mtls.ts';
-import { Receiver } from './receive/receiver.ts';
-import { intakeCheck, intakeHealth } from './status.ts';
 import {
   databaseChanged,
   INTAKE_ACTOR,
+  intakeCheck,
+  intakeHealth,
   pressureChanged,
   registerIntakeActor,
   spoolChanged,
-} from './topics.ts';
+} from './intake-actor.ts';
+import { IntakeMetrics, Pressure } from './metrics.ts';
+import { otlpOptions } from './options.ts';
+import { grpcListener } from './receive/grpc.ts';
+import { otlpErrorBody, otlpRoutes } from './receive/http.ts';
+import { mtlsListener } from './receive/mtls.ts';
+import { Budget, Receiver } from './receive/receiver.ts';
 
 interface Running {
   readonly receiver: Receiver;

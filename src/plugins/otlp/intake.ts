@@ -1,9 +1,9 @@
-import { writerOf } from '../../core/contracts/columnar/writer.ts';
 import type { ColumnarDatabase } from '../../core/contracts/columnar-database.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
-import { Answers, type Outcome } from './answers.ts';
 import type { Encoding, Signal } from './decode/decode.ts';
+import { writerOf } from './decode/row-writer.ts';
 import { Drain } from './drain.ts';
+import { Answers, type Outcome } from './pending-answers.ts';
 import type { Frame, FromThread } from './spool/protocol.ts';
 import { Spool } from './spool/spool.ts';
 

@@ -3,7 +3,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { SIGNAL_TABLES, type SignalRow } from '../../../src/core/contracts/columnar-database.ts';
 import { isCoded } from '../../../src/core/kernel/errors/holdfast-error.ts';
-import { areSubstreamsWhole } from '../../../src/plugins/columnar/engine/written.ts';
+import { areSubstreamsWhole } from '../../../src/plugins/columnar/engine/write-check.ts';
 import { clickhouseOptions } from '../../../src/plugins/columnar/options.ts';
 import { type ColumnarRig, openColumnar } from '../../support/columnar.ts';
 import { runs } from '../../support/runs.ts';

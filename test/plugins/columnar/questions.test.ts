@@ -11,7 +11,7 @@ import { ruleOptions } from '../../../src/plugins/alerts/rules/rule.ts';
 import { explainMistakes, mcpCalls } from '../../../src/plugins/columnar/questions/mistakes.ts';
 import { verifyNas } from '../../../src/plugins/columnar/questions/nas.ts';
 import { verify } from '../../../src/plugins/columnar/questions/verify.ts';
-import { createStatement } from '../../../src/plugins/columnar/schema/tables.ts';
+import { createStatement } from '../../../src/plugins/columnar/tables.ts';
 import { checkStack } from '../../../src/plugins/watchdog/checks.ts';
 import { type ColumnarRig, openColumnar } from '../../support/columnar.ts';
 

@@ -1,5 +1,4 @@
 import { ownSchema } from '../../../src/core/contracts/columnar/columns.ts';
-import { rowsOf } from '../../../src/core/contracts/columnar/writer.ts';
 import type {
   ColumnarDatabase,
   InsertOptions,
@@ -9,6 +8,7 @@ import type {
   WrittenRows,
 } from '../../../src/core/contracts/columnar-database.ts';
 import { HoldfastError } from '../../../src/core/kernel/errors/holdfast-error.ts';
+import { rowsOf } from '../../../src/plugins/otlp/decode/row-writer.ts';
 
 /** A database that fails on demand, which a real one does not; what it takes is what a real one would have. */
 export class FailingDatabase implements ColumnarDatabase {

@@ -1,8 +1,8 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { rowsOf } from '../../../src/core/contracts/columnar/writer.ts';
 import { decode, type Signal } from '../../../src/plugins/otlp/decode/decode.ts';
 import { build } from '../../../src/plugins/otlp/decode/protobuf.ts';
+import { rowsOf } from '../../../src/plugins/otlp/decode/row-writer.ts';
 import type { Decoded } from '../../../src/plugins/otlp/decode/rows.ts';
 import { BodyInvalid } from '../../../src/plugins/otlp/decode/values.ts';
 import { runs } from '../../support/runs.ts';

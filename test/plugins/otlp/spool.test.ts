@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from
 import { join } from 'node:path';
 import test from 'ava';
 import { Segments } from '../../../src/plugins/otlp/spool/segments.ts';
-import { Texts } from '../../../src/plugins/otlp/spool/texts.ts';
+import { Texts } from '../../../src/plugins/otlp/spool/spool.ts';
 import { tempDir } from '../../support/temp.ts';
 
 const LIMIT = 1024 * 1024;

@@ -1,16 +1,16 @@
-import { ClusterToken } from '../../../core/contracts/cluster.ts';
+import { type Cluster, ClusterToken } from '../../../core/contracts/cluster.ts';
 import { SecretsStoreToken } from '../../../core/contracts/secrets-store.ts';
+import { HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { LogEvent } from '../../../core/kernel/log/record.ts';
-import type { RotationContext, RotationEvent } from '../../../machines/collector/key-rotation-shapes.ts';
-import { INGEST_KEY_NAME } from '../keys/own-key.ts';
+import { readTokenFile } from '../../../core/kernel/secret-file.ts';
+import type { RotationContext, RotationEvent } from '../../../machines/collector/key-rotation-rules.ts';
+import { INGEST_KEY_NAME } from '../key-source.ts';
 import type { CollectorOptions } from '../options.ts';
 import type { CollectorParts } from '../parts.ts';
-import { regenerateInUi } from './ask-ui.ts';
-import { isAwaited } from './awaited.ts';
 import { ROTATION } from './control.ts';
-import { forceRefresh } from './force-refresh.ts';
+import { isAwaited } from './view.ts';
 
 /** Producers that are told beside those that are waited for. */
 const MOST_OTHERS = 16;
@@ -132,4 +132,74 @@ export function registerRotationEffects(
 /** An event of the machine as the log keeps it. */
 function outcome(event: RotationEvent): LogEvent {
   return event as unknown as LogEvent;
+}
+
+/** The answer holds the key, so nothing of its body is kept. */
+const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 0, excess: 'cut', keepAlive: false });
+
+/**
+ * Asks the UI's API for a new ingest key. What it answers is not read: the key is taken from the collector's config,
+ * which is the proof that it was adopted.
+ *
+ * @throws HF_INGEST_UI, HF_CONFIG_SECRET_*
+ */
+export async function regenerateInUi(
+  { url, tokenFile, regeneratePath }: { url: string; tokenFile: string; regeneratePath: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const authorization = `Bearer ${readTokenFile(tokenFile)}`;
+  let status: number;
+  try {
+    const place = `${url.replace(/\/+$/, '')}${regeneratePath}`;
+    const headers = { authorization, accept: 'application/json' };
+    status = (await http.call({ method: 'PATCH', url: place, headers, signal })).status;
+  } catch (error) {
+    if (!(error instanceof HttpCallError)) throw error;
+    const { reason } = error;
+    throw new HoldfastError('HF_INGEST_UI', { reason });
+  }
+  if (status >= 500) {
+    const reason = `it answers ${status}, as it does while its document database is away`;
+    throw new HoldfastError('HF_INGEST_UI', { reason });
+  }
+  if (status < 200 || status > 299)
+    throw new HoldfastError('HF_INGEST_UI', { reason: `it answered ${status}` });
+}
+
+type Refresh = NonNullable<CollectorOptions['refresh']>;
+
+/**
+ * Has a new key taken up now: the secret-sync object is annotated, which makes it read the secrets store, and what
+ * holds the old value in its environment is restarted.
+ *
+ * @param at when it was asked for, epoch ms: the same again after a crash, so nothing restarts twice
+ * @returns what was done, for people
+ * @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED
+ */
+export async function forceRefresh(
+  cluster: Cluster,
+  { namespace, secretSync, deployments, daemonSets }: Refresh,
+  at: number,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const done: string[] = [];
+  if (secretSync) {
+    const { apiVersion, kind, name, annotation } = secretSync;
+    const patch = { metadata: { annotations: { [annotation]: String(at) } } };
+    await cluster.patch({ apiVersion, kind }, name, namespace, patch, signal);
+    done.push(`annotated ${kind} ${name}`);
+  }
+  const restartedAt = new Date(at).toISOString();
+  const restart = {
+    spec: { template: { metadata: { annotations: { 'kubectl.kubernetes.io/restartedAt': restartedAt } } } },
+  };
+  const workloads = [
+    ...deployments.map((name) => ({ kind: 'Deployment', name })),
+    ...daemonSets.map((name) => ({ kind: 'DaemonSet', name })),
+  ];
+  for (const { kind, name } of workloads) {
+    await cluster.patch({ apiVersion: 'apps/v1', kind }, name, namespace, restart, signal);
+    done.push(`restarted ${kind} ${name}`);
+  }
+  return done;
 }

@@ -1,6 +1,12 @@
 import type { ActorState } from '../../../core/kernel/actors/state.ts';
-import { pending, unconfirmed } from '../../../machines/collector/key-rotation-reading.ts';
-import { type RotationContext, STEPS, type Step } from '../../../machines/collector/key-rotation-shapes.ts';
+import type { LogRecord } from '../../../core/kernel/log/record.ts';
+import {
+  pending,
+  type RotationContext,
+  STEPS,
+  type Step,
+  unconfirmed,
+} from '../../../machines/collector/key-rotation-rules.ts';
 
 /** How a rotation stands, without secrets. */
 export interface RotationView {
@@ -57,4 +63,38 @@ export function rotationView(actor: Readonly<ActorState> | undefined): RotationV
 
 function iso(at: number): string {
   return new Date(at).toISOString();
+}
+
+/** A record of the rotation in an operator's words; total, for any record may come. */
+export function describeRotationRecord({ event, to, ignored }: LogRecord): string | undefined {
+  if (ignored) return event.type === 'CONFIG_READ' ? '' : undefined;
+  const state = String(to?.value ?? '');
+  switch (event.type) {
+    case 'ROTATE':
+      return state === 'regenerating' ? `a rotation begins, ${String(event.maker)}` : 'refused';
+    case 'LOOKED':
+      return state.endsWith('Pause') ? '' : `producers looked at, ${state}`;
+    case 'CONFIG_READ':
+      return state === 'storing' ? 'the new key is adopted' : 'the old key is still the one';
+    case 'STORED':
+      return `stored in ${String(event.place)}`;
+    case 'BY_HAND':
+      return 'a person must do this step';
+    case 'EXTERNAL_DONE':
+      return 'a person says that the producers outside are updated';
+    case 'RESUME':
+      return 'a person takes it up again';
+    case 'MOVED':
+      return `${String(event.producer)} uses the new key`;
+    default:
+      // A look that is made again because its time has come.
+      return state === 'refreshing' || state === 'external' ? '' : undefined;
+  }
+}
+
+/** Whether a rotation waits for a producer: it was seen with the old key, or is one of those outside. */
+export function isAwaited(rotation: Partial<RotationContext> | undefined, producer: string): boolean {
+  const { producers = {}, external = [] } = rotation ?? {};
+  const known = Object.hasOwn(producers, producer) ? producers[producer] : undefined;
+  return known?.old !== undefined || external.includes(producer);
 }

@@ -6,8 +6,8 @@ import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { ClickhouseOptions } from '../options.ts';
 import type { Finding } from '../questions/findings.ts';
 import type { NasReport } from '../questions/nas.ts';
-import { put } from '../questions/put.ts';
-import { codeOf, findingLines } from './lines.ts';
+import { put } from '../questions/questions.ts';
+import { codeOf, findingLines } from './output.ts';
 
 const SECONDS = 30;
 const HEALTH_URL = 'http://127.0.0.1:13133/';

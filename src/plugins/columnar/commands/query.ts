@@ -1,12 +1,10 @@
 import type { QueryTable } from '../../../core/contracts/columnar-database.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
-import { counted } from '../counted.ts';
 import { type AnswerText, MOST_SECONDS, tableOf } from '../database.ts';
 import type { ClickhouseOptions } from '../options.ts';
-import { put } from '../questions/put.ts';
-import { MOST_LIMIT } from '../questions/serve.ts';
-import { wholeNumber } from './flags.ts';
-import { tableLines } from './lines.ts';
+import { counted } from '../questions/findings.ts';
+import { MOST_LIMIT, put } from '../questions/questions.ts';
+import { tableLines, wholeNumber } from './output.ts';
 
 const NAME = 'stack query';
 const PROGRESS_MS = 500;

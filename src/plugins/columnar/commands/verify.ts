@@ -1,8 +1,8 @@
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
 import type { ClickhouseOptions } from '../options.ts';
-import { put } from '../questions/put.ts';
+import { put } from '../questions/questions.ts';
 import type { VerifyReport } from '../questions/verify.ts';
-import { codeOf, findingLines, tableLines } from './lines.ts';
+import { codeOf, findingLines, tableLines } from './output.ts';
 
 const SECONDS = 30;
 

@@ -2,10 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { QueryParameter } from '../../../core/contracts/columnar-database.ts';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
-import { ANSWER_FORMAT, type Batch, type Bounds, type Engine, laneSettings } from './contract.ts';
+import { ANSWER_FORMAT, type Batch, type Bounds, type Engine, laneSettings, Seats } from './engine.ts';
 import { type Opened, openFolder, type Seat, set } from './folder.ts';
-import { Seats } from './seats.ts';
-import { Written, type WrittenAccess } from './written.ts';
+import { Written, type WrittenAccess } from './write-check.ts';
 
 const LANE_QUEUE = 16;
 const CLOSE_MS = 5_000;

@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { type ClickHouseClient, createClient } from '@clickhouse/client';
 import type { ChdbConnection } from 'chdb/connection';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
-import { OWN_SETTINGS } from './contract.ts';
-import { Seats } from './seats.ts';
+import { OWN_SETTINGS, Seats } from './engine.ts';
 
 /**
  * Connections for our own work. Each query occupies one of the four threads that Node shares with file and name

@@ -8,8 +8,8 @@ import {
   type Engine,
   laneSettings,
   OWN_SETTINGS,
-} from './contract.ts';
-import { Seats } from './seats.ts';
+  Seats,
+} from './engine.ts';
 
 export interface RemoteOptions {
   /** `http:` or `https:`, without credentials. */

@@ -1,5 +1,4 @@
 import type { EngineDrift, SignalTable } from '../../../core/contracts/columnar-database.ts';
-import { counted } from '../counted.ts';
 
 /** Rows older than this are a producer that has gone silent. */
 const STALE_SECONDS = 300;
@@ -117,4 +116,9 @@ export function driftFinding(drift: readonly EngineDrift[]): Finding[] {
       remedy: `Make them anew with ENGINE = ${expected} and copy the rows (INSERT … SELECT): as they are, they are not kept as promised.`,
     },
   ];
+}
+
+/** `1 row`, `2 rows`. @param many of more than one, where an `s` does not do */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
 }

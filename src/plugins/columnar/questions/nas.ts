@@ -4,8 +4,8 @@ import {
   type QueryOptions,
   type SignalTable,
 } from '../../../core/contracts/columnar-database.ts';
-import { counted } from '../counted.ts';
 import type { Finding } from './findings.ts';
+import { counted } from './findings.ts';
 
 const MOST_HOSTS = 10;
 /** A backup older than this is stale (`nas_backup_freshness_max_age_hours`). */

@@ -10,7 +10,7 @@ import {
   type TableSchema,
 } from '../../../core/contracts/columnar-database.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
-import { TABLES } from '../schema/tables.ts';
+import { TABLES } from '../tables.ts';
 import {
   driftFinding,
   type Finding,

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import { writerOf } from '../../../core/contracts/columnar/writer.ts';
 import type { SignalRow, TableSchema } from '../../../core/contracts/columnar-database.ts';
+import { writerOf } from '../../otlp/decode/row-writer.ts';
 
 /** So many rows are written as text between two breaths of the event loop: about two milliseconds. */
 const SLICE = 250;

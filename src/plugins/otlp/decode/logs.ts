@@ -1,8 +1,7 @@
 import { attributes, valueText } from './attributes.ts';
 import type { Rows } from './rows.ts';
-import { eachItem, noteDropped } from './scope.ts';
-import { hasTime, type Instant, instantOf, rowTime } from './time.ts';
-import { id, type Message, name, small } from './values.ts';
+import { eachItem, noteDropped } from './rows.ts';
+import { hasTime, type Instant, id, instantOf, type Message, name, rowTime, small } from './values.ts';
 
 const HIGHEST_SEVERITY = 24;
 

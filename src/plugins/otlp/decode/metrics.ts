@@ -1,9 +1,9 @@
 import type { SignalRow, SignalTable } from '../../../core/contracts/columnar-database.ts';
 import { attributes } from './attributes.ts';
 import type { Origin, Rows } from './rows.ts';
-import { eachItem } from './scope.ts';
-import { anyTime, rowTime } from './time.ts';
+import { eachItem } from './rows.ts';
 import {
+  anyTime,
   choice,
   double,
   flag,
@@ -15,6 +15,7 @@ import {
   message,
   messages,
   name,
+  rowTime,
   small,
 } from './values.ts';
 

@@ -1,8 +1,20 @@
 import { attributes } from './attributes.ts';
 import type { Rows } from './rows.ts';
-import { eachItem, noteDropped } from './scope.ts';
-import { anyTime, between, hasTime, rowTime } from './time.ts';
-import { choice, ItemRefused, id, type Message, message, messages, name, text } from './values.ts';
+import { eachItem, noteDropped } from './rows.ts';
+import {
+  anyTime,
+  between,
+  choice,
+  hasTime,
+  ItemRefused,
+  id,
+  type Message,
+  message,
+  messages,
+  name,
+  rowTime,
+  text,
+} from './values.ts';
 
 const KINDS = ['Unspecified', 'Internal', 'Server', 'Client', 'Producer', 'Consumer'] as const;
 const CODES = ['Unset', 'Ok', 'Error'] as const;

@@ -1,8 +1,7 @@
 import type { Http2Server, ServerHttp2Stream } from 'node:http2';
 import type * as Grpc from '@grpc/grpc-js';
-import type { Share } from './budget.ts';
-import type { Receiver, Refusal } from './receiver.ts';
-import { rpcStatus } from './wire.ts';
+import type { Receiver, Refusal, Share } from './receiver.ts';
+import { rpcStatus } from './receiver.ts';
 
 /** Calls that one connection may have open. */
 const STREAMS = 64;

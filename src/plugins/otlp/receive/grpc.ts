@@ -6,7 +6,7 @@ import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Signal } from '../decode/decode.ts';
 import { boundStreams, guarded, presented, serverBounds, statusOf } from './grpc-bounds.ts';
 import type { Receiver } from './receiver.ts';
-import { exportResponse } from './wire.ts';
+import { exportResponse } from './receiver.ts';
 
 const METHODS: readonly [Signal, string][] = [
   ['traces', 'trace.v1.TraceService'],

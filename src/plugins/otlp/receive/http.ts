@@ -3,9 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { free } from '../../../core/host/free.ts';
 import type { HttpSurface, SurfaceError } from '../../../core/host/http/contract.ts';
 import type { Encoding, Signal } from '../decode/decode.ts';
-import type { Share } from './budget.ts';
-import type { Receiver, Refusal } from './receiver.ts';
-import { exportResponse, rpcStatus } from './wire.ts';
+import type { Receiver, Refusal, Share } from './receiver.ts';
+import { exportResponse, rpcStatus } from './receiver.ts';
 
 const SIGNALS: readonly Signal[] = ['traces', 'metrics', 'logs'];
 const REJECTED = {

@@ -4,7 +4,6 @@ import type { ErrorCode } from '../../../core/kernel/errors/table.ts';
 import type { Signal } from '../decode/decode.ts';
 import type { Body, Intake } from '../intake.ts';
 import type { Failure } from '../spool/protocol.ts';
-import type { Budget, Share } from './budget.ts';
 
 /** What a collector answers to a request without a key; clients and probes look for this text. */
 const KEY_MISSING = 'missing or empty authorization header: Authorization';
@@ -157,4 +156,87 @@ function grpcCode(status: number): number {
 function worded(refused: number, reasons: Readonly<Record<string, number>>): string {
   const each = Object.entries(reasons).map(([reason, count]) => `${count}: ${reason}`);
   return `${refused} refused. ${each.join('; ')}.`;
+}
+
+/** The least that a request counts for, bytes: one that waits for its answer costs more than its body. */
+const LEAST = 64 * 1024;
+
+/** A request's share of the memory for bodies. */
+export interface Share {
+  /** @returns whether it can have so many bytes in all */
+  grow(bytes: number): boolean;
+  /** Once is enough, more do no harm. */
+  release(): void;
+}
+
+/** Bounds the bytes of all bodies that are being received or wait for their answer. */
+export class Budget {
+  readonly #limit: number;
+  #used = 0;
+
+  /** @param limit bytes */
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get used(): number {
+    return this.#used;
+  }
+
+  /** @returns undefined when there is no room for so many bytes */
+  share(bytes: number): Share | undefined {
+    let own = 0;
+    const grow = (total: number): boolean => {
+      const more = Math.max(total, LEAST) - own;
+      if (more <= 0) return true;
+      if (this.#used + more > this.#limit) return false;
+      own += more;
+      this.#used += more;
+      return true;
+    };
+    const release = () => {
+      this.#used -= own;
+      own = 0;
+    };
+    return grow(bytes) ? { grow, release } : undefined;
+  }
+}
+
+/** The little of protobuf that answers need: varints, and fields with a length. */
+
+function varint(value: number): Buffer {
+  const bytes: number[] = [];
+  let rest = value;
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80);
+  bytes.push(rest);
+  return Buffer.from(bytes);
+}
+
+function numberField(number: number, value: number): Buffer {
+  return value === 0 ? Buffer.alloc(0) : Buffer.concat([varint(number * 8), varint(value)]);
+}
+
+function bytesField(number: number, content: Buffer): Buffer {
+  return Buffer.concat([varint(number * 8 + 2), varint(content.length), content]);
+}
+
+function textField(number: number, text: string): Buffer {
+  return text === '' ? Buffer.alloc(0) : bytesField(number, Buffer.from(text));
+}
+
+/** `ExportPartialSuccess` inside of the response of any signal; both fields have the same numbers in all three. */
+export function exportResponse(refused: number, message: string): Buffer {
+  const partial = Buffer.concat([numberField(1, refused), textField(2, message)]);
+  return partial.length === 0 ? partial : bytesField(1, partial);
+}
+
+/** `google.rpc.Status`, with a `RetryInfo` when it is worth trying again. @param retrySeconds whole seconds */
+export function rpcStatus(code: number, message: string, retrySeconds?: number): Buffer {
+  const parts = [numberField(1, code), textField(2, message)];
+  if (retrySeconds !== undefined) {
+    const retryInfo = bytesField(1, numberField(1, retrySeconds));
+    const any = [textField(1, 'type.googleapis.com/google.rpc.RetryInfo'), bytesField(2, retryInfo)];
+    parts.push(bytesField(3, Buffer.concat(any)));
+  }
+  return Buffer.concat(parts);
 }

@@ -1,12 +1,12 @@
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { gunzipSync } from 'node:zlib';
-import { type RowWriter, rowsOf, writerOf } from '../../../core/contracts/columnar/writer.ts';
 import type { SignalTable } from '../../../core/contracts/columnar-database.ts';
 import { free } from '../../../core/host/free.ts';
 import { decode, ownWriter } from '../decode/decode.ts';
+import { type RowWriter, rowsOf, writerOf } from '../decode/row-writer.ts';
 import { BodyInvalid } from '../decode/values.ts';
-import { Gather } from './gather.ts';
+import { Gather } from './batch.ts';
 import {
   DECODING,
   type Failure,

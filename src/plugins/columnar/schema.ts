@@ -3,8 +3,8 @@ import {
   SIGNAL_TABLES,
   type SignalTable,
   type TableSchema,
-} from '../../../core/contracts/columnar-database.ts';
-import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+} from '../../core/contracts/columnar-database.ts';
+import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { commentOf, createStatement, ourComment, SCHEMA_VERSION, ttl } from './tables.ts';
 
 export interface SchemaOptions {

@@ -1,5 +1,6 @@
 import type { CommandContext } from '../../../core/host/plugin/command.ts';
 import { wrapped } from '../../../core/host/terminal.ts';
+import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Finding } from '../questions/findings.ts';
 
 type Terminal = CommandContext['terminal'];
@@ -98,4 +99,18 @@ function recordLines(
 /** Exit code of findings. */
 export function codeOf(findings: readonly Finding[]): number {
   return findings.some(({ state }) => state === 'fail') ? 1 : 0;
+}
+
+/** @throws HF_CLI_USAGE it is no whole number of that range */
+export function wholeNumber(
+  value: unknown,
+  flag: string,
+  least: number,
+  most: number,
+  command: string,
+): number {
+  const number = Number(value);
+  if (Number.isInteger(number) && number >= least && number <= most) return number;
+  const reason = `${flag} takes a whole number from ${least} to ${most}.`;
+  throw new HoldfastError('HF_CLI_USAGE', { reason, command });
 }

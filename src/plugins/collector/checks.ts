@@ -1,11 +1,10 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
-import type { CheckContext, CheckDefinition, CheckResult } from '../../../core/host/plugin/diagnosis.ts';
-import { isObject } from '../../../core/kernel/json.ts';
-import { readConfigFile } from '../config/config-file.ts';
-import type { CollectorOptions } from '../options.ts';
-import { VOLUMES } from './volumes.ts';
+import { HttpCallError, HttpClient } from '../../core/host/http/client.ts';
+import type { CheckContext, CheckDefinition, CheckResult } from '../../core/host/plugin/diagnosis.ts';
+import { isObject } from '../../core/kernel/json.ts';
+import { readConfigFile } from './effective-config.ts';
+import type { CollectorOptions } from './options.ts';
 
 /** Only the status of an answer counts. */
 const http = new HttpClient({ timeoutMs: 5_000, answerLimit: 65_536, excess: 'cut', keepAlive: false });
@@ -88,3 +87,24 @@ function volumesCheck(): CheckResult {
   const found = `as documented, all of it crash-consistent and none a backup by the database itself: ${VOLUMES.map(({ volume, protection }) => `${volume}: ${protection}`).join('; ')}`;
   return { state: 'ok', lookedAt: 'what protects each volume', found };
 }
+
+/** What protects each volume of the stack and of the memory store (O29). */
+export const VOLUMES = [
+  {
+    volume: 'columnar database',
+    protection: "two replicas and the block volumes' daily backup; the backup orchestrator skips this class",
+  },
+  {
+    volume: 'document database',
+    protection:
+      'three members, the orchestrator on its default schedule and the daily backup; no fsync hooks',
+  },
+  {
+    volume: 'coordination keeper',
+    protection: 'the orchestrator on its default schedule and the daily backup; no fsync hooks',
+  },
+  {
+    volume: 'memory store (qdrant-data)',
+    protection: 'its own snapshots at 02:30 (14 kept) and a volume copy at 04:00 (30 days)',
+  },
+] as const;

@@ -1,18 +1,18 @@
 /** The end-to-end probe of trace ingest (O1): a span is sent, looked for, and how it went is remembered as an event. */
 import { z } from 'zod';
-import { defineTopic, type Topic } from '../../../bus/topic.ts';
-import { ColumnarDatabaseToken } from '../../../core/contracts/columnar-database.ts';
-import { askInstance } from '../../../core/host/operations/ask.ts';
-import { serveOperation } from '../../../core/host/operations/serve.ts';
-import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
-import type { PluginContext } from '../../../core/host/plugin/definition.ts';
-import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
-import { defineActor } from '../../../core/kernel/actors/definition.ts';
-import { defineRoute } from '../../../core/kernel/actors/route.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
-import { actorRef } from '../../../core/kernel/ids.ts';
-import { type PipelineProbeContext, type Probed, pipelineProbe } from '../../../machines/collector/probe.ts';
-import { type CollectorParts, NO_COLLECTOR } from '../parts.ts';
+import { defineTopic, type Topic } from '../../bus/topic.ts';
+import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
+import { askInstance } from '../../core/host/operations/ask.ts';
+import { serveOperation } from '../../core/host/operations/serve.ts';
+import type { CommandDefinition } from '../../core/host/plugin/command.ts';
+import type { PluginContext } from '../../core/host/plugin/definition.ts';
+import { readRuntimeFile } from '../../core/host/runtime/runtime-file.ts';
+import { defineActor } from '../../core/kernel/actors/definition.ts';
+import { defineRoute } from '../../core/kernel/actors/route.ts';
+import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { actorRef } from '../../core/kernel/ids.ts';
+import { type PipelineProbeContext, type Probed, pipelineProbe } from '../../machines/collector/probe.ts';
+import { type CollectorParts, NO_COLLECTOR } from './parts.ts';
 import { type ProbeReport, runProbe } from './run-probe.ts';
 
 const PROBE_PATH = '/collector/probe';

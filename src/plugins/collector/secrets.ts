@@ -1,17 +1,17 @@
-/** `holdfast stack secrets`: the documents' table of keys with where each is and how old; never a value (O25). */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { type SecretsStore, SecretsStoreToken } from '../../../core/contracts/secrets-store.ts';
-import { askInstance } from '../../../core/host/operations/ask.ts';
-import { serveOperation } from '../../../core/host/operations/serve.ts';
-import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
-import type { PluginContext } from '../../../core/host/plugin/definition.ts';
-import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
-import { INGEST_KEY_NAME } from '../keys/own-key.ts';
-import type { CollectorOptions } from '../options.ts';
-import { type CollectorParts, NO_COLLECTOR } from '../parts.ts';
-import { isPlaceholder, KNOWN_KEYS, type KnownKey } from './known-keys.ts';
+import { type SecretsStore, SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
+import { askInstance } from '../../core/host/operations/ask.ts';
+import { serveOperation } from '../../core/host/operations/serve.ts';
+import type { CommandDefinition } from '../../core/host/plugin/command.ts';
+import type { PluginContext } from '../../core/host/plugin/definition.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { INGEST_KEY_NAME } from './key-source.ts';
+import type { CollectorOptions } from './options.ts';
+import { type CollectorParts, NO_COLLECTOR } from './parts.ts';
+
+/** `holdfast stack secrets`: the documents' table of keys with where each is and how old; never a value (O25). */
 
 const SECRETS_PATH = '/collector/secrets';
 const DEADLINE_MS = 15_000;
@@ -128,3 +128,85 @@ const secretsCommand: CommandDefinition = {
     return isBad ? 1 : 0;
   },
 };
+
+/** One of the secrets that the documents name. */
+export interface KnownKey {
+  readonly name: string;
+  readonly of: 'stack' | 'gateway';
+  readonly purpose: string;
+  /** What follows when it is rotated. */
+  readonly rotation: string;
+  /** How, where Holdfast or a command does it. */
+  readonly command?: string;
+  readonly isVestigial?: true;
+}
+
+/** The keys of the stack's and the gateway's path in the secrets store (O25). */
+export const KNOWN_KEYS: readonly KnownKey[] = [
+  {
+    name: 'admin_password',
+    of: 'stack',
+    purpose: 'admin of the columnar database',
+    rotation: 'whoever logs in with it is refused until it has the new one: Holdfast, dashboards, the UI',
+  },
+  {
+    name: 'docdb_admin_password',
+    of: 'stack',
+    purpose: 'admin of the document database',
+    rotation: 'the UI answers 5xx until it has the new one',
+  },
+  {
+    name: 'docdb_replicaset_keyfile',
+    of: 'stack',
+    purpose: "authentication among the document database's three members",
+    rotation: 'members with different keys refuse one another: rotate all at once, with the UI down',
+  },
+  {
+    name: 'ui_bootstrap_secret',
+    of: 'stack',
+    purpose: "signs the UI's sessions",
+    rotation: 'signs everyone out of the UI once; the app is restarted by its restarter',
+  },
+  {
+    name: 'ui_oidc_client_secret',
+    of: 'stack',
+    purpose: "the UI's client secret at the identity provider",
+    rotation: 'nobody can log in to the UI until the identity provider has the same; its own code writes it',
+  },
+  {
+    name: 'otel_ingest_api_key',
+    of: 'stack',
+    purpose: 'admits producers of telemetry (OTLP)',
+    rotation:
+      'producers with the old key are refused; it is made by the UI, or by Holdfast where it is the collector, and cannot be planted beforehand',
+    command: 'holdfast stack rotate-ingest-key',
+  },
+  {
+    name: 'otel_ingest_token',
+    of: 'stack',
+    purpose: 'vestigial: admits nobody; a secret-sync object refers to it and must not be without data',
+    rotation: 'never rotate, empty or delete it',
+    isVestigial: true,
+  },
+  {
+    name: 'master_key',
+    of: 'gateway',
+    purpose: "the gateway's admin endpoints",
+    rotation: 'scripts that mint or revoke keys are refused until they have it; virtual keys go on',
+  },
+  {
+    name: 'claude_code_api_key',
+    of: 'gateway',
+    purpose: "the workstation's virtual key at the gateway",
+    rotation: 'the workstation is refused until its clients have the new one',
+    command: 'holdfast gateway keys rotate',
+  },
+];
+
+const PLACEHOLDERS =
+  /^(?:place-?holder|change[-_ ]?me|to-?do|tbd|dummy|example|xxx+|unset|none|null|replace[-_ ]?me)\b/i;
+
+/** Whether a value was put there only for something to be there. */
+export function isPlaceholder(value: string): boolean {
+  return PLACEHOLDERS.test(value.trim()) || /^<.*>$/.test(value.trim()) || new Set(value.trim()).size < 3;
+}
