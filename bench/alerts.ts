@@ -214,7 +214,7 @@ async function rules(): Promise<readonly Result[]> {
     return await withScope(async (scope) => {
       const now = Date.now();
       const rows = Array.from({ length: 10_000 }, (_, index) => ({
-        TimeUnix: `${now - (index % 600) * 1_000}000000`,
+        TimeUnix: new Date(now - (index % 600) * 1_000).toISOString(),
         MetricName: `metric.${index % 100}`,
         ServiceName: 'shop',
         Value: index % 7,

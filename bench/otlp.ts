@@ -3,7 +3,7 @@ import { createClient } from '@clickhouse/client';
 import { createChdbConnection } from 'chdb/connection';
 import type { ColumnarDatabase } from '../src/core/contracts/columnar-database.ts';
 import { decode } from '../src/plugins/otlp/decode/decode.ts';
-import { rowsOf } from '../src/plugins/otlp/decode/row-writer.ts';
+import { readRows } from '../src/plugins/otlp/decode/row-writer.ts';
 import { receive } from '../test/plugins/otlp/rig.ts';
 import { openColumnar } from '../test/support/columnar.ts';
 import { type Benchmark, fastest, perSecond, quantile, type Result, withScope } from './measure.ts';
@@ -46,8 +46,8 @@ async function run(): Promise<readonly Result[]> {
         return SPANS / seconds;
       };
       const { rows } = await decode('traces', 'json', bodyOf('json', 1_000), Date.now());
-      const values = rows.map(({ fit, text }) => {
-        const { Timestamp, ...row } = rowsOf({ fit, bytes: Buffer.from(text) })[0] as Record<string, string>;
+      const values = rows.map(({ layout, text }) => {
+        const { Timestamp, ...row } = readRows(layout, Buffer.from(text))[0] as Record<string, string>;
         return { Timestamp: `${Timestamp?.slice(0, 10)}.${Timestamp?.slice(10)}`, ...row };
       });
       for (const encoding of ['json', 'protobuf'] as const) {

@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SIGNAL_TABLES, type SignalTable } from '../../src/core/contracts/columnar-database.ts';
+import { SIGNAL_TABLES, type SignalTable } from '../../src/core/contracts/columnar-tables.ts';
 import { systemClock } from '../../src/core/kernel/clock.ts';
-import { Database, type DatabaseParts } from '../../src/plugins/columnar/database.ts';
+import { Database, type DatabaseDependencies } from '../../src/plugins/columnar/database.ts';
 import { EmbeddedEngine } from '../../src/plugins/columnar/engine/embedded.ts';
 
 /** The embedded engine of one test file, with the tables made: a process can have but one folder open. */
@@ -23,7 +23,7 @@ export interface ColumnarRig {
  * test.before(async () => { rig = await openColumnar(); });
  * test.after.always(() => rig.close());
  */
-export async function openColumnar(parts: Partial<DatabaseParts> = {}): Promise<ColumnarRig> {
+export async function openColumnar(parts: Partial<DatabaseDependencies> = {}): Promise<ColumnarRig> {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-columnar-'));
   const engine = await EmbeddedEngine.open(join(folder, 'columnar'));
   const schema = { database: 'default', retentionDays: 30, replicas: 1, isDurable: true };

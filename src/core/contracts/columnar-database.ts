@@ -1,77 +1,50 @@
+import type { SignalTable } from './columnar-tables.ts';
 import { defineToken, type Token } from './token.ts';
 
-/** The tables that hold the signals (O6). */
-export const SIGNAL_TABLES = [
-  'otel_logs',
-  'otel_traces',
-  'otel_metrics_gauge',
-  'otel_metrics_sum',
-  'otel_metrics_histogram',
-  'otel_metrics_exponential_histogram',
-  'otel_metrics_summary',
-] as const;
-export type SignalTable = (typeof SIGNAL_TABLES)[number];
-
 /**
- * How `ServiceName` begins of the span by which a probe shows that spans arrive; it is no application's. When one is in
- * `otel_traces`, the pipeline is wired (O27).
- */
-export const PROBE_SERVICE = 'holdfast-probe';
-
-/** `ServiceName` of our own rows, the watchdog's lines among them: they do not show that anybody else still sends. */
-export const OWN_SERVICE = 'holdfast';
-
-/**
- * One row of a signal table, by the column names of our own schema. Times are decimal strings of nanoseconds since the
- * epoch, 64-bit integers are decimal strings, maps are plain objects of strings. The adapter fits it to the columns that
- * the table really has: it leaves out those that are missing, and turns times into the column's own precision.
+ * One row of a signal table, by the names of `SIGNAL_COLUMNS`. Times are ISO 8601 in UTC with up to nine decimals, e.g.
+ * `2026-01-31T09:00:00.123456789Z`; 64-bit integers may be decimal strings, maps are plain objects of strings. Columns
+ * that the table lacks are left out.
  */
 export type SignalRow = Readonly<Record<string, unknown>>;
 
-/** Rows that are text already, so that an insert need not touch them: `writerOf` the table's schema wrote them. */
+/** Rows as text that goes into the table as it is: many rows, written where they do not hold up the main thread. */
 export interface WrittenRows {
   /** How many; at most 50,000. */
   readonly rows: number;
-  /** What they were fitted to: `RowWriter.fit`. */
-  readonly fit: string;
+  /** The table as `schema` gave it. When it has become another since then, the insert is refused. */
+  readonly schema: TableSchema;
+  /** Of each line's values, in their order. */
+  readonly columns: readonly string[];
   /** Lines of `JSONCompactEachRow`; not changed until the insert is over. */
   readonly bytes: Uint8Array;
 }
 
-/** What a signal table really is, as far as queries of our own must know it. */
-export interface TableSchema {
+/** How rows of a table must be written. Plain data, which may be sent to another thread. */
+export interface TableShape {
   readonly table: SignalTable;
-  /** E.g. `MergeTree`. */
-  readonly engine: string;
   /** Names and types of its columns, e.g. `TimeUnix` → `DateTime64(9)` or, in other schemas, `DateTime`. */
   readonly columns: ReadonlyMap<string, string>;
   /** Which names it holds in `SpanKind` and `StatusCode`: `Server`, `Ok`, or the older `SPAN_KIND_SERVER`, `STATUS_CODE_OK`. */
   readonly enumNames: 'short' | 'prefixed';
-  /** Whether Holdfast made it; one of somebody else is used as it is. */
-  readonly isOurs: boolean;
 }
 
 /** Columns that hold attributes by name. */
 export type AttributesColumn = 'Attributes' | 'LogAttributes' | 'ResourceAttributes' | 'SpanAttributes';
 
-/**
- * SQL for the text of an attribute, empty where a row has none. Attributes are maps, or in some schemas of ClickStack and of
- * the collector's exporter of the type JSON, where a dotted name is a path.
- *
- * @param key SQL of its name: a placeholder, or a text between quotes
- */
-export function attribute(
-  { columns }: Pick<TableSchema, 'columns'>,
-  column: AttributesColumn,
-  key: string,
-): string {
-  return isJson(columns.get(column))
-    ? `ifNull(toString(getSubcolumn(${column}, ${key})), '')`
-    : `${column}[${key}]`;
-}
-
-function isJson(type = ''): boolean {
-  return /^(?:JSON\b|Object\()/.test(type);
+/** A signal table as it really is. */
+export interface TableSchema extends TableShape {
+  /** E.g. `MergeTree`. */
+  readonly engine: string;
+  /** Whether Holdfast made it; one of somebody else is used as it is. */
+  readonly isOurs: boolean;
+  /**
+   * SQL for the text of an attribute, empty where a row has none. It hides whether the table keeps attributes as a map or
+   * as the type JSON.
+   *
+   * @param key SQL of its name: a placeholder, or a text between quotes
+   */
+  attribute(column: AttributesColumn, key: string): string;
 }
 
 /** A table whose engine is not the one that is expected. */
@@ -81,12 +54,12 @@ export interface EngineDrift {
   readonly expected: string;
 }
 
-/** What a parameter of a query may be; it is bound by name as `{name:Type}`, never pasted into the text. */
+/** A parameter of a query; it is bound by name as `{name:Type}`, never pasted into the text. */
 export type QueryParameter = string | number | boolean | readonly string[];
 
 export interface QueryOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Ends the work in the database too; seconds, 10 unless given. */
+  /** Limit of time, kept by the database too; seconds, 10 unless given. */
   readonly maxSeconds?: number | undefined;
 }
 
@@ -98,7 +71,7 @@ export interface InsertOptions extends QueryOptions {
   readonly token?: string | undefined;
 }
 
-/** What a person's own query gave. 64-bit integers are strings. */
+/** The answer to a person's own query. 64-bit integers are strings. */
 export interface QueryTable {
   readonly columns: readonly { readonly name: string; readonly type: string }[];
   readonly rows: readonly (readonly unknown[])[];
@@ -107,7 +80,7 @@ export interface QueryTable {
   readonly elapsedMs: number;
 }
 
-/** Where logs, metrics and spans are kept: a server, or the engine inside this process. */
+/** The database of logs, metrics and spans: a server, or the engine inside this process. */
 export interface ColumnarDatabase {
   readonly kind: 'embedded' | 'remote';
   /** For people: host and port, or the folder; without credentials. */
@@ -136,9 +109,9 @@ export interface ColumnarDatabase {
   /**
    * Inserts a batch, whole or not at all; when it resolves the rows are in the table.
    *
-   * @param rows at most 50,000; what was written already must fit the table as `schema` gives it
-   * @throws HF_COLUMNAR_SCHEMA (also: what was written fits the table no more), HF_COLUMNAR_FULL, and as `query` does. All
-   *   but HF_COLUMNAR_QUERY may pass when tried again
+   * @param rows at most 50,000
+   * @throws HF_COLUMNAR_SCHEMA (also: written rows are for a table that has become another), HF_COLUMNAR_FULL, and as
+   *   `query` does. All but HF_COLUMNAR_QUERY may pass when tried again
    */
   insert(
     table: SignalTable,
@@ -146,7 +119,7 @@ export interface ColumnarDatabase {
     options?: InsertOptions,
   ): Promise<void>;
   /**
-   * Looks at a signal table, once; later calls give the same until the connection was lost.
+   * Reads what a signal table is like, once; later calls give the same object until the connection is lost.
    *
    * @throws HF_COLUMNAR_SCHEMA there is no such table, and it could not be made
    * @throws HF_COLUMNAR_UNREACHABLE, HF_COLUMNAR_QUERY, HF_COLUMNAR_TIMEOUT

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import { PROBE_SERVICE } from '../../core/contracts/columnar-database.ts';
+import { PROBE_SERVICE } from '../../core/contracts/columnar-tables.ts';
 import type { IngestJudgement, IngestKeys } from '../../core/contracts/ingest-keys.ts';
 import type { Vault } from '../../core/host/secrets/vault.ts';
 import type { Clock } from '../../core/kernel/clock.ts';

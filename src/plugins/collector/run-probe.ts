@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { type ColumnarDatabase, PROBE_SERVICE } from '../../core/contracts/columnar-database.ts';
+import type { ColumnarDatabase } from '../../core/contracts/columnar-database.ts';
+import { PROBE_SERVICE } from '../../core/contracts/columnar-tables.ts';
 import type { IngestKeys } from '../../core/contracts/ingest-keys.ts';
 import { type HttpAnswer, HttpCallError, HttpClient } from '../../core/host/http/client.ts';
 import { plaintextHost } from '../../core/host/plaintext.ts';

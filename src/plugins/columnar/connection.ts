@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Bus } from '../../bus/bus.ts';
 import { defineTopic, type Topic } from '../../bus/topic.ts';
-import { SIGNAL_TABLES } from '../../core/contracts/columnar-database.ts';
+import { SIGNAL_TABLES } from '../../core/contracts/columnar-tables.ts';
 import type { Logger } from '../../core/host/logging/logger.ts';
 import type { Metrics } from '../../core/host/metrics/metrics.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';

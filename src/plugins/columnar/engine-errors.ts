@@ -29,6 +29,17 @@ const NO_SPACE = /No space left on device|ENOSPC/;
 const MEMORY_LIMIT = '241';
 const READONLY = '164';
 
+/** Errors after which the tables' schema must be read again. */
+const SCHEMA_CODES: Readonly<Record<string, 'NO_SUCH_COLUMN' | 'UNKNOWN_TABLE'>> = {
+  '16': 'NO_SUCH_COLUMN',
+  '60': 'UNKNOWN_TABLE',
+};
+
+/** @returns the engine's name of an error that says that a table is another than expected */
+export function engineCode(error: unknown): 'NO_SUCH_COLUMN' | 'UNKNOWN_TABLE' | undefined {
+  return isEngineError(error) ? SCHEMA_CODES[error.code] : undefined;
+}
+
 export type Work = 'query' | 'ask' | 'insert';
 
 /**

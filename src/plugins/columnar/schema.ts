@@ -1,9 +1,5 @@
-import {
-  type EngineDrift,
-  SIGNAL_TABLES,
-  type SignalTable,
-  type TableSchema,
-} from '../../core/contracts/columnar-database.ts';
+import type { EngineDrift, TableSchema } from '../../core/contracts/columnar-database.ts';
+import { SIGNAL_TABLES, type SignalTable } from '../../core/contracts/columnar-tables.ts';
 import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { commentOf, createStatement, ourComment, SCHEMA_VERSION, ttl } from './tables.ts';
 
@@ -100,7 +96,7 @@ export class LiveSchema {
   }
 
   /** @throws what the query throws */
-  async look(query: Query): Promise<readonly SeenTable[]> {
+  async seen(query: Query): Promise<readonly SeenTable[]> {
     const { database } = this.#options;
     const rows = await query(
       `SELECT name, engine, comment, total_rows AS rows, total_bytes AS bytes FROM system.tables
@@ -142,12 +138,14 @@ export class LiveSchema {
       const found = tables.get(table);
       if (!found) continue;
       const own = columns.filter((column) => column.table === table);
+      const types = new Map(own.map(({ name, type }) => [String(name), String(type)]));
       known.set(table, {
         table,
         engine: found.engine,
         isOurs: ourComment(found.comment) !== undefined,
-        columns: new Map(own.map(({ name, type }) => [String(name), String(type)])),
+        columns: types,
         enumNames: table === 'otel_traces' ? await this.#enumNames() : 'short',
+        attribute: (column, key) => attribute(types.get(column), column, key),
       });
     }
     return known;
@@ -217,4 +215,11 @@ export class LiveSchema {
     );
     return String(row?.kind ?? '').startsWith('SPAN_KIND_') ? 'prefixed' : 'short';
   }
+}
+
+/** Attributes are maps, or in some schemas of ClickStack and of the exporter of type JSON, where a dotted name is a path. */
+function attribute(type: string | undefined, column: string, key: string): string {
+  return /^(?:JSON\b|Object\()/.test(type ?? '')
+    ? `ifNull(toString(getSubcolumn(${column}, ${key})), '')`
+    : `${column}[${key}]`;
 }

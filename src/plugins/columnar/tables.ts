@@ -1,5 +1,5 @@
-import { SIGNAL_COLUMNS } from '../../core/contracts/columnar/columns.ts';
-import type { SignalTable } from '../../core/contracts/columnar-database.ts';
+import type { SignalTable } from '../../core/contracts/columnar-tables.ts';
+import { SIGNAL_COLUMNS } from '../../core/contracts/columnar-tables.ts';
 
 /** Version of the tables that are made here; it stands in a table's comment. */
 export const SCHEMA_VERSION = 1;

@@ -1,4 +1,5 @@
-import type { ColumnarDatabase, SignalTable, TableSchema } from '../../core/contracts/columnar-database.ts';
+import type { ColumnarDatabase, TableSchema } from '../../core/contracts/columnar-database.ts';
+import type { SignalTable } from '../../core/contracts/columnar-tables.ts';
 import { maskText } from '../../core/host/logging/mask-text.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
@@ -143,7 +144,8 @@ export class Drain {
       const text = await read.catch(() => undefined);
       if (!text) return 'unread';
       if (!text.bytes) return 'lost';
-      const rows = { rows: frame.rows, fit: writerOf(schema).fit, bytes: text.bytes };
+      const { columns } = writerOf(schema);
+      const rows = { rows: frame.rows, schema, columns, bytes: text.bytes };
       const options = { token: frame.id, maxSeconds: INSERT_SECONDS, signal: this.#stop.signal };
       this.#parts.inserting(1);
       await database.insert(frame.table, rows, options).finally(() => this.#parts.inserting(-1));

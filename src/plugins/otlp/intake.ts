@@ -59,7 +59,7 @@ export class Intake {
     this.#drain = new Drain({
       clock: parts.clock,
       database: parts.database,
-      read: (frame, schema) => this.#spool.read(frame, schema, writerOf(schema).fit),
+      read: (frame, schema) => this.#spool.read(frame, schema, writerOf(schema).layout),
       inserting: (change) => this.#spool.inserting(change),
       done: (frame, inserted) => this.#done(frame, inserted),
       changed: (place, reason) => {

@@ -1,10 +1,7 @@
 import { z } from 'zod';
-import {
-  type ColumnarDatabase,
-  OWN_SERVICE,
-  SIGNAL_TABLES,
-  type SignalTable,
-} from '../../core/contracts/columnar-database.ts';
+
+import type { ColumnarDatabase } from '../../core/contracts/columnar-database.ts';
+import { OWN_SERVICE, SIGNAL_TABLES, type SignalTable } from '../../core/contracts/columnar-tables.ts';
 import { maskText } from '../../core/host/logging/mask-text.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { Failure } from '../../machines/watchdog/run.ts';

@@ -1,4 +1,5 @@
-import { ColumnarDatabaseToken, OWN_SERVICE } from '../../core/contracts/columnar-database.ts';
+import { ColumnarDatabaseToken, type SignalRow } from '../../core/contracts/columnar-database.ts';
+import { OWN_SERVICE } from '../../core/contracts/columnar-tables.ts';
 import { type JobRun, jobRun } from '../../core/contracts/jobs.ts';
 import { pushEvent } from '../../core/contracts/push-event.ts';
 import { runTrouble, UptimeMonitorToken } from '../../core/contracts/uptime.ts';
@@ -87,10 +88,10 @@ function absentReason({ services }: PluginContext): string {
 }
 
 /** The line as it stands in `otel_logs` for its retention (O6). */
-function rowOf({ outcome, lines, exitCode }: RunReport, at: number): Record<string, unknown> {
+function rowOf({ outcome, lines, exitCode }: RunReport, at: number): SignalRow {
   const isWell = outcome === 'delivered';
   return {
-    Timestamp: `${at}000000`,
+    Timestamp: new Date(at).toISOString(),
     SeverityText: isWell ? 'INFO' : 'ERROR',
     SeverityNumber: isWell ? 9 : 17,
     ServiceName: OWN_SERVICE,

@@ -136,4 +136,4 @@ export const sample = (
   at: number,
   Attributes: Record<string, string> = {},
   ResourceAttributes: Record<string, string> = {},
-) => ({ MetricName, Value, TimeUnix: `${at}000000`, Attributes, ResourceAttributes });
+) => ({ MetricName, Value, TimeUnix: new Date(at).toISOString(), Attributes, ResourceAttributes });

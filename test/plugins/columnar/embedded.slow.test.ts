@@ -67,7 +67,7 @@ test.serial(
       message: /it is damaged or of a newer engine/,
     });
     for (const [file, text] of versions) writeFileSync(file, text);
-    const logs = (await database.look()).find(({ table }) => table === 'otel_logs');
+    const logs = (await database.tables()).find(({ table }) => table === 'otel_logs');
     t.like(logs, { damaged: 1, made: 'here' });
   },
 );
@@ -87,7 +87,7 @@ test.serial('[O7] an insert of which a write fails is refused, and the table sta
   const { database } = open(t, folder);
   const [row] = await database.query<{ rows: string }>('SELECT count() AS rows FROM otel_logs');
   t.is(row?.rows, acknowledged);
-  const logs = (await database.look()).find(({ table }) => table === 'otel_logs');
+  const logs = (await database.tables()).find(({ table }) => table === 'otel_logs');
   t.is(logs?.damaged, 0);
 });
 

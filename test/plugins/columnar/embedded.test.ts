@@ -1,10 +1,12 @@
 import { statSync, writeFileSync } from 'node:fs';
 import test from 'ava';
 import fc from 'fast-check';
-import { SIGNAL_TABLES, type SignalRow } from '../../../src/core/contracts/columnar-database.ts';
+import type { SignalRow } from '../../../src/core/contracts/columnar-database.ts';
+import { SIGNAL_TABLES } from '../../../src/core/contracts/columnar-tables.ts';
 import { isCoded } from '../../../src/core/kernel/errors/holdfast-error.ts';
 import { areSubstreamsWhole } from '../../../src/plugins/columnar/engine/write-check.ts';
 import { clickhouseOptions } from '../../../src/plugins/columnar/options.ts';
+import { writerOf } from '../../../src/plugins/otlp/decode/row-writer.ts';
 import { type ColumnarRig, openColumnar } from '../../support/columnar.ts';
 import { runs } from '../../support/runs.ts';
 
@@ -14,12 +16,13 @@ test.before(async () => {
 });
 test.after.always(() => rig.close());
 
-const NOW = BigInt(Date.now()) * 1_000_000n;
-const nanos = (before = 0n) => String(NOW - before + 123n);
+const NOW = Date.now();
+const iso = (ago = 0) => new Date(NOW - ago).toISOString().replace('Z', '000123Z');
+const nanos = `${NOW}000123`;
 
 function span(more: SignalRow = {}): SignalRow {
   return {
-    Timestamp: nanos(),
+    Timestamp: iso(),
     TraceId: 'a'.repeat(32),
     SpanId: 'b'.repeat(16),
     SpanName: 'POST /library_docs/mcp',
@@ -28,7 +31,7 @@ function span(more: SignalRow = {}): SignalRow {
     SpanAttributes: { 'http.target': '/library_docs/mcp' },
     Duration: '18446744073709551615',
     StatusCode: 'Ok',
-    'Events.Timestamp': [nanos()],
+    'Events.Timestamp': [iso()],
     'Events.Name': ['an event'],
     'Events.Attributes': [{ a: 'b' }],
     ...more,
@@ -49,11 +52,11 @@ test.serial(
       { service: 'gateway' },
     );
     t.deepEqual(row, {
-      at: nanos(),
+      at: nanos,
       Duration: '18446744073709551615',
       SpanAttributes: { 'http.target': '/library_docs/mcp' },
       events: ['an event'],
-      first: nanos(),
+      first: nanos,
     });
     t.is(statSync(`${rig.folder}/columnar`).mode & 0o777, 0o700);
   },
@@ -61,8 +64,8 @@ test.serial(
 
 test.serial('[O6] what one producer sends cannot spoil the batch of another', async (t) => {
   await rig.empty('otel_metrics_gauge');
-  const metric = { MetricName: 'm', ServiceName: 's', TimeUnix: nanos(), Value: 1 };
-  await rig.database.insert('otel_metrics_gauge', [
+  const metric = { MetricName: 'm', ServiceName: 's', TimeUnix: nanos, Value: 1 };
+  const rows = [
     metric,
     { ...metric, TimeUnix: '18446744073709551615' },
     { ...metric, TimeUnix: 'no time' },
@@ -71,7 +74,12 @@ test.serial('[O6] what one producer sends cannot spoil the batch of another', as
     { ...metric, Attributes: { 'half \ud83d': 'a character \udc00' } },
     { ...metric, unknown: 'column' },
     { MetricName: 'm' },
-  ]);
+  ];
+  const schema = await rig.database.schema('otel_metrics_gauge');
+  const writer = writerOf(schema);
+  const bytes = Buffer.from(rows.map((row) => writer.line(writer.scope(row), row)).join('\n'));
+  const written = { rows: rows.length, schema, columns: writer.columns, bytes };
+  await rig.database.insert('otel_metrics_gauge', written);
   const [row] = await rig.database.query(
     'SELECT count() AS rows, max(TimeUnix) AS newest, countIf(isNaN(Value)) AS nans, countIf(isInfinite(Value)) AS infinite FROM otel_metrics_gauge',
   );
@@ -147,11 +155,11 @@ test.serial(
     }
     t.regex(String(clickhouseOptions.safeParse({ retentionDays: 13 }).error), /at least 14 days/);
 
-    const DAY = 86_400_000_000_000n;
+    const DAY = 86_400_000;
     await rig.empty('otel_logs');
     await rig.database.insert('otel_logs', [
-      { Timestamp: nanos(31n * DAY), Body: 'old' },
-      { Timestamp: nanos(29n * DAY), Body: 'younger' },
+      { Timestamp: iso(31 * DAY), Body: 'old' },
+      { Timestamp: iso(29 * DAY), Body: 'younger' },
     ]);
     const bounds = { seconds: 10, signal: new AbortController().signal };
     await rig.engine.command('SYSTEM START TTL MERGES', bounds);
@@ -180,7 +188,7 @@ test.serial(
   '[O20] however it is written, no statement of a person gives a file away or changes a table',
   async (t) => {
     await rig.empty('otel_logs');
-    await rig.database.insert('otel_logs', [{ Timestamp: nanos(), Body: 'kept' }]);
+    await rig.database.insert('otel_logs', [{ Timestamp: iso(), Body: 'kept' }]);
     const path = `${rig.folder}/secret.csv`;
     writeFileSync(path, 'canary\n');
     const name = fc.constantFrom('file', '`file`', '"file"', 'FILE', '“file”', 'fi/**/le', 'length');

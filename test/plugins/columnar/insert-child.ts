@@ -21,7 +21,7 @@ try {
   const schema = { database: 'default', retentionDays: 30, replicas: 1, isDurable: true };
   const database = new Database({ engine, clock: systemClock, schema });
   for (let from = 0; !ending; from += BATCH) {
-    const Timestamp = String(BigInt(Date.now()) * 1_000_000n);
+    const Timestamp = new Date().toISOString();
     const rows = Array.from({ length: BATCH }, (_, at) => ({ Timestamp, Body: String(from + at) }));
     await database.insert('otel_logs', rows, { token: `from-${from}` });
     process.stdout.write(`acknowledged ${from + BATCH}\n`);

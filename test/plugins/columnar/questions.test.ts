@@ -1,10 +1,6 @@
 import test from 'ava';
-import {
-  OWN_SERVICE,
-  PROBE_SERVICE,
-  SIGNAL_TABLES,
-  type SignalRow,
-} from '../../../src/core/contracts/columnar-database.ts';
+import type { SignalRow } from '../../../src/core/contracts/columnar-database.ts';
+import { OWN_SERVICE, PROBE_SERVICE, SIGNAL_TABLES } from '../../../src/core/contracts/columnar-tables.ts';
 import { documentedRules } from '../../../src/plugins/alerts/index.ts';
 import { evaluate } from '../../../src/plugins/alerts/rules/evaluate.ts';
 import { ruleOptions } from '../../../src/plugins/alerts/rules/rule.ts';
@@ -23,10 +19,10 @@ test.after.always(() => rig.close());
 test.beforeEach(() => rig.empty());
 
 const seconds = (ago = 0) => Math.floor(Date.now() / 1_000) - ago;
-const nanos = (ago = 0) => `${seconds(ago)}000000000`;
-const log = (ago: number, more: SignalRow = {}) => ({ Timestamp: nanos(ago), Body: 'line', ...more });
+const time = (ago = 0) => new Date(seconds(ago) * 1_000).toISOString();
+const log = (ago: number, more: SignalRow = {}) => ({ Timestamp: time(ago), Body: 'line', ...more });
 const span = (service: string, target = '/library_docs/mcp', more: SignalRow = {}) => ({
-  Timestamp: nanos(10),
+  Timestamp: time(10),
   ServiceName: service,
   SpanName: 'POST /library_docs/mcp',
   SpanKind: 'Server',
@@ -83,15 +79,15 @@ test.serial(
       log(7_200, namespace('old')),
     ]);
     await rig.database.insert('otel_metrics_gauge', [
-      { TimeUnix: nanos(5), MetricName: 'm', Value: 1 },
-      { TimeUnix: nanos(-3_600), MetricName: 'm', Value: 1 },
+      { TimeUnix: time(5), MetricName: 'm', Value: 1 },
+      { TimeUnix: time(-3_600), MetricName: 'm', Value: 1 },
     ]);
     await rig.database.insert('otel_traces', [
       span('gateway'),
       span('gateway', '/web_search/mcp?key=sk-canary'),
       span('gateway', '/web_search/mcp', { SpanKind: 'Client' }),
       span('shop', '/cart'),
-      span('shop', '/cart', { Timestamp: nanos(7_200) }),
+      span('shop', '/cart', { Timestamp: time(7_200) }),
     ]);
     const report = await verify(rig.database, {});
     t.deepEqual(report.logs, [
@@ -129,7 +125,7 @@ test.serial(
     await rig.database.insert('otel_metrics_gauge', [
       {
         ResourceAttributes: { 'host.name': 'nas-2' },
-        TimeUnix: nanos(60),
+        TimeUnix: time(60),
         MetricName: 'system.cpu',
         Value: 1,
       },
@@ -143,7 +139,7 @@ test.serial(
 
     const mtime = (value: number, ago: number) => ({
       ...host,
-      TimeUnix: nanos(ago),
+      TimeUnix: time(ago),
       MetricName: 'file.mtime',
       Value: value,
     });
@@ -153,8 +149,8 @@ test.serial(
       mtime(seconds(40 * 3_600), 600),
     ]);
     await rig.database.insert('otel_metrics_gauge', [
-      { ...host, TimeUnix: nanos(60), MetricName: 'nas.backup.backup.duration.seconds', Value: 42 },
-      { ...host, TimeUnix: nanos(60), MetricName: 'system.cpu', Value: 1 },
+      { ...host, TimeUnix: time(60), MetricName: 'nas.backup.backup.duration.seconds', Value: 42 },
+      { ...host, TimeUnix: time(60), MetricName: 'system.cpu', Value: 1 },
     ]);
     const well = await verifyNas('nas-1', rig.database, {});
     t.is(well.hoursSinceSuccess, 25);
@@ -168,7 +164,7 @@ test.serial(
     await rig.database.insert('otel_metrics_gauge', [
       {
         ...host,
-        TimeUnix: nanos(60),
+        TimeUnix: time(60),
         MetricName: 'nas.backup.snapshot.failed',
         Value: 1,
         Attributes: { source: '/photos' },
@@ -193,8 +189,8 @@ test.serial(
     const error = await t.throwsAsync(explain(wrong), { code: 'HF_COLUMNAR_WRONG_TABLE' });
     const query = (error as { remedy?: string }).remedy?.replace(/^[^:]*: /, '') ?? '';
     await rig.database.insert('otel_metrics_sum', [
-      { TimeUnix: nanos(), MetricName: 'file.mtime', Value: 5 },
-      { TimeUnix: nanos(), MetricName: 'http.requests', Value: 5 },
+      { TimeUnix: time(), MetricName: 'file.mtime', Value: 5 },
+      { TimeUnix: time(), MetricName: 'http.requests', Value: 5 },
     ]);
     t.is((await rig.database.ask(query, 10)).rows.length, 1, 'the query that it names works');
     await t.throwsAsync(
@@ -206,7 +202,7 @@ test.serial(
     await t.notThrowsAsync(explain("SELECT 1 FROM otel_metrics_gauge WHERE MetricName = 'nobody.sends.it'"));
     await t.notThrowsAsync(explain("SELECT 1 FROM otel_metrics_sum WHERE MetricName = 'file.mtime'"));
     await rig.database.insert('otel_metrics_gauge', [
-      { TimeUnix: nanos(), MetricName: 'file.mtime', Value: 5 },
+      { TimeUnix: time(), MetricName: 'file.mtime', Value: 5 },
     ]);
     await t.notThrowsAsync(explain(wrong), 'where it is there after all, nothing is in the way');
   },
@@ -260,21 +256,21 @@ test.serial(
     const host = {
       ResourceAttributes: { 'host.name': 'nas-1', 'k8s.namespace.name': 'apps', 'a.b': '1', a: '2', '': '3' },
     };
-    await database.insert('otel_logs', [log(5, { ...host, LogAttributes: { 'half \ud83d': 'x' } }), log(5)]);
+    await database.insert('otel_logs', [log(5, { ...host, LogAttributes: { half: 'x \ud83d' } }), log(5)]);
     await database.insert('otel_traces', [
       span('gateway', '/web_search/mcp?key=sk-canary', {
-        'Events.Timestamp': [nanos()],
+        'Events.Timestamp': [time()],
         'Events.Name': ['an event'],
         'Events.Attributes': [{ 'exception.type': 'Error' }],
       }),
     ]);
     await database.insert('otel_metrics_sum', [
-      { ...host, TimeUnix: nanos(30), MetricName: 'file.mtime', Value: seconds(3_600) },
+      { ...host, TimeUnix: time(30), MetricName: 'file.mtime', Value: seconds(3_600) },
     ]);
     await database.insert('otel_metrics_gauge', [
       {
         ...host,
-        TimeUnix: nanos(60),
+        TimeUnix: time(60),
         MetricName: 'nas.backup.snapshot.failed',
         Value: 1,
         Attributes: { source: '/photos' },

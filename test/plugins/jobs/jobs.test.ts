@@ -181,10 +181,11 @@ test('[O13,O19] our own runs have the same states, and only those that failed ar
 test('[O19] the rule over failed jobs looks at whole hours, so its alert ends when holdfast jobs says', (t) => {
   const rule = ruleOptions.parse(documentedRules.find(({ name }) => name === 'watchdog-push-failing'));
   const sample = Date.UTC(2026, 0, 1, 10, 20);
+  const schema = { attribute: (column: string, key: string) => `${column}[${key}]` };
   const isSeen = (now: number) =>
-    Number(question(rule.measure, rule.window, now, { columns: new Map() }).parameters.from) * 1_000 < sample;
+    Number(question(rule.measure, rule.window, now, schema).parameters.from) * 1_000 < sample;
   t.true(isSeen(clearsAfter(sample) - 1));
   t.false(isSeen(clearsAfter(sample)));
   t.is(new Date(clearsAfter(sample)).toISOString(), '2026-01-01T12:00:00.000Z');
-  t.regex(question(rule.measure, rule.window, sample, { columns: new Map() }).sql, /startsWith\(Attributes/);
+  t.regex(question(rule.measure, rule.window, sample, schema).sql, /startsWith\(Attributes/);
 });

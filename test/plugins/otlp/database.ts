@@ -1,14 +1,13 @@
-import { ownSchema } from '../../../src/core/contracts/columnar/columns.ts';
 import type {
   ColumnarDatabase,
   InsertOptions,
   SignalRow,
-  SignalTable,
   TableSchema,
   WrittenRows,
 } from '../../../src/core/contracts/columnar-database.ts';
+import type { SignalTable } from '../../../src/core/contracts/columnar-tables.ts';
 import { HoldfastError } from '../../../src/core/kernel/errors/holdfast-error.ts';
-import { rowsOf } from '../../../src/plugins/otlp/decode/row-writer.ts';
+import { defaultShape, readRows, writerOf } from '../../../src/plugins/otlp/decode/row-writer.ts';
 
 /** A database that fails on demand, which a real one does not; what it takes is what a real one would have. */
 export class FailingDatabase implements ColumnarDatabase {
@@ -39,7 +38,7 @@ export class FailingDatabase implements ColumnarDatabase {
     const fault = this.refusing.has(table) ? 'HF_COLUMNAR_QUERY' : this.fault;
     if (fault) throw new HoldfastError(fault, { place: this.place, reason: 'it is a test' });
     if (token !== undefined && this.inserted.some((batch) => batch.token === token)) return;
-    this.inserted.push({ table, rows: 'bytes' in rows ? rowsOf(rows) : rows, token });
+    this.inserted.push({ table, rows: rowsOf(rows), token });
     if (this.answersGetLost)
       throw new HoldfastError('HF_COLUMNAR_UNREACHABLE', { place: this.place, reason: 'it was cut off' });
   }
@@ -53,10 +52,14 @@ export class FailingDatabase implements ColumnarDatabase {
   }
 
   async schema(table: SignalTable): Promise<TableSchema> {
-    return ownSchema(table);
+    return { ...defaultShape(table), engine: 'MergeTree', isOurs: true, attribute: () => '' };
   }
 
   drift(): never {
     throw new Error('not used');
   }
+}
+
+function rowsOf(rows: readonly SignalRow[] | WrittenRows): readonly SignalRow[] {
+  return 'bytes' in rows ? readRows(writerOf(rows.schema).layout, rows.bytes) : rows;
 }

@@ -2,7 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { decode, type Signal } from '../../../src/plugins/otlp/decode/decode.ts';
 import { build } from '../../../src/plugins/otlp/decode/protobuf.ts';
-import { rowsOf } from '../../../src/plugins/otlp/decode/row-writer.ts';
+import { readRows } from '../../../src/plugins/otlp/decode/row-writer.ts';
 import type { Decoded } from '../../../src/plugins/otlp/decode/rows.ts';
 import { BodyInvalid } from '../../../src/plugins/otlp/decode/values.ts';
 import { runs } from '../../support/runs.ts';
@@ -21,10 +21,10 @@ const json = (signal: Signal, body: unknown) =>
 
 /** The rows as the database will read them. */
 function read({ rows }: Decoded): unknown[] {
-  return rows.map(({ table, fit, text, day }) => ({
+  return rows.map(({ table, layout, text, day }) => ({
     table,
     day,
-    ...rowsOf({ fit, bytes: Buffer.from(text) })[0],
+    ...readRows(layout, Buffer.from(text))[0],
   }));
 }
 

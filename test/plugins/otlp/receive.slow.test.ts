@@ -5,13 +5,16 @@ import { gzipSync } from 'node:zlib';
 import { credentials, status } from '@grpc/grpc-js';
 import test from 'ava';
 import fc from 'fast-check';
-import { SIGNAL_COLUMNS } from '../../../src/core/contracts/columnar/columns.ts';
-import { SIGNAL_TABLES, type SignalTable } from '../../../src/core/contracts/columnar-database.ts';
+import {
+  SIGNAL_COLUMNS,
+  SIGNAL_TABLES,
+  type SignalTable,
+} from '../../../src/core/contracts/columnar-tables.ts';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { Database } from '../../../src/plugins/columnar/database.ts';
 import { decode, type Signal } from '../../../src/plugins/otlp/decode/decode.ts';
 import { build } from '../../../src/plugins/otlp/decode/protobuf.ts';
-import { rowsOf } from '../../../src/plugins/otlp/decode/row-writer.ts';
+import { readRows, writerOf } from '../../../src/plugins/otlp/decode/row-writer.ts';
 import type { Row } from '../../../src/plugins/otlp/decode/rows.ts';
 import { type ColumnarRig, openColumnar } from '../../support/columnar.ts';
 import { runs } from '../../support/runs.ts';
@@ -311,13 +314,14 @@ test.serial(
     t.deepEqual([...written.keys()].sort(), [...SIGNAL_TABLES].sort());
     for (const [table, rows] of written) {
       await columnar.empty(table);
-      const fit = rows[0]?.fit ?? '';
+      const schema = await columnar.database.schema(table);
+      const { layout, columns: names } = writerOf(schema);
       const bytes = Buffer.from(rows.map(({ text }) => text).join('\n'));
-      await columnar.database.insert(table, { rows: rows.length, fit, bytes });
+      await columnar.database.insert(table, { rows: rows.length, schema, columns: names, bytes });
       const columns = SIGNAL_COLUMNS[table];
       const select = columns.map(([name, type]) => `${selected(name, type)} AS \`${name}\``);
       const found = await columnar.database.query(`SELECT ${select.join(', ')} FROM ${table}`);
-      const expected = rowsOf({ fit, bytes }).map((row) =>
+      const expected = readRows(layout, bytes).map((row) =>
         // Min and Max that were not given are the column's default.
         Object.fromEntries(columns.map(([name]) => [name, row[name] ?? 0])),
       );

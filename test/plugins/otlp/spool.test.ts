@@ -9,7 +9,7 @@ const LIMIT = 1024 * 1024;
 const put = (segments: Segments, ids: readonly string[]) =>
   segments.append(
     ids.map((id) => ({
-      frame: { id, table: 'otel_traces', rows: 1, at: 0, fit: '' },
+      frame: { id, table: 'otel_traces', rows: 1, at: 0, layout: '' },
       text: Buffer.from(`{"row":"${id}"}`),
     })),
   );
@@ -58,11 +58,11 @@ test('[O1] what lies in the spool and is no file of it keeps nothing from being 
 
 test('[O1] the memory of rows is given back when they are inserted, but not under an insert that was given up', async (t) => {
   const texts = new Texts(() => true);
-  const frame = { id: 'one', table: 'otel_traces', rows: 1, at: 0, fit: 'SpanName' } as const;
+  const frame = { id: 'one', table: 'otel_traces', rows: 1, at: 0, layout: 'SpanName' } as const;
   const [first, second] = [Buffer.alloc(9_000), Buffer.alloc(9_000)];
   texts.hold([frame], [first]);
-  t.is(await texts.read(frame, frame.fit), first);
-  const again = texts.read(frame, frame.fit);
+  t.is(await texts.read(frame, frame.layout), first);
+  const again = texts.read(frame, frame.layout);
   texts.came('one', second);
   t.is(await again, second);
   texts.letGo('one');

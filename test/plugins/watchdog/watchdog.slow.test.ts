@@ -83,7 +83,7 @@ async function rig(t: ExecutionContext, { push, database, options }: Setup) {
 }
 
 const row = (ageSeconds: number) => ({
-  Timestamp: `${(Date.now() - ageSeconds * 1_000) * 1e6}`,
+  Timestamp: new Date(Date.now() - ageSeconds * 1_000).toISOString(),
   ServiceName: 'shop',
   Body: 'hello',
   ResourceAttributes: {},

@@ -1,8 +1,7 @@
-import {
-  attribute,
-  type ColumnarDatabase,
-  type QueryParameter,
-  type TableSchema,
+import type {
+  ColumnarDatabase,
+  QueryParameter,
+  TableSchema,
 } from '../../../core/contracts/columnar-database.ts';
 import { msOf } from '../../../core/host/duration.ts';
 import type { Measure, Rule } from './rule.ts';
@@ -66,7 +65,7 @@ async function why(
     const { from, where, parameters } = samplesOf(rule.measure, rule.window, now, schema);
     const bound = rule.above === undefined ? 'Value < {bound:Float64}' : 'Value > {bound:Float64}';
     const rows = await database.query<{ name: string }>(
-      `SELECT DISTINCT ${attribute(schema, 'Attributes', '{by:String}')} AS name FROM ${from} WHERE ${where} AND ${bound} ORDER BY name LIMIT ${NAMED + 1}`,
+      `SELECT DISTINCT ${schema.attribute('Attributes', '{by:String}')} AS name FROM ${from} WHERE ${where} AND ${bound} ORDER BY name LIMIT ${NAMED + 1}`,
       { ...parameters, by: rule.nameBy, bound: rule.above ?? rule.below ?? 0 },
       { signal },
     );
@@ -103,7 +102,7 @@ export function question(
   measure: Measure,
   window: string,
   now: number,
-  schema: Pick<TableSchema, 'columns'>,
+  schema: Pick<TableSchema, 'attribute'>,
 ): Question {
   const { from, where, parameters } = samplesOf(measure, window, now, schema);
   return {
@@ -116,7 +115,7 @@ function samplesOf(
   { table, metric, where, resource, buckets }: Measure,
   window: string,
   now: number,
-  schema: Pick<TableSchema, 'columns'>,
+  schema: Pick<TableSchema, 'attribute'>,
 ) {
   const length = msOf(window);
   const from = buckets ? Math.floor(now / length - 1) * length - 1_000 : now - length;
@@ -138,7 +137,7 @@ function samplesOf(
     for (const [key, value] of Object.entries(wanted)) {
       const name = `p${terms.length}`;
       const isPrefix = value.endsWith('*');
-      const held = attribute(schema, column, `{${name}k:String}`);
+      const held = schema.attribute(column, `{${name}k:String}`);
       terms.push(isPrefix ? `startsWith(${held}, {${name}v:String})` : `${held} = {${name}v:String}`);
       parameters[`${name}k`] = key;
       parameters[`${name}v`] = isPrefix ? value.slice(0, -1) : value;

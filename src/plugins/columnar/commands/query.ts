@@ -1,6 +1,7 @@
 import type { QueryTable } from '../../../core/contracts/columnar-database.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
-import { type AnswerText, MOST_SECONDS, tableOf } from '../database.ts';
+import { type AnswerText, tableOf } from '../answer.ts';
+import { MOST_SECONDS } from '../database.ts';
 import type { ClickhouseOptions } from '../options.ts';
 import { counted } from '../questions/findings.ts';
 import { MOST_LIMIT, put } from '../questions/questions.ts';
@@ -25,10 +26,10 @@ export function queryCommand(options: ClickhouseOptions): CommandDefinition {
       const limit = wholeNumber(flags.limit, '--limit', 1, MOST_LIMIT, NAME);
       const seconds = wholeNumber(flags.timeout, '--timeout', 1, MOST_SECONDS, NAME);
       try {
-        const { text, elapsedMs, place } = await withProgress(context, () =>
+        const answer = await withProgress(context, () =>
           put<AnswerText>('ask', { sql, limit, seconds }, context, options),
         );
-        show(await tableOf(text, limit, elapsedMs, place), context);
+        show(await tableOf(answer, limit), context);
         return 0;
       } catch (error) {
         if (!context.signal.aborted) throw error;

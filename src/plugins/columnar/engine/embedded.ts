@@ -2,7 +2,15 @@ import { randomUUID } from 'node:crypto';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { QueryParameter } from '../../../core/contracts/columnar-database.ts';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
-import { ANSWER_FORMAT, type Batch, type Bounds, type Engine, laneSettings, Seats } from './engine.ts';
+import {
+  ANSWER_FORMAT,
+  type Batch,
+  type Bounds,
+  type Engine,
+  laneSettings,
+  OBJECT_SETTINGS,
+  Seats,
+} from './engine.ts';
 import { type Opened, openFolder, type Seat, set } from './folder.ts';
 import { Written, type WrittenAccess } from './write-check.ts';
 
@@ -67,11 +75,14 @@ export class EmbeddedEngine implements Engine {
   async insert({ table, columns, body, token }: Batch, bounds: Bounds): Promise<void> {
     const settings = {
       ...INSERT_SETTINGS,
+      ...(!columns && OBJECT_SETTINGS),
       ...(token !== undefined && { insert_deduplication_token: token }),
     };
     // Bytes as they are: through the client's own insert the batch would be copied on the main thread.
     await this.#onOwn(bounds, async ({ connection, client }, mark) => {
-      const batch = { table, columns, values: body, format: 'JSONCompactEachRow', settings } as const;
+      const batch = columns
+        ? ({ table, columns, values: body, format: 'JSONCompactEachRow', settings } as const)
+        : ({ table, values: body, format: 'JSONEachRow', settings } as const);
       await this.#written.insert(table, accessOf(client, mark), async () => {
         await connection.chdb.rawInsert(batch).catch((error) => {
           throw told(error);

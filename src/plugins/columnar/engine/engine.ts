@@ -18,8 +18,9 @@ const LANE_RESULT_BYTES = 8 * 1024 * 1024;
 export interface Batch {
   /** With its database. */
   readonly table: string;
-  readonly columns: readonly string[];
-  /** Lines in `JSONCompactEachRow`; it is not changed until the insert is over. */
+  /** Of each line's values; without, each line is an object (`JSONEachRow`), and names that the table lacks are left out. */
+  readonly columns?: readonly string[] | undefined;
+  /** Lines in `JSONCompactEachRow` or `JSONEachRow`; not changed until the insert is over. */
   readonly body: Uint8Array;
   /** A batch of this name that the table has taken is not taken again. */
   readonly token?: string | undefined;
@@ -53,6 +54,12 @@ export const OWN_SETTINGS = {
   output_format_json_quote_denormals: 1,
   // Telemetry comes late and out of order: a batch of a busy hour touches many days.
   max_partitions_per_insert_block: '1000',
+} as const;
+
+/** Settings of an insert of objects: times are ISO 8601, and names that the table lacks are left out. */
+export const OBJECT_SETTINGS = {
+  date_time_input_format: 'best_effort',
+  input_format_skip_unknown_fields: 1,
 } as const;
 
 /** What holds for a statement that a person typed; `readonly` comes last, for it ends all changing of settings. */

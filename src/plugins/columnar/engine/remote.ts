@@ -7,6 +7,7 @@ import {
   type Bounds,
   type Engine,
   laneSettings,
+  OBJECT_SETTINGS,
   OWN_SETTINGS,
   Seats,
 } from './engine.ts';
@@ -82,13 +83,16 @@ export class RemoteEngine implements Engine {
   }
 
   async insert({ table, columns, body, token }: Batch, bounds: Bounds): Promise<void> {
-    const names = columns.map((name) => `\`${name}\``).join(', ');
+    const into = columns
+      ? `(${columns.map((name) => `\`${name}\``).join(', ')}) FORMAT JSONCompactEachRow`
+      : 'FORMAT JSONEachRow';
     await this.#on(this.#own, bounds, async (client, abort_signal) => {
       const { stream } = await client.exec({
-        query: `INSERT INTO ${table} (${names}) FORMAT JSONCompactEachRow`,
+        query: `INSERT INTO ${table} ${into}`,
         values: Readable.from([body], { objectMode: false }),
         clickhouse_settings: {
           ...OWN_SETTINGS,
+          ...(!columns && OBJECT_SETTINGS),
           max_execution_time: bounds.seconds,
           wait_end_of_query: 1,
           async_insert: 0,

@@ -1,4 +1,5 @@
-import type { EngineDrift, SignalTable } from '../../../core/contracts/columnar-database.ts';
+import type { EngineDrift } from '../../../core/contracts/columnar-database.ts';
+import type { SignalTable } from '../../../core/contracts/columnar-tables.ts';
 
 /** Rows older than this are a producer that has gone silent. */
 const STALE_SECONDS = 300;

@@ -1,8 +1,4 @@
-import {
-  attribute,
-  type ColumnarDatabase,
-  type TableSchema,
-} from '../../../core/contracts/columnar-database.ts';
+import type { ColumnarDatabase, TableSchema } from '../../../core/contracts/columnar-database.ts';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { type Token, tokensOf } from '../statement.ts';
 
@@ -25,7 +21,7 @@ const TAKES_A_PART =
 
 /** The query by which MCP calls are counted. @param traces the table as it is */
 export function mcpCalls(traces: TableSchema): string {
-  const target = attribute(traces, 'SpanAttributes', TARGET);
+  const target = traces.attribute('SpanAttributes', TARGET);
   return `SELECT extract(${target}, '^/([^/]+)/mcp') AS server, count() AS calls FROM otel_traces WHERE Timestamp > now() - INTERVAL 1 HOUR AND SpanKind IN ('Server', 'SPAN_KIND_SERVER') AND server != '' GROUP BY server ORDER BY calls DESC`;
 }
 

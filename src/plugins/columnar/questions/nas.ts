@@ -1,9 +1,5 @@
-import {
-  attribute,
-  type ColumnarDatabase,
-  type QueryOptions,
-  type SignalTable,
-} from '../../../core/contracts/columnar-database.ts';
+import type { ColumnarDatabase, QueryOptions } from '../../../core/contracts/columnar-database.ts';
+import type { SignalTable } from '../../../core/contracts/columnar-tables.ts';
 import type { Finding } from './findings.ts';
 import { counted } from './findings.ts';
 
@@ -42,7 +38,7 @@ export async function verifyNas(
 ): Promise<NasReport> {
   const ask = <R extends object>(sql: string) => database.query<R>(sql, { host }, options);
   const nameIn = async (table: SignalTable) =>
-    attribute(await database.schema(table), 'ResourceAttributes', "'host.name'");
+    (await database.schema(table)).attribute('ResourceAttributes', "'host.name'");
   const ofHost = async (table: SignalTable) => `${await nameIn(table)} = {host:String}`;
   const hostName = await nameIn('otel_metrics_gauge');
   const gauges = await ofHost('otel_metrics_gauge');
@@ -63,7 +59,7 @@ export async function verifyNas(
     `SELECT MetricName AS metric, count() AS samples, argMax(Value, TimeUnix) AS value FROM otel_metrics_gauge
      WHERE ${gauges} AND MetricName LIKE 'nas.backup%' AND TimeUnix > now() - INTERVAL 10 MINUTE GROUP BY metric ORDER BY metric`,
   );
-  const source = attribute(await database.schema('otel_metrics_gauge'), 'Attributes', "'source'");
+  const source = (await database.schema('otel_metrics_gauge')).attribute('Attributes', "'source'");
   const failed = await ask<{ source: string }>(
     `SELECT DISTINCT ${source} AS source FROM otel_metrics_gauge WHERE ${gauges} AND MetricName = 'nas.backup.snapshot.failed'
      AND Value > 0 AND TimeUnix > now() - INTERVAL 10 MINUTE ORDER BY source LIMIT 50`,

@@ -46,7 +46,7 @@ const QUESTIONS = {
   ),
   drift: question(bounded, async (database, { seconds }, signal) => ({
     drift: await database.drift({ signal, maxSeconds: seconds }),
-    tables: await database.look({ signal, maxSeconds: seconds }),
+    tables: await database.tables({ signal, maxSeconds: seconds }),
   })),
 } as const;
 

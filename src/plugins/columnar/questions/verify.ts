@@ -1,14 +1,15 @@
+import type {
+  ColumnarDatabase,
+  EngineDrift,
+  QueryOptions,
+  TableSchema,
+} from '../../../core/contracts/columnar-database.ts';
 import {
-  attribute,
-  type ColumnarDatabase,
-  type EngineDrift,
   OWN_SERVICE,
   PROBE_SERVICE,
-  type QueryOptions,
   SIGNAL_TABLES,
   type SignalTable,
-  type TableSchema,
-} from '../../../core/contracts/columnar-database.ts';
+} from '../../../core/contracts/columnar-tables.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { TABLES } from '../tables.ts';
 import {
@@ -63,7 +64,7 @@ export async function verify(database: ColumnarDatabase, options: QueryOptions):
     : [];
   const logsByNamespace = logs
     ? await ask<{ namespace: string; logs: string }>(
-        `SELECT ${attribute(logs, 'ResourceAttributes', "'k8s.namespace.name'")} AS namespace, count() AS logs
+        `SELECT ${logs.attribute('ResourceAttributes', "'k8s.namespace.name'")} AS namespace, count() AS logs
          FROM otel_logs WHERE ${HOUR} GROUP BY namespace ORDER BY logs DESC, namespace LIMIT ${MOST_GROUPS}`,
       )
     : [];

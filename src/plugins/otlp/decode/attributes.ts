@@ -8,6 +8,7 @@ import {
   message,
   messages,
   name,
+  small,
   text,
 } from './values.ts';
 
@@ -39,8 +40,20 @@ export function attributes(value: unknown): Record<string, string> {
   return map;
 }
 
+/** Adds attributes that say how many others the producer dropped; the tables have no column for that. */
+export function noteDropped(
+  map: Record<string, string>,
+  dropped: Readonly<Record<string, unknown>>,
+): Record<string, string> {
+  for (const [what, count] of Object.entries(dropped)) {
+    const number = small(count, `the dropped ${what} count`);
+    if (number > 0) put(map, `otel.dropped_${what}_count`, String(number));
+  }
+  return map;
+}
+
 /** A field that is named `__proto__` is one like any other. */
-export function put(map: Record<string, string>, key: string, value: string): void {
+function put(map: Record<string, string>, key: string, value: string): void {
   if (key !== '__proto__') map[key] = value;
   else Object.defineProperty(map, key, { value, enumerable: true, configurable: true, writable: true });
 }

@@ -1,7 +1,7 @@
-import type { SignalRow, SignalTable } from '../../../core/contracts/columnar-database.ts';
+import type { SignalTable } from '../../../core/contracts/columnar-tables.ts';
 import { attributes } from './attributes.ts';
-import type { Origin, Rows } from './rows.ts';
-import { eachItem } from './rows.ts';
+import type { RowValues } from './row-writer.ts';
+import type { Rows, Scope } from './rows.ts';
 import {
   anyTime,
   choice,
@@ -25,7 +25,7 @@ const MOST_PARTS = 10_000;
 /** The flag of a point that says the series has ended: it has no value. */
 const NO_RECORDED_VALUE = 1;
 
-type PointColumns = (point: Message) => SignalRow;
+type PointColumns = (point: Message) => RowValues;
 
 /** Each kind of metric: its field, its table, and the columns that only it has. */
 const KINDS: readonly [field: string, table: SignalTable, ofPoint: PointColumns][] = [
@@ -38,8 +38,8 @@ const KINDS: readonly [field: string, table: SignalTable, ofPoint: PointColumns]
 
 /** Every data point of an ExportMetricsServiceRequest as a row of its kind's table. */
 export function mapMetrics(request: Message, rows: Rows, nowMs: number): void {
-  const layout = { resources: 'resourceMetrics', scopes: 'scopeMetrics', items: 'metrics' };
-  const mapMetric = (metric: Message, origin: Origin) => {
+  const levels = { resources: 'resourceMetrics', scopes: 'scopeMetrics', items: 'metrics' };
+  const mapMetric = (metric: Message, scope: Scope) => {
     for (const [field, table, ofPoint] of KINDS) {
       const data = given(metric, field);
       if (data === undefined) continue;
@@ -52,9 +52,9 @@ export function mapMetrics(request: Message, rows: Rows, nowMs: number): void {
         ...(table === 'otel_metrics_sum' && { IsMonotonic: flag(holder.isMonotonic, 'isMonotonic') }),
       };
       for (const point of messages(holder.dataPoints, 'dataPoints')) {
-        rows.each(() => {
+        rows.refusable(() => {
           const at = rowTime(point.timeUnixNano, nowMs, 'timeUnixNano');
-          rows.add(table, at.day, origin, {
+          rows.add(table, at.day, scope, {
             ...ofMetric,
             Attributes: attributes(point.attributes),
             StartTimeUnix: anyTime(point.startTimeUnixNano, 'startTimeUnixNano'),
@@ -67,13 +67,7 @@ export function mapMetrics(request: Message, rows: Rows, nowMs: number): void {
       return;
     }
   };
-  eachItem(
-    request,
-    layout,
-    rows,
-    (metric, origin) => rows.each(() => mapMetric(metric, origin), pointsOf(metric)),
-    pointsOf,
-  );
+  rows.walk(request, levels, mapMetric, pointsOf);
 }
 
 /** How many points a metric has; it may be anything. */
@@ -86,14 +80,14 @@ function pointsOf(metric: unknown): number {
   return 1;
 }
 
-function temporality(holder: Message): SignalRow {
+function temporality(holder: Message): RowValues {
   const value = holder.aggregationTemporality;
   return {
     AggregationTemporality: choice(value, TEMPORALITIES, 'AGGREGATION_TEMPORALITY_', 'the temporality'),
   };
 }
 
-function numberColumns(point: Message): SignalRow {
+function numberColumns(point: Message): RowValues {
   return { Value: numberOf(point), ...exemplarColumns(point.exemplars) };
 }
 
@@ -107,7 +101,7 @@ function numberOf(point: Message): number | string {
   throw new ItemRefused('the point has no value');
 }
 
-function histogramColumns(point: Message): SignalRow {
+function histogramColumns(point: Message): RowValues {
   const counts = integers(point.bucketCounts, 'bucketCounts');
   const bounds = doubles(point.explicitBounds, 'explicitBounds');
   if (counts.length !== 0 && counts.length !== bounds.length + 1) {
@@ -122,7 +116,7 @@ function histogramColumns(point: Message): SignalRow {
   };
 }
 
-function exponentialColumns(point: Message): SignalRow {
+function exponentialColumns(point: Message): RowValues {
   const positive = message(point.positive, 'positive');
   const negative = message(point.negative, 'negative');
   return {
@@ -139,7 +133,7 @@ function exponentialColumns(point: Message): SignalRow {
   };
 }
 
-function summaryColumns(point: Message): SignalRow {
+function summaryColumns(point: Message): RowValues {
   const quantiles = messages(point.quantileValues, 'quantileValues', MOST_PARTS);
   return {
     ...totals(point),
@@ -148,11 +142,11 @@ function summaryColumns(point: Message): SignalRow {
   };
 }
 
-function totals(point: Message): SignalRow {
+function totals(point: Message): RowValues {
   return { Count: integer(point.count, 'count'), Sum: double(given(point, 'sum') ?? 0, 'sum') };
 }
 
-function extremes(point: Message): SignalRow {
+function extremes(point: Message): RowValues {
   const min = given(point, 'min');
   const max = given(point, 'max');
   return {
@@ -161,7 +155,7 @@ function extremes(point: Message): SignalRow {
   };
 }
 
-function exemplarColumns(value: unknown): SignalRow {
+function exemplarColumns(value: unknown): RowValues {
   const exemplars = messages(value, 'exemplars', MOST_PARTS);
   return {
     'Exemplars.FilteredAttributes': exemplars.map((one) => attributes(one.filteredAttributes)),

@@ -1,8 +1,17 @@
-import { SIGNAL_COLUMNS } from '../../../core/contracts/columnar/columns.ts';
-import type { SignalRow, TableSchema, WrittenRows } from '../../../core/contracts/columnar-database.ts';
+/**
+ * Writes rows as lines of `JSONCompactEachRow`, for the table as it really is: columns that it lacks are left out, times
+ * get the precision of their column, names of kinds their prefix. The lines go into the database unchanged, so the main
+ * thread never touches a row.
+ */
 
-/** Columns of whoever sent a row: all items of a scope have them in common. They are written first. */
-const ORIGIN: ReadonlySet<string> = new Set([
+import type { TableShape } from '../../../core/contracts/columnar-database.ts';
+import { SIGNAL_COLUMNS, type SignalTable } from '../../../core/contracts/columnar-tables.ts';
+
+/** A row by the names of `SIGNAL_COLUMNS`: times are decimal nanoseconds since the epoch, maps are plain objects of strings. */
+export type RowValues = Readonly<Record<string, unknown>>;
+
+/** Columns that all rows of one scope have in common. They are written first, and once for all of them. */
+const SCOPE_COLUMNS: ReadonlySet<string> = new Set([
   'ServiceName',
   'ResourceAttributes',
   'ResourceSchemaUrl',
@@ -15,88 +24,95 @@ const ORIGIN: ReadonlySet<string> = new Set([
 
 interface Column {
   readonly name: string;
-  readonly fit: Fit | undefined;
+  readonly encoding: Encoding | undefined;
 }
 
-const writers = new WeakMap<TableSchema, RowWriter>();
+/** What one producer sent must not spoil the batch of another: `line` writes any values so that the engine accepts them. */
+export class RowWriter {
+  /** Names of a line's values, in their order. */
+  readonly columns: readonly string[];
+  /** Names and encodings of the columns as text, for `readRows`. Writers of the same layout write the same lines. */
+  readonly layout: string;
+  readonly #ofScope: readonly Column[];
+  readonly #ofItem: readonly Column[];
 
-/** @returns the writer for a table as it is; the same for the same schema */
-export function writerOf(schema: TableSchema): RowWriter {
-  let writer = writers.get(schema);
+  constructor({ table, columns, enumNames }: TableShape) {
+    const present = SIGNAL_COLUMNS[table].flatMap(([name]) => {
+      const type = columns.get(name);
+      return type === undefined ? [] : [{ name, encoding: encodingOf(name, type, enumNames === 'prefixed') }];
+    });
+    this.#ofScope = present.filter(({ name }) => SCOPE_COLUMNS.has(name));
+    this.#ofItem = present.filter(({ name }) => !SCOPE_COLUMNS.has(name));
+    const all = [...this.#ofScope, ...this.#ofItem];
+    this.columns = all.map(({ name }) => name);
+    this.layout = all.map(({ name, encoding }) => (encoding ? `${name}:${encoding.id}` : name)).join(',');
+  }
+
+  /** @returns the beginning of the lines of all rows of one scope */
+  scope(row: RowValues): string {
+    if (this.#ofScope.length === 0) return '[';
+    return `${written(this.#ofScope, row).slice(0, -1)}${this.#ofItem.length > 0 ? ',' : ''}`;
+  }
+
+  /**
+   * @param scope as `scope` returned it
+   * @param row the columns that are not of the scope
+   */
+  line(scope: string, row: RowValues): string {
+    return scope + written(this.#ofItem, row).slice(1);
+  }
+}
+
+const writers = new WeakMap<TableShape, RowWriter>();
+
+/** @returns the writer for a table; the same for the same object */
+export function writerOf(shape: TableShape): RowWriter {
+  let writer = writers.get(shape);
   if (!writer) {
-    writer = new RowWriter(schema);
-    writers.set(schema, writer);
+    writer = new RowWriter(shape);
+    writers.set(shape, writer);
   }
   return writer;
 }
 
-/**
- * Writes rows as a table takes them: lines of `JSONCompactEachRow`. Whatever a producer sent must not spoil the batch of
- * another: times that no column can hold become the last that it can, numbers that are none are written as such, broken
- * characters replaced.
- */
-export class RowWriter {
-  /** Of a line's values: those of our own schema that the table has. */
-  readonly columns: readonly string[];
-  /** Two writers of one fit write the same. */
-  readonly fit: string;
-  readonly #origin: readonly Column[];
-  readonly #own: readonly Column[];
+const defaultShapes = new Map<SignalTable, TableShape>();
 
-  constructor({ table, columns, enumNames }: TableSchema) {
-    const there = SIGNAL_COLUMNS[table].flatMap(([name]) => {
-      const type = columns.get(name);
-      return type === undefined ? [] : [{ name, fit: fitOf(name, type, enumNames === 'prefixed') }];
-    });
-    this.#origin = there.filter(({ name }) => ORIGIN.has(name));
-    this.#own = there.filter(({ name }) => !ORIGIN.has(name));
-    const all = [...this.#origin, ...this.#own];
-    this.columns = all.map(({ name }) => name);
-    this.fit = all.map(({ name, fit }) => (fit ? `${name}:${fit.mark}` : name)).join(',');
+/** @returns the table as Holdfast makes it, which is assumed until the database has said what it is like */
+export function defaultShape(table: SignalTable): TableShape {
+  let shape = defaultShapes.get(table);
+  if (!shape) {
+    shape = { table, columns: new Map(SIGNAL_COLUMNS[table]), enumNames: 'short' };
+    defaultShapes.set(table, shape);
   }
-
-  /** The beginning of all lines of one scope. */
-  origin(row: SignalRow): string {
-    if (this.#origin.length === 0) return '[';
-    return `${text(this.#origin, row).slice(0, -1)}${this.#own.length > 0 ? ',' : ''}`;
-  }
-
-  /** @param origin as `origin` gave it @param own the other columns */
-  line(origin: string, own: SignalRow): string {
-    return origin + text(this.#own, own).slice(1);
-  }
+  return shape;
 }
 
-/**
- * Rows that were written, to be written again for a table that has become another.
- *
- * @param written of any writer; with an empty fit, of a release that wrote rows as objects
- */
-export function rowsOf({ fit, bytes }: Pick<WrittenRows, 'fit' | 'bytes'>): SignalRow[] {
-  const columns = fit.split(',').map((part): Column => {
-    const [name = '', mark] = part.split(':');
-    return { name, fit: mark === undefined ? undefined : fitMarked(name, mark) };
+/** Reads lines back, so that they can be written again for a table that has changed. @param layout of their writer */
+export function readRows(layout: string, lines: Uint8Array): RowValues[] {
+  const columns = layout.split(',').map((part): Column => {
+    const [name = '', id] = part.split(':');
+    return { name, encoding: id === undefined ? undefined : encodingById(name, id) };
   });
-  const lines = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString().split('\n');
-  return lines.filter(Boolean).map((line) => {
-    const values = JSON.parse(line);
-    if (!Array.isArray(values)) return values;
-    const fields = columns.flatMap(({ name, fit: own }, at) => {
-      const value = values[at];
-      return value === null || value === undefined ? [] : [[name, own ? own.read(value) : value]];
+  const text = Buffer.from(lines.buffer, lines.byteOffset, lines.length).toString();
+  return text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => {
+      const values: readonly unknown[] = JSON.parse(line);
+      const fields = columns.flatMap(({ name, encoding }, at) => {
+        const value = values[at];
+        return value === null || value === undefined ? [] : [[name, encoding ? encoding.read(value) : value]];
+      });
+      return Object.fromEntries(fields);
     });
-    return Object.fromEntries(fields);
-  });
 }
 
-function text(columns: readonly Column[], row: SignalRow): string {
-  const values: unknown[] = new Array(columns.length);
-  for (let at = 0; at < columns.length; at += 1) {
-    const { name, fit } = columns[at] as Column;
+function written(columns: readonly Column[], row: RowValues): string {
+  const values = columns.map(({ name, encoding }) => {
     const value = row[name];
-    // Null stands for the column's default.
-    values[at] = value === undefined ? null : fit ? fit.write(value) : value;
-  }
+    if (value === undefined) return null; // stands for the column's default
+    return encoding ? encoding.write(value) : value;
+  });
   const json = JSON.stringify(values);
   return LONE_SURROGATE.test(json) ? JSON.stringify(values, wellFormed) : json;
 }
@@ -110,66 +126,62 @@ function wellFormed(_name: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name.toWellFormed(), item]));
 }
 
-/** The last moment that a `DateTime64(9)` can hold, and a `DateTime`. */
-const LAST_NANOS = 9_223_372_036_854_775_807n;
-const LAST_SECOND = 4_294_967_295n;
-const BILLION = 1_000_000_000n;
-
-type Convert = (value: unknown) => unknown;
-
-/** How the values of a column are written. */
-export interface Fit {
-  /** Tells this way from others. */
-  readonly mark: string;
-  readonly write: Convert;
-  /** What was written becomes again what a `SignalRow` has, as far as it still tells. */
-  readonly read: Convert;
+/** How the values of a column are written when not as they are. */
+interface Encoding {
+  /** Names it in a layout. */
+  readonly id: string;
+  readonly write: (value: unknown) => unknown;
+  /** Undoes `write`, as far as precision was kept. */
+  readonly read: (value: unknown) => unknown;
 }
 
-const NANOSECONDS: Fit = { mark: '9', write: nanoseconds, read: (text) => String(text).replace('.', '') };
-const SECONDS: Fit = { mark: '0', write: seconds, read: (text) => `${text}000000000` };
-const FINITE: Fit = { mark: 'f', write: finite, read: (value) => value };
-const PREFIXED: Readonly<Record<string, Fit>> = {
+const NANOSECONDS: Encoding = {
+  id: '9',
+  write: nanoseconds,
+  read: (text) => String(text).replace('.', ''),
+};
+const SECONDS: Encoding = { id: '0', write: seconds, read: (text) => `${text}000000000` };
+const FLOAT: Encoding = { id: 'f', write: float, read: (value) => value };
+const PREFIXED: Readonly<Record<string, Encoding>> = {
   SpanKind: prefixed('SPAN_KIND_'),
   StatusCode: prefixed('STATUS_CODE_'),
 };
-const FITS = [NANOSECONDS, SECONDS, FINITE, listed(NANOSECONDS), listed(SECONDS), listed(FINITE)];
+const ENCODINGS = [NANOSECONDS, SECONDS, FLOAT, ofEach(NANOSECONDS), ofEach(SECONDS), ofEach(FLOAT)];
 
 /**
  * @param type of the column in the database, e.g. `Array(DateTime64(9))`
  * @param isPrefixed whether names of kinds and codes are written as `SPAN_KIND_SERVER`
- * @returns undefined where a value may be written as it is
+ * @returns undefined where a value is written as it is
  */
-export function fitOf(column: string, type: string, isPrefixed: boolean): Fit | undefined {
+function encodingOf(column: string, type: string, isPrefixed: boolean): Encoding | undefined {
   const named = PREFIXED[column];
   if (named && isPrefixed) return named;
-  const [, inner] = /^Array\((.*)\)$/.exec(type) ?? [];
-  const fit = fitOfType(inner ?? type);
-  return fit && inner !== undefined ? listed(fit) : fit;
+  const [, item] = /^Array\((.*)\)$/.exec(type) ?? [];
+  const bare = (item ?? type).replace(/^(?:Nullable|LowCardinality)\((.*)\)$/, '$1');
+  const encoding = bare.startsWith('DateTime64')
+    ? NANOSECONDS
+    : bare.startsWith('DateTime')
+      ? SECONDS
+      : bare.startsWith('Float')
+        ? FLOAT
+        : undefined;
+  return encoding && item !== undefined ? ofEach(encoding) : encoding;
 }
 
-/** @param mark of a fit of this column */
-export function fitMarked(column: string, mark: string): Fit | undefined {
+function encodingById(column: string, id: string): Encoding | undefined {
   const named = PREFIXED[column];
-  return named?.mark === mark ? named : FITS.find((fit) => fit.mark === mark);
+  return named?.id === id ? named : ENCODINGS.find((encoding) => encoding.id === id);
 }
 
-function fitOfType(type: string): Fit | undefined {
-  const bare = type.replace(/^(?:Nullable|LowCardinality)\((.*)\)$/, '$1');
-  if (bare.startsWith('DateTime64')) return NANOSECONDS;
-  if (bare.startsWith('DateTime')) return SECONDS;
-  return bare.startsWith('Float') ? FINITE : undefined;
-}
-
-function listed({ mark, write, read }: Fit): Fit {
-  const each = (convert: Convert) => (values: unknown) =>
+function ofEach({ id, write, read }: Encoding): Encoding {
+  const each = (convert: Encoding['write']) => (values: unknown) =>
     Array.isArray(values) ? values.map(convert) : values;
-  return { mark: `${mark}*`, write: each(write), read: each(read) };
+  return { id: `${id}*`, write: each(write), read: each(read) };
 }
 
-function prefixed(prefix: string): Fit {
+function prefixed(prefix: string): Encoding {
   return {
-    mark: 'p',
+    id: 'p',
     write: (name) => `${prefix}${String(name).toUpperCase()}`,
     read(name) {
       const bare = String(name).slice(prefix.length);
@@ -178,33 +190,40 @@ function prefixed(prefix: string): Fit {
   };
 }
 
+/** The last moments that a `DateTime64(9)` and a `DateTime` can hold: a later one is written as the last. */
+const LAST_NANOSECOND = 9_223_372_036_854_775_807n;
+const LAST_NANOSECOND_DIGITS = String(LAST_NANOSECOND);
+const LAST_SECOND = 4_294_967_295n;
+const BILLION = 1_000_000_000n;
+
 /** Nanoseconds since the epoch as the engine reads them: `1763700000.123456789`. */
 function nanoseconds(value: unknown): string {
   const digits = String(value);
-  // Nearly always: a moment of this century.
-  if (digits.length === 19 && digits < '9223372036854775807')
+  // Any moment from 2001 on, without big integers.
+  if (digits.length === 19 && digits < LAST_NANOSECOND_DIGITS)
     return `${digits.slice(0, 10)}.${digits.slice(10)}`;
-  const nanos = integer(digits, LAST_NANOS);
-  return `${padded(nanos / BILLION)}.${String(nanos % BILLION).padStart(9, '0')}`;
+  const nanos = instant(digits);
+  return `${tenDigits(nanos / BILLION)}.${String(nanos % BILLION).padStart(9, '0')}`;
 }
 
 function seconds(value: unknown): string {
-  const whole = integer(String(value), LAST_NANOS) / BILLION;
-  return padded(whole > LAST_SECOND ? LAST_SECOND : whole);
+  const whole = instant(String(value)) / BILLION;
+  return tenDigits(whole > LAST_SECOND ? LAST_SECOND : whole);
 }
 
-/** With fewer digits the engine takes it for a year. */
-function padded(second: bigint): string {
+/** With fewer digits the engine would read a year. */
+function tenDigits(second: bigint): string {
   return String(second).padStart(10, '0');
 }
 
-function integer(digits: string, last: bigint): bigint {
+function instant(digits: string): bigint {
   if (!/^\d{1,24}$/.test(digits)) return 0n;
   const value = BigInt(digits);
-  return value > last ? last : value;
+  return value > LAST_NANOSECOND ? LAST_NANOSECOND : value;
 }
 
-function finite(value: unknown): unknown {
+/** JSON has no such numbers; the engine reads these names. */
+function float(value: unknown): unknown {
   if (typeof value !== 'number' || Number.isFinite(value)) return value;
   return Number.isNaN(value) ? 'nan' : value > 0 ? 'inf' : '-inf';
 }

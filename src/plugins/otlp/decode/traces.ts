@@ -1,6 +1,5 @@
-import { attributes } from './attributes.ts';
+import { attributes, noteDropped } from './attributes.ts';
 import type { Rows } from './rows.ts';
-import { eachItem, noteDropped } from './rows.ts';
 import {
   anyTime,
   between,
@@ -23,33 +22,31 @@ const MOST_PARTS = 10_000;
 
 /** Every span of an ExportTraceServiceRequest as a row of `otel_traces`. */
 export function mapTraces(request: Message, rows: Rows, nowMs: number): void {
-  const layout = { resources: 'resourceSpans', scopes: 'scopeSpans', items: 'spans' };
-  eachItem(request, layout, rows, (span, origin) => {
-    rows.each(() => {
-      const start = rowTime(span.startTimeUnixNano, nowMs, 'startTimeUnixNano');
-      const end = hasTime(span.endTimeUnixNano)
-        ? anyTime(span.endTimeUnixNano, 'endTimeUnixNano')
-        : start.nanos;
-      const status = message(span.status, 'the status');
-      rows.add('otel_traces', start.day, origin, {
-        Timestamp: start.nanos,
-        TraceId: required(id(span.traceId, 16, 'traceId'), 'traceId'),
-        SpanId: required(id(span.spanId, 8, 'spanId'), 'spanId'),
-        ParentSpanId: parent(span.parentSpanId),
-        TraceState: text(span.traceState, 'traceState'),
-        SpanName: name(span.name, 'the name'),
-        SpanKind: KINDS[choice(span.kind, KINDS, 'SPAN_KIND_', 'kind')],
-        SpanAttributes: noteDropped(attributes(span.attributes), {
-          attributes: span.droppedAttributesCount,
-          events: span.droppedEventsCount,
-          links: span.droppedLinksCount,
-        }),
-        Duration: between(start.nanos, end),
-        StatusCode: CODES[choice(status.code, CODES, 'STATUS_CODE_', 'the status code')],
-        StatusMessage: text(status.message, 'the status message'),
-        ...eventColumns(messages(span.events, 'events', MOST_PARTS)),
-        ...linkColumns(messages(span.links, 'links', MOST_PARTS)),
-      });
+  const levels = { resources: 'resourceSpans', scopes: 'scopeSpans', items: 'spans' };
+  rows.walk(request, levels, (span, scope) => {
+    const start = rowTime(span.startTimeUnixNano, nowMs, 'startTimeUnixNano');
+    const end = hasTime(span.endTimeUnixNano)
+      ? anyTime(span.endTimeUnixNano, 'endTimeUnixNano')
+      : start.nanos;
+    const status = message(span.status, 'the status');
+    rows.add('otel_traces', start.day, scope, {
+      Timestamp: start.nanos,
+      TraceId: required(id(span.traceId, 16, 'traceId'), 'traceId'),
+      SpanId: required(id(span.spanId, 8, 'spanId'), 'spanId'),
+      ParentSpanId: parent(span.parentSpanId),
+      TraceState: text(span.traceState, 'traceState'),
+      SpanName: name(span.name, 'the name'),
+      SpanKind: KINDS[choice(span.kind, KINDS, 'SPAN_KIND_', 'kind')],
+      SpanAttributes: noteDropped(attributes(span.attributes), {
+        attributes: span.droppedAttributesCount,
+        events: span.droppedEventsCount,
+        links: span.droppedLinksCount,
+      }),
+      Duration: between(start.nanos, end),
+      StatusCode: CODES[choice(status.code, CODES, 'STATUS_CODE_', 'the status code')],
+      StatusMessage: text(status.message, 'the status message'),
+      ...eventColumns(messages(span.events, 'events', MOST_PARTS)),
+      ...linkColumns(messages(span.links, 'links', MOST_PARTS)),
     });
   });
 }

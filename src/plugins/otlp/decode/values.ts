@@ -42,7 +42,7 @@ export function message(value: unknown, what: string): Message {
   return value;
 }
 
-function isMessage(value: unknown): value is Message {
+export function isMessage(value: unknown): value is Message {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

@@ -1,4 +1,4 @@
-import type { SignalTable } from '../../../core/contracts/columnar-database.ts';
+import type { SignalTable } from '../../../core/contracts/columnar-tables.ts';
 import type { Decoded, Row } from '../decode/rows.ts';
 import type { Frame, Taken } from './protocol.ts';
 
@@ -19,7 +19,7 @@ export interface Filled {
 interface Filling {
   readonly id: string;
   readonly table: SignalTable;
-  readonly fit: string;
+  readonly layout: string;
   readonly days: Set<number>;
   rows: number;
   /** Twice as large whenever it is full. */
@@ -58,16 +58,16 @@ export class Gather {
 
   /** Ends it. @param at ms since the epoch */
   frames(at: number): Filled[] {
-    return [...this.#full, ...this.#filling.values()].map(({ id, table, fit, rows, text, length }) => ({
-      frame: { id, table, rows, at, fit },
+    return [...this.#full, ...this.#filling.values()].map(({ id, table, layout, rows, text, length }) => ({
+      frame: { id, table, rows, at, layout },
       text: Buffer.from(text.buffer.transfer(length)),
     }));
   }
 
-  #place({ table, fit, text, day }: Row): string {
+  #place({ table, layout, text, day }: Row): string {
     const size = Buffer.byteLength(text) + 1;
     let filling = this.#filling.get(table);
-    if (filling && (filling.fit !== fit || !hasRoom(filling, size, day))) {
+    if (filling && (filling.layout !== layout || !hasRoom(filling, size, day))) {
       this.#full.push(filling);
       filling = undefined;
     }
@@ -75,7 +75,7 @@ export class Gather {
       filling = {
         id: this.#name(),
         table,
-        fit,
+        layout,
         days: new Set(),
         rows: 0,
         text: room(FIRST_BYTES),

@@ -1,10 +1,10 @@
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { z } from 'zod';
-import { SIGNAL_TABLES } from '../../../core/contracts/columnar-database.ts';
+import { SIGNAL_TABLES } from '../../../core/contracts/columnar-tables.ts';
 import type { Frame } from './protocol.ts';
 
 /** Longest list of columns, characters. */
-const MOST_FIT = 2_048;
+const LONGEST_LAYOUT = 2_048;
 
 /**
  * A segment is a series of frames: a line of JSON that says what follows, then that many bytes, compressed. A frame that
@@ -15,20 +15,20 @@ const header = z.object({
   table: z.enum(SIGNAL_TABLES),
   rows: z.int().positive(),
   at: z.int(),
-  fit: z.string().max(MOST_FIT).default(''),
+  layout: z.string().max(LONGEST_LAYOUT),
   bytes: z.int().nonnegative(),
   crc: z.int().nonnegative(),
 });
 
 /** Longest header line, bytes. */
-const MAX_HEADER = 512 + MOST_FIT;
+const MAX_HEADER = 512 + LONGEST_LAYOUT;
 /** Of an inflated frame: rows are cut into frames far below it. */
 const MAX_TEXT = 64 * 1024 * 1024;
 const NEWLINE = 10;
 /** What every header begins with, as `encodeFrame` writes it. */
 const HEAD = '{"id":"';
-const MOST_FITS = 100;
-const fits = new Map<string, string>();
+const MOST_LAYOUTS = 100;
+const layouts = new Map<string, string>();
 /** Most frames are never read again. */
 const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
@@ -75,18 +75,18 @@ function frameAt(file: Buffer, at: number): Placed | undefined {
   if (end < 0) return undefined;
   const read = header.safeParse(parsed(file.toString('utf8', at, at + end)));
   if (!read.success) return undefined;
-  const { bytes, crc, fit, ...rest } = read.data;
-  const frame = { ...rest, fit: one(fit) };
+  const { bytes, crc, layout, ...rest } = read.data;
+  const frame = { ...rest, layout: one(layout) };
   const start = at + end + 1;
   const content = file.subarray(start, start + bytes);
   return content.length === bytes && crc32(content) === crc ? { frame, start, bytes, crc } : undefined;
 }
 
 /** A spool may have a hundred thousand frames, and few lists of columns. */
-function one(fit: string): string {
-  const known = fits.get(fit);
-  if (known === undefined && fits.size < MOST_FITS) fits.set(fit, fit);
-  return known ?? fit;
+function one(layout: string): string {
+  const known = layouts.get(layout);
+  if (known === undefined && layouts.size < MOST_LAYOUTS) layouts.set(layout, layout);
+  return known ?? layout;
 }
 
 /** @returns undefined when the content is not what was written */

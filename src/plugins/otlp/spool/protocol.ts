@@ -1,4 +1,5 @@
-import type { SignalTable, TableSchema } from '../../../core/contracts/columnar-database.ts';
+import type { TableShape } from '../../../core/contracts/columnar-database.ts';
+import type { SignalTable } from '../../../core/contracts/columnar-tables.ts';
 import type { Encoding, Signal } from '../decode/decode.ts';
 
 /** Rows of one table that are inserted together: written, read, inserted and forgotten as one. */
@@ -9,8 +10,8 @@ export interface Frame {
   readonly rows: number;
   /** When it was written, ms since the epoch. */
   readonly at: number;
-  /** What its rows were written for (`RowWriter.fit`); empty of a release that wrote them as objects. */
-  readonly fit: string;
+  /** Of the writer of its rows. */
+  readonly layout: string;
 }
 
 /** What became of a body whose rows are written. */
@@ -48,7 +49,7 @@ export interface ThreadSettings {
   /** 32-bit integers at `DECODING` and `INSERTING`. */
   readonly shared: SharedArrayBuffer;
   /** Of the tables that are known already. */
-  readonly schemas: readonly TableSchema[];
+  readonly shapes: readonly TableShape[];
 }
 
 export type ToThread =
@@ -63,7 +64,7 @@ export type ToThread =
       readonly now: number;
     }
   /** What a table is like now: what is written or read from here on fits it. */
-  | { readonly type: 'schema'; readonly schema: TableSchema }
+  | { readonly type: 'shape'; readonly shape: TableShape }
   | { readonly type: 'read'; readonly frame: string }
   | { readonly type: 'done'; readonly frame: string }
   /** After the disk refused: does it take something again? Answered by `freed`, or by `failed` of no body. */

@@ -1,7 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
-import type { SignalTable, TableSchema } from '../../../core/contracts/columnar-database.ts';
+import type { TableShape } from '../../../core/contracts/columnar-database.ts';
+import type { SignalTable } from '../../../core/contracts/columnar-tables.ts';
 import { free } from '../../../core/host/free.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
@@ -40,7 +41,7 @@ export class Spool {
   readonly #options: SpoolOptions;
   readonly #dir: string;
   readonly #shared = new Int32Array(new SharedArrayBuffer(8));
-  readonly #schemas = new Map<SignalTable, TableSchema>();
+  readonly #shapes = new Map<SignalTable, TableShape>();
   readonly #texts = new Texts((frame) => this.post({ type: 'read', frame }));
   #thread: Worker | undefined;
   #isOpen = false;
@@ -71,12 +72,13 @@ export class Spool {
   }
 
   /** @returns the rows of a frame for its table as it is; undefined when they are lost. Rejects while nobody can read */
-  read(frame: Frame, schema: TableSchema, fit: string): Promise<Uint8Array | undefined> {
-    if (this.#schemas.get(frame.table) !== schema) {
-      this.#schemas.set(frame.table, schema);
-      this.post({ type: 'schema', schema });
+  read(frame: Frame, shape: TableShape, layout: string): Promise<Uint8Array | undefined> {
+    if (this.#shapes.get(frame.table) !== shape) {
+      const { table, columns, enumNames } = shape;
+      this.#shapes.set(table, shape);
+      this.post({ type: 'shape', shape: { table, columns, enumNames } });
     }
-    return this.#texts.read(frame, fit);
+    return this.#texts.read(frame, layout);
   }
 
   /** An insert begins, or ended: while there are enough, the thread gathers more rows for the next. */
@@ -112,7 +114,11 @@ export class Spool {
     const data: ThreadSettings = {
       ...{ dir: this.#dir, bodyLimit, spoolLimit, lingerMs },
       shared: this.#shared.buffer,
-      schemas: [...this.#schemas.values()],
+      shapes: [...this.#shapes.values()].map(({ table, columns, enumNames }) => ({
+        table,
+        columns,
+        enumNames,
+      })),
     };
     this.#thread = startWorker<FromThread>({
       module: './thread',
@@ -195,15 +201,15 @@ export class Texts {
   }
 
   /**
-   * @param fit what the rows are needed for; who reads them from the file knows it, too
+   * @param layout of the table as it is; the thread knows it too
    * @returns undefined when they are lost. Rejects while there is no spool to read
    */
-  read({ id, fit: written }: Frame, fit: string): Promise<Uint8Array | undefined> {
+  read({ id, layout: written }: Frame, layout: string): Promise<Uint8Array | undefined> {
     const held = this.#held.get(id);
     if (held) {
       this.#held.delete(id);
       this.#bytes -= held.length;
-      if (written === fit) {
+      if (written === layout) {
         this.#out.set(id, held);
         return Promise.resolve(held);
       }

@@ -1,10 +1,10 @@
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { gunzipSync } from 'node:zlib';
-import type { SignalTable } from '../../../core/contracts/columnar-database.ts';
+import type { SignalTable } from '../../../core/contracts/columnar-tables.ts';
 import { free } from '../../../core/host/free.ts';
-import { decode, ownWriter } from '../decode/decode.ts';
-import { type RowWriter, rowsOf, writerOf } from '../decode/row-writer.ts';
+import { decode } from '../decode/decode.ts';
+import { defaultShape, type RowWriter, readRows, writerOf } from '../decode/row-writer.ts';
 import { BodyInvalid } from '../decode/values.ts';
 import { Gather } from './batch.ts';
 import {
@@ -50,7 +50,7 @@ class IntakeThread {
     this.#settings = settings;
     this.#post = post;
     this.#shared = new Int32Array(settings.shared);
-    for (const schema of settings.schemas) this.#writers.set(schema.table, writerOf(schema));
+    for (const shape of settings.shapes) this.#writers.set(shape.table, writerOf(shape));
     this.#segments = new Segments(settings.dir, settings.spoolLimit);
     this.#gather = new Gather(() => this.#segments.name());
     const { frames, bytes, damaged } = this.#segments;
@@ -63,8 +63,8 @@ class IntakeThread {
         this.#queue.push(message);
         this.#decodes ??= this.#decodeAll();
         return;
-      case 'schema':
-        this.#writers.set(message.schema.table, writerOf(message.schema));
+      case 'shape':
+        this.#writers.set(message.shape.table, writerOf(message.shape));
         return;
       case 'read': {
         const text = this.#read(message.frame);
@@ -91,13 +91,13 @@ class IntakeThread {
     const bytes = this.#segments.read(id);
     if (!frame || !bytes) return undefined;
     const writer = this.#writerOf(frame.table);
-    if (frame.fit === writer.fit) return new Uint8Array(bytes);
-    const lines = rowsOf({ fit: frame.fit, bytes }).map((row) => writer.line(writer.origin(row), row));
+    if (frame.layout === writer.layout) return new Uint8Array(bytes);
+    const lines = readRows(frame.layout, bytes).map((row) => writer.line(writer.scope(row), row));
     return new Uint8Array(Buffer.from(lines.join('\n')));
   }
 
   #writerOf(table: SignalTable): RowWriter {
-    return this.#writers.get(table) ?? ownWriter(table);
+    return this.#writers.get(table) ?? writerOf(defaultShape(table));
   }
 
   #probe(): void {
