@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { request } from 'undici';
+import { HttpCallError, HttpClient } from '../../core/host/http/client.ts';
 import { askInstance, operatorName } from '../../core/host/operations/ask.ts';
 import type { CommandContext } from '../../core/host/plugin/command.ts';
 import { isObject } from '../../core/kernel/json.ts';
@@ -109,8 +109,7 @@ async function changed(
 /** The rule over the reconciler's gauge, and the operation that lists what rules found. */
 const RULE = 'router-ula-reconcile';
 const ALERTS_PATH = '/alerts/list';
-const DEADLINE_MS = 5_000;
-const LARGEST = 1_048_576;
+const statusPage = new HttpClient({ timeoutMs: 5_000, answerLimit: 1_048_576 });
 
 /** How one of the two alerts is; one that waits for data, or is unknown, is neither well nor wrong. */
 export interface AlertState {
@@ -153,22 +152,16 @@ async function monitorState({ beats }: UnitView, signal: AbortSignal): Promise<A
   const { place, monitor } = beats;
   const url = `${place.replace(/\/+$/, '')}/api/status-page/heartbeat/${monitor}`;
   try {
-    const over = AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]);
-    const { statusCode, body } = await request(url, {
-      signal: over,
-      headers: { accept: 'application/json' },
-    });
-    const text = await body.text();
-    if (statusCode !== 200)
-      return { state: 'unknown', text: `the status page ${monitor} answers HTTP ${statusCode}` };
-    return stateOf(text.length > LARGEST ? undefined : JSON.parse(text), monitor);
+    const answer = await statusPage.call({ url, signal, headers: { accept: 'application/json' } });
+    if (answer.status !== 200)
+      return { state: 'unknown', text: `the status page ${monitor} answers HTTP ${answer.status}` };
+    const page = answer.json();
+    if (page !== undefined) return stateOf(page, monitor);
+    return { state: 'unknown', text: `the status page ${monitor} answers no JSON` };
   } catch (error) {
-    signal.throwIfAborted();
-    const reason = error instanceof Error ? error.message : String(error);
-    return {
-      state: 'unknown',
-      text: `the status page ${monitor} gives no usable answer: ${reason.slice(0, 200)}`,
-    };
+    if (!(error instanceof HttpCallError)) throw error;
+    const text = `the status page ${monitor} gives no usable answer: ${error.reason}`;
+    return { state: 'unknown', text };
   }
 }
 

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { hostname } from 'node:os';
 import { promisify } from 'node:util';
+import { HttpClient } from '../../../core/host/http/client.ts';
 import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { ClickhouseOptions } from '../options.ts';
@@ -86,13 +87,18 @@ async function unitFinding(unit: string, signal: AbortSignal): Promise<Finding> 
   };
 }
 
+/** Only the status of its answer counts. */
+const http = new HttpClient({
+  timeoutMs: PATIENCE_MS,
+  answerLimit: 65_536,
+  excess: 'cut',
+  transport: 'builtin',
+});
+
 async function healthFinding(url: string, unit: string, signal: AbortSignal): Promise<Finding> {
   const remedy = `The health_check extension of the collector listens on port 13133: systemctl restart ${unit}, and look at its config.`;
   try {
-    const { status } = await fetch(url, {
-      redirect: 'error',
-      signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]),
-    });
+    const { status } = await http.call({ url, signal });
     if (status === 200) return { state: 'ok', text: `the health check (${url}) answers 200` };
     return { state: 'fail', text: `the health check (${url}) answers ${status}`, remedy };
   } catch {

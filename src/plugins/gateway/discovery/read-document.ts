@@ -1,8 +1,6 @@
-import type { Dispatcher } from 'undici';
+import { HttpCallError, HttpClient, type HttpDispatcher } from '../../../core/host/http/client.ts';
 import { isObject, nestsDeeper } from '../../../core/kernel/json.ts';
 import { challengesIn } from '../mcp/challenge.ts';
-import { stopWithin } from '../stop.ts';
-import { whole } from '../upstream/body.ts';
 
 /** What an upstream says of its protected-resource document (RFC 9728). */
 export type DocumentAnswer =
@@ -31,83 +29,70 @@ const PING = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
  *
  * @param upstream URL of its MCP endpoint; its query is not sent, for it may hold a secret
  */
-export async function readDocument(agent: Dispatcher, upstream: URL): Promise<DocumentAnswer> {
-  const stop = stopWithin(DEADLINE_MS);
-  try {
-    const path = upstream.pathname.replace(/\/+$/, '');
-    const first = await readAt(agent, upstream.origin, `${WELL_KNOWN}${path}`, stop.signal);
-    if (first.kind !== 'none') return first;
-    const root = path === '' ? first : await readAt(agent, upstream.origin, WELL_KNOWN, stop.signal);
-    if (root.kind === 'document') return root;
-    const named = await namedBy(agent, upstream, stop.signal);
-    if (typeof named === 'object') return named;
-    if (named === undefined) return root.kind === 'none' ? first : root;
-    const address = URL.parse(named);
-    // The origin of blob:https://host/ is https://host, and what would be asked for is no path.
-    if (address?.origin !== upstream.origin || address.protocol !== upstream.protocol) {
-      return none('names one that is not on its own host');
-    }
-    return await readAt(agent, upstream.origin, address.pathname + address.search, stop.signal);
-  } finally {
-    stop.release();
+export async function readDocument(agent: HttpDispatcher, upstream: URL): Promise<DocumentAnswer> {
+  // One deadline for all its calls.
+  const signal = AbortSignal.timeout(DEADLINE_MS);
+  const http = new HttpClient({ dispatcher: agent, timeoutMs: DEADLINE_MS, answerLimit: LARGEST });
+  const readAt = (path: string) => readOne(http, `${upstream.origin}${path}`, signal);
+  const path = upstream.pathname.replace(/\/+$/, '');
+  const first = await readAt(`${WELL_KNOWN}${path}`);
+  if (first.kind !== 'none') return first;
+  const root = path === '' ? first : await readAt(WELL_KNOWN);
+  if (root.kind === 'document') return root;
+  const named = await namedBy(http, upstream, signal);
+  if (typeof named === 'object') return named;
+  if (named === undefined) return root.kind === 'none' ? first : root;
+  const address = URL.parse(named);
+  // The origin of blob:https://host/ is https://host, and what would be asked for is no path.
+  if (address?.origin !== upstream.origin || address.protocol !== upstream.protocol) {
+    return none('names one that is not on its own host');
   }
+  return readAt(address.pathname + address.search);
 }
 
 /** @returns the address of its document that a challenge of the upstream names; undefined when none does */
 async function namedBy(
-  agent: Dispatcher,
+  http: HttpClient,
   { origin, pathname }: URL,
   signal: AbortSignal,
 ): Promise<string | undefined | DocumentAnswer> {
+  const call = {
+    url: `${origin}${pathname}`,
+    method: 'POST',
+    headers: { accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
+    body: PING,
+    signal,
+  } as const;
   try {
-    const { statusCode, headers, body } = await agent.request({
-      origin,
-      path: pathname,
-      method: 'POST',
-      headers: { accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
-      body: PING,
-      signal,
-      headersTimeout: DEADLINE_MS,
-      bodyTimeout: DEADLINE_MS,
-    });
-    body.on('error', () => undefined).destroy(); // an answer that is a stream might never end
+    // Only the head is read: an answer that is a stream might never end.
+    const { status, headers } = await http.stream(call, async (answer) => answer);
     // A server may well fail at a ping without a session; these say that another answer is to be had later.
-    if (LATER.has(statusCode)) return unreachable(`answers with status ${statusCode}`);
-    if (statusCode !== 401) return undefined;
+    if (LATER.has(status)) return unreachable(`answers with status ${status}`);
+    if (status !== 401) return undefined;
     const named = challengesIn(headers['www-authenticate']).map(({ parameters }) => parameters.get(METADATA));
     return named.find((address) => address !== undefined);
-  } catch {
-    return failedLook(signal);
+  } catch (error) {
+    return failure(error);
   }
 }
 
-async function readAt(
-  agent: Dispatcher,
-  origin: string,
-  path: string,
-  signal: AbortSignal,
-): Promise<DocumentAnswer> {
+async function readOne(http: HttpClient, url: string, signal: AbortSignal): Promise<DocumentAnswer> {
   try {
-    const { statusCode, body } = await agent.request({
-      origin,
-      path,
-      method: 'GET',
-      headers: { accept: 'application/json' },
-      signal,
-      headersTimeout: DEADLINE_MS,
-      bodyTimeout: DEADLINE_MS,
-    });
-    if (statusCode !== 200) {
-      await body.dump({ limit: LARGEST, signal });
-      if (statusCode >= 500 || statusCode === 429) return unreachable(`answers with status ${statusCode}`);
-      const isRedirect = statusCode >= 300 && statusCode < 400;
-      return none(isRedirect ? 'answers with a redirect' : `answers with status ${statusCode}`);
-    }
-    return documentIn((await whole(body, LARGEST)).toString('utf8'));
+    const answer = await http.call({ url, headers: { accept: 'application/json' }, signal });
+    const { status } = answer;
+    if (status === 200) return documentIn(answer.text());
+    if (status >= 500 || status === 429) return unreachable(`answers with status ${status}`);
+    const isRedirect = status >= 300 && status < 400;
+    return none(isRedirect ? 'answers with a redirect' : `answers with status ${status}`);
   } catch (error) {
-    if (error instanceof RangeError) return none('answers with more than 64 KiB');
-    return failedLook(signal);
+    return failure(error);
   }
+}
+
+function failure(error: unknown): DocumentAnswer {
+  if (!(error instanceof HttpCallError)) return unreachable('does not answer in time');
+  if (error.failure === 'too_large') return none('answers with more than 64 KiB');
+  return unreachable(error.failure === 'timeout' ? 'does not answer in time' : 'cannot be reached');
 }
 
 function documentIn(text: string): DocumentAnswer {
@@ -125,5 +110,3 @@ function documentIn(text: string): DocumentAnswer {
 
 const none = (reason: string): DocumentAnswer => ({ kind: 'none', reason });
 const unreachable = (reason: string): DocumentAnswer => ({ kind: 'unreachable', reason });
-const failedLook = (signal: AbortSignal): DocumentAnswer =>
-  unreachable(signal.aborted ? 'does not answer in time' : 'cannot be reached');

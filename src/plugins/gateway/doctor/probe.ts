@@ -1,9 +1,9 @@
-import type { Dispatcher } from 'undici';
+import { BodyTooLarge } from '../../../core/host/http/bounded-body.ts';
+import { HttpCallError, HttpClient, type HttpDispatcher } from '../../../core/host/http/client.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { version } from '../../../core/kernel/version.ts';
 import { ADMISSION_HEADER } from '../keys/misplaced-key.ts';
 import type { RouteEntry } from '../routes/entry.ts';
-import { stopWithin } from '../stop.ts';
 import { type Diagnosis, diagnose, diagnosis } from './symptoms.ts';
 
 export interface ProbeOptions {
@@ -12,7 +12,7 @@ export interface ProbeOptions {
   readonly key: string;
   /** An identity token, for relay routes. */
   readonly token?: string | undefined;
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: HttpDispatcher;
   readonly signal: AbortSignal;
 }
 
@@ -85,49 +85,49 @@ async function post(
   session?: string,
 ): Promise<Answered | string> {
   const url = new URL(`${gatewayUrl}/${name}/mcp`);
-  const stop = stopWithin(DEADLINE_MS, signal);
+  const call = {
+    url: url.href,
+    method: 'POST',
+    headers: {
+      accept: 'application/json, text/event-stream',
+      [ADMISSION_HEADER]: `Bearer ${key}`,
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(session !== undefined && { 'mcp-session-id': session }),
+    },
+    json: { jsonrpc: '2.0', id: 1, method, params },
+    signal,
+  } as const;
   try {
-    const answer = await dispatcher.request({
-      origin: url.origin,
-      path: url.pathname,
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-        [ADMISSION_HEADER]: `Bearer ${key}`,
-        ...(token !== undefined && { authorization: `Bearer ${token}` }),
-        ...(session !== undefined && { 'mcp-session-id': session }),
-      },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-      signal: stop.signal,
+    return await client(dispatcher).stream(call, async ({ status, headers, body }) => {
+      const text = await firstMessage(body);
+      const header = (field: string) => {
+        const value = headers[field];
+        return typeof value === 'string' ? value : undefined;
+      };
+      return {
+        status,
+        text,
+        message: messageOf(text),
+        session: header('mcp-session-id'),
+        challenge: header('www-authenticate'),
+      };
     });
-    const text = await bounded(answer.body);
-    const header = (field: string) => {
-      const value = answer.headers[field];
-      return typeof value === 'string' ? value : undefined;
-    };
-    return {
-      status: answer.statusCode,
-      text,
-      message: messageOf(text),
-      session: header('mcp-session-id'),
-      challenge: header('www-authenticate'),
-    };
   } catch (error) {
-    signal.throwIfAborted();
-    const { code, name: kind } = error as { code?: string; name?: string };
-    return `no answer from ${url.origin} (${kind === 'TimeoutError' ? 'late' : (code ?? 'broken off')})`;
-  } finally {
-    stop.release();
+    if (!(error instanceof HttpCallError)) throw error;
+    return `no answer from ${url.origin} (${error.failure === 'timeout' ? 'late' : error.networkCode})`;
   }
 }
 
-async function bounded(body: Dispatcher.ResponseData['body']): Promise<string> {
+const client = (dispatcher: HttpDispatcher) =>
+  new HttpClient({ dispatcher, timeoutMs: DEADLINE_MS, answerLimit: LONGEST_ANSWER });
+
+/** A whole answer, or the first message of an event stream, which may never end. */
+async function firstMessage(body: AsyncIterable<Uint8Array>): Promise<string> {
   let text = '';
   for await (const chunk of body) {
-    text += String(chunk);
-    if (text.length > LONGEST_ANSWER) throw new RangeError('too large');
-    if (/^data: .*\n\n/m.test(text)) break; // an event stream's first message is the answer
+    text += Buffer.from(chunk).toString('utf8');
+    if (text.length > LONGEST_ANSWER) throw new BodyTooLarge(LONGEST_ANSWER);
+    if (/^data: .*\n\n/m.test(text)) break;
   }
   return text;
 }
@@ -177,20 +177,14 @@ async function loginOf(entry: RouteEntry, options: ProbeOptions): Promise<RouteF
   const { name: route } = entry;
   const { gatewayUrl, dispatcher, signal } = options;
   const url = new URL(`${gatewayUrl}/.well-known/oauth-protected-resource/${route}/mcp`);
-  const stop = stopWithin(DEADLINE_MS, signal);
   try {
-    const answer = await dispatcher.request({
-      origin: url.origin,
-      path: url.pathname,
-      method: 'GET',
-      signal: stop.signal,
-    });
-    const text = await bounded(answer.body);
-    const unset = answer.statusCode === 503 ? unsetIn(text) : undefined;
+    const answer = await client(dispatcher).call({ url: url.href, signal });
+    const text = answer.text();
+    const unset = answer.status === 503 ? unsetIn(text) : undefined;
     if (unset !== undefined) return { route, state: 'not_configured', found: unset };
-    if (answer.statusCode !== 200) {
-      const what = diagnosis(answer.statusCode === 404 ? 'wrong_document_url' : 'no_document');
-      return { route, state: 'sick', found: `discovery answers ${answer.statusCode}`, diagnosis: what };
+    if (answer.status !== 200) {
+      const what = diagnosis(answer.status === 404 ? 'wrong_document_url' : 'no_document');
+      return { route, state: 'sick', found: `discovery answers ${answer.status}`, diagnosis: what };
     }
     const document = JSON.parse(text) as { resource?: unknown; authorization_servers?: unknown };
     if (document.resource !== `${gatewayUrl}/${route}/mcp`) {
@@ -204,8 +198,6 @@ async function loginOf(entry: RouteEntry, options: ProbeOptions): Promise<RouteF
   } catch {
     signal.throwIfAborted();
     return { route, state: 'sick', found: 'discovery does not answer', diagnosis: diagnosis('no_document') };
-  } finally {
-    stop.release();
   }
 }
 

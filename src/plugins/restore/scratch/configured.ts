@@ -1,11 +1,10 @@
-import { request } from 'undici';
 import type { ScratchInstance, ScratchStores } from '../../../core/contracts/memory-store.ts';
+import { HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 
-const CALL_MS = 15_000;
-const LARGEST_ANSWER = 1024 * 1024;
+const http = new HttpClient({ timeoutMs: 15_000, answerLimit: 1024 * 1024 });
 const MARKER = /^holdfast-scratch-(.+)-(\d{13})$/;
 
 interface ConfiguredScratchOptions {
@@ -95,32 +94,18 @@ export class ConfiguredScratch implements ScratchStores {
     body?: object,
   ): Promise<Record<string, unknown>> {
     const { origin, pathname } = new URL(this.#options.url);
-    const over = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
     try {
-      const answer = await request(`${origin}${pathname.replace(/\/+$/, '')}${path}`, {
-        method,
-        signal: over,
-        ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
-      });
-      const text = await textOf(answer.body);
-      if (answer.statusCode >= 300) throw new Error(`it answered ${answer.statusCode}`);
-      const parsed: unknown = JSON.parse(text);
-      return isObject(parsed) ? parsed : {};
+      const url = `${origin}${pathname.replace(/\/+$/, '')}${path}`;
+      const answer = await http.call({ method, url, json: body, signal });
+      const said = answer.json();
+      if (!answer.ok) throw scratch(`${origin}: ${method} ${path}: it answered ${answer.status}`);
+      if (said === undefined) throw scratch(`${origin}: ${method} ${path}: its answer is not JSON`);
+      return isObject(said) ? said : {};
     } catch (error) {
-      throw scratch(`${origin}: ${method} ${path}: ${(error as Error).message}`);
+      if (error instanceof HttpCallError) throw scratch(`${origin}: ${method} ${path}: ${error.reason}`);
+      throw isCoded(error) ? error : scratch(`${origin}: ${method} ${path}: it was given up`);
     }
   }
 }
 
 const scratch = (reason: string) => new HoldfastError('HF_RESTORE_SCRATCH', { reason });
-
-async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    size += chunk.length;
-    if (size > LARGEST_ANSWER) throw new Error(`the answer is larger than ${LARGEST_ANSWER} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}

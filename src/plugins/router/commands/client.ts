@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import { type HttpAnswer, type HttpCall, HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
 import { maskText } from '../../../core/host/logging/mask-text.ts';
 import { plainText } from '../../../core/host/terminal.ts';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
@@ -8,8 +9,9 @@ import { isObject } from '../../../core/kernel/json.ts';
 import { withoutControlFields } from '../config/network-config.ts';
 
 /** An apply takes 8 s and more on real hardware; after this long nobody knows what became of it. */
-const SET_PATIENCE_MS = 150_000;
-const READ_PATIENCE_MS = 60_000;
+const SET_TIMEOUT_MS = 150_000;
+const READ_TIMEOUT_MS = 60_000;
+const LARGEST_ANSWER = 64 * 1_048_576;
 
 /** How the router answered a write. `unknown`: it may or may not have come about. */
 export type WriteAnswer =
@@ -21,11 +23,18 @@ export type WriteAnswer =
 /** The router's HTTP API as the commands use it. It has no way to bypass the ncid check (R4). */
 export class RouterClient {
   readonly url: string;
+  readonly #http: HttpClient;
   readonly #token: string | undefined;
 
   /** @param token sent as bearer token */
   constructor(url: string, token: string | undefined) {
     this.url = url.replace(/\/+$/, '');
+    this.#http = new HttpClient({
+      base: this.url,
+      timeoutMs: READ_TIMEOUT_MS,
+      answerLimit: LARGEST_ANSWER,
+      transport: 'builtin',
+    });
     this.#token = token;
   }
 
@@ -39,13 +48,12 @@ export class RouterClient {
   /** @throws HF_ROUTER_UNREACHABLE */
   async get(path: string, signal: AbortSignal): Promise<unknown> {
     try {
-      const answer = await this.#fetch(path, READ_PATIENCE_MS, { signal });
-      if (answer.status === 200) return await answer.json();
+      const answer = await this.#call({ url: path, timeoutMs: READ_TIMEOUT_MS, signal });
+      if (answer.status === 200) return answer.json();
       throw new HoldfastError('HF_ROUTER_UNREACHABLE', { reason: `it answered ${answer.status}` });
     } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof HoldfastError) throw error;
-      throw new HoldfastError('HF_ROUTER_UNREACHABLE', { reason: causeOf(error) }, { cause: error });
+      if (!(error instanceof HttpCallError)) throw error;
+      throw new HoldfastError('HF_ROUTER_UNREACHABLE', { reason: error.reason }, { cause: error });
     }
   }
 
@@ -61,12 +69,9 @@ export class RouterClient {
 
   async #set(body: object): Promise<WriteAnswer> {
     try {
-      const answer = await this.#fetch('/v1/config/set', SET_PATIENCE_MS, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      });
-      const said: unknown = await answer.json().catch(() => undefined);
+      const timeoutMs = SET_TIMEOUT_MS;
+      const answer = await this.#call({ method: 'POST', url: '/v1/config/set', json: body, timeoutMs });
+      const said = answer.json();
       const { ncid, errors, code } = isObject(said) ? said : {};
       if (answer.status === 200) return { kind: 'done', ncid: typeof ncid === 'string' ? ncid : '' };
       const texts = Array.isArray(errors) ? errors.filter((text) => typeof text === 'string') : [];
@@ -75,24 +80,17 @@ export class RouterClient {
       if ([502, 503, 504].includes(answer.status)) return { kind: 'unknown', reason };
       return { kind: 'refused', reason, ...(typeof code === 'string' && { code }) };
     } catch (error) {
-      return { kind: 'unknown', reason: causeOf(error) };
+      if (error instanceof HttpCallError) return { kind: 'unknown', reason: error.reason };
+      throw error;
     }
   }
 
-  /** Node's own fetch is undici, and loads in a tenth of the package's time. Redirects are not followed: secrets. */
-  #fetch(path: string, patienceMs: number, init: RequestInit): Promise<Response> {
-    const patience = AbortSignal.timeout(patienceMs);
-    return fetch(`${this.url}${path}`, {
-      ...init,
-      redirect: 'error',
-      signal: init.signal ? AbortSignal.any([init.signal, patience]) : patience,
-      headers: {
-        ...(init.headers as Record<string, string>),
-        'user-agent': `holdfast-cli/${userName()}`,
-        connection: 'close',
-        ...(this.#token !== undefined && { authorization: `Bearer ${this.#token}` }),
-      },
-    });
+  #call(call: HttpCall): Promise<HttpAnswer> {
+    const headers = {
+      'user-agent': `holdfast-cli/${userName()}`,
+      ...(this.#token !== undefined && { authorization: `Bearer ${this.#token}` }),
+    };
+    return this.#http.call({ ...call, headers });
   }
 }
 
@@ -112,10 +110,4 @@ function userName(): string {
   } catch {
     return 'unknown'; // a user without an entry in the passwd file
   }
-}
-
-function causeOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { cause } = error as { cause?: { code?: string; message?: string } };
-  return cause?.code ?? cause?.message ?? error.message;
 }

@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import { HttpClient } from '../../../core/host/http/client.ts';
 import { countSecrets } from '../../../core/host/logging/secret-fields.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../../core/host/plugin/diagnosis.ts';
+import { isObject } from '../../../core/kernel/json.ts';
 import { collisionText, setCollisions } from '../config/networks.ts';
 import { redisChecks } from '../redis.ts';
 import { readStore, type StorePlace } from './store/read-store.ts';
@@ -24,6 +26,8 @@ export function routerChecks({ redisUrl, token }: Checked): CheckDefinition[] {
   ];
 }
 
+const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 64 * 1_048_576, transport: 'builtin' });
+
 async function apiCheck(
   { running, signal }: CheckContext,
   token: () => string | undefined,
@@ -36,16 +40,12 @@ async function apiCheck(
   const lookedAt = `${url}/v1/config/active`;
   const secret = token();
   const began = performance.now();
-  const answer = await fetch(lookedAt, {
-    redirect: 'error',
-    signal,
-    headers: { connection: 'close', ...(secret !== undefined && { authorization: `Bearer ${secret}` }) },
-  });
-  if (answer.status !== 200) {
-    const remedy = 'Ask `holdfast status` why; its log has the reason.';
-    return { state: 'fail', lookedAt, found: `it answers ${answer.status}`, remedy };
-  }
-  const config = (await answer.json()) as NetworkConfig;
+  const headers = { ...(secret !== undefined && { authorization: `Bearer ${secret}` }) };
+  const answer = await http.call({ url: lookedAt, headers, signal });
+  const remedy = 'Ask `holdfast status` why; its log has the reason.';
+  if (answer.status !== 200) return { state: 'fail', lookedAt, found: `it answers ${answer.status}`, remedy };
+  const config = answer.json();
+  if (!isObject(config)) return { state: 'fail', lookedAt, found: 'what it answers is no config', remedy };
   const ms = Math.round(performance.now() - began);
   const { count } = countSecrets(config);
   const found = `it answers in ${ms} ms: ncid ${String(config.ncid).slice(0, 8)}…, ${count} secrets`;
