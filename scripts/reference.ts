@@ -2,15 +2,17 @@
  * The pages of `docs/reference/`, made from what core and the plugins of `plugins.config.ts` declare. `npm run docs` writes
  * them, and `test/docs/reference.test.ts` fails while one of them is not what this makes.
  */
+import { readdirSync } from 'node:fs';
 import { coreCommands } from '../src/cli/commands.ts';
 import { graphOf, mermaid } from '../src/cli/graph.ts';
 import { listedOf } from '../src/cli/program.ts';
 import { loadConfig } from '../src/core/host/config/load.ts';
 import { type CommandDefinition, commandWords } from '../src/core/host/plugin/command.ts';
+import { errorTablesOf, type PluginDefinition } from '../src/core/host/plugin/definition.ts';
 import { PluginHost } from '../src/core/host/plugin/host.ts';
 import type { Registrations } from '../src/core/host/plugin/registrations.ts';
-import type { ErrorEntry } from '../src/core/kernel/errors/entry.ts';
-import { errorTable } from '../src/core/kernel/errors/table.ts';
+import { CoreError } from '../src/core/kernel/errors/core-error.ts';
+import type { ErrorEntry } from '../src/core/kernel/errors/holdfast-error.ts';
 
 const root = new URL('../', import.meta.url);
 
@@ -20,11 +22,30 @@ export async function deliveredRegistrations(): Promise<Registrations> {
   return new PluginHost(plugins).register();
 }
 
+/** The errors of core and of every plugin of this repository, by code. */
+export async function errorTables(): Promise<Record<string, ErrorEntry>> {
+  const folders = readdirSync(new URL('src/plugins/', root));
+  const modules = await Promise.all(folders.map((name) => import(`../src/plugins/${name}/index.ts`)));
+  const definitions: PluginDefinition[] = modules.flatMap((module) =>
+    Object.values<object>(module).flatMap((value) =>
+      'definition' in value ? [value.definition as never] : [],
+    ),
+  );
+  return Object.assign(
+    {},
+    CoreError.table,
+    ...definitions.flatMap((definition) => errorTablesOf(definition)),
+  );
+}
+
 /** @returns the text of every page, by its path from the root of the project */
-export function referencePages(registrations: Registrations): Record<string, string> {
+export function referencePages(
+  registrations: Registrations,
+  errors: Readonly<Record<string, ErrorEntry>>,
+): Record<string, string> {
   return {
     'docs/reference/commands.md': commandsPage(registrations),
-    'docs/reference/errors.md': errorsPage(errorTable),
+    'docs/reference/errors.md': errorsPage(errors),
     'docs/reference/graph.md': graphPage(registrations),
     'docs/reference/plugins.md': pluginsPage(registrations),
     'docs/reference/surfaces.md': surfacesPage(registrations),

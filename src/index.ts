@@ -46,8 +46,13 @@ export type {
 } from './core/kernel/actors/effect.ts';
 export { defineRoute, type Route } from './core/kernel/actors/route.ts';
 export type { ActorState } from './core/kernel/actors/state.ts';
-export { type CodedError, HoldfastError, isCoded } from './core/kernel/errors/holdfast-error.ts';
-export type { ErrorCode } from './core/kernel/errors/table.ts';
+export {
+  type CodedError,
+  defineErrors,
+  type ErrorCode,
+  HoldfastError,
+  isCoded,
+} from './core/kernel/errors/holdfast-error.ts';
 export type { EventLog, LogReader, ReadRange } from './core/kernel/log/event-log.ts';
 export type { LogEvent, LogRecord } from './core/kernel/log/record.ts';
 export { SqliteReader } from './core/kernel/log/sqlite-reader.ts';

@@ -4,7 +4,8 @@ import type { LoadedConfig } from '../core/host/config/load.ts';
 import type { ConfiguredPlugin } from '../core/host/plugin/definition.ts';
 import type { Registrations } from '../core/host/plugin/registrations.ts';
 import type { ActorDefinition } from '../core/kernel/actors/definition.ts';
-import { HoldfastError, isCoded } from '../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../core/kernel/errors/core-error.ts';
+import { isCoded } from '../core/kernel/errors/holdfast-error.ts';
 
 /** What the command line says of the configuration, and where the command was called. */
 export interface ConfigurationSource {
@@ -64,7 +65,7 @@ export class Configuration {
       if (!isCoded(error, 'HF_CONFIG_NOT_FOUND')) throw error;
       const { builtinPlugins } = this.#source;
       if (!builtinPlugins || this.#source.file !== undefined) {
-        throw new HoldfastError('HF_REPLAY_MACHINES', { file: error.details.file }, { cause: error });
+        throw new CoreError('HF_REPLAY_MACHINES', { file: error.details.file }, { cause: error });
       }
       return (await this.#builtin(builtinPlugins)).actors;
     }

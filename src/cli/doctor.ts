@@ -4,7 +4,8 @@ import { maskText } from '../core/host/logging/mask-text.ts';
 import type { CommandContext, CommandRun, Terminal } from '../core/host/plugin/command.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../core/host/plugin/diagnosis.ts';
 import { plainText, wrapped } from '../core/host/terminal.ts';
-import { HoldfastError, isCoded } from '../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../core/kernel/errors/core-error.ts';
+import { isCoded } from '../core/kernel/errors/holdfast-error.ts';
 import { FAILED, OK } from './failure.ts';
 import { lookAt } from './instance.ts';
 
@@ -19,7 +20,7 @@ export const diagnose: CommandRun = async ([area], _flags, context) => {
   if (checks.length === 0) {
     const areas = [...new Set(all.map(({ name }) => areaOf(name)))].join(', ');
     const reason = `There is nothing to look at under ${area}; there is ${areas}.`;
-    throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'doctor' });
+    throw new CoreError('HF_CLI_USAGE', { reason, command: 'doctor' });
   }
   const { json, print, terminal } = context;
   const findings = await examine(checks, await contextOf(context));

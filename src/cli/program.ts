@@ -2,7 +2,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { type CommandDefinition, commandWords } from '../core/host/plugin/command.ts';
 import type { Registrations } from '../core/host/plugin/registrations.ts';
 import type { Terminal } from '../core/host/terminal.ts';
-import { HoldfastError } from '../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../core/kernel/errors/core-error.ts';
 import { version } from '../core/kernel/version.ts';
 import type { Writable } from '../core/kernel/writable.ts';
 import { EXIT_CODES } from './failure.ts';
@@ -158,8 +158,8 @@ export function asUsageError(error: unknown, command: string, remark?: string): 
   const unknown = error.code === 'commander.unknownCommand' && remark !== undefined;
   const reason = capital(unknown ? `${sentence} ${remark}` : sentence);
   return command === ''
-    ? new HoldfastError('HF_CLI_COMMAND', { reason })
-    : new HoldfastError('HF_CLI_USAGE', { reason, command });
+    ? new CoreError('HF_CLI_COMMAND', { reason })
+    : new CoreError('HF_CLI_USAGE', { reason, command });
 }
 
 function capital(text: string): string {

@@ -1,7 +1,7 @@
 import { type CommandContext, type CommandDefinition, commandWords } from '../core/host/plugin/command.ts';
 import type { ConfiguredPlugin } from '../core/host/plugin/definition.ts';
 import { inertText, processTerminal, type Terminal } from '../core/host/terminal.ts';
-import { HoldfastError } from '../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../core/kernel/errors/core-error.ts';
 import { coreCommands } from './commands.ts';
 import { Configuration } from './configuration.ts';
 import { exitCodeOf, isInterruption, OK, printError } from './failure.ts';
@@ -167,7 +167,7 @@ async function commandsOfPlugins(
     for (const { name, owner } of commands) {
       if (!isOfCore(commandWords(name))) continue;
       const details = { what: `Command ${commandWords(name).join(' ')}`, first: 'core', second: owner };
-      throw new HoldfastError('HF_PLUGIN_CONFLICT', details);
+      throw new CoreError('HF_PLUGIN_CONFLICT', details);
     }
     return { listed: listedOf({ commands, plugins }) };
   } catch (error) {

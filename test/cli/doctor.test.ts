@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { examine, judgeDisk, nodeCheck } from '../../src/cli/doctor.ts';
 import type { CheckDefinition } from '../../src/core/host/plugin/diagnosis.ts';
-import { HoldfastError } from '../../src/core/kernel/errors/holdfast-error.ts';
+import { RouterError } from '../../src/plugins/router/errors.ts';
 import { call, writeConfig } from '../support/cli.ts';
 import { tempDir } from '../support/temp.ts';
 
@@ -107,7 +107,7 @@ test('[C11] a check that throws, or never ends, harms no other and says so in it
     {
       name: 'a.coded',
       run: () => {
-        throw new HoldfastError('HF_ROUTER_UNREACHABLE', { reason: 'nothing listens there' });
+        throw new RouterError('HF_ROUTER_UNREACHABLE', { reason: 'nothing listens there' });
       },
     },
     { name: 'a.endless', run: () => new Promise(() => {}) },

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
-import { deliveredRegistrations, referencePages } from '../../scripts/reference.ts';
+import { deliveredRegistrations, errorTables, referencePages } from '../../scripts/reference.ts';
 
 const root = new URL('../../', import.meta.url);
 const text = (path: string): string => readFileSync(new URL(path, root), 'utf8');
@@ -12,7 +12,7 @@ const filesOf = (folder: string, ending: string): string[] =>
 const registrations = await deliveredRegistrations();
 const pages = () => ['README.md', ...filesOf('docs', '.md')];
 
-for (const [path, expected] of Object.entries(referencePages(registrations))) {
+for (const [path, expected] of Object.entries(referencePages(registrations, await errorTables()))) {
   test(`[C11,C14] ${path} is what the code declares`, (t) =>
     t.is(text(path), expected, 'run `npm run docs`'));
 }

@@ -1,4 +1,5 @@
 import type { CommandContext } from '../../core/host/plugin/command.ts';
+import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { parsePlace } from './place.ts';
 import type { Selection } from './select.ts';
@@ -17,7 +18,7 @@ export function selectionOf(flags: Readonly<Record<string, unknown>>, now = Date
     const given = flags[flag];
     // A variable of a script that is not set must not mean everything.
     if (given === '')
-      throw new HoldfastError('HF_CLI_USAGE', { reason: `--${flag} is empty.`, command: 'log list' });
+      throw new CoreError('HF_CLI_USAGE', { reason: `--${flag} is empty.`, command: 'log list' });
     return typeof given === 'string' ? given : undefined;
   };
   const [from, to] = [place('from'), place('to')];
@@ -25,7 +26,7 @@ export function selectionOf(flags: Readonly<Record<string, unknown>>, now = Date
     from && to && ('seq' in from ? 'seq' in to && from.seq > to.seq : 'at' in to && from.at > to.at);
   if (isBackwards) {
     const reason = `--from ${flags.from} lies behind --to ${flags.to}.`;
-    throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'log list' });
+    throw new CoreError('HF_CLI_USAGE', { reason, command: 'log list' });
   }
   return {
     from,
@@ -41,7 +42,7 @@ export function wholeNumber(text: unknown, what: string, least: number, command:
   const number = typeof text === 'string' && /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
   if (number >= least) return number;
   const given = typeof text === 'string' ? `, not ${text || 'an empty text'}` : '';
-  throw new HoldfastError('HF_CLI_USAGE', {
+  throw new CoreError('HF_CLI_USAGE', {
     reason: `${what} takes a number from ${least}${given}.`,
     command,
   });

@@ -1,4 +1,4 @@
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import type { LogReader } from '../../core/kernel/log/event-log.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
@@ -29,7 +29,7 @@ export function parsePlace(text: string, flag: string, now: number): Place {
   const at = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(zoned.replace(' ', 'T')) : Number.NaN;
   if (!Number.isNaN(at)) return { at };
   const reason = `${flag} ${text} is neither a record's number nor a time such as 2026-01-31T03:05, 03:05 or 15m.`;
-  throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'log list' });
+  throw new CoreError('HF_CLI_USAGE', { reason, command: 'log list' });
 }
 
 /**
@@ -78,5 +78,5 @@ export async function seqOfPlace(log: SqliteReader, text: string, now = referenc
   const seq = (await firstSeqAt(log, place.at + 1)) - 1;
   const first = log.firstSeq();
   if (seq >= first) return seq;
-  throw new HoldfastError('HF_LOG_RANGE', { seq: `as old as ${text}`, first, last: log.lastSeq() });
+  throw new CoreError('HF_LOG_RANGE', { seq: `as old as ${text}`, first, last: log.lastSeq() });
 }

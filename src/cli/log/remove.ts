@@ -8,7 +8,8 @@ import type { PruneRequest } from '../../core/host/retention/plan.ts';
 import { planPrune } from '../../core/host/retention/plan.ts';
 import { timestamp } from '../../core/host/terminal.ts';
 import { recover } from '../../core/kernel/actors/recover.ts';
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../core/kernel/errors/core-error.ts';
+import type { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { lockDataDir } from '../../core/kernel/log/lock.ts';
 import { LogWriter } from '../../core/kernel/log/log-writer.ts';
 import { checkBeforeStart } from '../../core/kernel/log/signed-head.ts';
@@ -95,7 +96,7 @@ async function keysOf(
     throw usageError('log shred', 'A fingerprint or --older-than is needed, and not both.');
   if (fingerprint !== undefined) {
     const kept = await withLog(dataDir, async (log) => log.blob(fingerprint));
-    if (!kept) throw new HoldfastError('HF_LOG_BODY_UNKNOWN', { fingerprint });
+    if (!kept) throw new CoreError('HF_LOG_BODY_UNKNOWN', { fingerprint });
     return [fingerprint];
   }
   const ms = parseAge(String(age));
@@ -125,5 +126,5 @@ async function shred(keys: readonly string[], { dataDir, signal }: CommandContex
 }
 
 function usageError(command: 'log prune' | 'log shred', reason: string): HoldfastError {
-  return new HoldfastError('HF_CLI_USAGE', { reason, command });
+  return new CoreError('HF_CLI_USAGE', { reason, command });
 }

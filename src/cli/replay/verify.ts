@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { divergenceLines } from '../../core/host/divergence-text.ts';
 import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
 import { duration, jsonText } from '../../core/host/terminal.ts';
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 import type { NotCompared, ReplayReport } from '../../core/kernel/replay/verify.ts';
 import { verifySteps } from '../../core/kernel/replay/verify-log.ts';
@@ -27,7 +27,7 @@ export const verifyReplay: CommandRun = async (sources, flags, context) => {
     for (const line of divergenceLines(divergence, terminal)) print(line);
     print('');
     const { seq, actor } = divergence.record;
-    throw new HoldfastError('HF_REPLAY_DIVERGED', { seq, actor });
+    throw new CoreError('HF_REPLAY_DIVERGED', { seq, actor });
   }
   const verdict = terminal.paint(
     'green',
@@ -38,7 +38,7 @@ export const verifyReplay: CommandRun = async (sources, flags, context) => {
   print(left < records || records === 0 ? verdict : 'No record could be compared.');
   print(`${records} records of ${actors} actors, 0 divergences, chain ok, ${duration(ms)}`);
   for (const line of notCompared.map(notComparedLine)) print(terminal.paint('yellow', line));
-  if (!ok) throw new HoldfastError('HF_REPLAY_NOT_COMPARED', { records: left });
+  if (!ok) throw new CoreError('HF_REPLAY_NOT_COMPARED', { records: left });
   return OK;
 };
 

@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
 import { jsonText } from '../../core/host/terminal.ts';
 import type { ActorDefinition } from '../../core/kernel/actors/definition.ts';
+import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import type { Change } from '../../core/kernel/replay/changes.ts';
@@ -31,7 +32,7 @@ export const whatIf: CommandRun = async ([argument], flags, context) => {
   const other = typeof flags.machines === 'string' ? await machinesOf(flags.machines) : [];
   if (changes.length === 0 && other.length === 0) {
     const reason = 'Something must be otherwise: --drop, --set, --insert or --machines.';
-    throw new HoldfastError('HF_CLI_USAGE', { reason, command: NAME });
+    throw new CoreError('HF_CLI_USAGE', { reason, command: NAME });
   }
   const limit = wholeNumber(flags.limit, '--limit', 0, NAME) || Number.POSITIVE_INFINITY;
   const definitions = new Map((await known(context, other.length > 0)).map((one) => [one.type, one]));
@@ -77,13 +78,13 @@ function pairs(values: unknown): { pairs: [number, unknown][]; rest?: string } {
       found.push([seq, JSON.parse(words[index + 1] ?? '')]);
     } catch {
       const reason = `--set ${seq} takes a patch in JSON, quoted for the shell.`;
-      throw new HoldfastError('HF_CLI_USAGE', { reason, command: NAME });
+      throw new CoreError('HF_CLI_USAGE', { reason, command: NAME });
     }
   }
   const rest = words.length % 2 === 1 ? words.at(-1) : undefined;
   if (words.length === 1) {
     const reason = '--set takes a record number and a patch in JSON.';
-    throw new HoldfastError('HF_CLI_USAGE', { reason, command: NAME });
+    throw new CoreError('HF_CLI_USAGE', { reason, command: NAME });
   }
   return { pairs: found, ...(rest !== undefined && { rest }) };
 }
@@ -107,7 +108,7 @@ async function machinesOf(module: string): Promise<ActorDefinition[]> {
     exported = await import(pathToFileURL(resolve(module)).href);
   } catch (error) {
     const reason = `${module} cannot be imported: ${error instanceof Error ? error.message.split('\n')[0] : error}`;
-    throw new HoldfastError('HF_REPLAY_CHANGE', { reason }, { cause: error });
+    throw new CoreError('HF_REPLAY_CHANGE', { reason }, { cause: error });
   }
   const found = Object.values(exported)
     .flat()
@@ -115,7 +116,7 @@ async function machinesOf(module: string): Promise<ActorDefinition[]> {
       (one) => isObject(one) && typeof one.type === 'string' && isObject(one.machine) && 'version' in one,
     );
   if (found.length === 0) {
-    throw new HoldfastError('HF_REPLAY_CHANGE', {
+    throw new CoreError('HF_REPLAY_CHANGE', {
       reason: `${module} exports nothing that defineActor made`,
     });
   }
@@ -128,6 +129,6 @@ function readText(file: string): string {
     return readFileSync(resolve(file), 'utf8');
   } catch (error) {
     const reason = `${file} cannot be read: ${error instanceof Error ? error.message : error}`;
-    throw new HoldfastError('HF_REPLAY_CHANGE', { reason }, { cause: error });
+    throw new CoreError('HF_REPLAY_CHANGE', { reason }, { cause: error });
   }
 }

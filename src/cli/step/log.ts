@@ -2,7 +2,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { ActorDefinition } from '../../core/kernel/actors/definition.ts';
 import { type ActorState, applyRecord } from '../../core/kernel/actors/state.ts';
 import { machineOf } from '../../core/kernel/actors/versions.ts';
-import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../core/kernel/errors/core-error.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { parseActorRef } from '../../core/kernel/ids.ts';
 import type { ReadRange } from '../../core/kernel/log/event-log.ts';
 import { parseRecord } from '../../core/kernel/log/parse-record.ts';
@@ -51,7 +52,7 @@ export class StepLog {
   async begin(place: string | undefined): Promise<Here> {
     const here = await this.#at(place === undefined ? this.first : await seqOfPlace(this.#log, place));
     if (here) return here;
-    throw new HoldfastError('HF_LOG_RANGE', { seq: place ?? 1, first: this.first, last: this.last });
+    throw new CoreError('HF_LOG_RANGE', { seq: place ?? 1, first: this.first, last: this.last });
   }
 
   /** Does what a key asked for. @param signal ends a long search */

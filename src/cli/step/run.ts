@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { CommandRun } from '../../core/host/plugin/command.ts';
 import type { Terminal } from '../../core/host/terminal.ts';
 import type { ActorDefinition } from '../../core/kernel/actors/definition.ts';
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 import { wordsOfPlugins } from '../log/flags.ts';
 import { sourceOf, withLog } from '../log/source.ts';
@@ -17,7 +17,7 @@ import { press, stayed, type Viewer, viewerAt, type Wish } from './viewer.ts';
 export const step: CommandRun = async ([source], flags, context) => {
   const { stdin, stdout } = process;
   if (context.json || !context.terminal.interactive || !stdin.isTTY || !stdout.isTTY)
-    throw new HoldfastError('HF_CLI_TERMINAL');
+    throw new CoreError('HF_CLI_TERMINAL');
   const describe = await wordsOfPlugins(context);
   const definitions = await context.actors().catch(() => []); // without machines no guard is told
   const path = sourceOf(source, context);

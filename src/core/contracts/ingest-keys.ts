@@ -21,7 +21,7 @@ export interface IngestKeys {
   /**
    * The key to send to our own receiver.
    *
-   * @throws HF_INGEST_NO_KEY none is known yet
+   * @throws HF_COLLECTOR_NO_KEY none is known yet
    */
   current(): Promise<string>;
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineErrors } from '../kernel/errors/holdfast-error.ts';
 import { defineToken, type Token } from './token.ts';
 
 /** What may be told of a secret: never its value. */
@@ -54,3 +55,6 @@ export function parseSecretReference(reference: string): {
   const [path = '', property = ''] = reference.split('#');
   return { path, property };
 }
+
+/** Errors of secrets stores, whichever plugin speaks to one. */
+export const SecretsError = defineErrors({});

@@ -15,7 +15,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { HoldfastError } from './errors/holdfast-error.ts';
+import { CoreError } from './errors/core-error.ts';
 import { syncPath } from './sync-path.ts';
 
 /** No token or key of ours is longer; a larger file is not what its option says. */
@@ -37,7 +37,7 @@ export function readSecretFile(file: string, largest = LARGEST_SECRET_BYTES): Bu
     const stat = fstatSync(descriptor);
     if (!stat.isFile()) invalid(file, 'it is not a regular file');
     if ((stat.mode & OTHERS) !== 0) {
-      throw new HoldfastError('HF_CONFIG_SECRET_MODE', { file, mode: octal(stat.mode) });
+      throw new CoreError('HF_CONFIG_SECRET_MODE', { file, mode: octal(stat.mode) });
     }
     if (stat.size > largest) invalid(file, `it is larger than ${largest} bytes`);
     const content = Buffer.alloc(stat.size);
@@ -117,7 +117,7 @@ function ownFolder(file: string): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const mode = statSync(folder).mode;
   // Whoever may write into the folder may put another key in place of ours, whatever the file's own mode.
-  if ((mode & 0o022) !== 0) throw new HoldfastError('HF_CONFIG_SECRET_FOLDER', { folder, mode: octal(mode) });
+  if ((mode & 0o022) !== 0) throw new CoreError('HF_CONFIG_SECRET_FOLDER', { folder, mode: octal(mode) });
   return folder;
 }
 
@@ -130,7 +130,7 @@ function openSecret(file: string): number {
     // Non-blocking, or opening a pipe that somebody put there would wait for its writer for ever.
     return openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
-    throw new HoldfastError(
+    throw new CoreError(
       'HF_CONFIG_SECRET_MISSING',
       { file, reason: errno(error) ?? 'it cannot be opened' },
       { cause: error },
@@ -157,7 +157,7 @@ function removeDraft(draft: string): void {
 }
 
 function invalid(file: string, reason: string): never {
-  throw new HoldfastError('HF_CONFIG_SECRET_INVALID', { file, reason });
+  throw new CoreError('HF_CONFIG_SECRET_INVALID', { file, reason });
 }
 
 function octal(mode: number): string {

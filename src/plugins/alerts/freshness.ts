@@ -4,7 +4,8 @@ import { basename, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { durationFlag } from '../../core/host/duration.ts';
 import type { CommandContext } from '../../core/host/plugin/command.ts';
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../core/kernel/errors/core-error.ts';
+import type { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';
 import { type Posted, postOnce } from './webhook.ts';
 
@@ -49,7 +50,7 @@ export async function checkFreshness(
       : 'nobody was told';
   say({ told, ...(answer && { answer }) }, `${verdict}: ${found.text}`, line);
   if (answer?.kind === 'refused') {
-    throw new HoldfastError('HF_FRESHNESS_UNTOLD', { place: to?.url.origin, reason: answer.reason });
+    throw new CoreError('HF_FRESHNESS_UNTOLD', { place: to?.url.origin, reason: answer.reason });
   }
   return found.fresh ? 0 : 1;
 }
@@ -81,7 +82,7 @@ function needed(value: unknown, reason: string): string {
 }
 
 const usage = (reason: string): HoldfastError =>
-  new HoldfastError('HF_CLI_USAGE', { reason, command: 'freshness' });
+  new CoreError('HF_CLI_USAGE', { reason, command: 'freshness' });
 
 /** What there is to see of a file. Times are epoch milliseconds. */
 export type Seen = { readonly modifiedAt: number } | { readonly unseen: string };
@@ -175,7 +176,7 @@ export function readReceiver(
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password) {
     const reason = 'the address of the webhook must be http or https, without a user in it';
-    throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'freshness' });
+    throw new CoreError('HF_CLI_USAGE', { reason, command: 'freshness' });
   }
   return { url, ...rest, ...(tokenFile !== undefined && { bearer: readTokenFile(tokenFile) }) };
 }

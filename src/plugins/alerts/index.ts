@@ -19,6 +19,7 @@ import { alertSilences } from '../../machines/alerts/silences.ts';
 import { alertsChecks } from './checks.ts';
 import { registerCommands } from './commands.ts';
 import { describeAlertRecord, describeOutboxRecord, describeRuleRecord, isRoutineLook } from './describe.ts';
+import { AlertsError } from './errors.ts';
 import { Lane } from './lane.ts';
 import { registerOperations } from './operate.ts';
 import { alertsOptions } from './options.ts';
@@ -60,6 +61,7 @@ export const alerts = definePlugin({
     docs: 'alerts.md',
   },
   options: alertsOptions,
+  errors: AlertsError,
   wants: [ColumnarDatabaseToken, SecretsStoreToken],
   onFailure: 'continue',
   register(context, options) {

@@ -4,9 +4,9 @@ import { alertRaised } from '../../core/contracts/alerts.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { type Operation, serveOperation } from '../../core/host/operations/serve.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { actorRef, newCorrelation } from '../../core/kernel/ids.ts';
 import type { OutboxContext } from '../../machines/alerts/outbox.ts';
+import { AlertsError } from './errors.ts';
 import { type AlertsOptions, fits } from './options.ts';
 import { ALERT_ACTOR, notified, OUTBOX_ACTOR, SILENCES, silenceOf } from './raised.ts';
 import { isConfigured, reach, readTarget } from './receivers.ts';
@@ -48,11 +48,11 @@ export function registerOperations(context: PluginContext, options: AlertsOption
     operate('ack', acknowledge, async ({ alert, ...facts }) => {
       const { actors, clock } = services();
       const ref = actorRef(ALERT_ACTOR, alert);
-      if (!actors.snapshot(ref)) throw new HoldfastError('HF_ALERTS_UNKNOWN', { kind: 'alert', name: alert });
+      if (!actors.snapshot(ref)) throw new AlertsError('HF_ALERTS_UNKNOWN', { kind: 'alert', name: alert });
       const record = await actors
         .send(ref, { type: 'ACKNOWLEDGE', at: clock.now(), ...defined(facts) })
         .durable();
-      if (record.ignored) throw new HoldfastError('HF_ALERTS_STATE', { alert, state: 'not firing' });
+      if (record.ignored) throw new AlertsError('HF_ALERTS_STATE', { alert, state: 'not firing' });
       return view(services(), options);
     });
     operate('silence', silence, async ({ pattern, forMs: ms, ...facts }) => {
@@ -69,7 +69,7 @@ export function registerOperations(context: PluginContext, options: AlertsOption
     operate('unsilence', unsilence, async ({ id }) => {
       const { actors, clock } = services();
       const known = view(services(), options).silences.find((each) => each.id === id);
-      if (!known) throw new HoldfastError('HF_ALERTS_UNKNOWN', { kind: 'silence', name: id });
+      if (!known) throw new AlertsError('HF_ALERTS_UNKNOWN', { kind: 'silence', name: id });
       const at = clock.now();
       await actors.send(SILENCES, { type: 'REMOVE', at, id }).durable();
       for (const { ref, name } of firing(services(), known.pattern)) {
@@ -80,7 +80,7 @@ export function registerOperations(context: PluginContext, options: AlertsOption
     });
     operate('reach', reached, ({ receiver: name }, { signal }) => {
       const receiver = options.receivers[name];
-      if (!receiver) throw new HoldfastError('HF_ALERTS_UNKNOWN', { kind: 'receiver', name });
+      if (!receiver) throw new AlertsError('HF_ALERTS_UNKNOWN', { kind: 'receiver', name });
       return reach(name, receiver, process.env, services().find(SecretsStoreToken), signal);
     });
     operate('test', trial, ({ receiver, by: who }) => tryReceiver(receiver, who, services(), options));
@@ -115,7 +115,7 @@ const LOOK_MS = 50;
  */
 async function tryReceiver(name: string, by: string, services: Services, options: AlertsOptions) {
   const receiver = options.receivers[name];
-  if (!receiver) throw new HoldfastError('HF_ALERTS_UNKNOWN', { kind: 'receiver', name });
+  if (!receiver) throw new AlertsError('HF_ALERTS_UNKNOWN', { kind: 'receiver', name });
   const { actors, bus, clock } = services;
   // Queued for nobody, it would wait a day.
   await readTarget(name, receiver, process.env, services.find(SecretsStoreToken));

@@ -6,8 +6,9 @@ import {
   type SecretsStore,
   secretReference,
 } from '../../core/contracts/secrets-store.ts';
-import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';
+import { AlertsError } from './errors.ts';
 import type { Format } from './payloads.ts';
 
 /** A receiver of `plugins.config.ts`. Its address is a secret where it holds a token, as those of most webhooks do. */
@@ -69,7 +70,7 @@ export async function readTarget(
 ): Promise<Target> {
   const variables = variablesOf(name);
   const refuse = (reason: string, cause?: unknown): never => {
-    throw new HoldfastError(
+    throw new AlertsError(
       'HF_ALERTS_RECEIVER',
       { receiver: name, reason, variable: variables.url },
       { cause },

@@ -4,8 +4,9 @@ import { z } from 'zod';
 import { isLoopback } from '../../core/host/http/admission.ts';
 import { type HttpAnswer, HttpCallError, HttpClient } from '../../core/host/http/client.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
-import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { type HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../core/kernel/json.ts';
+import { ClusterError } from './errors.ts';
 
 /** Times are milliseconds, sizes bytes. */
 export const clusterOptions = z.strictObject({
@@ -110,7 +111,7 @@ export class Connection {
     } catch (error) {
       if (isCoded(error) && !(error instanceof HttpCallError)) throw error;
       const reason = reasonOf(over.signal.aborted ? over.signal.reason : error);
-      throw new HoldfastError('HF_CLUSTER_UNREACHABLE', { place: this.place, reason }, { cause: error });
+      throw new ClusterError('HF_CLUSTER_UNREACHABLE', { place: this.place, reason }, { cause: error });
     } finally {
       cancel();
       signal?.removeEventListener('abort', giveUp);
@@ -170,7 +171,7 @@ export class Connection {
   }
 
   #unusable(reason: string): HoldfastError {
-    return new HoldfastError('HF_CLUSTER_CONFIG', { file: this.#options.kubeconfig ?? IN_CLUSTER, reason });
+    return new ClusterError('HF_CLUSTER_CONFIG', { file: this.#options.kubeconfig ?? IN_CLUSTER, reason });
   }
 }
 

@@ -5,6 +5,7 @@ import type { CheckDefinition } from '../../core/host/plugin/diagnosis.ts';
 import { systemClock } from '../../core/kernel/clock.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { type ClusterOptions, clusterOptions } from './connection.ts';
+import { ClusterError } from './errors.ts';
 import { KubeCluster } from './kube-cluster.ts';
 
 /**
@@ -29,6 +30,7 @@ export const cluster = definePlugin({
   },
   options: clusterOptions,
   env: { HOLDFAST_KUBECONFIG: 'kubeconfig', HOLDFAST_KUBE_CONTEXT: 'context' },
+  errors: ClusterError,
   provides: [ClusterToken],
   onFailure: 'continue',
   register(context, given) {

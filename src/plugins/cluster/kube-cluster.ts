@@ -1,9 +1,8 @@
 import type { Cluster, ClusterKind, ClusterObject, PortForward } from '../../core/contracts/cluster.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
-import type { ErrorCode } from '../../core/kernel/errors/table.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import { type Answer, type ClusterOptions, Connection } from './connection.ts';
+import { ClusterError } from './errors.ts';
 import { openForward } from './forward.ts';
 
 const MOST = 500;
@@ -90,9 +89,9 @@ export class KubeCluster implements Cluster {
     const { namespace, name } = where;
     const what = [kind.kind, name, namespace && `in namespace ${namespace}`].filter(Boolean).join(' ');
     // A conflict on what is being created says that it is there; any other is a race, or a namespace that is going.
-    const code: ErrorCode = body.reason === 'AlreadyExists' ? 'HF_CLUSTER_EXISTS' : 'HF_CLUSTER_REFUSED';
+    const code = body.reason === 'AlreadyExists' ? 'HF_CLUSTER_EXISTS' : 'HF_CLUSTER_REFUSED';
     const reason = typeof body.message === 'string' ? body.message.slice(0, 500) : 'it does not say why';
-    throw new HoldfastError(code, { place: this.place, action, what, reason, status });
+    throw new ClusterError(code, { place: this.place, action, what, reason, status });
   }
 }
 
@@ -142,7 +141,7 @@ export class Kinds {
     if (answer.status !== 200 && answer.status !== 404) {
       const reason = typeof answer.body.message === 'string' ? answer.body.message : 'it does not say why';
       const what = `the kinds of ${apiVersion}`;
-      throw new HoldfastError('HF_CLUSTER_REFUSED', {
+      throw new ClusterError('HF_CLUSTER_REFUSED', {
         place,
         action: 'list',
         what,
@@ -153,7 +152,7 @@ export class Kinds {
     const resources = Array.isArray(answer.body.resources) ? answer.body.resources.filter(isObject) : [];
     // `deployments/status` is a resource of the same kind.
     const found = resources.find((row) => row.kind === kind && !String(row.name).includes('/'));
-    if (found === undefined) throw new HoldfastError('HF_CLUSTER_KIND', { place, apiVersion, kind });
+    if (found === undefined) throw new ClusterError('HF_CLUSTER_KIND', { place, apiVersion, kind });
     const resource = { plural: String(found.name), namespaced: found.namespaced === true };
     this.#known.set(`${apiVersion} ${kind}`, resource);
     return resource;

@@ -3,7 +3,7 @@ import { PROBE_SERVICE } from '../../core/contracts/columnar-tables.ts';
 import type { IngestJudgement, IngestKeys } from '../../core/contracts/ingest-keys.ts';
 import type { Vault } from '../../core/host/secrets/vault.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { CollectorError } from './errors.ts';
 
 /** What admits producers now. */
 export interface RingKeys {
@@ -84,7 +84,7 @@ export class KeyRing implements IngestKeys {
   async current(): Promise<string> {
     const { current, reason } = this.#keys;
     if (current !== undefined) return current;
-    throw new HoldfastError('HF_INGEST_NO_KEY', { reason: reason ?? 'the collector has none' });
+    throw new CollectorError('HF_COLLECTOR_NO_KEY', { reason: reason ?? 'the collector has none' });
   }
 
   /** Fingerprints of what is accepted, that of the current key first. */

@@ -1,4 +1,5 @@
 /** The end-to-end probe of trace ingest (O1): a span is sent, looked for, and how it went is remembered as an event. */
+
 import { z } from 'zod';
 import { defineTopic, type Topic } from '../../bus/topic.ts';
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
@@ -9,7 +10,7 @@ import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { readRuntimeFile } from '../../core/host/runtime/runtime-file.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { defineRoute } from '../../core/kernel/actors/route.ts';
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { actorRef } from '../../core/kernel/ids.ts';
 import { type PipelineProbeContext, type Probed, pipelineProbe } from '../../machines/collector/probe.ts';
 import { type CollectorParts, NO_COLLECTOR } from './parts.ts';
@@ -98,7 +99,7 @@ const probeCommand: CommandDefinition = {
       const reason = isUrl
         ? `--wait takes seconds, at most ${MOST_WAIT_SECONDS}.`
         : '--endpoint takes an http or https URL without credentials.';
-      throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'stack probe' });
+      throw new CoreError('HF_CLI_USAGE', { reason, command: 'stack probe' });
     }
     const { endpoint } = flags;
     context.terminal.progress('a span is sent and looked for…');

@@ -1,7 +1,8 @@
 /** An engine's answer: `ANSWER_FORMAT`, which is a line of names, a line of types, and a line a row. */
+
 import { setImmediate } from 'node:timers/promises';
 import type { QueryTable } from '../../core/contracts/columnar-database.ts';
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { ColumnarError } from './errors.ts';
 
 /** Lines that are parsed before the event loop runs again. */
 const SLICE = 500;
@@ -28,7 +29,7 @@ export async function parseAnswer(
   const lines = text.split('\n');
   // Every line ends with a line break, so what follows the last one is a line that was cut short.
   const rest = lines.pop();
-  const broken = (reason: string) => new HoldfastError('HF_COLUMNAR_ANSWER', { place, reason });
+  const broken = (reason: string) => new ColumnarError('HF_COLUMNAR_ANSWER', { place, reason });
   if (rest !== '' || lines.length < 2) throw broken(text === '' ? 'it is empty' : 'it ends within a line');
   const parsed: unknown[][] = [];
   for (const [at, line] of lines.entries()) {

@@ -12,10 +12,11 @@ import type {
 } from '../../core/contracts/columnar-database.ts';
 import type { SignalTable } from '../../core/contracts/columnar-tables.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import type { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { type AnswerText, parseAnswer, tableOf } from './answer.ts';
 import type { Batch, Bounds, Engine } from './engine/engine.ts';
 import { engineCode, faultOf, type Work } from './engine-errors.ts';
+import { ColumnarError } from './errors.ts';
 import { LiveSchema, type SchemaOptions, type SeenTable } from './schema.ts';
 import { readingStatement } from './statement.ts';
 
@@ -164,7 +165,7 @@ export class Database implements ColumnarDatabase {
     const seconds = Math.min(Math.max(1, Math.ceil(maxSeconds)), MOST_SECONDS);
     const over = new AbortController();
     const cancel = this.#clock.after(seconds * 1_000 + GRACE_MS, () =>
-      over.abort(new HoldfastError('HF_COLUMNAR_TIMEOUT', { seconds })),
+      over.abort(new ColumnarError('HF_COLUMNAR_TIMEOUT', { seconds })),
     );
     const bounds = { seconds, signal: signal ? AbortSignal.any([signal, over.signal]) : over.signal };
     const began = performance.now();
@@ -190,7 +191,7 @@ export class Database implements ColumnarDatabase {
 /** Somebody changed the table since its schema was read. */
 function changed(table: SignalTable, cause?: unknown): HoldfastError {
   const reason = 'it was changed since its schema was read';
-  return new HoldfastError('HF_COLUMNAR_SCHEMA', { table, reason }, { cause });
+  return new ColumnarError('HF_COLUMNAR_SCHEMA', { table, reason }, { cause });
 }
 
 /** @returns lines of `JSONEachRow` */

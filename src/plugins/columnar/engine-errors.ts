@@ -1,11 +1,11 @@
 import { maskText } from '../../core/host/logging/mask-text.ts';
-import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import type { ErrorCode } from '../../core/kernel/errors/table.ts';
+import { type HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { ColumnarError } from './errors.ts';
 
 const TEXT_LENGTH = 300;
 
 /** Codes of the engine (its ErrorCodes.cpp) that mean something else than "this query is wrong". */
-const CODES: Readonly<Record<string, ErrorCode>> = {
+const CODES: Readonly<Record<string, keyof typeof ColumnarError.table>> = {
   '159': 'HF_COLUMNAR_TIMEOUT',
   '160': 'HF_COLUMNAR_TIMEOUT',
   '209': 'HF_COLUMNAR_TIMEOUT',
@@ -54,25 +54,25 @@ export function faultOf(error: unknown, work: Work, place: string, seconds: numb
   if (isEngineError(error)) {
     const reason = engineText(error.message, work);
     if (error.code === READONLY && work === 'ask')
-      return new HoldfastError(
+      return new ColumnarError(
         'HF_COLUMNAR_REFUSED',
         { reason: `it does not only read (${reason})` },
         options,
       );
     if (error.code === MEMORY_LIMIT && work === 'insert')
-      return new HoldfastError('HF_COLUMNAR_BUSY', { reason }, options);
+      return new ColumnarError('HF_COLUMNAR_BUSY', { reason }, options);
     const code = NO_SPACE.test(error.message)
       ? 'HF_COLUMNAR_FULL'
       : (CODES[error.code] ?? 'HF_COLUMNAR_QUERY');
-    return new HoldfastError(code, { place, seconds, reason }, options);
+    return new ColumnarError(code, { place, seconds, reason }, options);
   }
   const unreachable = connectionFault(error);
   if (unreachable !== undefined)
-    return new HoldfastError('HF_COLUMNAR_UNREACHABLE', { place, reason: unreachable }, options);
+    return new ColumnarError('HF_COLUMNAR_UNREACHABLE', { place, reason: unreachable }, options);
   const text = error instanceof Error ? error.message : String(error);
   if (/^Code: \d+\. DB::Exception/.test(text))
-    return new HoldfastError('HF_COLUMNAR_QUERY', { reason: engineText(text, work) }, options);
-  return new HoldfastError('HF_COLUMNAR_ANSWER', { place, reason: sentence(text) }, options);
+    return new ColumnarError('HF_COLUMNAR_QUERY', { reason: engineText(text, work) }, options);
+  return new ColumnarError('HF_COLUMNAR_ANSWER', { place, reason: sentence(text) }, options);
 }
 
 /** By its shape: the embedded engine throws the class of another copy of the client. */

@@ -6,10 +6,10 @@
  *
  * Imports core, bus and machines; no other plugin.
  */
+
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { databaseChecks } from './checks.ts';
 import { nasCommand } from './commands/nas.ts';
 import { queryCommand } from './commands/query.ts';
@@ -17,6 +17,7 @@ import { verifyCommand } from './commands/verify.ts';
 import { ConnectionWatch, measure, registerConnection } from './connection.ts';
 import { Database } from './database.ts';
 import type { Engine } from './engine/engine.ts';
+import { ColumnarError } from './errors.ts';
 import { openEngine, schemaOptions } from './open.ts';
 import { clickhouseOptions, clickhouseVariables } from './options.ts';
 import { serveQuestions } from './questions/questions.ts';
@@ -42,7 +43,7 @@ export const columnar = definePlugin({
     const database = (): Database => {
       if (started) return started;
       const status = context.services.plugins().find(({ name }) => name === 'columnar');
-      throw new HoldfastError('HF_COLUMNAR_NOT_RUNNING', { reason: status?.reason ?? 'it has not started' });
+      throw new ColumnarError('HF_COLUMNAR_NOT_RUNNING', { reason: status?.reason ?? 'it has not started' });
     };
 
     registerConnection(context);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseSecretReference, type SecretsStore } from '../../core/contracts/secrets-store.ts';
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';
 import type { Engine } from './engine/engine.ts';
 import type { ClickhouseOptions } from './options.ts';
@@ -54,7 +54,7 @@ async function passwordOf(
   if (password === undefined) return undefined;
   if (!secrets) {
     const reason = 'no plugin provides a secrets store';
-    throw new HoldfastError('HF_CONFIG_SECRET_MISSING', { file: password, reason });
+    throw new CoreError('HF_CONFIG_SECRET_MISSING', { file: password, reason });
   }
   const { path, property } = parseSecretReference(password);
   return secrets.read(path, property, signal);
@@ -65,6 +65,6 @@ function authorities(file: string): Buffer {
     return readFileSync(resolve(file));
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? 'it cannot be read';
-    throw new HoldfastError('HF_CONFIG_SECRET_MISSING', { file, reason }, { cause: error });
+    throw new CoreError('HF_CONFIG_SECRET_MISSING', { file, reason }, { cause: error });
   }
 }

@@ -1,6 +1,7 @@
 import type { EngineDrift, TableSchema } from '../../core/contracts/columnar-database.ts';
 import { SIGNAL_TABLES, type SignalTable } from '../../core/contracts/columnar-tables.ts';
 import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { ColumnarError } from './errors.ts';
 import { commentOf, createStatement, ourComment, SCHEMA_VERSION, ttl } from './tables.ts';
 
 export interface SchemaOptions {
@@ -68,7 +69,7 @@ export class LiveSchema {
     if (found && !(found instanceof HoldfastError)) return found;
     // Somebody may make it meanwhile.
     this.forget();
-    throw found ?? new HoldfastError('HF_COLUMNAR_SCHEMA', { table, reason: 'there is no such table' });
+    throw found ?? new ColumnarError('HF_COLUMNAR_SCHEMA', { table, reason: 'there is no such table' });
   }
 
   /** Tables of ours that could not be brought to the newest version or retention; they serve as they are. */
@@ -169,7 +170,7 @@ export class LiveSchema {
       } catch (error) {
         if (!isCoded(error, 'HF_COLUMNAR_QUERY') && !isCoded(error, 'HF_COLUMNAR_SCHEMA')) throw error;
         const reason = String(error.details.reason);
-        const fault = new HoldfastError('HF_COLUMNAR_SCHEMA', { table, reason }, { cause: error });
+        const fault = new ColumnarError('HF_COLUMNAR_SCHEMA', { table, reason }, { cause: error });
         if (found) this.#notes.push(fault);
         else faults.set(table, fault);
       }
@@ -189,7 +190,7 @@ export class LiveSchema {
   async #create(table: SignalTable, replicas: number): Promise<void> {
     if (replicas > 1) {
       const reason = `it is not there, and replicated tables are made by whoever runs the ${replicas} replicas`;
-      throw new HoldfastError('HF_COLUMNAR_SCHEMA', { table, reason });
+      throw new ColumnarError('HF_COLUMNAR_SCHEMA', { table, reason });
     }
     const { retentionDays, isDurable = false } = this.#options;
     await this.#access.command(createStatement(table, this.nameOf(table), retentionDays, isDurable));

@@ -1,4 +1,5 @@
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import type { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { ColumnarError } from './errors.ts';
 
 /** What a statement that only reads begins with. */
 const READING = ['SELECT', 'WITH', 'SHOW', 'DESCRIBE', 'DESC', 'EXPLAIN', 'EXISTS', '('];
@@ -115,5 +116,5 @@ function unescaped(name: string): string {
 }
 
 function refused(reason: string): HoldfastError {
-  return new HoldfastError('HF_COLUMNAR_REFUSED', { reason });
+  return new ColumnarError('HF_COLUMNAR_REFUSED', { reason });
 }

@@ -6,6 +6,7 @@
  *
  * Imports core, bus and its machines; no other plugin.
  */
+
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
@@ -32,6 +33,7 @@ import { describeGatewayRecord } from './describe.ts';
 import { DocumentCache } from './discovery/document-cache.ts';
 import { discoveryRoutes } from './discovery/endpoint.ts';
 import { doctorCommand } from './doctor/command.ts';
+import { GatewayError } from './errors.ts';
 import { type AdminParts, adminEndpoints } from './http/admin.ts';
 import { edgeRoutes, surfaceErrorBody, watchUnknownPaths } from './http/edges.ts';
 import { keyRoute } from './keys/actor.ts';
@@ -104,6 +106,7 @@ export const gateway = definePlugin({
     docs: 'gateway.md',
   },
   options,
+  errors: GatewayError,
   onFailure: 'continue', // a port that is taken must not take the router's keeper down
   wants: [SecretsStoreToken, TelemetryToken],
   env: {

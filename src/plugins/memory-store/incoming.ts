@@ -5,7 +5,8 @@ import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { HttpCallError, HttpClient, type HttpStream } from '../../core/host/http/client.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import type { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { MemoryStoreError } from './errors.ts';
 import { refuseFullDisk } from './jobs/files.ts';
 import { FETCH_DEADLINE_MS, FETCH_IDLE_MS, LARGEST_SNAPSHOT, SPARE_BYTES } from './limits.ts';
 
@@ -37,7 +38,7 @@ export async function receive(
       try {
         if (bytes > LARGEST_SNAPSHOT) {
           const reason = `a snapshot has at most ${LARGEST_SNAPSHOT} bytes here`;
-          throw new HoldfastError('HF_MEMORY_STORE_REQUEST', { reason });
+          throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', { reason });
         }
         // How long it is may not have been said: the disk is looked at as it comes.
         if (bytes >= looked + SPARE_BYTES / 4) {
@@ -55,7 +56,7 @@ export async function receive(
     await pipeline(from, measured, into, { ...(signal && { signal }) });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
-    throw new HoldfastError('HF_MEMORY_STORE_FULL', { what: 'the snapshot' }, { cause: error });
+    throw new MemoryStoreError('HF_MEMORY_STORE_FULL', { what: 'the snapshot' }, { cause: error });
   }
   return { bytes, sha256: hash?.digest('hex') };
 }
@@ -74,7 +75,7 @@ export async function fetchSnapshot(of: {
 }): Promise<Fetched> {
   const { url, file, clock, hashed, apiKey } = of;
   const refuse = (reason: string, cause?: unknown) =>
-    new HoldfastError('HF_MEMORY_STORE_FETCH', { url: url.origin + url.pathname, reason }, { cause });
+    new MemoryStoreError('HF_MEMORY_STORE_FETCH', { url: url.origin + url.pathname, reason }, { cause });
   const http = new HttpClient({ timeoutMs: FETCH_DEADLINE_MS, answerLimit: LARGEST_SNAPSHOT, clock });
   const call = {
     url: url.href,
@@ -149,5 +150,5 @@ async function* firstPart(body: AsyncIterable<Buffer>, opening: Buffer): AsyncGe
 }
 
 function malformed(reason: string): HoldfastError {
-  return new HoldfastError('HF_MEMORY_STORE_REQUEST', { reason });
+  return new MemoryStoreError('HF_MEMORY_STORE_REQUEST', { reason });
 }

@@ -13,8 +13,8 @@ import type { FastifyInstance } from 'fastify';
 import { MemoryInstanceToken, ScratchStoresToken } from '../../core/contracts/memory-store.ts';
 import { urlOf } from '../../core/host/http/url.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';
+import { MemoryStoreError } from './errors.ts';
 import { EmbeddedScratch } from './scratch.ts';
 import { databaseIn, MemoryServer, memoryStoreOptions, surfaceOf } from './server.ts';
 
@@ -28,6 +28,7 @@ export const memoryStore = definePlugin({
   },
   options: memoryStoreOptions,
   env: { HOLDFAST_MEMORY_PORT: 'port' },
+  errors: MemoryStoreError,
   provides: [MemoryInstanceToken, ScratchStoresToken],
   onFailure: 'continue',
   register(context, { port, host, apiKeyFile, recoverFrom, scratchTtlMs }) {
@@ -57,7 +58,7 @@ export const memoryStore = definePlugin({
     context.provide(MemoryInstanceToken, () => ({
       get url() {
         if (url === undefined)
-          throw new HoldfastError('HF_MEMORY_STORE_FAILED', { reason: 'it does not listen yet' });
+          throw new MemoryStoreError('HF_MEMORY_STORE_FAILED', { reason: 'it does not listen yet' });
         return url;
       },
       apiKey,

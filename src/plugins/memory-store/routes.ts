@@ -4,10 +4,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { HttpSurface, SurfaceError } from '../../core/host/http/contract.ts';
 import { parseJsonBody } from '../../core/host/http/json-body.ts';
-import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { type HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { version } from '../../core/kernel/version.ts';
 import type { EngineClient } from './engine/client.ts';
 import type { Operation } from './engine/engine.ts';
+import { MemoryStoreError } from './errors.ts';
 import { filePart, receive } from './incoming.ts';
 import { refuseFullDisk } from './jobs/files.ts';
 import { COLLECTION_NAME, LARGEST_SNAPSHOT } from './limits.ts';
@@ -161,7 +162,7 @@ function read<T>(shape: z.ZodType<T>, value: unknown): T {
   const outcome = shape.safeParse(value);
   if (outcome.success) return outcome.data;
   const [issue] = outcome.error.issues;
-  throw new HoldfastError('HF_MEMORY_STORE_REQUEST', {
+  throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', {
     reason: `${issue?.path.join('.')}: ${issue?.message}`,
   });
 }
@@ -170,7 +171,7 @@ function collectionOf(request: FastifyRequest): string {
   const { collection } = request.params as { collection: string };
   if (COLLECTION_NAME.test(collection)) return collection;
   const reason = 'a collection is named with letters, digits, and . _ -, at most 64';
-  throw new HoldfastError('HF_MEMORY_STORE_VALIDATION', { reason });
+  throw new MemoryStoreError('HF_MEMORY_STORE_VALIDATION', { reason });
 }
 
 const nameOf = (request: FastifyRequest): string => (request.params as { name: string }).name;
@@ -182,5 +183,5 @@ function refusal({ headers, url }: FastifyRequest, key: string | undefined): Hol
   const given = typeof headers['api-key'] === 'string' ? headers['api-key'] : bearer;
   const digest = (text: string) => hash('sha256', text, 'buffer');
   if (given !== undefined && timingSafeEqual(digest(given), digest(key))) return undefined;
-  return new HoldfastError('HF_MEMORY_STORE_API_KEY');
+  return new MemoryStoreError('HF_MEMORY_STORE_API_KEY');
 }

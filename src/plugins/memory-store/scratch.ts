@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { ScratchInstance, ScratchStores } from '../../core/contracts/memory-store.ts';
 import type { Surface, SurfaceDependencies } from '../../core/host/http/contract.ts';
 import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { MemoryStoreError } from './errors.ts';
 import { databaseIn, MemoryServer, type MemoryServerOptions, surfaceOf } from './server.ts';
 
 const MARKER = 'scratch.json';
@@ -43,7 +44,9 @@ export class EmbeddedScratch implements ScratchStores {
 
   async create(id: string, from: 'empty' | 'volume-copy', signal: AbortSignal): Promise<ScratchInstance> {
     if (!ID.test(id))
-      throw new HoldfastError('HF_RESTORE_SCRATCH', { reason: 'its id may hold letters, digits, _ and -' });
+      throw new MemoryStoreError('HF_MEMORY_STORE_SCRATCH', {
+        reason: 'its id may hold letters, digits, _ and -',
+      });
     signal.throwIfAborted();
     let running = this.#running.get(id);
     if (!running) {
@@ -100,7 +103,7 @@ export class EmbeddedScratch implements ScratchStores {
     } catch (error) {
       const reason =
         error instanceof HoldfastError ? error.what.replace(/\.$/, '') : (error as Error).message;
-      throw new HoldfastError('HF_RESTORE_SCRATCH', { reason }, { cause: error });
+      throw new MemoryStoreError('HF_MEMORY_STORE_SCRATCH', { reason }, { cause: error });
     }
   }
 

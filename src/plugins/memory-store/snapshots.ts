@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SnapshotDescription } from '../../core/contracts/memory-store.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import type { EngineClient } from './engine/client.ts';
+import { MemoryStoreError } from './errors.ts';
 import { type Fetched, fetchSnapshot } from './incoming.ts';
 import { checksumFile, draftOf } from './jobs/files.ts';
 import type { Jobs } from './jobs/jobs.ts';
@@ -77,7 +77,7 @@ export class Snapshots {
     });
     const made = await this.#describe(collection, file.slice(this.#folder(collection).length + 1));
     if (!made)
-      throw new HoldfastError('HF_MEMORY_STORE_FAILED', { reason: 'the new snapshot is gone already' });
+      throw new MemoryStoreError('HF_MEMORY_STORE_FAILED', { reason: 'the new snapshot is gone already' });
     return made;
   }
 
@@ -101,10 +101,10 @@ export class Snapshots {
   /** @throws HF_MEMORY_STORE_LOCATION, HF_MEMORY_STORE_FETCH, HF_MEMORY_STORE_SNAPSHOT_INVALID, HF_MEMORY_STORE_REQUEST, HF_MEMORY_STORE_FULL */
   async recover(collection: string, { location, checksum, apiKey }: Recovery): Promise<void> {
     const url = URL.canParse(location) ? new URL(location) : undefined;
-    if (!url) throw new HoldfastError('HF_MEMORY_STORE_REQUEST', { reason: 'location is no URL' });
+    if (!url) throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', { reason: 'location is no URL' });
     if (url.protocol === 'file:') return this.#recoverFile(collection, await this.#ownFile(url), checksum);
     if (url.username !== '' || url.password !== '' || !this.#options.recoverFrom().includes(url.origin)) {
-      throw new HoldfastError('HF_MEMORY_STORE_LOCATION', {
+      throw new MemoryStoreError('HF_MEMORY_STORE_LOCATION', {
         place: url.origin === 'null' ? url.protocol : url.origin,
       });
     }
@@ -120,7 +120,7 @@ export class Snapshots {
     receive: (file: string) => Promise<Fetched>,
   ): Promise<void> {
     if (this.#arriving >= MOST_JOBS) {
-      throw new HoldfastError('HF_MEMORY_STORE_BUSY', {
+      throw new MemoryStoreError('HF_MEMORY_STORE_BUSY', {
         what: `${MOST_JOBS} snapshots are arriving`,
         seconds: 5,
       });
@@ -144,7 +144,7 @@ export class Snapshots {
     try {
       const { sha256 } = await receive(file);
       if (checksum !== undefined && sha256 !== checksum.toLowerCase()) {
-        throw new HoldfastError('HF_MEMORY_STORE_REQUEST', { reason: 'Snapshot checksum mismatch' });
+        throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', { reason: 'Snapshot checksum mismatch' });
       }
       await this.#recoverFile(collection, file, undefined);
     } finally {
@@ -160,7 +160,7 @@ export class Snapshots {
 
   /** A file is read only where this store itself puts snapshots, wherever links lead. */
   async #ownFile(url: URL): Promise<string> {
-    const forbidden = new HoldfastError('HF_MEMORY_STORE_LOCATION', {
+    const forbidden = new MemoryStoreError('HF_MEMORY_STORE_LOCATION', {
       place: 'files outside of its snapshots',
     });
     if (url.host !== '') throw forbidden;
@@ -187,7 +187,10 @@ export class Snapshots {
   async #existing(collection: string, name: string): Promise<Listed> {
     const found = SNAPSHOT_NAME.test(name) ? await this.#describe(collection, name) : undefined;
     if (found) return found;
-    throw new HoldfastError('HF_MEMORY_STORE_SNAPSHOT_MISSING', { collection, snapshot: name.slice(0, 200) });
+    throw new MemoryStoreError('HF_MEMORY_STORE_SNAPSHOT_MISSING', {
+      collection,
+      snapshot: name.slice(0, 200),
+    });
   }
 
   async #describe(collection: string, name: string): Promise<Listed | undefined> {

@@ -5,6 +5,7 @@
  *
  * Imports core, bus and its machine; no other plugin.
  */
+
 import { ClusterToken } from '../../core/contracts/cluster.ts';
 import {
   MemoryInstanceToken,
@@ -13,7 +14,7 @@ import {
 } from '../../core/contracts/memory-store.ts';
 import { parseSecretReference, SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
-import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { Json } from '../../core/kernel/json.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';
 import {
@@ -28,6 +29,7 @@ import { Backups, registerBackupControl } from './backups/control.ts';
 import { type BackupParts, registerBackupEffects } from './backups/effects.ts';
 import { VolumeCopies } from './backups/files.ts';
 import { deploymentFindings, memoryChecks } from './doctor.ts';
+import { MemoryError } from './errors.ts';
 import { type QdrantOptions, qdrantOptions } from './options.ts';
 import { RestStores } from './rest-store.ts';
 
@@ -47,6 +49,7 @@ export const memory = definePlugin({
     HOLDFAST_MEMORY_API_KEY_FILE: 'apiKeyFile',
     HOLDFAST_MEMORY_CA_FILE: 'caFile',
   },
+  errors: MemoryError,
   provides: [MemoryStoresToken, SnapshotRecordsToken],
   wants: [MemoryInstanceToken, SecretsStoreToken, ClusterToken],
   onFailure: 'continue',
@@ -122,7 +125,7 @@ function openStores(options: QdrantOptions, services: Services): RestStores {
     });
   }
   const instance = services.find(MemoryInstanceToken);
-  if (!instance) throw new HoldfastError('HF_MEMORY_NONE', { reason: 'no URL is set and none is embedded' });
+  if (!instance) throw new MemoryError('HF_MEMORY_NONE', { reason: 'no URL is set and none is embedded' });
   return new RestStores({
     kind: 'embedded',
     collection,
@@ -139,7 +142,7 @@ function keyOf({ apiKeyFile, apiKeyRef }: QdrantOptions, services: Services) {
     const { path, property } = parseSecretReference(apiKeyRef);
     const secrets = services.find(SecretsStoreToken);
     if (!secrets)
-      throw new HoldfastError('HF_MEMORY_NONE', {
+      throw new MemoryError('HF_MEMORY_NONE', {
         reason: 'its key is in a secrets store that is not there',
       });
     return secrets.read(path, property, signal);

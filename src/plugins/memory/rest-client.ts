@@ -1,8 +1,9 @@
 import { type HttpAnswer, HttpCallError, HttpClient } from '../../core/host/http/client.ts';
 import { maskText } from '../../core/host/logging/mask-text.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import type { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../core/kernel/json.ts';
+import { MemoryError } from './errors.ts';
 
 export interface ExchangeOptions {
   /** Scheme, host, port, and a path where the store stands behind one. */
@@ -67,7 +68,7 @@ export class Exchange {
     if (status === 404 && call.optional) return undefined;
     const body = parsed(answer.text());
     if (!answer.ok) {
-      throw new HoldfastError('HF_MEMORY_REFUSED', {
+      throw new MemoryError('HF_MEMORY_REFUSED', {
         url: this.url,
         call: callText(call),
         status,
@@ -89,7 +90,7 @@ export class Exchange {
   }
 
   garbled(call: Pick<Call, 'method' | 'path'>, reason: string): HoldfastError {
-    return new HoldfastError('HF_MEMORY_ANSWER', { url: this.url, call: callText(call), reason });
+    return new MemoryError('HF_MEMORY_ANSWER', { url: this.url, call: callText(call), reason });
   }
 
   close(): Promise<void> {
@@ -117,7 +118,7 @@ export class Exchange {
         throw this.garbled(call, error.reason);
       }
       const reason = error instanceof HttpCallError ? error.reason : `nothing came within ${ms / 1_000} s`;
-      throw new HoldfastError(
+      throw new MemoryError(
         'HF_MEMORY_UNREACHABLE',
         { url: this.url, call: callText(call), reason },
         { cause: error },

@@ -10,7 +10,7 @@ import type {
   SnapshotDescription,
 } from '../../core/contracts/memory-store.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { type Call, Exchange } from './rest-client.ts';
 
 /** What of the store's answers is used. Unknown fields are left alone: stores gain some with every release. */
@@ -253,7 +253,7 @@ export class RestStores implements MemoryStores {
       return readFileSync(caFile, 'utf8');
     } catch (error) {
       const reason = (error as NodeJS.ErrnoException).code ?? 'it cannot be read';
-      throw new HoldfastError('HF_CONFIG_SECRET_MISSING', { file: caFile, reason }, { cause: error });
+      throw new CoreError('HF_CONFIG_SECRET_MISSING', { file: caFile, reason }, { cause: error });
     }
   }
 }

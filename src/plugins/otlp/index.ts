@@ -5,10 +5,12 @@
  *
  * Imports core, bus and its machine; no other plugin.
  */
+
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
 import { IngestKeysToken } from '../../core/contracts/ingest-keys.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import type { TelemetryIntakeContext } from '../../machines/otlp/intake.ts';
+import { OtlpError } from './errors.ts';
 import { Intake } from './intake.ts';
 import {
   databaseChanged,
@@ -40,6 +42,7 @@ export const otlp = definePlugin({
     docs: 'stack.md',
   },
   options: otlpOptions,
+  errors: OtlpError,
   onFailure: 'continue', // a port that is taken must not take the router's keeper down
   wants: [ColumnarDatabaseToken, IngestKeysToken],
   env: {

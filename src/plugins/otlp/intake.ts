@@ -69,7 +69,7 @@ export class Intake {
     });
   }
 
-  /** What an earlier run left begins to be inserted. @throws HF_INGEST_SPOOL its folder cannot be used */
+  /** What an earlier run left begins to be inserted. @throws HF_OTLP_SPOOL its folder cannot be used */
   start(): void {
     this.#spool.start();
   }

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { durationFlag } from '../../core/host/duration.ts';
 import { askInstance } from '../../core/host/operations/ask.ts';
 import type { CommandContext, CommandDefinition } from '../../core/host/plugin/command.ts';
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { askUnit, type DrillResult, drill, look, type Moment } from './drill.ts';
 import type { Trial } from './heartbeat.ts';
 import { UNIT_PATH } from './unit.ts';
@@ -54,7 +54,7 @@ export const deployUla: CommandDefinition = {
   async run(_args, { check, skipDrill, wait }, command) {
     if (check !== true) {
       const reason = 'give --check: your configuration management deploys, and this verifies';
-      throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'deploy ula' });
+      throw new CoreError('HF_CLI_USAGE', { reason, command: 'deploy ula' });
     }
     const waitMs = waitOf(wait, 'deploy ula');
     const made: Step[] = [];

@@ -3,10 +3,10 @@ import { z } from 'zod';
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import type { ActorState } from '../../core/kernel/actors/state.ts';
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import type { Json } from '../../core/kernel/json.ts';
 import type { RestoreContext, Result } from '../../machines/restore/drill-shapes.ts';
 import { drillAsked, drillCancelled, drillId } from './actor.ts';
+import { RestoreError } from './errors.ts';
 import type { Progress } from './steps.ts';
 
 export const DRILL_PATH = '/restore/drill';
@@ -43,7 +43,7 @@ export function registerControl(
       bus.publish(drillAsked, ask, { correlation });
       const { status, body } = await answer;
       const first = String((body as { id?: unknown } | undefined)?.id);
-      if (status === 409) throw new HoldfastError('HF_RESTORE_RUNNING', { id: first });
+      if (status === 409) throw new RestoreError('HF_RESTORE_RUNNING', { id: first });
       return { id, correlation };
     });
     serveOperation(surface, CANCEL_PATH, given, (asked, { correlation }) => {

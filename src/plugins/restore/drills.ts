@@ -7,10 +7,11 @@ import {
 } from '../../core/contracts/memory-store.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import type { EffectContext } from '../../core/kernel/actors/effect.ts';
-import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { LogEvent } from '../../core/kernel/log/record.ts';
 import type { CleanParams, Drill, StepParams } from '../../machines/restore/drill-shapes.ts';
 import { drillEnded } from './actor.ts';
+import { RestoreError } from './errors.ts';
 import type { RestoreOptions } from './options.ts';
 import { openPaths, type Paths } from './paths/open-paths.ts';
 import type { RestorePath, StepContext } from './steps.ts';
@@ -92,7 +93,7 @@ export class Drills {
 
   /** Also breaks off the step that may still run, for what it makes would be left behind. */
   async clean({ ids }: CleanParams, { signal }: EffectContext): Promise<LogEvent> {
-    this.#running?.stop.abort(new HoldfastError('HF_RESTORE_FAILED', { reason: 'the drill was given up' }));
+    this.#running?.stop.abort(new RestoreError('HF_RESTORE_FAILED', { reason: 'the drill was given up' }));
     await this.#running?.ended;
     this.progress.begin('removing what the drill made');
     const paths = this.#paths.all();
@@ -158,7 +159,7 @@ export class Drills {
       if (isCoded(error) && !signal.aborted) throw error;
       if (signal.aborted && isCoded(signal.reason)) throw signal.reason;
       const reason = error instanceof Error ? error.message : String(error);
-      throw new HoldfastError('HF_RESTORE_FAILED', { reason }, { cause: error });
+      throw new RestoreError('HF_RESTORE_FAILED', { reason }, { cause: error });
     } finally {
       this.#running = undefined;
       this.progress.end();
@@ -196,12 +197,12 @@ export function registerEffects(context: PluginContext, options: RestoreOptions,
 
 function known<T>(value: T | undefined): T {
   if (value === undefined)
-    throw new HoldfastError('HF_RESTORE_FAILED', { reason: 'a step came out of order' });
+    throw new RestoreError('HF_RESTORE_FAILED', { reason: 'a step came out of order' });
   return value;
 }
 
 function notRemoved(id: string, error: unknown): never {
   if (isCoded(error, 'HF_RESTORE_CLEAN')) throw error;
   const reason = isCoded(error) ? error.what.replace(/\.$/, '') : (error as Error).message;
-  throw new HoldfastError('HF_RESTORE_CLEAN', { id, reason }, { cause: error });
+  throw new RestoreError('HF_RESTORE_CLEAN', { id, reason }, { cause: error });
 }

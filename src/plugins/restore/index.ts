@@ -34,6 +34,7 @@ import {
 import { drillCommand, statusCommand } from './commands.ts';
 import { registerControl } from './control.ts';
 import { Drills, registerEffects } from './drills.ts';
+import { RestoreError } from './errors.ts';
 import { type RestoreOptions, restoreOptions } from './options.ts';
 
 const DRILL_ACTOR = 'restore.drill';
@@ -51,6 +52,7 @@ export const restore = definePlugin({
   },
   options: restoreOptions,
   env: { HOLDFAST_MEMORY_SCRATCH_URL: 'scratchUrl' },
+  errors: RestoreError,
   requires: [MemoryStoresToken],
   wants: [ScratchStoresToken, SnapshotRecordsToken, ClusterToken],
   onFailure: 'continue',

@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { MemoryStore } from '../../core/contracts/memory-store.ts';
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { RestoreError } from './errors.ts';
 
 /** Addresses that lead to this machine, whatever they are called. */
 const LOCAL = 'this machine';
@@ -24,7 +24,7 @@ export async function refuseLiveAddress(liveUrl: string, url: string): Promise<v
   if (portOf(live) !== portOf(target)) return;
   if (nameOf(live) === nameOf(target)) throw isLive(url, 'it has the same address');
   const targets = await addressesOf(target).catch(() => {
-    throw new HoldfastError('HF_RESTORE_SCRATCH', { reason: `${target.hostname} cannot be resolved` });
+    throw new RestoreError('HF_RESTORE_SCRATCH', { reason: `${target.hostname} cannot be resolved` });
   });
   // A live store whose name is unknown here cannot be told apart, and its identity decides.
   const lives: readonly string[] = await addressesOf(live).catch(() => []);
@@ -65,7 +65,7 @@ export async function refuseFilled(
 }
 
 const isLive = (url: string, reason: string) =>
-  new HoldfastError('HF_RESTORE_LIVE', { url: new URL(url).origin, reason });
+  new RestoreError('HF_RESTORE_LIVE', { url: new URL(url).origin, reason });
 
 const portOf = ({ port, protocol }: URL): string => port || (protocol === 'https:' ? '443' : '80');
 

@@ -1,9 +1,9 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { type SecretsStore, SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
+import { SecretsError, type SecretsStore, SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { readTokenFile, replaceSecretFile } from '../../core/kernel/secret-file.ts';
 import { kvStore } from './kv-store.ts';
 
@@ -75,7 +75,7 @@ export function environmentStore(env: NodeJS.ProcessEnv = process.env): SecretsS
       const file = variableOf(path, property);
       const value = env[file]?.trim();
       if (value) return value;
-      throw new HoldfastError('HF_CONFIG_SECRET_MISSING', { file, reason: 'the variable is not set' });
+      throw new CoreError('HF_CONFIG_SECRET_MISSING', { file, reason: 'the variable is not set' });
     },
     async describe(path, property) {
       const name = variableOf(path, property);
@@ -155,6 +155,7 @@ export const secretsKv = definePlugin({
     deadlineMs: z.int().min(100).max(60_000).default(5_000),
   }),
   env: { HOLDFAST_SECRETS_URL: 'url', HOLDFAST_SECRETS_TOKEN_FILE: 'tokenFile' },
+  errors: SecretsError,
   provides: [SecretsStoreToken],
   onFailure: 'continue',
   register(context, { caFile, tokenFile, ...rest }) {

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { SecretsStore } from '../../core/contracts/secrets-store.ts';
 import { HttpCallError, HttpClient } from '../../core/host/http/client.ts';
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../core/kernel/errors/core-error.ts';
+import type { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';
 
 const body = z.looseObject({
@@ -49,7 +50,7 @@ export function kvStore(options: KvOptions): SecretsStore & { close(): Promise<v
       const value = Object.hasOwn(properties, property) ? properties[property] : undefined;
       if (typeof value === 'string' && value.trim() !== '') return value.trim();
       const reason = value === undefined ? 'there is none' : 'it is empty, or no text';
-      throw new HoldfastError('HF_CONFIG_SECRET_MISSING', { file: placeOf(path, property), reason });
+      throw new CoreError('HF_CONFIG_SECRET_MISSING', { file: placeOf(path, property), reason });
     },
 
     async write(path, property, value, signal) {
@@ -60,7 +61,7 @@ export function kvStore(options: KvOptions): SecretsStore & { close(): Promise<v
         if (answer.status === 403) throw refused('write', path);
         if (answer.status !== 400 || !isMismatch(answer)) throw unusable(answer);
         if (tries === TRIES) {
-          throw new HoldfastError('HF_SECRETS_CONFLICT', { place: placeOf(path, property) });
+          throw new CoreError('HF_SECRETS_CONFLICT', { place: placeOf(path, property) });
         }
       }
     },
@@ -94,12 +95,12 @@ export function kvStore(options: KvOptions): SecretsStore & { close(): Promise<v
   }
 
   function refused(what: string, path: string): HoldfastError {
-    return new HoldfastError('HF_SECRETS_REFUSED', { what, place: server.place(path) });
+    return new CoreError('HF_SECRETS_REFUSED', { what, place: server.place(path) });
   }
 
   function unusable({ status }: KvAnswer): HoldfastError {
     const reason = status === 503 ? 'it is sealed or in maintenance (503)' : `it answered ${status}`;
-    return new HoldfastError('HF_SECRETS_UNREACHABLE', { place: server.origin, reason });
+    return new CoreError('HF_SECRETS_UNREACHABLE', { place: server.origin, reason });
   }
 }
 
@@ -175,7 +176,7 @@ export class KvServer {
     } catch (error) {
       if (!(error instanceof HttpCallError)) throw error;
       const { reason } = error;
-      throw new HoldfastError('HF_SECRETS_UNREACHABLE', { place: this.origin, reason });
+      throw new CoreError('HF_SECRETS_UNREACHABLE', { place: this.origin, reason });
     }
   }
 

@@ -5,6 +5,7 @@
  *
  * Imports core, bus and its machine; no other plugin.
  */
+
 import { join } from 'node:path';
 import { runTrouble } from '../../core/contracts/uptime.ts';
 import { isLoopback } from '../../core/host/http/admission.ts';
@@ -13,6 +14,7 @@ import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { defineRoute } from '../../core/kernel/actors/route.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import { pushMonitor } from '../../machines/uptime-monitor/monitor.ts';
+import { UptimeMonitorError } from './errors.ts';
 import { Monitors } from './monitors.ts';
 import { registerOperations } from './operate.ts';
 import { monitorSettings, uptimeMonitorOptions } from './options.ts';
@@ -31,6 +33,7 @@ export const uptimeMonitor = definePlugin({
   },
   options: uptimeMonitorOptions,
   env: { HOLDFAST_UPTIME_PORT: 'port' },
+  errors: UptimeMonitorError,
   register(context, options) {
     const { port, host, allowedHosts } = options;
     const settings = monitorSettings(options);

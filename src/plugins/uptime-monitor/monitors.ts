@@ -1,9 +1,9 @@
 import type { Services } from '../../core/host/plugin/definition.ts';
 import type { ActorState } from '../../core/kernel/actors/state.ts';
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { actorRef, newCorrelation } from '../../core/kernel/ids.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import type { MonitorSettings } from '../../machines/uptime-monitor/diagnosis.ts';
+import { UptimeMonitorError } from './errors.ts';
 import type { PushTokens } from './push-tokens.ts';
 import type { BeatRing } from './take-push.ts';
 import { MONITOR_ACTOR, type PushReply, takePush } from './take-push.ts';
@@ -154,13 +154,13 @@ export class Monitors {
   ): Promise<MonitorView> {
     if (!this.#settings.has(name)) {
       const known = [...this.#settings.keys()].slice(0, 10).join(', ');
-      throw new HoldfastError('HF_UPTIME_MONITOR_UNKNOWN', { monitor: name, known: known || 'none' });
+      throw new UptimeMonitorError('HF_UPTIME_MONITOR_UNKNOWN', { monitor: name, known: known || 'none' });
     }
     const sent = this.#services.actors.send(actorRef(MONITOR_ACTOR, name), { ...event, at: this.now });
     const record = await sent.durable();
     const view = this.find(name, true)?.view as MonitorView;
     if (record.ignored)
-      throw new HoldfastError('HF_UPTIME_MONITOR_STATE', { monitor: name, state: view.state });
+      throw new UptimeMonitorError('HF_UPTIME_MONITOR_STATE', { monitor: name, state: view.state });
     return view;
   }
 

@@ -5,6 +5,7 @@
  *
  * Imports core; no other plugin.
  */
+
 import { ClusterToken } from '../../core/contracts/cluster.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { UptimeMonitorToken } from '../../core/contracts/uptime.ts';
@@ -14,6 +15,7 @@ import { registerByHand } from './by-hand.ts';
 import { registerClusterLook } from './cluster-look.ts';
 import { pushDoctor } from './commands/doctor.ts';
 import { push } from './commands/push.ts';
+import { UptimeError } from './errors.ts';
 import { uptimeOptions } from './options.ts';
 import { PushClient } from './push-client.ts';
 import { readPushToken } from './tokens.ts';
@@ -28,6 +30,7 @@ export const uptime = definePlugin({
   },
   options: uptimeOptions,
   env: { HOLDFAST_UPTIME_URL: 'url', HOLDFAST_UPTIME_CONNECT: 'connect' },
+  errors: UptimeError,
   wants: [SecretsStoreToken, ClusterToken],
   provides: [UptimeMonitorToken],
   register(context, options) {

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import type { Heartbeat, PushAnswer, UptimeMonitor } from '../../core/contracts/uptime.ts';
 import { HttpCallError, HttpClient } from '../../core/host/http/client.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
-import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../core/kernel/errors/core-error.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { failure, judge, READ_LIMIT, scrub } from './answer.ts';
 import { parseAddress } from './options.ts';
 
@@ -105,6 +106,6 @@ function authority(caFile: string): string {
     return readFileSync(caFile, 'utf8');
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? 'it cannot be read';
-    throw new HoldfastError('HF_CONFIG_SECRET_MISSING', { file: caFile, reason }, { cause: error });
+    throw new CoreError('HF_CONFIG_SECRET_MISSING', { file: caFile, reason }, { cause: error });
   }
 }

@@ -1,7 +1,9 @@
 import { join, resolve } from 'node:path';
 import { parseSecretReference, type SecretsStore } from '../../core/contracts/secrets-store.ts';
-import { HoldfastError, isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../core/kernel/errors/core-error.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';
+import { UptimeError } from './errors.ts';
 import type { TokenSource } from './options.ts';
 
 /** How long the secrets store may take, milliseconds. */
@@ -29,7 +31,7 @@ function tokenPlace(monitor: string, { dataDir, monitors }: TokenPlaces): string
 export async function readPushToken(monitor: string, places: TokenPlaces): Promise<string> {
   const place = tokenPlace(monitor, places);
   const refuse = (reason: string, cause?: unknown): never => {
-    throw new HoldfastError('HF_UPTIME_TOKEN', { monitor, reason, place }, { cause });
+    throw new UptimeError('HF_UPTIME_TOKEN', { monitor, reason, place }, { cause });
   };
   if (!/^[\w.-]+$/.test(monitor)) return refuse('it is no name of a monitor');
   const token = await readFrom(monitor, place, places).catch((error: unknown) =>
@@ -47,7 +49,7 @@ async function readFrom(monitor: string, place: string, { monitors, store }: Tok
   if (secret === undefined) return readTokenFile(place);
   const secrets = store();
   if (!secrets) {
-    throw new HoldfastError('HF_CONFIG_SECRET_MISSING', {
+    throw new CoreError('HF_CONFIG_SECRET_MISSING', {
       file: secret,
       reason: 'no plugin provides a secrets store',
     });

@@ -8,6 +8,7 @@ import { serveOperation } from '../../../src/core/host/operations/serve.ts';
 import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
 import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
 import { HoldfastError } from '../../../src/core/kernel/errors/holdfast-error.ts';
+import { AlertsError } from '../../../src/plugins/alerts/errors.ts';
 import { tempDir } from '../../support/temp.ts';
 
 const lamp = definePlugin({
@@ -20,7 +21,7 @@ const lamp = definePlugin({
         '/lamp/on',
         z.strictObject({ watts: z.int() }),
         ({ watts }, { correlation }) => {
-          if (watts > 100) throw new HoldfastError('HF_ALERTS_UNKNOWN', { kind: 'lamp', name: `${watts}` });
+          if (watts > 100) throw new AlertsError('HF_ALERTS_UNKNOWN', { kind: 'lamp', name: `${watts}` });
           if (watts < 0) throw new Error('secret-of-the-lamp');
           return { watts, correlation };
         },

@@ -1,6 +1,5 @@
 import test from 'ava';
 import { MachineStepper } from '../../../src/core/kernel/actors/machine-step.ts';
-import { type ErrorCode, errorTable } from '../../../src/core/kernel/errors/table.ts';
 import type { LogEvent } from '../../../src/core/kernel/log/record.ts';
 import { configTransaction } from '../../../src/machines/router/config.ts';
 import type {
@@ -9,6 +8,7 @@ import type {
   TransactionContext,
   TransactionInput,
 } from '../../../src/machines/router/config-shapes.ts';
+import { RouterError } from '../../../src/plugins/router/errors.ts';
 
 const WINDOW = 'xstate.after.window.router-config.transaction.pending';
 const RETRY = 'xstate.after.retry.router-config.work.waiting';
@@ -283,7 +283,7 @@ test('[R10] a commit that waits behind an append comes too late when the window 
   );
 });
 
-const answers: [string, LogEvent[], LogEvent, string, ErrorCode][] = [
+const answers: [string, LogEvent[], LogEvent, string, keyof typeof RouterError.table][] = [
   [
     'a plain save while one is pending',
     pending,
@@ -360,7 +360,7 @@ for (const [what, given, when, text, code] of answers) {
     const before = after(given);
     const { last, effects, value, context } = after([...given, when]);
     t.deepEqual(last, { to: when.request as string, status: 400, body: { errors: [text], code } });
-    t.is(errorTable[code].status, 400);
+    t.is(RouterError.table[code].status, 400);
     t.is(effects.length, 1);
     t.deepEqual(value, before.value);
     t.deepEqual(context, before.context);

@@ -179,7 +179,7 @@ test('[O8] where no key is known everybody is refused, and whoever asks for it h
   const dir = tempDir(t);
   const { keys } = await started(t, { effectiveConfig: join(dir, 'nowhere.yaml') });
   const error = await t.throwsAsync(keys.current());
-  t.true(isCoded(error, 'HF_INGEST_NO_KEY'));
+  t.true(isCoded(error, 'HF_COLLECTOR_NO_KEY'));
   t.is(keys.judge(key, 'app').kind, 'unknown');
 });
 

@@ -7,7 +7,7 @@ import {
   ColumnarDatabaseToken,
 } from '../../../src/core/contracts/columnar-database.ts';
 import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
-import { HoldfastError } from '../../../src/core/kernel/errors/holdfast-error.ts';
+import { ColumnarError } from '../../../src/plugins/columnar/errors.ts';
 import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
 import { startRig } from './rig.ts';
@@ -38,7 +38,7 @@ async function pipeline(t: Scope) {
     place: 'stand-in',
     query: async (_sql: string, { service }: { service: string }) => {
       if (bent.isAway)
-        throw new HoldfastError('HF_COLUMNAR_UNREACHABLE', { place: 'stand-in', reason: 'gone' });
+        throw new ColumnarError('HF_COLUMNAR_UNREACHABLE', { place: 'stand-in', reason: 'gone' });
       return [{ n: String(services.filter((one) => one === service).length) }];
     },
   } as unknown as ColumnarDatabase;

@@ -45,7 +45,7 @@ test('[O9] our own key is rotated while producers move one by one, and no value 
   t.is(text(storeOf(rig.dir)), fresh);
   t.is(rig.keys.judge(old, 'scraper').kind, 'accepted');
   const again = await rig.holdfast(...command, '--json');
-  t.regex(again.err, /HF_INGEST_ROTATION.*under way/);
+  t.regex(again.err, /HF_COLLECTOR_ROTATION.*under way/);
 
   rig.keys.judge(fresh, 'scraper');
   await until('those inside have moved', () => rig.state().startsWith('external'));
@@ -75,7 +75,7 @@ test('[O9,O25] the vestigial token is refused by name, and stays as it is', asyn
   const rig = await startRig(t, dir);
   const { code, err } = await rig.holdfast(...command, 'otel_ingest_token');
   t.not(code, 0);
-  t.regex(err, /HF_INGEST_ROTATION.*never rotated, emptied or deleted/s);
+  t.regex(err, /HF_COLLECTOR_ROTATION.*never rotated, emptied or deleted/s);
   t.is(rig.state(), 'idle');
 });
 

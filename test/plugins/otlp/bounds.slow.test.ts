@@ -153,7 +153,7 @@ test.serial(
     const { runtime } = await receive(t, new FailingDatabase(), {}, dataDir);
     t.deepEqual(Object.keys(runtime.surfaces), []);
     const report = runtime.bootReport().join('\n');
-    t.regex(report, /otlp failed.*HF_INGEST_SPOOL.*otlp-spool.*it is a file\. Move away/);
+    t.regex(report, /otlp failed.*HF_OTLP_SPOOL.*otlp-spool.*it is a file\. Move away/);
     t.regex(report, /collector \d+ ms/);
   },
 );

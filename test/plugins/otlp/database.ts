@@ -6,7 +6,7 @@ import type {
   WrittenRows,
 } from '../../../src/core/contracts/columnar-database.ts';
 import type { SignalTable } from '../../../src/core/contracts/columnar-tables.ts';
-import { HoldfastError } from '../../../src/core/kernel/errors/holdfast-error.ts';
+import { ColumnarError } from '../../../src/plugins/columnar/errors.ts';
 import { defaultShape, readRows, writerOf } from '../../../src/plugins/otlp/decode/row-writer.ts';
 
 /** A database that fails on demand, which a real one does not; what it takes is what a real one would have. */
@@ -36,11 +36,11 @@ export class FailingDatabase implements ColumnarDatabase {
     this.tries += 1;
     await this.gate;
     const fault = this.refusing.has(table) ? 'HF_COLUMNAR_QUERY' : this.fault;
-    if (fault) throw new HoldfastError(fault, { place: this.place, reason: 'it is a test' });
+    if (fault) throw new ColumnarError(fault, { place: this.place, reason: 'it is a test' });
     if (token !== undefined && this.inserted.some((batch) => batch.token === token)) return;
     this.inserted.push({ table, rows: rowsOf(rows), token });
     if (this.answersGetLost)
-      throw new HoldfastError('HF_COLUMNAR_UNREACHABLE', { place: this.place, reason: 'it was cut off' });
+      throw new ColumnarError('HF_COLUMNAR_UNREACHABLE', { place: this.place, reason: 'it was cut off' });
   }
 
   query(): never {

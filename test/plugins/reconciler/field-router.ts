@@ -10,7 +10,7 @@ import {
   type SetAnswer,
 } from '../../../src/core/contracts/router.ts';
 import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
-import { HoldfastError } from '../../../src/core/kernel/errors/holdfast-error.ts';
+import { RouterError } from '../../../src/plugins/router/errors.ts';
 
 /** A config as the tests look into it. */
 export type Config = { ncid: string; interface: { vlan: Record<string, any> }; [key: string]: any };
@@ -61,7 +61,7 @@ export class FieldRouter implements RouterApi {
 
   async active(): Promise<NetworkConfig> {
     this.reads += 1;
-    if (this.down) throw new HoldfastError('HF_ROUTER_UNREACHABLE', { reason: 'connection refused' });
+    if (this.down) throw new RouterError('HF_ROUTER_UNREACHABLE', { reason: 'connection refused' });
     await delay(this.readMs);
     return this.config;
   }

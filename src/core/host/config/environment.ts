@@ -1,5 +1,6 @@
 import type { z } from 'zod';
-import { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../kernel/errors/core-error.ts';
+import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { isObject } from '../../kernel/json.ts';
 import type { PluginDefinition } from '../plugin/definition.ts';
 import { problemsOf } from './problem.ts';
@@ -35,8 +36,8 @@ export function overrideFromEnvironment(
     if ('options' in taken) result = taken.options;
     else if (taken.unknown) {
       const reason = `plugin ${definition.name} maps ${name} to ${option}, which is none of its options`;
-      problems.push(new HoldfastError('HF_CONFIG_PLUGIN', { file, reason }));
-    } else problems.push(new HoldfastError('HF_CONFIG_ENV', { name, reason: taken.reason }));
+      problems.push(new CoreError('HF_CONFIG_PLUGIN', { file, reason }));
+    } else problems.push(new CoreError('HF_CONFIG_ENV', { name, reason: taken.reason }));
   }
   return { options: result, problems };
 }

@@ -1,6 +1,7 @@
 import type { Agent, buildConnector, Dispatcher } from 'undici';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
-import { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../kernel/errors/core-error.ts';
+import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import { nestsDeeper } from '../../kernel/json.ts';
 import { maskText } from '../logging/mask-text.ts';
 import { BodyTooLarge, readBody } from './bounded-body.ts';
@@ -131,7 +132,7 @@ export class HttpAnswer {
  * No whole answer came. Its text names the server and the reason, and nothing else of what was sent or received: no path,
  * no query, no message of the network, which may quote either.
  */
-export class HttpCallError extends HoldfastError {
+export class HttpCallError extends CoreError {
   readonly failure: HttpFailure;
   /** A part of a sentence. */
   readonly reason: string;
@@ -197,7 +198,7 @@ export class HttpClient {
       return await read(answer, over.signal);
     } catch (error) {
       signal?.throwIfAborted();
-      if (error instanceof HoldfastError) throw error;
+      if (isCoded(error)) throw error;
       const cause = over.signal.aborted ? new Late(timeoutMs) : error;
       throw new HttpCallError(url.origin, method, failureOf(cause, connectTimeoutMs));
     } finally {

@@ -1,4 +1,4 @@
-import { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../kernel/errors/core-error.ts';
 import type { Json } from '../../kernel/json.ts';
 import { NamedSlab } from '../../kernel/slab.ts';
 
@@ -88,7 +88,7 @@ export class Exchanges {
     for (const correlation of this.#open.names()) {
       const { deadline, timeoutMs } = this.#open.get(correlation) as Open;
       if (deadline > now) next = Math.min(next, deadline);
-      else this.fail(correlation, new HoldfastError('HF_HTTP_TIMEOUT', { ms: timeoutMs }));
+      else this.fail(correlation, new CoreError('HF_HTTP_TIMEOUT', { ms: timeoutMs }));
     }
     this.#wakeAt = Number.POSITIVE_INFINITY;
     if (next < Number.POSITIVE_INFINITY) this.#wake(next);

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../kernel/errors/core-error.ts';
 import { isObject, nestsDeeper } from '../../kernel/json.ts';
 
 /** Deeper than any config or protocol message; deep nesting serves only to exhaust a stack. */
@@ -50,5 +50,5 @@ function isPoisoned(value: unknown): boolean {
 }
 
 function refuse(reason: string): never {
-  throw new HoldfastError('HF_HTTP_BODY_INVALID', { reason });
+  throw new CoreError('HF_HTTP_BODY_INVALID', { reason });
 }

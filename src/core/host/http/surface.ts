@@ -2,7 +2,8 @@ import { chmodSync, rmSync } from 'node:fs';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
-import { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../kernel/errors/core-error.ts';
+import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { newCorrelation } from '../../kernel/ids.ts';
 import type { Logger } from '../logging/logger.ts';
 import { Admission, isLoopback } from './admission.ts';
@@ -121,7 +122,7 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
     reply.headers(headersOfAll(request.id));
     if (inFlight.draining.aborted) {
       reply.header('connection', 'close');
-      return done(new HoldfastError('HF_HTTP_STOPPING'));
+      return done(new CoreError('HF_HTTP_STOPPING'));
     }
     admission.check(request.raw);
     done(request.is404 ? notFound(request, reply, routes) : undefined);
@@ -140,7 +141,7 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
     name,
     http: app as unknown as HttpSurface,
     async listen() {
-      if (token && !token()) throw new HoldfastError('HF_HTTP_TOKEN_REQUIRED', { surface: name, host });
+      if (token && !token()) throw new CoreError('HF_HTTP_TOKEN_REQUIRED', { surface: name, host });
       try {
         if (options.socket !== undefined) return await listenOnSocket(app, options.socket, log);
         await app.listen({ port, host });
@@ -180,10 +181,10 @@ function routeOf(request: FastifyRequest): string {
 function notFound(request: FastifyRequest, reply: FastifyReply, routes: RouteTable): HoldfastError {
   const path = shownPath(request);
   const methods = routes.methodsOf(request.url.split('?', 1)[0] ?? '');
-  if (methods.length === 0) return new HoldfastError('HF_HTTP_NOT_FOUND', { method: request.method, path });
+  if (methods.length === 0) return new CoreError('HF_HTTP_NOT_FOUND', { method: request.method, path });
   const allow = methods.join(', ');
   reply.header('allow', allow);
-  return new HoldfastError('HF_HTTP_METHOD', { method: request.method, path, allow });
+  return new CoreError('HF_HTTP_METHOD', { method: request.method, path, allow });
 }
 
 function listenError(
@@ -198,5 +199,5 @@ function listenError(
     ENOTFOUND: 'the host name is not known',
   };
   if (!Object.hasOwn(reasons, code)) return error;
-  return new HoldfastError('HF_HTTP_LISTEN', { ...details, reason: reasons[code] }, { cause: error });
+  return new CoreError('HF_HTTP_LISTEN', { ...details, reason: reasons[code] }, { cause: error });
 }

@@ -1,6 +1,6 @@
 import { request } from 'node:http';
-import { type ErrorDetails, HoldfastError } from '../../kernel/errors/holdfast-error.ts';
-import { type ErrorCode, errorTable } from '../../kernel/errors/table.ts';
+import { CoreError } from '../../kernel/errors/core-error.ts';
+import { type ErrorData, HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { isObject } from '../../kernel/json.ts';
 import { lockedBy } from '../../kernel/log/lock.ts';
 import { controlSocket, nearPath } from '../http/socket-path.ts';
@@ -26,12 +26,12 @@ export async function askInstance<T extends object>(
   missing: string,
 ): Promise<T> {
   const { status, body: said } = await postControl(dataDir, path, body, signal);
-  const answer = isObject(said) ? said : {};
+  const answer: { what?: unknown } = isObject(said) ? said : {};
   if (status >= 200 && status < 300) return answer as T;
-  const { code, details, what } = answer;
-  if (isCode(code) && isObject(details)) throw new HoldfastError(code, details as ErrorDetails);
+  if (isErrorData(answer)) throw HoldfastError.fromData(answer);
+  const { what } = answer;
   const words = typeof what === 'string' ? what.replace(/\.$/, '') : `it answered ${status}`;
-  throw new HoldfastError('HF_CONTROL_UNREACHABLE', {
+  throw new CoreError('HF_CONTROL_UNREACHABLE', {
     dir: dataDir,
     reason: status === 404 ? missing : words,
   });
@@ -47,8 +47,9 @@ export async function askIfRunning<T extends object>(
   return lockedBy(asking.dataDir) === undefined ? undefined : askInstance<T>(asking, path, body, missing);
 }
 
-const isCode = (code: unknown): code is ErrorCode =>
-  typeof code === 'string' && Object.hasOwn(errorTable, code);
+function isErrorData(answer: object): answer is ErrorData {
+  return 'details' in answer && 'code' in answer && String(answer.code).startsWith('HF_');
+}
 
 /** Who runs the command, for records of what people did. */
 export function operatorName(): string {
@@ -117,5 +118,5 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 function unreachable(dir: string, reason: string): HoldfastError {
-  return new HoldfastError('HF_CONTROL_UNREACHABLE', { dir, reason });
+  return new CoreError('HF_CONTROL_UNREACHABLE', { dir, reason });
 }

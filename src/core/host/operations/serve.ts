@@ -1,5 +1,6 @@
 import type { z } from 'zod';
-import { HoldfastError, isCoded, toErrorBody } from '../../kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../kernel/errors/core-error.ts';
+import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import type { HttpSurface } from '../http/contract.ts';
 
 /** What an operation knows of its asking. */
@@ -27,13 +28,12 @@ export function serveOperation<T>(
     reply.raw.once('close', () => gone.abort(new Error('nobody waits for it any more')));
     try {
       const { data, error } = schema.safeParse(body ?? {});
-      if (error) throw new HoldfastError('HF_HTTP_REQUEST_INVALID', { reason: reasonOf(error) });
+      if (error) throw new CoreError('HF_HTTP_REQUEST_INVALID', { reason: reasonOf(error) });
       return await run(data as T, { correlation: id, signal: gone.signal });
     } catch (error) {
       if (gone.signal.aborted) return {}; // to nobody
       if (!isCoded(error)) throw error;
-      const { status, ...told } = toErrorBody(error);
-      return reply.code(status).send({ ...told, details: error.details });
+      return reply.code(error.status).send(error.toData());
     }
   });
 }

@@ -1,5 +1,6 @@
 import { effectTypes } from '../../kernel/actors/definition.ts';
-import { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../kernel/errors/core-error.ts';
+import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { CORE, CORE_EFFECTS } from './builtin.ts';
 import { commandWords } from './command.ts';
 import type { Owned, Registrations } from './registrations.ts';
@@ -39,14 +40,14 @@ export function findGap(registrations: Registrations): Gap | undefined {
   for (const { owner, type, machine } of actors) {
     const effect = effectTypes(machine).find((name) => !handled.has(name) && !isOfCore(name));
     if (effect !== undefined) {
-      return { plugin: owner, error: new HoldfastError('HF_EFFECT_UNHANDLED', { actor: type, effect }) };
+      return { plugin: owner, error: new CoreError('HF_EFFECT_UNHANDLED', { actor: type, effect }) };
     }
   }
   const types = new Set(actors.map(({ type }) => type));
   for (const { owner, topic, to } of routes) {
     if (!types.has(to)) {
       const details = { plugin: owner, topic: topic.name, actor: to };
-      return { plugin: owner, error: new HoldfastError('HF_ROUTE_TARGET', details) };
+      return { plugin: owner, error: new CoreError('HF_ROUTE_TARGET', details) };
     }
   }
   return undefined;
@@ -63,7 +64,7 @@ function refuseTwice<T>(kind: string, items: readonly Owned<T>[], nameOf: (item:
 }
 
 function conflict(what: string, first: string, second: string): HoldfastError {
-  return new HoldfastError('HF_PLUGIN_CONFLICT', { what, first, second });
+  return new CoreError('HF_PLUGIN_CONFLICT', { what, first, second });
 }
 
 function isOfCore(type: string): boolean {

@@ -1,7 +1,8 @@
+import { CoreError } from '../../kernel/errors/core-error.ts';
 import 'reflect-metadata'; // tsyringe refuses to load without it, though no decorator is used here
 import { type DependencyContainer, instanceCachingFactory, container as root } from 'tsyringe';
 import type { Token } from '../../contracts/token.ts';
-import { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 
 /** Who asks, and which tokens its definition names. */
 export interface Reader {
@@ -33,7 +34,7 @@ export class Container {
    */
   provide<T>(plugin: Reader, token: Token<T>, factory: () => T): void {
     if (this.#frozen) {
-      throw new HoldfastError('HF_PLUGIN_FROZEN', { plugin: plugin.name, what: `token ${token.name}` });
+      throw new CoreError('HF_PLUGIN_FROZEN', { plugin: plugin.name, what: `token ${token.name}` });
     }
     if (!lists(plugin.provides, token)) throw breach(plugin, `it provides ${token.name} without listing it`);
     if (this.has(token)) throw breach(plugin, `it provides ${token.name} twice`);
@@ -65,11 +66,11 @@ export class Container {
       throw breach(plugin, `it reads ${token.name} without listing it in requires or wants`);
     }
     if (!this.has(token)) {
-      throw new HoldfastError('HF_PLUGIN_MISSING', { plugin: plugin.name, token: token.name });
+      throw new CoreError('HF_PLUGIN_MISSING', { plugin: plugin.name, token: token.name });
     }
     if (this.#resolving.includes(token.name)) {
       const cycle = [...this.#resolving.slice(this.#resolving.indexOf(token.name)), token.name].join(' → ');
-      throw new HoldfastError('HF_PLUGIN_CYCLE', { cycle });
+      throw new CoreError('HF_PLUGIN_CYCLE', { cycle });
     }
     this.#resolving.push(token.name);
     try {
@@ -92,5 +93,5 @@ function lists(tokens: readonly Token<unknown>[] | undefined, token: Token<unkno
 }
 
 function breach(plugin: Reader, reason: string): HoldfastError {
-  return new HoldfastError('HF_PLUGIN_CONTRACT', { plugin: plugin.name, reason });
+  return new CoreError('HF_PLUGIN_CONTRACT', { plugin: plugin.name, reason });
 }

@@ -9,6 +9,7 @@ import type { EffectHandler, EffectOptions } from '../../kernel/actors/effect.ts
 import type { Route, RouteTarget } from '../../kernel/actors/route.ts';
 import type { ActorSystem } from '../../kernel/actors/system.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import type { ErrorTable } from '../../kernel/errors/holdfast-error.ts';
 import type { Json } from '../../kernel/json.ts';
 import type { EventLog } from '../../kernel/log/event-log.ts';
 import type { HttpSurface, Listener, SurfaceOptions } from '../http/contract.ts';
@@ -169,7 +170,19 @@ export interface PluginDefinition<O extends z.ZodObject = z.ZodObject> {
   readonly wants?: readonly Token<unknown>[];
   readonly provides?: readonly Token<unknown>[];
   readonly onFailure?: OnFailure;
+  /** Its classes of errors (`defineErrors`): their codes begin with `HF_` and the plugin's name. */
+  readonly errors?: PluginErrors | readonly PluginErrors[];
   readonly register: (context: PluginContext, options: z.output<O>) => void;
+}
+
+/** A class of errors, as a definition lists it. */
+export interface PluginErrors {
+  readonly table: ErrorTable;
+}
+
+/** The tables of a plugin's errors. */
+export function errorTablesOf({ errors = [] }: PluginDefinition): readonly ErrorTable[] {
+  return ('table' in errors ? [errors] : errors).map(({ table }) => table);
 }
 
 /** A plugin with the options that `plugins.config.ts` gives it. */

@@ -1,5 +1,5 @@
 import type { Token } from '../../contracts/token.ts';
-import { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../kernel/errors/core-error.ts';
 
 /** The part of a plugin's definition that decides its place. */
 export interface Ordered {
@@ -28,12 +28,12 @@ export function startOrder<P extends Ordered>(plugins: readonly P[]): P[] {
     const seen = path.indexOf(plugin);
     if (seen >= 0) {
       const cycle = [...path.slice(seen), plugin].map(({ name }) => name).join(' → ');
-      throw new HoldfastError('HF_PLUGIN_CYCLE', { cycle });
+      throw new CoreError('HF_PLUGIN_CYCLE', { cycle });
     }
     path.push(plugin);
     for (const token of plugin.requires ?? []) {
       const provider = providers.get(token.name);
-      if (!provider) throw new HoldfastError('HF_PLUGIN_MISSING', { plugin: plugin.name, token: token.name });
+      if (!provider) throw new CoreError('HF_PLUGIN_MISSING', { plugin: plugin.name, token: token.name });
       place(provider);
     }
     for (const token of plugin.wants ?? []) {
@@ -55,7 +55,7 @@ function providersOf<P extends Ordered>(plugins: readonly P[]): Map<string, P> {
       const first = providers.get(token);
       if (first) {
         const both = { first: first.name, second: plugin.name };
-        throw new HoldfastError('HF_PLUGIN_CONFLICT', { what: `Token ${token}`, ...both });
+        throw new CoreError('HF_PLUGIN_CONFLICT', { what: `Token ${token}`, ...both });
       }
       providers.set(token, plugin);
     }
@@ -69,7 +69,7 @@ function refuseEqualNames(plugins: readonly Ordered[]): void {
     const first = entries.get(name);
     if (first !== undefined) {
       const both = { first: `entry ${first + 1}`, second: `entry ${index + 1}` };
-      throw new HoldfastError('HF_PLUGIN_CONFLICT', { what: `Plugin ${name}`, ...both });
+      throw new CoreError('HF_PLUGIN_CONFLICT', { what: `Plugin ${name}`, ...both });
     }
     entries.set(name, index);
   }

@@ -2,7 +2,7 @@ import { Cron } from 'croner';
 import type { Topic } from '../../../bus/topic.ts';
 import type { ActorDefinition } from '../../kernel/actors/definition.ts';
 import type { Route } from '../../kernel/actors/route.ts';
-import { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../kernel/errors/core-error.ts';
 import type { Container } from './container.ts';
 import type { PluginContext, PluginDefinition, Services } from './definition.ts';
 import type { Owned, PluginSummary, Registrations } from './registrations.ts';
@@ -39,7 +39,7 @@ export function createRegistrar(
   let services: Services | undefined;
 
   const refuseLate = (what: string): void => {
-    if (frozen) throw new HoldfastError('HF_PLUGIN_FROZEN', { plugin, what });
+    if (frozen) throw new CoreError('HF_PLUGIN_FROZEN', { plugin, what });
   };
   const add = <T extends object>(list: Owned<T>[], item: T, what: string): void => {
     refuseLate(what);
@@ -48,7 +48,7 @@ export function createRegistrar(
 
   const context: PluginContext = {
     get services() {
-      if (!services) throw new HoldfastError('HF_PLUGIN_EARLY', { plugin });
+      if (!services) throw new CoreError('HF_PLUGIN_EARLY', { plugin });
       return services;
     },
     provide(token, factory) {

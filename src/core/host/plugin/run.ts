@@ -1,5 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts';
-import { HoldfastError, isCoded } from '../../kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../kernel/errors/core-error.ts';
+import { type HoldfastError, isCoded } from '../../kernel/errors/holdfast-error.ts';
 import type { Container } from './container.ts';
 import { within } from './deadline.ts';
 import type { ConfiguredPlugin, OnFailure, PluginDefinition, PluginStatus, Services } from './definition.ts';
@@ -169,17 +170,17 @@ export class PluginRun {
   }
 
   #breach(reason: string): HoldfastError {
-    return new HoldfastError('HF_PLUGIN_CONTRACT', { plugin: this.name, reason });
+    return new CoreError('HF_PLUGIN_CONTRACT', { plugin: this.name, reason });
   }
 
   #deadline(phase: Phase): HoldfastError {
-    return new HoldfastError('HF_PLUGIN_DEADLINE', { plugin: this.name, phase, ms: this.#deadlineMs });
+    return new CoreError('HF_PLUGIN_DEADLINE', { plugin: this.name, phase, ms: this.#deadlineMs });
   }
 
   #coded(phase: Phase, error: unknown): HoldfastError {
     if (isCoded(error) && OF_PLUGINS.test(error.code)) return error;
     const reason = reasonOf(error);
-    return new HoldfastError('HF_PLUGIN_FAILED', { plugin: this.name, phase, reason }, { cause: error });
+    return new CoreError('HF_PLUGIN_FAILED', { plugin: this.name, phase, reason }, { cause: error });
   }
 }
 

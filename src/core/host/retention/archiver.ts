@@ -25,5 +25,5 @@ try {
   say({ kind: 'end' });
 } catch (error) {
   if (!isCoded(error)) throw error;
-  say({ kind: 'failed', code: error.code, details: error.details as Record<string, string | number> });
+  say({ kind: 'failed', error: error.toData() });
 }

@@ -1,5 +1,5 @@
+import { CoreError } from '../../kernel/errors/core-error.ts';
 import { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
-import type { ErrorCode } from '../../kernel/errors/table.ts';
 import type { EventLog } from '../../kernel/log/event-log.ts';
 import { startWorker } from '../../kernel/worker.ts';
 import type { Pruned } from './offline.ts';
@@ -21,7 +21,7 @@ export async function pruneRunning(
   folder: string,
   now: number,
 ): Promise<Pruned> {
-  if (running.has(log)) throw new HoldfastError('HF_LOG_PRUNING', { dir: dataDir });
+  if (running.has(log)) throw new CoreError('HF_LOG_PRUNING', { dir: dataDir });
   running.add(log);
   try {
     const { pruned, states } = await archived({ dataDir, request, folder, now });
@@ -52,11 +52,10 @@ function archived(data: object): Promise<{ pruned: Pruned; states: readonly (rea
       if (message.kind === 'states') states.push(message.rows);
       if (message.kind === 'end' && pruned) resolve({ pruned, states });
       if (message.kind === 'failed') {
-        const { code, details } = message;
-        reject(new HoldfastError(code as ErrorCode, details as never));
+        reject(HoldfastError.fromData(message.error));
       }
     },
-    onEnd: (reason) => reject(new HoldfastError('HF_LOG_ARCHIVE', { reason })),
+    onEnd: (reason) => reject(new CoreError('HF_LOG_ARCHIVE', { reason })),
   });
   worker.ref();
   return promise;

@@ -1,3 +1,4 @@
+import type { ErrorData } from '../../kernel/errors/holdfast-error.ts';
 import type { PrunePlan, PruneRequest } from './plan.ts';
 
 /** What the archiving thread is told. */
@@ -14,4 +15,4 @@ export type ArchiverMessage =
   | { readonly kind: 'archived'; readonly plan: PrunePlan; readonly file?: string }
   | { readonly kind: 'states'; readonly rows: readonly string[] }
   | { readonly kind: 'end' }
-  | { readonly kind: 'failed'; readonly code: string; readonly details: Record<string, string | number> };
+  | { readonly kind: 'failed'; readonly error: ErrorData };

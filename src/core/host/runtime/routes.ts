@@ -1,6 +1,7 @@
 import type { Envelope } from '../../../bus/bus.ts';
 import type { Route } from '../../kernel/actors/route.ts';
-import { HoldfastError, isCoded } from '../../kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../kernel/errors/core-error.ts';
+import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import { actorRef } from '../../kernel/ids.ts';
 import type { RuntimeServices } from '../plugin/host.ts';
 import type { Owned } from '../plugin/registrations.ts';
@@ -22,7 +23,7 @@ export function connectRoutes(
       const { correlation, cause, blobs } = envelope;
       if (!actors.accepting() && exchanges.has(correlation)) {
         const { reason = 'too much waits for it already' } = log.status();
-        exchanges.fail(correlation, new HoldfastError('HF_LOG_WRITE', { reason }));
+        exchanges.fail(correlation, new CoreError('HF_LOG_WRITE', { reason }));
         return;
       }
       for (const { key, event } of map(envelope)) {

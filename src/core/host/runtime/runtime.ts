@@ -4,7 +4,8 @@ import { EffectDispatcher } from '../../kernel/actors/effects.ts';
 import { recover } from '../../kernel/actors/recover.ts';
 import { ActorSystem } from '../../kernel/actors/system.ts';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
-import { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../kernel/errors/core-error.ts';
+import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { newCorrelation } from '../../kernel/ids.ts';
 import { lockDataDir } from '../../kernel/log/lock.ts';
 import { SqliteLog } from '../../kernel/log/sqlite-log.ts';
@@ -180,7 +181,7 @@ export class Runtime {
     const checkpoints = new Checkpoints(log, actors, bus, checkpointEvery);
     observeLog(log, bus, metrics, logger);
     log.onFrozen((reason) => {
-      if (reason !== undefined) exchanges.failAll(new HoldfastError('HF_LOG_WAITING', { reason }));
+      if (reason !== undefined) exchanges.failAll(new CoreError('HF_LOG_WAITING', { reason }));
     });
     observeActors(actors, metrics);
     observeBus(bus, metrics, logger);

@@ -9,7 +9,7 @@ import {
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { canonicalJson } from '../../kernel/canonical-json.ts';
-import { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../kernel/errors/core-error.ts';
 import type { Fingerprint } from '../../kernel/ids.ts';
 import { createSecretFile, readSecretFile } from '../../kernel/secret-file.ts';
 
@@ -94,7 +94,7 @@ export function openVault(dataDir: string): Vault {
   for (const key of ['fingerprint-key', 'sealing-key']) {
     if (sealed === undefined || existsSync(join(folder, key))) continue;
     const reason = `it is gone, and ${sealed} holds what was sealed with it`;
-    throw new HoldfastError('HF_CONFIG_SECRET_INVALID', { file: join(folder, key), reason });
+    throw new CoreError('HF_CONFIG_SECRET_INVALID', { file: join(folder, key), reason });
   }
   return new Vault({
     fingerprint: readOrCreateKey(join(folder, 'fingerprint-key')),
@@ -107,7 +107,7 @@ function readOrCreateKey(file: string): KeyObject {
   const bytes = readSecretFile(file);
   if (bytes.length !== KEY_BYTES) {
     const reason = `it holds ${bytes.length} bytes, not ${KEY_BYTES}`;
-    throw new HoldfastError('HF_CONFIG_SECRET_INVALID', { file, reason });
+    throw new CoreError('HF_CONFIG_SECRET_INVALID', { file, reason });
   }
   const key = createSecretKey(bytes);
   bytes.fill(0);
@@ -119,5 +119,5 @@ function associated(purpose: string): Buffer {
 }
 
 function unreadable(purpose: string, reason: string, cause?: unknown): never {
-  throw new HoldfastError('HF_SECRET_SEALED', { purpose, reason }, { cause });
+  throw new CoreError('HF_SECRET_SEALED', { purpose, reason }, { cause });
 }

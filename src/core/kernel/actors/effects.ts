@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
-import { HoldfastError, isCoded } from '../errors/holdfast-error.ts';
+import { CoreError } from '../errors/core-error.ts';
+import { isCoded } from '../errors/holdfast-error.ts';
 import { asEpochMs, asSeq, type EffectId, effectId, seqOfEffect } from '../ids.ts';
 import { isObject } from '../json.ts';
 import {
@@ -131,7 +132,7 @@ export class EffectDispatcher implements EffectRunner {
       await Promise.race([ended, late.promise]);
       cancel();
     }
-    this.#stop.abort(new HoldfastError('HF_HTTP_STOPPING'));
+    this.#stop.abort(new CoreError('HF_HTTP_STOPPING'));
     await this.#allEnded();
   }
 
@@ -184,7 +185,7 @@ export class EffectDispatcher implements EffectRunner {
     const deadline = new AbortController();
     const late = Promise.withResolvers<never>();
     const cancel = this.#clock.after(ms, () => {
-      const error = new HoldfastError('HF_EFFECT_TIMEOUT', { effect: asked.request.type, ms });
+      const error = new CoreError('HF_EFFECT_TIMEOUT', { effect: asked.request.type, ms });
       deadline.abort(error);
       late.reject(error);
     });

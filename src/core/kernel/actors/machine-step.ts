@@ -5,7 +5,7 @@ import {
   createActor,
   type SnapshotFrom,
 } from 'xstate';
-import { HoldfastError } from '../errors/holdfast-error.ts';
+import { CoreError } from '../errors/core-error.ts';
 import { type ActorRef, parseActorRef } from '../ids.ts';
 import type { Json } from '../json.ts';
 import {
@@ -119,7 +119,7 @@ export class MachineStepper {
     } else if (action.type === CANCEL) {
       this.#effects.push({ type: TIMER_CANCEL, params: { timer: params?.sendId as string } });
     } else if (action.type.startsWith('xstate.')) {
-      throw new HoldfastError('HF_MACHINE_IMPURE', { machine: this.machine.id, what: action.type });
+      throw new CoreError('HF_MACHINE_IMPURE', { machine: this.machine.id, what: action.type });
     } else {
       this.#effects.push(
         params === undefined ? { type: action.type } : { type: action.type, params: params as Json },

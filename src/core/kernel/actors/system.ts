@@ -1,6 +1,6 @@
 import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 import type { Clock } from '../clock.ts';
-import { HoldfastError } from '../errors/holdfast-error.ts';
+import { CoreError } from '../errors/core-error.ts';
 import { actorRef, newCorrelation, parseActorRef } from '../ids.ts';
 import { toPlain } from '../json.ts';
 import type { Blobs, EventLog } from '../log/event-log.ts';
@@ -200,7 +200,7 @@ export class ActorSystem {
     }
     // An outcome is never refused: its effect would stay open until the next start.
     if (this.#mailbox.length >= MAILBOX_LIMIT && meta.outcome === undefined) {
-      throw new HoldfastError('HF_ACTOR_OVERLOADED', { limit: MAILBOX_LIMIT });
+      throw new CoreError('HF_ACTOR_OVERLOADED', { limit: MAILBOX_LIMIT });
     }
     const decided = new Promise<LogRecord>((resolve, reject) => {
       this.#mailbox.push({ ref, event: plain, meta, decided: resolve, refused: reject });
@@ -263,7 +263,7 @@ export class ActorSystem {
 
   #type(ref: string): Type {
     const type = this.#types.get(parseActorRef(ref).type);
-    if (!type) throw new HoldfastError('HF_ACTOR_UNKNOWN', { actor: ref });
+    if (!type) throw new CoreError('HF_ACTOR_UNKNOWN', { actor: ref });
     return type;
   }
 
@@ -346,7 +346,7 @@ function recordable(event: { readonly type: string }): LogEvent {
   const plain = toPlain(event, 'event') as LogEvent;
   const { type } = plain;
   if (typeof type === 'string' && type !== '' && type !== INIT && type !== MIGRATE) return plain;
-  throw new HoldfastError('HF_EVENT_INVALID', {
+  throw new CoreError('HF_EVENT_INVALID', {
     path: 'event.type',
     reason: `it is ${String(plain.type) || 'empty'}`,
   });

@@ -1,4 +1,19 @@
-import { type ErrorCode, errorTable } from './table.ts';
+import { runtimeErrors } from './table/runtime.ts';
+
+/** A code that a person and a program can look up: `HF_<FEATURE>_<WHAT>`. Every plugin brings its own. */
+export type ErrorCode = `HF_${string}`;
+
+/** One row of a table. `{name}` is filled from the error's details. */
+export interface ErrorEntry {
+  /** HTTP status when the error ends a request. */
+  readonly status: number;
+  /** What happened, as one sentence. */
+  readonly what: string;
+  /** What to do about it, as one sentence. */
+  readonly remedy: string;
+}
+
+export type ErrorTable = Readonly<Record<ErrorCode, ErrorEntry>>;
 
 /** What a person needs of an error: its code, what happened, what to do. */
 export interface CodedError {
@@ -9,42 +24,84 @@ export interface CodedError {
 
 export type ErrorDetails = Readonly<Record<string, string | number | boolean | undefined>>;
 
+/** A coded error as plain data, for another thread or the control socket. */
+export interface ErrorData extends CodedError {
+  readonly status: number;
+  readonly details: ErrorDetails;
+}
+
 /**
- * An error that a person can meet. The code selects the sentences from the one table (`docs/reference/errors.md`);
- * `details` fill their `{placeholders}`. Never put a secret in the details: they are printed.
+ * An error that a person can meet. Errors are made by the classes of `defineErrors`, whose tables have their sentences;
+ * this is what they share. Never put a secret in the details: they are printed.
  */
-export class HoldfastError extends Error implements CodedError {
-  readonly code: ErrorCode;
+export class HoldfastError<C extends ErrorCode = ErrorCode> extends Error implements ErrorData {
+  readonly code: C;
   readonly what: string;
   readonly remedy: string;
+  /** HTTP status that surfaces answer with when this error ends a request. */
+  readonly status: number;
   readonly details: ErrorDetails;
 
-  constructor(code: ErrorCode, details: ErrorDetails = {}, options?: { cause?: unknown }) {
-    const entry = errorTable[code];
-    const what = fill(entry.what, details);
-    super(`${code}: ${what}`, options);
+  /** @param entry the sentences with their places filled */
+  constructor(code: C, entry: ErrorEntry, details: ErrorDetails = {}, options?: ErrorOptions) {
+    super(`${code}: ${entry.what}`, options);
     this.name = 'HoldfastError';
     this.code = code;
-    this.what = what;
-    this.remedy = fill(entry.remedy, details);
+    this.what = entry.what;
+    this.remedy = entry.remedy;
+    this.status = entry.status;
     this.details = details;
   }
 
-  /** HTTP status that surfaces answer with when this error ends a request. */
-  get status(): number {
-    return errorTable[this.code].status;
+  /** The error as data; its cause stays here. */
+  toData(): ErrorData {
+    const { code, what, remedy, status, details } = this;
+    return { code, what, remedy, status, details };
+  }
+
+  /** An error that another thread, or the instance behind the control socket, met. */
+  static fromData({ code, what, remedy, status, details }: ErrorData): HoldfastError {
+    return new HoldfastError(code, { what, remedy, status }, details);
   }
 }
 
+/** A class of errors: one table, whose codes are the only ones that it takes. */
+export interface ErrorClass<C extends ErrorCode> {
+  /** @param details fill the `{places}` of the sentences */
+  new (code: C, details?: ErrorDetails, options?: ErrorOptions): HoldfastError<C>;
+  readonly table: Readonly<Record<C, ErrorEntry>>;
+}
+
+/**
+ * Declares the errors of a plugin, or of a contract between plugins.
+ *
+ * @example
+ * export const UptimeError = defineErrors({
+ *   HF_UPTIME_TOKEN: { status: 503, what: 'The token of {monitor} cannot be read.', remedy: 'Put it into its file.' },
+ * });
+ * throw new UptimeError('HF_UPTIME_TOKEN', { monitor });
+ */
+export function defineErrors<C extends ErrorCode>(table: Readonly<Record<C, ErrorEntry>>): ErrorClass<C> {
+  return class extends HoldfastError<C> {
+    static readonly table = table;
+
+    constructor(code: C, details: ErrorDetails = {}, options?: ErrorOptions) {
+      const { what, remedy, status } = table[code];
+      super(code, { what: fill(what, details), remedy: fill(remedy, details), status }, details, options);
+    }
+  };
+}
+
 /** @returns whether an unknown value is one of our coded errors, and of this code when one is given */
-export function isCoded(error: unknown, code?: ErrorCode): error is HoldfastError {
+export function isCoded<C extends ErrorCode>(error: unknown, code?: C): error is HoldfastError<C> {
   return error instanceof HoldfastError && (code === undefined || error.code === code);
 }
 
-/** The three fields for an HTTP answer or a `--json` line; an uncoded error shows as HF_INTERNAL without its text. */
+/** The fields for an HTTP answer or a `--json` line; an uncoded error shows as HF_INTERNAL without its text. */
 export function toErrorBody(error: unknown): CodedError & { status: number } {
-  const coded = isCoded(error) ? error : new HoldfastError('HF_INTERNAL');
-  return { code: coded.code, what: coded.what, remedy: coded.remedy, status: coded.status };
+  if (!isCoded(error)) return { code: 'HF_INTERNAL', ...runtimeErrors.HF_INTERNAL };
+  const { code, what, remedy, status } = error;
+  return { code, what, remedy, status };
 }
 
 function fill(template: string, details: ErrorDetails): string {

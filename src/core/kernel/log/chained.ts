@@ -1,4 +1,4 @@
-import { HoldfastError } from '../errors/holdfast-error.ts';
+import { CoreError } from '../errors/core-error.ts';
 import { CHAIN_START, chainHash } from './chain.ts';
 import { parseRecord } from './parse-record.ts';
 import type { LogRecord } from './record.ts';
@@ -21,18 +21,18 @@ export function* readChained(
     for (const raw of page) {
       if (raw.seq !== expected) {
         if (!reader.partial)
-          throw new HoldfastError('HF_LOG_CORRUPT', { seq: expected, reason: 'it is missing' });
+          throw new CoreError('HF_LOG_CORRUPT', { seq: expected, reason: 'it is missing' });
         previous = reader.hashBefore(raw.seq);
       }
       if (previous !== undefined && chainHash(previous, raw.body) !== raw.hash) {
-        throw new HoldfastError('HF_LOG_CORRUPT', {
+        throw new CoreError('HF_LOG_CORRUPT', {
           seq: raw.seq,
           reason: 'its hash does not fit what stands before it',
         });
       }
       const record = parseRecord(raw.seq, raw.body);
       if (record.seq !== raw.seq || record.actor !== raw.actor || record.correlation !== raw.correlation) {
-        throw new HoldfastError('HF_LOG_CORRUPT', {
+        throw new CoreError('HF_LOG_CORRUPT', {
           seq: raw.seq,
           reason: 'its columns differ from its body',
         });

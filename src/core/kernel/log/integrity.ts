@@ -1,4 +1,4 @@
-import { HoldfastError } from '../errors/holdfast-error.ts';
+import { CoreError } from '../errors/core-error.ts';
 import { readChained } from './chained.ts';
 import { CHECKPOINT, type LogRecord, logRecordSchema } from './record.ts';
 import { Seal } from './seal.ts';
@@ -35,7 +35,7 @@ const STEP = 2_000;
 export function* integritySteps(reader: SqliteReader, trust: Trust = {}): Generator<number, IntegrityReport> {
   const { anchor, mark } = trust;
   const damage = reader.damage();
-  if (damage !== undefined) throw new HoldfastError('HF_LOG_DAMAGED', { reason: damage });
+  if (damage !== undefined) throw new CoreError('HF_LOG_DAMAGED', { reason: damage });
   const first = reader.firstSeq();
   const last = reader.lastSeq();
   let at = 0;
@@ -45,7 +45,7 @@ export function* integritySteps(reader: SqliteReader, trust: Trust = {}): Genera
   seal.checkBegin(first);
   for (const record of readChained(reader, Math.max(first, 1))) {
     const { seq } = record;
-    const bad = (reason: string) => new HoldfastError('HF_LOG_CORRUPT', { seq, reason });
+    const bad = (reason: string) => new CoreError('HF_LOG_CORRUPT', { seq, reason });
     const issue = logRecordSchema.safeParse(record).error?.issues[0];
     if (issue) throw bad(`${issue.path.join('.')}: ${issue.message}`);
     if (record.at < at) throw bad(`its time lies ${at - record.at} ms before that of the record before`);
@@ -56,7 +56,7 @@ export function* integritySteps(reader: SqliteReader, trust: Trust = {}): Genera
     }
     if (mark?.seq === seq && reader.hashOf(seq) !== mark.hash) {
       const reason = `it or one of those up to ${seq} was written anew: record ${seq} is not the one acknowledged`;
-      throw new HoldfastError('HF_LOG_CORRUPT', { seq: seal.upTo + 1, reason });
+      throw new CoreError('HF_LOG_CORRUPT', { seq: seal.upTo + 1, reason });
     }
     seal.pass(seq);
     if (checksStates(reader, record, first)) checkpoints += 1;
@@ -73,7 +73,7 @@ export function* integritySteps(reader: SqliteReader, trust: Trust = {}): Genera
       [seal.newest]: `record ${known} was signed`,
       [saved]: 'states were saved after it',
     }[known];
-    throw new HoldfastError('HF_LOG_CORRUPT', { seq: last + 1, reason: `it is missing, and ${by}` });
+    throw new CoreError('HF_LOG_CORRUPT', { seq: last + 1, reason: `it is missing, and ${by}` });
   }
   seal.end(last);
   const newest = reader.hashOf(last);
@@ -99,5 +99,5 @@ function checksStates(reader: SqliteReader, { seq, actor, event }: LogRecord, fi
   if (digest === undefined) return false; // dropped, or not part of an export: they are derived
   if (digest === event.digest) return true;
   const reason = `the states saved at record ${event.seq} are not what its digest says`;
-  throw new HoldfastError('HF_LOG_CORRUPT', { seq, reason });
+  throw new CoreError('HF_LOG_CORRUPT', { seq, reason });
 }

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { HoldfastError } from '../errors/holdfast-error.ts';
+import { CoreError } from '../errors/core-error.ts';
 
 /** Somebody who only looks whether the folder is taken holds it for an instant; so long a start waits. */
 const PATIENCE_MS = 200;
@@ -29,9 +29,9 @@ export function lockDataDir(dataDir: string): () => void {
     db?.close();
     if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) {
       const reason = error instanceof Error ? error.message : String(error);
-      throw new HoldfastError('HF_LOG_FOLDER', { dir: dataDir, reason }, { cause: error });
+      throw new CoreError('HF_LOG_FOLDER', { dir: dataDir, reason }, { cause: error });
     }
-    throw new HoldfastError('HF_LOG_LOCKED', { dir: dataDir, pid: holder(dataDir) }, { cause: error });
+    throw new CoreError('HF_LOG_LOCKED', { dir: dataDir, pid: holder(dataDir) }, { cause: error });
   }
   writeAnew(join(dataDir, 'lock.pid'), `${process.pid}\n`);
   const held = db;

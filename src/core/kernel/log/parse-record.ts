@@ -1,4 +1,4 @@
-import { HoldfastError } from '../errors/holdfast-error.ts';
+import { CoreError } from '../errors/core-error.ts';
 import { isObject } from '../json.ts';
 import { LATEST, type LogRecord, logRecordSchema, TIMER_CANCEL, TIMER_START } from './record.ts';
 
@@ -8,7 +8,7 @@ export function parseRecord(seq: number, body: string): LogRecord {
   try {
     value = JSON.parse(body);
   } catch (error) {
-    throw new HoldfastError('HF_LOG_CORRUPT', { seq, reason: 'its body is not JSON' }, { cause: error });
+    throw new CoreError('HF_LOG_CORRUPT', { seq, reason: 'its body is not JSON' }, { cause: error });
   }
   return checkRecord(seq, value, false);
 }
@@ -24,7 +24,7 @@ export function checkRecord(seq: number, value: unknown, strict: boolean): LogRe
   const { data, error } = logRecordSchema.safeParse(value);
   if (data && isRecordShaped(value)) return value;
   const issue = error?.issues[0];
-  throw new HoldfastError('HF_LOG_CORRUPT', {
+  throw new CoreError('HF_LOG_CORRUPT', {
     seq,
     reason: issue ? `${issue.path.join('.')}: ${issue.message}` : 'not a record',
   });

@@ -1,4 +1,4 @@
-import { HoldfastError } from '../errors/holdfast-error.ts';
+import { CoreError } from '../errors/core-error.ts';
 import { isGenuine, type Signature } from './signing.ts';
 import type { SqliteReader } from './sqlite-reader.ts';
 import type { Trust } from './trust.ts';
@@ -37,7 +37,7 @@ export class Seal {
     const begin = this.#reader.begin();
     if (begin?.key === this.#trust.key && begin && isGenuine('begin', begin)) return;
     const reason = `it is missing, with all up to ${first - 1}, and no signature says that they were archived`;
-    throw new HoldfastError('HF_LOG_CORRUPT', { seq: 1, reason });
+    throw new CoreError('HF_LOG_CORRUPT', { seq: 1, reason });
   }
 
   /** @throws HF_LOG_CORRUPT what was signed at this record is another */
@@ -51,13 +51,13 @@ export class Seal {
   /** @throws HF_LOG_UNSIGNED something stands behind the last signature, and nothing may */
   end(last: number): void {
     if (!this.#trust.whole || this.upTo >= last) return;
-    throw new HoldfastError('HF_LOG_UNSIGNED', { from: this.upTo + 1, to: last, key: this.key ?? 'any key' });
+    throw new CoreError('HF_LOG_UNSIGNED', { from: this.upTo + 1, to: last, key: this.key ?? 'any key' });
   }
 
   #check(signature: Signature): void {
     const { seq, hash, key } = signature;
     if (!isGenuine('record', signature)) {
-      throw new HoldfastError('HF_LOG_CORRUPT', {
+      throw new CoreError('HF_LOG_CORRUPT', {
         seq,
         reason: 'its signature is not one of the key it names',
       });
@@ -65,7 +65,7 @@ export class Seal {
     if (this.#reader.hashOf(seq) !== hash) {
       const span = this.upTo + 1 < seq ? `it or one of those up to ${seq}` : 'it';
       const reason = `${span} was written anew: record ${seq} is not the one that was signed`;
-      throw new HoldfastError('HF_LOG_CORRUPT', {
+      throw new CoreError('HF_LOG_CORRUPT', {
         seq: Math.max(this.upTo + 1, this.#reader.firstSeq()),
         reason,
       });

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { HoldfastError } from '../errors/holdfast-error.ts';
+import { CoreError } from '../errors/core-error.ts';
 import { syncPath } from '../sync-path.ts';
 import { BodyKeys } from './body-keys.ts';
 import { readChained } from './chained.ts';
@@ -41,7 +41,7 @@ export function readHead(dataDir: string): Signature | undefined {
   }
   const { data } = signatureSchema.safeParse(value);
   if (data) return data;
-  throw new HoldfastError('HF_LOG_UNTRUSTED', {
+  throw new CoreError('HF_LOG_UNTRUSTED', {
     dir: dataDir,
     reason: 'secrets/log-head holds no signature',
   });
@@ -58,7 +58,7 @@ export function checkBeforeStart(reader: SqliteReader, dataDir: string): LogKey 
   const key = openLogKey(dataDir);
   new BodyKeys(dataDir).close(); // the writer would find out too late that others may read them
   const refuse = (reason: string): never => {
-    throw new HoldfastError('HF_LOG_UNTRUSTED', { dir: dataDir, reason });
+    throw new CoreError('HF_LOG_UNTRUSTED', { dir: dataDir, reason });
   };
   const head = readHead(dataDir);
   const last = reader.lastSeq();

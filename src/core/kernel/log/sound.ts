@@ -1,4 +1,4 @@
-import { HoldfastError } from '../errors/holdfast-error.ts';
+import { CoreError } from '../errors/core-error.ts';
 
 /** @throws HF_LOG_DAMAGED SQLite cannot make sense of the file */
 export function sound<T>(read: () => T): T {
@@ -6,6 +6,6 @@ export function sound<T>(read: () => T): T {
     return read();
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new HoldfastError('HF_LOG_DAMAGED', { reason }, { cause: error });
+    throw new CoreError('HF_LOG_DAMAGED', { reason }, { cause: error });
   }
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
 import { type Clock, systemClock } from '../clock.ts';
-import { HoldfastError } from '../errors/holdfast-error.ts';
+import { CoreError } from '../errors/core-error.ts';
 import { CommitPipeline } from './commit-pipeline.ts';
 import { type Batch, CommitQueue } from './commit-queue.ts';
 import type {
@@ -113,7 +113,7 @@ export class SqliteLog implements EventLog {
 
   async whenDurable(seq: number): Promise<void> {
     if (seq <= this.#durableSeq) return;
-    if (this.#closed) throw new HoldfastError('HF_LOG_CLOSED');
+    if (this.#closed) throw new CoreError('HF_LOG_CLOSED');
     const waiter = { seq, ...Promise.withResolvers<void>() };
     this.#waiters.push(waiter);
     return waiter.promise;
@@ -195,10 +195,10 @@ export class SqliteLog implements EventLog {
   async #close(): Promise<void> {
     this.#cancelLinger?.();
     const reason = await this.#pipeline.close();
-    const error = new HoldfastError('HF_LOG_CLOSED');
+    const error = new CoreError('HF_LOG_CLOSED');
     for (const { reject } of this.#waiters.splice(0)) reject(error);
     this.#queue.rejectChores(error);
-    if (reason !== undefined) throw new HoldfastError('HF_LOG_WRITE', { reason });
+    if (reason !== undefined) throw new CoreError('HF_LOG_WRITE', { reason });
   }
 
   async #chore(chore: Chore): Promise<Done> {
@@ -209,7 +209,7 @@ export class SqliteLog implements EventLog {
   }
 
   #refuseClosed(): void {
-    if (this.#closed || this.#closing !== undefined) throw new HoldfastError('HF_LOG_CLOSED');
+    if (this.#closed || this.#closing !== undefined) throw new CoreError('HF_LOG_CLOSED');
   }
 
   #commitSoon(): void {

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { HoldfastError } from '../errors/holdfast-error.ts';
+import { CoreError } from '../errors/core-error.ts';
 import type { LogReader, ReadRange } from './event-log.ts';
 import { parseRecord } from './parse-record.ts';
 import type { LogRecord } from './record.ts';
@@ -114,7 +114,7 @@ export class SqliteReader implements LogReader {
   /** @throws HF_LOG_RANGE there is no such record */
   record(seq: number): LogRecord {
     const row = this.#get('SELECT body FROM records WHERE seq = ? AND seq >= ?', seq, this.#begin());
-    if (!row) throw new HoldfastError('HF_LOG_RANGE', { seq, first: this.firstSeq(), last: this.lastSeq() });
+    if (!row) throw new CoreError('HF_LOG_RANGE', { seq, first: this.firstSeq(), last: this.lastSeq() });
     return parseRecord(seq, row.body as string);
   }
 
@@ -174,7 +174,7 @@ export class SqliteReader implements LogReader {
     for (const { seq, digest } of this.checkpointsFor(at)) {
       if (this.digestAt(seq) === digest) continue;
       const reason = 'the states saved after it are not what was saved';
-      throw new HoldfastError('HF_LOG_CORRUPT', { seq, reason });
+      throw new CoreError('HF_LOG_CORRUPT', { seq, reason });
     }
     if (!this.#hasCheckpoints) return [];
     const newest = 'SELECT max(seq), body FROM snapshots WHERE seq BETWEEN ? AND ? GROUP BY actor';

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { HoldfastError } from '../errors/holdfast-error.ts';
+import { CoreError } from '../errors/core-error.ts';
 import { findBodyKey, openBody } from './body-keys.ts';
 import { hasColumn, hasTable } from './schema.ts';
 import { sound } from './sound.ts';
@@ -65,5 +65,5 @@ export class StoredBodies {
 }
 
 function shredded(fingerprint: string, at = 'a time that is not known'): never {
-  throw new HoldfastError('HF_LOG_SHREDDED', { fingerprint, at });
+  throw new CoreError('HF_LOG_SHREDDED', { fingerprint, at });
 }

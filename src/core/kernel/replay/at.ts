@@ -1,6 +1,6 @@
 import { recover } from '../actors/recover.ts';
 import type { ActorState } from '../actors/state.ts';
-import { HoldfastError } from '../errors/holdfast-error.ts';
+import { CoreError } from '../errors/core-error.ts';
 import type { SqliteReader } from '../log/sqlite-reader.ts';
 
 /** Every actor as of a record. */
@@ -20,7 +20,7 @@ export interface Moment {
  */
 export function momentAt(reader: SqliteReader, seq: number): Moment {
   const [first, last] = [reader.firstSeq(), reader.lastSeq()];
-  if (first === 0 || seq < first || seq > last) throw new HoldfastError('HF_LOG_RANGE', { seq, first, last });
+  if (first === 0 || seq < first || seq > last) throw new CoreError('HF_LOG_RANGE', { seq, first, last });
   const { states, newest } = recover(reader, seq);
   const actors = [...states.values()].sort((a, b) => (a.ref < b.ref ? -1 : 1));
   return { seq, at: newest.at, actors };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { HoldfastError } from '../errors/holdfast-error.ts';
+import { CoreError } from '../errors/core-error.ts';
+import type { HoldfastError } from '../errors/holdfast-error.ts';
 import { applyMergePatch, isObject, type Json, jsonEqual } from '../json.ts';
 import type { LogEvent } from '../log/record.ts';
 
@@ -128,5 +129,5 @@ function applied(value: Json, operation: Operation, seq: number): Json {
 }
 
 function refused(reason: string): HoldfastError {
-  return new HoldfastError('HF_REPLAY_CHANGE', { reason });
+  return new CoreError('HF_REPLAY_CHANGE', { reason });
 }

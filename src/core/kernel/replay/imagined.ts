@@ -4,7 +4,8 @@ import type { ActorDefinition } from '../actors/definition.ts';
 import { MachineStepper } from '../actors/machine-step.ts';
 import { type ActorState, applyRecord } from '../actors/state.ts';
 import { decideMigration, eventOfToday, machineOf } from '../actors/versions.ts';
-import { HoldfastError, isCoded } from '../errors/holdfast-error.ts';
+import { CoreError } from '../errors/core-error.ts';
+import { isCoded } from '../errors/holdfast-error.ts';
 import { parseActorRef } from '../ids.ts';
 import { applyMergePatch } from '../json.ts';
 import { INIT, type LogEvent, type LogRecord, MIGRATE } from '../log/record.ts';
@@ -108,7 +109,7 @@ function sound<T>(seq: number, work: () => T): T {
   } catch (error) {
     if (isCoded(error)) throw error;
     const reason = `its machine throws on it: ${error instanceof Error ? error.message : String(error)}`;
-    throw new HoldfastError('HF_LOG_CORRUPT', { seq, reason }, { cause: error });
+    throw new CoreError('HF_LOG_CORRUPT', { seq, reason }, { cause: error });
   }
 }
 

@@ -2,7 +2,7 @@ import type { Decision } from '../actors/decide.ts';
 import type { ActorDefinition } from '../actors/definition.ts';
 import { recover } from '../actors/recover.ts';
 import { type ActorState, applyRecord } from '../actors/state.ts';
-import { HoldfastError } from '../errors/holdfast-error.ts';
+import { CoreError } from '../errors/core-error.ts';
 import { parseActorRef } from '../ids.ts';
 import { type Json, jsonEqual } from '../json.ts';
 import { readChained } from '../log/chained.ts';
@@ -237,7 +237,7 @@ class World {
     outcome?: string,
   ): void {
     const definition = this.#definitions.get(parseActorRef(actor).type);
-    if (!definition) throw new HoldfastError('HF_REPLAY_CHANGE', { reason: `no plugin registers ${actor}` });
+    if (!definition) throw new CoreError('HF_REPLAY_CHANGE', { reason: `no plugin registers ${actor}` });
     this.#unrecorded -= 1;
     const record: LogRecord = {
       seq: this.#unrecorded,

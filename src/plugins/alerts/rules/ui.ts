@@ -7,8 +7,8 @@ import {
 } from '../../../core/contracts/secrets-store.ts';
 import { rejectedByUi } from '../../../core/contracts/ui-alerts.ts';
 import { type HttpAnswer, HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
+import { AlertsError } from '../errors.ts';
 import type { Rule } from './rule.ts';
 
 const id = z.string().min(1).max(64);
@@ -146,7 +146,7 @@ function merged(same: Known, wanted: Record<string, unknown>): Record<string, un
 
 function apiOf(base: string, token: string, signal: AbortSignal) {
   const place = new URL(base).origin;
-  const refusal = (reason: string) => new HoldfastError('HF_ALERTS_UI', { place, reason });
+  const refusal = (reason: string) => new AlertsError('HF_ALERTS_UI', { place, reason });
   async function send(method: 'GET' | 'POST' | 'PUT', path: string, body?: object): Promise<unknown> {
     let answer: HttpAnswer;
     try {
@@ -179,7 +179,7 @@ async function tokenOf(
   if (tokenFile !== undefined) return readTokenFile(tokenFile).trim();
   const place = new URL(url).origin;
   if (!store || tokenSecret === undefined) {
-    throw new HoldfastError('HF_ALERTS_UI', {
+    throw new AlertsError('HF_ALERTS_UI', {
       place,
       reason: 'no plugin provides a secrets store for its token',
     });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { askInstance } from '../../../core/host/operations/ask.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { INGEST_KEY_NAME } from '../key-source.ts';
 import { NO_COLLECTOR } from '../parts.ts';
 import { ROTATION_PATH } from './control.ts';
@@ -32,7 +32,7 @@ export const rotateCommand: CommandDefinition = {
     const words = ACTIONS.filter((action) => flags[action] === true);
     if (words.length + (flags.dryRun === true ? 1 : 0) > 1) {
       const reason = 'Only one of the flags can be meant at a time.';
-      throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'stack rotate-ingest-key' });
+      throw new CoreError('HF_CLI_USAGE', { reason, command: 'stack rotate-ingest-key' });
     }
     const [word] = words;
     const action =

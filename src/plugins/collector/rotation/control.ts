@@ -3,10 +3,10 @@ import { ClusterToken } from '../../../core/contracts/cluster.ts';
 import { SecretsStoreToken } from '../../../core/contracts/secrets-store.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { actorRef } from '../../../core/kernel/ids.ts';
 import type { LogEvent } from '../../../core/kernel/log/record.ts';
 import type { RotationContext, RotationEvent } from '../../../machines/collector/key-rotation-rules.ts';
+import { CollectorError } from '../errors.ts';
 import { INGEST_KEY_NAME } from '../key-source.ts';
 import type { CollectorOptions } from '../options.ts';
 import type { CollectorParts } from '../parts.ts';
@@ -39,7 +39,7 @@ export function registerRotationControl(
       const state = actors.snapshot(ROTATION);
       const refused = (state?.context as RotationContext | undefined)?.refused;
       if (action === 'rotate' && refused !== undefined) {
-        throw new HoldfastError('HF_INGEST_ROTATION', { reason: refused });
+        throw new CollectorError('HF_COLLECTOR_ROTATION', { reason: refused });
       }
       return { ...rotationView(state), correlation };
     });

@@ -2,10 +2,11 @@ import { type Cluster, ClusterToken } from '../../../core/contracts/cluster.ts';
 import { SecretsStoreToken } from '../../../core/contracts/secrets-store.ts';
 import { HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import type { LogEvent } from '../../../core/kernel/log/record.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import type { RotationContext, RotationEvent } from '../../../machines/collector/key-rotation-rules.ts';
+import { CollectorError } from '../errors.ts';
 import { INGEST_KEY_NAME } from '../key-source.ts';
 import type { CollectorOptions } from '../options.ts';
 import type { CollectorParts } from '../parts.ts';
@@ -67,14 +68,14 @@ export function registerRotationEffects(
       const { ring, own } = parts();
       const current = await ring.current();
       if (ring.fingerprintOf(current) !== fresh) {
-        throw new HoldfastError('HF_INGEST_NO_KEY', { reason: 'the collector has another one by now' });
+        throw new CollectorError('HF_COLLECTOR_NO_KEY', { reason: 'the collector has another one by now' });
       }
       const store = context.services.find(SecretsStoreToken);
       if (store?.write) {
         await store.write(secretsPath, INGEST_KEY_NAME, current, signal);
         const kept = await store.read(secretsPath, INGEST_KEY_NAME, signal);
         if (kept !== current) {
-          throw new HoldfastError('HF_SECRETS_CONFLICT', { place: `${secretsPath}#${INGEST_KEY_NAME}` });
+          throw new CoreError('HF_SECRETS_CONFLICT', { place: `${secretsPath}#${INGEST_KEY_NAME}` });
         }
         return outcome({ type: 'STORED', at: now(), place: `${secretsPath}#${INGEST_KEY_NAME}` });
       }
@@ -141,7 +142,7 @@ const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 0, excess: 'cut', 
  * Asks the UI's API for a new ingest key. What it answers is not read: the key is taken from the collector's config,
  * which is the proof that it was adopted.
  *
- * @throws HF_INGEST_UI, HF_CONFIG_SECRET_*
+ * @throws HF_COLLECTOR_UI, HF_CONFIG_SECRET_*
  */
 export async function regenerateInUi(
   { url, tokenFile, regeneratePath }: { url: string; tokenFile: string; regeneratePath: string },
@@ -156,14 +157,14 @@ export async function regenerateInUi(
   } catch (error) {
     if (!(error instanceof HttpCallError)) throw error;
     const { reason } = error;
-    throw new HoldfastError('HF_INGEST_UI', { reason });
+    throw new CollectorError('HF_COLLECTOR_UI', { reason });
   }
   if (status >= 500) {
     const reason = `it answers ${status}, as it does while its document database is away`;
-    throw new HoldfastError('HF_INGEST_UI', { reason });
+    throw new CollectorError('HF_COLLECTOR_UI', { reason });
   }
   if (status < 200 || status > 299)
-    throw new HoldfastError('HF_INGEST_UI', { reason: `it answered ${status}` });
+    throw new CollectorError('HF_COLLECTOR_UI', { reason: `it answered ${status}` });
 }
 
 type Refresh = NonNullable<CollectorOptions['refresh']>;

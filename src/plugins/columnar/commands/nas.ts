@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { promisify } from 'node:util';
 import { HttpClient } from '../../../core/host/http/client.ts';
 import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import type { ClickhouseOptions } from '../options.ts';
 import type { Finding } from '../questions/findings.ts';
 import type { NasReport } from '../questions/nas.ts';
@@ -31,10 +31,10 @@ export function nasCommand(options: ClickhouseOptions): CommandDefinition {
     async run(_args, flags, context) {
       const host = flags.host;
       if (typeof host !== 'string' || host === '')
-        throw new HoldfastError('HF_CLI_USAGE', { reason: '--host is missing.', command: NAME });
+        throw new CoreError('HF_CLI_USAGE', { reason: '--host is missing.', command: NAME });
       const unit = String(flags.unit);
       if (!/^[\w@.:-]{1,128}$/.test(unit) || unit.startsWith('-'))
-        throw new HoldfastError('HF_CLI_USAGE', {
+        throw new CoreError('HF_CLI_USAGE', {
           reason: '--unit takes the name of a unit.',
           command: NAME,
         });

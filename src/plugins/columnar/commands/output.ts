@@ -1,6 +1,6 @@
 import type { CommandContext } from '../../../core/host/plugin/command.ts';
 import { wrapped } from '../../../core/host/terminal.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import type { Finding } from '../questions/findings.ts';
 
 type Terminal = CommandContext['terminal'];
@@ -112,5 +112,5 @@ export function wholeNumber(
   const number = Number(value);
   if (Number.isInteger(number) && number >= least && number <= most) return number;
   const reason = `${flag} takes a whole number from ${least} to ${most}.`;
-  throw new HoldfastError('HF_CLI_USAGE', { reason, command });
+  throw new CoreError('HF_CLI_USAGE', { reason, command });
 }

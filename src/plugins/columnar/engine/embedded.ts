@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { QueryParameter } from '../../../core/contracts/columnar-database.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { ColumnarError } from '../errors.ts';
 import {
   ANSWER_FORMAT,
   type Batch,
@@ -114,7 +114,7 @@ export class EmbeddedEngine implements Engine {
 
   async close(): Promise<void> {
     this.#closing.abort(
-      new HoldfastError('HF_COLUMNAR_UNREACHABLE', { place: this.place, reason: 'it is being closed' }),
+      new ColumnarError('HF_COLUMNAR_UNREACHABLE', { place: this.place, reason: 'it is being closed' }),
     );
     const over = await Promise.race([
       Promise.allSettled([...this.#running]).then(() => true),

@@ -1,5 +1,5 @@
 import type { QueryParameter } from '../../../core/contracts/columnar-database.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { ColumnarError } from '../errors.ts';
 
 /** How long a piece of work may take; the engine itself gives it up then, and when the signal is aborted. */
 export interface Bounds {
@@ -105,7 +105,7 @@ export class Seats<T> {
       return seat;
     }
     if (this.#waiting.length >= this.#most)
-      throw new HoldfastError('HF_COLUMNAR_BUSY', { reason: `${this.#most} queries wait already` });
+      throw new ColumnarError('HF_COLUMNAR_BUSY', { reason: `${this.#most} queries wait already` });
     return new Promise((resolve, reject) => {
       const giveUp = () => {
         this.#waiting.splice(this.#waiting.indexOf(turn), 1);

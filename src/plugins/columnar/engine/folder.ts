@@ -2,7 +2,8 @@ import { chmodSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ClickHouseClient, createClient } from '@clickhouse/client';
 import type { ChdbConnection } from 'chdb/connection';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { ColumnarError } from '../errors.ts';
 import { OWN_SETTINGS, Seats } from './engine.ts';
 
 /**
@@ -50,7 +51,7 @@ export async function openFolder(folder: string): Promise<Opened> {
     for (const { client } of seats) await set(client, OWN_SETTINGS);
   } catch (error) {
     for (const { client } of seats) await client.close();
-    throw new HoldfastError(
+    throw new ColumnarError(
       'HF_COLUMNAR_FOLDER',
       { folder, reason: whyNot(folder, error) },
       { cause: error },
@@ -113,5 +114,5 @@ async function load(): Promise<typeof import('chdb/connection')> {
 function missing(error: unknown): HoldfastError {
   const text = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
   const reason = text.replace(/\.$/, '');
-  return new HoldfastError('HF_COLUMNAR_ENGINE_MISSING', { reason }, { cause: error });
+  return new ColumnarError('HF_COLUMNAR_ENGINE_MISSING', { reason }, { cause: error });
 }

@@ -1,5 +1,5 @@
 import type { ColumnarDatabase, TableSchema } from '../../../core/contracts/columnar-database.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { ColumnarError } from '../errors.ts';
 import { type Token, tokensOf } from '../statement.ts';
 
 const METRIC_TABLES = [
@@ -38,7 +38,7 @@ export async function explainMistakes(
   const tokens = tokensOf(sql);
   if (showsRawTarget(tokens)) {
     const query = mcpCalls(await database.schema('otel_traces'));
-    throw new HoldfastError('HF_COLUMNAR_RAW_TARGET', { query });
+    throw new ColumnarError('HF_COLUMNAR_RAW_TARGET', { query });
   }
   const asked = METRIC_TABLES.filter((table) =>
     tokens.some(({ kind, value }) => kind === 'word' && value === table),
@@ -53,7 +53,7 @@ export async function explainMistakes(
         ? known
         : await firstWith(others, metric, database, signal);
     if (right === undefined) continue;
-    throw new HoldfastError('HF_COLUMNAR_WRONG_TABLE', {
+    throw new ColumnarError('HF_COLUMNAR_WRONG_TABLE', {
       metric,
       asked: asked.join(', '),
       found:

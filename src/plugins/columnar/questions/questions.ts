@@ -3,8 +3,9 @@ import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import { type Asking, askInstance } from '../../../core/host/operations/ask.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import { systemClock } from '../../../core/kernel/clock.ts';
-import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { Database, MOST_SECONDS } from '../database.ts';
+import { ColumnarError } from '../errors.ts';
 import { openEngine, schemaOptions } from '../open.ts';
 import type { ClickhouseOptions } from '../options.ts';
 import { explainMistakes } from './mistakes.ts';
@@ -96,7 +97,7 @@ export async function put<T extends object>(
     if (options.url !== undefined) return (await direct(name, body, asking, options)) as T;
     const said = String(error.details.reason);
     const reason = said === NONE_HERE ? said : `${said} (${asking.dataDir}), and it is the embedded one`;
-    throw new HoldfastError('HF_COLUMNAR_NOT_RUNNING', { reason });
+    throw new ColumnarError('HF_COLUMNAR_NOT_RUNNING', { reason });
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Logger } from '../../../core/host/logging/logger.ts';
-import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
+import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Exchange } from '../exchange.ts';
 import { INTERNAL_ERROR, rpcError } from '../mcp/answers.ts';
 import type { Message } from '../mcp/message.ts';
@@ -34,7 +35,7 @@ export function logOwnFault(
   { correlation }: Pick<Exchange, 'correlation'>,
   cause: unknown,
 ): HoldfastError {
-  const err = new HoldfastError('HF_INTERNAL', {}, { cause });
+  const err = new CoreError('HF_INTERNAL', {}, { cause });
   logger.error({ err, correlation }, 'gateway.call_failed');
   return err;
 }

@@ -1,12 +1,12 @@
 import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import { ADMISSION_HEADER } from '../keys/misplaced-key.ts';
 import type { RouteEntry } from '../routes/entry.ts';
 import { baseUrl, type ClientSettings, chosenRoutes } from './target.ts';
 
 const COMMAND = 'gateway client-config';
-const usage = (reason: string) => new HoldfastError('HF_CLI_USAGE', { reason, command: COMMAND });
+const usage = (reason: string) => new CoreError('HF_CLI_USAGE', { reason, command: COMMAND });
 
 /** `holdfast gateway client-config`: the entries by which clients reach the gateway (G21). */
 export function clientConfigCommand(settings: ClientSettings): CommandDefinition {

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { CommandFlag } from '../../../core/host/plugin/command.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
+import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 
 type Flags = Readonly<Record<string, unknown>>;
@@ -117,4 +118,4 @@ export async function keyNamed(
 }
 
 export const usage = (reason: string, command: string): HoldfastError =>
-  new HoldfastError('HF_CLI_USAGE', { reason, command });
+  new CoreError('HF_CLI_USAGE', { reason, command });

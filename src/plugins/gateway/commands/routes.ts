@@ -1,6 +1,7 @@
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { table, wrapped } from '../../../core/host/terminal.ts';
-import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { RouteChange } from '../../../machines/gateway/routes.ts';
 import { changesText } from '../routes/actor.ts';
 import { readRouteEntries, variablesOf } from '../routes/entry.ts';
@@ -141,7 +142,7 @@ export const rollbackCommand: CommandDefinition = {
     const to = flags.to === undefined ? undefined : Number(flags.to);
     if (to !== undefined && (!Number.isInteger(to) || to < 1)) {
       const reason = '--to takes the number of a revision.';
-      throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'gateway rollback' });
+      throw new CoreError('HF_CLI_USAGE', { reason, command: 'gateway rollback' });
     }
     const body = { route, ...(to !== undefined && { to }) };
     tell(context, await askGateway(context, ROLLBACK_PATH, body), 0); // what is wrong with other entries is no failure of this

@@ -1,6 +1,6 @@
 import { type Asking, askInstance } from '../../../core/host/operations/ask.ts';
 import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { lockedBy } from '../../../core/kernel/log/lock.ts';
 import { type RouteEntry, routeSchema } from '../routes/entry.ts';
 
@@ -36,7 +36,7 @@ export function chosenRoutes(
     const route = routes.find((entry) => entry.name === name);
     if (route) return route;
     const reason = `There is no route ${name}; there are ${routes.map((entry) => entry.name).join(', ')}.`;
-    throw new HoldfastError('HF_CLI_USAGE', { reason, command });
+    throw new CoreError('HF_CLI_USAGE', { reason, command });
   });
 }
 
@@ -55,10 +55,10 @@ export function baseUrl(
   const url = given ?? publicUrl ?? runningAt(dataDir) ?? `http://127.0.0.1:${port}`;
   if (url === 'http://127.0.0.1:0') {
     const reason = 'The port is chosen at each start, and nothing runs: start Holdfast, or give --url.';
-    throw new HoldfastError('HF_CLI_USAGE', { reason, command });
+    throw new CoreError('HF_CLI_USAGE', { reason, command });
   }
   if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url.replace(/\/+$/, '');
-  throw new HoldfastError('HF_CLI_USAGE', { reason: '--url is an http or https URL.', command });
+  throw new CoreError('HF_CLI_USAGE', { reason: '--url is an http or https URL.', command });
 }
 
 function runningAt(dataDir: string): string | undefined {

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import { askGateway, baseUrl, type ClientSettings, chosenRoutes } from '../commands/target.ts';
 import type { RouteEntry } from '../routes/entry.ts';
@@ -12,7 +12,7 @@ import { diagnose } from './symptoms.ts';
 
 const COMMAND = 'gateway doctor';
 const LARGEST_FILE = 4 * 1024 * 1024;
-const usage = (reason: string) => new HoldfastError('HF_CLI_USAGE', { reason, command: COMMAND });
+const usage = (reason: string) => new CoreError('HF_CLI_USAGE', { reason, command: COMMAND });
 
 /** `holdfast gateway doctor`: what is wrong with a route, an entry or a symptom, and what to do (G22, G26). */
 export function doctorCommand(settings: ClientSettings): CommandDefinition {

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Reply } from '../../../core/host/http/exchanges.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { KeyReply } from '../../../machines/gateway/key.ts';
 import { DECISION_MS } from '../decision.ts';
+import { GatewayError } from '../errors.ts';
 import { type KeyChange, keyChangeRequested } from './actor.ts';
 import type { KeyDirectory, KeyView } from './directory.ts';
 import { keyId } from './directory.ts';
@@ -97,7 +98,7 @@ export class KeyAdmin {
     const { key, new_key: own, overlap: overlapMs } = readRequest(rotateRequest, body);
     const { id, context } = this.#active(key);
     if (Object.keys(context.presents).length >= MOST_VALUES) {
-      throw new HoldfastError('HF_GATEWAY_KEY_ROTATIONS', { id, limit: MOST_VALUES });
+      throw new GatewayError('HF_GATEWAY_KEY_ROTATIONS', { id, limit: MOST_VALUES });
     }
     const value = own ?? newValue();
     const presented = this.#free(value, 'new_key');
@@ -123,7 +124,7 @@ export class KeyAdmin {
     const good = called.filter((key) => this.#isGood(key));
     const [found, second] = good.length > 0 ? good : called;
     if (!found) throw unknown(name);
-    if (second) throw new HoldfastError('HF_GATEWAY_KEY_AMBIGUOUS', { name });
+    if (second) throw new GatewayError('HF_GATEWAY_KEY_AMBIGUOUS', { name });
     return found.id;
   }
 
@@ -138,7 +139,7 @@ export class KeyAdmin {
 
   #active(key: string): KeyView {
     const view = this.find(key);
-    if (view.state !== 'active') throw new HoldfastError('HF_GATEWAY_KEY_REVOKED', { id: view.id });
+    if (view.state !== 'active') throw new GatewayError('HF_GATEWAY_KEY_REVOKED', { id: view.id });
     return view;
   }
 
@@ -146,7 +147,7 @@ export class KeyAdmin {
     const id = keyId(value);
     if (this.#parts.keys.isMaster(id)) throw invalid(field, 'that is the master key');
     const taken = this.#parts.keys.find(id);
-    if (taken !== undefined) throw new HoldfastError('HF_GATEWAY_KEY_EXISTS', { id: taken });
+    if (taken !== undefined) throw new GatewayError('HF_GATEWAY_KEY_EXISTS', { id: taken });
     return id;
   }
 
@@ -162,7 +163,7 @@ export class KeyAdmin {
       .list()
       .find((key) => key.id !== id && isCalled(key.context.terms?.alias, wanted) && this.#isGood(key));
     const taken = holder?.id ?? this.#asked.get(wanted);
-    if (taken !== undefined) throw new HoldfastError('HF_GATEWAY_KEY_ALIAS', { alias, id: taken });
+    if (taken !== undefined) throw new GatewayError('HF_GATEWAY_KEY_ALIAS', { alias, id: taken });
     this.#asked.set(wanted, id);
     try {
       return await change();
@@ -186,7 +187,7 @@ export class KeyAdmin {
     const { status } = await this.#request(id, change, correlation);
     if (status === 200) return;
     const code = change.type === 'KEY_CREATED' ? 'HF_GATEWAY_KEY_EXISTS' : 'HF_GATEWAY_KEY_REVOKED';
-    throw new HoldfastError(code, { id });
+    throw new GatewayError(code, { id });
   }
 
   #request(key: string, change: KeyChange, correlation: string): Promise<Reply> {
@@ -202,5 +203,5 @@ const newValue = (): string => `sk-${randomBytes(32).toString('base64url')}`;
 /** A name that may be a key's value is not repeated. */
 function unknown(name: string): HoldfastError {
   const isName = /^k_[0-9a-f]{32}$/.test(name) || /^(?!.*sk-)[\w .@:-]{1,19}$/.test(name);
-  return new HoldfastError('HF_GATEWAY_KEY_UNKNOWN', { name: isName ? name : 'what was given' });
+  return new GatewayError('HF_GATEWAY_KEY_UNKNOWN', { name: isName ? name : 'what was given' });
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { ClearableTerm, KeyTerms } from '../../../machines/gateway/key.ts';
+import { GatewayError } from '../errors.ts';
 
 /**
  * A label as it is kept and looked for: two that look the same are one (G14). Composed characters are one character,
@@ -124,7 +125,7 @@ export function readRequest<T>(schema: z.ZodType<T>, body: unknown): T {
 }
 
 export const invalid = (field: string, reason: string): HoldfastError =>
-  new HoldfastError('HF_GATEWAY_KEY_REQUEST', { field, reason });
+  new GatewayError('HF_GATEWAY_KEY_REQUEST', { field, reason });
 
 /** What scopes are held against: the servers there are, and whether their tools bear their names. */
 export type KnownServers = ReadonlyMap<string, { readonly entry: { readonly prefix: boolean } }>;

@@ -1,7 +1,7 @@
 import type { RouteKind } from '../../../core/contracts/mcp-route-kind.ts';
 import { Turns } from '../../../core/host/mutex.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
-import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { actorRef } from '../../../core/kernel/ids.ts';
 import type {
   LoadOrigin,
@@ -10,6 +10,7 @@ import type {
   RouteState,
   RoutesContext,
 } from '../../../machines/gateway/routes.ts';
+import { GatewayError } from '../errors.ts';
 import { ROUTES_ACTOR, ROUTES_KEY, routesLoaded, routesRefused } from './actor.ts';
 import { type Environment, readRouteEntries, rejectedEntry } from './entry.ts';
 import { emptyTable, openRoute, type RejectedRoute, type Route, type RouteTable } from './route.ts';
@@ -149,11 +150,11 @@ export async function reloadRoutes(
   started: Options,
   correlation?: string,
 ): Promise<readonly string[]> {
-  if (!configFile) throw new HoldfastError('HF_GATEWAY_RELOAD', { reason: 'it runs without a file' });
+  if (!configFile) throw new GatewayError('HF_GATEWAY_RELOAD', { reason: 'it runs without a file' });
   let options: Options | undefined;
   try {
     options = await configFile.optionsOf('gateway');
-    if (!options) throw new HoldfastError('HF_GATEWAY_RELOAD', { reason: 'the file lists no gateway' });
+    if (!options) throw new GatewayError('HF_GATEWAY_RELOAD', { reason: 'the file lists no gateway' });
   } catch (error) {
     routes.refuse(isCoded(error) ? error.what : String(error), origin, correlation);
     return [];

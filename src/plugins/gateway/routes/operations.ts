@@ -3,9 +3,9 @@ import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import type { Reply } from '../../../core/host/http/exchanges.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Json } from '../../../core/kernel/json.ts';
 import type { RouteState, RoutesContext } from '../../../machines/gateway/routes.ts';
+import { GatewayError } from '../errors.ts';
 import { rollbackRequested } from './actor.ts';
 import { type RouteLoader, reloadRoutes } from './loader.ts';
 
@@ -55,7 +55,7 @@ export function serveRoutes(
 /** @throws HF_GATEWAY_RELOAD, HF_GATEWAY_ROLLBACK what the table's machine refused, and why */
 function accepted({ status, body }: Reply, refusal: 'HF_GATEWAY_RELOAD' | 'HF_GATEWAY_ROLLBACK'): object {
   if (status === 200) return body as object;
-  throw new HoldfastError(refusal, {
+  throw new GatewayError(refusal, {
     reason: String((body as { reason?: unknown }).reason).replace(/\.$/, ''),
   });
 }

@@ -1,8 +1,9 @@
 import type { RouteKind } from '../../../core/contracts/mcp-route-kind.ts';
 import type { Vault } from '../../../core/host/secrets/vault.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { EventLog } from '../../../core/kernel/log/event-log.ts';
 import type { RouteFacts } from '../../../machines/gateway/routes.ts';
+import { GatewayError } from '../errors.ts';
 import type { RouteDefinition } from './entry.ts';
 import { type RouteEntry, routeSchema } from './entry.ts';
 
@@ -86,5 +87,5 @@ function plainOf({ entry, url, secret }: RouteDefinition): Plain {
 }
 
 function unusable(name: string, reason: string): HoldfastError {
-  return new HoldfastError('HF_GATEWAY_ROUTE', { variable: name, reason });
+  return new GatewayError('HF_GATEWAY_ROUTE', { variable: name, reason });
 }

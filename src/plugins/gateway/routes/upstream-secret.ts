@@ -1,6 +1,8 @@
 import { parseSecretReference, type SecretsStore } from '../../../core/contracts/secrets-store.ts';
-import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
+import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
+import { GatewayError } from '../errors.ts';
 import type { Environment } from './entry.ts';
 
 /** Tokens are read again after this long, so that a rotated one needs no restart. */
@@ -101,7 +103,7 @@ export class UpstreamSecret {
   }
 
   #unusable(reason: string): HoldfastError {
-    return new HoldfastError('HF_GATEWAY_ROUTE', { variable: this.#source.replace(/^\w+:/, ''), reason });
+    return new GatewayError('HF_GATEWAY_ROUTE', { variable: this.#source.replace(/^\w+:/, ''), reason });
   }
 }
 
@@ -122,5 +124,5 @@ function fetcher(source: string, { env, store }: SecretSources): () => string | 
 }
 
 function missing(file: string, reason: string): never {
-  throw new HoldfastError('HF_CONFIG_SECRET_MISSING', { file, reason });
+  throw new CoreError('HF_CONFIG_SECRET_MISSING', { file, reason });
 }

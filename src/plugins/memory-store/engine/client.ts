@@ -1,7 +1,8 @@
 import type { Worker } from 'node:worker_threads';
 import type { Clock } from '../../../core/kernel/clock.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { type ErrorData, HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { startWorker } from '../../../core/kernel/worker.ts';
+import { MemoryStoreError } from '../errors.ts';
 import { ENGINE_DEADLINE_MS, MOST_WAITING } from '../limits.ts';
 import type { Operation } from './engine.ts';
 
@@ -15,7 +16,7 @@ export interface EngineRequest {
 
 export type EngineReply =
   | { readonly id: number; readonly result: string }
-  | { readonly id: number; readonly code: HoldfastError['code']; readonly details: HoldfastError['details'] };
+  | { readonly id: number; readonly error: ErrorData };
 
 interface Waiting {
   readonly resolve: (result: string) => void;
@@ -48,7 +49,7 @@ export class EngineClient {
     if (this.#closed) return Promise.reject(failed('it has been stopped'));
     if (this.#waiting.size >= MOST_WAITING) {
       const what = `${MOST_WAITING} requests wait`;
-      return Promise.reject(new HoldfastError('HF_MEMORY_STORE_BUSY', { what, seconds: 1 }));
+      return Promise.reject(new MemoryStoreError('HF_MEMORY_STORE_BUSY', { what, seconds: 1 }));
     }
     return new Promise((resolve, reject) => {
       this.#lastId += 1;
@@ -81,7 +82,7 @@ export class EngineClient {
       onMessage: (reply) => {
         const waiting = this.#settle(reply.id);
         if ('result' in reply) waiting?.resolve(reply.result);
-        else waiting?.reject(new HoldfastError(reply.code, reply.details));
+        else waiting?.reject(HoldfastError.fromData(reply.error));
       },
       onEnd: (reason) => {
         this.#worker = undefined;
@@ -100,4 +101,4 @@ export class EngineClient {
   }
 }
 
-const failed = (reason: string) => new HoldfastError('HF_MEMORY_STORE_FAILED', { reason });
+const failed = (reason: string) => new MemoryStoreError('HF_MEMORY_STORE_FAILED', { reason });

@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { MemoryStoreError } from '../errors.ts';
 
 /** Of this layout; a file of a later one is refused. */
 const LAYOUT = 1;
@@ -37,7 +38,7 @@ export function openDatabase(file: string): DatabaseSync {
   const layout = Number(db.prepare('PRAGMA user_version').get()?.user_version);
   if (layout > LAYOUT) {
     db.close();
-    throw new HoldfastError('HF_MEMORY_STORE_FAILED', {
+    throw new MemoryStoreError('HF_MEMORY_STORE_FAILED', {
       reason: `a later version of Holdfast wrote ${file}`,
     });
   }
@@ -111,7 +112,11 @@ export function codedFailure(error: unknown, what: string): HoldfastError {
   if (error instanceof HoldfastError) return error;
   const { code, errcode, message } = error as { code?: string; errcode?: number; message?: string };
   if (errcode === SQLITE_FULL || code === 'ENOSPC' || code === 'EDQUOT') {
-    return new HoldfastError('HF_MEMORY_STORE_FULL', { what }, { cause: error });
+    return new MemoryStoreError('HF_MEMORY_STORE_FULL', { what }, { cause: error });
   }
-  return new HoldfastError('HF_MEMORY_STORE_FAILED', { reason: message ?? String(error) }, { cause: error });
+  return new MemoryStoreError(
+    'HF_MEMORY_STORE_FAILED',
+    { reason: message ?? String(error) },
+    { cause: error },
+  );
 }

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { MemoryStoreError } from '../errors.ts';
 import { MOST_COLLECTIONS } from '../limits.ts';
 import {
   type Collection,
@@ -74,7 +74,7 @@ export class Engine {
 
   #collection(name: string): Collection {
     const collection = findCollection(this.#db, name);
-    if (!collection) throw new HoldfastError('HF_MEMORY_STORE_COLLECTION_MISSING', { collection: name });
+    if (!collection) throw new MemoryStoreError('HF_MEMORY_STORE_COLLECTION_MISSING', { collection: name });
     return collection;
   }
 
@@ -99,9 +99,9 @@ export class Engine {
     inTransaction(this.#db, () => {
       const known = this.#all();
       if (known.includes(name))
-        throw new HoldfastError('HF_MEMORY_STORE_COLLECTION_EXISTS', { collection: name });
+        throw new MemoryStoreError('HF_MEMORY_STORE_COLLECTION_EXISTS', { collection: name });
       if (known.length >= MOST_COLLECTIONS) {
-        throw new HoldfastError('HF_MEMORY_STORE_REQUEST', {
+        throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', {
           reason: `there are ${MOST_COLLECTIONS} collections already`,
         });
       }

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { MemoryStoreError } from '../errors.ts';
 import { LARGEST_ANSWER, LARGEST_PAGE, MOST_POINTS } from '../limits.ts';
 import { type Collection, inTransaction, tableOf } from './database.ts';
 import type { Condition, Filter, Id, Requests } from './requests.ts';
@@ -17,14 +17,16 @@ export const floats = (blob: Uint8Array): Float32Array =>
 export function normalised(vector: readonly number[], size: number): Float32Array {
   if (vector.length !== size) {
     const reason = `Vector dimension error: expected dim: ${size}, got ${vector.length}`;
-    throw new HoldfastError('HF_MEMORY_STORE_REQUEST', { reason });
+    throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', { reason });
   }
   const stored = Float32Array.from(vector);
   let squares = 0;
   for (const value of stored) squares += value * value;
   const length = Math.sqrt(squares);
   if (!Number.isFinite(length)) {
-    throw new HoldfastError('HF_MEMORY_STORE_REQUEST', { reason: 'a vector holds numbers beyond 32 bits' });
+    throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', {
+      reason: 'a vector holds numbers beyond 32 bits',
+    });
   }
   // One that has length 1 already keeps its very bits: what is read can be stored again without a change.
   if (length === 0 || Math.abs(squares - 1) < 1e-6) return stored;
@@ -47,7 +49,7 @@ export function shownPoints<P extends Row>(
     bytes += bytesOf(point, shown);
     if (bytes > LARGEST_ANSWER) {
       const reason = `the answer would be larger than ${LARGEST_ANSWER} bytes: ask for fewer points, or scroll`;
-      throw new HoldfastError('HF_MEMORY_STORE_REQUEST', { reason });
+      throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', { reason });
     }
     points.push({ ...shownPoint(point, shown), ...also?.(point) });
   }
@@ -88,7 +90,7 @@ export function upsert(db: DatabaseSync, collection: Collection, { points }: Req
     const last = Number(db.prepare(`SELECT max(rowid) AS last FROM ${table}`).get()?.last ?? 0);
     if (last > MOST_POINTS && count(db, collection) > MOST_POINTS) {
       const reason = `a collection holds at most ${MOST_POINTS} points here`;
-      throw new HoldfastError('HF_MEMORY_STORE_REQUEST', { reason });
+      throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', { reason });
     }
   });
 }

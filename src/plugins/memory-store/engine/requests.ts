@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject, nestsDeeper } from '../../../core/kernel/json.ts';
+import { MemoryStoreError } from '../errors.ts';
 import { LARGEST_VECTOR, MOST_PER_REQUEST } from '../limits.ts';
 
 const UUID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/;
@@ -141,16 +141,16 @@ export function parseRequest<K extends keyof typeof requests>(kind: K, body: Uin
     ofBounds === 'too_small' || ofBounds === 'too_big'
       ? 'HF_MEMORY_STORE_VALIDATION'
       : 'HF_MEMORY_STORE_REQUEST';
-  throw new HoldfastError(code, { reason });
+  throw new MemoryStoreError(code, { reason });
 }
 
 function parseJson(text: string): unknown {
   if (nestsDeeper(text, DEEPEST))
-    throw new HoldfastError('HF_MEMORY_STORE_REQUEST', { reason: 'it is nested too deeply' });
+    throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', { reason: 'it is nested too deeply' });
   try {
     return JSON.parse(text);
   } catch {
-    throw new HoldfastError('HF_MEMORY_STORE_REQUEST', {
+    throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', {
       reason: 'Format error in JSON body: it is not JSON',
     });
   }

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { MemoryStoreError } from '../errors.ts';
 import { LARGEST_CACHE } from '../limits.ts';
 import { type Collection, tableOf } from './database.ts';
 import type { Row } from './points.ts';
@@ -60,7 +60,7 @@ export class Search {
     if (typeof target === 'object') return normalised(target, collection.size);
     const row = this.#db.prepare(`SELECT vector FROM ${tableOf(collection)} WHERE id = ?`).get(bound(target));
     if (!row)
-      throw new HoldfastError('HF_MEMORY_STORE_REQUEST', { reason: `No point with id ${target} found` });
+      throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', { reason: `No point with id ${target} found` });
     return floats(row.vector as Uint8Array);
   }
 

@@ -24,7 +24,6 @@ function answer({ id, operation, collection, body }: EngineRequest): EngineReply
     const result = engine.operations[operation](collection, given);
     return { id, result: JSON.stringify(result) };
   } catch (error) {
-    const { code, details } = codedFailure(error, 'what was to be stored');
-    return { id, code, details };
+    return { id, error: codedFailure(error, 'what was to be stored').toData() };
   }
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync, renameSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { syncPath } from '../../../core/kernel/sync-path.ts';
+import { MemoryStoreError } from '../errors.ts';
 import { SPARE_BYTES } from '../limits.ts';
 
 const CHUNK = 1024 * 1024;
@@ -15,7 +15,7 @@ export const draftOf = (file: string): string => `${file}.part`;
 /** @throws HF_MEMORY_STORE_FULL less than that and the spare is free there */
 export function refuseFullDisk(folder: string, bytes: number, what: string): void {
   const { bavail, bsize } = statfsSync(folder);
-  if (bavail * bsize < bytes + SPARE_BYTES) throw new HoldfastError('HF_MEMORY_STORE_FULL', { what });
+  if (bavail * bsize < bytes + SPARE_BYTES) throw new MemoryStoreError('HF_MEMORY_STORE_FULL', { what });
 }
 
 /** Runs `write` on a draft, makes it durable, lets `seal` see it, and gives it its name. Nothing is left of a failure. */

@@ -1,8 +1,9 @@
 import type { Worker } from 'node:worker_threads';
 import { Turns } from '../../../core/host/mutex.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { type ErrorData, HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { startWorker } from '../../../core/kernel/worker.ts';
+import { MemoryStoreError } from '../errors.ts';
 import { MOST_JOBS } from '../limits.ts';
 
 /** Long work on a store's database. Paths are absolute. */
@@ -25,9 +26,7 @@ export type Job =
   /** All collections as they are at one moment. */
   | { readonly kind: 'copy'; readonly database: string; readonly file: string };
 
-export type JobReply =
-  | { readonly ok: true }
-  | { readonly ok: false; readonly code: HoldfastError['code']; readonly details: HoldfastError['details'] };
+export type JobReply = { readonly ok: true } | { readonly ok: false; readonly error: ErrorData };
 
 /** A thread with nothing to do ends then: it holds some ten MiB. */
 const IDLE_MS = 60_000;
@@ -58,7 +57,7 @@ export class Jobs {
    */
   async run<J extends Job>(prepare: () => J | Promise<J>): Promise<J> {
     if (this.#waiting >= MOST_JOBS) {
-      throw new HoldfastError('HF_MEMORY_STORE_BUSY', {
+      throw new MemoryStoreError('HF_MEMORY_STORE_BUSY', {
         what: `${MOST_JOBS} snapshots or recoveries wait`,
         seconds: 5,
       });
@@ -111,7 +110,7 @@ export class Jobs {
       data: undefined,
       onMessage: (reply) => {
         if (reply.ok) this.#running?.resolve();
-        else this.#running?.reject(new HoldfastError(reply.code, reply.details));
+        else this.#running?.reject(HoldfastError.fromData(reply.error));
       },
       onEnd: (reason) => {
         // An idle one that ends late is another than the one that works by then.
@@ -124,4 +123,4 @@ export class Jobs {
   }
 }
 
-const failed = (reason: string) => new HoldfastError('HF_MEMORY_STORE_FAILED', { reason });
+const failed = (reason: string) => new MemoryStoreError('HF_MEMORY_STORE_FAILED', { reason });

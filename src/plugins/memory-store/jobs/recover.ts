@@ -11,6 +11,7 @@ import {
   putCollection,
   tableOf,
 } from '../engine/database.ts';
+import { MemoryStoreError } from '../errors.ts';
 import { LARGEST_VECTOR, MOST_COLLECTIONS, MOST_POINTS } from '../limits.ts';
 import { refuseFullDisk, sha256Of } from './files.ts';
 import type { Job } from './jobs.ts';
@@ -30,7 +31,7 @@ const MAGIC = 'SQLite format 3\0';
 export function recover(job: Extract<Job, { kind: 'recover' }>): void {
   refuseCutShort(job.file);
   if (job.checksum !== undefined && sha256Of(job.file) !== job.checksum.toLowerCase()) {
-    throw new HoldfastError('HF_MEMORY_STORE_REQUEST', { reason: 'Snapshot checksum mismatch' });
+    throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', { reason: 'Snapshot checksum mismatch' });
   }
   const { size } = examine(job.file);
   refuseFullDisk(dirname(job.database), statSync(job.file).size, 'the recovered collection');
@@ -117,10 +118,10 @@ function refuseOther(db: DatabaseSync, name: string, size: number): void {
   const known = findCollection(db, name);
   if (known && known.size !== size) {
     const reason = `the snapshot is not compatible: collection vector size ${known.size}, snapshot vector size ${size}`;
-    throw new HoldfastError('HF_MEMORY_STORE_REQUEST', { reason });
+    throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', { reason });
   }
   if (!known && Number(db.prepare('SELECT count(*) AS n FROM collections').get()?.n) >= MOST_COLLECTIONS) {
-    throw new HoldfastError('HF_MEMORY_STORE_REQUEST', {
+    throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', {
       reason: `there are ${MOST_COLLECTIONS} collections already`,
     });
   }
@@ -138,5 +139,5 @@ function copyRows(db: DatabaseSync, table: string): void {
 }
 
 function invalid(reason: string): never {
-  throw new HoldfastError('HF_MEMORY_STORE_SNAPSHOT_INVALID', { reason });
+  throw new MemoryStoreError('HF_MEMORY_STORE_SNAPSHOT_INVALID', { reason });
 }

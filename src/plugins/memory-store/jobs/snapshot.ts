@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { findCollection, openDatabase, POINTS_COLUMNS, tableOf } from '../engine/database.ts';
+import { MemoryStoreError } from '../errors.ts';
 import { noteChecksum, refuseFullDisk, writeWhole } from './files.ts';
 import type { Job } from './jobs.ts';
 
@@ -29,7 +29,8 @@ export function snapshot({ database, collection: name, file }: Extract<Job, { ki
           'PRAGMA out.page_size = 8192; PRAGMA out.journal_mode = OFF; PRAGMA out.synchronous = OFF; BEGIN',
         );
         const collection = findCollection(db, name);
-        if (!collection) throw new HoldfastError('HF_MEMORY_STORE_COLLECTION_MISSING', { collection: name });
+        if (!collection)
+          throw new MemoryStoreError('HF_MEMORY_STORE_COLLECTION_MISSING', { collection: name });
         for (const [table, columns] of Object.entries(SNAPSHOT_TABLES)) {
           db.exec(`CREATE TABLE out.${table} ${columns}`);
         }

@@ -12,8 +12,7 @@ function run(job: Job): JobReply {
     else copy(job);
     return { ok: true };
   } catch (error) {
-    const { code, details } = codedFailure(error, 'what was to be written');
-    return { ok: false, code, details };
+    return { ok: false, error: codedFailure(error, 'what was to be written').toData() };
   }
 }
 

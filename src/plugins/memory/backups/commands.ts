@@ -2,9 +2,10 @@ import { askIfRunning } from '../../../core/host/operations/ask.ts';
 import type { CommandContext } from '../../../core/host/plugin/command.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import { systemClock } from '../../../core/kernel/clock.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import { doomedOf, newestFirst } from '../../../machines/memory/assessment.ts';
+import { MemoryError } from '../errors.ts';
 import type { QdrantOptions } from '../options.ts';
 import { RestStores } from '../rest-store.ts';
 import { settingsOf } from './actor.ts';
@@ -65,7 +66,7 @@ export function registerBackupCommands(context: PluginContext, options: QdrantOp
       const answer =
         (await running(command, 'prune', { dryRun: isDry })) ??
         (await directly(options, command, (stores) => {
-          if (!isDry && force !== true) throw new HoldfastError('HF_MEMORY_UNRECORDED');
+          if (!isDry && force !== true) throw new MemoryError('HF_MEMORY_UNRECORDED');
           return pruneDirectly(options, stores, isDry, command.signal);
         }));
       say(command, answer, pruneLines);
@@ -114,13 +115,13 @@ export async function directly<T>(
 ): Promise<T> {
   const { url, apiKeyFile, apiKeyRef, collection, caFile } = options;
   if (url === undefined) {
-    throw new HoldfastError('HF_CONTROL_UNREACHABLE', {
+    throw new CoreError('HF_CONTROL_UNREACHABLE', {
       dir: dataDir,
       reason: 'nothing runs there, and the embedded memory store is there only while it does',
     });
   }
   if (apiKeyFile === undefined && apiKeyRef !== undefined) {
-    throw new HoldfastError('HF_CONTROL_UNREACHABLE', {
+    throw new CoreError('HF_CONTROL_UNREACHABLE', {
       dir: dataDir,
       reason:
         'nothing runs there, and the key of the memory store is in the secrets store, which only it reads',

@@ -3,9 +3,9 @@ import type { SnapshotRecords } from '../../../core/contracts/memory-store.ts';
 import type { Reply } from '../../../core/host/http/exchanges.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { newCorrelation } from '../../../core/kernel/ids.ts';
 import { doomedOf, findingsOf, newestFirst } from '../../../machines/memory/assessment.ts';
+import { MemoryError } from '../errors.ts';
 import type { QdrantOptions } from '../options.ts';
 import {
   backupAsked,
@@ -173,7 +173,7 @@ export class Backups implements SnapshotRecords {
     const { status, body }: Reply = await answer;
     const said = body as Record<string, unknown>;
     if (status === 200) return said;
-    throw new HoldfastError('HF_MEMORY_BACKUP', { reason: String(said.reason ?? status).replace(/\.$/, '') });
+    throw new MemoryError('HF_MEMORY_BACKUP', { reason: String(said.reason ?? status).replace(/\.$/, '') });
   }
 }
 

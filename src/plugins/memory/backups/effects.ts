@@ -9,7 +9,7 @@ import {
 } from '../../../core/contracts/memory-store.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import type { Vault } from '../../../core/host/secrets/vault.ts';
-import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Json } from '../../../core/kernel/json.ts';
 import type { LogEvent } from '../../../core/kernel/log/record.ts';
 import type {
@@ -19,6 +19,7 @@ import type {
   ListedBackup,
   PruneParams,
 } from '../../../machines/memory/backups-shapes.ts';
+import { MemoryError } from '../errors.ts';
 import { ofOurShape, snapshotTime, type VolumeCopies } from './files.ts';
 
 /** A snapshot, with the readings around it. */
@@ -129,7 +130,7 @@ function unlessGone(error: unknown): void {
 
 function copiesOf({ copies }: BackupParts): VolumeCopies {
   if (copies) return copies;
-  throw new HoldfastError('HF_MEMORY_BACKUP', {
+  throw new MemoryError('HF_MEMORY_BACKUP', {
     reason: 'a store elsewhere has its volume copied by its cluster',
   });
 }

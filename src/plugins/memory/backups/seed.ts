@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { MemoryStore, Point } from '../../../core/contracts/memory-store.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
+import { MemoryError } from '../errors.ts';
 
 /** How many points are kept for verification. */
 const SEEDS = 16;
@@ -39,7 +39,7 @@ export async function seed(
   signal: AbortSignal,
 ): Promise<Point['id'][]> {
   const info = await store.collection(collection, signal);
-  if (!info) throw new HoldfastError('HF_MEMORY_BACKUP', { reason: `there is no collection ${collection}` });
+  if (!info) throw new MemoryError('HF_MEMORY_BACKUP', { reason: `there is no collection ${collection}` });
   const shapes = shapesOf(info.vectors);
   const points = seedPoints((index) =>
     typeof shapes === 'number'
@@ -61,7 +61,7 @@ function shapesOf(vectors: unknown): number | { readonly name: string; readonly 
       })
     : [];
   if (named.length > 0) return named;
-  throw new HoldfastError('HF_MEMORY_BACKUP', {
+  throw new MemoryError('HF_MEMORY_BACKUP', {
     reason: 'the collection has vectors that no seed is made for',
   });
 }

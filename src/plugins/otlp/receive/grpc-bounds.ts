@@ -1,5 +1,7 @@
 import type { Http2Server, ServerHttp2Stream } from 'node:http2';
 import type * as Grpc from '@grpc/grpc-js';
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
+import { OtlpError } from '../errors.ts';
 import type { Receiver, Refusal, Share } from './receiver.ts';
 import { rpcStatus } from './receiver.ts';
 
@@ -67,8 +69,9 @@ export function guarded(
           if (refusal) return refuse(refusal);
           const share = receiver().share(0);
           if ('status' in share) return refuse(share);
-          const pressed = () => receiver().refuse('HF_INGEST_PRESSED');
-          const late = () => receiver().refuse('HF_HTTP_REQUEST_SLOW', { ms: requestTimeoutMs });
+          const pressed = () => receiver().refuse(new OtlpError('HF_OTLP_PRESSED'));
+          const late = () =>
+            receiver().refuse(new CoreError('HF_HTTP_REQUEST_SLOW', { ms: requestTimeoutMs }));
           grow = bound(call, { share, refuse, pressed, late, requestTimeoutMs });
           admit(metadata);
         })

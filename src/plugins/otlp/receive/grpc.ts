@@ -2,7 +2,7 @@ import type * as Grpc from '@grpc/grpc-js';
 import type { Listener } from '../../../core/host/http/contract.ts';
 import { bracketed, urlOf } from '../../../core/host/http/url.ts';
 import type { Logger } from '../../../core/host/logging/logger.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import type { Signal } from '../decode/decode.ts';
 import { boundStreams, guarded, presented, serverBounds, statusOf } from './grpc-bounds.ts';
 import type { Receiver } from './receiver.ts';
@@ -63,7 +63,7 @@ export function grpcListener(options: GrpcListenerOptions): Listener {
         return { url };
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
-        throw new HoldfastError('HF_HTTP_LISTEN', {
+        throw new CoreError('HF_HTTP_LISTEN', {
           surface: name,
           host,
           port,

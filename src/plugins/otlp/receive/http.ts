@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { free } from '../../../core/host/free.ts';
 import type { HttpSurface, SurfaceError } from '../../../core/host/http/contract.ts';
 import type { Encoding, Signal } from '../decode/decode.ts';
+import { OtlpError } from '../errors.ts';
 import type { Receiver, Refusal, Share } from './receiver.ts';
 import { exportResponse, rpcStatus } from './receiver.ts';
 
@@ -54,8 +55,12 @@ async function serve(
   try {
     const bytes = await readBody(request.raw, share, bodyLimit);
     if (bytes === 'too-large')
-      return cut(request, reply, receiver.refuse('HF_INGEST_BODY_TOO_LARGE', { limit: bodyLimit }));
-    if (bytes === 'no-room') return cut(request, reply, receiver.refuse('HF_INGEST_PRESSED'));
+      return cut(
+        request,
+        reply,
+        receiver.refuse(new OtlpError('HF_OTLP_BODY_TOO_LARGE', { limit: bodyLimit })),
+      );
+    if (bytes === 'no-room') return cut(request, reply, receiver.refuse(new OtlpError('HF_OTLP_PRESSED')));
     const body = { signal, encoding: encodingOf(request), gzip: isGzip(request), bytes };
     const answer = await receiver.take(body, request.headers.authorization ?? '');
     if ('refusal' in answer) return refuse(request, reply, answer.refusal);

@@ -3,7 +3,7 @@ import { createSecureContext } from 'node:tls';
 import type * as Grpc from '@grpc/grpc-js';
 import type { Listener } from '../../../core/host/http/contract.ts';
 import type { Logger } from '../../../core/host/logging/logger.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { OtlpError } from '../errors.ts';
 import { type GrpcParts, grpcListener } from './grpc.ts';
 
 export interface MtlsOptions {
@@ -25,7 +25,7 @@ interface Files {
 /**
  * OTLP/gRPC for producers from outside (O5): a client certificate is demanded besides the key.
  *
- * @throws HF_INGEST_MTLS of its `listen`: a file is not named, cannot be read, or does not fit the others
+ * @throws HF_OTLP_MTLS of its `listen`: a file is not named, cannot be read, or does not fit the others
  */
 export function mtlsListener(parts: GrpcParts, options: MtlsOptions): Listener {
   const { host, port, checkMs } = options;
@@ -75,7 +75,7 @@ class Certificates implements Grpc.experimental.CertificateProvider {
     this.#logger = logger;
   }
 
-  /** @throws HF_INGEST_MTLS */
+  /** @throws HF_OTLP_MTLS */
   async start(): Promise<void> {
     this.#files = await this.#read();
     this.#timer = setInterval(() => void this.#look(), this.#checkMs).unref();
@@ -119,13 +119,12 @@ class Certificates implements Grpc.experimental.CertificateProvider {
 
 async function readFiles({ certFile, keyFile, clientCaFile }: MtlsOptions): Promise<Files> {
   const read = async (option: string, file: string | undefined): Promise<Buffer> => {
-    if (file === undefined)
-      throw new HoldfastError('HF_INGEST_MTLS', { reason: `mtls.${option} is not set` });
+    if (file === undefined) throw new OtlpError('HF_OTLP_MTLS', { reason: `mtls.${option} is not set` });
     try {
       return await readFile(file);
     } catch (error) {
       const { code = 'unreadable' } = error as NodeJS.ErrnoException;
-      throw new HoldfastError('HF_INGEST_MTLS', { reason: `${file} (mtls.${option}): ${code}` });
+      throw new OtlpError('HF_OTLP_MTLS', { reason: `${file} (mtls.${option}): ${code}` });
     }
   };
   const files = {
@@ -136,7 +135,7 @@ async function readFiles({ certFile, keyFile, clientCaFile }: MtlsOptions): Prom
   try {
     createSecureContext({ cert: files.certificate, key: files.privateKey, ca: files.caCertificate });
   } catch {
-    throw new HoldfastError('HF_INGEST_MTLS', {
+    throw new OtlpError('HF_OTLP_MTLS', {
       reason: 'the certificate, its key and the client authority are no PEM files that fit each other',
     });
   }

@@ -1,7 +1,7 @@
 import type { IngestKeys } from '../../../core/contracts/ingest-keys.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
-import type { ErrorCode } from '../../../core/kernel/errors/table.ts';
+import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Signal } from '../decode/decode.ts';
+import { OtlpError } from '../errors.ts';
 import type { Body, Intake } from '../intake.ts';
 import type { Failure } from '../spool/protocol.ts';
 
@@ -75,12 +75,12 @@ export class Receiver {
 
   /** Sets memory aside for a body. @param bytes as far as they are known */
   share(bytes: number): Share | Refusal {
-    return this.#parts.budget.share(bytes) ?? this.refuse('HF_INGEST_PRESSED');
+    return this.#parts.budget.share(bytes) ?? this.refuse(new OtlpError('HF_OTLP_PRESSED'));
   }
 
   /** Refuses what is known to be too large or too slow, or finds no room; it is counted. */
-  refuse(code: ErrorCode, details: Readonly<Record<string, string | number>> = {}): Refusal {
-    const refusal = refusalOf(new HoldfastError(code, details));
+  refuse(error: HoldfastError): Refusal {
+    const refusal = refusalOf(error);
     this.#parts.counted.turnedAway(refusal);
     return refusal;
   }
@@ -98,21 +98,21 @@ export class Receiver {
   #failed(outcome: Failure): Refusal {
     switch (outcome.kind) {
       case 'invalid':
-        return this.refuse('HF_INGEST_BODY_INVALID', { reason: outcome.reason });
+        return this.refuse(new OtlpError('HF_OTLP_BODY_INVALID', { reason: outcome.reason }));
       case 'too-large':
-        return this.refuse('HF_INGEST_BODY_TOO_LARGE');
+        return this.refuse(new OtlpError('HF_OTLP_BODY_TOO_LARGE'));
       case 'full':
-        return this.refuse('HF_INGEST_STUCK', { reason: 'the spool is full' });
+        return this.refuse(new OtlpError('HF_OTLP_STUCK', { reason: 'the spool is full' }));
       case 'disk':
-        return this.refuse('HF_INGEST_STUCK', { reason: `the disk refuses: ${outcome.reason}` });
+        return this.refuse(new OtlpError('HF_OTLP_STUCK', { reason: `the disk refuses: ${outcome.reason}` }));
       case 'lost':
-        return this.refuse('HF_INGEST_LOST', { reason: outcome.reason });
+        return this.refuse(new OtlpError('HF_OTLP_LOST', { reason: outcome.reason }));
     }
   }
 
   #shut(): Refusal | undefined {
     const reason = this.#parts.shut();
-    return reason === undefined ? undefined : refusalOf(new HoldfastError('HF_INGEST_STUCK', { reason }));
+    return reason === undefined ? undefined : refusalOf(new OtlpError('HF_OTLP_STUCK', { reason }));
   }
 
   #unknown(presented: string | undefined, producer: string): Refusal | undefined {
@@ -120,16 +120,16 @@ export class Receiver {
       return { reason: 'key_missing', status: 401, grpc: GRPC.unauthenticated, message: KEY_MISSING };
     }
     const keys = this.#parts.keys();
-    if (!keys) return refusalOf(new HoldfastError('HF_INGEST_NO_KEYS'));
+    if (!keys) return refusalOf(new OtlpError('HF_OTLP_NO_KEYS'));
     switch (keys.judge(presented, producer).kind) {
       case 'accepted':
         return undefined;
       case 'prefixed':
-        return refusalOf(new HoldfastError('HF_INGEST_KEY_PREFIXED'));
+        return refusalOf(new OtlpError('HF_OTLP_KEY_PREFIXED'));
       case 'vestigial':
-        return refusalOf(new HoldfastError('HF_INGEST_KEY_VESTIGIAL'));
+        return refusalOf(new OtlpError('HF_OTLP_KEY_VESTIGIAL'));
       case 'unknown':
-        return refusalOf(new HoldfastError('HF_INGEST_KEY_UNKNOWN'));
+        return refusalOf(new OtlpError('HF_OTLP_KEY_UNKNOWN'));
     }
   }
 }
@@ -141,7 +141,7 @@ function refusalOf({ code, status, what, remedy }: HoldfastError): Refusal {
     grpc: grpcCode(status),
     message: `${what} ${remedy}`,
     ...(status === 429 && { retrySeconds: PRESSED_SECONDS }),
-    ...(status === 503 && { retrySeconds: code === 'HF_INGEST_LOST' ? PRESSED_SECONDS : STUCK_SECONDS }),
+    ...(status === 503 && { retrySeconds: code === 'HF_OTLP_LOST' ? PRESSED_SECONDS : STUCK_SECONDS }),
   };
 }
 

@@ -5,8 +5,8 @@ import type { TableShape } from '../../../core/contracts/columnar-database.ts';
 import type { SignalTable } from '../../../core/contracts/columnar-tables.ts';
 import { free } from '../../../core/host/free.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { startWorker } from '../../../core/kernel/worker.ts';
+import { OtlpError } from '../errors.ts';
 import {
   DECODING,
   type Frame,
@@ -58,7 +58,7 @@ export class Spool {
   /**
    * What an earlier run left is told. Without that the thread starts with the first body.
    *
-   * @throws HF_INGEST_SPOOL the folder is none, or cannot be read
+   * @throws HF_OTLP_SPOOL the folder is none, or cannot be read
    */
   start(): void {
     if (leftIn(this.#dir) > 0) this.#open();
@@ -166,7 +166,7 @@ function leftIn(dir: string): number {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const reason = code === 'ENOTDIR' ? 'it is a file' : (code ?? message);
-    throw new HoldfastError('HF_INGEST_SPOOL', { dir, reason });
+    throw new OtlpError('HF_OTLP_SPOOL', { dir, reason });
   }
 }
 

@@ -1,8 +1,9 @@
 import type { Cluster, ClusterKind, ClusterObject } from '../../../core/contracts/cluster.ts';
 import type { MemoryStores, SnapshotRecords } from '../../../core/contracts/memory-store.ts';
-import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { Drill, Source } from '../../../machines/restore/drill-shapes.ts';
+import { RestoreError } from '../errors.ts';
 import type { ClusterPlaces } from '../options.ts';
 import { refuseLiveAddress } from '../safety.ts';
 import { ensure, type ScratchNamespaces } from '../scratch/namespaces.ts';
@@ -63,7 +64,7 @@ export class BackupPath implements RestorePath {
         .slice(0, 5);
       const rest = found.length > 0 ? ` (${found.join('; ')})` : '';
       const reason = `schedule ${schedule} has no completed backup${which} without errors and warnings${rest}`;
-      throw new HoldfastError('HF_RESTORE_NOTHING', { reason });
+      throw new RestoreError('HF_RESTORE_NOTHING', { reason });
     }
     const { name } = chosen.metadata;
     const count = records?.of(name)?.count;
@@ -155,7 +156,7 @@ export class BackupPath implements RestorePath {
   }
 }
 
-const failed = (reason: string) => new HoldfastError('HF_RESTORE_FAILED', { reason });
+const failed = (reason: string) => new RestoreError('HF_RESTORE_FAILED', { reason });
 
 /** `Completed` alone is not enough: what was left out is told as a warning. */
 const isGood = ({ phase, errors, warnings }: Status) =>

@@ -6,7 +6,7 @@ import {
   SnapshotRecordsToken,
 } from '../../../core/contracts/memory-store.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { RestoreError } from '../errors.ts';
 import type { RestoreOptions } from '../options.ts';
 import { refuseLiveAddress } from '../safety.ts';
 import { CLAIM_BYTES, ClusterScratch } from '../scratch/cluster.ts';
@@ -81,7 +81,7 @@ export function openPaths(services: Services, options: RestoreOptions): Paths {
 }
 
 function none(reason: string): never {
-  throw new HoldfastError('HF_RESTORE_SCRATCH', { reason });
+  throw new RestoreError('HF_RESTORE_SCRATCH', { reason });
 }
 
 function once<T>(make: () => T): () => T {

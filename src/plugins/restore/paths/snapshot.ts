@@ -6,8 +6,8 @@ import type {
   SnapshotDescription,
   SnapshotRecords,
 } from '../../../core/contracts/memory-store.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Drill, Source } from '../../../machines/restore/drill-shapes.ts';
+import { RestoreError } from '../errors.ts';
 import { refuseFilled, refuseLiveAddress, refuseLiveInstance } from '../safety.ts';
 import type { PathSettings, RestorePath, StepContext } from '../steps.ts';
 import { expiredOf, until } from '../steps.ts';
@@ -50,7 +50,7 @@ export class SnapshotPath implements RestorePath {
         wanted === undefined
           ? `${live.url} has no snapshot of ${collection}`
           : `no snapshot is called ${wanted}`;
-      throw new HoldfastError('HF_RESTORE_NOTHING', { reason });
+      throw new RestoreError('HF_RESTORE_NOTHING', { reason });
     }
     const { name, size, createdAt } = chosen;
     await this.#checkRoom(size);
@@ -76,7 +76,7 @@ export class SnapshotPath implements RestorePath {
 
   async recover(_drill: Drill, { name, size }: Source, url: string | undefined, context: StepContext) {
     const { stores, location } = this.#options;
-    if (url === undefined) throw new HoldfastError('HF_RESTORE_FAILED', { reason: 'there is no instance' });
+    if (url === undefined) throw new RestoreError('HF_RESTORE_FAILED', { reason: 'there is no instance' });
     const target = stores.at(url);
     // Again, right before the one call that overwrites: names may resolve differently by now.
     await refuseLiveAddress(stores.live.url, url);
@@ -108,7 +108,7 @@ export class SnapshotPath implements RestorePath {
     const look = async () => ((await target.ready(signal).catch(() => false)) ? true : undefined);
     if (await until(look, { clock, everyMs: pollMs, withinMs: readyMs, signal })) return;
     const reason = `it is not ready after ${readyMs / 1_000} s`;
-    throw new HoldfastError('HF_RESTORE_SCRATCH', { reason });
+    throw new RestoreError('HF_RESTORE_SCRATCH', { reason });
   }
 
   /** The file that is fetched and the collection made of it lie beside each other for a moment. */
@@ -120,7 +120,7 @@ export class SnapshotPath implements RestorePath {
     const free = here ? await freeBytes(dataDir) : (claimBytes ?? 0);
     if (free >= needed) return;
     const place = here ? dataDir : 'the claim of a scratch instance';
-    throw new HoldfastError('HF_RESTORE_SPACE', { needed, free, place });
+    throw new RestoreError('HF_RESTORE_SPACE', { needed, free, place });
   }
 }
 

@@ -1,6 +1,6 @@
 import type { MemoryStores, ScratchStores } from '../../../core/contracts/memory-store.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Drill, Source } from '../../../machines/restore/drill-shapes.ts';
+import { RestoreError } from '../errors.ts';
 import { refuseLiveAddress, refuseLiveInstance } from '../safety.ts';
 import type { PathSettings, RestorePath, StepContext } from '../steps.ts';
 import { expiredOf } from '../steps.ts';
@@ -22,10 +22,10 @@ export class VolumePath implements RestorePath {
     const { live, collection } = this.#options.stores;
     if (snapshot !== undefined) {
       const reason = 'path b copies the data of the embedded store as it is now, and takes no --snapshot';
-      throw new HoldfastError('HF_RESTORE_NOTHING', { reason });
+      throw new RestoreError('HF_RESTORE_NOTHING', { reason });
     }
     if ((await live.collection(collection, signal)) === undefined) {
-      throw new HoldfastError('HF_RESTORE_NOTHING', {
+      throw new RestoreError('HF_RESTORE_NOTHING', {
         reason: `${live.url} has no collection ${collection}`,
       });
     }
@@ -46,11 +46,11 @@ export class VolumePath implements RestorePath {
 
   async recover(_drill: Drill, _source: Source, url: string | undefined, { signal }: StepContext) {
     const { stores } = this.#options;
-    if (url === undefined) throw new HoldfastError('HF_RESTORE_FAILED', { reason: 'there is no instance' });
+    if (url === undefined) throw new RestoreError('HF_RESTORE_FAILED', { reason: 'there is no instance' });
     const target = stores.at(url);
     await refuseLiveInstance(stores.live, target, signal);
     if ((await target.collection(stores.collection, signal)) === undefined) {
-      throw new HoldfastError('HF_RESTORE_FAILED', {
+      throw new RestoreError('HF_RESTORE_FAILED', {
         reason: `the copy has no collection ${stores.collection}`,
       });
     }

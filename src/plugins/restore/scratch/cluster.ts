@@ -1,7 +1,7 @@
 import type { Cluster, ClusterKind, ClusterObject } from '../../../core/contracts/cluster.ts';
 import type { MemoryStores, ScratchInstance, ScratchStores } from '../../../core/contracts/memory-store.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
+import { RestoreError } from '../errors.ts';
 import type { ClusterPlaces } from '../options.ts';
 import { REST_PORT, type ScratchNamespaces } from './namespaces.ts';
 
@@ -28,7 +28,7 @@ export class ClusterScratch implements ScratchStores {
 
   async create(id: string, from: 'empty' | 'volume-copy', signal: AbortSignal): Promise<ScratchInstance> {
     if (from !== 'empty') {
-      throw new HoldfastError('HF_RESTORE_SCRATCH', {
+      throw new RestoreError('HF_RESTORE_SCRATCH', {
         reason: 'a volume is copied by a backup in the cluster',
       });
     }

@@ -1,8 +1,9 @@
 import type { ScratchInstance, ScratchStores } from '../../../core/contracts/memory-store.ts';
 import { HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
-import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
+import { RestoreError } from '../errors.ts';
 
 const http = new HttpClient({ timeoutMs: 15_000, answerLimit: 1024 * 1024 });
 const MARKER = /^holdfast-scratch-(.+)-(\d{13})$/;
@@ -43,7 +44,7 @@ export class ConfiguredScratch implements ScratchStores {
     const held = await this.#collections(signal);
     if (held.includes(collection)) {
       const reason = `it holds a collection ${collection} and no marker of a drill`;
-      throw new HoldfastError('HF_RESTORE_LIVE', { url, reason });
+      throw new RestoreError('HF_RESTORE_LIVE', { url, reason });
     }
     this.#unmade.delete(id);
     const marker = `holdfast-scratch-${id}-${clock.now() + expiryMs}`;
@@ -108,4 +109,4 @@ export class ConfiguredScratch implements ScratchStores {
   }
 }
 
-const scratch = (reason: string) => new HoldfastError('HF_RESTORE_SCRATCH', { reason });
+const scratch = (reason: string) => new RestoreError('HF_RESTORE_SCRATCH', { reason });

@@ -1,7 +1,8 @@
 import type { Cluster, ClusterKind, ClusterObject, PortForward } from '../../../core/contracts/cluster.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
-import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
+import { RestoreError } from '../errors.ts';
 import { until } from '../steps.ts';
 
 export const REST_PORT = 6333;
@@ -46,7 +47,7 @@ export class ScratchNamespaces {
     await ensure(cluster, namespace, signal);
     const made = await cluster.get(NAMESPACE, name, undefined, signal);
     if (made && !isMarked(made, id)) {
-      throw new HoldfastError('HF_RESTORE_SCRATCH', { reason: `namespace ${name} belongs to somebody else` });
+      throw new RestoreError('HF_RESTORE_SCRATCH', { reason: `namespace ${name} belongs to somebody else` });
     }
     for (const object of objects) {
       await ensure(cluster, { ...object, metadata: { ...object.metadata, namespace: name } }, signal);
@@ -64,13 +65,13 @@ export class ScratchNamespaces {
       });
       const stuck = pods.map(hopeless).find((reason) => reason !== undefined);
       if (stuck !== undefined)
-        throw new HoldfastError('HF_RESTORE_SCRATCH', { reason: `its pod waits: ${stuck}` });
+        throw new RestoreError('HF_RESTORE_SCRATCH', { reason: `its pod waits: ${stuck}` });
       return pods.find(isReady);
     };
     const pod = await until(look, { clock, everyMs: pollMs, withinMs: readyMs, signal });
     if (!pod) {
       const reason = `no pod of namespace ${namespace} is ready after ${readyMs / 1_000} s`;
-      throw new HoldfastError('HF_RESTORE_SCRATCH', { reason });
+      throw new RestoreError('HF_RESTORE_SCRATCH', { reason });
     }
     const known = this.#forwards.get(id);
     const forward = known ?? (await cluster.forward(namespace, pod.metadata.name, REST_PORT, signal));

@@ -5,8 +5,8 @@ import {
   type SnapshotRecord,
 } from '../../../core/contracts/memory-store.ts';
 import { canonicalJson } from '../../../core/kernel/canonical-json.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Bounds, Report } from '../../../machines/restore/drill-shapes.ts';
+import { RestoreError } from '../errors.ts';
 import type { ProgressBoard } from '../steps.ts';
 import { Differences, sameVector, walk } from './differences.ts';
 
@@ -45,7 +45,7 @@ export async function compare(options: CompareOptions): Promise<Report> {
     restored.collection(collection, signal),
   ]);
   if (!info)
-    throw new HoldfastError('HF_RESTORE_FAILED', { reason: `no collection ${collection} was restored` });
+    throw new RestoreError('HF_RESTORE_FAILED', { reason: `no collection ${collection} was restored` });
   const liveBefore = await live.count(collection, signal);
   const count = await restored.count(collection, signal);
   const seeds = await checkSeeds(options);

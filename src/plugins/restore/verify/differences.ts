@@ -1,7 +1,7 @@
 import type { MemoryStore, Point, PointId } from '../../../core/contracts/memory-store.ts';
 import { canonicalJson } from '../../../core/kernel/canonical-json.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { PointList, Report } from '../../../machines/restore/drill-shapes.ts';
+import { RestoreError } from '../errors.ts';
 
 type Kind = keyof Report['differences'];
 
@@ -121,7 +121,7 @@ async function* pointsOf(store: MemoryStore, collection: string, signal: AbortSi
     for (const point of points) {
       if (last !== undefined && compareIds(last, point.id) >= 0) {
         const reason = `${store.url} lists its points out of order, at ${point.id}`;
-        throw new HoldfastError('HF_RESTORE_FAILED', { reason });
+        throw new RestoreError('HF_RESTORE_FAILED', { reason });
       }
       last = point.id;
       yield point;

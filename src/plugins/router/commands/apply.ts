@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
+import { RouterError } from '../errors.ts';
 import { changeFlags, EXIT_TEXT, targetFlags } from './flags.ts';
 import { type CommandSettings, runningClientOf } from './target.ts';
 
@@ -75,7 +76,7 @@ async function wanted(
  */
 function madeFrom(active: NetworkConfig, config: NetworkConfig): NetworkConfig {
   if (config.ncid !== undefined && config.ncid !== active.ncid)
-    throw new HoldfastError('HF_ROUTER_NCID_MISMATCH');
+    throw new RouterError('HF_ROUTER_NCID_MISMATCH');
   return { ...config, ncid: active.ncid };
 }
 
@@ -84,7 +85,7 @@ function listOf(value: unknown): readonly string[] {
 }
 
 function usage(reason: string): never {
-  throw new HoldfastError('HF_CLI_USAGE', { reason, command: APPLY });
+  throw new CoreError('HF_CLI_USAGE', { reason, command: APPLY });
 }
 
 /** `holdfast router restore`: an older config in force again, by the safe procedure (R31). */
@@ -103,7 +104,7 @@ export function restoreCommand(settings: CommandSettings): CommandDefinition {
       const isFile = /[/.]/.test(entry) && existsSync(entry);
       if (!isFile && flags.url !== undefined) {
         const reason = 'The history here is that of the router here: for the one of --url, give a file.';
-        throw new HoldfastError('HF_CLI_USAGE', { reason, command: RESTORE });
+        throw new CoreError('HF_CLI_USAGE', { reason, command: RESTORE });
       }
       const client = runningClientOf(flags, context, settings);
       const { carryOut, unlessInterrupted } = await import('./change/carry-out.ts');

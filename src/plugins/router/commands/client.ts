@@ -4,9 +4,9 @@ import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import { type HttpAnswer, type HttpCall, HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
 import { maskText } from '../../../core/host/logging/mask-text.ts';
 import { plainText } from '../../../core/host/terminal.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { withoutControlFields } from '../config/network-config.ts';
+import { RouterError } from '../errors.ts';
 
 /** An apply takes 8 s and more on real hardware; after this long nobody knows what became of it. */
 const SET_TIMEOUT_MS = 150_000;
@@ -42,7 +42,7 @@ export class RouterClient {
   async active(signal: AbortSignal): Promise<NetworkConfig> {
     const config = await this.get('/v1/config/active', signal);
     if (isObject(config)) return config;
-    throw new HoldfastError('HF_ROUTER_UNREACHABLE', { reason: 'what it answered is no config' });
+    throw new RouterError('HF_ROUTER_UNREACHABLE', { reason: 'what it answered is no config' });
   }
 
   /** @throws HF_ROUTER_UNREACHABLE */
@@ -50,10 +50,10 @@ export class RouterClient {
     try {
       const answer = await this.#call({ url: path, timeoutMs: READ_TIMEOUT_MS, signal });
       if (answer.status === 200) return answer.json();
-      throw new HoldfastError('HF_ROUTER_UNREACHABLE', { reason: `it answered ${answer.status}` });
+      throw new RouterError('HF_ROUTER_UNREACHABLE', { reason: `it answered ${answer.status}` });
     } catch (error) {
       if (!(error instanceof HttpCallError)) throw error;
-      throw new HoldfastError('HF_ROUTER_UNREACHABLE', { reason: error.reason }, { cause: error });
+      throw new RouterError('HF_ROUTER_UNREACHABLE', { reason: error.reason }, { cause: error });
     }
   }
 

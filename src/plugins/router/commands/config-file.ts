@@ -12,9 +12,10 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { CONTROL_FIELDS } from '../config/network-config.ts';
+import { RouterError } from '../errors.ts';
 
 /** No config of a router is nearly as large. */
 const LARGEST_BYTES = 16 * 1024 * 1024;
@@ -55,13 +56,12 @@ export function parseConfig(text: string, file: string): NetworkConfig {
   }
   if (!isObject(config)) throw unusable(file, 'it holds no JSON object');
   const found = CONTROL_FIELDS.filter((field) => Object.hasOwn(config, field));
-  if (found.length > 0)
-    throw new HoldfastError('HF_ROUTER_CONTROL_FIELDS', { file, fields: found.join(', ') });
+  if (found.length > 0) throw new RouterError('HF_ROUTER_CONTROL_FIELDS', { file, fields: found.join(', ') });
   return config;
 }
 
 export function unusable(file: string, reason: string): HoldfastError {
-  return new HoldfastError('HF_ROUTER_FILE', { file, reason });
+  return new RouterError('HF_ROUTER_FILE', { file, reason });
 }
 
 /**
@@ -113,5 +113,5 @@ function workTreeOf(file: string): string | undefined {
 }
 
 function refuse(file: string, reason: string): never {
-  throw new HoldfastError('HF_ROUTER_COPY', { file, reason });
+  throw new RouterError('HF_ROUTER_COPY', { file, reason });
 }

@@ -4,7 +4,7 @@ import { maskText } from '../../../core/host/logging/mask-text.ts';
 import { PAGE, redact } from '../../../core/host/logging/redact.ts';
 import { countSecrets } from '../../../core/host/logging/secret-fields.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { targetFlags } from './flags.ts';
 import { type CommandSettings, clientOf, withStore } from './target.ts';
 
@@ -84,7 +84,7 @@ async function write(config: NetworkConfig, file: string, flags: Flags): Promise
 }
 
 function usage(reason: string): never {
-  throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'router get' });
+  throw new CoreError('HF_CLI_USAGE', { reason, command: 'router get' });
 }
 
 /** `holdfast router secrets`: how many secrets the active config holds, and where (R32). */

@@ -2,7 +2,8 @@ import type { HistoryEntry } from '../../../core/contracts/config-store.ts';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { plainText } from '../../../core/host/terminal.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
+import { RouterError } from '../errors.ts';
 import { parseConfig } from './config-file.ts';
 import { targetFlags } from './flags.ts';
 import { type CommandSettings, clientOf, fingerprintOf, type ReadableStore, withStore } from './target.ts';
@@ -28,7 +29,7 @@ export function historyCommand(settings: CommandSettings): CommandDefinition {
       const { json, print, signal } = context;
       const limit = Number(flags.limit);
       if (!Number.isInteger(limit) || limit < 1) {
-        throw new HoldfastError('HF_CLI_USAGE', {
+        throw new CoreError('HF_CLI_USAGE', {
           reason: '--limit takes a number from 1.',
           command: 'router history',
         });
@@ -136,5 +137,5 @@ async function found(store: ReadableStore, { ncid, score }: HistoryEntry): Promi
 }
 
 function none(entry: string, reason: string): never {
-  throw new HoldfastError('HF_ROUTER_ENTRY', { entry, reason });
+  throw new RouterError('HF_ROUTER_ENTRY', { entry, reason });
 }

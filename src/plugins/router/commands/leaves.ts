@@ -3,8 +3,8 @@ import { maskText, REDACTED } from '../../../core/host/logging/mask-text.ts';
 import { PAGE, redact } from '../../../core/host/logging/redact.ts';
 import type { CommandContext } from '../../../core/host/plugin/command.ts';
 import { jsonText, plainText } from '../../../core/host/terminal.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject, jsonEqual } from '../../../core/kernel/json.ts';
+import { RouterError } from '../errors.ts';
 
 /** A value of a config that holds no further ones. */
 export interface Leaf {
@@ -107,7 +107,7 @@ export function putSecretsBack(copy: NetworkConfig, active: NetworkConfig): Netw
 }
 
 function refuse(path: readonly string[], reason: string): never {
-  throw new HoldfastError('HF_ROUTER_PLACEHOLDER', { path: dotted(path), reason });
+  throw new RouterError('HF_ROUTER_PLACEHOLDER', { path: dotted(path), reason });
 }
 
 /** One differing path of two configs. */

@@ -1,6 +1,6 @@
 import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { plainText } from '../../../core/host/terminal.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { fieldsOf, interfacesOf, stringsOf } from '../config/network-config.ts';
 import { targetFlags } from './flags.ts';
 import { readActive } from './get.ts';
@@ -122,7 +122,7 @@ export function explainCommand(settings: CommandSettings): CommandDefinition {
       const { from, to } = flags;
       if (typeof from !== 'string' || typeof to !== 'string') {
         const reason = '--from and --to are both needed.';
-        throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'router explain' });
+        throw new CoreError('HF_CLI_USAGE', { reason, command: 'router explain' });
       }
       const [{ explainFlow, missingText }, { networksOf }, { filledSets, heldNow }] = await Promise.all([
         import('../config/firewall.ts'),

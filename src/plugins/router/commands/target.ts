@@ -7,7 +7,8 @@ import { postControl } from '../../../core/host/operations/ask.ts';
 import type { CommandContext } from '../../../core/host/plugin/command.ts';
 import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
 import { openVault, Vault } from '../../../core/host/secrets/vault.ts';
-import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { lockedBy } from '../../../core/kernel/log/lock.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
@@ -15,6 +16,7 @@ import type { RaSource } from '../config/advertisements.ts';
 import type { FilledSets } from '../config/firewall.ts';
 import { interfacesOf, stringsOf } from '../config/network-config.ts';
 import { addressSets, type Held } from '../config/networks.ts';
+import { RouterError } from '../errors.ts';
 import { RouterClient } from './client.ts';
 import type { Fingerprint } from './leaves.ts';
 
@@ -54,7 +56,7 @@ export function clientOf(
   if (typeof url === 'string') {
     if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
       const reason = `--url takes an http or https URL, e.g. http://192.168.1.1:8837.`;
-      throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'router' });
+      throw new CoreError('HF_CLI_USAGE', { reason, command: 'router' });
     }
     // Our own token is not for others.
     return new RouterClient(
@@ -71,7 +73,7 @@ export function runningClientOf(flags: Flags, where: Where, settings: CommandSet
   const client = clientOf(flags, where, settings);
   if (client) return client;
   const reason = `no instance with a router runs on ${where.dataDir}, and no --url was given`;
-  throw new HoldfastError('HF_ROUTER_UNREACHABLE', { reason });
+  throw new RouterError('HF_ROUTER_UNREACHABLE', { reason });
 }
 
 /** Where the router of the instance on this data folder listens; undefined when none runs. */

@@ -3,9 +3,10 @@
  * Outputs only: nothing reads them back. Every value is checked before it becomes part of a line, so that no config can
  * write a line of its own; no secret is among them.
  */
+
 import ipaddr from 'ipaddr.js';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { RouterError } from '../errors.ts';
 import { fieldsOf, type InterfaceEntry, interfacesOf, isWan, stringsOf } from './network-config.ts';
 import type { ReapplyPlan } from './reapply.ts';
 import { isDeviceName } from './validate.ts';
@@ -145,7 +146,7 @@ function isPlain(text: string): boolean {
 }
 
 function refuse(path: string, reason: string): never {
-  throw new HoldfastError('HF_ROUTER_GENERATE', { what: path, reason });
+  throw new RouterError('HF_ROUTER_GENERATE', { what: path, reason });
 }
 
 function lines(...text: string[]): string {

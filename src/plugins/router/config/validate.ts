@@ -3,8 +3,8 @@ import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import { maskText } from '../../../core/host/logging/mask-text.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject, nestedDeeper } from '../../../core/kernel/json.ts';
+import { RouterError } from '../errors.ts';
 
 /** What the kernel takes as a device's name, less what means something in a file's line, a path or a command. */
 const DEVICE_NAME_PATTERN = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$/;
@@ -138,7 +138,7 @@ const networkConfig = z.looseObject({
 export function validateConfig(config: NetworkConfig): void {
   if (nestedDeeper(config, DEEPEST)) refuse('', `it is nested deeper than ${DEEPEST} levels`);
   const route = staticRouteIn(config);
-  if (route) throw new HoldfastError('HF_ROUTER_STATIC_ROUTE', { path: maskText(route.join('.')) });
+  if (route) throw new RouterError('HF_ROUTER_STATIC_ROUTE', { path: maskText(route.join('.')) });
   const result = networkConfig.safeParse(config);
   if (result.success) return;
   const [first, ...more] = result.error.issues;
@@ -149,7 +149,7 @@ export function validateConfig(config: NetworkConfig): void {
 /** The path holds keys as they were posted. */
 function refuse(path: string, reason: string): never {
   const shown = maskText(path.slice(0, LONGEST_PATH)).replace(/[^\x20-\x7e]/g, '?');
-  throw new HoldfastError('HF_ROUTER_CONFIG_INVALID', { path: shown || 'the top', reason });
+  throw new RouterError('HF_ROUTER_CONFIG_INVALID', { path: shown || 'the top', reason });
 }
 
 /** Names under which routes are kept elsewhere: `static`, `routes`, `staticRoutes`, `static_routes6`, `route4`, … */

@@ -1,6 +1,6 @@
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
+import type { ErrorCode } from '../../../core/kernel/errors/holdfast-error.ts';
 import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
-import type { ErrorCode } from '../../../core/kernel/errors/table.ts';
 import type { LogEvent } from '../../../core/kernel/log/record.ts';
 import type { WanParams } from '../../../machines/router/wan.ts';
 import { generateFiles, legsOfFiles, rewrittenLegs } from '../config/generated-files.ts';

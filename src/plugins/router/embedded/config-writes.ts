@@ -2,11 +2,13 @@ import { setImmediate } from 'node:timers/promises';
 import type { NetworkConfig, RouterApi, SetAnswer } from '../../../core/contracts/router.ts';
 import type { Exchanges, Reply } from '../../../core/host/http/exchanges.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
-import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
+import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { newCorrelation } from '../../../core/kernel/ids.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { changedPaths, withoutControlFields } from '../config/network-config.ts';
 import { validateConfig } from '../config/validate.ts';
+import { RouterError } from '../errors.ts';
 import { applyRequested, setRequested } from './config-actor.ts';
 import type { EmbeddedRouter } from './embedded-router.ts';
 import type { RouterParts } from './http-api.ts';
@@ -67,7 +69,7 @@ function isId(value: unknown): value is string {
 }
 
 function invalid(reason: string): never {
-  throw new HoldfastError('HF_ROUTER_REQUEST_INVALID', { reason });
+  throw new RouterError('HF_ROUTER_REQUEST_INVALID', { reason });
 }
 
 /** Where a write comes from. */
@@ -188,7 +190,7 @@ export function inProcessApi(
       if (signal?.aborted) return unknown('it was given up before it was posted');
       if (!actors.accepting()) return unknown('the event log cannot take the decision now');
       const writer = { request: newCorrelation(), correlation, cause, who: WHO };
-      const giveUp = () => exchanges.fail(writer.request, new HoldfastError('HF_HTTP_STOPPING'));
+      const giveUp = () => exchanges.fail(writer.request, new CoreError('HF_HTTP_STOPPING'));
       signal?.addEventListener('abort', giveUp, { once: true });
       try {
         return answerOf(await parts().writes.set(withoutControlFields(config), writer));

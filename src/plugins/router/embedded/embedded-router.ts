@@ -3,13 +3,14 @@ import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import { Turns } from '../../../core/host/mutex.ts';
 import type { Vault } from '../../../core/host/secrets/vault.ts';
 import type { EffectContext, EffectOutcome } from '../../../core/kernel/actors/effect.ts';
-import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Blobs } from '../../../core/kernel/log/event-log.ts';
 import type { LogEvent } from '../../../core/kernel/log/record.ts';
 import type { ApplyParams, ConfigVersion, SharedState } from '../../../machines/router/config-shapes.ts';
 import type { WanParams } from '../../../machines/router/wan.ts';
 import { changedPaths, interfaceOf } from '../config/network-config.ts';
 import { planReapply } from '../config/reapply.ts';
+import { RouterError } from '../errors.ts';
 import {
   applied,
   Box,
@@ -90,7 +91,7 @@ export class EmbeddedRouter {
   /** What is persisted now, and so what is served (R2). */
   async active(): Promise<StoredConfig> {
     const active = await this.#store.active();
-    if (!active) throw new HoldfastError('HF_ROUTER_STORE', { file: 'of the router', reason: 'it is empty' });
+    if (!active) throw new RouterError('HF_ROUTER_STORE', { file: 'of the router', reason: 'it is empty' });
     return active;
   }
 
@@ -101,7 +102,7 @@ export class EmbeddedRouter {
   /** @throws HF_ROUTER_INTERFACE_UNKNOWN the active config has no such interface */
   async interface(intf: string): Promise<{ config: unknown; state: InterfaceState | undefined }> {
     const entry = interfaceOf(await this.#config(), intf);
-    if (!entry) throw new HoldfastError('HF_ROUTER_INTERFACE_UNKNOWN', { intf });
+    if (!entry) throw new RouterError('HF_ROUTER_INTERFACE_UNKNOWN', { intf });
     return { config: entry.config, state: await this.#box.state(intf) };
   }
 

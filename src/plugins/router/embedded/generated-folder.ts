@@ -1,7 +1,7 @@
 import { link, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { GeneratedFiles } from '../config/generated-files.ts';
+import { RouterError } from '../errors.ts';
 
 /** The files of each directory that are ours, and so go when nothing generates them; the others are the operator's. */
 const OWN: Readonly<Record<string, RegExp>> = {
@@ -173,5 +173,5 @@ function failure(error: unknown): unknown {
     EACCES: 'this user may not write there',
   };
   const reason = reasons[String(error.code)] ?? String(error.code);
-  return new HoldfastError('HF_ROUTER_GENERATE', { what: 'the generated files', reason }, { cause: error });
+  return new RouterError('HF_ROUTER_GENERATE', { what: 'the generated files', reason }, { cause: error });
 }

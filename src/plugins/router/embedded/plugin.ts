@@ -5,6 +5,7 @@
  *
  * Imports core, bus and its machine; no other plugin. Others reach it through `core/adapters/router.ts`.
  */
+
 import { isAbsolute, join } from 'node:path';
 import { alertRaised } from '../../../core/contracts/alerts.ts';
 import type { ConfigStore } from '../../../core/contracts/config-store.ts';
@@ -19,6 +20,7 @@ import { configTransaction } from '../../../machines/router/config.ts';
 import type { TransactionContext } from '../../../machines/router/config-shapes.ts';
 import { registerCommands } from '../commands/register.ts';
 import { TRANSACTION_PATH } from '../commands/target.ts';
+import { RouterError } from '../errors.ts';
 import { registerAddressSets, registerSetsControl, tellAddresses, watchCollisions } from './address-sets.ts';
 import type { BoxParts } from './applier.ts';
 import { routerChecks } from './checks.ts';
@@ -55,6 +57,7 @@ export const router = definePlugin({
   },
   options: routerOptions,
   env: { HOLDFAST_ROUTER_PORT: 'port', HOLDFAST_REDIS_URL: 'redisUrl' },
+  errors: RouterError,
   provides: [RouterApiToken],
   register(context, settings) {
     const { port, host, allowedHosts, tokenFile, bodyLimit, windowMs, retryMs, queueLimit } = settings;

@@ -3,8 +3,10 @@ import { z } from 'zod';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import { postControl } from '../../../core/host/operations/ask.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
+import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { delegatingLegs, interfacesOf, isWan } from '../config/network-config.ts';
+import { RouterError } from '../errors.ts';
 import type { RouterParts } from './http-api.ts';
 import { isDelegable } from './kernel/steps.ts';
 import { apcEvent, wanEvent } from './wan.ts';
@@ -71,7 +73,7 @@ function wanMessage(
 }
 
 function simulation(reason: string): HoldfastError {
-  return new HoldfastError('HF_ROUTER_SIMULATION', { reason });
+  return new RouterError('HF_ROUTER_SIMULATION', { reason });
 }
 
 interface Simulated {
@@ -97,7 +99,7 @@ export function registerSimulateCommand(context: PluginContext): void {
     async run([what = ''], { wan, prefix }, { dataDir, json, print, signal }) {
       if (!SIMULATIONS.some((name) => name === what)) {
         const reason = `${what} is none of ${SIMULATIONS.join(', ')}.`;
-        throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'router simulate' });
+        throw new CoreError('HF_CLI_USAGE', { reason, command: 'router simulate' });
       }
       const asked = {
         ...(typeof wan === 'string' && { wan }),
@@ -123,8 +125,8 @@ function textOf(what: string, { wan, ncid, prefix, reapplied = [] }: Simulated):
 function refused(dir: string, status: number, body: unknown): HoldfastError {
   const { code, what = '' } = (body ?? {}) as { code?: string; what?: string };
   const reason = /^Nothing is simulated: (.*)\.$/.exec(what)?.[1];
-  if (code === 'HF_ROUTER_SIMULATION' && reason !== undefined) return new HoldfastError(code, { reason });
-  return new HoldfastError('HF_CONTROL_UNREACHABLE', {
+  if (code === 'HF_ROUTER_SIMULATION' && reason !== undefined) return new RouterError(code, { reason });
+  return new CoreError('HF_CONTROL_UNREACHABLE', {
     dir,
     reason: `it answered ${status} ${code ?? ''}`.trim(),
   });

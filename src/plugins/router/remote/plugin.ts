@@ -5,6 +5,7 @@ import { definePlugin } from '../../../core/host/plugin/definition.ts';
 import { parseRedisUrl } from '../../../core/host/redis/url.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
+import { RouterError } from '../errors.ts';
 import { remoteChecks } from './checks.ts';
 import { RouterEvents } from './events.ts';
 import { RemoteRouter, routerClient } from './remote-router.ts';
@@ -84,6 +85,7 @@ export const routerRemote = definePlugin({
     HOLDFAST_REDIS_URL: 'redisUrl',
     HOLDFAST_ROUTER_CHANNEL_PREFIX: 'channelPrefix',
   },
+  errors: RouterError,
   provides: [RouterApiToken],
   register(context, options) {
     const { url, redisUrl, tokenFile, channelPrefix, pingMs, alertAfterMs, answerLimit } = options;

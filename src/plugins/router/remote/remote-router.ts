@@ -2,9 +2,10 @@ import type { NetworkConfig, RouterApi, SetAnswer } from '../../../core/contract
 import { type HttpAnswer, type HttpCall, HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
 import { maskText } from '../../../core/host/logging/mask-text.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
-import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { withoutControlFields } from '../config/network-config.ts';
+import { RouterError } from '../errors.ts';
 
 interface RemoteRouterParts {
   readonly http: HttpClient;
@@ -48,7 +49,7 @@ export class RemoteRouter implements RouterApi {
   async active(signal?: AbortSignal): Promise<NetworkConfig> {
     const config = activeOf(await this.#read(signal));
     this.#parts.observe('read', typeof config === 'string' ? config : undefined);
-    if (typeof config === 'string') throw new HoldfastError('HF_ROUTER_UNREACHABLE', { reason: config });
+    if (typeof config === 'string') throw new RouterError('HF_ROUTER_UNREACHABLE', { reason: config });
     return config;
   }
 
@@ -74,7 +75,7 @@ export class RemoteRouter implements RouterApi {
         const isBroken = error instanceof HttpCallError && error.failure === 'broken';
         if (isBroken && tries < READ_TRIES) continue;
         observe('read', reason);
-        throw new HoldfastError('HF_ROUTER_UNREACHABLE', { reason }, { cause: error });
+        throw new RouterError('HF_ROUTER_UNREACHABLE', { reason }, { cause: error });
       }
     }
   }

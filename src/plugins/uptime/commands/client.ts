@@ -2,8 +2,9 @@ import { SecretsStoreToken } from '../../../core/contracts/secrets-store.ts';
 import { type Heartbeat, UptimeMonitorToken } from '../../../core/contracts/uptime.ts';
 import type { CommandContext } from '../../../core/host/plugin/command.ts';
 import type { ConfiguredPlugin, PluginDefinition } from '../../../core/host/plugin/definition.ts';
-import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { PUSH_PATH, type PushedByHand } from '../by-hand.ts';
+import { UptimeError } from '../errors.ts';
 import type { UptimeOptions } from '../options.ts';
 
 const NEEDED: readonly unknown[] = [SecretsStoreToken, UptimeMonitorToken];
@@ -24,7 +25,7 @@ export async function push(
   const { dataDir } = command;
   const { lockedBy } = await import('../../../core/kernel/log/lock.ts');
   if (lockedBy(dataDir) !== undefined) return ask(command, monitor, beat);
-  if (url === undefined) throw new HoldfastError('HF_UPTIME_NONE', { dir: dataDir });
+  if (url === undefined) throw new UptimeError('HF_UPTIME_NONE', { dir: dataDir });
 
   const { createRuntime } = await import('../../../core/host/runtime/runtime.ts');
   const { createLogger } = await import('../../../core/host/logging/logger.ts');
@@ -54,13 +55,13 @@ export function pingOf(text: unknown, command: string): number | undefined {
   if (text === undefined) return undefined;
   if (/^\d{1,12}$/.test(String(text))) return Number(text);
   const reason = `The ping must be a non-negative integer of milliseconds, not ${String(text)}.`;
-  throw new HoldfastError('HF_CLI_USAGE', { reason, command });
+  throw new CoreError('HF_CLI_USAGE', { reason, command });
 }
 
 /** @throws HF_CLI_USAGE it is neither */
 export function statusOf(text: unknown, command: string): Heartbeat['status'] {
   if (text === 'up' || text === 'down') return text;
-  throw new HoldfastError('HF_CLI_USAGE', {
+  throw new CoreError('HF_CLI_USAGE', {
     reason: `--status must be up or down, not ${String(text)}.`,
     command,
   });

@@ -1,6 +1,7 @@
 import type { PushAnswer } from '../../../core/contracts/uptime.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
-import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { CLUSTER_PATH, type ClusterLook } from '../cluster-look.ts';
 import type { UptimeOptions } from '../options.ts';
 import { pingOf, push, statusOf } from './client.ts';
@@ -85,7 +86,7 @@ function printed(
   const jobImage = typeof flags.image === 'string' ? flags.image : image;
   const url = typeof flags.url === 'string' ? flags.url : options.url;
   const refuse = (reason: string): never => {
-    throw new HoldfastError('HF_CLI_USAGE', { reason, command: 'push doctor' });
+    throw new CoreError('HF_CLI_USAGE', { reason, command: 'push doctor' });
   };
   if (jobImage === undefined) {
     return refuse(

@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import { BodyTooLarge, readBody } from '../../../../src/core/host/http/bounded-body.ts';
 import { HttpCallError, HttpClient, type HttpClientOptions } from '../../../../src/core/host/http/client.ts';
 import { networkFailure } from '../../../../src/core/host/http/network-failure.ts';
-import { HoldfastError } from '../../../../src/core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../../../src/core/kernel/errors/core-error.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 async function served(t: ExecutionContext, listener: RequestListener): Promise<string> {
@@ -140,7 +140,7 @@ test('an answer that is read as it comes passes coded errors on, and what is unr
   });
   const http = client(t, { base });
   const read = () => {
-    throw new HoldfastError('HF_HTTP_STOPPING');
+    throw new CoreError('HF_HTTP_STOPPING');
   };
   await t.throwsAsync(
     http.stream({ url: '/' }, async () => read()),

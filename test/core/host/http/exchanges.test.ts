@@ -1,6 +1,6 @@
 import test from 'ava';
 import { Exchanges } from '../../../../src/core/host/http/exchanges.ts';
-import { HoldfastError } from '../../../../src/core/kernel/errors/holdfast-error.ts';
+import { CoreError } from '../../../../src/core/kernel/errors/core-error.ts';
 
 test('[C14] a request gets the reply of its own story, once', async (t) => {
   const exchanges = new Exchanges();
@@ -23,7 +23,7 @@ test('[C14] a reply that nobody waits for is gone, as after a restart', (t) => {
 test('[C14] a decision that will not be made ends the wait with its error', async (t) => {
   const exchanges = new Exchanges();
   const waiting = exchanges.open('a', 1_000);
-  exchanges.fail('a', new HoldfastError('HF_LOG_CLOSED'));
+  exchanges.fail('a', new CoreError('HF_LOG_CLOSED'));
   await t.throwsAsync(waiting, { code: 'HF_LOG_CLOSED' });
   t.false(exchanges.has('a'));
 });

@@ -5,6 +5,7 @@ import { headersOfAll } from '../../../../src/core/host/http/short-way.ts';
 import { createSurface } from '../../../../src/core/host/http/surface.ts';
 import { createLogger } from '../../../../src/core/host/logging/logger.ts';
 import { HoldfastError } from '../../../../src/core/kernel/errors/holdfast-error.ts';
+import { RouterError } from '../../../../src/plugins/router/errors.ts';
 import { serve } from './support.ts';
 
 const json = { 'content-type': 'application/json' };
@@ -125,7 +126,7 @@ test('[R32] an unforeseen error tells the caller nothing of itself, and the log 
 test('[C14] a coded error of a handler is the answer, with its status', async (t) => {
   const { url } = await serve(t, {}, (http) => {
     http.get('/pending', () => {
-      throw new HoldfastError('HF_ROUTER_TRANSACTION_PENDING');
+      throw new RouterError('HF_ROUTER_TRANSACTION_PENDING');
     });
   });
   const response = await fetch(`${url}/pending`);

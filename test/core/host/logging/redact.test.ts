@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import test from 'ava';
 import fc from 'fast-check';
 import { PAGE, redact } from '../../../../src/core/host/logging/redact.ts';
-import { HoldfastError } from '../../../../src/core/kernel/errors/holdfast-error.ts';
+import { RouterError } from '../../../../src/plugins/router/errors.ts';
 import { runs } from '../../../support/runs.ts';
 
 const CANARY = 'C4naryC4naryC4nary';
@@ -189,7 +189,7 @@ test('[R32] the example config comes out without its secrets and otherwise uncha
 });
 
 test('[R32] errors show code, what, remedy and a stack, and their causes', (t) => {
-  const error = new HoldfastError(
+  const error = new RouterError(
     'HF_ROUTER_UNREACHABLE',
     { reason: 'token=abc' },
     { cause: new Error('psk=abc') },

@@ -5,7 +5,8 @@ import { alertRaised } from '../../../../src/core/contracts/alerts.ts';
 import { defineToken } from '../../../../src/core/contracts/token.ts';
 import type { PluginContext } from '../../../../src/core/host/plugin/definition.ts';
 import { PluginHost } from '../../../../src/core/host/plugin/host.ts';
-import { HoldfastError } from '../../../../src/core/kernel/errors/holdfast-error.ts';
+import type { HoldfastError } from '../../../../src/core/kernel/errors/holdfast-error.ts';
+import { RouterError } from '../../../../src/plugins/router/errors.ts';
 import { plugin, services } from './fixture.ts';
 
 interface Store {
@@ -89,7 +90,7 @@ test('[C12] a plugin that must not fail stops what had started, in reverse, and 
     plugin('bad', (ctx) => {
       noting(seen, 'bad')(ctx);
       ctx.onStart(() => {
-        throw new HoldfastError('HF_ROUTER_UNREACHABLE', { reason: 'ECONNREFUSED' });
+        throw new RouterError('HF_ROUTER_UNREACHABLE', { reason: 'ECONNREFUSED' });
       });
     }),
     plugin('never', noting(seen, 'never')),

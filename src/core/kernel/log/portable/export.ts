@@ -1,4 +1,4 @@
-import { HoldfastError } from '../../errors/holdfast-error.ts';
+import { CoreError } from '../../errors/core-error.ts';
 import { version } from '../../version.ts';
 import { CHAIN_START } from '../chain.ts';
 import { parseRecord } from '../parse-record.ts';
@@ -45,12 +45,12 @@ export function portableHeader(reader: SqliteReader, part: ExportPart, now: numb
     known.versions.add(madeBy);
     machines.set(type, known);
   }
-  if (!first) throw new HoldfastError('HF_PORTABLE_EMPTY', { from: part.from, to: part.to });
+  if (!first) throw new CoreError('HF_PORTABLE_EMPTY', { from: part.from, to: part.to });
   // What lies between the range's begin and the first record that is wanted needs not be told of.
   const from = part.actors ? first.seq : part.from;
   const chainStart = from <= 1 ? CHAIN_START : reader.hashBefore(from);
   if (chainStart === undefined) {
-    throw new HoldfastError('HF_LOG_CORRUPT', { seq: from - 1, reason: 'its hash is missing' });
+    throw new CoreError('HF_LOG_CORRUPT', { seq: from - 1, reason: 'its hash is missing' });
   }
   return {
     holdfast: 'log',

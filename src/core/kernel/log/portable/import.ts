@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { openVault } from '../../../host/secrets/vault.ts';
-import { HoldfastError } from '../../errors/holdfast-error.ts';
+import { CoreError } from '../../errors/core-error.ts';
 import { logFile, openForWriting } from '../schema.ts';
 import { insertSignature } from '../signatures.ts';
 import { writeHead } from '../signed-head.ts';
@@ -21,7 +21,7 @@ const CACHE_KIB = 32 * 1024;
  * @throws HF_LOG_EXISTS; HF_PORTABLE_FILTERED the file holds some actors only; HF_PORTABLE_*; HF_LOG_CORRUPT
  */
 export async function importLog(file: string, dataDir: string, signal?: AbortSignal): Promise<Ingested> {
-  if (existsSync(logFile(dataDir))) throw new HoldfastError('HF_LOG_EXISTS', { dir: dataDir });
+  if (existsSync(logFile(dataDir))) throw new CoreError('HF_LOG_EXISTS', { dir: dataDir });
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const work = mkdtempSync(join(dataDir, 'import-'));
   try {
@@ -32,7 +32,7 @@ export async function importLog(file: string, dataDir: string, signal?: AbortSig
     let head: Signature;
     try {
       const whole = ({ complete }: Ingested['header']) => {
-        if (!complete) throw new HoldfastError('HF_PORTABLE_FILTERED', { file });
+        if (!complete) throw new CoreError('HF_PORTABLE_FILTERED', { file });
       };
       ingested = await ingest(db, file, whole, { chained: true, signal });
       openVault(dataDir); // its keys are made while there is no log yet that they could be missing for
@@ -42,7 +42,7 @@ export async function importLog(file: string, dataDir: string, signal?: AbortSig
       db.close();
     }
     await sync(logFile(work));
-    if (existsSync(logFile(dataDir))) throw new HoldfastError('HF_LOG_EXISTS', { dir: dataDir });
+    if (existsSync(logFile(dataDir))) throw new CoreError('HF_LOG_EXISTS', { dir: dataDir });
     renameSync(logFile(work), logFile(dataDir));
     await sync(dataDir);
     writeHead(dataDir, head);

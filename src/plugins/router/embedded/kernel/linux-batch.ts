@@ -2,8 +2,8 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import ipaddr from 'ipaddr.js';
-import { HoldfastError } from '../../../../core/kernel/errors/holdfast-error.ts';
 import { isConfigurable } from '../../config/validate.ts';
+import { RouterError } from '../../errors.ts';
 import { KernelRefusal, type KernelStep } from './driver.ts';
 import { type LinuxRoute, OWN_PROTOCOL } from './linux-snapshot.ts';
 
@@ -55,7 +55,7 @@ export class IpBatch {
     this.#ended = new Promise((resolve) => {
       child.on('error', (error: NodeJS.ErrnoException) => {
         const reason = error.code === 'ENOENT' ? 'there is no program `ip`' : error.message;
-        this.#failure = new HoldfastError('HF_ROUTER_KERNEL', { reason });
+        this.#failure = new RouterError('HF_ROUTER_KERNEL', { reason });
         end();
       });
       child.on('close', (code) => {

@@ -1,8 +1,8 @@
 import { RedisClient } from '../../../../core/host/redis/client.ts';
 import { parseRedisUrl } from '../../../../core/host/redis/url.ts';
 import { openVault } from '../../../../core/host/secrets/vault.ts';
-import { HoldfastError } from '../../../../core/kernel/errors/holdfast-error.ts';
 import type { ReadableStore } from '../../commands/target.ts';
+import { RouterError } from '../../errors.ts';
 import { CONFIG_DATABASE, diagnoseRedis } from '../../redis.ts';
 import { StoreReader } from './reader.ts';
 import { RedisConfigStore } from './redis-config-store.ts';
@@ -53,8 +53,8 @@ async function readRedis<T>(
     if (database !== CONFIG_DATABASE || !(await store.active())) {
       const found = (await diagnoseRedis(url, WAIT_MS)).lines[0] ?? '';
       if (database === CONFIG_DATABASE)
-        throw new HoldfastError('HF_ROUTER_STORE', { file: client.shown, reason: found });
-      throw new HoldfastError('HF_ROUTER_STORE_DATABASE', { database, found });
+        throw new RouterError('HF_ROUTER_STORE', { file: client.shown, reason: found });
+      throw new RouterError('HF_ROUTER_STORE_DATABASE', { database, found });
     }
     return await read(store);
   } finally {

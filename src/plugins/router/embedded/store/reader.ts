@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { HistoryEntry, StoredConfig } from '../../../../core/contracts/config-store.ts';
 import type { Vault } from '../../../../core/host/secrets/vault.ts';
-import { HoldfastError } from '../../../../core/kernel/errors/holdfast-error.ts';
+import { RouterError } from '../../errors.ts';
 import { SELECT_ACTIVE, SELECT_ENTRY, SELECT_HISTORY, storeFile } from './schema.ts';
 
 /** What a sealed config was sealed for, in the store and in the log. */
@@ -28,7 +28,7 @@ export class StoreReader {
    */
   constructor(dataDir: string, vault: () => Vault) {
     const file = storeFile(dataDir);
-    if (!existsSync(file)) throw new HoldfastError('HF_ROUTER_STORE_MISSING', { folder: dataDir });
+    if (!existsSync(file)) throw new RouterError('HF_ROUTER_STORE_MISSING', { folder: dataDir });
     this.#vault = vault;
     try {
       this.#db = new DatabaseSync(file, { readOnly: true });
@@ -39,7 +39,7 @@ export class StoreReader {
       this.#entry = this.#db.prepare(SELECT_ENTRY);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      throw new HoldfastError('HF_ROUTER_STORE', { file, reason }, { cause: error });
+      throw new RouterError('HF_ROUTER_STORE', { file, reason }, { cause: error });
     }
   }
 

@@ -5,9 +5,10 @@ import { routerChannels, routerConnected } from '../../../../core/contracts/rout
 import type { Services } from '../../../../core/host/plugin/definition.ts';
 import { RedisClient, RedisFault } from '../../../../core/host/redis/client.ts';
 import { parseRedisUrl } from '../../../../core/host/redis/url.ts';
-import { HoldfastError, isCoded } from '../../../../core/kernel/errors/holdfast-error.ts';
+import { isCoded } from '../../../../core/kernel/errors/holdfast-error.ts';
 import type { EpochMs } from '../../../../core/kernel/ids.ts';
 import type { Json } from '../../../../core/kernel/json.ts';
+import { RouterError } from '../../errors.ts';
 import { CONFIG_DATABASE, diagnoseRedis } from '../../redis.ts';
 import { storeConnectionChanged } from './connection.ts';
 import { RedisConfigStore } from './redis-config-store.ts';
@@ -141,7 +142,7 @@ export class RedisBackend {
     const database = parseRedisUrl(this.#options.url)?.database ?? CONFIG_DATABASE;
     if (database === CONFIG_DATABASE) return;
     const { lines } = await diagnoseRedis(this.#options.url, START_WAIT_MS);
-    throw new HoldfastError('HF_ROUTER_STORE_DATABASE', { database, found: lines[0] ?? '' });
+    throw new RouterError('HF_ROUTER_STORE_DATABASE', { database, found: lines[0] ?? '' });
   }
 
   #lost(reason: string): void {

@@ -9,10 +9,11 @@ import type {
 } from '../../../../core/contracts/config-store.ts';
 import { type RedisClient, RedisFault } from '../../../../core/host/redis/client.ts';
 import type { Vault } from '../../../../core/host/secrets/vault.ts';
-import { HoldfastError } from '../../../../core/kernel/errors/holdfast-error.ts';
+import type { HoldfastError } from '../../../../core/kernel/errors/holdfast-error.ts';
 import { isObject, nestedDeeper } from '../../../../core/kernel/json.ts';
 import { CONTROL_FIELDS, withoutControlFields } from '../../config/network-config.ts';
 import { DEEPEST } from '../../config/validate.ts';
+import { RouterError } from '../../errors.ts';
 import { CONFIG_DATABASE, CONFIG_KEY, HISTORY_DATABASE, HISTORY_KEY } from '../../redis.ts';
 import { CONFIG_PURPOSE } from './reader.ts';
 import {
@@ -191,7 +192,7 @@ export class RedisConfigStore implements ConfigStore {
       if (!(error instanceof RedisFault)) throw error;
       const reason = error.message;
       if (isWrite && error.kind === 'unanswered') throw this.#error(`no answer to a write, ${reason}`);
-      throw new HoldfastError('HF_ROUTER_STORE_UNAVAILABLE', { store: this.#client.shown, reason });
+      throw new RouterError('HF_ROUTER_STORE_UNAVAILABLE', { store: this.#client.shown, reason });
     }
   }
 
@@ -219,7 +220,7 @@ export class RedisConfigStore implements ConfigStore {
   }
 
   #error(reason: string): HoldfastError {
-    return new HoldfastError('HF_ROUTER_STORE', { file: this.#client.shown, reason });
+    return new RouterError('HF_ROUTER_STORE', { file: this.#client.shown, reason });
   }
 }
 

@@ -7,8 +7,9 @@ import type {
   StoredConfig,
 } from '../../../../core/contracts/config-store.ts';
 import type { Vault } from '../../../../core/host/secrets/vault.ts';
-import { HoldfastError } from '../../../../core/kernel/errors/holdfast-error.ts';
+import type { HoldfastError } from '../../../../core/kernel/errors/holdfast-error.ts';
 import { startWorker } from '../../../../core/kernel/worker.ts';
+import { RouterError } from '../../errors.ts';
 import { CONFIG_PURPOSE, StoreReader } from './reader.ts';
 import { type SaveReply, type SaveRequest, storeFile } from './schema.ts';
 
@@ -130,6 +131,6 @@ export class SqliteConfigStore implements ConfigStore {
   }
 
   #error(reason: string): HoldfastError {
-    return new HoldfastError('HF_ROUTER_STORE', { file: storeFile(this.#options.dataDir), reason });
+    return new RouterError('HF_ROUTER_STORE', { file: storeFile(this.#options.dataDir), reason });
   }
 }

@@ -1,0 +1,27 @@
+import { defineErrors } from '../../core/kernel/errors/holdfast-error.ts';
+
+/** Errors of alert rules and their delivery. */
+export const AlertsError = defineErrors({
+  HF_ALERTS_RECEIVER: {
+    status: 500,
+    what: 'The receiver {receiver} can not be posted to: {reason}.',
+    remedy:
+      'Give its address by {variable}, by {variable}_FILE (mode 0600), or by `urlFile` or `urlSecret` of the receiver in plugins.config.ts.',
+  },
+  HF_ALERTS_UNKNOWN: {
+    status: 404,
+    what: 'There is no {kind} {name}.',
+    remedy: 'Name one that `holdfast alerts list` shows.',
+  },
+  HF_ALERTS_STATE: {
+    status: 409,
+    what: 'The alert {alert} is {state}, so it can not be acknowledged.',
+    remedy: 'Only one that fires can be acknowledged: `holdfast alerts list` shows how they are.',
+  },
+  HF_ALERTS_UI: {
+    status: 502,
+    what: 'The alerts of the UI at {place} can not be made to agree: {reason}.',
+    remedy:
+      'Remedy `hyperdx` of alerts() in plugins.config.ts or the UI, and run `holdfast alerts bootstrap` again: what is done already stays.',
+  },
+});

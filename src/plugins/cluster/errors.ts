@@ -1,0 +1,33 @@
+import { defineErrors } from '../../core/kernel/errors/holdfast-error.ts';
+
+/** Errors of the cluster's API. */
+export const ClusterError = defineErrors({
+  HF_CLUSTER_CONFIG: {
+    status: 500,
+    what: 'The cluster cannot be addressed by {file}: {reason}.',
+    remedy:
+      'Set HOLDFAST_KUBECONFIG to a kubeconfig that `kubectl --kubeconfig FILE get namespaces` works with.',
+  },
+  HF_CLUSTER_UNREACHABLE: {
+    status: 502,
+    what: 'The cluster API at {place} gave no usable answer: {reason}.',
+    remedy:
+      'Check with `kubectl version` that it can be reached from here, and that the kubeconfig names the right server.',
+  },
+  HF_CLUSTER_REFUSED: {
+    status: 502,
+    what: 'The cluster API at {place} refused to {action} {what}: {reason} (HTTP {status}).',
+    remedy:
+      'Give the account that right (`kubectl auth can-i` shows what it may do), or correct what the answer complains of.',
+  },
+  HF_CLUSTER_EXISTS: {
+    status: 409,
+    what: 'The cluster has {what} already.',
+    remedy: 'Look at it with `kubectl get`; delete it when nobody needs it.',
+  },
+  HF_CLUSTER_KIND: {
+    status: 502,
+    what: 'The cluster API at {place} knows no {kind} ({apiVersion}).',
+    remedy: 'Install what brings that kind, e.g. the backup operator, or correct the version.',
+  },
+});

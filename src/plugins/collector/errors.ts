@@ -1,0 +1,23 @@
+import { defineErrors } from '../../core/kernel/errors/holdfast-error.ts';
+
+/** Errors of the collector: its keys, findings and probe. */
+export const CollectorError = defineErrors({
+  HF_COLLECTOR_NO_KEY: {
+    status: 503,
+    what: 'No ingest key is known: {reason}.',
+    remedy:
+      '`holdfast doctor stack` tells what the collector config lacks; the UI makes the key at its first start.',
+  },
+  HF_COLLECTOR_ROTATION: {
+    status: 409,
+    what: 'The ingest key is not rotated: {reason}.',
+    remedy:
+      '`holdfast stack rotate-ingest-key --show` tells how the rotation stands, `holdfast stack secrets` what each key is for.',
+  },
+  HF_COLLECTOR_UI: {
+    status: 502,
+    what: 'The UI made no new ingest key: {reason}.',
+    remedy:
+      "Look at the collector plugin's option `ui`, or leave it out and make the key in the UI: Team Settings, API Keys.",
+  },
+});

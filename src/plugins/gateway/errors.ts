@@ -1,0 +1,58 @@
+import { defineErrors } from '../../core/kernel/errors/holdfast-error.ts';
+
+/** Errors of the MCP gateway. */
+export const GatewayError = defineErrors({
+  HF_GATEWAY_ROUTE: {
+    status: 500,
+    what: 'The route can not be served: {variable}: {reason}.',
+    remedy: 'Correct it; the other routes go on meanwhile, and `holdfast gateway routes` lists them all.',
+  },
+  HF_GATEWAY_KEY_REQUEST: {
+    status: 400,
+    what: 'The request is not valid: {field}: {reason}.',
+    remedy: 'Correct that field; docs/gateway.md has them all.',
+  },
+  HF_GATEWAY_KEY_UNKNOWN: {
+    status: 404,
+    what: 'No key is known by {name}.',
+    remedy: '`holdfast gateway keys list` and GET /key/list show ids and aliases.',
+  },
+  HF_GATEWAY_KEY_AMBIGUOUS: {
+    status: 409,
+    what: 'More than one key has the alias {name}.',
+    remedy: 'Name the one that is meant by its id, as `holdfast gateway keys list` shows it.',
+  },
+  HF_GATEWAY_KEY_EXISTS: {
+    status: 409,
+    what: 'That key value is taken already, by {id}.',
+    remedy:
+      'Change that key instead, or use another value; a value that was ever used for a key is not used again.',
+  },
+  HF_GATEWAY_KEY_ALIAS: {
+    status: 409,
+    what: 'The alias {alias} is taken by the key {id}.',
+    remedy:
+      'Use another alias, or `holdfast gateway keys revoke {id}` first; `keys rotate` gives that key another value.',
+  },
+  HF_GATEWAY_KEY_REVOKED: {
+    status: 409,
+    what: 'The key {id} is revoked, and stays so.',
+    remedy: 'Generate another one.',
+  },
+  HF_GATEWAY_KEY_ROTATIONS: {
+    status: 409,
+    what: 'The key {id} was rotated {limit} times.',
+    remedy: 'Generate another one and revoke this one.',
+  },
+  HF_GATEWAY_RELOAD: {
+    status: 422,
+    what: 'The routes could not be loaded again: {reason}.',
+    remedy: 'Correct plugins.config.ts; the routes serve as before, `holdfast gateway routes` lists them.',
+  },
+  HF_GATEWAY_ROLLBACK: {
+    status: 409,
+    what: 'The route can not be rolled back: {reason}.',
+    remedy:
+      'Look at `holdfast gateway routes --json`: `before` of a route lists what served, with its revisions.',
+  },
+});

@@ -1,0 +1,139 @@
+import { defineErrors } from '../../core/kernel/errors/holdfast-error.ts';
+
+/** Errors of the router. */
+export const RouterError = defineErrors({
+  HF_ROUTER_NCID_MISMATCH: {
+    status: 400,
+    what: 'The posted ncid is not the current one: somebody saved in between.',
+    remedy: 'Read /v1/config/active again, make the change on what you read, and post that.',
+  },
+  HF_ROUTER_NCID_REQUIRED: {
+    status: 400,
+    what: 'The posted config has no ncid.',
+    remedy: 'Read /v1/config/active and post its ncid with the change.',
+  },
+  HF_ROUTER_TRANSACTION_PENDING: {
+    status: 400,
+    what: 'A config transaction is pending, so no other change is taken.',
+    remedy: 'Commit or revert it, or wait: `holdfast status` shows its id and the seconds left.',
+  },
+  HF_ROUTER_TRANSACTION_NONE: {
+    status: 400,
+    what: 'No config transaction is pending, or its window has passed.',
+    remedy: 'Read the active config: an uncommitted change has been reverted.',
+  },
+  HF_ROUTER_TRANSACTION_OTHER: {
+    status: 400,
+    what: 'Another transID holds the pending transaction.',
+    remedy: 'Use the transID that opened it, shown by `holdfast status`.',
+  },
+  HF_ROUTER_TRANSACTION_USED: {
+    status: 400,
+    what: 'This transID has been committed or reverted before.',
+    remedy: 'Make a fresh transID for every transaction.',
+  },
+  HF_ROUTER_REQUEST_INVALID: {
+    status: 400,
+    what: 'The request is not understood: {reason}.',
+    remedy:
+      'Post a whole config with its ncid; transactionOp is append, commit or revert, transID a non-empty string.',
+  },
+  HF_ROUTER_CONFIG_INVALID: {
+    status: 400,
+    what: 'The config is not valid at {path}: {reason}.',
+    remedy: 'Correct that field; nothing was applied.',
+  },
+  HF_ROUTER_STATIC_ROUTE: {
+    status: 400,
+    what: 'The config holds a static route at {path}: routing carries the WAN default policy only, and a route added beside it is gone with the next reapply; addressing is the durable lever.',
+    remedy:
+      'Take the route out, and give the leg an address in the wanted prefix (`interface.<kind>.<name>.ipv6`); nothing was applied.',
+  },
+  HF_ROUTER_PLACEHOLDER: {
+    status: 400,
+    what: 'The config cannot be posted, for at {path} {reason}.',
+    remedy:
+      'Take a copy with `holdfast router get --out FILE`: its placeholders are understood. Or write the secret itself there.',
+  },
+  HF_ROUTER_CONTROL_FIELDS: {
+    status: 400,
+    what: '{file} holds {fields}: such fields steer a write and are no part of a config.',
+    remedy: 'Take them out of the file; the command itself adds what its transaction needs.',
+  },
+  HF_ROUTER_FILE: {
+    status: 400,
+    what: '{file} cannot be used: {reason}.',
+    remedy: 'Correct it, or name another.',
+  },
+  HF_ROUTER_COPY: {
+    status: 400,
+    what: 'No copy is written to {file}: {reason}.',
+    remedy: 'Name a new file outside of every git work tree, in a folder that you may write to.',
+  },
+  HF_ROUTER_ENTRY: {
+    status: 404,
+    what: 'There is no one entry {entry}: {reason}.',
+    remedy:
+      'Name `active`, `seed`, a place in `holdfast router history` (1 is the newest), or the beginning of one ncid.',
+  },
+  HF_ROUTER_BUSY: {
+    status: 503,
+    what: 'More than {limit} config writes wait for their turn.',
+    remedy: 'Wait a moment, read the active config and try again.',
+  },
+  HF_ROUTER_APPLY_FAILED: {
+    status: 500,
+    what: 'The config could not be applied: {reason}.',
+    remedy: 'The previous config is in force again; correct the change and post it anew.',
+  },
+  HF_ROUTER_STORE: {
+    status: 500,
+    what: 'The config store {file} failed: {reason}.',
+    remedy:
+      'Check the disk and the rights of the data folder; what the router serves is what the store holds.',
+  },
+  HF_ROUTER_STORE_MISSING: {
+    status: 404,
+    what: 'There is no router config on {folder}: no router has run there yet.',
+    remedy:
+      'Start one with `holdfast start`, name another folder with --data-dir, or a router elsewhere with --url.',
+  },
+  HF_ROUTER_STORE_UNAVAILABLE: {
+    status: 503,
+    what: 'The config store at {store} is not available: {reason}. Nothing was changed.',
+    remedy:
+      'Bring that Redis back, or correct HOLDFAST_REDIS_URL; it is tried again by itself, and /healthz says when it is back.',
+  },
+  HF_ROUTER_STORE_DATABASE: {
+    status: 500,
+    what: 'The Redis URL names database {database}, and the router keeps its config in database 1: {found}.',
+    remedy: 'Leave the index out of HOLDFAST_REDIS_URL.',
+  },
+  HF_ROUTER_GENERATE: {
+    status: 500,
+    what: 'The files of the DHCP and DNS daemons could not be made from {what}: {reason}.',
+    remedy:
+      'The previous config is in force again; correct that part, or make room on the disk, and post the change anew.',
+  },
+  HF_ROUTER_KERNEL: {
+    status: 500,
+    what: 'The kernel of this machine cannot be asked: {reason}.',
+    remedy:
+      "Install iproute2 and run Holdfast with the rights to change the network, or set the router's `kernel` to 'memory'.",
+  },
+  HF_ROUTER_SIMULATION: {
+    status: 409,
+    what: 'Nothing is simulated: {reason}.',
+    remedy: 'Simulate on an embedded router with the memory kernel, and name a WAN of its config.',
+  },
+  HF_ROUTER_INTERFACE_UNKNOWN: {
+    status: 404,
+    what: 'There is no interface {intf}.',
+    remedy: 'The names are the keys under `interface` of the active config.',
+  },
+  HF_ROUTER_UNREACHABLE: {
+    status: 502,
+    what: 'The router API gave no usable answer: {reason}.',
+    remedy: 'Check that the router runs and that HOLDFAST_ROUTER_URL points at it.',
+  },
+});
