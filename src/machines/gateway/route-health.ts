@@ -1,41 +1,41 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
 
-/** What a look at a route's upstream found. */
+/** The result of a probe of a route's upstream. */
 export interface Probed {
   readonly type: 'PROBED';
   readonly at: number;
   /**
    * - `ok`: it lists tools, or serves its protected-resource document.
-   * - `undocumented`: it answers, but has no such document.
-   * - `empty`: it lists no tool: connected is not healthy.
-   * - `refused`: it does not take the gateway's credential.
+   * - `undocumented`: it answers, but serves no such document.
+   * - `empty`: it answers, but lists no tool.
+   * - `refused`: it rejects the gateway's credential.
    * - `failed`: it can't be reached, or does not speak the protocol.
    */
   readonly found: 'ok' | 'undocumented' | 'empty' | 'refused' | 'failed';
-  /** In words, without a URL's query. */
+  /** The predicate of a sentence about the upstream, without the query of a URL. */
   readonly reason?: string;
   readonly tools?: number;
 }
 
 export interface RouteHealthContext {
   readonly route: string;
-  /** The newest finding. */
+  /** Result of the newest probe. */
   readonly found?: Probed['found'] | undefined;
-  /** Looks in a row that found something wrong. */
+  /** Consecutive probes that failed. */
   readonly failures: number;
   readonly reason?: string | undefined;
   readonly tools?: number | undefined;
-  /** When it was first found so, and when that was last recorded, epoch milliseconds. */
+  /** When this result was first found, and when it was last recorded; epoch milliseconds. */
   readonly since?: number | undefined;
   readonly checkedAt?: number | undefined;
-  /** A person was told of the outage. */
-  readonly told?: true | undefined;
+  /** The alert of the outage was raised. */
+  readonly alerted?: true | undefined;
 }
 
 export type RouteHealthEvent =
   | Probed
-  /** Its definition is another one, or it can't be asked: what was known says nothing any more. */
+  /** The route was redefined, or can't be probed any more: earlier results say nothing about it. */
   | { readonly type: 'RESET'; readonly at: number; readonly reason: string };
 
 interface Args {
@@ -43,7 +43,7 @@ interface Args {
   readonly event: RouteHealthEvent;
 }
 
-/** Looks in a row after which a person is told: one lost answer is no outage. */
+/** Consecutive failures that raise an alert. */
 export const ALERT_AFTER = 3;
 
 const probed = (event: RouteHealthEvent): Probed | undefined => (event.type === 'PROBED' ? event : undefined);
@@ -51,17 +51,17 @@ const found =
   (...kinds: readonly Probed['found'][]) =>
   ({ event }: Args): boolean =>
     kinds.some((kind) => probed(event)?.found === kind);
-/** The look that makes it enough. */
-const isEnough = ({ context }: Args): boolean => context.failures + 1 >= ALERT_AFTER;
+/** Whether this failure is the one that raises the alert. */
+const isOutage = ({ context }: Args): boolean => context.failures + 1 >= ALERT_AFTER;
 
-const isTold = ({ context }: Args): boolean => context.told === true;
+const isAlerted = ({ context }: Args): boolean => context.alerted === true;
 
 /**
- * How the upstream of one route is (G17): healthy when it lists tools, degraded as long as a failure may be a passing one
- * or it lists none, down when it stays so. An upstream that answers without a protected-resource document is in a state
- * of its own, for logins fail there while calls would not.
+ * The health of one route's upstream (G17). `healthy`: it lists tools. `degraded`: it lists none, or failed fewer than
+ * three times in a row. `down`: it failed three times or more. `undocumented`: it answers, but serves no
+ * protected-resource document, so that logins fail while calls would succeed.
  */
-export const mcpRouteHealth = setup({
+export const routeHealth = setup({
   types: {
     context: {} as RouteHealthContext,
     events: {} as RouteHealthEvent,
@@ -69,35 +69,35 @@ export const mcpRouteHealth = setup({
   },
   actions: {
     'alert.raise': effect<Alert>(),
-    note: assign(({ context, event }) => {
-      const look = probed(event);
-      if (!look) return {};
-      const { found, reason, tools, at } = look;
+    saveResult: assign(({ context, event }) => {
+      const result = probed(event);
+      if (!result) return {};
+      const { found, reason, tools, at } = result;
       return { found, reason, tools, checkedAt: at, since: context.found === found ? context.since : at };
     }),
-    fail: assign({ failures: ({ context }) => context.failures + 1 }),
-    recover: assign({ failures: 0, told: undefined }),
-    tell: assign({ told: true as const }),
+    countFailure: assign({ failures: ({ context }) => context.failures + 1 }),
+    clearFailures: assign({ failures: 0, alerted: undefined }),
+    markAlerted: assign({ alerted: true as const }),
     forget: assign(({ event }) => ({
       failures: 0,
       found: undefined,
       reason: event.type === 'RESET' ? event.reason : undefined,
       tools: undefined,
-      told: undefined,
+      alerted: undefined,
       since: event.at,
       checkedAt: undefined,
     })),
   },
   guards: {
     ok: found('ok'),
-    okAgain: (args) => found('ok')(args) && isTold(args),
+    okAfterAlert: (args) => found('ok')(args) && isAlerted(args),
     undocumented: found('undocumented'),
-    undocumentedAgain: (args) => found('undocumented')(args) && isTold(args),
+    undocumentedAfterAlert: (args) => found('undocumented')(args) && isAlerted(args),
     empty: found('empty'),
-    emptyTooLong: (args) => found('empty')(args) && isEnough(args) && !isTold(args),
-    outage: isEnough,
-    newOutage: (args) => isEnough(args) && !isTold(args),
-    told: isTold,
+    emptyTooLong: (args) => found('empty')(args) && isOutage(args) && !isAlerted(args),
+    outage: isOutage,
+    newOutage: (args) => isOutage(args) && !isAlerted(args),
+    alerted: isAlerted,
   },
 }).createMachine({
   id: 'gateway-route-health',
@@ -106,18 +106,26 @@ export const mcpRouteHealth = setup({
   states: { unknown: {}, healthy: {}, undocumented: {}, degraded: {}, down: {} },
   on: {
     PROBED: [
-      { guard: 'okAgain', target: '.healthy', actions: [resolve(), 'note', 'recover'] },
-      { guard: 'ok', target: '.healthy', actions: ['note', 'recover'] },
-      { guard: 'undocumentedAgain', target: '.undocumented', actions: [resolve(), 'note', 'recover'] },
-      { guard: 'undocumented', target: '.undocumented', actions: ['note', 'recover'] },
-      { guard: 'emptyTooLong', target: '.degraded', actions: ['note', 'fail', warn(), 'tell'] },
-      { guard: 'empty', target: '.degraded', actions: ['note', 'fail'] },
-      { guard: 'newOutage', target: '.down', actions: ['note', 'fail', warn(), 'tell'] },
-      { guard: 'outage', target: '.down', actions: ['note', 'fail'] },
-      { target: '.degraded', actions: ['note', 'fail'] },
+      { guard: 'okAfterAlert', target: '.healthy', actions: [resolve(), 'saveResult', 'clearFailures'] },
+      { guard: 'ok', target: '.healthy', actions: ['saveResult', 'clearFailures'] },
+      {
+        guard: 'undocumentedAfterAlert',
+        target: '.undocumented',
+        actions: [resolve(), 'saveResult', 'clearFailures'],
+      },
+      { guard: 'undocumented', target: '.undocumented', actions: ['saveResult', 'clearFailures'] },
+      {
+        guard: 'emptyTooLong',
+        target: '.degraded',
+        actions: ['saveResult', 'countFailure', warn(), 'markAlerted'],
+      },
+      { guard: 'empty', target: '.degraded', actions: ['saveResult', 'countFailure'] },
+      { guard: 'newOutage', target: '.down', actions: ['saveResult', 'countFailure', warn(), 'markAlerted'] },
+      { guard: 'outage', target: '.down', actions: ['saveResult', 'countFailure'] },
+      { target: '.degraded', actions: ['saveResult', 'countFailure'] },
     ],
     RESET: [
-      { guard: 'told', target: '.unknown', actions: [resolve(), 'forget'] },
+      { guard: 'alerted', target: '.unknown', actions: [resolve(), 'forget'] },
       { target: '.unknown', actions: 'forget' },
     ],
   },
@@ -143,7 +151,7 @@ function resolve() {
       severity: 'info',
       text:
         event.type === 'RESET'
-          ? `The route ${context.route} is looked at anew: ${event.reason}.`
+          ? `The route ${context.route} is probed again from the beginning: ${event.reason}.`
           : `The upstream of the route ${context.route} answers again.`,
       labels: { route: context.route, state: 'resolved' },
     }),

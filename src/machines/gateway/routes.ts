@@ -1,6 +1,6 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
-import { revise, rollBack, rolledBack } from './routes-revise.ts';
+import { revise, rollBack, rolledBack } from './route-table.ts';
 
 /** A route as it may be shown and recorded: no query of its URL, no token. Times are epoch milliseconds. */
 export interface RouteFacts {
@@ -12,36 +12,36 @@ export interface RouteFacts {
   readonly upstream?: string;
   /** Where its token comes from: `file:…`, `env:…` or `store:<path>#<property>`. */
   readonly secret?: string;
-  /** A short fingerprint of each setting, so that a change can be told by name. */
-  readonly parts: Readonly<Record<string, string>>;
+  /** A short fingerprint of each setting, by which a change names the settings that differ. */
+  readonly settings: Readonly<Record<string, string>>;
 }
 
-/** A definition that serves, or did. */
+/** A definition that is or was in the table. */
 export interface ServedRoute extends RouteFacts {
-  /** Since when it serves. */
+  /** Time since when it serves. */
   readonly since: number;
-  /** Revision of the table in which it began to. */
+  /** First revision of the table with this definition. */
   readonly revision: number;
 }
 
-/** What is known of one name. */
+/** The state of one route, by name. */
 export interface RouteState {
-  /** Absent once its entry was taken out. */
+  /** Absent when the entry was removed. */
   readonly serving?: ServedRoute;
-  /** Fingerprint of what the file says; empty when it says nothing. */
+  /** Fingerprint of the entry in the file; empty when there is none. */
   readonly source: string;
-  /** It was rolled back, and stays so until the file says something else than `source`. */
+  /** It was rolled back. It stays so until the entry in the file differs from `source`. */
   readonly pinned?: true;
-  /** Why what the file says does not serve. */
+  /** Why the entry in the file does not serve. */
   readonly problem?: string;
-  /** What served before, newest first. */
+  /** Earlier definitions, newest first. */
   readonly before: readonly ServedRoute[];
 }
 
-/** An entry that can't be a route. */
+/** An entry that is not a valid route. */
 export interface RejectedEntry {
   readonly name: string;
-  /** The route that it would be: a hyphen stands for an underscore. */
+  /** The name of the route that was meant: hyphens are replaced by underscores. */
   readonly route: string;
   readonly reason: string;
 }
@@ -50,26 +50,26 @@ export interface RejectedEntry {
 export interface RouteChange {
   readonly name: string;
   readonly what: 'added' | 'changed' | 'removed' | 'rolled_back';
-  /** The settings that differ. */
-  readonly parts?: readonly string[];
+  /** Names of the settings that differ. */
+  readonly settings?: readonly string[];
 }
 
 export interface RoutesContext {
-  /** Of the table; raised by every change. */
+  /** Revision of the table; every change raises it. */
   readonly revision: number;
-  /** Revision of the table that is in place. */
+  /** Revision of the table that calls use now. */
   readonly served: number;
   readonly routes: Readonly<Record<string, RouteState>>;
   readonly rejected: readonly RejectedEntry[];
-  /** Why the file as a whole could not be taken. */
+  /** Why the file as a whole was refused. */
   readonly refused?: { readonly at: number; readonly reason: string };
-  /** Of the newest revision. */
+  /** Changes of the newest revision. */
   readonly changes: readonly RouteChange[];
   readonly changedAt?: number;
 }
 
 /** Why the file was read. */
-export type LoadOrigin = 'start' | 'changed' | 'asked';
+export type LoadOrigin = 'start' | 'changed' | 'requested';
 
 export interface RoutesLoaded {
   readonly type: 'LOADED';
@@ -83,7 +83,7 @@ export interface RollbackRequested {
   readonly type: 'ROLLBACK';
   readonly at: number;
   readonly route: string;
-  /** A revision in which the wanted definition began to serve; the one before the present unless given. */
+  /** Revision in which the wanted definition began to serve; without it the previous definition is restored. */
   readonly to?: number;
 }
 
@@ -94,7 +94,7 @@ export type RoutesEvent =
   | { readonly type: 'SERVED'; readonly revision: number }
   | { readonly type: 'effect.failed'; readonly effect: string; readonly message: string };
 
-/** Effect `gateway.serve_routes`: the table of this revision is to serve. */
+/** Parameters of the effect `gateway.serve_routes`: put the table of this revision in place. */
 export interface ServeParams {
   readonly revision: number;
 }
@@ -104,24 +104,25 @@ interface Args {
   readonly event: RoutesEvent;
 }
 
-const asked = (event: RoutesEvent): RollbackRequested => {
-  if (event.type !== 'ROLLBACK') throw new TypeError(`${event.type} asks for no rollback`);
+const rollbackOf = (event: RoutesEvent): RollbackRequested => {
+  if (event.type !== 'ROLLBACK') throw new TypeError(`${event.type} is no rollback`);
   return event;
 };
 const rejections = ({ event }: Args): readonly string[] =>
   event.type === 'LOADED' ? event.rejected.map(({ name, reason }) => `${name}: ${reason}`) : [];
-/** What was told already is not told again at every start. */
-const isNews = (args: Args): boolean => {
-  const told = args.context.rejected.map(({ name, reason }) => `${name}: ${reason}`);
-  return rejections(args).some((text) => !told.includes(text));
+/** A rejection that an alert has reported already is not reported again at every start. */
+const hasNewRejections = (args: Args): boolean => {
+  const reported = args.context.rejected.map(({ name, reason }) => `${name}: ${reason}`);
+  return rejections(args).some((text) => !reported.includes(text));
 };
 
 /**
- * The route table of the gateway through its life (G2, G24): which definition of each route serves, what served before,
- * and what of the file can't. A bad entry leaves the last good one of its route serving, a bad file all of them; a
- * rollback holds until the file says something else.
+ * Decides which definition of each route serves (G2, G24). When an entry is invalid, the last valid definition of its
+ * route goes on serving; when the whole file is invalid, all routes stay as they are. A rollback holds until the entry in
+ * the file changes. This is a reducer: `route-table.ts` computes the table, and the states only say whether all of the
+ * file serves.
  */
-export const mcpRoutes = setup({
+export const routes = setup({
   types: {
     context: {} as RoutesContext,
     events: {} as RoutesEvent,
@@ -134,19 +135,19 @@ export const mcpRoutes = setup({
       if (event.type !== 'LOADED') return {};
       return { ...revise(context, event), rejected: event.rejected, refused: undefined };
     }),
-    refuse: assign(({ event }) =>
+    saveRefusal: assign(({ event }) =>
       event.type === 'REFUSED' ? { refused: { at: event.at, reason: event.reason } } : {},
     ),
-    noteServed: assign({
+    saveServed: assign({
       served: ({ context, event }) => (event.type === 'SERVED' ? event.revision : context.served),
     }),
-    rollBack: assign(({ context, event }) => rollBack(context, asked(event))),
+    rollBack: assign(({ context, event }) => rollBack(context, rollbackOf(event))),
   },
   guards: {
-    sound: ({ event }) => event.type === 'LOADED' && event.rejected.length === 0,
-    news: isNews,
-    possible: ({ context, event }) => typeof rolledBack(context, asked(event)) !== 'string',
-    wasAsked: ({ event }) => event.type === 'REFUSED' && event.origin === 'asked',
+    allValid: ({ event }) => event.type === 'LOADED' && event.rejected.length === 0,
+    newRejections: hasNewRejections,
+    rollbackPossible: ({ context, event }) => typeof rolledBack(context, rollbackOf(event)) !== 'string',
+    requested: ({ event }) => event.type === 'REFUSED' && event.origin === 'requested',
   },
 }).createMachine({
   id: 'gateway-routes',
@@ -154,23 +155,23 @@ export const mcpRoutes = setup({
   initial: 'empty',
   states: {
     empty: {},
-    /** All of the file serves. */
+    /** All entries of the file serve. */
     serving: {},
-    /** Something in the file does not; what is good, and what was, serves. */
+    /** Some entry, or the whole file, is invalid. The last valid definitions serve. */
     faulty: {},
   },
   on: {
     LOADED: [
-      { guard: 'sound', target: '.serving', actions: ['load', serve()] },
-      { guard: 'news', target: '.faulty', actions: [warnOfEntries(), 'load', serve()] },
+      { guard: 'allValid', target: '.serving', actions: ['load', serve()] },
+      { guard: 'newRejections', target: '.faulty', actions: [warnOfEntries(), 'load', serve()] },
       { target: '.faulty', actions: ['load', serve()] },
     ],
     REFUSED: [
-      { guard: 'wasAsked', target: '.faulty', actions: ['refuse', replyRefused(), warnOfFile()] },
-      { target: '.faulty', actions: ['refuse', warnOfFile()] },
+      { guard: 'requested', target: '.faulty', actions: ['saveRefusal', replyRefused(), warnOfFile()] },
+      { target: '.faulty', actions: ['saveRefusal', warnOfFile()] },
     ],
-    ROLLBACK: [{ guard: 'possible', actions: ['rollBack', serve()] }, { actions: replyImpossible() }],
-    SERVED: { actions: 'noteServed' },
+    ROLLBACK: [{ guard: 'rollbackPossible', actions: ['rollBack', serve()] }, { actions: replyImpossible() }],
+    SERVED: { actions: 'saveServed' },
     'effect.failed': { actions: warnOfSwap() },
   },
 });
@@ -197,7 +198,7 @@ function replyImpossible() {
     type: 'http.reply',
     params: ({ context, event }: Args) => ({
       status: 409,
-      body: { reason: String(rolledBack(context, asked(event))), revision: context.revision },
+      body: { reason: String(rolledBack(context, rollbackOf(event))), revision: context.revision },
     }),
   } as const;
 }
@@ -208,7 +209,7 @@ function warnOfEntries() {
     params: (args: Args): Alert => ({
       name: 'gateway.routes_rejected',
       severity: 'warning',
-      text: `Entries of the route table can not be served, the last good ones of their routes go on: ${rejections(args).join('; ').slice(0, 1_000)}`,
+      text: `Some entries of the route table are invalid; the last valid definitions of their routes go on serving: ${rejections(args).join('; ').slice(0, 1_000)}`,
       labels: {
         entries: args.event.type === 'LOADED' ? args.event.rejected.map(({ name }) => name).join(',') : '',
       },
@@ -222,7 +223,7 @@ function warnOfFile() {
     params: ({ context, event }: Args): Alert => ({
       name: 'gateway.config_refused',
       severity: 'warning',
-      text: `The changed configuration can not be taken, the routes stay as they were: ${event.type === 'REFUSED' ? event.reason : ''}`,
+      text: `The changed configuration is invalid; the routes stay as they were: ${event.type === 'REFUSED' ? event.reason : ''}`,
       labels: { revision: String(context.revision) },
     }),
   } as const;
@@ -234,7 +235,7 @@ function warnOfSwap() {
     params: ({ context, event }: Args): Alert => ({
       name: 'gateway.routes_not_swapped',
       severity: 'critical',
-      text: 'The changed route table could not be put in place; the one before goes on serving.',
+      text: 'The changed route table could not be put in place; the previous one goes on serving.',
       labels: {
         revision: String(context.revision),
         reason: event.type === 'effect.failed' ? event.message : '',

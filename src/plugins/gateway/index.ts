@@ -2,7 +2,7 @@
  * The MCP gateway (port 4000): ten servers behind one host and one admission header. Decisions are the machines'
  * (`machines/mcp-access.ts`, `machines/mcp-door.ts`); the path of a call is `calls/endpoint.ts` → the key's actor →
  * `calls/effects.ts` → `calls/route-call.ts` → `upstream/`; `exchange.ts` is what it answers, `stop.ts` what ends it, for
- * whatever reason, and `register-table.ts` the life of the routes.
+ * whatever reason, and `register-routes.ts` the life of the routes.
  *
  * Imports core, bus and its machines; no other plugin.
  */
@@ -41,7 +41,7 @@ import { KeyAdmin } from './keys/admin.ts';
 import { KEY_ACTOR, KeyDirectory } from './keys/directory.ts';
 import { MasterKey } from './keys/master-key.ts';
 import { registerKeyControl } from './keys/operations.ts';
-import { registerTable } from './register-routes.ts';
+import { registerRoutes } from './register-routes.ts';
 import { SealedSessions } from './session/sealed-sessions.ts';
 import { noTelemetry } from './telemetry/call-telemetry.ts';
 import { upstreamAgent } from './upstream/client.ts';
@@ -137,7 +137,7 @@ export const gateway = definePlugin({
     );
     for (const route of [...callRoutes, keyRoute]) context.route(route);
     registerCallEffects(context, calls);
-    const table = registerTable(context, settings);
+    const routes = registerRoutes(context, settings);
     for (const command of [routesCommand, reloadCommand, rollbackCommand]) context.command(command);
     for (const command of [clientConfigCommand(settings), doctorCommand(settings)]) context.command(command);
     for (const command of keyCommands) context.command(command);
@@ -173,7 +173,7 @@ export const gateway = definePlugin({
       const telemetry = services.find(TelemetryToken);
       const agent = upstreamAgent();
       const documents = new DocumentCache(agent, () => performance.now());
-      await table.start(agent, documents);
+      await routes.start(agent, documents);
       const master = MasterKey.open(dataDir, settings.masterKeyFile);
       const keyFiles = settings.sessionKeyFiles ?? [resolve(dataDir, 'secrets', 'gateway-session-key')];
       const sessions = SealedSessions.fromFiles(keyFiles as [string, ...string[]]);
@@ -190,7 +190,7 @@ export const gateway = definePlugin({
         repeats: judgement({ services, calls, slots }),
         door: new Door(services, calls),
         keys,
-        admin: new KeyAdmin({ services, keys, servers: () => table.live().table.routes }),
+        admin: new KeyAdmin({ services, keys, servers: () => routes.table().routes }),
         sessions,
         agent,
         documents,
@@ -200,13 +200,13 @@ export const gateway = definePlugin({
               settings.telemetry.toolSpans,
             )
           : noTelemetry,
-        table: () => table.live().table,
+        table: routes.table,
         publicBase,
         publicUrl: (requestHost) => publicBase ?? `http://${requestHost ?? 'localhost'}`,
       };
     });
     context.onStop(async () => {
-      table.stop();
+      routes.stop();
       await started?.agent.destroy();
     });
   },

@@ -1,93 +1,98 @@
 import type { Dispatcher } from 'undici';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
-import { defineActor } from '../../core/kernel/actors/definition.ts';
-import type { Route } from '../../core/kernel/actors/route.ts';
-import { mcpRouteHealth } from '../../machines/gateway/route-health.ts';
-import { mcpRoutes, type ServeParams } from '../../machines/gateway/routes.ts';
+import type { ServeParams } from '../../machines/gateway/routes.ts';
 import type { DocumentCache } from './discovery/document-cache.ts';
+import { routeHealthActor, routeProbed, routeReset } from './health/actor.ts';
 import { probe } from './health/probe.ts';
-import { describeHealthRecord, HEALTH_ACTOR, healthRoutes, Prober } from './health/prober.ts';
-import { describeRoutesRecord, ROUTES_ACTOR, tableRoutes } from './routes/actor.ts';
-import { followFile, RouteLoader } from './routes/loader.ts';
-import { faultOf, serveRoutes } from './routes/operations.ts';
+import { Prober } from './health/prober.ts';
+import { ROUTES_KEY, rollbackRequested, routesActor, routesLoaded, routesRefused } from './routes/actor.ts';
+import { RouteLoader } from './routes/loader.ts';
+import { gatewayHealth, serveRouteOperations } from './routes/operations.ts';
+import type { RouteTable } from './routes/route.ts';
 
-/** The route table as the rest of the plugin uses it. */
-export interface TableLife {
-  /** There once the plugin has started. */
-  readonly live: () => RouteLoader;
-  /** @param agent by which upstreams are looked at @param documents of those that have their callers log in */
+/** The routes as the rest of the plugin uses them. */
+export interface GatewayRoutes {
+  /** The table that calls use now. */
+  readonly table: () => RouteTable;
+  /** @param agent connects to upstreams, for probes */
   readonly start: (agent: Dispatcher, documents: DocumentCache) => Promise<void>;
   readonly stop: () => void;
 }
 
-/** Declares the life of the route table: its actor, the swap, the file that is followed, and what commands ask for. */
-export function registerTable(
+interface Started {
+  readonly loader: RouteLoader;
+  readonly health: Prober;
+  readonly documents: DocumentCache;
+}
+
+/** Declares the life of the routes: their actors, loading and swapping the table, probes, and the commands' operations. */
+export function registerRoutes(
   context: PluginContext,
   options: Readonly<Record<string, unknown>> & { readonly probeEveryMs: number },
-): TableLife {
-  let started: RouteLoader | undefined;
-  let prober: Prober | undefined;
-  let read: DocumentCache | undefined;
-  let unfollow = () => {};
-  const live = (): RouteLoader => {
-    if (!started) throw new Error('the gateway plugin has not started');
-    return started;
+): GatewayRoutes {
+  let running: Started | undefined;
+  let stopFollowing = () => {};
+  const started = (): Started => {
+    if (!running) throw new Error('the gateway plugin has not started');
+    return running;
   };
 
-  context.actor(
-    defineActor({ type: ROUTES_ACTOR, machine: mcpRoutes, version: 1, describe: describeRoutesRecord }),
-  );
-  context.actor(
-    defineActor({
-      type: HEALTH_ACTOR,
-      machine: mcpRouteHealth,
-      version: 1,
-      input: (route) => ({ route }),
-      describe: describeHealthRecord,
-    }),
-  );
-  for (const route of [...tableRoutes, ...healthRoutes]) context.route(route as Route<never>);
+  context.actor(routesActor);
+  const toTable = <E>(event: E) => [{ key: ROUTES_KEY, event }];
+  context.route(routesLoaded, routesActor, ({ payload }) => toTable({ type: 'LOADED', ...payload }));
+  context.route(routesRefused, routesActor, ({ payload }) => toTable({ type: 'REFUSED', ...payload }));
+  context.route(rollbackRequested, routesActor, ({ payload }) => toTable({ type: 'ROLLBACK', ...payload }));
+  context.actor(routeHealthActor);
+  context.route(routeProbed, routeHealthActor, ({ payload: { route, ...result } }) => [
+    { key: route, event: { type: 'PROBED' as const, ...result } },
+  ]);
+  context.route(routeReset, routeHealthActor, ({ payload: { route, ...facts } }) => [
+    { key: route, event: { type: 'RESET' as const, ...facts } },
+  ]);
   context.effect<ServeParams>(
     'gateway.serve_routes',
     async (_params, { correlation }) => {
-      const table = await live().serve();
-      const { revision, rejected } = table;
-      prober?.follow(table);
-      const changes = live().known?.changes ?? [];
-      // Whoever asked hears of it when it serves.
+      const { loader } = started();
+      const { revision, rejected } = await loader.serve();
+      running?.health.follow(loader.table);
+      const changes = loader.state?.changes ?? [];
+      // A command that reloads or rolls back is answered when the new table is in place.
       context.services.exchanges.settle(correlation, {
         status: 200,
-        body: { revision, changes, rejected } as never,
+        body: {
+          revision,
+          changes: changes.map((change) => ({ ...change })),
+          rejected: rejected.map((entry) => ({ ...entry })),
+        },
       });
       return { type: 'SERVED', revision };
     },
     { onRecovery: 'retry' },
   );
-  context.health('gateway', () => faultOf(live(), prober));
-  context.control((surface) =>
-    serveRoutes(surface, context, { live, health: () => prober, documents: () => read, options }),
-  );
+  context.health('gateway', () => gatewayHealth(started()));
+  context.control((surface) => serveRouteOperations(surface, context.services, started));
 
   return {
-    live,
+    table: () => started().loader.table,
     async start(agent, documents) {
-      read = documents;
       const { services } = context;
-      started = new RouteLoader(services, { env: process.env, store: services.find(SecretsStoreToken) });
-      await started.load(options.routes as readonly unknown[], 'start');
-      prober = new Prober({
+      const sources = { env: process.env, store: services.find(SecretsStoreToken) };
+      const loader = new RouteLoader(services, sources, options);
+      const health = new Prober({
         services,
         everyMs: options.probeEveryMs,
-        look: (route, stop) => probe(route, agent, documents, stop),
+        probe: (route, stop) => probe(route, agent, documents, stop),
         random: Math.random,
       });
-      prober.follow(await started.serve());
-      unfollow = followFile(context, started, options);
+      running = { loader, health, documents };
+      await loader.start();
+      health.follow(await loader.serve());
+      stopFollowing = loader.followFile();
     },
     stop() {
-      unfollow();
-      prober?.stop();
+      stopFollowing();
+      running?.health.stop();
     },
   };
 }

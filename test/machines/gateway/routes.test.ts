@@ -1,13 +1,13 @@
 import test from 'ava';
 import { Story } from '../../../src/core/host/testing/story.ts';
-import { mcpRoutes, type RouteFacts, type RoutesContext } from '../../../src/machines/gateway/routes.ts';
+import { type RouteFacts, type RoutesContext, routes } from '../../../src/machines/gateway/routes.ts';
 
 const facts = (name: string, version: number): RouteFacts => ({
   name,
   fingerprint: `fp_${name}_${version}`,
   disposition: 'overwrite',
   upstream: `https://${name}/${version}`,
-  parts: { url: String(version), timeoutMs: 'same' },
+  settings: { url: String(version), timeoutMs: 'same' },
 });
 const loaded = (routes: RouteFacts[], rejected: object[] = [], at = 1_000) => ({
   type: 'LOADED' as const,
@@ -26,7 +26,7 @@ const rollback = (route: string, to?: number) => ({
 
 /** What serves after the events, by name, and what the last one asked for. */
 function after(...events: readonly object[]) {
-  let story = Story.begin(mcpRoutes, undefined);
+  let story = Story.begin(routes, undefined);
   for (const event of events) story = story.next(event as never);
   const context = story.step.context as unknown as RoutesContext;
   const serving = Object.entries(context.routes).flatMap(([name, state]) =>
@@ -43,7 +43,7 @@ test('[G24] each change raises the revision and is told by the settings that dif
   const two = after(loaded([facts('a', 1), facts('b', 1)]), loaded([facts('a', 2), facts('c', 1)]));
   t.is(two.context.revision, 2);
   t.deepEqual(two.context.changes, [
-    { name: 'a', what: 'changed', parts: ['url'] },
+    { name: 'a', what: 'changed', settings: ['url'] },
     { name: 'c', what: 'added' },
     { name: 'b', what: 'removed' },
   ]);
@@ -68,7 +68,7 @@ test('[G24] a rollback brings back what served before, holds until the entry cha
   t.is(back.serving.a, 'fp_a_1');
   t.is(back.context.revision, 3);
   t.true(back.context.routes.a?.pinned);
-  t.deepEqual(back.context.changes, [{ name: 'a', what: 'rolled_back', parts: ['url'] }]);
+  t.deepEqual(back.context.changes, [{ name: 'a', what: 'rolled_back', settings: ['url'] }]);
   const restarted = after(...changed, rollback('a'), loaded([facts('a', 2)]));
   t.is(restarted.serving.a, 'fp_a_1');
   const next = after(...changed, rollback('a'), loaded([facts('a', 3)]));

@@ -86,7 +86,7 @@ test("[G13] a document that lies elsewhere on the upstream is found by the upstr
   upstream.pages.set('/about/login.json?v=2', json(document));
   const agent = new Agent();
   t.teardown(() => agent.destroy());
-  const read = () => new DocumentCache(agent, () => 0).of(new URL(`${upstream.url}?apiKey=hidden`));
+  const read = () => new DocumentCache(agent, () => 0).get(new URL(`${upstream.url}?apiKey=hidden`));
   t.deepEqual(await read(), { kind: 'document', document });
   const places = [`${WELL_KNOWN}/mcp`, WELL_KNOWN, '/mcp', '/about/login.json?v=2'];
   t.deepEqual(
@@ -189,7 +189,7 @@ test('[G13] what is no document is none: redirects, pages, lists, and what is to
   ];
   for (const [name, page, reason] of pages) {
     upstream.pages.set(`${WELL_KNOWN}/${name}`, page);
-    const answer = await new DocumentCache(agent, () => 0).of(new URL(`/${name}`, upstream.url));
+    const answer = await new DocumentCache(agent, () => 0).get(new URL(`/${name}`, upstream.url));
     t.is(answer.kind, 'none', name);
     t.regex(answer.kind === 'none' ? answer.reason : '', reason);
   }
@@ -207,7 +207,7 @@ async function documentsOf(t: Parameters<typeof site>[0]) {
 
 test('[G13] a document is kept for minutes, "has none" for half a minute, and neither follows from a failure', async (t) => {
   const { upstream, documents, url, path, clock } = await documentsOf(t);
-  const kind = async () => (await documents.of(url)).kind;
+  const kind = async () => (await documents.get(url)).kind;
 
   upstream.pages.set(path, (response) => response.writeHead(503).end());
   t.is(await kind(), 'unreachable');
@@ -241,27 +241,27 @@ test('[G13] a document is kept for minutes, "has none" for half a minute, and ne
 
 test('[G13,G17] what was known of a document stays while its upstream can not be asked, which is tried again, and told', async (t) => {
   const { upstream, documents, url, path, clock } = await documentsOf(t);
-  t.is(documents.known(url), undefined);
+  t.is(documents.status(url), undefined);
   upstream.pages.set(path, json(document));
-  t.is((await documents.of(url)).kind, 'document');
+  t.is((await documents.get(url)).kind, 'document');
   upstream.pages.set(path, (response) => response.writeHead(503).end());
   clock.now += 300_000;
   const known = { last: 'document', trouble: 'answers with status 503' };
   for (const waitMs of [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]) {
     const asked = upstream.asked.length;
-    t.is((await documents.of(url)).kind, 'document');
-    t.deepEqual(documents.known(url), { ...known, ageMs: clock.now } as never);
+    t.is((await documents.get(url)).kind, 'document');
+    t.deepEqual(documents.status(url), { ...known, ageMs: clock.now } as never);
     t.is(upstream.asked.length, asked + 1);
     clock.now += waitMs - 1;
-    await documents.of(url);
+    await documents.get(url);
     t.is(upstream.asked.length, asked + 1, `${waitMs}`);
     clock.now += 1;
   }
-  t.is((await documents.look(url)).kind, 'unreachable', 'who asks how it is hears that');
+  t.is((await documents.refresh(url)).kind, 'unreachable', 'who asks how it is hears that');
   upstream.pages.set(path, json({ ...document, x_own: 'new' }));
   clock.now += 30_000;
-  t.like(await documents.of(url), { document: { x_own: 'new' } });
-  t.deepEqual(documents.known(url), { last: 'document', ageMs: 0 });
+  t.like(await documents.get(url), { document: { x_own: 'new' } });
+  t.deepEqual(documents.status(url), { last: 'document', ageMs: 0 });
 
   const cwd = tempDir(t);
   writeConfig(cwd, 'export default defineConfig({ plugins: [gateway()] });', [

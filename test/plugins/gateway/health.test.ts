@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { Agent } from 'undici';
 import { given } from '../../../src/core/host/testing/index.ts';
-import { mcpRouteHealth } from '../../../src/machines/gateway/route-health.ts';
+import { routeHealth } from '../../../src/machines/gateway/route-health.ts';
 import { DocumentCache } from '../../../src/plugins/gateway/discovery/document-cache.ts';
 import { probe as probeWith } from '../../../src/plugins/gateway/health/probe.ts';
 import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
@@ -52,7 +52,7 @@ test('[G17] a route is down after three failures in a row, which is told once, a
     type: 'alert.raise',
     params: { name: 'gateway.route_down', severity, text, labels: { route: 'web_search', ...labels } },
   });
-  given(mcpRouteHealth, { input })
+  given(routeHealth, { input })
     .initially({ state: 'unknown' })
     .when(probed('ok'))
     .then({ state: 'healthy' })

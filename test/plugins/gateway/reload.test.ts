@@ -116,7 +116,7 @@ test('[G2,G24] a bad file and bad entries leave the last good routes serving, an
   const reasons = Object.fromEntries(entries.body.rejected.map(({ name, reason }: any) => [name, reason]));
   t.regex(reasons['library-docs'], /name: .*write _ instead of -/);
   t.regex(reasons.repo_wiki, /url: /);
-  t.regex(reasons.cluster, /2 entries bear this name/);
+  t.regex(reasons.cluster, /2 entries have this name/);
   const { reason } = rig.runtime.health().gateway as { reason: string };
   t.regex(reason, /route library-docs: /);
 
@@ -143,7 +143,7 @@ test('[G24] a rollback restores entry and URL with its query, outlives a restart
   await rig.reload(free('web_search', 'http://127.0.0.1:9/mcp'));
   const back = await rig.control('/gateway/rollback', { route: 'web_search' });
   t.is(back.status, 200);
-  t.deepEqual(back.body.changes, [{ name: 'web_search', what: 'rolled_back', parts: ['url'] }]);
+  t.deepEqual(back.body.changes, [{ name: 'web_search', what: 'rolled_back', settings: ['url'] }]);
   const key = await rig.mint({ servers: ['web_search'] });
   t.is((await (await rig.connect(t, 'web_search', key)).listTools()).tools.length, 2);
   t.false(JSON.stringify(await rig.records()).includes('canary-query'));
@@ -217,7 +217,7 @@ test('[G24] a rollback restores entry, environment entry and secret reference to
   t.deepEqual(await rig.serving(), { rolled_back: 'http://127.0.0.1:9/mcp' });
 
   const back = await rig.control('/gateway/rollback', { route: 'rolled_back' });
-  t.deepEqual([...back.body.changes[0].parts].sort(), ['secret', 'timeoutMs', 'url']);
+  t.deepEqual([...back.body.changes[0].settings].sort(), ['secret', 'timeoutMs', 'url']);
   const client = await rig.connect(t, 'rolled_back', await rig.mint({ servers: ['rolled_back'] }));
   t.is((await client.listTools()).tools.length, 2);
   t.is(upstream.asked.at(-1)?.headers.authorization, 'Bearer token-one');

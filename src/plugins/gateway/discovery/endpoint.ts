@@ -2,7 +2,7 @@ import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import { type Answer, notFound } from '../mcp/answers.ts';
 import type { Route, RouteTable } from '../routes/route.ts';
 import type { DocumentCache } from './document-cache.ts';
-import { served } from './document-cache.ts';
+import { servedDocument } from './document-cache.ts';
 
 /** What discovery stands on. */
 export interface DiscoveryParts {
@@ -34,7 +34,7 @@ export function discoveryRoutes(http: HttpSurface, parts: () => DiscoveryParts):
 async function answerOf(route: Route, resource: string, documents: DocumentCache): Promise<Answer> {
   const { name, url, reason, entry } = route;
   if (!url) return { status: 503, body: { detail: `The route ${name} is ${reason ?? 'not configured'}.` } };
-  const answer = served(await documents.of(url), entry);
+  const answer = servedDocument(await documents.get(url), entry);
   switch (answer.kind) {
     case 'document':
       return { status: 200, body: { ...answer.document, resource } };

@@ -5,7 +5,7 @@ import { version } from '../../../core/kernel/version.ts';
 import type { Probed } from '../../../machines/gateway/route-health.ts';
 import { type Heard, hear } from '../aggregate/read-answer.ts';
 import type { DocumentCache } from '../discovery/document-cache.ts';
-import { served } from '../discovery/document-cache.ts';
+import { servedDocument } from '../discovery/document-cache.ts';
 import type { DocumentAnswer } from '../discovery/read-document.ts';
 import { REVISION_META } from '../mcp/message.ts';
 import { STATELESS_SINCE } from '../mcp/protocol.ts';
@@ -15,7 +15,7 @@ import { ask } from '../upstream/client.ts';
 import { headerOf } from '../upstream/request.ts';
 
 /** What a look found, without its time. */
-export type Look = Pick<Probed, 'found' | 'reason' | 'tools'>;
+export type ProbeResult = Pick<Probed, 'found' | 'reason' | 'tools'>;
 
 const DEADLINE_MS = 10_000;
 /** The revision of the documents' own check. */
@@ -30,15 +30,15 @@ const clientInfo = { name: 'holdfast-health', version };
 export async function probe(
   route: Route,
   agent: Dispatcher,
-  documents: Pick<DocumentCache, 'look'>,
+  documents: Pick<DocumentCache, 'refresh'>,
   stop: AbortSignal,
-): Promise<Look> {
+): Promise<ProbeResult> {
   const { url } = route;
   if (!url) return { found: 'failed', reason: 'is not configured' };
   const { signal, release } = stopWithin(DEADLINE_MS, stop);
   try {
     if (route.entry.disposition === 'relay') {
-      return documentLook(served(await documents.look(url), route.entry));
+      return documentLook(servedDocument(await documents.refresh(url), route.entry));
     }
     return await new Probe(route, url, agent, signal).look();
   } catch (error) {
@@ -49,7 +49,7 @@ export async function probe(
   }
 }
 
-function documentLook(answer: DocumentAnswer): Look {
+function documentLook(answer: DocumentAnswer): ProbeResult {
   switch (answer.kind) {
     case 'document':
       return { found: 'ok' };
@@ -73,7 +73,7 @@ class Probe {
     this.#signal = signal;
   }
 
-  async look(): Promise<Look> {
+  async look(): Promise<ProbeResult> {
     const params = { protocolVersion: REVISION, capabilities: {}, clientInfo };
     const begun = await this.#post('initialize', params, {}, 1);
     if ('reason' in begun) return sick(begun.reason);
@@ -97,7 +97,7 @@ class Probe {
     return this.#post('tools/list', { _meta: meta }, headers, 2);
   }
 
-  #toolsOf(heard: Heard): Look {
+  #toolsOf(heard: Heard): ProbeResult {
     if ('reason' in heard) return sick(heard.reason);
     const { result } = heard.message;
     const tools = isObject(result) && Array.isArray(result.tools) ? result.tools : undefined;
@@ -140,6 +140,6 @@ class Probe {
   }
 }
 
-function sick(reason: string): Look {
+function sick(reason: string): ProbeResult {
   return { found: reason.startsWith('refuses') ? 'refused' : 'failed', reason };
 }

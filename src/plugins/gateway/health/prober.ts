@@ -1,107 +1,66 @@
-import { z } from 'zod';
-import { defineTopic, type Topic } from '../../../bus/topic.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
-import { defineRoute } from '../../../core/kernel/actors/route.ts';
-import { actorRef } from '../../../core/kernel/ids.ts';
-import type { LogRecord } from '../../../core/kernel/log/record.ts';
-import {
-  ALERT_AFTER,
-  type Probed,
-  type RouteHealthContext,
-  type RouteHealthEvent,
-} from '../../../machines/gateway/route-health.ts';
+import { ALERT_AFTER, type RouteHealthContext } from '../../../machines/gateway/route-health.ts';
 import type { RouteHealth } from '../routes/operations.ts';
 import type { Route, RouteTable } from '../routes/route.ts';
-import type { Look } from './probe.ts';
+import { routeHealthActor, routeProbed, routeReset } from './actor.ts';
+import type { ProbeResult } from './probe.ts';
 
-/** One actor a route; its key is the route's name. */
-export const HEALTH_ACTOR = 'gateway.route_health';
-
-type RouteProbed = Omit<Probed, 'type'> & { readonly route: string };
-
-const routeProbed: Topic<RouteProbed> = defineTopic(
-  'gateway.route_probed',
-  z.object({
-    route: z.string(),
-    at: z.number(),
-    found: z.enum(['ok', 'undocumented', 'empty', 'refused', 'failed']),
-    reason: z.string().optional(),
-    tools: z.number().optional(),
-  }) as unknown as z.ZodType<RouteProbed>,
-  "A route's upstream was looked at, and something is new.",
-);
-
-const routeReset = defineTopic(
-  'gateway.route_reset',
-  z.object({ route: z.string(), at: z.number(), reason: z.string() }),
-  "What was known of a route's upstream says nothing any more.",
-);
-
-export const healthRoutes = [
-  defineRoute(routeProbed, HEALTH_ACTOR, ({ payload: { route, ...look } }) => [
-    { key: route, event: { type: 'PROBED', ...look } },
-  ]),
-  defineRoute(routeReset, HEALTH_ACTOR, ({ payload: { route, ...facts } }) => [
-    { key: route, event: { type: 'RESET', ...facts } },
-  ]),
-] as const;
-
-/** What the prober stands on. */
-export interface ProberParts {
+export interface ProberOptions {
   readonly services: Pick<Services, 'actors' | 'bus' | 'clock' | 'logger'>;
-  /** Between two looks at one route, milliseconds, more or less a tenth; 0 looks at none. */
+  /** Time between two probes of one route, milliseconds; it varies by a tenth. With 0 nothing is probed. */
   readonly everyMs: number;
-  readonly look: (route: Route, stop: AbortSignal) => Promise<Look>;
-  /** A number from 0 up to 1. */
+  readonly probe: (route: Route, stop: AbortSignal) => Promise<ProbeResult>;
+  /** @returns a number from 0 up to 1 */
   readonly random: () => number;
 }
 
-/** The first look comes soon, and not at all routes at once. */
+/** The first probes come within this time, spread over it. */
 const FIRST_MS = 3_000;
-/** Looks that run at the same time. */
-const AT_ONCE = 8;
+const MOST_AT_ONCE = 8;
+/** How long a probe waits when too many run. */
+const WAIT_MS = 1_000;
 
 /**
- * Looks at every route's upstream from time to time. What is new goes to the route's actor, which decides what it
- * means; that all is as it was is not recorded each minute.
+ * Probes the upstream of every route from time to time. New results go to the route's actor, which decides what they
+ * mean; an unchanged result is not recorded.
  */
 export class Prober {
-  readonly #parts: ProberParts;
+  readonly #options: ProberOptions;
   readonly #cancels = new Map<string, () => void>();
   readonly #checkedAt = new Map<string, number>();
   readonly #stop = new AbortController();
   #routes: ReadonlyMap<string, Route> = new Map();
   #running = 0;
 
-  constructor(parts: ProberParts) {
-    this.#parts = parts;
+  constructor(options: ProberOptions) {
+    this.#options = options;
   }
 
-  /** Follows a table: a route that is new or another one is looked at soon, one that is gone no more. */
+  /** Follows a table: new and changed routes are probed soon, removed ones no more. */
   follow({ routes }: RouteTable): void {
     const before = this.#routes;
     this.#routes = routes;
-    for (const name of new Set([...before.keys(), ...routes.keys(), ...this.#known()])) {
+    for (const name of new Set([...before.keys(), ...routes.keys(), ...this.#recordedRoutes()])) {
       const route = routes.get(name);
       if (route !== undefined && before.get(name) === route) continue;
       this.#cancels.get(name)?.();
       this.#cancels.delete(name);
-      if (route === undefined) this.#reset(name, 'there is no such route any more');
+      if (route === undefined) this.#reset(name, 'the route was removed');
       else {
         if (before.has(name)) this.#reset(name, 'its definition changed');
-        this.#arm(name, this.#parts.random() * Math.min(FIRST_MS, this.#parts.everyMs));
+        this.#schedule(name, this.#options.random() * Math.min(FIRST_MS, this.#options.everyMs));
       }
     }
   }
 
-  /** How a route is, as its actor knows it. */
+  /** @returns the health of a route as its actor knows it */
   health(name: string): RouteHealth | undefined {
-    const state = this.#parts.services.actors.snapshot(actorRef(HEALTH_ACTOR, name));
+    const state = this.#options.services.actors.get(routeHealthActor, name);
     if (!state) return undefined;
-    const { reason, tools, checkedAt } = state.context as unknown as RouteHealthContext;
+    const { reason, tools, checkedAt } = state.context;
     const at = this.#checkedAt.get(name) ?? checkedAt;
     return {
-      state: String(state.value),
+      state: state.value,
       ...(reason !== undefined && { reason }),
       ...(tools !== undefined && { tools }),
       ...(at !== undefined && { checkedAt: new Date(at).toISOString() }),
@@ -113,52 +72,51 @@ export class Prober {
     for (const cancel of this.#cancels.values()) cancel();
   }
 
-  #arm(name: string, delayMs: number): void {
-    if (this.#parts.everyMs === 0 || this.#stop.signal.aborted) return;
-    const cancel = this.#parts.services.clock.after(delayMs, () => {
-      // Too many at once: a moment later.
-      if (this.#running >= AT_ONCE) return this.#arm(name, 1_000);
-      this.#look(name).catch((error) =>
-        this.#parts.services.logger.error({ err: error, route: name }, 'gateway.probe_failed'),
+  #schedule(name: string, delayMs: number): void {
+    const { everyMs, services } = this.#options;
+    if (everyMs === 0 || this.#stop.signal.aborted) return;
+    const cancel = services.clock.after(delayMs, () => {
+      if (this.#running >= MOST_AT_ONCE) return this.#schedule(name, WAIT_MS);
+      this.#probe(name).catch((error) =>
+        services.logger.error({ err: error, route: name }, 'gateway.probe_failed'),
       );
     });
     this.#cancels.set(name, cancel);
   }
 
-  async #look(name: string): Promise<void> {
+  async #probe(name: string): Promise<void> {
     const route = this.#routes.get(name);
     if (!route) return;
     this.#running += 1;
     try {
-      if (route.reason === undefined) await this.#probe(name, route);
+      if (route.reason === undefined) await this.#publishResult(name, route);
       else this.#reset(name, route.reason);
     } finally {
       this.#running -= 1;
-      // A swap during the look has armed the next one already.
-      if (this.#routes.get(name) === route)
-        this.#arm(name, this.#parts.everyMs * (0.9 + this.#parts.random() * 0.2));
+      const { everyMs, random } = this.#options;
+      // When the route changed meanwhile, `follow` has scheduled the next probe already.
+      if (this.#routes.get(name) === route) this.#schedule(name, everyMs * (0.9 + random() * 0.2));
     }
   }
 
-  async #probe(name: string, route: Route): Promise<void> {
-    const { services, look } = this.#parts;
-    const found = await look(route, this.#stop.signal);
+  async #publishResult(name: string, route: Route): Promise<void> {
+    const { services, probe } = this.#options;
+    const result = await probe(route, this.#stop.signal);
     if (this.#stop.signal.aborted || this.#routes.get(name) !== route) return;
     const at = services.clock.now();
     this.#checkedAt.set(name, at);
-    if (this.#isNews(name, found)) services.bus.publish(routeProbed, { route: name, at, ...found });
+    if (this.#isNew(name, result)) services.bus.publish(routeProbed, { route: name, at, ...result });
   }
 
-  #isNews(name: string, look: Look): boolean {
+  /** Failures are published until the alert is raised: the machine counts them. */
+  #isNew(name: string, { found, reason, tools }: ProbeResult): boolean {
     const known = this.#context(name);
-    if (known?.found !== look.found || known.reason !== look.reason || known.tools !== look.tools)
-      return true;
-    const isWell = look.found === 'ok' || look.found === 'undocumented';
-    return !isWell && known.failures < ALERT_AFTER;
+    if (!known || known.found !== found || known.reason !== reason || known.tools !== tools) return true;
+    return found !== 'ok' && found !== 'undocumented' && known.failures < ALERT_AFTER;
   }
 
   #reset(name: string, reason: string): void {
-    const { bus, clock } = this.#parts.services;
+    const { bus, clock } = this.#options.services;
     const known = this.#context(name);
     if (!known || (known.found === undefined && known.reason === reason)) return;
     this.#checkedAt.delete(name);
@@ -166,30 +124,11 @@ export class Prober {
   }
 
   #context(name: string): RouteHealthContext | undefined {
-    const state = this.#parts.services.actors.snapshot(actorRef(HEALTH_ACTOR, name));
-    return state?.context as unknown as RouteHealthContext | undefined;
+    return this.#options.services.actors.get(routeHealthActor, name)?.context;
   }
 
-  /** Routes that a run before this one looked at. */
-  #known(): string[] {
-    return this.#parts.services.actors
-      .list(HEALTH_ACTOR)
-      .map(({ ref }) => ref.slice(HEALTH_ACTOR.length + 1));
-  }
-}
-
-/** A record of a route's health in an operator's words, for `holdfast log`. */
-export function describeHealthRecord({ event: recorded, to }: LogRecord): string | undefined {
-  const event = recorded as unknown as RouteHealthEvent;
-  switch (event.type) {
-    case 'PROBED': {
-      const { reason, tools } = event;
-      if (event.found === 'ok') return `is healthy${tools === undefined ? '' : `, ${tools} tools`}`;
-      return `is ${String(to.value)}: its upstream ${reason}`;
-    }
-    case 'RESET':
-      return `is looked at anew: ${event.reason}`;
-    default:
-      return undefined;
+  /** Routes that were probed by an earlier run too. */
+  #recordedRoutes(): string[] {
+    return this.#options.services.actors.list(routeHealthActor).map(({ key }) => key);
   }
 }

@@ -5,7 +5,7 @@ import { problemsOf } from '../../../core/host/config/problem.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { RejectedEntry } from '../../../machines/gateway/routes.ts';
 
-/** What the gateway does about `Authorization` on a route; `custom` is for the route's kind to say. */
+/** Where the credential for the upstream comes from. On a `custom` route its kind decides. */
 export type Disposition = 'overwrite' | 'relay' | 'credential_free' | 'custom';
 
 const name = z
@@ -15,7 +15,7 @@ const name = z
     /^[a-z][a-z0-9_]*$/,
     'a server name has small letters, digits and underscores; write _ instead of -',
   );
-/** A `scope-token` of RFC 6749. */
+/** A `scope-token` (RFC 6749). */
 const scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'a scope has no spaces and no quotes');
 const toolName = z.string().min(1).max(128);
 
@@ -23,28 +23,28 @@ const common = {
   name,
   /** The upstream's MCP endpoint; `HOLDFAST_MCP_<SERVER>_URL` unless set here. */
   url: z.url({ protocol: /^https?$/ }).optional(),
-  /** Whether tool names bear the server's name in front. */
+  /** Whether tool names get the server's name as a prefix. */
   prefix: z.boolean().default(true),
-  /** The only tools it offers, by the upstream's own names; all when absent. */
+  /** The tools it offers, by the upstream's own names; all when absent. */
   tools: z.array(toolName).max(1_000).optional(),
-  /** What a call of a tool costs, by the upstream's own names; `*` stands for the others. */
+  /** Cost of a call by the upstream's own name of the tool; `*` stands for all other tools. */
   costs: z.record(toolName, z.number().min(0)).default({}),
-  /** The route may change state: what is decided about it is durable before it counts. */
+  /** Its calls may change state: each decision is durable before the call is forwarded. */
   writes: z.boolean().default(false),
   /** `gen_ai.request.model` of its calls in telemetry; `<server>/<tool>` unless set. */
   model: z.string().min(1).max(128).optional(),
   /**
-   * How long the upstream may take to begin an answer, and to go on in the middle of its JSON, milliseconds. Streams
-   * may last as long as they like.
+   * Longest wait for the beginning of an answer, and longest pause within a JSON answer, milliseconds. Streams have no
+   * limit.
    */
   timeoutMs: z.int().min(100).max(3_600_000).default(120_000),
 };
 
-/** Where the upstream's token is; `HOLDFAST_MCP_<SERVER>_TOKEN_FILE` or `_TOKEN` unless set here. */
+/** Source of the upstream's token; `HOLDFAST_MCP_<SERVER>_TOKEN_FILE` or `_TOKEN` unless set here. */
 const token = {
   /** File (mode 0600) with the bare token. */
   tokenFile: z.string().min(1).optional(),
-  /** In the secrets store, `<path>#<property>`. */
+  /** Place in the secrets store, `<path>#<property>`. */
   secret: secretReference.optional(),
 };
 
@@ -53,15 +53,15 @@ export const routeSchema = z.discriminatedUnion('disposition', [
   z.strictObject({
     ...common,
     disposition: z.literal('relay'),
-    /** What the upstream wants in a token's `aud`, for `holdfast gateway doctor`; `{gateway_url}` is filled in. */
+    /** The `aud` that the upstream expects in a token, for `holdfast gateway doctor`; `{gateway_url}` is replaced. */
     audience: z.string().min(1).optional(),
-    /** Port on which a client's login comes back. */
+    /** Port of the client's login callback. */
     callbackPort: z.int().min(1).max(65_535).optional(),
     /** Scopes a client asks for when it can't register itself. */
     scopes: z.array(scope).optional(),
-    /** Our challenge names `scopes`: for an upstream that says in its own challenge alone which it wants. */
+    /** The gateway's challenge names `scopes`, for an upstream that names them in its own challenge only. */
     scopesInChallenge: z.boolean().optional(),
-    /** Where clients log in for an upstream that serves no protected-resource document: we make it, with `scopes`. */
+    /** For an upstream without a protected-resource document: the gateway makes one of these and `scopes`. */
     authorizationServers: z
       .array(z.url({ protocol: /^https?$/ }))
       .min(1)
@@ -76,12 +76,12 @@ export const routeSchema = z.discriminatedUnion('disposition', [
     ...token,
     disposition: z.literal('custom'),
     kind: z.custom<RouteKind>(isKind, 'it must be made with defineRouteKind'),
-    options: z.unknown(),
+    options: z.record(z.string(), z.unknown()).default({}),
   }),
 ]);
 
 export type RouteEntry = z.output<typeof routeSchema>;
-/** A route as `plugins.config.ts` writes it; checked when the table is loaded, each for itself. */
+/** A route as `plugins.config.ts` writes it. It is checked when the table is loaded. */
 export type RouteInput = z.input<typeof routeSchema>;
 type Input<D extends Disposition> = Omit<Extract<RouteInput, { disposition: D }>, 'disposition'>;
 
@@ -93,14 +93,14 @@ type Input<D extends Disposition> = Omit<Extract<RouteInput, { disposition: D }>
 export const overwrite = (input: Input<'overwrite'>): RouteInput => ({ ...input, disposition: 'overwrite' });
 
 /**
- * A route that passes on the caller's own token, which the upstream validates (G8).
+ * A route that forwards the caller's own token, which the upstream validates (G8).
  *
  * @example relay({ name: 'memory', audience: 'mcp-public', callbackPort: 51338 })
  */
 export const relay = (input: Input<'relay'>): RouteInput => ({ ...input, disposition: 'relay' });
 
 /**
- * A route that neither holds a credential nor passes one on (G9).
+ * A route without any credential (G9).
  *
  * @example credentialFree({ name: 'repo_wiki' })
  */
@@ -115,31 +115,28 @@ function isKind(value: unknown): boolean {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/**
- * All that makes a route: its entry, and what its environment entry gave. Holds no token, but its URL may hold a
- * secret.
- */
+/** A route's entry with what its environment variables add. It holds no token, but its URL may hold a secret. */
 export interface RouteDefinition {
   readonly entry: RouteEntry;
   /** The upstream, query included; undefined when it is not configured. */
   readonly url: string | undefined;
-  /** Where the token is: `file:<path>`, `env:<variable>` or `store:<path>#<property>`; undefined when nobody says. */
+  /** Where the token is: `file:<path>`, `env:<variable>` or `store:<path>#<property>`; undefined when none is named. */
   readonly secret: string | undefined;
 }
 
-/** The prefix of a route's environment entry. */
+/** The prefix of a route's environment variables. */
 export const variablesOf = (name: string): string => `HOLDFAST_MCP_${name.toUpperCase()}`;
 
-export interface Entries {
+export interface RouteEntries {
   readonly definitions: readonly RouteDefinition[];
   readonly rejected: readonly RejectedEntry[];
 }
 
 /**
- * Reads the entries of `plugins.config.ts`. Each stands for itself: a bad one is listed with its reason, and keeps no
- * other from serving (G2). Of two of one name neither is taken, for nobody knows which is meant.
+ * Reads the entries of `plugins.config.ts`. An invalid entry is listed with its reason and does not affect the others
+ * (G2). When several entries have the same name, all of them are rejected.
  */
-export function readRouteEntries(inputs: readonly unknown[], env: Environment): Entries {
+export function readRouteEntries(inputs: readonly unknown[], env: Environment): RouteEntries {
   const rejected: RejectedEntry[] = [];
   const read = inputs.flatMap((input): RouteDefinition[] => {
     const definition = definitionOf(input, env);
@@ -150,7 +147,7 @@ export function readRouteEntries(inputs: readonly unknown[], env: Environment): 
   const counts = new Map<string, number>();
   for (const { entry } of read) counts.set(entry.name, (counts.get(entry.name) ?? 0) + 1);
   for (const [name, count] of counts) {
-    if (count > 1) rejected.push(rejectedEntry(name, `${count} entries bear this name: keep one of them`));
+    if (count > 1) rejected.push(rejectedEntry(name, `${count} entries have this name: keep one of them`));
   }
   return { definitions: read.filter(({ entry }) => counts.get(entry.name) === 1), rejected };
 }
@@ -169,23 +166,23 @@ function definitionOf(input: unknown, env: Environment): RouteDefinition | { rea
   const variables = variablesOf(entry.name);
   const url = entry.url ?? (env[`${variables}_URL`] || undefined);
   const from = entry.url === undefined ? `${variables}_URL` : 'url';
-  const wrong = url === undefined ? undefined : wrongWith(url);
-  if (wrong !== undefined) return { reason: `${from}: ${wrong}` };
+  const invalidUrl = url === undefined ? undefined : urlProblem(url);
+  if (invalidUrl !== undefined) return { reason: `${from}: ${invalidUrl}` };
   if ('secret' in entry && entry.secret !== undefined && entry.tokenFile !== undefined) {
-    return { reason: 'secret: it says the same as tokenFile: keep one of the two' };
+    return { reason: 'secret: tokenFile is set as well: keep one of the two' };
   }
   return { entry, url, secret: secretOf(entry, env, variables) };
 }
 
-/** Holds the `options` of a kind of its own against the kind's schema. */
+/** Checks the `options` of a custom entry against the schema of its kind. */
 function withOptions(entry: RouteEntry): RouteEntry | { readonly reason: string } {
   if (entry.disposition !== 'custom') return entry;
   const { kind, options } = entry;
-  const parsed = kind.options.safeParse(options ?? {});
+  const parsed = kind.options.safeParse(options);
   const [problem] = problemsOf(kind.options, options, parsed.error?.issues ?? []);
   if (problem)
     return { reason: `options.${problem.option}: ${problem.reason}${problem.hint && `.${problem.hint}`}` };
-  return { ...entry, options: parsed.data };
+  return { ...entry, options: parsed.data ?? {} };
 }
 
 function secretOf(entry: RouteEntry, env: Environment, variables: string): string | undefined {
@@ -196,11 +193,11 @@ function secretOf(entry: RouteEntry, env: Environment, variables: string): strin
   return env[`${variables}_TOKEN`] ? `env:${variables}_TOKEN` : undefined;
 }
 
-function wrongWith(address: string): string | undefined {
+function urlProblem(address: string): string | undefined {
   const url = URL.canParse(address) ? new URL(address) : undefined;
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') return 'it is no http or https URL';
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') return 'it is not an http or https URL';
   const isBare = url.username === '' && url.password === '';
-  return isBare ? undefined : 'it holds a user or password, which belong in the token file';
+  return isBare ? undefined : 'it contains a user or password, which belong in the token file';
 }
 
 function nameOf(input: unknown): string {

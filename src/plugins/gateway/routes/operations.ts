@@ -1,86 +1,81 @@
+/** What commands and health pages see of the routes, and what commands change: table, reload, rollback. */
 import { z } from 'zod';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import type { Reply } from '../../../core/host/http/exchanges.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
-import type { PluginContext } from '../../../core/host/plugin/definition.ts';
-import type { Json } from '../../../core/kernel/json.ts';
-import type { RouteState, RoutesContext } from '../../../machines/gateway/routes.ts';
+import type { Services } from '../../../core/host/plugin/definition.ts';
+import { isObject, type Json } from '../../../core/kernel/json.ts';
+import type { RouteState } from '../../../machines/gateway/routes.ts';
 import { GatewayError } from '../errors.ts';
 import { rollbackRequested } from './actor.ts';
-import { type RouteLoader, reloadRoutes } from './loader.ts';
+import type { RouteLoader } from './loader.ts';
 
-/** What commands ask. */
 export const ROUTES_PATH = '/gateway/routes';
 export const RELOAD_PATH = '/gateway/reload';
 export const ROLLBACK_PATH = '/gateway/rollback';
 
-const REPLY_MS = 15_000;
+const REPLY_TIMEOUT_MS = 15_000;
 const nothing = z.strictObject({});
 const rollback = z.strictObject({ route: z.string().min(1).max(64), to: z.int().min(1).optional() });
 
-/** What the commands of routes stand on; there once the plugin has started. */
-export interface RouteControlParts {
-  readonly live: () => RouteLoader;
-  readonly health: () => HealthSource | undefined;
-  readonly documents: () => DocumentSource | undefined;
-  /** The options of the plugin as it was started. */
-  readonly options: Readonly<Record<string, unknown>>;
+/** What the operations use; it exists when the plugin has started. */
+export interface RouteServices {
+  readonly loader: RouteLoader;
+  readonly health: HealthSource;
+  readonly documents: DocumentSource;
 }
 
-/** Serves what `gateway routes`, `reload` and `rollback` ask of the running instance. */
-export function serveRoutes(
+/** Serves `gateway routes`, `gateway reload` and `gateway rollback` on the control socket. */
+export function serveRouteOperations(
   surface: HttpSurface,
-  { services }: Pick<PluginContext, 'services'>,
-  { live, health, documents, options }: RouteControlParts,
+  { bus, clock, exchanges }: Pick<Services, 'bus' | 'clock' | 'exchanges'>,
+  started: () => RouteServices,
 ): void {
-  serveOperation(surface, ROUTES_PATH, nothing, () =>
-    viewOf(live(), { health: health(), documents: documents(), now: services.clock.now() }),
-  );
+  serveOperation(surface, ROUTES_PATH, nothing, () => tableView(started(), clock.now()));
 
-  serveOperation(surface, RELOAD_PATH, nothing, async (_asked, { correlation }) => {
-    const answer = services.exchanges.open(correlation, REPLY_MS);
-    answer.catch(() => {}); // a reload that throws leaves nobody waiting
-    const restart = await reloadRoutes(services, live(), 'asked', options, correlation);
+  serveOperation(surface, RELOAD_PATH, nothing, async (_request, { correlation }) => {
+    const answer = exchanges.open(correlation, REPLY_TIMEOUT_MS);
+    answer.catch(() => {}); // when the reload throws, nothing awaits this promise
+    const restart = await started().loader.reload('requested', correlation);
     return { ...accepted(await answer, 'HF_GATEWAY_RELOAD'), restart };
   });
 
   serveOperation(surface, ROLLBACK_PATH, rollback, async ({ route, to }, { correlation }) => {
-    const answer = services.exchanges.open(correlation, REPLY_MS);
-    const at = services.clock.now();
-    services.bus.publish(rollbackRequested, { at, route, ...(to !== undefined && { to }) }, { correlation });
+    const answer = exchanges.open(correlation, REPLY_TIMEOUT_MS);
+    const at = clock.now();
+    bus.publish(rollbackRequested, { at, route, ...(to !== undefined && { to }) }, { correlation });
     return accepted(await answer, 'HF_GATEWAY_ROLLBACK');
   });
 }
 
-/** @throws HF_GATEWAY_RELOAD, HF_GATEWAY_ROLLBACK what the table's machine refused, and why */
+/** @throws HF_GATEWAY_RELOAD, HF_GATEWAY_ROLLBACK the machine refused it */
 function accepted({ status, body }: Reply, refusal: 'HF_GATEWAY_RELOAD' | 'HF_GATEWAY_ROLLBACK'): object {
-  if (status === 200) return body as object;
-  throw new GatewayError(refusal, {
-    reason: String((body as { reason?: unknown }).reason).replace(/\.$/, ''),
-  });
+  const fields = isObject(body) ? body : {};
+  if (status === 200) return fields;
+  throw new GatewayError(refusal, { reason: String(fields.reason).replace(/\.$/, '') });
 }
 
-/** How a route's upstream is. */
+/** Health of a route's upstream. */
 export interface RouteHealth {
   readonly state: string;
   readonly reason?: string;
   /** ISO 8601. */
   readonly checkedAt?: string;
-  /** How many tools it lists. */
+  /** Number of tools that it lists. */
   readonly tools?: number;
 }
 
-/** What is known of the protected-resource document of a relay route's upstream. */
+/** State of the protected-resource document of a relay route's upstream. */
 export interface RouteDocument {
-  /** Whether it had one when it was last heard; absent when it never was. */
+  /** Whether the upstream had one when it last answered; absent when it never did. */
   readonly last?: 'document' | 'none';
-  /** When, ISO 8601. */
+  /** Time of that answer, ISO 8601. */
   readonly heardAt?: string;
-  /** Why the newest look at it failed, if it did: what was known is served on. */
+  /** Why the newest attempt to read it failed. The last answer is served meanwhile. */
   readonly trouble?: string;
 }
 
-/** A route as commands and pages show it: no query, no token. */
+/** A route as commands and pages show it, without query and token. */
 export interface RouteView {
   readonly name: string;
   readonly disposition: string;
@@ -88,17 +83,17 @@ export interface RouteView {
   readonly secret?: string;
   /** Why it can't be called. */
   readonly reason?: string;
-  /** Why what the file says of it does not serve. */
+  /** Why the entry in the file does not serve. */
   readonly problem?: string;
-  /** How its upstream is, as it was last asked. */
   readonly health?: RouteHealth;
   readonly document?: RouteDocument;
   /** It was rolled back, and stays so until its entry changes. */
   readonly pinned?: true;
-  /** ISO 8601, and the revision of the table, since which this definition serves. */
+  /** ISO 8601. */
   readonly since: string;
+  /** First revision of the table with this definition. */
   readonly revision: number;
-  /** What a rollback could bring back, newest first. */
+  /** Definitions that a rollback can restore, newest first. */
   readonly before: readonly {
     readonly revision: number;
     readonly upstream?: string;
@@ -106,57 +101,59 @@ export interface RouteView {
   }[];
 }
 
-/** The whole table. */
+/** The whole table as commands show it. */
 export interface TableView {
   readonly revision: number;
   readonly routes: readonly RouteView[];
   readonly rejected: readonly { readonly name: string; readonly reason: string }[];
-  /** Why the file as a whole could not be taken. */
+  /** Why the file as a whole was refused. */
   readonly refused?: string;
 }
 
-/** Who knows how the upstream of a route is. */
+/** Where the health of a route is looked up. */
 export interface HealthSource {
   health(name: string): RouteHealth | undefined;
 }
 
-/** Who knows of the documents of upstreams. */
+/** Where the state of an upstream's document is looked up. */
 export interface DocumentSource {
-  known(upstream: URL): (Omit<RouteDocument, 'heardAt'> & { readonly ageMs?: number }) | undefined;
+  status(upstream: URL): (Omit<RouteDocument, 'heardAt'> & { readonly ageMs?: number }) | undefined;
 }
 
-/** What a view of the table is made of, beside the table. */
-export interface ViewSources {
-  readonly health: HealthSource | undefined;
-  readonly documents: DocumentSource | undefined;
-  readonly now: number;
-}
-
-export function viewOf({ table, known }: RouteLoader, sources: ViewSources): TableView {
-  const routes = Object.entries(known?.routes ?? {}).sort() as [string, RouteState][];
+function tableView({ loader, health, documents }: RouteServices, now: number): TableView {
+  const { table, state } = loader;
+  const states = Object.entries(state?.routes ?? {}).sort();
+  const routes = states.flatMap(([name, known]) => {
+    if (!known.serving) return [];
+    const route = table.routes.get(name);
+    const reason = route?.reason;
+    const found = reason === undefined ? health.health(name) : undefined;
+    const document =
+      route?.entry.disposition === 'relay' ? documentView(route.url, documents, now) : undefined;
+    const facts = {
+      ...(reason !== undefined && { reason }),
+      ...(found && { health: found }),
+      ...(document && { document }),
+    };
+    return [routeView(known, known.serving, facts)];
+  });
+  const { rejected } = table;
   return {
     revision: table.revision,
-    routes: routes.flatMap(([name, state]) => {
-      const route = table.routes.get(name);
-      const reason = route?.reason;
-      const health = reason === undefined ? sources.health?.health(name) : undefined;
-      const document = route?.entry.disposition === 'relay' ? documentOf(route.url, sources) : undefined;
-      const facts = {
-        ...(reason !== undefined && { reason }),
-        ...(health && { health }),
-        ...(document && { document }),
-      };
-      return state.serving ? [routeView(state, state.serving, facts)] : [];
-    }),
-    rejected: table.rejected,
-    ...(known?.refused && { refused: known.refused.reason }),
+    routes,
+    rejected,
+    ...(state?.refused && { refused: state.refused.reason }),
   };
 }
 
-function documentOf(url: URL | undefined, { documents, now }: ViewSources): RouteDocument | undefined {
-  const known = url && documents?.known(url);
-  if (!known) return undefined;
-  const { ageMs, ...document } = known;
+function documentView(
+  url: URL | undefined,
+  documents: DocumentSource,
+  now: number,
+): RouteDocument | undefined {
+  const status = url && documents.status(url);
+  if (!status) return undefined;
+  const { ageMs, ...document } = status;
   return { ...document, ...(ageMs !== undefined && { heardAt: new Date(now - ageMs).toISOString() }) };
 }
 
@@ -175,22 +172,25 @@ function routeView(
     ...(pinned && { pinned }),
     since: new Date(since).toISOString(),
     revision,
-    before: before.map((one) => ({
-      revision: one.revision,
-      ...(one.upstream !== undefined && { upstream: one.upstream }),
-      since: new Date(one.since).toISOString(),
+    before: before.map((earlier) => ({
+      revision: earlier.revision,
+      ...(earlier.upstream !== undefined && { upstream: earlier.upstream }),
+      since: new Date(earlier.since).toISOString(),
     })),
   };
 }
 
-/** What health pages say: `ok: false` when something of the file does not serve, or a route is down. */
-export function faultOf({ table, known }: RouteLoader, source: HealthSource | undefined): Json {
+/** The gateway's entry on health pages: `ok: false` when a part of the file does not serve, or a route is down. */
+export function gatewayHealth({ loader, health: source }: Pick<RouteServices, 'loader' | 'health'>): Json {
+  const { table, state } = loader;
   const configured = [...table.routes.values()].filter((route) => route.reason === undefined);
-  const health = configured.map(({ name }) => ({ name, ...source?.health(name) }));
-  const down = health.filter(({ state }) => state === 'down');
+  const health = configured.map(({ name }) => ({ name, ...source.health(name) }));
   const reasons = [
-    ...reasonsOf(known, table.rejected),
-    ...down.map(({ name, reason }) => `route ${name} is down: its upstream ${reason}`),
+    ...(state?.refused ? [`the changed configuration is invalid: ${state.refused.reason}`] : []),
+    ...table.rejected.map(({ name, reason }) => `route ${name}: ${reason}`),
+    ...health
+      .filter((route) => route.state === 'down')
+      .map(({ name, reason }) => `route ${name} is down: its upstream ${reason}`),
   ];
   return {
     ok: reasons.length === 0,
@@ -199,19 +199,10 @@ export function faultOf({ table, known }: RouteLoader, source: HealthSource | un
     routes: table.routes.size,
     configured: configured.length,
     upstreams: Object.fromEntries(
-      health.map(({ name, state = 'unknown', reason, tools }) => [
+      health.map(({ name, state: found = 'unknown', reason, tools }) => [
         name,
-        { state, ...(reason !== undefined && { reason }), ...(tools !== undefined && { tools }) },
+        { state: found, ...(reason !== undefined && { reason }), ...(tools !== undefined && { tools }) },
       ]),
     ),
   };
-}
-
-function reasonsOf(
-  known: RoutesContext | undefined,
-  rejected: readonly { readonly name: string; readonly reason: string }[],
-): string[] {
-  const entries = rejected.map(({ name, reason }) => `route ${name}: ${reason}`);
-  if (!known?.refused) return entries;
-  return [`the changed configuration can not be taken: ${known.refused.reason}`, ...entries];
 }

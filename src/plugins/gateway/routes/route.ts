@@ -5,32 +5,32 @@ import { type SecretSources, UpstreamSecret } from './upstream-secret.ts';
 export interface Route {
   readonly name: string;
   readonly entry: RouteEntry;
-  /** Absent when it is not configured. Its query may hold a secret: never show it. */
+  /** Undefined while it is not configured. The query may hold a secret: never show it. */
   readonly url: URL | undefined;
-  /** Why it can't be called now: no URL, no token. */
+  /** Why it can't be called now: it has no URL, or no token. */
   readonly reason: string | undefined;
   /**
-   * The headers by which a call presents itself to the upstream, with a token read as late as possible.
+   * The headers with the credential for the upstream. The token is read at the last moment.
    *
-   * @param authorization the caller's own, which only relay routes pass on
+   * @param authorization header of the caller, which only relay routes forward
    * @throws HF_CONFIG_SECRET_*, HF_GATEWAY_ROUTE the token can't be used
    */
   readonly credential: (authorization: string | undefined) => Readonly<Record<string, string>>;
-  /** @returns what a call of the upstream's tool costs */
+  /** @returns the cost of a call, by the upstream's own name of the tool */
   readonly costOf: (tool: string) => number;
-  /** @returns whether the route offers the upstream's tool */
+  /** @returns whether the route offers a tool, by the upstream's own name of it */
   readonly offers: (tool: string) => boolean;
 }
 
-/** An entry that can't be a route, or a route that can't be opened. */
+/** An entry that is not a valid route, or a route that can't be opened. */
 export interface RejectedRoute {
   readonly name: string;
   readonly reason: string;
 }
 
-/** The routes of one revision. Immutable: a reload makes another one, and calls keep the route they began with. */
+/** The routes of one revision. It is immutable: a reload creates another one, and running calls keep their route. */
 export interface RouteTable {
-  /** Raised by every change. */
+  /** Every change raises it. */
   readonly revision: number;
   readonly routes: ReadonlyMap<string, Route>;
   readonly rejected: readonly RejectedRoute[];
@@ -39,9 +39,9 @@ export interface RouteTable {
 export const emptyTable: RouteTable = { revision: 0, routes: new Map(), rejected: [] };
 
 /**
- * Makes a route of its definition, and reads its token for the first time.
+ * Makes a route from its definition, and reads its token for the first time.
  *
- * @throws HF_GATEWAY_ROUTE, HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID the token can't be used as it is
+ * @throws HF_GATEWAY_ROUTE, HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID the token can't be used
  */
 export async function openRoute(definition: RouteDefinition, sources: SecretSources): Promise<Route> {
   const { entry, url, secret: source } = definition;
@@ -57,7 +57,7 @@ export async function openRoute(definition: RouteDefinition, sources: SecretSour
     get reason() {
       if (url === undefined) return `not configured: set ${variables}_URL`;
       if (secret)
-        return secret.missing ? `without its token, which ${secret.keeper} does not give` : undefined;
+        return secret.missing ? `without its token, which ${secret.keeper} does not provide` : undefined;
       return needsToken(entry)
         ? `without a token: set ${variables}_TOKEN_FILE or ${variables}_TOKEN`
         : undefined;
@@ -84,10 +84,10 @@ function credentialOf(
     case 'credential_free':
       return {};
     case 'custom':
-      return lowered(entry.kind.headers({ options: entry.options as never, secret: secret?.read() }));
+      return inLowerCase(entry.kind.headers({ options: entry.options, secret: secret?.read() }));
   }
 }
 
-function lowered(headers: Readonly<Record<string, string>>): Record<string, string> {
+function inLowerCase(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }

@@ -9,24 +9,24 @@ import type {
   ServedRoute,
 } from './routes.ts';
 
-/** Definitions of one name that are kept beside the one that serves. */
-const KEPT = 5;
-/** Names that are kept, those without an entry among them. */
+/** Earlier definitions that are kept for each route. */
+const MOST_EARLIER = 5;
+/** Routes that are kept, including those without an entry. */
 const MOST_NAMES = 2_000;
 
 type Revised = Pick<RoutesContext, 'revision' | 'routes' | 'changes'> & Pick<RoutesContext, 'changedAt'>;
 
-/** What of a file is to serve: a good entry, or the last good one of its name; a rolled-back one until the file changes. */
+/** Computes the table after the entries were read. */
 export function revise(context: RoutesContext, event: RoutesLoaded): Revised {
   const revision = context.revision + 1;
   const wanted = new Map(event.routes.map((facts) => [facts.name, facts]));
-  const bad = new Map(event.rejected.map((entry) => [entry.route, entry]));
+  const invalid = new Map(event.rejected.map((entry) => [entry.route, entry]));
   const routes: Record<string, RouteState> = {};
   const changes: RouteChange[] = [];
   for (const name of new Set([...wanted.keys(), ...Object.keys(context.routes)])) {
     const known = routeOf(context, name);
     const facts = wanted.get(name);
-    const next = stateOf(known, facts && { ...facts, since: event.at, revision }, bad.get(name));
+    const next = stateOf(known, facts && { ...facts, since: event.at, revision }, invalid.get(name));
     if (next) routes[name] = next;
     const change = changeOf(name, known?.serving, next?.serving);
     if (change) changes.push(change);
@@ -37,22 +37,22 @@ export function revise(context: RoutesContext, event: RoutesLoaded): Revised {
 function stateOf(
   known: RouteState | undefined,
   wanted: ServedRoute | undefined,
-  bad: RejectedEntry | undefined,
+  rejected: RejectedEntry | undefined,
 ): RouteState | undefined {
   const { serving, before = [] } = known ?? {};
   if (wanted) {
     const source = wanted.fingerprint;
     if (known?.pinned && known.source === source) return without(known, 'problem');
     if (serving?.fingerprint === source) return { serving, source, before };
-    return { serving: wanted, source, before: past(serving, before) };
+    return { serving: wanted, source, before: history(serving, before) };
   }
   if (!known) return undefined;
-  if (bad) return serving ? { ...known, problem: bad.reason } : known;
+  if (rejected) return serving ? { ...known, problem: rejected.reason } : known;
   if (!serving || (known.pinned && known.source === '')) return known;
-  return { source: '', before: past(serving, before) };
+  return { source: '', before: history(serving, before) };
 }
 
-/** @returns what the rollback makes of a route, or why it can't be */
+/** @returns the state of the route after the rollback, or the reason why it is impossible */
 export function rolledBack(context: RoutesContext, event: RollbackRequested): RouteState | string {
   const { route, to, at } = event;
   const known = routeOf(context, route);
@@ -69,7 +69,7 @@ export function rolledBack(context: RoutesContext, event: RollbackRequested): Ro
     ...without(known, 'pinned'),
     serving,
     ...(target.fingerprint !== known.source && { pinned: true as const }),
-    before: past(known.serving, others),
+    before: history(known.serving, others),
   };
 }
 
@@ -77,12 +77,12 @@ export function rollBack(context: RoutesContext, event: RollbackRequested): Part
   const next = rolledBack(context, event);
   if (typeof next === 'string') return {};
   const name = event.route;
-  const { parts = [] } = changeOf(name, routeOf(context, name)?.serving, next.serving) ?? {};
-  const changes: RouteChange[] = [{ name, what: 'rolled_back', parts }];
+  const { settings = [] } = changeOf(name, routeOf(context, name)?.serving, next.serving) ?? {};
+  const changes: RouteChange[] = [{ name, what: 'rolled_back', settings }];
   return finished(context, { ...context.routes, [name]: next }, changes, event.at);
 }
 
-/** A server may be called `constructor`. */
+/** Only own properties count: a server may be named `constructor`. */
 function routeOf({ routes }: RoutesContext, name: string): RouteState | undefined {
   return Object.hasOwn(routes, name) ? routes[name] : undefined;
 }
@@ -105,16 +105,20 @@ function changeOf(
   if (from?.fingerprint === to?.fingerprint) return undefined;
   if (!from) return { name, what: 'added' };
   if (!to) return { name, what: 'removed' };
-  const parts = [...new Set([...Object.keys(from.parts), ...Object.keys(to.parts)])];
-  return { name, what: 'changed', parts: parts.filter((part) => from.parts[part] !== to.parts[part]).sort() };
+  const all = new Set([...Object.keys(from.settings), ...Object.keys(to.settings)]);
+  const differing = [...all].filter((setting) => from.settings[setting] !== to.settings[setting]);
+  return { name, what: 'changed', settings: differing.sort() };
 }
 
-function past(serving: ServedRoute | undefined, before: readonly ServedRoute[]): ServedRoute[] {
+function history(serving: ServedRoute | undefined, before: readonly ServedRoute[]): ServedRoute[] {
   if (!serving) return [...before];
-  return [serving, ...before.filter(({ fingerprint }) => fingerprint !== serving.fingerprint)].slice(0, KEPT);
+  return [serving, ...before.filter(({ fingerprint }) => fingerprint !== serving.fingerprint)].slice(
+    0,
+    MOST_EARLIER,
+  );
 }
 
-/** Names whose entries are gone are forgotten first. */
+/** Drops routes without an entry first. */
 function bounded(routes: Readonly<Record<string, RouteState>>): Readonly<Record<string, RouteState>> {
   const all = Object.entries(routes);
   if (all.length <= MOST_NAMES) return routes;
