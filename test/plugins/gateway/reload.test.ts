@@ -62,7 +62,7 @@ function writeConfig(folder: string, routes: string): void {
     join(folder, 'plugins.config.ts'),
     `import { defineConfig } from 'holdfast';
      import { credentialFree, gateway, overwrite, relay } from 'holdfast/plugins/gateway';
-     import { secretsFolder } from 'holdfast/plugins/secrets/folder';
+     import { secretsFolder } from 'holdfast/plugins/secrets';
      export default defineConfig({ plugins: [
        secretsFolder({ folder: ${JSON.stringify(join(folder, 'secrets'))} }),
        gateway({ port: 0, probeEveryMs: 0, routes: [${routes}] }),
