@@ -1,29 +1,60 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { extname } from 'node:path';
+import type { z } from 'zod';
 import { runHere } from './cli/run.ts';
+import type { CommandDefinition } from './core/host/plugin/command.ts';
+import type { ConfiguredPlugin, Plugin } from './core/host/plugin/definition.ts';
+
+/** Every folder below it is a feature that the program brings; its `index.ts` exports the plugins. */
+const PLUGINS = new URL('./plugins/', import.meta.url);
+/** `.ts` in a checkout, `.js` in the package. */
+const EXTENSION = extname(import.meta.url);
 
 /**
- * The plugins of the delivered `plugins.config.ts` that keep actors, on embedded defaults. Their machines read any log of
- * this release, also where no configuration is; their commands reach an instance whose configuration has been broken since.
+ * The plugins that the program brings, each with its default options and without environment: their machines read any log
+ * of this release where no configuration is, and their commands reach an instance whose configuration is broken. Of
+ * several plugins that provide the same, such as a router here and one elsewhere, the first by name is taken.
  */
-export async function builtinPlugins() {
-  const [{ resolveConfig }, ...plugins] = await Promise.all([
+export async function builtinPlugins(): Promise<readonly ConfiguredPlugin[]> {
+  const [{ resolveConfig }, ...features] = await Promise.all([
     import('./core/host/config/resolve.ts'),
-    import('./plugins/router/index.ts').then(({ router }) => router()),
-    import('./plugins/reconciler/index.ts').then(({ reconciler }) => reconciler()),
-    import('./plugins/gateway/index.ts').then(({ gateway }) => gateway()),
-    import('./plugins/columnar/index.ts').then(({ columnar }) => columnar()),
-    import('./plugins/memory-store/index.ts').then(({ memoryStore }) => memoryStore()),
-    import('./plugins/memory/index.ts').then(({ memory }) => memory()),
-    import('./plugins/restore/index.ts').then(({ restore }) => restore()),
-    import('./plugins/secrets/index.ts').then(({ secretsFolder }) => secretsFolder()),
-    import('./plugins/collector/index.ts').then(({ collector }) => collector()),
-    import('./plugins/otlp/index.ts').then(({ otlp }) => otlp()),
-    import('./plugins/uptime/index.ts').then(({ uptime }) => uptime()),
-    import('./plugins/uptime-monitor/index.ts').then(({ uptimeMonitor }) => uptimeMonitor()),
-    import('./plugins/watchdog/index.ts').then(({ watchdog }) => watchdog()),
-    import('./plugins/jobs/index.ts').then(({ jobs }) => jobs()),
-    import('./plugins/alerts/index.ts').then(({ alerts }) => alerts()),
+    ...filesOfPlugins('index').map((file): Promise<Record<string, unknown>> => import(file)),
   ]);
-  return resolveConfig({ plugins }, { env: {} }).plugins;
+  const provided = new Set<string>();
+  const plugins = features
+    .flatMap((exported) => Object.values(exported))
+    .filter(isPlugin)
+    .filter(({ definition: { provides = [] } }) => {
+      const names = provides.map(({ name }) => name);
+      if (names.some((name) => provided.has(name))) return false;
+      for (const name of names) provided.add(name);
+      return true;
+    });
+  return resolveConfig({ plugins: plugins.map((plugin) => plugin()) }, { env: {} }).plugins;
+}
+
+/** The commands of those plugins that need no configuration; each plugin declares them in its `standalone.ts`. */
+export async function standaloneCommands(): Promise<readonly CommandDefinition[]> {
+  const modules = await Promise.all(
+    filesOfPlugins('standalone').map((file): Promise<Standalone> => import(file)),
+  );
+  return modules.flatMap(({ standaloneCommands }) => standaloneCommands);
+}
+
+interface Standalone {
+  readonly standaloneCommands: readonly CommandDefinition[];
+}
+
+function filesOfPlugins(name: string): string[] {
+  return readdirSync(PLUGINS)
+    .sort()
+    .map((folder) => new URL(`${folder}/${name}${EXTENSION}`, PLUGINS))
+    .filter((file) => existsSync(file))
+    .map(({ href }) => href);
+}
+
+function isPlugin(exported: unknown): exported is Plugin<z.ZodObject> {
+  return typeof exported === 'function' && 'definition' in exported;
 }
 
 /**
@@ -33,5 +64,5 @@ export async function builtinPlugins() {
  * @returns the exit code: 0 well, 1 the check or the work failed, 2 usage or configuration
  */
 export function main(argv: string[]): Promise<number> {
-  return runHere(argv, builtinPlugins);
+  return runHere(argv, { builtinPlugins, standaloneCommands });
 }

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import test from 'ava';
 import { Configuration } from '../src/cli/configuration.ts';
-import { builtinPlugins } from '../src/main.ts';
+import { builtinPlugins, standaloneCommands } from '../src/main.ts';
 import { call } from './support/cli.ts';
 import { tempDir } from './support/temp.ts';
 
@@ -26,4 +26,15 @@ test('[C14] while the configuration is broken, the commands that fix it still re
   t.regex(err, /plugins that Holdfast brings stand in with their defaults\. HF_CONFIG_LOAD/);
   t.regex(err, /HF_CONTROL_UNREACHABLE/, 'it got as far as asking for the instance');
   t.is(code, 1);
+});
+
+test('[O18] a command that needs no configuration runs without one, and loads no plugin', async (t) => {
+  const cwd = tempDir(t);
+  writeFileSync(join(cwd, 'plugins.config.ts'), 'export default {');
+  writeFileSync(join(cwd, 'last-success'), '');
+  const plugins = () => Promise.reject(new Error('not needed'));
+  const options = { cwd, builtinPlugins: plugins, standaloneCommands };
+  const { code, out } = await call(['freshness', '--file', join(cwd, 'last-success')], options);
+  t.is(code, 0);
+  t.regex(out, /^fresh: last-success succeeded 0 h ago/);
 });

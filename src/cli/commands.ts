@@ -3,7 +3,6 @@
  * `holdfast --help` loads none of it. Plugins add theirs with `ctx.command`.
  */
 import type { CommandDefinition, CommandFlag, CommandRun } from '../core/host/plugin/command.ts';
-import { freshness } from '../plugins/alerts/standalone.ts';
 
 /** How a place in the log is written, for the help of every command that takes one. */
 const PLACE =
@@ -219,7 +218,6 @@ const replayCommands: readonly CommandDefinition[] = [
 /** In the order of the help. */
 export const coreCommands: readonly CommandDefinition[] = [
   ...runtimeCommands,
-  freshness,
   ...logCommands,
   ...replayCommands,
 ];

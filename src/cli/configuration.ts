@@ -7,7 +7,7 @@ import type { ActorDefinition } from '../core/kernel/actors/definition.ts';
 import { CoreError } from '../core/kernel/errors/core-error.ts';
 import { isCoded } from '../core/kernel/errors/holdfast-error.ts';
 
-/** What the command line says of the configuration, and where the command was called. */
+/** Where one call of the command line finds its configuration. */
 export interface ConfigurationSource {
   /** `--config`. */
   readonly file?: string | undefined;
@@ -20,8 +20,8 @@ export interface ConfigurationSource {
 }
 
 /**
- * The configuration of one call of the command line. It is read when something of it is needed, and once: most
- * commands look at a data folder and need no plugin.
+ * The configuration of one call of the command line. It is loaded once, and only when something of it is needed: most
+ * commands read a data folder and need no plugin.
  */
 export class Configuration {
   readonly #source: ConfigurationSource;
@@ -54,51 +54,65 @@ export class Configuration {
   }
 
   /**
-   * The actors of the plugins; where no configuration names plugins, of those that the program brings.
+   * What the plugins declare; where there is no configuration, what those declare that the program brings.
    *
-   * @throws HF_REPLAY_MACHINES there are neither; HF_CONFIG_*, HF_PLUGIN_*
+   * @throws HF_CONFIG_*, HF_PLUGIN_*
+   */
+  async declared(): Promise<Registrations> {
+    try {
+      return await this.registrations();
+    } catch (error) {
+      const isAbsent = isCoded(error, 'HF_CONFIG_NOT_FOUND') && this.#source.file === undefined;
+      const builtin = isAbsent ? await this.builtin() : undefined;
+      if (!builtin) throw error;
+      return builtin;
+    }
+  }
+
+  /**
+   * The actors of those plugins.
+   *
+   * @throws HF_REPLAY_MACHINES there is no configuration, and the program brings no plugins; HF_CONFIG_*, HF_PLUGIN_*
    */
   async actors(): Promise<readonly ActorDefinition[]> {
     try {
-      return (await this.registrations()).actors;
+      return (await this.declared()).actors;
     } catch (error) {
       if (!isCoded(error, 'HF_CONFIG_NOT_FOUND')) throw error;
-      const { builtinPlugins } = this.#source;
-      if (!builtinPlugins || this.#source.file !== undefined) {
-        throw new CoreError('HF_REPLAY_MACHINES', { file: error.details.file }, { cause: error });
-      }
-      return (await this.#builtin(builtinPlugins)).actors;
+      throw new CoreError('HF_REPLAY_MACHINES', { file: error.details.file }, { cause: error });
     }
   }
 
   /** What the plugins declare that the program brings, with their defaults; undefined where it brings none. */
   async builtin(): Promise<Registrations | undefined> {
     const { builtinPlugins } = this.#source;
-    return builtinPlugins && this.#builtin(builtinPlugins);
-  }
-
-  async #builtin(plugins: NonNullable<ConfigurationSource['builtinPlugins']>): Promise<Registrations> {
+    if (!builtinPlugins) return undefined;
     const { PluginHost } = await import('../core/host/plugin/host.ts');
-    return new PluginHost(await plugins()).register();
+    return new PluginHost(await builtinPlugins()).register();
   }
 
   /** Whether there is a file to load: the one of `--config`, or the usual one in the working directory. */
   async exists(): Promise<boolean> {
     const { file, cwd } = this.#source;
-    if (file !== undefined) return true; // a name that is wrong should be told
+    if (file !== undefined) return true; // a wrong name is reported when it is loaded
     const { CONFIG_FILE } = await import('../core/host/config/load.ts');
     return existsSync(resolve(cwd, CONFIG_FILE));
   }
 
+  /** The data folder by flag and variable, else the usual one. */
+  async dataDirWithoutFile(): Promise<string> {
+    const { resolveDataDir } = await import('../core/host/config/data-dir.ts');
+    return resolveDataDir(this.#source);
+  }
+
   /**
-   * The data folder as an absolute path. The configuration is loaded only where it is the one that says: a folder
-   * can be looked at without it, and when it is broken most of all.
+   * The data folder as an absolute path. The configuration is loaded only where neither a flag nor a variable names the
+   * folder, so that a folder can be inspected while the configuration is broken.
    *
-   * @param note told when the configuration could not be asked
+   * @param note receives a line when the configuration could not be loaded
    */
   async dataDir(note: (line: string) => void): Promise<string> {
-    const { resolveDataDir } = await import('../core/host/config/resolve.ts');
-    const fallback = resolveDataDir(this.#source);
+    const fallback = await this.dataDirWithoutFile();
     const { dataDir, env } = this.#source;
     if (dataDir || env.HOLDFAST_DATA_DIR || !(await this.exists())) return fallback;
     try {
@@ -106,7 +120,7 @@ export class Configuration {
     } catch (error) {
       if (!existsSync(fallback)) throw error;
       const reason = error instanceof Error ? error.message : String(error);
-      note(`The configuration cannot be loaded; taking the data folder ${fallback}. ${reason}`);
+      note(`The configuration cannot be loaded; using the data folder ${fallback}. ${reason}`);
       return fallback;
     }
   }

@@ -7,23 +7,24 @@ import { plainText, wrapped } from '../core/host/terminal.ts';
 import { CoreError } from '../core/kernel/errors/core-error.ts';
 import { isCoded } from '../core/kernel/errors/holdfast-error.ts';
 import { FAILED, OK } from './failure.ts';
-import { lookAt } from './instance.ts';
+import { inspectInstance } from './instance.ts';
+import { stoppedReports } from './status.ts';
 
-/** `holdfast doctor`: looks at everything from outside and says what to fix (R30). */
+/** `holdfast doctor`: makes the checks of the machine and of every plugin from outside, and says what to do (R30). */
 export const diagnose: CommandRun = async ([area], _flags, context) => {
   const configuration = configurationCheck(context);
   const plugins = await checksOfPlugins(context);
   const all = [...hostChecks, configuration, ...(plugins ?? [])];
   let checks = area === undefined ? all : all.filter(({ name }) => areaOf(name) === area);
-  // Whatever was asked for: without its configuration nobody knows what there is to look at.
+  // Without a configuration no check of a plugin is known, whichever area was asked for.
   if (plugins === undefined && !checks.includes(configuration)) checks = [configuration, ...checks];
   if (checks.length === 0) {
     const areas = [...new Set(all.map(({ name }) => areaOf(name)))].join(', ');
-    const reason = `There is nothing to look at under ${area}; there is ${areas}.`;
+    const reason = `There are no checks named ${area}; the areas are ${areas}.`;
     throw new CoreError('HF_CLI_USAGE', { reason, command: 'doctor' });
   }
   const { json, print, terminal } = context;
-  const findings = await examine(checks, await contextOf(context));
+  const findings = await examine(checks, await checkContext(context));
   const ok = findings.every(({ state }) => state !== 'fail');
   if (json) print(JSON.stringify({ ok, checks: findings }, null, 2));
   else for (const line of findingLines(findings, terminal)) print(line);
@@ -34,7 +35,7 @@ function areaOf(name: string): string {
   return name.split('.')[0] ?? name;
 }
 
-/** A configuration that cannot be loaded is a finding, too: the machine is looked at all the same. */
+/** A configuration that cannot be loaded is a finding; the checks of the machine are made all the same. */
 function configurationCheck({ registrations }: CommandContext): CheckDefinition {
   return {
     name: 'host.config',
@@ -54,14 +55,16 @@ async function checksOfPlugins(context: CommandContext): Promise<readonly CheckD
   }
 }
 
-async function contextOf({ dataDir, signal }: CommandContext): Promise<CheckContext> {
-  const instance = await lookAt(dataDir, Date.now(), signal);
-  const { running, surfaces, facts } = instance;
-  const isKnown = running ? facts !== undefined : instance.reason === undefined;
-  const transaction = isKnown ? instance.transaction : ('unknown' as const);
-  const context = { dataDir, signal, ...(transaction && { transaction }) };
-  if (!running || facts === undefined) return context;
-  return { ...context, running: { surfaces: surfaces ?? {}, facts } };
+async function checkContext(context: CommandContext): Promise<CheckContext> {
+  const { dataDir, signal } = context;
+  const reports = () => stoppedReports(context);
+  const { running, surfaces, facts } = await inspectInstance(dataDir, { now: Date.now(), signal, reports });
+  return {
+    dataDir,
+    signal,
+    ...(facts && { facts }),
+    ...(running && facts && { running: { surfaces: surfaces ?? {}, facts } }),
+  };
 }
 
 /** A check with what it found. */
@@ -69,8 +72,8 @@ export interface Finding extends CheckResult {
   readonly name: string;
 }
 
-/** So long may one check take, milliseconds; a router that is far away answers within it, or is unwell. */
-const PATIENCE_MS = 20_000;
+/** How long one check may take, milliseconds. */
+const CHECK_TIMEOUT_MS = 20_000;
 
 class TooLate extends Error {}
 
@@ -78,19 +81,19 @@ class TooLate extends Error {}
 export function examine(
   checks: readonly CheckDefinition[],
   context: CheckContext,
-  patienceMs = PATIENCE_MS,
+  timeoutMs = CHECK_TIMEOUT_MS,
 ): Promise<Finding[]> {
-  return Promise.all(checks.map((check) => examineOne(check, context, patienceMs)));
+  return Promise.all(checks.map((check) => examineOne(check, context, timeoutMs)));
 }
 
 async function examineOne(
   { name, run }: CheckDefinition,
   context: CheckContext,
-  patienceMs: number,
+  timeoutMs: number,
 ): Promise<Finding> {
   const over = new AbortController();
   // A timer that keeps the process alive, unlike that of AbortSignal.timeout: the check may hold nothing that does.
-  const timer = setTimeout(() => over.abort(new TooLate()), patienceMs);
+  const timer = setTimeout(() => over.abort(new TooLate()), timeoutMs);
   const signal = AbortSignal.any([context.signal, over.signal]);
   try {
     const late = new Promise<never>((_, reject) => {
@@ -106,17 +109,17 @@ async function examineOne(
     };
   } catch (error) {
     context.signal.throwIfAborted();
-    return { name, state: 'fail', lookedAt: name, ...reasonOf(error, patienceMs) };
+    return { name, state: 'fail', lookedAt: name, ...reasonOf(error, timeoutMs) };
   } finally {
     clearTimeout(timer);
   }
 }
 
-function reasonOf(error: unknown, patienceMs: number): Pick<Finding, 'found' | 'remedy'> {
+function reasonOf(error: unknown, timeoutMs: number): Pick<Finding, 'found' | 'remedy'> {
   if (isCoded(error)) return { found: maskText(error.what), remedy: maskText(error.remedy) };
   if (error instanceof TooLate) {
-    const found = `no result within ${patienceMs / 1_000} s`;
-    return { found, remedy: 'Look whether what it asks answers at all, and try again.' };
+    const found = `no result within ${timeoutMs / 1_000} s`;
+    return { found, remedy: 'See whether what it asks answers at all, and try again.' };
   }
   const found = maskText(error instanceof Error ? error.message : String(error));
   return { found, remedy: 'This is a fault of the check itself: report it.' };

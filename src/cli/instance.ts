@@ -1,10 +1,6 @@
-import {
-  CONFIG_ACTOR,
-  type RouterTransaction,
-  routerTransaction,
-} from '../core/contracts/router-transaction.ts';
 import { HttpCallError, HttpClient } from '../core/host/http/client.ts';
 import { HOST, runsOf } from '../core/host/lifecycle/actor.ts';
+import type { HealthRegistration } from '../core/host/plugin/registrations.ts';
 import { type RuntimeFile, readRuntimeFile } from '../core/host/runtime/runtime-file.ts';
 import { recover } from '../core/kernel/actors/recover.ts';
 import type { ActorState } from '../core/kernel/actors/state.ts';
@@ -13,41 +9,40 @@ import { isObject } from '../core/kernel/json.ts';
 import { lockedBy } from '../core/kernel/log/lock.ts';
 import { SqliteReader } from '../core/kernel/log/sqlite-reader.ts';
 
-/** A run that is over. */
+/** An instance that works answers at once. */
+const http = new HttpClient({ timeoutMs: 3_000, answerLimit: 16 * 1_048_576, transport: 'builtin' });
+
+/** A run that has ended. */
 export interface LastRun {
   readonly pid: number;
   /** ISO 8601. */
   readonly startedAt: string;
   readonly version: string;
-  /** The name of a signal, another reason, or `killed` when the process did not get to say one. */
+  /** The name of a signal, another reason, or `killed` when the process could not record one. */
   readonly reason: string;
   /** ISO 8601; absent when it was killed. */
   readonly stoppedAt?: string;
 }
 
-/** What the health page says. */
-export interface Health {
-  readonly state: 'ok' | 'degraded' | 'failing';
-  /** What keeps it from being `ok`, by name. */
-  readonly reasons?: readonly string[];
-  readonly plugins: readonly { readonly name: string; readonly state: string; readonly reason?: string }[];
-  readonly log: {
-    readonly state?: string;
-    readonly seq: number;
-    readonly durableSeq: number;
-    readonly reason?: string;
-  };
-  readonly transaction?: RouterTransaction;
-  readonly facts: Instance['facts'] & object;
-  readonly lastStop?: LastRun;
+export interface PluginState {
+  readonly name: string;
+  readonly state: string;
+  readonly reason?: string;
 }
 
-/** What is known of the instance on a data folder. */
+export interface LogState {
+  readonly state?: string;
+  readonly seq: number;
+  readonly durableSeq: number;
+  readonly reason?: string;
+}
+
+/** What is known of the instance on a data folder, running or not. */
 export interface Instance {
   /**
    * - `ok`, `degraded`, `failing`: it runs, in its own words.
-   * - `starting`: the folder is taken, and nobody has said yet where to ask.
-   * - `unreachable`: the folder is taken, and the health page does not answer; or it cannot be looked into.
+   * - `starting`: the folder is locked, and `runtime.json` does not say yet where to ask.
+   * - `unreachable`: the folder is locked, and the health page does not answer; or it cannot be read.
    * - `stopped`: nothing runs.
    */
   readonly state: 'ok' | 'degraded' | 'failing' | 'starting' | 'unreachable' | 'stopped';
@@ -58,54 +53,57 @@ export interface Instance {
   readonly startedAt?: string;
   readonly version?: string;
   readonly surfaces?: RuntimeFile['surfaces'];
-  readonly plugins?: Health['plugins'];
-  readonly log?: Health['log'];
-  readonly transaction?: RouterTransaction;
-  /** Other facts that plugins contribute to the health page, by name. */
-  readonly facts?: Readonly<Record<string, unknown>>;
+  readonly plugins?: readonly PluginState[];
+  readonly log?: LogState;
+  /** What plugins report, by name: on the health page, or from the log of a stopped instance. */
+  readonly facts?: Facts;
   /** How the run before the present one, or the last one, ended. */
   readonly lastStop?: LastRun;
-  /** Why the health page, or the log, does not say. */
+  /** Why the health page, or the log, could not be read. */
   readonly reason?: string;
-  /** What keeps a running one from being healthy, by name. */
+  /** What keeps a running one from being healthy. */
   readonly reasons?: readonly string[];
 }
 
-/** Looks at a data folder. Never throws for what it finds there: that is the answer. */
-export async function lookAt(dataDir: string, now: number, signal: AbortSignal): Promise<Instance> {
+type Facts = Readonly<Record<string, unknown>>;
+
+interface InspectOptions {
+  /** Epoch milliseconds. */
+  readonly now: number;
+  readonly signal: AbortSignal;
+  /** What plugins report of a stopped instance; asked for only when nothing runs. */
+  readonly reports: () => Promise<readonly HealthRegistration[]>;
+}
+
+/**
+ * Inspects the instance on a data folder: asks the health page of a running one, reads the log that a stopped one left.
+ * It starts nothing and changes nothing, and what is wrong there is its answer, never an exception.
+ */
+export async function inspectInstance(
+  dataDir: string,
+  { now, signal, reports }: InspectOptions,
+): Promise<Instance> {
   let pid: number | undefined;
   try {
     pid = lockedBy(dataDir);
   } catch (error) {
-    const reason = `the folder cannot be looked into (${error instanceof Error ? error.message : error})`;
+    const reason = `the folder cannot be read (${error instanceof Error ? error.message : error})`;
     return { state: 'unreachable', running: false, dataDir, reason };
   }
-  if (pid === undefined)
-    return { state: 'stopped', running: false, dataDir, ...(await readLastRun(dataDir, now)) };
-  const file = readRuntimeFile(dataDir);
-  const said = file && {
-    pid: file.pid,
-    startedAt: file.startedAt,
-    version: file.version,
-    surfaces: file.surfaces,
-  };
-  const known = { running: true, dataDir, ...said };
-  if (!file) return { state: 'starting', ...known, ...(pid > 0 && { pid }) };
-  const console = file.surfaces.console?.url;
-  if (console === undefined) {
-    return {
-      state: 'unreachable',
-      ...known,
-      reason: 'no plugin serves a health page (the console plugin would)',
-    };
+  if (pid === undefined) {
+    return { state: 'stopped', running: false, dataDir, ...(await readLastRun(dataDir, now, reports)) };
   }
-  const health = await askHealth(console, file.pid, signal);
-  if ('reason' in health) return { state: 'unreachable', ...known, reason: health.reason };
-  return { ...known, ...health };
+  const file = readRuntimeFile(dataDir);
+  if (!file) return { state: 'starting', running: true, dataDir, ...(pid > 0 && { pid }) };
+  const { startedAt, version, surfaces } = file;
+  const known = { running: true, dataDir, pid: file.pid, startedAt, version, surfaces };
+  const console = surfaces.console?.url;
+  if (console === undefined) {
+    const reason = 'no plugin serves a health page (the console plugin would)';
+    return { state: 'unreachable', ...known, reason };
+  }
+  return { ...known, ...(await askHealth(console, file.pid, signal)) };
 }
-
-/** An instance that works answers at once. */
-const http = new HttpClient({ timeoutMs: 3_000, answerLimit: 16 * 1_048_576, transport: 'builtin' });
 
 /**
  * Asks `GET /healthz` of a running instance.
@@ -113,77 +111,79 @@ const http = new HttpClient({ timeoutMs: 3_000, answerLimit: 16 * 1_048_576, tra
  * @param url of its console surface
  * @param pid of the instance: another process may have taken the port meanwhile
  */
-export async function askHealth(
+async function askHealth(
   url: string,
   pid: number,
   signal: AbortSignal,
-): Promise<Health | { readonly reason: string }> {
+): Promise<Pick<Instance, 'state' | 'reason' | 'reasons' | 'plugins' | 'log' | 'facts' | 'lastStop'>> {
   let body: unknown;
   try {
     body = (await http.call({ url: `${url}/healthz`, signal })).json();
   } catch (error) {
     if (!(error instanceof HttpCallError)) throw error;
-    return { reason: `${url}/healthz does not answer (${error.reason})` };
+    return { state: 'unreachable', reason: `${url}/healthz does not answer (${error.reason})` };
   }
-  if (!isHealth(body)) return { reason: `${url}/healthz answers something else` };
-  if (body.pid !== pid) return { reason: `${url}/healthz is answered by another process` };
-  const {
-    status,
-    reasons,
-    plugins,
-    log,
-    transaction,
-    lastStop,
-    pid: _,
-    startedAt: __,
-    version: ___,
-    ...facts
-  } = body;
+  if (!isHealth(body)) return { state: 'unreachable', reason: `${url}/healthz answers something else` };
+  if (body.pid !== pid) {
+    return { state: 'unreachable', reason: `${url}/healthz is answered by another process` };
+  }
+  const { status, reasons, plugins, log, lastStop, pid: _, startedAt: __, version: ___, ...facts } = body;
   return {
     state: status,
-    ...(Array.isArray(reasons) && { reasons: reasons.filter((text) => typeof text === 'string') }),
+    ...(reasons && { reasons }),
     plugins,
     log,
     facts,
-    ...(isObject(transaction) && { transaction: transaction as unknown as RouterTransaction }),
-    ...(isObject(lastStop) && { lastStop: lastStop as unknown as LastRun }),
+    ...(lastStop && { lastStop }),
   };
 }
 
-type Body = Pick<Health, 'plugins' | 'log'> & {
-  readonly status: Health['state'];
+/** The health page of the instance with that pid: the same program wrote it, so its inner fields are trusted. */
+interface Health {
+  readonly status: 'ok' | 'degraded' | 'failing';
   readonly pid: number;
+  readonly plugins: readonly PluginState[];
+  readonly log: LogState;
+  readonly reasons?: readonly string[];
+  readonly lastStop?: LastRun;
   readonly [fact: string]: unknown;
-};
+}
 
-function isHealth(body: unknown): body is Body {
+function isHealth(body: unknown): body is Health {
   return (
     isObject(body) &&
     (body.status === 'ok' || body.status === 'degraded' || body.status === 'failing') &&
+    typeof body.pid === 'number' &&
     Array.isArray(body.plugins) &&
-    isObject(body.log)
+    isObject(body.log) &&
+    (body.reasons === undefined || Array.isArray(body.reasons)) &&
+    (body.lastStop === undefined || isObject(body.lastStop))
   );
 }
 
-/** What the log that was left behind says: how the last run ended, and what the next one will take up. */
-export async function readLastRun(
+/** Reads from the log how the last run ended, and what plugins report of the states that it left. */
+async function readLastRun(
   dataDir: string,
   now: number,
-): Promise<Pick<Instance, 'lastStop' | 'transaction' | 'log' | 'reason'>> {
+  reports: InspectOptions['reports'],
+): Promise<Pick<Instance, 'lastStop' | 'facts' | 'log' | 'reason'>> {
   let log: SqliteReader | undefined;
   try {
     log = new SqliteReader(dataDir);
     const { states, newest } = recover(log);
     const lastStop = lastStopOf(states.get(HOST));
-    const transaction = routerTransaction(states.get(CONFIG_ACTOR), now);
+    const facts = (await reports()).flatMap(({ name, stopped }) => {
+      const fact = stopped?.(states, now);
+      return fact === undefined ? [] : [[name, fact] as const];
+    });
     return {
       log: { seq: newest.seq, durableSeq: newest.seq },
+      facts: Object.fromEntries(facts),
       ...(lastStop && { lastStop }),
-      ...(transaction && { transaction }),
     };
   } catch (error) {
     if (!isCoded(error)) throw error;
-    return error.code === 'HF_LOG_MISSING' ? {} : { reason: `${error.message} ${error.remedy}` };
+    return error.code === 'HF_LOG_MISSING' ? { facts: {} } : { reason: `${error.message} ${error.remedy}` };
   } finally {
     log?.close();
   }
@@ -195,12 +195,8 @@ function lastStopOf(state: ActorState | undefined): LastRun | undefined {
   const { reason = 'killed', stoppedAt } = ending ?? {};
   return {
     ...current,
-    startedAt: iso(current.startedAt),
+    startedAt: new Date(current.startedAt).toISOString(),
     reason,
-    ...(stoppedAt !== undefined && { stoppedAt: iso(stoppedAt) }),
+    ...(stoppedAt !== undefined && { stoppedAt: new Date(stoppedAt).toISOString() }),
   };
-}
-
-function iso(at: number): string {
-  return new Date(at).toISOString();
 }

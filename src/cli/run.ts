@@ -24,11 +24,13 @@ export interface Host {
   readonly interrupted: AbortSignal;
   /** The plugins that the program brings: a log is read with their machines where no configuration names others. */
   readonly builtinPlugins?: (() => Promise<readonly ConfiguredPlugin[]>) | undefined;
+  /** The commands of those plugins that need no configuration. */
+  readonly standaloneCommands?: (() => Promise<readonly CommandDefinition[]>) | undefined;
 }
 
 /**
- * Runs one command line. The commands of plugins are asked for only when the words are none of
- * core's own, or when help is wanted.
+ * Runs one command line. Plugins are loaded only when the words choose neither a command of core nor one that needs no
+ * configuration, or when help is wanted.
  *
  * @param argv the arguments after the program's name
  * @returns the exit code: 0 well, 1 the check or the work failed, 2 usage or configuration
@@ -44,17 +46,29 @@ export async function runCommandLine(argv: readonly string[], host: Host): Promi
   });
   let remark: string | undefined;
   let fallback = false;
+  let isStandalone = false;
   let code = OK;
   try {
-    if (!isOfCore(words) && !isVersion(words, argv)) {
-      const plugins = await commandsOfPlugins(configuration);
-      listed.push(...plugins.listed);
-      remark = plugins.remark;
-      fallback = plugins.fallback === true;
+    if (!isChosen(coreCommands, words) && !isVersion(words, argv)) {
+      const standalone = (await host.standaloneCommands?.()) ?? [];
+      isStandalone = isChosen(standalone, words);
+      if (!isStandalone) {
+        const plugins = await commandsOfPlugins(configuration);
+        listed.push(...plugins.listed);
+        remark = plugins.remark;
+        fallback = plugins.fallback === true;
+      }
+      const others = standalone.filter(({ name }) => listed.every(({ command }) => command.name !== name));
+      listed.push(...others.map((command) => ({ heading: 'Commands:', command })));
     }
     const run = async (command: CommandDefinition, args: readonly string[], own: object): Promise<void> => {
       if (fallback && remark !== undefined) terminal.err(`${remark}\n`);
-      const context = await contextOf(host, configuration, flags, fallback);
+      const note = (line: string) => terminal.err(`${inertText(line)}\n`);
+      const dataDir = isStandalone
+        ? await configuration.dataDirWithoutFile()
+        : // The remark has said already why the configuration cannot be loaded.
+          await configuration.dataDir(fallback ? () => {} : note);
+      const context = contextOf(host, configuration, { ...flags, dataDir }, note);
       code = (await command.run(args, own as Record<string, unknown>, context)) ?? OK;
     };
     await buildProgram(listed, terminal, run, remark).parseAsync([...argv], { from: 'user' });
@@ -62,9 +76,9 @@ export async function runCommandLine(argv: readonly string[], host: Host): Promi
   } catch (error) {
     if (isAnswered(error)) return OK;
     if (isInterruption(error, host.interrupted) || isInterruption(error, terminal.closed)) return OK;
-    const told = asUsageError(error, knownWords(words, listed), remark);
-    printError(told, flags.json === true, terminal);
-    return exitCodeOf(told);
+    const reported = asUsageError(error, knownWords(words, listed), remark);
+    printError(reported, flags.json === true, terminal);
+    return exitCodeOf(reported);
   } finally {
     terminal.progress('');
   }
@@ -73,23 +87,23 @@ export async function runCommandLine(argv: readonly string[], host: Host): Promi
 /**
  * Runs a command line in this process: its terminal, its signals.
  *
- * @param builtinPlugins from the composition root, for core knows no plugin
+ * @param builtin what the plugins bring that the program is delivered with
  */
 export async function runHere(
   argv: readonly string[],
-  builtinPlugins?: Host['builtinPlugins'],
+  builtin: Pick<Host, 'builtinPlugins' | 'standaloneCommands'> = {},
 ): Promise<number> {
   const interrupted = new AbortController();
-  let asked = 0;
+  let interruptedAt = 0;
   const interrupt = (signal: NodeJS.Signals): void => {
     if (!interrupted.signal.aborted) {
-      asked = performance.now();
+      interruptedAt = performance.now();
       interrupted.abort(signal);
       return;
     }
-    // The first asks; whoever sends a second does not want to wait any longer. One at the same moment is the first by
-    // another way: supervisors signal a whole group, and a launcher in it passes its own on.
-    if (performance.now() - asked > ECHO_MS) process.exit(128 + (signal === 'SIGINT' ? 2 : 15));
+    // A second signal means that somebody does not want to wait. One within the same second is an echo of the first:
+    // supervisors signal a whole process group, and a launcher in it forwards its own.
+    if (performance.now() - interruptedAt > ECHO_MS) process.exit(128 + (signal === 'SIGINT' ? 2 : 15));
   };
   process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
   // Only with a terminal to lose: a process under nohup ignores it, and must go on to.
@@ -99,9 +113,9 @@ export async function runHere(
     env: process.env,
     terminal: processTerminal(),
     interrupted: interrupted.signal,
-    builtinPlugins,
+    ...builtin,
   });
-  // What is still open (a socket that is kept alive) must not keep a command that is done from ending.
+  // A socket that is kept alive must not keep a finished command from ending.
   setTimeout(() => process.exit(code), LINGER_MS).unref();
   return code;
 }
@@ -109,16 +123,14 @@ export async function runHere(
 const LINGER_MS = 1_000;
 const ECHO_MS = 1_000;
 
-async function contextOf(
+function contextOf(
   { terminal, interrupted }: Host,
   configuration: Configuration,
-  { json = false }: GlobalFlags,
-  isTold: boolean,
-): Promise<CommandContext> {
-  const note = (line: string) => terminal.err(`${inertText(line)}\n`);
+  { json = false, dataDir }: GlobalFlags & { readonly dataDir: string },
+  note: (line: string) => void,
+): CommandContext {
   return {
-    // Why the configuration cannot be loaded is told once.
-    dataDir: await configuration.dataDir(isTold ? () => {} : note),
+    dataDir,
     json,
     print: (line) => {
       terminal.closed.throwIfAborted(); // nobody reads any more: that ends the command
@@ -129,21 +141,22 @@ async function contextOf(
     signal: interrupted,
     config: () => configuration.load(),
     registrations: () => configuration.registrations(),
+    declared: () => configuration.declared(),
     actors: () => configuration.actors(),
   };
 }
 
-/** Whether the words choose one of core's commands, so that no plugin need be asked. */
-function isOfCore(words: readonly string[]): boolean {
-  return coreCommands.some(({ name }) => commandWords(name).every((word, index) => words[index] === word));
+/** Whether the words choose one of these commands, so that no other need be loaded. */
+function isChosen(commands: readonly CommandDefinition[], words: readonly string[]): boolean {
+  return commands.some(({ name }) => commandWords(name).every((word, index) => words[index] === word));
 }
 
-/** It is answered at once, and with a broken configuration, too. */
+/** `--version` needs no plugin, so it also works while the configuration is broken. */
 function isVersion(words: readonly string[], argv: readonly string[]): boolean {
   return words.length === 0 && (argv.includes('--version') || argv.includes('-V'));
 }
 
-/** The part of the words that names a command, or a folder of commands, to be asked for help. */
+/** The leading words that name a command, or a group of commands, for the hint to its help. */
 function knownWords(words: readonly string[], listed: readonly ListedCommand[]): string {
   const names = listed.map(({ command }) => commandWords(command.name));
   let length = words.length;
@@ -152,7 +165,7 @@ function knownWords(words: readonly string[], listed: readonly ListedCommand[]):
   return words.slice(0, length).join(' ');
 }
 
-/** Help is given, and a slip of the pen is answered, also where the configuration cannot be loaded. */
+/** The commands of plugins. Help is shown, and a misspelt command is explained, even while the configuration is broken. */
 async function commandsOfPlugins(
   configuration: Configuration,
 ): Promise<{ listed: ListedCommand[]; remark?: string; fallback?: boolean }> {
@@ -165,7 +178,7 @@ async function commandsOfPlugins(
     }
     const { commands, plugins } = await configuration.registrations();
     for (const { name, owner } of commands) {
-      if (!isOfCore(commandWords(name))) continue;
+      if (!isChosen(coreCommands, commandWords(name))) continue;
       const details = { what: `Command ${commandWords(name).join(' ')}`, first: 'core', second: owner };
       throw new CoreError('HF_PLUGIN_CONFLICT', details);
     }

@@ -2,17 +2,18 @@ import module from 'node:module';
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import v8 from 'node:v8';
-import type { CommandContext, CommandDefinition, CommandRun } from '../core/host/plugin/command.ts';
+import type { CommandContext, CommandRun } from '../core/host/plugin/command.ts';
+import type { Registrations } from '../core/host/plugin/registrations.ts';
 import type { Runtime } from '../core/host/runtime/runtime.ts';
 import { isCoded } from '../core/kernel/errors/holdfast-error.ts';
 import { makeDataFolder } from './data-folder.ts';
 import { FAILED, OK } from './failure.ts';
 
-/** A stop that hangs after a fault of ours is cut off: what it would save is in the log already. */
-const LAST_PATIENCE_MS = 20_000;
+/** After a fault of ours a stop that hangs is cut off: what it would save is in the log already. */
+const STOP_TIMEOUT_MS = 20_000;
 
-/** A disk that is only slow has taken the first records by then. */
-const DISK_PATIENCE_MS = 3_000;
+/** How long the ready lines wait for the first records to be durable. */
+const DURABLE_TIMEOUT_MS = 3_000;
 
 /** Why a run ends: a signal, or a fault of ours. */
 interface End {
@@ -51,10 +52,10 @@ export const start: CommandRun = async (_args, _flags, context) => {
     // A signal need not wait until everything has started.
     void ended.then(({ reason }) => runtime.stop(reason));
     await runtime.start();
-    await settled(runtime);
+    await firstRecordsDurable(runtime);
     // The launcher held the young generation small; under load a larger one is worth its memory (V8's default).
     v8.setFlagsFromString('--semi-space-growth-factor=2');
-    announce(runtime, performance.now() - began, context, (await context.registrations()).commands);
+    announce(runtime, performance.now() - began, context, await context.registrations());
     // The next start need not compile what this one has, even if this one is killed.
     module.flushCompileCache();
   } catch (error) {
@@ -65,7 +66,7 @@ export const start: CommandRun = async (_args, _flags, context) => {
   const { reason, fault } = await ended;
   if (fault !== undefined) {
     logger.fatal({ err: fault, reason }, 'process.fault');
-    setTimeout(() => process.exit(FAILED), LAST_PATIENCE_MS).unref();
+    setTimeout(() => process.exit(FAILED), STOP_TIMEOUT_MS).unref();
   }
   const errors = await runtime.stop(reason);
   logger.info({ reason, errors: errors.map(({ code }) => code) }, 'process.stopped');
@@ -73,17 +74,17 @@ export const start: CommandRun = async (_args, _flags, context) => {
 };
 
 /**
- * Waits until what the start decided is on the disk: who sees the ready block may kill the process, and the log will
- * tell of this run. A disk that takes nothing is told on the health page, not by silence here.
+ * Waits until what the start decided is on the disk: whoever sees the ready lines may kill the process, and the log must
+ * hold this run. A disk that takes nothing is reported by the health page, so the wait is bounded.
  */
-async function settled({ services: { log } }: Runtime): Promise<void> {
+async function firstRecordsDurable({ services: { log } }: Runtime): Promise<void> {
   const late = new AbortController();
-  const waited = delay(DISK_PATIENCE_MS, undefined, { ref: false, signal: late.signal }).catch(() => {});
+  const waited = delay(DURABLE_TIMEOUT_MS, undefined, { ref: false, signal: late.signal }).catch(() => {});
   await Promise.race([log.whenDurable(log.lastSeq()), waited]);
   late.abort();
 }
 
-/** Resolves when the process should end, with the reason that the log will keep. */
+/** Resolves when the process should end, with the reason that the log records. */
 function endOf(signal: AbortSignal): Promise<End> {
   const { promise, resolve: end } = Promise.withResolvers<End>();
   const stop = () => end({ reason: String(signal.reason) });
@@ -99,15 +100,15 @@ function messageOf(fault: unknown): string {
   return fault instanceof Error ? fault.message : String(fault);
 }
 
-/** The boot report, where to reach what has started, and what to try. */
+/** Prints the boot report, where to reach what has started, and what to try. */
 function announce(
   runtime: Runtime,
   ms: number,
   { dataDir, json, terminal }: CommandContext,
-  commands: readonly CommandDefinition[],
+  registrations: Registrations,
 ): void {
   const { surfaces } = runtime;
-  const { out, paint } = terminal; // not `print`: that nobody reads the ready block is no reason to stop
+  const { out, paint } = terminal; // not `print`, which would end the process where nobody reads the ready lines
   if (json) {
     out(`${JSON.stringify({ ready: true, pid: process.pid, ms: Math.round(ms), dataDir, surfaces })}\n`);
     return;
@@ -118,39 +119,43 @@ function announce(
     ...runtime.bootReport(),
     '',
     `${paint(['bold', 'green'], 'Holdfast is ready')} (pid ${process.pid}, after ${Math.round(ms)} ms)`,
-    ...alike(Object.keys(surfaces)).map((name) => row(name, surfaces[name]?.url ?? '')),
+    ...grouped(Object.keys(surfaces)).map((name) => row(name, surfaces[name]?.url ?? '')),
     row('data', dataDir),
     '',
     'Try next:',
-    ...tryNext(surfaces, commands, dataDir).map((command) => `  ${command}`),
+    ...suggestions(surfaces, registrations, dataDir).map((command) => `  ${command}`),
     '',
   ];
   out(`${lines.join('\n')}\n`);
 }
 
-/** `otlpGrpc` behind `otlpHttp`, whatever started between them. */
-function alike(names: readonly string[]): string[] {
+/** Groups names by their first word: `otlpGrpc` follows `otlpHttp`, whatever started between them. */
+function grouped(names: readonly string[]): string[] {
   const family = (name: string) => /^[a-z]*/.exec(name)?.[0];
   return Object.values(Object.groupBy(names, (name) => family(name) ?? name)).flatMap((group = []) => group);
 }
 
-/** What a newcomer types first, and in one line the first command of each area. */
-function tryNext(
-  { router }: Runtime['surfaces'],
-  commands: readonly CommandDefinition[],
+/** Requests and commands for a newcomer: the paths that surfaces suggest, and the first command of each area. */
+function suggestions(
+  running: Runtime['surfaces'],
+  { surfaces, commands }: Registrations,
   dataDir: string,
 ): string[] {
   const where = dataDir === resolve('.holdfast') ? '' : ` --data-dir ${quoted(dataDir)}`;
+  const requests = surfaces.flatMap(({ options: { name, tryPath } }) => {
+    const url = running[name]?.url;
+    return url === undefined || tryPath === undefined ? [] : [`curl -s ${url}${tryPath}`];
+  });
   const firsts = commands.filter(({ first }) => first).map(({ name }) => name);
   return [
-    ...(router ? [`curl -s ${router.url}/v1/config/active`] : []),
+    ...requests,
     `npx holdfast status${where}`,
     ...(firsts.length > 0 ? [`npx holdfast ${firsts.join(' | ')}${where}`] : []),
     `npx holdfast log tail${where}`,
   ];
 }
 
-/** As a shell takes it for one word. */
+/** Quoted so that a shell takes it for one word. */
 function quoted(path: string): string {
   return /^[\w./@:+-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,5 +1,5 @@
-import type { RouterTransaction } from '../core/contracts/router-transaction.ts';
-import type { CommandRun } from '../core/host/plugin/command.ts';
+import type { CommandContext, CommandRun } from '../core/host/plugin/command.ts';
+import type { HealthRegistration } from '../core/host/plugin/registrations.ts';
 import {
   type Colour,
   duration,
@@ -12,17 +12,31 @@ import {
 } from '../core/host/terminal.ts';
 import { isObject } from '../core/kernel/json.ts';
 import { FAILED, OK } from './failure.ts';
-import type { Instance } from './instance.ts';
-import { lookAt } from './instance.ts';
+import { type Instance, inspectInstance, type LastRun, type LogState, type PluginState } from './instance.ts';
 
-/** `holdfast status`: what runs on a data folder, and how; else how the last run ended (R29, R40). */
-export const showStatus: CommandRun = async (_args, _flags, { dataDir, json, print, signal, terminal }) => {
+/** `holdfast status`: how the instance on a data folder is, or how its last run ended (R29, R40). */
+export const showStatus: CommandRun = async (_args, _flags, context) => {
+  const { dataDir, json, print, signal, terminal } = context;
   const now = Date.now();
-  const instance = await lookAt(dataDir, now, signal);
-  if (json) print(JSON.stringify(instance, null, 2));
+  const instance = await inspectInstance(dataDir, { now, signal, reports: () => stoppedReports(context) });
+  // Facts stand beside the other fields, as on the health page: `jq .transaction`.
+  if (json) print(JSON.stringify({ ...instance.facts, ...instance }, null, 2));
   else for (const line of instanceLines(instance, now, terminal)) print(line);
   return instance.state === 'ok' ? OK : FAILED;
 };
+
+/** What plugins report of a stopped instance. Without the plugins the rest is shown, with a note. */
+export async function stoppedReports({
+  declared,
+  note,
+}: Pick<CommandContext, 'declared' | 'note'>): Promise<readonly HealthRegistration[]> {
+  try {
+    return (await declared()).health;
+  } catch (error) {
+    note(`What plugins report is not shown. ${error instanceof Error ? error.message : error}`);
+    return [];
+  }
+}
 
 const HEADLINES: Readonly<Record<Instance['state'], readonly [text: string, colour: Colour]>> = {
   ok: ['Holdfast runs and is healthy.', 'green'],
@@ -33,26 +47,14 @@ const HEADLINES: Readonly<Record<Instance['state'], readonly [text: string, colo
   stopped: ['Holdfast does not run here.', 'red'],
 };
 
-/** What is known of an instance, for a person. @param now epoch milliseconds */
-export function instanceLines(instance: Instance, now: number, terminal: Terminal): string[] {
+/** An instance in lines for a person. @param now epoch milliseconds */
+function instanceLines(instance: Instance, now: number, terminal: Terminal): string[] {
   const { paint, interactive, columns } = terminal;
-  const {
-    state,
-    dataDir,
-    pid,
-    startedAt,
-    version,
-    surfaces,
-    plugins,
-    log,
-    transaction,
-    facts,
-    reason,
-    reasons,
-  } = instance;
+  const { state, dataDir, pid, startedAt, version, surfaces = {}, plugins = [] } = instance;
+  const { log, facts = {}, reason, reasons = [] } = instance;
   const [headline, colour] = HEADLINES[state];
-  const column = Math.max(12, ...Object.keys(facts ?? {}).map((name) => name.length + 1));
-  // What is no terminal gets whole lines: it is searched.
+  const column = Math.max(12, ...Object.keys(facts).map((name) => name.length + 1));
+  // Output that is not a terminal gets whole lines, so that it can be searched.
   const width = interactive ? columns - column - 2 : Number.POSITIVE_INFINITY;
   const row = (name: string, text: string) =>
     wrapped(plainText(text), width).map(
@@ -60,27 +62,26 @@ export function instanceLines(instance: Instance, now: number, terminal: Termina
     );
   const rows = (name: string, texts: readonly string[]) =>
     texts.flatMap((text, index) => row(index === 0 ? name : '', text));
-  const longest = Math.max(0, ...Object.keys(surfaces ?? {}).map((name) => name.length));
+  const longest = Math.max(0, ...Object.keys(surfaces).map((name) => name.length));
   return [
     paint(['bold', colour], headline),
-    ...rows('why', reason === undefined ? (reasons ?? []) : [reason]),
+    ...rows('why', reason === undefined ? reasons : [reason]),
     ...(pid === undefined ? [] : row('pid', `${pid}${version ? `, version ${version}` : ''}`)),
-    ...(startedAt === undefined ? [] : row('since', since(startedAt, now))),
+    ...(startedAt === undefined ? [] : row('since', sinceText(startedAt, now))),
     ...row('data', dataDir),
     ...rows(
       'surfaces',
-      Object.entries(surfaces ?? {}).map(([name, { url }]) => `${name.padEnd(longest)}  ${url}`),
+      Object.entries(surfaces).map(([name, { url }]) => `${name.padEnd(longest)}  ${url}`),
     ),
-    ...rows('plugins', pluginTexts(plugins ?? [])),
+    ...rows('plugins', pluginTexts(plugins)),
     ...(log ? row('log', logText(log)) : []),
-    ...(transaction ? row('transaction', transactionText(transaction, instance.running)) : []),
-    ...Object.entries(facts ?? {}).flatMap(([name, fact]) => row(name, factText(fact))),
-    ...lastStopLines(instance, now).flatMap((text) => row('last stop', text)),
+    ...Object.entries(facts).flatMap(([name, fact]) => row(name, factText(fact))),
+    ...row('last stop', lastStopText(instance, now)),
   ];
 }
 
-/** Those that run are counted; each of the others says what is with it. */
-function pluginTexts(plugins: NonNullable<Instance['plugins']>): string[] {
+/** Those that run are counted; each of the others is listed with its reason. */
+function pluginTexts(plugins: readonly PluginState[]): string[] {
   const others = plugins.filter(({ state }) => state !== 'started');
   const started = plugins.length - others.length;
   return [
@@ -89,46 +90,38 @@ function pluginTexts(plugins: NonNullable<Instance['plugins']>): string[] {
   ];
 }
 
-function logText({ seq, durableSeq, state, reason }: NonNullable<Instance['log']>): string {
+function logText({ seq, durableSeq, state, reason }: LogState): string {
   const waiting = seq - durableSeq;
   const frozen = state === undefined || state === 'open' ? '' : `, ${state}${reason ? `: ${reason}` : ''}`;
   return `newest record ${seq}, ${waiting === 0 ? 'all durable' : `${waiting} not durable yet`}${frozen}`;
 }
 
-function transactionText(
-  { transID, who, deadline, secondsLeft }: RouterTransaction,
-  running: boolean,
-): string {
-  const opened = `${transID} by ${who} is pending`;
-  if (deadline === undefined) return `${opened}; its window is over, the revert is under way`;
-  const at = timestamp(Date.parse(deadline));
-  if (running) return `${opened}; reverts at ${at}, ${secondsLeft} s left`;
-  return secondsLeft > 0
-    ? `${opened}; the next start reverts it at ${at}, ${secondsLeft} s left`
-    : `${opened}; its deadline was ${at}: the next start reverts it at once`;
-}
+/** Fields that the headline and the lines under it show already. */
+const SHOWN_ABOVE: ReadonlySet<string> = new Set(['ok', 'reason']);
 
-/** What every fact may say of itself: the headline and the lines under it tell that already. */
-const TOLD: ReadonlySet<string> = new Set(['ok', 'reason']);
-
-/** A plugin's fact in words; lists inside are for `--json`. */
+/** A plugin's fact: its own `text`, else its fields; lists inside are for `--json`. */
 function factText(fact: unknown): string {
   if (!isObject(fact)) return shortValue(fact);
-  const fields = Object.entries(fact).filter(([name, value]) => !TOLD.has(name) && !Array.isArray(value));
+  if (typeof fact.text === 'string') return fact.text;
+  const fields = Object.entries(fact).filter(
+    ([name, value]) => !SHOWN_ABOVE.has(name) && !Array.isArray(value),
+  );
   return shortFields(Object.fromEntries(fields)).join(' ');
 }
 
-function lastStopLines({ lastStop, running, log }: Instance, now: number): string[] {
-  if (!lastStop) return running || log ? [] : ['it has never run on this folder'];
-  const { pid, startedAt, stoppedAt, reason } = lastStop;
-  const began = `pid ${pid}, started ${timestamp(Date.parse(startedAt))}`;
-  if (stoppedAt === undefined) return [`${reason}, without a word (${began})`];
-  return [
-    `${reason} at ${timestamp(Date.parse(stoppedAt))}, ${duration(now - Date.parse(stoppedAt))} ago (${began})`,
-  ];
+function lastStopText({ lastStop, running, log }: Instance, now: number): string {
+  if (lastStop) return stopText(lastStop, now);
+  return running || log ? '' : 'it has never run on this folder';
 }
 
-function since(startedAt: string, now: number): string {
+function stopText({ pid, startedAt, stoppedAt, reason }: LastRun, now: number): string {
+  const began = `pid ${pid}, started ${timestamp(Date.parse(startedAt))}`;
+  if (stoppedAt === undefined) return `${reason}, without a word (${began})`;
+  const at = Date.parse(stoppedAt);
+  return `${reason} at ${timestamp(at)}, ${duration(now - at)} ago (${began})`;
+}
+
+function sinceText(startedAt: string, now: number): string {
   const at = Date.parse(startedAt);
   return `${timestamp(at)}, for ${duration(now - at)}`;
 }

@@ -65,7 +65,7 @@ test.serial('[C11] an area that is none is refused with those that are', async (
   writeConfig(cwd, withChecks(well));
   const { code, err } = await call(['doctor', 'window'], { cwd });
   t.is(code, 2);
-  t.regex(err, /nothing to look at under window; there is host, door/);
+  t.regex(err, /no checks named window; the areas are host, door/);
 });
 
 test.serial(

@@ -50,7 +50,7 @@ test('[C14] a plugin that is broken spoils neither help nor the commands of core
   t.is(list.code, 2);
   t.regex(
     list.err,
-    /^The configuration cannot be loaded; taking the data folder .*\.holdfast\. HF_CONFIG_PLUGIN: /,
+    /^The configuration cannot be loaded; using the data folder .*\.holdfast\. HF_CONFIG_PLUGIN: /,
   );
   t.regex(list.err, /HF_LOG_MISSING/);
 });

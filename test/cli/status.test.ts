@@ -8,6 +8,7 @@ import { createLogger } from '../../src/core/host/logging/logger.ts';
 import { definePlugin, type PluginEntry } from '../../src/core/host/plugin/definition.ts';
 import { createRuntime, type Runtime } from '../../src/core/host/runtime/runtime.ts';
 import { lockDataDir } from '../../src/core/kernel/log/lock.ts';
+import { builtinPlugins } from '../../src/main.ts';
 import { consolePlugin } from '../../src/plugins/console/index.ts';
 import { router } from '../../src/plugins/router/index.ts';
 import { call } from '../support/cli.ts';
@@ -25,9 +26,9 @@ async function run(t: ExecutionContext, dataDir: string, entries: readonly Plugi
   return runtime;
 }
 
-const status = (dir: string) => call(['status', '--data-dir', dir], { cwd: dir });
+const status = (dir: string) => call(['status', '--data-dir', dir], { cwd: dir, builtinPlugins });
 const statusJson = async (dir: string) => {
-  const { code, out } = await call(['status', '--json', '--data-dir', dir], { cwd: dir });
+  const { code, out } = await call(['status', '--json', '--data-dir', dir], { cwd: dir, builtinPlugins });
   return { code, ...JSON.parse(out) };
 };
 
@@ -66,7 +67,12 @@ test('[R40] status shows the pending transaction: its id, who, its deadline and 
   const after = await status(dir);
   t.is(after.code, 1);
   t.regex(after.out, /transaction +change-7 by .* is pending; the next start reverts it at .* s left/);
-  const narrow = await call(['status', '--data-dir', dir], { cwd: dir, interactive: true, columns: 80 });
+  const narrow = await call(['status', '--data-dir', dir], {
+    cwd: dir,
+    builtinPlugins,
+    interactive: true,
+    columns: 80,
+  });
   t.true(
     narrow.out.split('\n').every((line) => line.length <= 80),
     narrow.out,
@@ -91,7 +97,7 @@ test('[R29] status tells how the last run ended, and exits 1', async (t) => {
 
 test('[R29] status of a folder where nothing ever ran says so, and makes nothing there', async (t) => {
   const dir = tempDir(t);
-  const { code, out } = await call(['status', '--data-dir', join(dir, 'none')], { cwd: dir });
+  const { code, out } = await call(['status', '--data-dir', join(dir, 'none')], { cwd: dir, builtinPlugins });
   t.is(code, 1);
   t.regex(out, /never run on this folder/);
   t.is((await status(dir)).code, 1);

@@ -28,6 +28,8 @@ export interface CallOptions {
   readonly interrupted?: AbortSignal;
   /** The plugins that the program brings; none unless given. */
   readonly builtinPlugins?: NonNullable<Parameters<typeof runCommandLine>[1]['builtinPlugins']>;
+  /** The commands of those plugins that need no configuration; none unless given. */
+  readonly standaloneCommands?: Parameters<typeof runCommandLine>[1]['standaloneCommands'];
   /** Sees the output while it comes. */
   readonly onOut?: (text: string) => void;
 }
@@ -35,7 +37,7 @@ export interface CallOptions {
 /** Runs a command line in this process, on a terminal that keeps what is written. */
 export async function call(argv: readonly string[], options: CallOptions): Promise<Finished> {
   const { cwd, env = {}, columns = 100, interactive = false, colour = false } = options;
-  const { interrupted, onOut, builtinPlugins } = options;
+  const { interrupted, onOut, builtinPlugins, standaloneCommands } = options;
   let out = '';
   let err = '';
   const paint: typeof styleText = (format, text) =>
@@ -44,6 +46,7 @@ export async function call(argv: readonly string[], options: CallOptions): Promi
     cwd,
     env,
     builtinPlugins,
+    standaloneCommands,
     interrupted: interrupted ?? new AbortController().signal,
     terminal: {
       out: (text) => {

@@ -3,14 +3,15 @@ import { askInstance, operatorName } from '../../core/host/operations/ask.ts';
 import type { CommandContext } from '../../core/host/plugin/command.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { PATH } from './operate.ts';
-import type { AlertsOptions } from './options.ts';
 import type { Defined } from './rules/define.ts';
 import type { InUi } from './rules/ui.ts';
 import { show } from './show.ts';
+import { standaloneCommands } from './standalone.ts';
 import type { AlertsView } from './view.ts';
 
 /** The commands of alerts; all of them ask the running instance. */
-export function registerCommands(context: PluginContext, _options: AlertsOptions): void {
+export function registerCommands(context: PluginContext): void {
+  for (const command of standaloneCommands) context.command(command);
   context.command({
     name: 'alerts list',
     first: true,

@@ -168,7 +168,7 @@ export const alerts = definePlugin({
     );
 
     registerOperations(context, options);
-    registerCommands(context, options);
+    registerCommands(context);
     for (const check of alertsChecks(options)) context.check(check);
     context.health('alerts', () => alertsHealth(context.services.actors));
     context.onStart(() => {

@@ -5,7 +5,7 @@
 import type { CommandDefinition } from '../../core/host/plugin/command.ts';
 
 /** `holdfast freshness`: reports by webhook that a job has not succeeded for too long, by the file that it touches. */
-export const freshness: CommandDefinition = {
+const freshness: CommandDefinition = {
   name: 'freshness',
   summary:
     'report a file that a job touches at each success when it is too old; needs no instance and no configuration',

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { HttpCallError, HttpClient } from '../../core/host/http/client.ts';
-import { askInstance, operatorName } from '../../core/host/operations/ask.ts';
+import { type Asking, askInstance, operatorName } from '../../core/host/operations/ask.ts';
 import type { CommandContext } from '../../core/host/plugin/command.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import { UNIT_PATH, type UnitView } from './unit.ts';
@@ -46,10 +46,8 @@ export async function drill(
   };
   const by = operatorName();
   const start = async () => {
-    const { dataDir, json, print, note, terminal, config, registrations, actors } = command;
-    const signal = AbortSignal.timeout(RESUME_MS);
-    const own = { dataDir, json, print, note, terminal, config, registrations, actors, signal };
-    return askUnit(own, '/resume', { by });
+    const { dataDir } = command;
+    return askUnit({ dataDir, signal: AbortSignal.timeout(RESUME_MS) }, '/resume', { by });
   };
   const before = await look(command);
   for (const side of ['rule', 'monitor'] as const) {
@@ -131,7 +129,7 @@ export async function look(command: CommandContext): Promise<Look> {
 }
 
 /** @throws HF_CONTROL_UNREACHABLE */
-export function askUnit(command: CommandContext, verb = '', body: object = {}): Promise<UnitView> {
+export function askUnit(command: Asking, verb = '', body: object = {}): Promise<UnitView> {
   return askInstance<UnitView>(command, `${UNIT_PATH}${verb}`, body, 'it runs no reconciler');
 }
 

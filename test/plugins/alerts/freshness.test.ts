@@ -1,6 +1,7 @@
 import { chmodSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { standaloneCommands } from '../../../src/main.ts';
 import { judge } from '../../../src/plugins/alerts/freshness.ts';
 import { call } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
@@ -24,7 +25,8 @@ function host(t: ExecutionContext, ageHours: number, url?: string) {
     cwd,
     file,
     address,
-    run: (...more: string[]) => call(['freshness', '--file', file, ...who, ...more], { cwd }),
+    run: (...more: string[]) =>
+      call(['freshness', '--file', file, ...who, ...more], { cwd, standaloneCommands }),
   };
 }
 

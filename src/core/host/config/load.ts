@@ -4,9 +4,10 @@ import { pathToFileURL } from 'node:url';
 import { CoreError } from '../../kernel/errors/core-error.ts';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import { isObject } from '../../kernel/json.ts';
+import type { ConfigSource } from './data-dir.ts';
 import type { Config } from './define-config.ts';
 import { serveOwnModules } from './own-modules.ts';
-import { type ConfigSource, type ResolvedConfig, resolveConfig } from './resolve.ts';
+import { type ResolvedConfig, resolveConfig } from './resolve.ts';
 
 /** The file looked for in the working directory. */
 export const CONFIG_FILE = 'plugins.config.ts';

@@ -5,21 +5,10 @@ import { isObject } from '../../kernel/json.ts';
 import type { ConfiguredPlugin, PluginEntry } from '../plugin/definition.ts';
 import type { RetentionSettings } from '../retention/automatic.ts';
 import { archiveFolder, parseAge, parseSize } from '../retention/limits.ts';
+import { type ConfigSource, resolveDataDir } from './data-dir.ts';
 import { type Config, type DataOptions, settingsSchema } from './define-config.ts';
 import { type Environment, overrideFromEnvironment } from './environment.ts';
 import { problemsOf } from './problem.ts';
-
-/** Where a configuration comes from, and what overrides it. */
-export interface ConfigSource {
-  /** The file, for messages and for relative paths inside it. */
-  readonly file?: string | undefined;
-  /** `--data-dir`. */
-  readonly dataDir?: string | undefined;
-  /** The working directory; the process's unless given. */
-  readonly cwd?: string | undefined;
-  /** The process's unless given. */
-  readonly env?: Environment | undefined;
-}
 
 /** A configuration that has been validated, defaults and environment included. */
 export interface ResolvedConfig {
@@ -35,8 +24,6 @@ export interface ResolvedConfig {
   /** What of the log is archived by itself. */
   readonly retention?: RetentionSettings;
 }
-
-const DATA_DIR = '.holdfast';
 
 /**
  * Validates a configuration as a whole and lays the environment over it.
@@ -70,20 +57,6 @@ export function resolveConfig(config: Config, source: ConfigSource = {}): Resolv
     ...(data?.patienceMs !== undefined && { patienceMs: data.patienceMs }),
     ...(data?.retention && { retention: retentionOf(data.retention, dataDir, source) }),
   };
-}
-
-/**
- * The data folder: `--data-dir`, else `HOLDFAST_DATA_DIR`, else what the configuration says, else `.holdfast`.
- * Relative paths are relative to the working directory; inside the file, to the file.
- *
- * @param configured `data.dir` of the configuration
- */
-export function resolveDataDir(source: ConfigSource, configured?: string): string {
-  const cwd = source.cwd ?? process.cwd();
-  const given = source.dataDir || (source.env ?? process.env).HOLDFAST_DATA_DIR;
-  if (given) return resolve(cwd, given);
-  if (configured) return resolve(cwd, source.file ? dirname(source.file) : '.', configured);
-  return resolve(cwd, DATA_DIR);
 }
 
 function retentionOf(

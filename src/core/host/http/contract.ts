@@ -18,6 +18,8 @@ export interface SurfaceOptions {
    * of a killed process is replaced.
    */
   readonly socket?: string;
+  /** A path that answers a plain GET, e.g. `/v1/config/active`: the ready lines of `holdfast start` suggest it. */
+  readonly tryPath?: string;
   /** The environment variable that sets the port, named when the port cannot be had. */
   readonly portVariable: string;
   /** Largest body, bytes; 1 MiB unless set. */

@@ -7,6 +7,7 @@ import type { Token } from '../../contracts/token.ts';
 import type { ActorDefinition } from '../../kernel/actors/definition.ts';
 import type { EffectHandler, EffectOptions } from '../../kernel/actors/effect.ts';
 import type { Route, RouteTarget } from '../../kernel/actors/route.ts';
+import type { ActorState } from '../../kernel/actors/state.ts';
 import type { ActorSystem } from '../../kernel/actors/system.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { ErrorTable } from '../../kernel/errors/holdfast-error.ts';
@@ -69,8 +70,18 @@ export interface Services {
   readonly find: <T>(token: Token<T>) => T | undefined;
 }
 
-/** What a plugin says of itself when asked; cheap, for it runs at every request of a health page. */
+/** What a plugin reports of itself when asked; cheap, for it runs at every request of a health page. */
 export type HealthReport = () => Json | undefined;
+
+/**
+ * The same fact of an instance that does not run, from the states that its log left.
+ *
+ * @param now epoch milliseconds
+ */
+export type StoppedReport = (
+  states: ReadonlyMap<string, Readonly<ActorState>>,
+  now: number,
+) => Json | undefined;
 
 export interface PluginStatus {
   readonly name: string;
@@ -138,9 +149,12 @@ export interface PluginContext {
   onStop(work: (reason: string) => void | Promise<void>): void;
   /**
    * A fact for `GET /healthz`, under a name of its own, e.g. the pending transaction. Read at each request and
-   * redacted; `undefined` leaves the name out. One that says `ok: false` makes the whole `degraded`.
+   * redacted; `undefined` leaves the name out. One that says `ok: false` makes the whole `degraded`. `holdfast status`
+   * shows its `text`, where it has one, else its fields.
+   *
+   * @param stopped the same fact for `holdfast status` and checks while the instance does not run
    */
-  health(name: string, report: HealthReport): void;
+  health(name: string, report: HealthReport, stopped?: StoppedReport): void;
   /** Something for `holdfast doctor` to look at, from outside, whether the runtime runs or not. */
   check(check: CheckDefinition): void;
 }

@@ -1,5 +1,3 @@
-import type { RouterTransaction } from '../../contracts/router-transaction.ts';
-
 /** What a check found, for a person. No secret may be in it. */
 export interface CheckResult {
   /** `fail` is what must be fixed; `warn` is what one should know; a check that cannot be made is `warn`. */
@@ -18,10 +16,10 @@ export interface CheckContext {
   /** Aborted when the check has taken too long, and when the command is interrupted. */
   readonly signal: AbortSignal;
   /**
-   * The router's pending transaction, by the running instance, else by the log that the last one left; `unknown` while
-   * neither can be asked.
+   * What plugins report, by name: on the health page of the running instance, else from the log that the last one left;
+   * undefined while neither can be read.
    */
-  readonly transaction?: RouterTransaction | 'unknown';
+  readonly facts?: Readonly<Record<string, unknown>>;
   /** The instance that runs on the data folder; undefined when none does, or it cannot be asked. */
   readonly running?: {
     /** Where its surfaces listen, by name. */

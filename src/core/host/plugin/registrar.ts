@@ -75,7 +75,8 @@ export function createRegistrar(
     control: (build) => add(declared.controls, { build }, 'routes on the control socket'),
     command: (command) => add(declared.commands, command, `command ${command.name}`),
     check: (check) => add(declared.checks, check, `check ${check.name}`),
-    health: (name, report) => add(declared.health, { name, report }, `health fact ${name}`),
+    health: (name, report, stopped) =>
+      add(declared.health, { name, report, ...(stopped && { stopped }) }, `health fact ${name}`),
     schedule(cron, topic) {
       refuseLate(`a schedule of ${topic.name}`);
       new Cron(cron, { paused: true }).stop(); // throws here, with the plugin's name, instead of at its first time

@@ -4,7 +4,7 @@ import type { EffectRegistration } from '../../kernel/actors/effect.ts';
 import type { Route } from '../../kernel/actors/route.ts';
 import type { HttpSurface, Listener, SurfaceOptions } from '../http/contract.ts';
 import type { CommandDefinition } from './command.ts';
-import type { HealthReport, OnFailure, PluginAbout } from './definition.ts';
+import type { HealthReport, OnFailure, PluginAbout, StoppedReport } from './definition.ts';
 import type { CheckDefinition } from './diagnosis.ts';
 
 /** Something a plugin declared, with the name of that plugin. */
@@ -48,6 +48,7 @@ export interface StopWork {
 export interface HealthRegistration {
   readonly name: string;
   readonly report: HealthReport;
+  readonly stopped?: StoppedReport;
 }
 
 /** A plugin as its definition describes it, tokens by name. */

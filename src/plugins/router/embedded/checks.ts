@@ -6,6 +6,7 @@ import type { CheckContext, CheckDefinition, CheckResult } from '../../../core/h
 import { isObject } from '../../../core/kernel/json.ts';
 import { collisionText, setCollisions } from '../config/networks.ts';
 import { redisChecks } from '../redis.ts';
+import { isPendingTransaction } from './pending-transaction.ts';
 import { readStore, type StorePlace } from './store/read-store.ts';
 import { storeFile } from './store/schema.ts';
 
@@ -61,14 +62,17 @@ async function storeCheck(dataDir: string): Promise<CheckResult> {
   return { state: 'ok', lookedAt, found };
 }
 
-/** Of a stopped instance its log tells: nobody reverts in time what it left pending. */
-function transactionCheck({ running, transaction }: CheckContext): CheckResult {
+/** A stopped instance cannot revert in time what its log shows as pending. */
+function transactionCheck({ running, facts }: CheckContext): CheckResult {
   const lookedAt = running ? 'the running instance' : 'the event log';
-  if (transaction === 'unknown') {
+  if (facts === undefined) {
     const remedy = '`holdfast status` says why.';
     return { state: 'warn', lookedAt, found: 'nobody can tell whether a transaction is pending', remedy };
   }
-  if (!transaction) return { state: 'ok', lookedAt, found: 'no transaction is pending' };
+  const { transaction } = facts;
+  if (!isPendingTransaction(transaction)) {
+    return { state: 'ok', lookedAt, found: 'no transaction is pending' };
+  }
   const { transID, who, secondsLeft } = transaction;
   const found = `${transID} by ${who} is pending, ${secondsLeft} s left`;
   if (!running) {

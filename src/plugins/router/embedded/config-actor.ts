@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { Envelope } from '../../../bus/bus.ts';
 import { defineTopic, type Topic } from '../../../bus/topic.ts';
 import { routerChannels } from '../../../core/contracts/router.ts';
-import { CONFIG_ACTOR } from '../../../core/contracts/router-transaction.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import { defineRoute, type Route } from '../../../core/kernel/actors/route.ts';
 import { parseActorRef } from '../../../core/kernel/ids.ts';
@@ -16,6 +15,7 @@ import type {
 import { tellAddresses } from './address-sets.ts';
 import { dhcpRewritten } from './dhcp.ts';
 import type { RouterParts } from './http-api.ts';
+import { CONFIG_ACTOR } from './pending-transaction.ts';
 
 /** The type and key of the actor that decides about the box's config. */
 export const { type: CONFIG_TYPE, key: CONFIG_ACTOR_KEY } = parseActorRef(CONFIG_ACTOR);

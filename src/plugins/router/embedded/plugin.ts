@@ -10,7 +10,6 @@ import { isAbsolute, join } from 'node:path';
 import { alertRaised } from '../../../core/contracts/alerts.ts';
 import type { ConfigStore } from '../../../core/contracts/config-store.ts';
 import { RouterApiToken } from '../../../core/contracts/router.ts';
-import { CONFIG_ACTOR, routerTransaction } from '../../../core/contracts/router-transaction.ts';
 import { definePlugin, type PluginContext, type Services } from '../../../core/host/plugin/definition.ts';
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
@@ -41,6 +40,7 @@ import { type RouterParts, routerErrorBody, routerRoutes } from './http-api.ts';
 import { LinuxKernel } from './kernel/linux.ts';
 import { MemoryKernel } from './kernel/memory.ts';
 import { type RouterOptions, routerOptions } from './options.ts';
+import { CONFIG_ACTOR, pendingTransaction, stoppedTransaction } from './pending-transaction.ts';
 import { ensureConfig, SealedConfigs } from './sealed-configs.ts';
 import { registerSimulateCommand, registerSimulations } from './simulate.ts';
 import { registerStoreConnection } from './store/connection.ts';
@@ -96,9 +96,9 @@ export const router = definePlugin({
     context.provide(RouterApiToken, () => inProcessApi(parts, context.services));
     const transaction = () => {
       const { actors, clock } = context.services;
-      return routerTransaction(actors.snapshot(CONFIG_ACTOR), clock.now());
+      return pendingTransaction(actors.snapshot(CONFIG_ACTOR), clock.now());
     };
-    context.health('transaction', transaction);
+    context.health('transaction', transaction, stoppedTransaction);
     context.control((surface) => surface.post(TRANSACTION_PATH, async () => transaction() ?? {}));
     context.health('store', () => redis?.health());
     context.health('box', () => {
@@ -115,6 +115,7 @@ export const router = definePlugin({
         host,
         allowedHosts,
         portVariable: 'HOLDFAST_ROUTER_PORT',
+        tryPath: '/v1/config/active',
         bodyLimit,
         errorBody: routerErrorBody,
         token,

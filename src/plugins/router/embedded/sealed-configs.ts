@@ -1,6 +1,5 @@
 import type { ConfigStore, StoredConfig } from '../../../core/contracts/config-store.ts';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
-import { CONFIG_ACTOR } from '../../../core/contracts/router-transaction.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import type { Vault } from '../../../core/host/secrets/vault.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
@@ -10,6 +9,7 @@ import type {
   SharedState,
   TransactionContext,
 } from '../../../machines/router/config-shapes.ts';
+import { CONFIG_ACTOR } from './pending-transaction.ts';
 import { CONFIG_PURPOSE } from './store/reader.ts';
 
 export interface SealedConfig {

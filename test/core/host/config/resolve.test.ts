@@ -1,8 +1,9 @@
 import { join, resolve } from 'node:path';
 import test from 'ava';
 import { z } from 'zod';
+import { resolveDataDir } from '../../../../src/core/host/config/data-dir.ts';
 import { defineConfig } from '../../../../src/core/host/config/define-config.ts';
-import { resolveConfig, resolveDataDir } from '../../../../src/core/host/config/resolve.ts';
+import { resolveConfig } from '../../../../src/core/host/config/resolve.ts';
 import { definePlugin } from '../../../../src/core/host/plugin/definition.ts';
 import type { HoldfastError } from '../../../../src/core/kernel/errors/holdfast-error.ts';
 

@@ -1,0 +1,93 @@
+import { timestamp } from '../../../core/host/terminal.ts';
+import type { ActorState } from '../../../core/kernel/actors/state.ts';
+import { actorRef } from '../../../core/kernel/ids.ts';
+import { isObject } from '../../../core/kernel/json.ts';
+import { delayOf } from '../../../core/kernel/log/record.ts';
+
+/** The one actor that decides about the router's config; it holds its transaction, in the log as well as in memory. */
+export const CONFIG_ACTOR = actorRef('router.config', 'box');
+
+/** A transaction of the router that is neither committed nor reverted (R40), as health pages and `status` report it. */
+export type PendingTransaction = {
+  readonly transID: string;
+  /** Who opened it. */
+  readonly who: string;
+  /** ISO 8601; absent once the window is over and the revert is under way. */
+  readonly deadline?: string;
+  readonly secondsLeft: number;
+  /** Its window is over. */
+  readonly reverting?: true;
+  /** Its revert failed and is tried again: `reason` says so. */
+  readonly ok?: false;
+  readonly reason?: string;
+  /** One sentence for a person. */
+  readonly text: string;
+};
+
+type Facts = Omit<PendingTransaction, 'text'>;
+
+/**
+ * The pending transaction of a running instance, from the state of `CONFIG_ACTOR`.
+ *
+ * @param now epoch milliseconds
+ * @returns undefined while none is pending
+ */
+export function pendingTransaction(
+  state: Readonly<ActorState> | undefined,
+  now: number,
+): PendingTransaction | undefined {
+  const facts = factsOf(state, now);
+  return facts && { ...facts, text: runningText(facts) };
+}
+
+/**
+ * The transaction that a stopped instance left pending, from the states of its log.
+ *
+ * @param now epoch milliseconds
+ */
+export function stoppedTransaction(
+  states: ReadonlyMap<string, Readonly<ActorState>>,
+  now: number,
+): PendingTransaction | undefined {
+  const facts = factsOf(states.get(CONFIG_ACTOR), now);
+  return facts && { ...facts, text: stoppedText(facts) };
+}
+
+/** A pending transaction as another part of the program reported it. */
+export function isPendingTransaction(fact: unknown): fact is PendingTransaction {
+  return (
+    isObject(fact) &&
+    typeof fact.transID === 'string' &&
+    typeof fact.who === 'string' &&
+    typeof fact.secondsLeft === 'number'
+  );
+}
+
+function factsOf(state: Readonly<ActorState> | undefined, now: number): Facts | undefined {
+  const { pending } = isObject(state?.context) ? state.context : {};
+  if (!state || !isObject(pending)) return undefined;
+  const owner = { transID: String(pending.transID), who: String(pending.who) };
+  const window = Object.entries(state.timers).find(([timer]) => delayOf(timer) === 'window')?.[1];
+  if (!window) {
+    const { work } = isObject(state.value) ? state.value : {};
+    const stuck = { ok: false, reason: 'its revert failed and is tried again; the log says why' } as const;
+    return { ...owner, reverting: true, secondsLeft: 0, ...(work === 'waiting' && stuck) };
+  }
+  const secondsLeft = Math.max(0, Math.ceil((window.at - now) / 1_000));
+  return { ...owner, deadline: new Date(window.at).toISOString(), secondsLeft };
+}
+
+function runningText({ transID, who, deadline, secondsLeft }: Facts): string {
+  const opened = `${transID} by ${who} is pending`;
+  if (deadline === undefined) return `${opened}; its window is over, the revert is under way`;
+  return `${opened}; reverts at ${timestamp(Date.parse(deadline))}, ${secondsLeft} s left`;
+}
+
+function stoppedText({ transID, who, deadline, secondsLeft }: Facts): string {
+  const opened = `${transID} by ${who} is pending`;
+  if (deadline === undefined) return `${opened}; its window is over, the next start goes on with the revert`;
+  const at = timestamp(Date.parse(deadline));
+  return secondsLeft > 0
+    ? `${opened}; the next start reverts it at ${at}, ${secondsLeft} s left`
+    : `${opened}; its deadline was ${at}: the next start reverts it at once`;
+}
