@@ -45,8 +45,7 @@ export const telemetry = definePlugin({
     let sdk: Sdk | undefined;
     const provided: Telemetry = {
       enabled: endpoint !== undefined,
-      spans: (scope) => running().spans(scope),
-      histogram: (scope, definition) => running().histogram(scope, definition),
+      tracer: (scope) => running().tracer(scope),
       meter: (scope) => running().meter(scope),
     };
     function running(): Sdk {

@@ -1,97 +1,95 @@
+/** The OpenTelemetry SDK with bounded queues. It is loaded only where telemetry has an endpoint. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Meter } from '@opentelemetry/api';
+import type { Meter, Tracer } from '@opentelemetry/api';
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
-import { BatchSpanProcessor } from '@opentelemetry/sdk-trace';
-import type { Histogram, HistogramDefinition, Spans } from '../../core/contracts/telemetry.ts';
+import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import type { LogStatus } from '../../core/kernel/log/event-log.ts';
 import { version } from '../../core/kernel/version.ts';
-import { Histograms } from './histograms.ts';
-import { LateExporter } from './late-exporter.ts';
-import { spansOf } from './spans.ts';
+import { ReconnectingExporter } from './reconnecting-exporter.ts';
 
-/** Spans that wait for a receiver that is away; more are dropped. */
-const QUEUE_LIMIT = 4_096;
-const DEADLINE_MS = 5_000;
-/** For the last batches at a stop. */
-const LAST_MS = 3_000;
+/** Spans that wait while the receiver is away; further spans are dropped. */
+const SPAN_QUEUE_LIMIT = 4_096;
+const EXPORT_TIMEOUT_MS = 5_000;
+/** Longest wait for the last exports when the process stops. */
+const STOP_TIMEOUT_MS = 3_000;
 
 export interface SdkOptions {
-  /** Base of the receiver as it is now; undefined while it is not there. */
+  /** @returns base URL of the receiver as it is now; undefined while it does not listen */
   readonly endpoint: () => string | undefined;
+  /** @returns value of the header `authorization` */
   readonly token: () => Promise<string | undefined>;
   readonly serviceName: string;
+  /** Interval of exports of spans, milliseconds. */
   readonly everyMs: number;
+  /** Interval of exports of metrics, milliseconds. */
   readonly metricsEveryMs: number;
   readonly log: () => LogStatus;
 }
 
 export interface Sdk {
-  spans(scope: string): Spans;
-  histogram(scope: string, definition: HistogramDefinition): Histogram;
+  tracer(scope: string): Tracer;
   meter(scope: string): Meter;
-  /** Sends what is left. */
+  /** Exports what is queued, for at most three seconds. */
   stop(): Promise<void>;
 }
 
-/** Starts the SDK: bounded queues, exports in the background. Loaded only where telemetry has an endpoint. */
 export function startSdk({ endpoint, token, serviceName, everyMs, metricsEveryMs, log }: SdkOptions): Sdk {
   const settings = (base: string, path: string) => ({
     url: `${base.replace(/\/+$/, '')}${path}`,
-    timeoutMillis: DEADLINE_MS,
-    headers: async () => headersOf(await token()),
+    timeoutMillis: EXPORT_TIMEOUT_MS,
+    headers: async () => authorizationHeader(await token()),
   });
   const resource = resourceFromAttributes({ 'service.name': serviceName, 'service.version': version });
-  const finished = new BatchSpanProcessor({
-    exporter: new LateExporter(endpoint, (base) => new OTLPTraceExporter(settings(base, '/v1/traces'))),
-    maxQueueSize: QUEUE_LIMIT,
+  const spans = new BatchSpanProcessor({
+    exporter: new ReconnectingExporter(
+      endpoint,
+      (base) => new OTLPTraceExporter(settings(base, '/v1/traces')),
+    ),
+    maxQueueSize: SPAN_QUEUE_LIMIT,
     scheduledDelayMillis: everyMs,
-    exportTimeoutMillis: DEADLINE_MS,
+    exportTimeoutMillis: EXPORT_TIMEOUT_MS,
   });
-  const histograms = new Histograms(resource, version);
-  const meters = new MeterProvider({
-    resource,
-    readers: [
-      new PeriodicExportingMetricReader({
-        exporter: new LateExporter(endpoint, (base) => new OTLPMetricExporter(settings(base, '/v1/metrics'))),
-        metricProducers: [histograms],
-        exportIntervalMillis: metricsEveryMs,
-        exportTimeoutMillis: Math.min(metricsEveryMs, DEADLINE_MS),
-      }),
-    ],
+  const metrics = new PeriodicExportingMetricReader({
+    exporter: new ReconnectingExporter(
+      endpoint,
+      (base) => new OTLPMetricExporter(settings(base, '/v1/metrics')),
+    ),
+    exportIntervalMillis: metricsEveryMs,
+    exportTimeoutMillis: Math.min(metricsEveryMs, EXPORT_TIMEOUT_MS),
   });
-  const endMeasuring = measureProcess(meters.getMeter('holdfast.process', version), log);
+  const tracers = new TracerProvider({ resource, spanProcessors: [spans] });
+  const meters = new MeterProvider({ resource, readers: [metrics] });
+  const stopMeasuring = measureProcess(meters.getMeter('holdfast.process', version), log);
   return {
-    spans: (scope) => spansOf(finished, resource, scope, version),
-    histogram: (scope, definition) => histograms.of(scope, definition),
+    tracer: (scope) => tracers.getTracer(scope, version),
     meter: (scope) => meters.getMeter(scope, version),
     async stop() {
-      const sent = Promise.allSettled([finished.shutdown(), meters.shutdown()]);
-      // A receiver that is away must not hold a stop up.
-      await Promise.race([sent, sleep(LAST_MS, undefined, { ref: false })]);
-      endMeasuring();
+      const exported = Promise.allSettled([tracers.shutdown(), meters.shutdown()]);
+      await Promise.race([exported, sleep(STOP_TIMEOUT_MS, undefined, { ref: false })]);
+      stopMeasuring();
     },
   };
 }
 
-function headersOf(token: string | undefined): Record<string, string> {
+function authorizationHeader(token: string | undefined): Record<string, string> {
   return token === undefined ? {} : { authorization: token };
 }
 
-const RESOLUTION_MS = 50;
+const DELAY_RESOLUTION_MS = 50;
 const NANOSECONDS = 1e9;
 
 /**
- * The process itself, by the names of the conventions: delay of the event loop since the export before, heap, memory,
- * what waits for the log, and a heartbeat that goes on whatever else stands still.
+ * Metrics of the process under the names of the semantic conventions: delay of the event loop since the last export,
+ * heap, memory, records that wait for the log, and a heartbeat.
  *
- * @returns ends it
+ * @returns stops measuring
  */
 function measureProcess(meter: Meter, log: () => LogStatus): () => void {
-  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  const delay = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
   delay.enable();
   const p50 = meter.createObservableGauge('nodejs.eventloop.delay.p50', { unit: 's' });
   const p99 = meter.createObservableGauge('nodejs.eventloop.delay.p99', { unit: 's' });

@@ -1,76 +1,73 @@
-import { type Attributes, isSpanContextValid, type SpanContext, SpanKind } from '@opentelemetry/api';
-import { LRUCache } from 'lru-cache';
-import type { Series, Telemetry } from '../../../core/contracts/telemetry.ts';
+/** Spans and histograms of calls, by the OpenTelemetry API. Loaded only where they are exported. */
 import {
-  type CallFacts,
-  type CallSpan,
-  type CallTelemetry,
-  type ToolFacts,
-  traceHeaders,
-} from './call-telemetry.ts';
+  type Attributes,
+  type Context,
+  isSpanContextValid,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
+import type { Telemetry } from '../../../core/contracts/telemetry.ts';
+import { type CallFacts, type CallTelemetry, type ToolFacts, traceHeaders } from './call-telemetry.ts';
 
 const SCOPE = 'holdfast.gateway';
 
-/** Spans and histograms of calls. Loaded only where they are exported. */
+/** Bucket boundaries of the conventions for generative AI: seconds, tokens, costs. */
+const SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
+const TOKENS = [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576];
+const COSTS = [0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 50];
+
+/** @param toolSpans whether each call of a tool gets a child span as well */
 export function recordedCalls(telemetry: Telemetry, toolSpans: boolean): CallTelemetry {
-  const spans = telemetry.spans(SCOPE);
-  const record = instruments(telemetry, SCOPE);
+  const tracer = telemetry.tracer(SCOPE);
+  const recordTool = toolHistograms(telemetry);
   return {
     begin(carrier, agoMs = 0) {
       const startMs = Date.now() - agoMs;
       const started = performance.now() - agoMs;
       const given = traceHeaders(carrier);
-      const parent = parentOf(given);
-      const context = spans.begin(parent);
+      const parent = parentContext(given.traceparent);
+      // The path is known at the end, and becomes part of the name then.
+      const span = tracer.startSpan('POST', { kind: SpanKind.SERVER, startTime: startMs }, parent);
       let ended = false;
       return {
-        headers: headersOf(context, parent && given.tracestate),
+        headers: headersOf(span, parent === ROOT_CONTEXT ? undefined : given.tracestate),
         end(facts) {
           if (ended) return;
           ended = true;
           const ms = performance.now() - started;
-          const times = { startMs, endMs: startMs + ms };
-          const name = `POST ${facts.path}`;
-          const attributes = attributesOf(facts);
-          spans.end({
-            context,
-            parent,
-            name,
-            kind: SpanKind.SERVER,
-            ...times,
-            attributes,
-            failed: hasFailed(facts),
-          });
+          const endMs = startMs + ms;
+          span.updateName(`POST ${facts.path}`).setAttributes(attributesOf(facts));
+          if (hasFailed(facts)) span.setStatus({ code: SpanStatusCode.ERROR });
+          span.end(endMs);
           if (!facts.tool) return;
-          record(facts, facts.tool, ms);
-          if (toolSpans) toolSpan(context, facts.tool.name, times, facts);
+          recordTool(facts, facts.tool, ms);
+          if (toolSpans) addToolSpan(span, facts.tool.name, { startMs, endMs }, facts);
         },
-      } satisfies CallSpan;
+      };
     },
   };
 
-  /** By the conventions for MCP, which unlike the server span bears the method. */
-  function toolSpan(
-    parent: SpanContext,
+  /** The client span of the conventions for MCP, which names the method and the tool. */
+  function addToolSpan(
+    server: Span,
     tool: string,
-    times: { readonly startMs: number; readonly endMs: number },
+    { startMs, endMs }: { readonly startMs: number; readonly endMs: number },
     { outcome = 'ok' }: CallFacts,
   ): void {
     const failed = outcome !== 'ok';
-    spans.end({
-      context: spans.begin(parent),
-      parent,
-      name: `tools/call ${tool}`,
-      kind: SpanKind.CLIENT,
-      ...times,
-      attributes: {
-        'mcp.method.name': 'tools/call',
-        'gen_ai.tool.name': tool,
-        'gen_ai.operation.name': 'execute_tool',
-        ...(failed && { 'error.type': outcome }),
-      },
-      failed,
-    });
+    const attributes = {
+      'mcp.method.name': 'tools/call',
+      'gen_ai.tool.name': tool,
+      'gen_ai.operation.name': 'execute_tool',
+      ...(failed && { 'error.type': outcome }),
+    };
+    const options = { kind: SpanKind.CLIENT, startTime: startMs, attributes };
+    const span = tracer.startSpan(`tools/call ${tool}`, options, trace.setSpan(ROOT_CONTEXT, server));
+    if (failed) span.setStatus({ code: SpanStatusCode.ERROR });
+    span.end(endMs);
   }
 }
 
@@ -88,44 +85,24 @@ function hasFailed({ status, outcome }: CallFacts): boolean {
   return (status ?? 0) >= 500 || outcome === 'unreachable' || outcome === 'cut';
 }
 
-function parentOf({ traceparent }: Record<string, string>): SpanContext | undefined {
+function parentContext(traceparent: string | undefined): Context {
   const [, traceId, spanId, flags] = traceparent?.split('-') ?? [];
-  if (traceId === undefined || spanId === undefined) return undefined;
+  if (traceId === undefined || spanId === undefined) return ROOT_CONTEXT;
   const parent = { traceId, spanId, traceFlags: Number.parseInt(flags ?? '0', 16), isRemote: true };
-  return isSpanContextValid(parent) ? parent : undefined;
+  return isSpanContextValid(parent) ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT;
 }
 
-function headersOf(
-  { traceId, spanId, traceFlags }: SpanContext,
-  tracestate: string | undefined,
-): Record<string, string> {
+function headersOf(span: Span, tracestate: string | undefined): Record<string, string> {
+  const { traceId, spanId, traceFlags } = span.spanContext();
   const traceparent = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
   return tracestate === undefined ? { traceparent } : { traceparent, tracestate };
 }
 
-/** Bounds of the conventions for generative AI, seconds and tokens. */
-const SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
-const TOKENS = [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576];
-const COSTS = [0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 50];
-
-/** What is recorded of calls by one key of one model. */
-interface SeriesOfCalls {
-  readonly operation: Series;
-  readonly response: Series;
-  readonly cost: Series;
-  readonly attributes: Attributes;
-}
-
-/** Keys and tools that are called now; of the others the series is found again. */
-const MOST_KNOWN = 1_000;
-
-/** The four histograms (O24). @returns records one call of a tool */
-export function instruments(
-  telemetry: Telemetry,
-  scope: string,
-): (facts: CallFacts, tool: ToolFacts, ms: number) => void {
+/** The four histograms of calls of tools (O24). @returns a function that records one call */
+function toolHistograms(telemetry: Telemetry): (facts: CallFacts, tool: ToolFacts, ms: number) => void {
+  const meter = telemetry.meter(SCOPE);
   const histogram = (name: string, description: string, unit: string, bounds: number[]) =>
-    telemetry.histogram(scope, { name, description, unit, bounds });
+    meter.createHistogram(name, { description, unit, advice: { explicitBucketBoundaries: bounds } });
   const operation = histogram(
     'gen_ai.client.operation.duration',
     'From the call to the end of its answer.',
@@ -144,14 +121,8 @@ export function instruments(
     '{token}',
     TOKENS,
   );
-  const cost = histogram(
-    'gen_ai.usage.cost',
-    'What the call costs by the table of its route.',
-    '{cost}',
-    COSTS,
-  );
-  const known = new LRUCache<string, SeriesOfCalls>({ max: MOST_KNOWN });
-  const find = (name: string, { alias, owner, server }: CallFacts, model: string): SeriesOfCalls => {
+  const cost = histogram('gen_ai.usage.cost', 'Cost of the call by the table of its route.', '{cost}', COSTS);
+  return ({ alias, owner, server }, { model, responseMs, cost: amount, tokens }, ms) => {
     const attributes: Attributes = {
       'gen_ai.operation.name': 'execute_tool',
       'gen_ai.request.model': model,
@@ -159,22 +130,12 @@ export function instruments(
       ...(alias !== undefined && { 'metadata.user_api_key_alias': alias }),
       ...(owner !== undefined && { 'metadata.user_api_key_user_id': owner }),
     };
-    const all = [operation, response, cost].map((one) => one.of(attributes));
-    const [first, second, third] = all as [Series, Series, Series];
-    const found = { operation: first, response: second, cost: third, attributes };
-    known.set(name, found);
-    return found;
-  };
-  return (facts, tool, ms) => {
-    const name = `${facts.server}\n${facts.alias ?? ''}\n${facts.owner ?? ''}\n${tool.model}`;
-    const series = known.get(name) ?? find(name, facts, tool.model);
-    series.operation.record(ms / 1_000);
-    series.response.record(tool.responseMs / 1_000);
-    series.cost.record(tool.cost);
-    const { input, output } = tool.tokens ?? {};
-    const used = (type: string, tokens: number) =>
-      usage.of({ ...series.attributes, 'gen_ai.token.type': type }).record(tokens);
-    if (input !== undefined) used('input', input);
-    if (output !== undefined) used('output', output);
+    operation.record(ms / 1_000, attributes);
+    response.record(responseMs / 1_000, attributes);
+    cost.record(amount, attributes);
+    for (const type of ['input', 'output'] as const) {
+      const count = tokens?.[type];
+      if (count !== undefined) usage.record(count, { ...attributes, 'gen_ai.token.type': type });
+    }
   };
 }

@@ -1,0 +1,48 @@
+/** Result of an export, as the SDK's exporters report it. */
+interface ExportResult {
+  readonly code: number;
+  readonly error?: Error;
+}
+
+/** Code of the SDK for an export that failed. */
+const FAILED = 1;
+
+interface Exporter<T> {
+  export(items: T, done: (result: ExportResult) => void): void;
+  forceFlush?(): Promise<void>;
+  shutdown(): Promise<void>;
+}
+
+/**
+ * An exporter for a receiver whose URL may change. The receiver of this process listens after all plugins have started,
+ * perhaps on another port at each start, while the SDK's exporters take their URL once.
+ */
+export class ReconnectingExporter<T> {
+  readonly #endpoint: () => string | undefined;
+  readonly #connect: (base: string) => Exporter<T>;
+  #connected: { readonly base: string; readonly exporter: Exporter<T> } | undefined;
+
+  /** @param endpoint base URL of the receiver; undefined while it does not listen */
+  constructor(endpoint: () => string | undefined, connect: (base: string) => Exporter<T>) {
+    this.#endpoint = endpoint;
+    this.#connect = connect;
+  }
+
+  export(items: T, done: (result: ExportResult) => void): void {
+    const base = this.#endpoint() ?? this.#connected?.base;
+    if (base === undefined) {
+      done({ code: FAILED, error: new Error('the receiver does not listen yet') });
+      return;
+    }
+    if (this.#connected?.base !== base) this.#connected = { base, exporter: this.#connect(base) };
+    this.#connected.exporter.export(items, done);
+  }
+
+  async forceFlush(): Promise<void> {
+    await this.#connected?.exporter.forceFlush?.();
+  }
+
+  async shutdown(): Promise<void> {
+    await this.#connected?.exporter.shutdown();
+  }
+}
