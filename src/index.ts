@@ -6,12 +6,6 @@ export { Bus, type Envelope } from './bus/bus.ts';
 export { defineTopic, type Topic } from './bus/topic.ts';
 export { type AlertRaised, alertRaised } from './core/contracts/alerts.ts';
 export {
-  type CredentialRequest,
-  defineRouteKind,
-  type KindInput,
-  type RouteKind,
-} from './core/contracts/mcp-route-kind.ts';
-export {
   type NetworkConfig,
   type RouterApi,
   RouterApiToken,

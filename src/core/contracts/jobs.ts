@@ -1,8 +1,5 @@
 import { z } from 'zod';
-import type { Bus } from '../../bus/bus.ts';
 import { defineTopic, type Topic } from '../../bus/topic.ts';
-import type { Clock } from '../kernel/clock.ts';
-import { isCoded } from '../kernel/errors/holdfast-error.ts';
 
 /** Why a run did not succeed, as far as its own process can know it. */
 export type RunCause = 'exit' | 'deadline' | 'unknown';
@@ -39,35 +36,3 @@ export const jobRun: Topic<JobRun> = defineTopic(
   ]),
   'A scheduled run of this process began or ended.',
 );
-
-/** Where a run stands in the log. */
-interface Story {
-  readonly correlation: string;
-  readonly cause: number;
-}
-
-/** Does the work of a run, and tells its beginning and its end. What the work throws is thrown on. */
-export async function asRun<T>(
-  { bus, clock }: { readonly bus: Bus; readonly clock: Clock },
-  name: string,
-  { correlation, cause }: Story,
-  work: () => Promise<T>,
-): Promise<T> {
-  const tell = (run: JobRun) => bus.publish(jobRun, run, { correlation, cause });
-  tell({ phase: 'started', job: name, at: clock.now() });
-  try {
-    const result = await work();
-    tell({ phase: 'ended', job: name, at: clock.now(), outcome: 'succeeded' });
-    return result;
-  } catch (error) {
-    tell({ phase: 'ended', job: name, at: clock.now(), outcome: 'failed', ...failureOf(error) });
-    throw error;
-  }
-}
-
-/** A failure in the words of a run's end. */
-export function failureOf(error: unknown): { readonly cause: RunCause; readonly text: string } {
-  const text = isCoded(error) ? error.what : error instanceof Error ? error.message : String(error);
-  const late = isCoded(error, 'HF_EFFECT_TIMEOUT') || /\btimeout\b|aborted/i.test(text);
-  return { cause: late ? 'deadline' : 'exit', text: text.slice(0, 1_000) };
-}

@@ -20,12 +20,10 @@ export interface Point {
   readonly payload?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** What a point's fingerprint is taken of: the same whoever reads it. */
-export function contentOf({ payload, vector }: Point): {
-  readonly payload: unknown;
-  readonly vector: unknown;
-} {
-  return { payload: payload ?? {}, vector: vector ?? [] };
+/** A point as the store gave it. */
+export interface StoredPoint extends Point {
+  /** What its fingerprint is taken of: the same whoever reads it, `{}` and `[]` where it has no payload or vector. */
+  readonly content: { readonly payload: unknown; readonly vector: unknown };
 }
 
 export interface CollectionInfo {
@@ -61,13 +59,13 @@ export interface MemoryStore {
   /** Exact. */
   count(collection: string, signal?: AbortSignal): Promise<number>;
   /** Those of `ids` that exist, with payload and vector, in no order. */
-  points(collection: string, ids: readonly PointId[], signal?: AbortSignal): Promise<readonly Point[]>;
+  points(collection: string, ids: readonly PointId[], signal?: AbortSignal): Promise<readonly StoredPoint[]>;
   /** A page of points by id; `next` is where the following one begins, undefined after the last. */
   scroll(
     collection: string,
     page: { readonly from?: PointId | undefined; readonly limit: number; readonly vectors: boolean },
     signal?: AbortSignal,
-  ): Promise<{ readonly points: readonly Point[]; readonly next?: PointId | undefined }>;
+  ): Promise<{ readonly points: readonly StoredPoint[]; readonly next?: PointId | undefined }>;
   upsert(collection: string, points: readonly Point[], signal?: AbortSignal): Promise<void>;
   snapshots(collection: string, signal?: AbortSignal): Promise<readonly SnapshotDescription[]>;
   createSnapshot(collection: string, signal?: AbortSignal): Promise<SnapshotDescription>;
@@ -148,7 +146,7 @@ export interface SnapshotRecord {
   readonly count: number;
   /** Set when something wrote while it was made: the snapshot holds as many points as one of the two, or between. */
   readonly countAfter?: number | undefined;
-  /** The seeded points that were there, each with the vault's fingerprint of `contentOf` it. */
+  /** The seeded points that were there, each with the vault's fingerprint of its content. */
   readonly seeds: readonly { readonly id: PointId; readonly fingerprint: string }[];
   /** Some of the others, in the same way; only such as were the same before and after. */
   readonly samples?: readonly { readonly id: PointId; readonly fingerprint: string }[] | undefined;

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { defineErrors } from '../kernel/errors/holdfast-error.ts';
 import { defineToken, type Token } from './token.ts';
 
@@ -38,23 +37,6 @@ export interface SecretsStore {
 
 /** Provided by the plugin that keeps secrets, where there is one. */
 export const SecretsStoreToken: Token<SecretsStore> = defineToken('secrets.store');
-
-const PART = '[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}';
-const REFERENCE = new RegExp(`^${PART}(?:/${PART}){0,7}#${PART}$`);
-
-/** A secret by its place, `<path>#<property>`: what configurations may hold in the place of the secret itself. */
-export const secretReference: z.ZodType<string, string> = z
-  .string()
-  .regex(REFERENCE, 'it must name a secret as <path>#<property>, e.g. mcp/library_docs#token');
-
-/** @returns the two parts of what `secretReference` has accepted */
-export function parseSecretReference(reference: string): {
-  readonly path: string;
-  readonly property: string;
-} {
-  const [path = '', property = ''] = reference.split('#');
-  return { path, property };
-}
 
 /** Errors of secrets stores, whichever plugin speaks to one. */
 export const SecretsError = defineErrors({});

@@ -34,6 +34,27 @@ export type PushAnswer =
       readonly exitStatus: 4 | 5;
     };
 
+/**
+ * How a push ended, as the event by which machines of senders learn of it. A push without a usable token failed with
+ * the exit status 3, as wget's does that cannot read a file.
+ */
+export type PushEvent =
+  | { readonly type: 'PUSHED'; readonly at: number; readonly status: number }
+  | {
+      readonly type: 'PUSH_REFUSED';
+      readonly at: number;
+      readonly status: number;
+      readonly msg?: string;
+      readonly body: string;
+      readonly exitStatus: 8;
+    }
+  | {
+      readonly type: 'PUSH_FAILED';
+      readonly at: number;
+      readonly reason: string;
+      readonly exitStatus: 3 | 4 | 5;
+    };
+
 /** The monitor to which heartbeats are pushed, by the name of the one who sends them. */
 export interface UptimeMonitor {
   /** For people: scheme, host and port; never a token. */
@@ -46,6 +67,8 @@ export interface UptimeMonitor {
    * @throws HF_UPTIME_TOKEN there is no usable token for that monitor
    */
   push(monitor: string, beat: Heartbeat, signal?: AbortSignal): Promise<PushAnswer>;
+  /** The same for a machine: how it ended is an event, also where there is no usable token. */
+  pushEvent(monitor: string, beat: Heartbeat, signal?: AbortSignal): Promise<PushEvent>;
 }
 
 /** Provided by the plugin that speaks to an uptime monitor, or is one. */

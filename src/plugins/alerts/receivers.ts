@@ -1,11 +1,8 @@
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { z } from 'zod';
-import {
-  parseSecretReference,
-  type SecretsStore,
-  secretReference,
-} from '../../core/contracts/secrets-store.ts';
+import type { SecretsStore } from '../../core/contracts/secrets-store.ts';
+import { parseSecretReference, secretReference } from '../../core/host/secrets/secret-reference.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';
 import { AlertsError } from './errors.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { secretReference } from '../../core/contracts/secrets-store.ts';
+import { secretReference } from '../../core/host/secrets/secret-reference.ts';
 
 function isHttp(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;

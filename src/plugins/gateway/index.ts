@@ -47,6 +47,7 @@ import { noTelemetry } from './telemetry/call-telemetry.ts';
 import { upstreamAgent } from './upstream/client.ts';
 
 export { credentialFree, overwrite, relay } from './routes/entry.ts';
+export { type CredentialRequest, defineRouteKind, type KindInput, type RouteKind } from './routes/kind.ts';
 
 const options = z.strictObject({
   port: z.int().min(0).max(65_535).default(4000),

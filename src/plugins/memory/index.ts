@@ -12,8 +12,9 @@ import {
   MemoryStoresToken,
   SnapshotRecordsToken,
 } from '../../core/contracts/memory-store.ts';
-import { parseSecretReference, SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
+import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
+import { parseSecretReference } from '../../core/host/secrets/secret-reference.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { Json } from '../../core/kernel/json.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';

@@ -1,6 +1,6 @@
 import { Cron } from 'croner';
 import { z } from 'zod';
-import { secretReference } from '../../core/contracts/secrets-store.ts';
+import { secretReference } from '../../core/host/secrets/secret-reference.ts';
 
 function isCron(text: string): boolean {
   try {

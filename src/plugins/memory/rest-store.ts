@@ -8,6 +8,7 @@ import type {
   Point,
   PointId,
   SnapshotDescription,
+  StoredPoint,
 } from '../../core/contracts/memory-store.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
@@ -116,7 +117,11 @@ export class RestStore implements MemoryStore {
     return count;
   }
 
-  async points(collection: string, ids: readonly PointId[], signal?: AbortSignal): Promise<readonly Point[]> {
+  async points(
+    collection: string,
+    ids: readonly PointId[],
+    signal?: AbortSignal,
+  ): Promise<readonly StoredPoint[]> {
     const path = inPath('collections', collection, 'points');
     const body = { ids, with_payload: true, with_vector: true };
     return (await this.#ask({ method: 'POST', path, body, signal }, answers.points)).map(asPoint);
@@ -126,7 +131,7 @@ export class RestStore implements MemoryStore {
     collection: string,
     page: { readonly from?: PointId | undefined; readonly limit: number; readonly vectors: boolean },
     signal?: AbortSignal,
-  ): Promise<{ readonly points: readonly Point[]; readonly next?: PointId | undefined }> {
+  ): Promise<{ readonly points: readonly StoredPoint[]; readonly next?: PointId | undefined }> {
     const path = inPath('collections', collection, 'points', 'scroll');
     const body = {
       limit: page.limit,
@@ -186,8 +191,9 @@ export class RestStore implements MemoryStore {
   }
 }
 
-function asPoint({ id, vector, payload }: PointAnswer): Point {
-  return { id, ...(vector !== undefined && { vector }), ...(payload && { payload }) };
+function asPoint({ id, vector, payload }: PointAnswer): StoredPoint {
+  const content = { payload: payload ?? {}, vector: vector ?? [] };
+  return { id, ...(vector !== undefined && { vector }), ...(payload && { payload }), content };
 }
 
 function asSnapshot({ name, creation_time, size, checksum }: SnapshotAnswer): SnapshotDescription {

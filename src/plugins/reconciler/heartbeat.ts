@@ -1,4 +1,3 @@
-import { pushEvent } from '../../core/contracts/push-event.ts';
 import { routerChannels } from '../../core/contracts/router.ts';
 import { runTrouble, type UptimeMonitor, UptimeMonitorToken } from '../../core/contracts/uptime.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
@@ -55,9 +54,14 @@ export function registerHeartbeat(
       const { bus, clock } = context.services;
       const { whole, of } = status();
       const msg = `${whole} of ${of} legs whole, ${heard === 0 ? 'no event' : heard === 1 ? '1 event' : `${heard} events`} since the last beat`;
-      const event = await pushEvent(receiver(), name, { status: 'up', msg }, { clock, signal });
+      const event = (await receiver()?.pushEvent(name, { status: 'up', msg }, signal)) ?? {
+        type: 'PUSH_FAILED' as const,
+        at: clock.now(),
+        reason: 'no plugin speaks to an uptime monitor',
+        exitStatus: 3 as const,
+      };
       if (event.type !== 'PUSHED') {
-        const text = String(event.msg ?? event.reason ?? event.body);
+        const text = event.type === 'PUSH_FAILED' ? event.reason : (event.msg ?? event.body);
         bus.publish(runTrouble, { monitor: name, at, outcome: 'undelivered', text }, { correlation, cause });
       }
       return event;

@@ -1,10 +1,11 @@
-import { failureOf, type JobRun, jobRun } from '../../core/contracts/jobs.ts';
+import { type JobRun, jobRun } from '../../core/contracts/jobs.ts';
 import {
   type MemoryStores,
   MemoryStoresToken,
   type SnapshotRecords,
   SnapshotRecordsToken,
 } from '../../core/contracts/memory-store.ts';
+import { runFailure } from '../../core/host/job-run.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import type { EffectContext } from '../../core/kernel/actors/effect.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
@@ -154,7 +155,7 @@ export class Drills {
       this.#tell(drill, effect, {
         phase: 'ended',
         outcome: 'failed',
-        ...failureOf(signal.aborted ? signal.reason : error),
+        ...runFailure(signal.aborted ? signal.reason : error),
       });
       if (isCoded(error) && !signal.aborted) throw error;
       if (signal.aborted && isCoded(signal.reason)) throw signal.reason;

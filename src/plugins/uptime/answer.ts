@@ -1,4 +1,4 @@
-import type { PushAnswer } from '../../core/contracts/uptime.ts';
+import type { PushAnswer, PushEvent } from '../../core/contracts/uptime.ts';
 import { HttpCallError } from '../../core/host/http/client.ts';
 import { maskText } from '../../core/host/logging/mask-text.ts';
 import { isObject } from '../../core/kernel/json.ts';
@@ -21,6 +21,17 @@ export function judge(status: number, text: string, token: string): PushAnswer {
   const body = scrub(text, token, KEPT);
   const msg = isObject(said) && typeof said.msg === 'string' ? scrub(said.msg, token, REASON) : undefined;
   return { kind: 'refused', status, ...(msg !== undefined && { msg }), body, exitStatus: 8 };
+}
+
+/** An answer as an event: `PUSHED`, `PUSH_REFUSED` with the body that nobody else records, or `PUSH_FAILED`. */
+export function pushEventOf(answer: PushAnswer, at: number): PushEvent {
+  if (answer.kind === 'delivered') return { type: 'PUSHED', at, status: answer.status };
+  if (answer.kind === 'failed') {
+    const { reason, exitStatus } = answer;
+    return { type: 'PUSH_FAILED', at, reason, exitStatus };
+  }
+  const { status, msg, body, exitStatus } = answer;
+  return { type: 'PUSH_REFUSED', at, status, ...(msg !== undefined && { msg }), body, exitStatus };
 }
 
 /** A text without the token, in whatever form it is repeated. */

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { answerEvent } from '../../core/contracts/push-event.ts';
 import { type Heartbeat, type UptimeMonitor, UptimeMonitorToken } from '../../core/contracts/uptime.ts';
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
@@ -7,6 +6,7 @@ import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { actorRef } from '../../core/kernel/ids.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import { handPush } from '../../machines/uptime/push.ts';
+import { pushEventOf } from './answer.ts';
 import { PushClient, type PushSeen } from './push-client.ts';
 
 /** What `push` and `push doctor` post to. */
@@ -46,7 +46,7 @@ async function pushByHand(
 ): Promise<PushedByHand> {
   const client = get(UptimeMonitorToken);
   const seen = await sendBy(client, monitor, beat);
-  await actors.send(actorRef(ACTOR, monitor), answerEvent(seen.answer, clock.now())).durable();
+  await actors.send(actorRef(ACTOR, monitor), pushEventOf(seen.answer, clock.now())).durable();
   return { place: client.place, ...seen };
 }
 

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { secretReference } from '../../core/contracts/secrets-store.ts';
+import { secretReference } from '../../core/host/secrets/secret-reference.ts';
 
 /** A monitor's name: it is a file name, an actor's key and a part of an address. */
 const monitorName = /^[a-z0-9][a-z0-9_.-]{0,63}$/;

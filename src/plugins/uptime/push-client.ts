@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
-import type { Heartbeat, PushAnswer, UptimeMonitor } from '../../core/contracts/uptime.ts';
+import type { Heartbeat, PushAnswer, PushEvent, UptimeMonitor } from '../../core/contracts/uptime.ts';
 import { HttpCallError, HttpClient } from '../../core/host/http/client.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import { failure, judge, READ_LIMIT, scrub } from './answer.ts';
+import { failure, judge, pushEventOf, READ_LIMIT, scrub } from './answer.ts';
 import { parseAddress } from './options.ts';
 
 export interface PushClientParts {
@@ -23,6 +23,8 @@ export interface PushClientParts {
 const MSG_LIMIT = 250;
 
 const HEADER_LIMIT = 500;
+/** The exit status of wget for a file that it cannot read: there is no token. */
+const NO_TOKEN = 3;
 const DAY_MS = 86_400_000;
 
 export interface PushSeen {
@@ -46,6 +48,19 @@ export class PushClient implements UptimeMonitor {
   /** @inheritDoc */
   async push(monitor: string, beat: Heartbeat, signal?: AbortSignal): Promise<PushAnswer> {
     return (await this.send(monitor, beat, signal)).answer;
+  }
+
+  /** @inheritDoc */
+  async pushEvent(monitor: string, beat: Heartbeat, signal?: AbortSignal): Promise<PushEvent> {
+    const { clock } = this.#parts;
+    try {
+      const answer = await this.push(monitor, beat, signal);
+      return pushEventOf(answer, clock.now());
+    } catch (error) {
+      if (!isCoded(error)) throw error;
+      const reason = error.what.replace(/\.$/, '');
+      return { type: 'PUSH_FAILED', at: clock.now(), reason, exitStatus: NO_TOKEN };
+    }
   }
 
   /** A push with the headers of its answer, for who looks for a fault. @throws HF_UPTIME_TOKEN */

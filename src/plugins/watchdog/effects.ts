@@ -1,7 +1,6 @@
 import { ColumnarDatabaseToken, type SignalRow } from '../../core/contracts/columnar-database.ts';
 import { OWN_SERVICE } from '../../core/contracts/columnar-tables.ts';
 import { type JobRun, jobRun } from '../../core/contracts/jobs.ts';
-import { pushEvent } from '../../core/contracts/push-event.ts';
 import { runTrouble, UptimeMonitorToken } from '../../core/contracts/uptime.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import type { LogEvent } from '../../core/kernel/log/record.ts';
@@ -36,10 +35,12 @@ export function registerEffects(context: PluginContext, options: WatchdogOptions
 
   context.effect<{ msg: string; ping: number }>(
     'watchdog.push',
-    (beat, { signal }) => {
+    async (beat, { signal }) => {
       const { clock, find } = context.services;
-      const up = { status: 'up', ...beat } as const;
-      return pushEvent(find(UptimeMonitorToken), options.monitor, up, { clock, signal });
+      const receiver = find(UptimeMonitorToken);
+      if (receiver) return receiver.pushEvent(options.monitor, { status: 'up', ...beat }, signal);
+      const reason = 'no plugin speaks to an uptime monitor';
+      return { type: 'PUSH_FAILED', at: clock.now(), reason, exitStatus: 3 };
     },
     { ...effect, adapter: UptimeMonitorToken.name },
   );

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import test from 'ava';
-import { rejectedByUi } from '../../../src/core/contracts/ui-alerts.ts';
+import { rejectedByUi } from '../../../src/plugins/alerts/rules/ui-limits.ts';
 import { collectorChecks, uiCheck } from '../../../src/plugins/collector/checks.ts';
 import { collectorOptions } from '../../../src/plugins/collector/options.ts';
 import type { SecretRow } from '../../../src/plugins/collector/secrets.ts';

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import {
-  contentOf,
   MemoryStoresToken,
   type Point,
   type SnapshotRecord,
@@ -115,6 +114,7 @@ export async function startDrills(t: Scope, options: RigOptions = {}): Promise<D
       const ended: DrillStatus = await see(({ results }) => results.some((one) => one.id === id));
       return ended.results.findLast((one) => one.id === id)!;
     },
-    fingerprint: (point) => runtime.services.vault.fingerprint(contentOf(point)),
+    fingerprint: (point) =>
+      runtime.services.vault.fingerprint({ payload: point.payload ?? {}, vector: point.vector ?? [] }),
   };
 }

@@ -1,15 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import {
-  parseSecretReference,
-  type SecretsStore,
-  secretReference,
-} from '../../../core/contracts/secrets-store.ts';
-import { rejectedByUi } from '../../../core/contracts/ui-alerts.ts';
+import type { SecretsStore } from '../../../core/contracts/secrets-store.ts';
 import { type HttpAnswer, HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
+import { parseSecretReference, secretReference } from '../../../core/host/secrets/secret-reference.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import { AlertsError } from '../errors.ts';
 import type { Rule } from './rule.ts';
+import { rejectedByUi } from './ui-limits.ts';
 
 const id = z.string().min(1).max(64);
 const ruleName = z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,63}$/);

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { RouteKind } from '../../../core/contracts/mcp-route-kind.ts';
-import { secretReference } from '../../../core/contracts/secrets-store.ts';
 import { problemsOf } from '../../../core/host/config/problem.ts';
+import { secretReference } from '../../../core/host/secrets/secret-reference.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { RejectedEntry } from '../../../machines/gateway/routes.ts';
+import type { RouteKind } from './kind.ts';
 
 /** Where the credential for the upstream comes from. On a `custom` route its kind decides. */
 export type Disposition = 'overwrite' | 'relay' | 'credential_free' | 'custom';

@@ -1,4 +1,3 @@
-import type { RouteKind } from '../../../core/contracts/mcp-route-kind.ts';
 import { Turns } from '../../../core/host/mutex.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
@@ -11,6 +10,7 @@ import type {
 import { GatewayError } from '../errors.ts';
 import { ROUTES_KEY, routesActor, routesLoaded, routesRefused } from './actor.ts';
 import { readRouteEntries, rejectedEntry } from './entry.ts';
+import type { RouteKind } from './kind.ts';
 import { emptyTable, openRoute, type RejectedRoute, type Route, type RouteTable } from './route.ts';
 import { SealedDefinitions } from './sealed-definitions.ts';
 import type { SecretSources } from './upstream-secret.ts';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import type { RouteKind } from '../../../core/contracts/mcp-route-kind.ts';
 import type { Vault } from '../../../core/host/secrets/vault.ts';
 import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { EventLog } from '../../../core/kernel/log/event-log.ts';
 import type { RouteFacts } from '../../../machines/gateway/routes.ts';
 import { GatewayError } from '../errors.ts';
 import { type RouteDefinition, type RouteEntry, routeSchema } from './entry.ts';
+import type { RouteKind } from './kind.ts';
 
 const PURPOSE = 'gateway.route';
 /** Characters of a setting's fingerprint: enough to tell that the setting changed. */

@@ -1,4 +1,5 @@
-import { parseSecretReference, type SecretsStore } from '../../../core/contracts/secrets-store.ts';
+import type { SecretsStore } from '../../../core/contracts/secrets-store.ts';
+import { parseSecretReference } from '../../../core/host/secrets/secret-reference.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';

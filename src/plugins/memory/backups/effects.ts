@@ -1,12 +1,11 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { asRun } from '../../../core/contracts/jobs.ts';
-import {
-  contentOf,
-  type MemoryInstance,
-  type MemoryStore,
-  type MemoryStores,
-  type PointId,
+import type {
+  MemoryInstance,
+  MemoryStore,
+  MemoryStores,
+  PointId,
 } from '../../../core/contracts/memory-store.ts';
+import { publishRun } from '../../../core/host/job-run.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import type { Vault } from '../../../core/host/secrets/vault.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
@@ -54,7 +53,7 @@ export function registerBackupEffects(context: PluginContext, parts: () => Backu
   context.effect<BackupParams>(
     'memory.backup',
     (params, effect) =>
-      asRun(context.services, RUNS[params.kind], effect, () => backup(params.kind, effect.signal)),
+      publishRun(context.services, RUNS[params.kind], effect, () => backup(params.kind, effect.signal)),
     // Whether it was made is not known: the machine decides, and another one does no harm.
     { onRecovery: 'fail', deadlineMs: MAKE_MS, adapter: 'memory store' },
   );
@@ -174,7 +173,7 @@ export async function factsOf(
 ): Promise<Facts> {
   const read = async (ids: readonly PointId[]) => {
     const points = ids.length === 0 ? [] : await store.points(collection, ids, signal);
-    return points.map((point) => ({ id: point.id, fingerprint: vault.fingerprint(contentOf(point)) }));
+    return points.map((point) => ({ id: point.id, fingerprint: vault.fingerprint(point.content) }));
   };
   return {
     count: await store.count(collection, signal),

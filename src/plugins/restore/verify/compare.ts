@@ -1,9 +1,4 @@
-import {
-  contentOf,
-  type MemoryStore,
-  type PointId,
-  type SnapshotRecord,
-} from '../../../core/contracts/memory-store.ts';
+import type { MemoryStore, PointId, SnapshotRecord } from '../../../core/contracts/memory-store.ts';
 import { canonicalJson } from '../../../core/kernel/canonical-json.ts';
 import type { Bounds, Report } from '../../../machines/restore/drill-shapes.ts';
 import { RestoreError } from '../errors.ts';
@@ -89,7 +84,7 @@ async function checkSeeds(options: CompareOptions): Promise<Report['seeds']> {
       : new Map(
           (await live.points(collection, batch, signal)).map((point) => [
             point.id,
-            fingerprint(contentOf(point)),
+            fingerprint(point.content),
           ]),
         );
     for (const id of batch) {
@@ -99,7 +94,7 @@ async function checkSeeds(options: CompareOptions): Promise<Report['seeds']> {
       if (expected === undefined) continue;
       checked += 1;
       if (!point) missing.push(id);
-      else if (fingerprint(contentOf(point)) !== expected) changed.push(id);
+      else if (fingerprint(point.content) !== expected) changed.push(id);
     }
   }
   return { checked, missing, changed };

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { parseSecretReference, secretReference } from '../../../../src/core/contracts/secrets-store.ts';
+import { parseSecretReference, secretReference } from '../../../../src/core/host/secrets/secret-reference.ts';
 import { isCoded } from '../../../../src/core/kernel/errors/holdfast-error.ts';
 import { folderStore } from '../../../../src/plugins/secrets/index.ts';
 import { tempDir } from '../../../support/temp.ts';

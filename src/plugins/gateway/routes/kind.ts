@@ -49,10 +49,5 @@ export interface KindInput<O extends z.ZodObject> {
 export function defineRouteKind<O extends z.ZodObject>(
   kind: RouteKind<O>,
 ): (input: KindInput<O>) => KindInput<O> & { readonly disposition: 'custom'; readonly kind: RouteKind } {
-  return (input) => ({
-    options: {} as z.input<O>,
-    ...input,
-    disposition: 'custom',
-    kind: kind as unknown as RouteKind,
-  });
+  return (input) => ({ ...input, disposition: 'custom', kind });
 }
