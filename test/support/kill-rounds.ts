@@ -95,7 +95,7 @@ export function atRest(dataDir: string): boolean {
   try {
     const { states } = recover(reader);
     const found = (ref: string) => states.get(ref)?.value;
-    const idle = { transaction: 'none', work: 'idle' };
+    const idle = { free: 'idle' };
     return (
       jsonEqual(found('router.config/box'), idle) &&
       LEGS.every((leg) => found(`reconciler.leg/${leg}`) === 'whole')

@@ -1,6 +1,6 @@
 /**
- * What goes into and comes out of the config transaction: its context, events and effect parameters. Plain data,
- * without secrets: a config is named by its ncid and fingerprint.
+ * Context, events and effect parameters of the machine `config.ts`. Plain data without secrets: a config is named by its
+ * ncid and fingerprint.
  */
 
 /** A config as the machine knows it: its lock token, and the keyed hash under which its sealed body is stored. */
@@ -9,7 +9,7 @@ export type ConfigVersion = {
   readonly fingerprint: string;
 };
 
-/** What an apply reached; told with LOADED when the store shows that a lost one came about. */
+/** What an apply reached. */
 export interface Reach {
   readonly reapplied: readonly string[];
   /** The legs whose file for the DHCP daemon was rewritten. */
@@ -18,11 +18,16 @@ export interface Reach {
   readonly apc?: true;
 }
 
-/** A request that waits for its decision. `request` addresses the answer; `story` is its correlation where that is another. */
-export interface Ask {
-  readonly op: 'save' | 'append' | 'commit' | 'revert' | 'reapply';
+type Op = 'save' | 'append' | 'commit' | 'revert' | 'reapply';
+
+/** A request that waits for its decision. */
+export interface WriteRequest {
+  readonly op: Op;
+  /** Addresses the answer. */
   readonly request: string;
+  /** The correlation id, where it is another than `request`. */
   readonly story?: string;
+  /** The client, for people. */
   readonly who: string;
   readonly transID?: string;
   readonly ncid?: string;
@@ -30,19 +35,24 @@ export interface Ask {
   readonly fingerprint?: string;
 }
 
-/** What is being applied now. Without `ask` the window has run out and nobody waits for an answer. */
+/** The write that is being carried out. */
 export interface Job {
-  readonly op: 'save' | 'append' | 'commit' | 'revert' | 'reapply';
+  readonly op: Op;
   readonly before: ConfigVersion;
-  /** Of the config to apply. */
+  /** Fingerprint of the config to apply. */
   readonly fingerprint: string;
   readonly transID?: string;
-  readonly ask?: Ask;
-  /** The ask is an append whose window ran out under it: it is answered once the revert stands. */
+  readonly who: string;
+  /** Addresses the answer; empty for the revert at the end of a window, which nobody asked for. */
+  readonly request: string;
+  readonly story?: string;
+  /** The revert answers an append that the end of the window overtook. */
   readonly late?: true;
+  /** Why the apply ended without saying what it did. */
+  readonly fault?: string;
 }
 
-/** The pending transaction; its deadline is the armed timer `window`. */
+/** The transaction that is neither committed nor reverted. Its deadline is the armed timer `window`. */
 export interface Pending {
   readonly transID: string;
   readonly who: string;
@@ -50,23 +60,15 @@ export interface Pending {
   readonly previous: ConfigVersion;
   /** Another router opened it: what was left of its window when the store was read, milliseconds. */
   readonly leftMs?: number;
-  readonly expired?: true;
-  /** The window starts anew; true within one step only. */
-  readonly renewed?: true;
 }
 
-/** What a store that several routers share says of the transaction; it has one when any of them has. */
+/** What a store that several routers share says of the transaction. */
 export type SharedState = {
   readonly shared?: true;
-  readonly transaction?: {
-    readonly transID: string;
-    readonly who: string;
-    readonly previous: ConfigVersion;
-    readonly leftMs: number;
-  };
+  readonly transaction?: Required<Pending>;
 };
 
-export interface TransactionContext {
+export interface ConfigContext {
   /** Until an uncommitted transaction reverts, and until a failed revert is tried again, milliseconds. */
   readonly windowMs: number;
   readonly retryMs: number;
@@ -74,19 +76,19 @@ export interface TransactionContext {
   readonly active: ConfigVersion;
   /** Other routers decide on the same store, which therefore holds the transaction, too. */
   readonly shared?: true | undefined;
-  readonly queue: readonly Ask[];
-  /** The transIDs that ended last: each must be fresh. */
+  readonly queue: readonly WriteRequest[];
+  /** The transIDs that ended last. */
   readonly used: readonly string[];
+  /** Present in the states `pending` and `expired`. */
   readonly pending?: Pending | undefined;
+  /** Present in the states `busy`. */
   readonly job?: Job | undefined;
-  readonly late?: Ask | undefined;
-  /** Why the effect that applied ended without saying what it did. */
-  readonly failure?: string | undefined;
   /** How the last transaction ended. */
   readonly last?: { readonly outcome: 'committed' | 'reverted'; readonly transID: string } | undefined;
 }
 
-export interface TransactionInput {
+/** An operator's settings; the documents' own where one is left out. */
+export interface ConfigInput {
   readonly windowMs?: number;
   readonly retryMs?: number;
   readonly queueLimit?: number;
@@ -104,11 +106,11 @@ export interface SetEvent {
   readonly ignoreNcid?: true;
   /** Absent for commit and revert, which bear no config. */
   readonly fingerprint?: string;
-  /** Paths that differ from the config that was active when the request came. For the story only. */
+  /** Paths that differ from the config that was active when the request came; for people who read the log. */
   readonly changed?: readonly string[];
 }
 
-export type TransactionEvent =
+export type ConfigEvent =
   | SetEvent
   | {
       readonly type: 'APPLY_CURRENT';
@@ -116,10 +118,10 @@ export type TransactionEvent =
       readonly story?: string;
       readonly who: string;
     }
-  /** The operator's settings are other ones than the actor was started with. */
-  | ({ readonly type: 'CONFIGURE' } & Required<TransactionInput>)
-  /** What the store holds: told at start, and asked for when an apply ended without an answer. */
-  | ({ readonly type: 'LOADED'; readonly origin?: string } & Partial<Reach> & SharedState & ConfigVersion)
+  /** The operator's settings differ from those that the actor was started with. */
+  | ({ readonly type: 'CONFIGURE' } & Required<ConfigInput>)
+  /** The store was read: at the start, at a reconnect, or because somebody else wrote it. */
+  | ({ readonly type: 'LOADED'; readonly origin?: string } & SharedState & ConfigVersion)
   | ({ readonly type: 'APPLIED' } & Reach & ConfigVersion)
   | {
       readonly type: 'APPLY_FAILED';
@@ -127,14 +129,14 @@ export type TransactionEvent =
       readonly code: string;
       readonly status: number;
     }
-  /** The store held another config than the one the decision was made on. Nothing was applied. */
+  /** The store held another config than the decision was made on. Nothing was applied. */
   | ({ readonly type: 'OVERTAKEN' } & SharedState & ConfigVersion)
   | { readonly type: 'effect.failed'; readonly effect: string; readonly message: string }
   | { readonly type: 'effect.lost'; readonly effect: string };
 
-/** Effect `router.apply`: bring the box and the store from the expected config to another. */
+/** Effect `router.apply`: bring kernel, files and store from the expected config to another. */
 export interface ApplyParams {
-  readonly op: Job['op'];
+  readonly op: Op;
   /** The ncid that the store must hold, and the fingerprint that belongs to it. */
   readonly expected: string;
   readonly before: string;
@@ -143,7 +145,13 @@ export interface ApplyParams {
   readonly who: string;
 }
 
-/** Effect `router.publish`: tell the channels of a config that has been saved. */
+/** Effect `router.verify`: find out in the store what became of an apply, which is answered as the apply would have been. */
+export interface VerifyParams extends ApplyParams {
+  /** Why the apply ended without saying so. */
+  readonly fault: string;
+}
+
+/** Effect `router.publish`: publish a saved config on the channels. */
 export interface PublishParams {
   readonly ncid: string;
   readonly reapplied: readonly string[];

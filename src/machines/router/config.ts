@@ -1,195 +1,179 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
-import { askOf, ended, jobOf, judge, revertOf, settled, shared } from './config-judge.ts';
-import * as params from './config-params.ts';
-import { type Args, UNKNOWN, versionOf } from './config-params.ts';
+import {
+  type Args,
+  applyParams,
+  bypassAlert,
+  committedReply,
+  doneReply,
+  failedReply,
+  fullReply,
+  jobOf,
+  publishParams,
+  type Refuses,
+  refusalReply,
+  requestsOf,
+  revertFailedAlert,
+  revertOf,
+  storeChangedAlert,
+  UNKNOWN,
+  verifyParams,
+  versionOf,
+  whileFree,
+  whilePending,
+  whileReverting,
+  withEnded,
+  withSettings,
+} from './config-rules.ts';
 import type {
   ApplyParams,
+  ConfigContext,
+  ConfigEvent,
+  ConfigInput,
   PublishParams,
   ReplyParams,
-  TransactionContext,
-  TransactionEvent,
-  TransactionInput,
+  VerifyParams,
 } from './config-shapes.ts';
 
-type Settings = Required<TransactionInput>;
-const DEFAULTS: Settings = { windowMs: 120_000, retryMs: 10_000, queueLimit: 64 };
+const apply = { type: 'router.apply', params: applyParams } as const;
+const verify = { type: 'router.verify', params: verifyParams } as const;
+const publish = { type: 'router.publish', params: publishParams } as const;
+const replyDone = { type: 'http.reply', params: doneReply } as const;
+const replyFailed = { type: 'http.reply', params: failedReply } as const;
+const replyFull = { type: 'http.reply', params: fullReply } as const;
+const alertStoreChanged = { type: 'alert.raise', params: storeChangedAlert } as const;
+const alertRevertFailed = { type: 'alert.raise', params: revertFailedAlert } as const;
 
-/** The given settings, and the known ones where one is left out or makes no sense. */
-const settings = ({ windowMs, retryMs, queueLimit }: TransactionInput, known: Settings): Settings => ({
-  windowMs: isPositive(windowMs) ? windowMs : known.windowMs,
-  retryMs: isPositive(retryMs) ? retryMs : known.retryMs,
-  queueLimit: isPositive(queueLimit) ? queueLimit : known.queueLimit,
-});
-const isPositive = (value: number | undefined): value is number =>
-  Number.isFinite(value) && Number(value) > 0;
+/** Answers the first request of the queue where it must not be carried out in this state. */
+const refuse = (refuses: Refuses) =>
+  ({
+    guard: ({ context }: Args) =>
+      context.queue[0] !== undefined && refuses(context, context.queue[0]) !== undefined,
+    actions: [{ type: 'http.reply', params: (args: Args) => refusalReply(args, refuses) }, 'next'],
+  }) as const;
 
-const isApply = ({ event }: Args): boolean => 'effect' in event && event.effect === 'router.apply';
-const isAsked = ({ context }: Args): boolean => context.job?.ask !== undefined;
-/** The answer of an append whose window has run out waits for the revert. */
-const isLate = ({ context }: Args): boolean =>
-  context.job?.op === 'append' && context.pending?.expired === true;
-/** A revert that must come about and could not: it is tried again. */
-const isOwed = ({ context }: Args): boolean =>
-  context.job?.op === 'revert' && context.pending?.expired === true;
-/** The store shows that the apply, which never answered, did come about. */
-const landed = ({ context: { job }, event }: Args): boolean =>
-  job !== undefined &&
-  job.op !== 'reapply' &&
-  event.type === 'LOADED' &&
-  event.fingerprint === job.fingerprint &&
-  event.ncid !== job.before.ncid;
-/** The same of a commit: the transaction is gone from the store, and what it had applied stands. */
-const closed = ({ context: { job }, event }: Args): boolean =>
-  job?.op === 'commit' && event.type === 'LOADED' && !event.transaction && event.ncid === job.before.ncid;
-
-/** The store holds another config than the decisions were made on; a hand that edits it may leave its ncid. */
-const moved = ({ context: { active }, event }: Args): boolean =>
-  event.type === 'LOADED' && (event.ncid !== active.ncid || event.fingerprint !== active.fingerprint);
-
-/** Another router opened, renewed or ended a transaction. */
-const retold = ({ context: { pending, shared }, event }: Args): boolean =>
-  event.type === 'LOADED' &&
-  event.shared === true &&
-  (shared !== true || pending?.transID !== event.transaction?.transID || pending?.leftMs !== undefined);
-const isCommit = ({ context }: Args): boolean => context.job?.op === 'commit';
-
-// Transitions shared by several states.
-
-/** Decides about the request at the head of the queue. */
-const decide = [
-  { guard: 'refused', actions: [{ type: 'http.reply', params: params.refusal }, 'next'] },
-  { guard: 'closes', target: 'applying', actions: 'begin' },
-  { guard: 'commits', actions: [{ type: 'http.reply', params: params.committed }, 'commit'] },
+/** Begins what the first request of the queue asks for. */
+const begin = [
   {
     guard: 'bypasses',
-    target: 'applying',
-    actions: [{ type: 'alert.raise', params: params.bypassed }, 'begin'],
+    target: 'busy',
+    actions: [{ type: 'alert.raise', params: bypassAlert }, 'begin', apply],
   },
-  { guard: 'waits', target: 'applying', actions: 'begin' },
+  { guard: 'waits', target: 'busy', actions: ['begin', apply] },
 ] as const;
 
-const silent = {
-  target: 'idle',
-  actions: [{ type: 'router.publish', params: params.publish }, 'settle'],
-} as const;
-const answered = {
-  target: 'idle',
-  actions: [
-    { type: 'router.publish', params: params.publish },
-    { type: 'http.reply', params: params.answer },
-    'settle',
-  ],
-} as const;
-
-/** A commit publishes nothing: what it keeps has been told of already. */
-const kept = {
-  target: 'idle',
-  actions: [{ type: 'http.reply', params: params.answer }, 'settle'],
+/** An apply that ended without saying what it did: the store is asked until it can be read. */
+const applyAndVerify = {
+  initial: 'applying',
+  states: {
+    applying: {
+      on: {
+        'effect.failed': { guard: 'ofApply', target: 'verifying', actions: ['doubt', verify] },
+        'effect.lost': { guard: 'ofApply', target: 'verifying', actions: ['doubt', verify] },
+      },
+    },
+    verifying: { after: { retry: { target: 'verifying', reenter: true, actions: verify } } },
+  },
 } as const;
 
-const onFailure = [
-  {
-    guard: (args: Args) => isOwed(args) && isAsked(args),
-    target: 'waiting',
-    actions: [
-      { type: 'http.reply', params: params.failure },
-      { type: 'alert.raise', params: params.revertFailed },
-      'drop',
-    ],
-  },
-  {
-    guard: isOwed,
-    target: 'waiting',
-    actions: [{ type: 'alert.raise', params: params.revertFailed }, 'drop'],
-  },
-  { guard: isAsked, target: 'idle', actions: [{ type: 'http.reply', params: params.failure }, 'drop'] },
-  { target: 'idle', actions: 'drop' },
-] as const;
-
-const onOvertaken = [
-  {
-    guard: isAsked,
-    target: 'idle',
-    actions: [
-      { type: 'alert.raise', params: params.storeChanged },
-      { type: 'http.reply', params: params.failure },
-      'adopt',
-      'drop',
-    ],
-  },
-  { target: 'idle', actions: [{ type: 'alert.raise', params: params.storeChanged }, 'adopt', 'drop'] },
-] as const;
-
-/** The store was changed behind the API's back: what it holds is what counts (R36). */
+/** The store was read again: what others wrote there counts (R36). */
 const onLoaded = [
-  { guard: moved, actions: [{ type: 'alert.raise', params: params.storeChanged }, 'adopt'] },
-  { guard: retold, actions: 'adopt' },
+  { guard: 'moved', target: 'adopting', actions: alertStoreChanged },
+  { guard: 'othersActed', target: 'adopting' },
 ] as const;
+
+const onOvertaken = { target: 'adopting', actions: [alertStoreChanged, replyFailed, 'drop'] } as const;
 
 /**
- * The router's one config and its one transaction (`docs/guides/change-the-config.md`). Every write is a request in a queue;
- * the head is judged when nothing is being applied, by the ncid and transaction that are current then, so of two
- * writers that race with one ncid exactly one wins.
+ * The router's one config and its one transaction (`docs/guides/change-the-config.md`). Every write is a request in a
+ * queue. The first one is judged when nothing is being applied, by the ncid and the transaction of that moment, so of
+ * two writers that race with one ncid exactly one wins.
  *
- * Region `transaction` says whether one is pending and holds its window; region `work` judges, applies, and reads
- * the store again where an apply ended without saying what it did.
+ * The state says where the transaction stands: none (`free`), `pending` while its window runs, `expired` from the end
+ * of the window until the config before it is restored. Whoever has left, or the window's own revert, is answered too:
+ * a reply to nobody has no effect.
  */
-export const configTransaction = setup({
+export const routerConfig = setup({
   types: {
-    context: {} as TransactionContext,
-    events: {} as TransactionEvent,
-    input: {} as TransactionInput | undefined,
+    context: {} as ConfigContext,
+    events: {} as ConfigEvent,
+    input: {} as ConfigInput | undefined,
   },
   actions: {
     'http.reply': effect<ReplyParams>(),
     'router.apply': effect<ApplyParams>(),
-    'router.load': effect(),
+    'router.verify': effect<VerifyParams>(),
     'router.publish': effect<PublishParams>(),
     'alert.raise': effect<Alert>(),
-    configure: assign(({ context, event }) => (event.type === 'CONFIGURE' ? settings(event, context) : {})),
-    enqueue: assign({ queue: ({ context, event }) => [...context.queue, ...askOf(event)] }),
+    configure: assign(({ context, event }) =>
+      event.type === 'CONFIGURE' ? withSettings(event, context) : {},
+    ),
+    enqueue: assign({ queue: ({ context, event }) => [...context.queue, ...requestsOf(event)] }),
     next: assign({ queue: ({ context }) => context.queue.slice(1) }),
-    commit: assign(({ context }) => ({ queue: context.queue.slice(1), ...ended(context, 'committed') })),
     begin: assign(({ context }) => {
-      const [ask, ...queue] = context.queue;
-      return ask ? { queue, job: jobOf(context, ask) } : {};
+      const [request, ...queue] = context.queue;
+      return request ? { queue, job: jobOf(context, request) } : {};
     }),
-    beginRevert: assign(({ context: { active, pending, late } }) => {
-      if (!pending) return {};
-      const ask = late ? { ask: late, late: true as const } : {};
-      return { job: { ...revertOf(active, pending), ...ask }, late: undefined };
+    beginRevert: assign({ job: ({ context }) => revertOf(context) }),
+    doubt: assign({
+      job: ({ context: { job }, event }) =>
+        job && {
+          ...job,
+          fault: event.type === 'effect.failed' ? event.message : 'the apply was interrupted',
+        },
     }),
-    settle: assign(({ context, event }) => settled(context, versionOf(event))),
-    drop: assign({ job: undefined, failure: undefined }),
-    adopt: assign(({ context, event }) => ({
-      active: { ncid: versionOf(event).ncid, fingerprint: versionOf(event).fingerprint },
-      ...shared(context, event),
-    })),
-    noteFailure: assign({
-      failure: ({ event }) => (event.type === 'effect.failed' ? event.message : 'the apply was interrupted'),
+    drop: assign({ job: undefined }),
+    /** The config that the event names is the active one. */
+    activate: assign({ active: ({ event }) => versionOf(event) }),
+    /** A transaction begins with the job that has been applied. */
+    open: assign({
+      pending: ({ context: { job, pending } }) =>
+        job ? { transID: job.transID ?? '', who: job.who, previous: job.before } : pending,
     }),
-    expire: assign({
-      pending: ({ context: { pending } }) => pending && { ...pending, expired: true as const },
+    /** The window that begins now is our own, also where another router had opened the transaction. */
+    renew: assign({
+      pending: ({ context: { pending } }) =>
+        pending && { transID: pending.transID, who: pending.who, previous: pending.previous },
     }),
-    renewed: assign({
-      pending: ({ context: { pending } }) => {
-        if (!pending) return undefined;
-        const { renewed: _, ...rest } = pending;
-        return rest;
-      },
-    }),
+    commit: assign(({ context }) => withEnded(context, 'committed')),
+    end: assign(({ context }) => withEnded(context, context.job?.op === 'commit' ? 'committed' : 'reverted')),
+    // Other routers on the same store.
+    share: assign(({ event }) => ('shared' in event && event.shared ? { shared: true as const } : {})),
+    join: assign(({ event }) => ('transaction' in event ? { pending: event.transaction } : {})),
+    leave: assign(({ context, event }) =>
+      withEnded(
+        context,
+        versionOf(event).fingerprint === context.pending?.previous.fingerprint ? 'reverted' : 'committed',
+      ),
+    ),
   },
   guards: {
-    refused: ({ context }) =>
-      context.queue[0] !== undefined && judge(context, context.queue[0]) !== undefined,
-    /** The store must learn of it, for other routers hold to the window. */
-    closes: ({ context }) => context.shared === true && context.queue[0]?.op === 'commit',
-    commits: ({ context }) => context.queue[0]?.op === 'commit',
-    bypasses: ({ context }) => context.queue[0]?.ignoreNcid === true,
-    waits: ({ context }) => context.queue.length > 0,
     full: ({ context }) => context.queue.length >= context.queueLimit,
-    expired: ({ context }) => context.pending?.expired === true,
+    waits: ({ context }) => context.queue.length > 0,
+    bypasses: ({ context }) => context.queue[0]?.ignoreNcid === true,
+    /** Where routers share a store it must learn of a commit, which is then carried out like a write. */
+    commitsHere: ({ context }) => context.queue[0]?.op === 'commit' && context.shared !== true,
+    working: ({ context }) => context.job !== undefined,
+    unanswered: ({ context }) => context.job?.fault !== undefined,
+    appends: ({ context }) => context.job?.op === 'append',
+    commits: ({ context }) => context.job?.op === 'commit',
+    reverts: ({ context }) => context.job?.op === 'revert',
+    ofApply: ({ event }) => 'effect' in event && event.effect === 'router.apply',
+    /** A hand that edits the store may leave its ncid. */
+    moved: ({ context: { active }, event }) =>
+      event.type === 'LOADED' && (event.ncid !== active.ncid || event.fingerprint !== active.fingerprint),
+    othersActed: ({ context: { pending, shared }, event }) =>
+      event.type === 'LOADED' &&
+      event.shared === true &&
+      (shared !== true || pending?.transID !== event.transaction?.transID || pending?.leftMs !== undefined),
+    othersOpened: ({ context: { pending }, event }) => {
+      const { transaction } = 'shared' in event ? event : {};
+      if (!transaction) return false;
+      if (pending?.transID !== transaction.transID) return true;
+      return pending.leftMs !== undefined && transaction.leftMs > 0;
+    },
+    othersEnded: ({ context: { pending }, event }) =>
+      pending !== undefined && 'shared' in event && event.shared === true && !event.transaction,
   },
   delays: {
     window: ({ context }) => context.pending?.leftMs ?? context.windowMs,
@@ -198,80 +182,161 @@ export const configTransaction = setup({
 }).createMachine({
   id: 'router-config',
   context: ({ input }) => ({
-    ...settings(input ?? {}, DEFAULTS),
+    ...withSettings(input ?? {}),
     active: UNKNOWN,
     queue: [],
     used: [],
   }),
-  type: 'parallel',
+  initial: 'unread',
   on: {
-    SET: [{ guard: 'full', actions: { type: 'http.reply', params: params.busy } }, { actions: 'enqueue' }],
-    APPLY_CURRENT: [
-      { guard: 'full', actions: { type: 'http.reply', params: params.busy } },
-      { actions: 'enqueue' },
-    ],
+    SET: [{ guard: 'full', actions: replyFull }, { actions: 'enqueue' }],
+    APPLY_CURRENT: [{ guard: 'full', actions: replyFull }, { actions: 'enqueue' }],
     CONFIGURE: { actions: 'configure' },
   },
   states: {
-    transaction: {
-      initial: 'none',
+    /** The store has not been read yet, and requests wait for it. */
+    unread: { on: { LOADED: 'free.adopting' } },
+
+    /** No transaction is pending. */
+    free: {
+      initial: 'idle',
       states: {
-        none: { always: { guard: ({ context }) => context.pending !== undefined, target: 'pending' } },
-        pending: {
-          after: { window: { actions: 'expire' } },
+        /** Choice: is a transaction of another router among what the store holds? */
+        adopting: {
           always: [
-            { guard: ({ context }) => context.pending === undefined, target: 'none' },
             {
-              guard: ({ context }) => context.pending?.renewed === true,
-              target: 'pending',
-              reenter: true,
-              actions: 'renewed',
+              guard: 'othersOpened',
+              target: '#router-config.pending',
+              actions: ['activate', 'share', 'join'],
             },
+            { target: 'idle', actions: ['activate', 'share'] },
           ],
+        },
+        idle: {
+          always: [refuse(whileFree), ...begin],
+          on: { LOADED: onLoaded },
+        },
+        busy: {
+          ...applyAndVerify,
+          on: {
+            APPLIED: [
+              {
+                guard: 'appends',
+                target: '#router-config.pending',
+                actions: [publish, replyDone, 'open', 'activate', 'drop'],
+              },
+              { target: 'idle', actions: [publish, replyDone, 'activate', 'drop'] },
+            ],
+            APPLY_FAILED: { target: 'idle', actions: [replyFailed, 'drop'] },
+            OVERTAKEN: onOvertaken,
+          },
         },
       },
     },
-    work: {
-      initial: 'starting',
+
+    /** A transaction is applied and persisted, and its window runs. */
+    pending: {
+      initial: 'idle',
+      after: {
+        window: [
+          { guard: 'unanswered', target: 'expired.busy.verifying' },
+          { guard: 'working', target: 'expired.busy' },
+          { target: 'expired.busy', actions: ['beginRevert', apply] },
+        ],
+      },
       states: {
-        starting: { on: { LOADED: { target: 'idle', actions: 'adopt' } } },
+        /** Choice: what has another router made of the transaction? */
+        adopting: {
+          always: [
+            { guard: 'othersEnded', target: '#router-config.free', actions: ['activate', 'leave'] },
+            {
+              guard: 'othersOpened',
+              target: '#router-config.pending',
+              actions: ['activate', 'share', 'join'],
+            },
+            { target: 'idle', actions: ['activate', 'share'] },
+          ],
+        },
         idle: {
-          always: [{ guard: 'expired', target: 'applying', actions: 'beginRevert' }, ...decide],
+          always: [
+            refuse(whilePending),
+            {
+              guard: 'commitsHere',
+              target: '#router-config.free',
+              actions: [{ type: 'http.reply', params: committedReply }, 'next', 'commit'],
+            },
+            ...begin,
+          ],
           on: { LOADED: onLoaded },
         },
-        applying: {
-          entry: { type: 'router.apply', params: params.apply },
+        busy: {
+          ...applyAndVerify,
           on: {
             APPLIED: [
-              { guard: isCommit, ...kept },
-              { guard: isLate, ...silent },
-              { guard: isAsked, ...answered },
-              silent,
+              {
+                guard: 'appends',
+                target: '#router-config.pending',
+                actions: [publish, replyDone, 'renew', 'activate', 'drop'],
+              },
+              // A commit publishes nothing: the change that it keeps has been published.
+              {
+                guard: 'commits',
+                target: '#router-config.free',
+                actions: [replyDone, 'end', 'activate', 'drop'],
+              },
+              { target: '#router-config.free', actions: [publish, replyDone, 'end', 'activate', 'drop'] },
             ],
-            APPLY_FAILED: onFailure,
+            APPLY_FAILED: { target: 'idle', actions: [replyFailed, 'drop'] },
             OVERTAKEN: onOvertaken,
-            'effect.failed': { guard: isApply, target: 'verifying', actions: 'noteFailure' },
-            'effect.lost': { guard: isApply, target: 'verifying', actions: 'noteFailure' },
           },
         },
-        verifying: {
-          entry: 'router.load',
-          after: { retry: { target: 'verifying', reenter: true } },
+      },
+    },
+
+    /** The window has run out. What was under way comes to its end first; then the config before is restored. */
+    expired: {
+      initial: 'busy',
+      states: {
+        adopting: {
+          always: [
+            { guard: 'othersEnded', target: '#router-config.free', actions: ['activate', 'leave'] },
+            {
+              guard: 'othersOpened',
+              target: '#router-config.pending',
+              actions: ['activate', 'share', 'join'],
+            },
+            { target: 'busy', actions: ['activate', 'share', 'beginRevert', apply] },
+          ],
+        },
+        busy: {
+          ...applyAndVerify,
           on: {
-            LOADED: [
-              { guard: closed, ...kept },
-              { guard: (args: Args) => landed(args) && isLate(args), ...silent },
-              { guard: (args: Args) => landed(args) && isAsked(args), ...answered },
-              { guard: landed, ...silent },
-              { ...onOvertaken[0], guard: (args: Args) => moved(args) && isAsked(args) },
-              { ...onOvertaken[1], guard: moved },
-              ...onFailure,
+            APPLIED: [
+              // Its client is answered when the revert stands: an answer must not promise what is about to go.
+              {
+                guard: 'appends',
+                target: 'busy',
+                reenter: true,
+                actions: [publish, 'activate', 'beginRevert', apply],
+              },
+              {
+                guard: 'commits',
+                target: '#router-config.free',
+                actions: [replyDone, 'end', 'activate', 'drop'],
+              },
+              { target: '#router-config.free', actions: [publish, replyDone, 'end', 'activate', 'drop'] },
             ],
+            APPLY_FAILED: [
+              { guard: 'reverts', target: 'retrying', actions: [replyFailed, alertRevertFailed, 'drop'] },
+              { target: 'busy', reenter: true, actions: [replyFailed, 'drop', 'beginRevert', apply] },
+            ],
+            OVERTAKEN: onOvertaken,
           },
         },
-        waiting: {
-          always: [{ guard: ({ context }) => !context.pending?.expired, target: 'idle' }, ...decide],
-          after: { retry: 'idle' },
+        /** The revert failed, and is tried again until it stands. */
+        retrying: {
+          always: refuse(whileReverting),
+          after: { retry: { target: 'busy', actions: ['beginRevert', apply] } },
           on: { LOADED: onLoaded },
         },
       },

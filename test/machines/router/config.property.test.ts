@@ -3,12 +3,13 @@ import fc from 'fast-check';
 import { MachineStepper, type Step } from '../../../src/core/kernel/actors/machine-step.ts';
 import { diffContext } from '../../../src/core/kernel/json.ts';
 import type { LogEvent } from '../../../src/core/kernel/log/record.ts';
-import { configTransaction } from '../../../src/machines/router/config.ts';
+import { routerConfig } from '../../../src/machines/router/config.ts';
 import type {
   ApplyParams,
+  ConfigContext,
   ConfigVersion,
   ReplyParams,
-  TransactionContext,
+  VerifyParams,
 } from '../../../src/machines/router/config-shapes.ts';
 import { runs } from '../../support/runs.ts';
 
@@ -50,13 +51,13 @@ const move: fc.Arbitrary<Move> = fc.oneof(
 
 /** A store, the effects under way and the armed timers around one machine. Throws where a promise is broken. */
 class World {
-  readonly #stepper = new MachineStepper(configTransaction);
+  readonly #stepper = new MachineStepper(routerConfig);
   #step: Step = this.#stepper.initial({ queueLimit: 4 });
   store: ConfigVersion = { ncid: 'n0', fingerprint: 'fp_0' };
   /** The config that a revert must bring back, by transID. */
   readonly #restores = new Map<string, string>();
   #apply: ApplyParams | undefined;
-  #load = false;
+  #verify: VerifyParams | undefined;
   readonly timers = new Set<string>();
   readonly #answers = new Map<string, number>();
   #count = 0;
@@ -65,12 +66,12 @@ class World {
     this.#send({ type: 'LOADED', ...this.store });
   }
 
-  get context(): TransactionContext {
-    return this.#step.context as TransactionContext;
+  get context(): ConfigContext {
+    return this.#step.context as ConfigContext;
   }
 
   get busy(): boolean {
-    return this.#apply !== undefined || this.#load;
+    return this.#apply !== undefined || this.#verify !== undefined;
   }
 
   ask({ ask, id, ncid }: Extract<Move, { ask: string }>): void {
@@ -93,9 +94,10 @@ class World {
     const job = this.#apply;
     this.#apply = undefined;
     if (job) this.#send(this.#outcomeOf(job, outcome));
-    else if (this.#load) {
-      this.#load = false;
-      this.#send({ type: 'LOADED', ...this.store });
+    else if (this.#verify) {
+      const asked = this.#verify;
+      this.#verify = undefined;
+      this.#send(this.#found(asked));
     }
   }
 
@@ -119,6 +121,15 @@ class World {
     }
   }
 
+  /** What the store says of an apply that ended without an answer. */
+  #found({ op, expected, before, fingerprint, fault }: VerifyParams): LogEvent {
+    const { store } = this;
+    if (op !== 'reapply' && store.ncid !== expected && store.fingerprint === fingerprint)
+      return { type: 'APPLIED', ...store, reapplied: [] };
+    if (store.ncid !== expected || store.fingerprint !== before) return { type: 'OVERTAKEN', ...store };
+    return { type: 'APPLY_FAILED', errors: [fault], code: 'HF_ROUTER_APPLY_FAILED', status: 500 };
+  }
+
   timer(): void {
     const [timer] = this.timers;
     if (timer === undefined) return;
@@ -135,9 +146,9 @@ class World {
     }
     for (const [request, answers] of this.#answers)
       if (answers !== 1) throw new Error(`${request} was answered ${answers} times`);
-    if (JSON.stringify(this.#step.value) !== '{"transaction":"none","work":"idle"}')
+    if (JSON.stringify(this.#step.value) !== '{"free":"idle"}')
       throw new Error(`rests in ${JSON.stringify(this.#step.value)}`);
-    if (this.context.queue.length > 0 || this.context.job || this.context.late || this.context.pending)
+    if (this.context.queue.length > 0 || this.context.job || this.context.pending)
       throw new Error('something was left over');
   }
 
@@ -160,7 +171,7 @@ class World {
       if (type === 'timer.start' && timer) this.timers.add(timer);
       else if (type === 'timer.cancel' && timer) this.timers.delete(timer);
       else if (type === 'http.reply') this.#answered(params as unknown as ReplyParams);
-      else if (type === 'router.load') this.#load = true;
+      else if (type === 'router.verify') this.#verify = params as unknown as VerifyParams;
       else if (type === 'router.apply') {
         if (this.#apply) throw new Error('two applies at one time');
         this.#apply = params as unknown as ApplyParams;
@@ -170,23 +181,25 @@ class World {
   }
 
   #answered({ to, status, body }: ReplyParams): void {
+    if (to === '') return; // the revert at the end of a window, which nobody asked for
     this.#answers.set(to, (this.#answers.get(to) ?? 0) + 1);
     if (status === 200 && body.ncid !== this.store.ncid)
       throw new Error('answered with an ncid that is not stored');
   }
 
-  #check(event: LogEvent, before: TransactionContext): void {
+  #check(event: LogEvent, before: ConfigContext): void {
     const { active, pending, last } = this.context;
-    const value = this.#step.value as { transaction: string; work: string };
+    const [state] = Object.keys(this.#step.value);
+    const isBusy = this.context.job !== undefined;
     if (active.ncid !== before.active.ncid && !['APPLIED', 'OVERTAKEN', 'LOADED'].includes(event.type))
       throw new Error(`${event.type} changed the ncid`);
-    if (value.work !== 'applying' && value.work !== 'verifying' && active.ncid !== this.store.ncid)
+    if (!isBusy && active.ncid !== this.store.ncid)
       throw new Error('thinks that another config is active than the stored one');
-    if ((value.transaction === 'pending') !== (pending !== undefined))
+    if ((state === 'pending' || state === 'expired') !== (pending !== undefined))
       throw new Error('state and context differ');
+    if (isBusy !== JSON.stringify(this.#step.value).includes('busy')) throw new Error('busy without a job');
     const armed = [...this.timers].some((timer) => timer.includes('.window.'));
-    if (armed !== (pending !== undefined && !pending.expired))
-      throw new Error('the window is not the pending one');
+    if (armed !== (state === 'pending')) throw new Error('the window is not the pending one');
     if (last !== before.last && last?.outcome === 'reverted') {
       if (this.store.fingerprint !== this.#restores.get(last.transID))
         throw new Error('reverted to something else');

@@ -1,18 +1,18 @@
 import test from 'ava';
 import { MachineStepper } from '../../../src/core/kernel/actors/machine-step.ts';
 import type { LogEvent } from '../../../src/core/kernel/log/record.ts';
-import { configTransaction } from '../../../src/machines/router/config.ts';
+import { routerConfig } from '../../../src/machines/router/config.ts';
 import type {
+  ConfigContext,
+  ConfigInput,
   ReplyParams,
   SetEvent,
-  TransactionContext,
-  TransactionInput,
 } from '../../../src/machines/router/config-shapes.ts';
 import { RouterError } from '../../../src/plugins/router/errors.ts';
 
-const WINDOW = 'xstate.after.window.router-config.transaction.pending';
-const RETRY = 'xstate.after.retry.router-config.work.waiting';
-const RECHECK = 'xstate.after.retry.router-config.work.verifying';
+const WINDOW = 'xstate.after.window.router-config.pending';
+const RETRY = 'xstate.after.retry.router-config.expired.retrying';
+const RECHECK = 'xstate.after.retry.router-config.free.busy.verifying';
 const PENDING_TEXT =
   'A config change transaction context is in progress, reject non-transaction change request';
 const NONE_TEXT = 'No ongoing config change transaction context, cannot commit or revert';
@@ -39,8 +39,8 @@ const failed: LogEvent = {
 };
 
 /** Runs events through the machine. Effects are those of the last event; replies are of all of them, in order. */
-function after(events: readonly LogEvent[], input: TransactionInput = {}) {
-  const stepper = new MachineStepper(configTransaction);
+function after(events: readonly LogEvent[], input: ConfigInput = {}) {
+  const stepper = new MachineStepper(routerConfig);
   let step = stepper.initial({ ...input });
   const replies: ReplyParams[] = [];
   for (const event of events) {
@@ -48,18 +48,21 @@ function after(events: readonly LogEvent[], input: TransactionInput = {}) {
     for (const { type, params } of step.effects)
       if (type === 'http.reply') replies.push(params as unknown as ReplyParams);
   }
-  const context = step.context as TransactionContext;
-  return { value: step.value, context, effects: step.effects, replies, last: replies.at(-1) };
+  // A reply to nobody, which the end of a window makes, has no effect.
+  const heard = replies.filter(({ to }) => to !== '');
+  const context = step.context as ConfigContext;
+  return { value: step.value, context, effects: step.effects, replies: heard, last: heard.at(-1) };
 }
 
 const ready = [loaded('n0', 'fp_a')];
-const idle = { transaction: 'none', work: 'idle' };
+const idle = { free: 'idle' };
+const applying = { free: { busy: 'applying' } };
 /** Transaction t1 is pending: n1/fp_b is active, n0/fp_a is what a revert restores. */
 const pending = [...ready, append('t1', { request: 'open' }), applied('n1')];
 
 test('[R8] an accepted save is applied, published and answered with its new ncid', (t) => {
   const begun = after([...ready, set({ request: 'r', story: 's', who: 'app' })]);
-  t.deepEqual(begun.value, { transaction: 'none', work: 'applying' });
+  t.deepEqual(begun.value, applying);
   t.deepEqual(begun.effects, [
     {
       type: 'router.apply',
@@ -106,7 +109,7 @@ test('[R3] a queued request with the ncid that is current by then is carried out
     set({ ncid: 'n1', fingerprint: 'fp_c' }),
     applied('n1'),
   ]);
-  t.deepEqual(value, { transaction: 'none', work: 'applying' });
+  t.deepEqual(value, applying);
   t.like(effects.at(-1), {
     type: 'router.apply',
     params: { op: 'save', expected: 'n1', before: 'fp_b', fingerprint: 'fp_c' },
@@ -125,7 +128,7 @@ test('[R3] a body without ncid is refused', (t) => {
 
 test('[R4] ignoreNcid bypasses the check, also without an ncid, and raises an alert', (t) => {
   const { effects, value } = after([...ready, set({ ncid: 'old', ignoreNcid: true, who: 'curl' })]);
-  t.deepEqual(value, { transaction: 'none', work: 'applying' });
+  t.deepEqual(value, applying);
   t.like(effects[0], {
     type: 'alert.raise',
     params: {
@@ -149,7 +152,7 @@ test('[R5] set, append, revert and auto-revert bring the ncid of their apply; co
 
 test('[R6] append opens a transaction and its window; commit keeps the change and publishes nothing', (t) => {
   const opened = after(pending);
-  t.deepEqual(opened.value, { transaction: 'pending', work: 'idle' });
+  t.deepEqual(opened.value, { pending: 'idle' });
   t.deepEqual(opened.context.pending, {
     transID: 't1',
     who: 'app',
@@ -163,8 +166,8 @@ test('[R6] append opens a transaction and its window; commit keeps the change an
   const { effects, value, context } = after([...pending, set({ request: 'c', op: 'commit', transID: 't1' })]);
   t.deepEqual(value, idle);
   t.deepEqual(effects, [
-    { type: 'http.reply', params: { to: 'c', status: 200, body: { errors: [], ncid: 'n1' } } },
     { type: 'timer.cancel', params: { timer: WINDOW } },
+    { type: 'http.reply', params: { to: 'c', status: 200, body: { errors: [], ncid: 'n1' } } },
   ]);
   t.deepEqual(context.last, { outcome: 'committed', transID: 't1' });
 });
@@ -183,13 +186,13 @@ test('[R6] revert applies what was before the transaction', (t) => {
   t.deepEqual(done.value, idle);
   t.deepEqual(done.last, { to: 'v', status: 200, body: { errors: [], ncid: 'n2' } });
   t.deepEqual(done.context.last, { outcome: 'reverted', transID: 't1' });
-  t.deepEqual(done.effects.at(-1), { type: 'timer.cancel', params: { timer: WINDOW } });
+  t.deepEqual(done.effects[0], { type: 'timer.cancel', params: { timer: WINDOW } });
 });
 
 test('[R6] the window runs out without commit: the previous config is applied, and nobody is answered', (t) => {
   const begun = after([...pending, { type: WINDOW }]);
-  t.deepEqual(begun.value, { transaction: 'pending', work: 'applying' });
-  t.like(begun.effects[0], { type: 'router.apply', params: { op: 'revert', fingerprint: 'fp_a' } });
+  t.deepEqual(begun.value, { expired: { busy: 'applying' } });
+  t.like(begun.effects.at(-1), { type: 'router.apply', params: { op: 'revert', fingerprint: 'fp_a' } });
   const { value, effects, context, replies } = after([
     ...pending,
     { type: WINDOW },
@@ -198,8 +201,9 @@ test('[R6] the window runs out without commit: the previous config is applied, a
   t.deepEqual(value, idle);
   t.deepEqual(
     effects.map(({ type }) => type),
-    ['router.publish', 'timer.cancel'],
+    ['router.publish', 'http.reply'],
   );
+  t.like(effects[1], { params: { to: '' } }, 'the reply reaches nobody');
   t.deepEqual(context.last, { outcome: 'reverted', transID: 't1' });
   t.is(replies.length, 1);
 });
@@ -208,8 +212,8 @@ test('[R6] a second append of the same transaction starts the window anew and ke
   const again = append('t1', { ncid: 'n1', fingerprint: 'fp_c' });
   const { effects, context } = after([...pending, again, applied('n2', 'fp_c')]);
   t.deepEqual(
-    effects.slice(-2).map(({ type }) => type),
-    ['timer.cancel', 'timer.start'],
+    effects.map(({ type }) => type),
+    ['timer.cancel', 'router.publish', 'http.reply', 'timer.start'],
   );
   t.deepEqual(context.pending, {
     transID: 't1',
@@ -221,7 +225,7 @@ test('[R6] a second append of the same transaction starts the window anew and ke
 test('[R7] a second append that fails leaves the pending config and the original deadline', (t) => {
   const again = append('t1', { request: 'again', ncid: 'n1', fingerprint: 'fp_c' });
   const { effects, value, context } = after([...pending, again, failed]);
-  t.deepEqual(value, { transaction: 'pending', work: 'idle' });
+  t.deepEqual(value, { pending: 'idle' });
   t.deepEqual(effects, [
     {
       type: 'http.reply',
@@ -246,7 +250,7 @@ test('[R7] a save whose apply fails changes nothing', (t) => {
 test('[R6] a window that runs out while an append of the same transaction is applied still reverts', (t) => {
   const again = append('t1', { request: 'again', ncid: 'n1', fingerprint: 'fp_c' });
   const midway = after([...pending, again, { type: WINDOW }, applied('n2', 'fp_c')]);
-  t.deepEqual(midway.value, { transaction: 'pending', work: 'applying' });
+  t.deepEqual(midway.value, { expired: { busy: 'applying' } });
   t.like(midway.effects.at(-1), {
     type: 'router.apply',
     params: { op: 'revert', expected: 'n2', fingerprint: 'fp_a' },
@@ -369,12 +373,13 @@ for (const [what, given, when, text, code] of answers) {
 
 test('[R6] a revert that fails after the deadline is alerted and tried again until it stands', (t) => {
   const stuck = after([...pending, { type: WINDOW }, failed]);
-  t.deepEqual(stuck.value, { transaction: 'pending', work: 'waiting' });
-  t.like(stuck.effects[0], {
+  t.deepEqual(stuck.value, { expired: 'retrying' });
+  t.like(stuck.effects[0], { type: 'http.reply', params: { to: '' } });
+  t.like(stuck.effects[1], {
     type: 'alert.raise',
     params: { name: 'router.revert_failed', labels: { transID: 't1', reason: 'Invalid gateway' } },
   });
-  t.deepEqual(stuck.effects.slice(1), [{ type: 'timer.start', params: { timer: RETRY, delayMs: 10_000 } }]);
+  t.deepEqual(stuck.effects.slice(2), [{ type: 'timer.start', params: { timer: RETRY, delayMs: 10_000 } }]);
   const asked = after([...pending, { type: WINDOW }, failed, set({ op: 'commit', transID: 't1' })]);
   t.is(asked.last?.body.code, 'HF_ROUTER_TRANSACTION_NONE', 'meanwhile every request is answered');
 
@@ -388,7 +393,7 @@ test('[R6] a revert that fails after the deadline is alerted and tried again unt
 
 test('[R6] a revert that was asked for and fails inside the window leaves the transaction pending', (t) => {
   const { value, last, context } = after([...pending, set({ op: 'revert', transID: 't1' }), failed]);
-  t.deepEqual(value, { transaction: 'pending', work: 'idle' });
+  t.deepEqual(value, { pending: 'idle' });
   t.is(last?.status, 500);
   t.is(context.pending?.transID, 't1');
 });
@@ -402,15 +407,26 @@ const timedOut = {
 
 test('[R7] an apply without an answer is looked up in the store: it had come about', (t) => {
   const { effects, value } = after([...ready, set({ request: 'r' }), timedOut]);
-  t.deepEqual(value, { transaction: 'none', work: 'verifying' });
-  t.is(effects[0]?.type, 'router.load');
-  const done = after([...ready, set({ request: 'r' }), timedOut, loaded('n1', 'fp_b')]);
+  t.deepEqual(value, { free: { busy: 'verifying' } });
+  t.deepEqual(effects[0], {
+    type: 'router.verify',
+    params: {
+      op: 'save',
+      expected: 'n0',
+      before: 'fp_a',
+      fingerprint: 'fp_b',
+      who: 'app',
+      fault: 'too slow',
+    },
+  });
+  const done = after([...ready, set({ request: 'r' }), timedOut, applied('n1', 'fp_b')]);
   t.deepEqual(done.value, idle);
   t.deepEqual(done.last, { to: 'r', status: 200, body: { errors: [], ncid: 'n1' } });
 });
 
 test('[R7] an apply without an answer is looked up in the store: it had not come about', (t) => {
-  const done = after([...ready, set({ request: 'r' }), timedOut, loaded('n0', 'fp_a')]);
+  const notSaved = { ...failed, errors: ['too slow'] };
+  const done = after([...ready, set({ request: 'r' }), timedOut, notSaved]);
   t.deepEqual(done.value, idle);
   t.deepEqual(done.last, {
     to: 'r',
@@ -421,9 +437,9 @@ test('[R7] an apply without an answer is looked up in the store: it had not come
 });
 
 test('[R7] a store that cannot be read is read again later', (t) => {
-  const unread = { type: 'effect.failed', effect: 'router.load', code: 'HF_INTERNAL', message: 'no' };
+  const unread = { type: 'effect.failed', effect: 'router.verify', code: 'HF_INTERNAL', message: 'no' };
   const { effects } = after([...ready, set(), timedOut, unread, { type: RECHECK }]);
-  t.true(effects.some(({ type }) => type === 'router.load'));
+  t.true(effects.some(({ type }) => type === 'router.verify'));
 });
 
 test('[R36] a store that was changed behind the API is taken as it is, and alerted', (t) => {
@@ -453,7 +469,7 @@ test('[R3] a writer that overtook us in the store wins, and ours is told that it
 
 test('[R3] requests before the store has been read wait for it', (t) => {
   const { effects, value } = after([set(), loaded('n0', 'fp_a')]);
-  t.deepEqual(value, { transaction: 'none', work: 'applying' });
+  t.deepEqual(value, applying);
   t.is(effects[0]?.type, 'router.apply');
 });
 
@@ -480,7 +496,7 @@ test('[R10] the memory of used transIDs is bounded', (t) => {
 });
 
 test('[C3] the context factory works without input', (t) => {
-  t.notThrows(() => new MachineStepper(configTransaction).initial());
+  t.notThrows(() => new MachineStepper(routerConfig).initial());
 });
 
 test('[R6] settings may change at a start; an open window stays as long as it was, nonsense changes nothing', (t) => {
@@ -490,4 +506,45 @@ test('[R6] settings may change at a start; an open window stays as long as it wa
   t.like(open.context, { windowMs: 30_000, retryMs: 1_000, queueLimit: 8 });
   const nonsense = after([...ready, { type: 'CONFIGURE', windowMs: -1 }]);
   t.like(nonsense.context, { windowMs: 120_000, retryMs: 10_000, queueLimit: 64 });
+});
+
+const shared = (ncid: string, fingerprint: string, transaction?: object): LogEvent => {
+  return { ...loaded(ncid, fingerprint), shared: true, ...(transaction && { transaction }) } as LogEvent;
+};
+const theirs = { transID: 'x1', who: 'other', previous: { ncid: 'n0', fingerprint: 'fp_a' }, leftMs: 60_000 };
+
+test('[R10] a transaction of another router on the same store is held to, for what is left of its window', (t) => {
+  const joined = after([shared('n0', 'fp_a'), shared('x1', 'fp_x', theirs)]);
+  t.deepEqual(joined.value, { pending: 'idle' });
+  t.deepEqual(joined.effects.at(-1), { type: 'timer.start', params: { timer: WINDOW, delayMs: 60_000 } });
+  const refused = after([shared('n0', 'fp_a'), shared('x1', 'fp_x', theirs), set({ ncid: 'x1' })]);
+  t.is(refused.last?.body.code, 'HF_ROUTER_TRANSACTION_PENDING');
+  const committed = after([shared('n0', 'fp_a'), shared('x1', 'fp_x', theirs), shared('x1', 'fp_x')]);
+  t.deepEqual(committed.value, idle);
+  t.deepEqual(committed.context.last, { outcome: 'committed', transID: 'x1' });
+  const reverted = after([shared('n0', 'fp_a'), shared('x1', 'fp_x', theirs), shared('x2', 'fp_a')]);
+  t.deepEqual(reverted.context.last, { outcome: 'reverted', transID: 'x1' });
+});
+
+test('[R6] on a shared store a commit is carried out there, and published nowhere', (t) => {
+  const opened = [shared('n0', 'fp_a'), append('t1'), applied('n1')];
+  const asked = after([...opened, set({ request: 'c', op: 'commit', transID: 't1' })]);
+  t.deepEqual(asked.value, { pending: { busy: 'applying' } });
+  t.like(asked.effects.at(-1), { type: 'router.apply', params: { op: 'commit', transID: 't1' } });
+  const done = after([...opened, set({ request: 'c', op: 'commit', transID: 't1' }), applied('n1')]);
+  t.deepEqual(done.value, idle);
+  t.false(done.effects.some(({ type }) => type === 'router.publish'));
+  t.deepEqual(done.last, { to: 'c', status: 200, body: { errors: [], ncid: 'n1' } });
+  t.deepEqual(done.context.last, { outcome: 'committed', transID: 't1' });
+});
+
+test('[R3] a store that somebody else wrote during a transaction leaves its deadline', (t) => {
+  const { value, effects, context } = after([
+    ...pending,
+    append('t1', { ncid: 'n1' }),
+    { type: 'OVERTAKEN', ncid: 'hand', fingerprint: 'fp_x' },
+  ]);
+  t.deepEqual(value, { pending: 'idle' });
+  t.false(effects.some(({ type }) => type.startsWith('timer.')));
+  t.is(context.pending?.transID, 't1');
 });

@@ -72,7 +72,7 @@ test.serial(
       t.deepEqual(await restarted.active(), expected, what);
       t.deepEqual((await restarted.state(LEG)).ip4, ['10.77.31.1/24'], what);
       t.is((await restarted.history()).length, 1, what);
-      t.deepEqual(restarted.actor().value, { transaction: 'none', work: 'idle' }, what);
+      t.deepEqual(restarted.actor().value, { free: 'idle' }, what);
       const records = await restarted.records();
       const published = records.filter(
         (record) => record.event.effect === 'router.publish' && record.outcome,

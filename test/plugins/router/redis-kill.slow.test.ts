@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
 import { verifyLog } from '../../../src/core/kernel/replay/verify-log.ts';
-import { configTransaction } from '../../../src/machines/router/config.ts';
+import { routerConfig } from '../../../src/machines/router/config.ts';
 import { active, type Instance, post, startInstance, writeConfig } from '../../support/instance.ts';
 import { RedisServer, until } from '../../support/redis.ts';
 import { tempDir } from '../../support/temp.ts';
@@ -28,7 +28,7 @@ function divergence(t: ExecutionContext, dataDir: string) {
   const reader = new SqliteReader(dataDir);
   t.teardown(() => reader.close());
   const type = 'router.config';
-  return verifyLog(reader, new Map([[type, { type, machine: configTransaction, version: 1 }]])).divergence;
+  return verifyLog(reader, new Map([[type, { type, machine: routerConfig, version: 1 }]])).divergence;
 }
 
 test.serial(

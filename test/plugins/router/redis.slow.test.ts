@@ -321,7 +321,7 @@ for (const lost of ['everything', 'the config alone'] as const) {
       t.is((await stored(redis)).interface.vlan[LEG].ipv4, '10.77.30.1/24');
       t.deepEqual((await again.state(LEG)).ip4, ['10.77.30.1/24']);
       await again.pass(120_000);
-      t.like(again.actor(), { value: { transaction: 'none', work: 'idle' } });
+      t.like(again.actor(), { value: { free: 'idle' } });
       t.like(again.actor().context.last, { outcome: 'reverted', transID: 't1' });
       t.is((await stored(redis)).interface.vlan[LEG].ipv4, '10.77.30.1/24');
       t.is(again.divergence(), undefined);
@@ -375,7 +375,7 @@ test.serial('[R2] a router that starts before its Redis serves as soon as Redis 
   t.is((await rig.set(exampleConfig())).status, 503);
   await server.up();
   await until('it serves', async () => (await rig.call('GET', '/v1/config/active')).status === 200);
-  await until('it decides', () => rig.actor()?.value.work === 'idle');
+  await until('it decides', () => Object.values(rig.actor()?.value ?? {}).includes('idle'));
   t.is((await rig.set(await rig.active())).status, 200);
 });
 

@@ -149,7 +149,7 @@ export class Box {
 /** How applies and changes of a WAN end, as the events that their machines wait for. */
 
 /** What an apply reached, for those who listen to the channels. */
-export interface Reapplied {
+interface Reapplied {
   readonly reapplied: string[];
   /** Legs whose file for the DHCP service was rewritten. */
   readonly rewritten?: string[];
@@ -166,7 +166,7 @@ export function applied(
   return { type: 'APPLIED', ncid, fingerprint, ...reappliedBy(plan, before, after) };
 }
 
-export function reappliedBy(plan: ReapplyPlan, before: NetworkConfig, after: NetworkConfig): Reapplied {
+function reappliedBy(plan: ReapplyPlan, before: NetworkConfig, after: NetworkConfig): Reapplied {
   const rewritten = rewrittenLegs(plan, before, after);
   const apc = [...plan.removed, ...plan.applied].some(({ plugin }) => plugin === 'apc');
   return {

@@ -8,9 +8,10 @@ import { parseActorRef } from '../../../core/kernel/ids.ts';
 import { delayOf, type LogEvent, type LogRecord } from '../../../core/kernel/log/record.ts';
 import type {
   ApplyParams,
+  ConfigEvent,
   PublishParams,
   ReplyParams,
-  TransactionEvent,
+  VerifyParams,
 } from '../../../machines/router/config-shapes.ts';
 import { tellAddresses } from './address-sets.ts';
 import { dhcpRewritten } from './dhcp.ts';
@@ -133,7 +134,7 @@ export function describeConfigRecord(record: LogRecord): string | undefined {
   }
 }
 
-const KNOWN: ReadonlySet<string> = new Set<TransactionEvent['type']>([
+const KNOWN: ReadonlySet<string> = new Set<ConfigEvent['type']>([
   'SET',
   'APPLY_CURRENT',
   'CONFIGURE',
@@ -145,8 +146,8 @@ const KNOWN: ReadonlySet<string> = new Set<TransactionEvent['type']>([
   'effect.lost',
 ]);
 
-function known(event: LogEvent): TransactionEvent | undefined {
-  return KNOWN.has(event.type) ? (event as unknown as TransactionEvent) : undefined;
+function known(event: LogEvent): ConfigEvent | undefined {
+  return KNOWN.has(event.type) ? (event as unknown as ConfigEvent) : undefined;
 }
 
 /** The timer that ends an uncommitted transaction. It reverts at once, unless another apply is still running. */
@@ -186,7 +187,7 @@ export function registerEffects(context: PluginContext, parts: () => RouterParts
     adapter: 'config store, kernel',
   });
 
-  context.effect('router.load', () => parts().router.load(), {
+  context.effect<VerifyParams>('router.verify', (params) => parts().router.verify(params), {
     onRecovery: 'retry',
     adapter: 'config store',
   });

@@ -6,7 +6,12 @@ import type { EffectContext, EffectOutcome } from '../../../core/kernel/actors/e
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Blobs } from '../../../core/kernel/log/event-log.ts';
 import type { LogEvent } from '../../../core/kernel/log/record.ts';
-import type { ApplyParams, ConfigVersion, SharedState } from '../../../machines/router/config-shapes.ts';
+import type {
+  ApplyParams,
+  ConfigVersion,
+  SharedState,
+  VerifyParams,
+} from '../../../machines/router/config-shapes.ts';
 import type { WanParams } from '../../../machines/router/wan.ts';
 import { changedPaths, interfaceOf } from '../config/network-config.ts';
 import { planReapply } from '../config/reapply.ts';
@@ -17,8 +22,6 @@ import {
   type BoxChange,
   type BoxParts,
   failed,
-  type Reapplied,
-  reappliedBy,
   refusal,
   refusedWan,
   unavailable,
@@ -38,7 +41,7 @@ export interface EmbeddedRouterParts extends BoxParts {
   readonly windowMs?: number;
 }
 
-type LoadedEvent = { type: 'LOADED' } & ConfigVersion & SharedState & Partial<Reapplied>;
+type LoadedEvent = { type: 'LOADED' } & ConfigVersion & SharedState;
 
 const FOLLOW_DEADLINE_MS = 60_000;
 const WINDOW_MS = 120_000;
@@ -71,8 +74,6 @@ export class EmbeddedRouter {
   readonly #readings: StoreReadings;
   readonly #windowMs: number;
   readonly #turns = new Turns();
-  /** The config that the box stands at when a save ended without an answer. */
-  #left: NetworkConfig | undefined;
 
   constructor({ store, configs, vault, known, windowMs, ...box }: EmbeddedRouterParts) {
     this.#store = store;
@@ -150,10 +151,27 @@ export class EmbeddedRouter {
   load(): Promise<{ event: LoadedEvent; blobs: Blobs }> {
     return this.#turns.take(async () => {
       const active = await this.active();
+      const { version, blobs } = await this.#readings.of(active, JSON.parse(active.body));
+      return { event: { type: 'LOADED', ...version }, blobs };
+    });
+  }
+
+  /** Effect `router.verify`: what became of an apply that ended without an answer. The store knows. */
+  verify(params: VerifyParams): Promise<EffectOutcome> {
+    return this.#turns.take(async () => {
+      const active = await this.active();
       const config = JSON.parse(active.body) as NetworkConfig;
-      const followed = await this.#follow(config);
-      const { version, blobs } = await this.#readings.of(active, config);
-      return { event: { type: 'LOADED', ...version, ...followed }, blobs };
+      const { op, expected, fingerprint } = params;
+      const stands = this.#configs.fingerprintOf(active.body, config);
+      if (op === 'commit' && active.ncid === expected && !active.transaction)
+        return { type: 'APPLIED', ncid: expected, fingerprint: stands, reapplied: [] };
+      const isSaved = op !== 'reapply' && op !== 'commit' && active.ncid !== expected;
+      if (isSaved && stands === fingerprint) {
+        await this.#follow(params, config);
+        return this.#savedBefore(params, config);
+      }
+      if (active.ncid !== expected || stands !== params.before) return this.#overtaken(active);
+      return failed(params.fault);
     });
   }
 
@@ -213,8 +231,6 @@ export class EmbeddedRouter {
       this.#configs.remember(body, params.fingerprint);
     } catch (error) {
       await change.undo();
-      // The save may come about yet: whoever reads the store next brings the box to what it holds.
-      this.#left = before;
       if (isCoded(error, 'HF_ROUTER_STORE_UNAVAILABLE')) return unavailable(error);
       throw error;
     }
@@ -222,20 +238,16 @@ export class EmbeddedRouter {
     return applied(ncid, params.fingerprint, plan, before, next);
   }
 
-  /** A save that ended without an answer came about after all: the box goes where it had gone before it was taken back. */
-  async #follow(config: NetworkConfig): Promise<Reapplied | undefined> {
-    const left = this.#left;
-    this.#left = undefined;
-    if (left === undefined || left.ncid === config.ncid) return undefined;
+  /** The save came about after its change had been taken back: kernel and files go there again. */
+  async #follow({ before, fingerprint }: VerifyParams, config: NetworkConfig): Promise<void> {
+    if (this.#box.isAt(fingerprint)) return;
     try {
-      const stands = this.#box.isAt(this.#configs.fingerprint(left));
-      const plan = planReapply(stands ? left : undefined, config);
+      const stands = this.#box.isAt(before) ? this.#configs.open(before) : undefined;
+      const plan = planReapply(stands, config);
       const change = await this.#box.change(plan, config, AbortSignal.timeout(FOLLOW_DEADLINE_MS));
-      await change.keep(this.#configs.fingerprint(config));
-      return reappliedBy(plan, left, config);
+      await change.keep(fingerprint);
     } catch {
       this.#box.isLost();
-      return undefined;
     }
   }
 

@@ -69,9 +69,9 @@ function factsOf(state: Readonly<ActorState> | undefined, now: number): Facts | 
   const owner = { transID: String(pending.transID), who: String(pending.who) };
   const window = Object.entries(state.timers).find(([timer]) => delayOf(timer) === 'window')?.[1];
   if (!window) {
-    const { work } = isObject(state.value) ? state.value : {};
+    const { expired } = isObject(state.value) ? state.value : {};
     const stuck = { ok: false, reason: 'its revert failed and is tried again; the log says why' } as const;
-    return { ...owner, reverting: true, secondsLeft: 0, ...(work === 'waiting' && stuck) };
+    return { ...owner, reverting: true, secondsLeft: 0, ...(expired === 'retrying' && stuck) };
   }
   const secondsLeft = Math.max(0, Math.ceil((window.at - now) / 1_000));
   return { ...owner, deadline: new Date(window.at).toISOString(), secondsLeft };

@@ -15,8 +15,8 @@ import { defineActor } from '../../../core/kernel/actors/definition.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject, jsonEqual } from '../../../core/kernel/json.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
-import { configTransaction } from '../../../machines/router/config.ts';
-import type { TransactionContext } from '../../../machines/router/config-shapes.ts';
+import { routerConfig } from '../../../machines/router/config.ts';
+import type { ConfigContext } from '../../../machines/router/config-shapes.ts';
 import { registerCommands } from '../commands/register.ts';
 import { TRANSACTION_PATH } from '../commands/target.ts';
 import { RouterError } from '../errors.ts';
@@ -75,7 +75,7 @@ export const router = definePlugin({
     context.actor(
       defineActor({
         type: CONFIG_TYPE,
-        machine: configTransaction,
+        machine: routerConfig,
         version: 1,
         input: () => transactions,
         describe: describeConfigRecord,
@@ -135,7 +135,7 @@ export const router = definePlugin({
       const configStore = redis?.store ?? (await SqliteConfigStore.open({ dataDir, vault, historyLimit }));
       store = configStore;
       const machine = () =>
-        services.actors.snapshot(CONFIG_ACTOR)?.context as Partial<TransactionContext> | undefined;
+        services.actors.snapshot(CONFIG_ACTOR)?.context as Partial<ConfigContext> | undefined;
       const box = new EmbeddedRouter({
         store: configStore,
         configs,

@@ -4,11 +4,7 @@ import type { Services } from '../../../core/host/plugin/definition.ts';
 import type { Vault } from '../../../core/host/secrets/vault.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Blobs, EventLog } from '../../../core/kernel/log/event-log.ts';
-import type {
-  ConfigVersion,
-  SharedState,
-  TransactionContext,
-} from '../../../machines/router/config-shapes.ts';
+import type { ConfigContext, ConfigVersion, SharedState } from '../../../machines/router/config-shapes.ts';
 import { CONFIG_ACTOR } from './pending-transaction.ts';
 import { CONFIG_PURPOSE } from './store/reader.ts';
 
@@ -128,7 +124,7 @@ export async function ensureConfig(
   { actors, clock }: Pick<Services, 'actors' | 'clock'>,
 ): Promise<ConfigOrigin> {
   if (await store.active()) return 'store';
-  const context = actors.snapshot(CONFIG_ACTOR)?.context as Partial<TransactionContext> | undefined;
+  const context = actors.snapshot(CONFIG_ACTOR)?.context as Partial<ConfigContext> | undefined;
   const pending = store.commit ? context?.pending : undefined;
   const kept = (pending && keptOf(configs, pending.previous)) ?? keptOf(configs, context?.active);
   const config = kept ?? example;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { SqliteReader } from '../../../../../src/core/kernel/log/sqlite-reader.ts';
 import { verifyLog } from '../../../../../src/core/kernel/replay/verify-log.ts';
-import { configTransaction } from '../../../../../src/machines/router/config.ts';
+import { routerConfig } from '../../../../../src/machines/router/config.ts';
 import { active, post, startInstance, writeConfig } from '../../../../support/instance.ts';
 import { namespace } from '../../../../support/netns.ts';
 import { until } from '../../../../support/redis.ts';
@@ -66,7 +66,7 @@ test.serial(
     const reader = new SqliteReader(dir);
     t.teardown(() => reader.close());
     const type = 'router.config';
-    const machines = new Map([[type, { type, machine: configTransaction, version: 1 }]]);
+    const machines = new Map([[type, { type, machine: routerConfig, version: 1 }]]);
     t.is(verifyLog(reader, machines).divergence, undefined);
   },
 );
