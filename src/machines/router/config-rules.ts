@@ -107,11 +107,17 @@ interface Refusal {
 }
 
 /** @returns undefined for a request that may be carried out */
-export type Refuses = (context: ConfigContext, request: WriteRequest) => Refusal | undefined;
+export type RefusalOf = (context: ConfigContext, request: WriteRequest) => Refusal | undefined;
 
 const refusal = (code: string, text: string): Refusal => ({ status: 400, code, text });
 
-export const whileFree: Refuses = (context, request) => {
+/** Why the first request of the queue is not carried out. */
+export function nextRefusal(context: ConfigContext, refusalOf: RefusalOf): Refusal | undefined {
+  const [request] = context.queue;
+  return request && refusalOf(context, request);
+}
+
+export const whileFree: RefusalOf = (context, request) => {
   const { op, transID = '' } = request;
   if (op === 'reapply') return undefined;
   if (op === 'commit' || op === 'revert') return refusal('HF_ROUTER_TRANSACTION_NONE', NONE_TEXT);
@@ -122,14 +128,14 @@ export const whileFree: Refuses = (context, request) => {
   return ncidRefusal(context, request);
 };
 
-export const whilePending: Refuses = (context, request) => {
+export const whilePending: RefusalOf = (context, request) => {
   const foreign = notOfTransaction(context, request);
   if (foreign) return foreign;
   return request.op === 'append' ? ncidRefusal(context, request) : undefined;
 };
 
 /** The window is over: its own transaction can be neither continued nor ended any more. */
-export const whileReverting: Refuses = (context, request) =>
+export const whileReverting: RefusalOf = (context, request) =>
   notOfTransaction(context, request) ?? refusal('HF_ROUTER_TRANSACTION_NONE', NONE_TEXT);
 
 function notOfTransaction({ pending }: ConfigContext, { op, transID = '' }: WriteRequest) {
@@ -164,11 +170,11 @@ export const fullReply = ({ event }: Args): ReplyParams => {
   return { ...failed(to, { status: 503, code: 'HF_ROUTER_BUSY', text }), headers: { 'retry-after': '1' } };
 };
 
-export const refusalReply = ({ context }: Args, refuses: Refuses): ReplyParams => {
-  const [request] = context.queue;
-  const refused = request && refuses(context, request);
-  return failed(request?.request ?? '', refused ?? refusal('HF_INTERNAL', ''));
-};
+export const refusalReply = (context: ConfigContext, refusalOf: RefusalOf): ReplyParams =>
+  failed(
+    context.queue[0]?.request ?? '',
+    nextRefusal(context, refusalOf) ?? refusal('HF_INTERNAL', 'the request is not refused'),
+  );
 
 export const committedReply = ({ context }: Args): ReplyParams =>
   succeeded(context.queue[0]?.request ?? '', context.active.ncid);

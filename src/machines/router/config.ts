@@ -9,8 +9,9 @@ import {
   failedReply,
   fullReply,
   jobOf,
+  nextRefusal,
   publishParams,
-  type Refuses,
+  type RefusalOf,
   refusalReply,
   requestsOf,
   revertFailedAlert,
@@ -44,13 +45,9 @@ const replyFull = { type: 'http.reply', params: fullReply } as const;
 const alertStoreChanged = { type: 'alert.raise', params: storeChangedAlert } as const;
 const alertRevertFailed = { type: 'alert.raise', params: revertFailedAlert } as const;
 
-/** Answers the first request of the queue where it must not be carried out in this state. */
-const refuse = (refuses: Refuses) =>
-  ({
-    guard: ({ context }: Args) =>
-      context.queue[0] !== undefined && refuses(context, context.queue[0]) !== undefined,
-    actions: [{ type: 'http.reply', params: (args: Args) => refusalReply(args, refuses) }, 'next'],
-  }) as const;
+/** Answers the first request of the queue, which must not be carried out in this state. */
+const replyRefusal = (refusalOf: RefusalOf) =>
+  ({ type: 'http.reply', params: ({ context }: Args) => refusalReply(context, refusalOf) }) as const;
 
 /** Begins what the first request of the queue asks for. */
 const begin = [
@@ -150,6 +147,8 @@ export const routerConfig = setup({
   guards: {
     full: ({ context }) => context.queue.length >= context.queueLimit,
     waits: ({ context }) => context.queue.length > 0,
+    refusedWhileFree: ({ context }) => nextRefusal(context, whileFree) !== undefined,
+    refusedWhilePending: ({ context }) => nextRefusal(context, whilePending) !== undefined,
     bypasses: ({ context }) => context.queue[0]?.ignoreNcid === true,
     /** Where routers share a store it must learn of a commit, which is then carried out like a write. */
     commitsHere: ({ context }) => context.queue[0]?.op === 'commit' && context.shared !== true,
@@ -213,7 +212,7 @@ export const routerConfig = setup({
           ],
         },
         idle: {
-          always: [refuse(whileFree), ...begin],
+          always: [{ guard: 'refusedWhileFree', actions: [replyRefusal(whileFree), 'next'] }, ...begin],
           on: { LOADED: onLoaded },
         },
         busy: {
@@ -259,7 +258,7 @@ export const routerConfig = setup({
         },
         idle: {
           always: [
-            refuse(whilePending),
+            { guard: 'refusedWhilePending', actions: [replyRefusal(whilePending), 'next'] },
             {
               guard: 'commitsHere',
               target: '#router-config.free',
@@ -335,7 +334,7 @@ export const routerConfig = setup({
         },
         /** The revert failed, and is tried again until it stands. */
         retrying: {
-          always: refuse(whileReverting),
+          always: { guard: 'waits', actions: [replyRefusal(whileReverting), 'next'] },
           after: { retry: { target: 'busy', actions: ['beginRevert', apply] } },
           on: { LOADED: onLoaded },
         },

@@ -104,8 +104,7 @@ const OPS = { append: 'appends', commit: 'commits', revert: 'reverts' } as const
 
 /** A record of the config actor in an operator's words, for `holdfast log`. */
 export function describeConfigRecord(record: LogRecord): string | undefined {
-  if (record.event.type === 'effect.done')
-    return record.event.gone ? 'nobody waits for the answer any more' : '';
+  if (record.event.type === 'effect.done') return record.event.gone ? 'nobody waits for the answer' : '';
   if (delayOf(record.event.type) === 'window') return windowOver(record);
   const event = known(record.event);
   if (!event) return undefined;

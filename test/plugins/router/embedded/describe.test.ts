@@ -24,6 +24,7 @@ test('[R40] the log tells a transaction in an operator’s words: who, what, ref
     '127.0.0.1 saves: nothing changed (refused: A config change transaction context is in progress, reject non-transaction change request)',
     'window of t1 ran out, reverts',
     'ncid … stands, reapplied: eth1.30',
+    'nobody waits for the answer',
     '127.0.0.1 reapplies the current config',
     'ncid … stands, reapplied: eth0, eth1, eth2 and 13 more',
   ]);
