@@ -165,8 +165,8 @@ interface Drill {
 
 async function drill(store: Store): Promise<Drill> {
   const idle = store.peak();
-  await store.control('/qdrant/backup/seed');
-  const { name } = await store.control('/qdrant/backup/snapshot');
+  await store.control('/memory/backup/seed');
+  const { name } = await store.control('/memory/backup/snapshot');
   const file = join(store.dir, 'memory', 'snapshots', 'memory', name);
   const began = performance.now();
   copyFileSync(file, join(store.dir, 'copy'));

@@ -1,74 +1,174 @@
-import type { Backup, ListedBackup, SnapshotJobContext, SnapshotJobInput } from './backups-shapes.ts';
-
-/** So much more was stored, while the snapshots stayed as small as they were. */
-const GROWN = 1.25;
-
 /**
- * What is wrong with backups that were all made well, as sentences for a person.
- *
- * @param version that the live store says it has, where it was asked
+ * How the backups of the memory store are judged: which ones are good, missed, stale, of an unusual size or no longer
+ * kept, and what to tell a person about them. Times are epoch milliseconds, sizes bytes.
  */
-export function findingsOf(
-  context: Pick<SnapshotJobContext, 'good' | 'listed' | 'keepNewest' | 'vanished' | 'kind'>,
-  version?: string,
-): string[] {
-  const { good, listed, keepNewest, vanished } = context;
-  const [newest] = good;
-  const oldest = good.at(-1);
-  const isOnly = good.length === 1 && keepNewest !== undefined && keepNewest > 1 && listed >= keepNewest;
-  return [
-    ...(vanished.length > 0
-      ? [`somebody else deleted ${vanished.join(', ')}, known to be good: another retention is at work`]
-      : []),
-    ...(isOnly
-      ? [`of ${listed} that are kept only ${newest?.name} is known to be good: the retention eats the others`]
-      : []),
-    ...(newest && oldest && staysSmall(newest, oldest)
-      ? [
-          `they do not grow: ${oldest.count} points in ${oldest.size} bytes, then ${newest.count} in ${newest.size}`,
-        ]
-      : []),
-    ...(newest?.version !== undefined && version !== undefined && release(newest.version) !== release(version)
-      ? [`${newest.name} is of version ${newest.version}, and the store has ${version}: take a new one`]
-      : []),
-  ];
+
+/** Settings for one kind of backup. */
+export interface BackupSettings {
+  readonly kind: 'snapshot' | 'volume';
+  /** How many of the newest are kept. */
+  readonly keepNewest?: number;
+  /** Or for how many days each is kept. */
+  readonly keepDays?: number;
+  /** An alert is raised when the newest good backup is older than this, milliseconds. */
+  readonly staleMs: number;
+  /** The usual size; without it the previous backup is the measure, once that has a MiB. */
+  readonly usualBytes?: number;
+  /** Whether a run that was missed is made up for, or only reported. */
+  readonly missed: 'catch-up' | 'report';
+  /** Until a run that failed is tried again, milliseconds. */
+  readonly retryMs: number;
 }
 
-const staysSmall = (newest: Backup, oldest: Backup): boolean =>
-  newest.count !== undefined &&
-  oldest.count !== undefined &&
-  newest.count > oldest.count * GROWN &&
-  newest.size <= oldest.size;
+export interface PointFingerprint {
+  readonly id: number | string;
+  readonly fingerprint: string;
+}
 
-/** A store reads snapshots of its own release, e.g. `1.19`. */
-const release = (version: string): string => version.split('.', 2).join('.');
+/** A backup that was made and found in the list afterwards, with what a restore of it must reproduce. */
+export interface Backup {
+  readonly name: string;
+  readonly at: number;
+  readonly size: number;
+  /** Exact count of points before it was made; a volume copy has none. */
+  readonly count?: number;
+  /** Exact count afterwards, when it differs. */
+  readonly countAfter?: number;
+  readonly seeds?: readonly PointFingerprint[];
+  readonly samples?: readonly PointFingerprint[];
+  /** Version of the store that made it. */
+  readonly version?: string;
+}
+
+/** A backup file as the store lists it; only files with our names are listed. */
+export interface ListedBackup {
+  readonly name: string;
+  /** From its name. */
+  readonly at: number;
+  readonly size: number;
+}
 
 const DAY_MS = 86_400_000;
+/** A size this many times larger or smaller than usual is reported. */
+const UNUSUAL_FACTOR = 4;
+/** Smaller backups vary too much to be a measure for the next one. */
+const SMALLEST_MEASURE = 1024 * 1024;
+/** A run that is due may begin this much later. */
+const GRACE_MS = 5 * 60_000;
+/** Points grew by this factor while the backups did not. */
+const GROWTH_FACTOR = 1.25;
 
-/** Of two in one second, the one with the greater number is the newer. */
+/** Of two made in the same second, the one with the greater number is newer. */
 export const newestFirst = (a: ListedBackup, b: ListedBackup): number =>
   b.at - a.at || (a.name < b.name ? 1 : -1);
 
 /**
- * What is to be deleted: what is beyond the newest so many, or older than so many days. The newest is never in it, nor
- * the newest that is known to be good: a row of bad ones must not push it out.
+ * The backups to delete: beyond the newest so many, or older than so many days. The newest backup and the newest good
+ * one are always kept: a series of bad ones must not push the good one out.
  *
- * @param listed only files of our own shape
- * @param at now, epoch milliseconds
+ * @param now epoch milliseconds
+ * @returns names
  */
-export function doomedOf(
+export function expiredBackups(
   listed: readonly ListedBackup[],
   good: readonly Backup[],
-  { keepNewest, keepDays }: Pick<SnapshotJobInput, 'keepNewest' | 'keepDays'>,
-  at: number,
+  { keepNewest, keepDays }: Pick<BackupSettings, 'keepNewest' | 'keepDays'>,
+  now: number,
 ): string[] {
   const sorted = [...listed].sort(newestFirst);
-  const lastGood = sorted.find(({ name }) => good.some((known) => known.name === name))?.name;
+  const lastGood = sorted.find(({ name }) => good.some((one) => one.name === name))?.name;
   return sorted
-    .filter(({ name, at: madeAt }, place) => {
-      if (place === 0 || name === lastGood) return false;
-      const isBeyond = keepNewest !== undefined && place >= keepNewest;
-      return isBeyond || (keepDays !== undefined && madeAt < at - keepDays * DAY_MS);
+    .filter(({ name, at }, index) => {
+      if (index === 0 || name === lastGood) return false;
+      const isBeyondCount = keepNewest !== undefined && index >= keepNewest;
+      return isBeyondCount || (keepDays !== undefined && at < now - keepDays * DAY_MS);
     })
     .map(({ name }) => name);
 }
+
+/** The size that the next backup is measured by; undefined when there is nothing to compare with. */
+export function usualSize(
+  good: readonly Backup[],
+  { usualBytes }: Pick<BackupSettings, 'usualBytes'>,
+): number | undefined {
+  if (usualBytes !== undefined) return usualBytes;
+  const previous = good[0]?.size ?? 0;
+  return previous >= SMALLEST_MEASURE ? previous : undefined;
+}
+
+export function isUnusualSize(size: number, usual: number | undefined): boolean {
+  return usual !== undefined && (size > usual * UNUSUAL_FACTOR || size < usual / UNUSUAL_FACTOR);
+}
+
+/**
+ * Whether the run that was due did not happen.
+ *
+ * @param due when the schedule last wanted a run
+ * @param lastRun when the last run began; 0 without one
+ */
+export function isMissed(now: number, due: number, lastRun: number): boolean {
+  if (now - due < GRACE_MS) return false;
+  // The clock may have been ahead when it last ran, so a time in the future proves nothing.
+  return lastRun < due || lastRun > now + GRACE_MS;
+}
+
+/**
+ * Findings about backups that were all made successfully, as sentences for a person.
+ *
+ * @param version the version that the live store reports, when it was asked
+ */
+export function backupFindings(
+  {
+    good,
+    listed,
+    keepNewest,
+    vanished,
+  }: {
+    readonly good: readonly Backup[];
+    /** How many backups the store lists. */
+    readonly listed: number;
+    readonly keepNewest?: number | undefined;
+    /** Good backups that somebody else deleted. */
+    readonly vanished: readonly string[];
+  },
+  version?: string,
+): string[] {
+  const [newest] = good;
+  const oldest = good.at(-1);
+  const isOnlyGood = good.length === 1 && keepNewest !== undefined && keepNewest > 1 && listed >= keepNewest;
+  const findings: string[] = [];
+  if (vanished.length > 0) {
+    findings.push(
+      `somebody else deleted the good backup ${vanished.join(', ')}: another retention is at work`,
+    );
+  }
+  if (isOnlyGood) {
+    findings.push(
+      `of ${listed} that are kept only ${newest?.name} is known to be good: the retention removes the others`,
+    );
+  }
+  if (newest && oldest && hasNotGrown(newest, oldest)) {
+    findings.push(
+      `they do not grow: ${oldest.count} points in ${oldest.size} bytes, then ${newest.count} in ${newest.size}`,
+    );
+  }
+  if (
+    newest?.version !== undefined &&
+    version !== undefined &&
+    release(newest.version) !== release(version)
+  ) {
+    findings.push(
+      `${newest.name} is of version ${newest.version}, and the store has ${version}: take a new snapshot`,
+    );
+  }
+  return findings;
+}
+
+const hasNotGrown = (newest: Backup, oldest: Backup): boolean =>
+  newest.count !== undefined &&
+  oldest.count !== undefined &&
+  newest.count > oldest.count * GROWTH_FACTOR &&
+  newest.size <= oldest.size;
+
+/** A store reads snapshots of its own release, for example `1.19`. */
+const release = (version: string): string => version.split('.', 2).join('.');

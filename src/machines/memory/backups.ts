@@ -1,204 +1,115 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
-import { doomedOf } from './assessment.ts';
-import type {
-  Backup,
-  BackupParams,
-  PruneParams,
-  Run,
-  SnapshotJobContext,
-  SnapshotJobEvent,
-  SnapshotJobInput,
-} from './backups-shapes.ts';
+import {
+  type Backup,
+  type BackupSettings,
+  expiredBackups,
+  isMissed,
+  isUnusualSize,
+  type ListedBackup,
+  usualSize,
+} from './assessment.ts';
+import {
+  type Args,
+  alerts,
+  failureReason,
+  isNotListed,
+  type Reply,
+  replyBusy,
+  replyDone,
+  replyFailed,
+} from './messages.ts';
 
-interface Reply {
-  readonly to: string;
-  readonly status: number;
-  readonly body: Readonly<Record<string, unknown>>;
+/** The run that is under way, or the last one. */
+export interface BackupRun {
+  readonly operation: 'make' | 'prune';
+  readonly at: number;
+  readonly by: 'schedule' | 'command' | 'catch-up';
+  /** The request that gets the answer; without one, the answer goes nowhere. */
+  readonly request?: string | undefined;
+  /** Failed attempts before this one. */
+  readonly retries: number;
+  readonly made?: Backup;
 }
-type Args = { readonly context: SnapshotJobContext; readonly event: SnapshotJobEvent };
 
-const MOST_TRIES = 3;
-/** So many times larger or smaller than usual is far from it. */
-const FAR = 4;
-const COMPARABLE = 1024 * 1024;
-/** A run that is due begins a moment later. */
-const GRACE_MS = 5 * 60_000;
-const DEFAULTS: SnapshotJobInput = {
+export interface BackupsContext extends BackupSettings {
+  /** Newest first. */
+  readonly good: readonly Backup[];
+  /** Ids of the points that are kept so that a restore can be proven. */
+  readonly seeds: readonly (number | string)[];
+  readonly run?: BackupRun | undefined;
+  /** Names that the last prune deleted. */
+  readonly deleted: readonly string[];
+  /** When it was first checked: nothing is stale before it could have been made. */
+  readonly since?: number;
+  /** When the last run began that was due. */
+  readonly lastRunAt?: number;
+  /** Why the last run failed. */
+  readonly fault?: string | undefined;
+  readonly isStale: boolean;
+  /** How many backups the store listed last. */
+  readonly listed: number;
+  /** Good backups that were missing in that list though nobody deleted them here. */
+  readonly vanished: readonly string[];
+  /** Findings about the store's deployment in its cluster. */
+  readonly deployment: readonly string[];
+}
+
+export type BackupsEvent =
+  | {
+      readonly type: 'REQUESTED';
+      readonly at: number;
+      readonly by: 'schedule' | 'command';
+      readonly request?: string | undefined;
+    }
+  | { readonly type: 'PRUNE_REQUESTED'; readonly at: number; readonly request?: string | undefined }
+  /** Every hour, and after a start. `due`: when the schedule last wanted a run. */
+  | { readonly type: 'CHECK'; readonly at: number; readonly due: number }
+  | { readonly type: 'SEEDED'; readonly ids: readonly (number | string)[] }
+  | { readonly type: 'DEPLOYMENT_CHECKED'; readonly findings: readonly string[] }
+  | { readonly type: 'MADE'; readonly backup: Backup }
+  /** The store holds nothing to back up yet. */
+  | { readonly type: 'NOTHING_TO_BACK_UP'; readonly reason: string }
+  | { readonly type: 'LISTED'; readonly at: number; readonly listed: readonly ListedBackup[] }
+  | { readonly type: 'PRUNED'; readonly deleted: readonly string[] }
+  | { readonly type: 'effect.failed'; readonly effect: string; readonly message: string }
+  | { readonly type: 'effect.lost'; readonly effect: string };
+
+export interface BackupParams {
+  readonly kind: BackupSettings['kind'];
+}
+export interface PruneParams extends BackupParams {
+  readonly names: readonly string[];
+}
+
+const MOST_RETRIES = 2;
+const DEFAULTS: BackupSettings = {
   kind: 'snapshot',
   keepNewest: 14,
   staleMs: 26 * 3_600_000,
   missed: 'catch-up',
   retryMs: 600_000,
 };
-const NOUN = { snapshot: 'snapshot', volume: 'copy of the volume' } as const;
-
-/** It was said to be made, and is not in the list. */
-const isLost = ({ context: { run }, event }: Args): boolean =>
-  event.type === 'LISTED' &&
-  run?.made !== undefined &&
-  !event.listed.some(({ name, size }) => name === run.made?.name && size > 0);
-
-const reasonOf = ({ event, context }: Args): string => {
-  if (event.type === 'effect.failed') return event.message;
-  if (event.type === 'effect.lost') return 'it was interrupted';
-  if (isLost({ event, context })) return `${context.run?.made?.name} is not in the list, or is empty`;
-  return event.type === 'NOTHING_THERE' ? event.reason : '';
+/** The end of a run whose effect failed, or was lost in a restart. */
+const failsWith = (name: string) => {
+  const failed = {
+    guard: { type: 'isOutcomeOf', params: { effect: name } },
+    target: 'resting.failed',
+    actions: ['noteFault', replyFailed],
+  } as const;
+  return { 'effect.failed': failed, 'effect.lost': failed } as const;
 };
-
-const runOf = (event: SnapshotJobEvent): Run | undefined => {
-  if (event.type === 'REQUESTED')
-    return { op: 'make', at: event.at, by: event.by, request: event.request, tries: 0 };
-  if (event.type === 'PRUNE_REQUESTED') {
-    return { op: 'prune', at: event.at, by: 'command', request: event.request, tries: 0 };
-  }
-  return event.type === 'WATCHED' ? { op: 'make', at: event.at, by: 'catch-up', tries: 0 } : undefined;
-};
-
-const goodAfter = ({ context: { good, run }, event }: Args): readonly Backup[] => {
-  if (event.type !== 'LISTED') return good;
-  const known = run?.made ? [run.made, ...good] : good;
-  return known.filter(({ name }) => event.listed.some((one) => one.name === name));
-};
-
-/** Known to be good, and gone: what is pruned here is forgotten with it. */
-const vanishedOf = ({ context: { good }, event }: Args): string[] =>
-  event.type === 'LISTED'
-    ? good.map(({ name }) => name).filter((name) => !event.listed.some((one) => one.name === name))
-    : [];
-
-const doomed = (args: Args): string[] =>
-  args.event.type === 'LISTED'
-    ? doomedOf(args.event.listed, goodAfter(args), args.context, args.event.at)
-    : [];
-
-const usualOf = ({ good, usualBytes }: SnapshotJobContext): number | undefined => {
-  if (usualBytes !== undefined) return usualBytes;
-  const before = good[0]?.size ?? 0;
-  return before >= COMPARABLE ? before : undefined;
-};
-
-const isFar = ({ context }: Args): boolean => {
-  const usual = usualOf(context);
-  const size = context.run?.made?.size;
-  return usual !== undefined && size !== undefined && (size > usual * FAR || size < usual / FAR);
-};
-
-const isFailedOf =
-  (type: string) =>
-  ({ event }: Args): boolean =>
-    'effect' in event && event.effect === type;
-
-const isMissed = ({ context, event }: Args): boolean => {
-  if (event.type !== 'WATCHED' || event.at - event.due < GRACE_MS) return false;
-  const last = Math.max(context.lastRunAt ?? 0, context.good[0]?.at ?? 0);
-  // The clock may have been ahead when it last ran: what lies in the future proves nothing.
-  return last < event.due || last > event.at + GRACE_MS;
-};
-
-const isStale = ({ context, event }: Args): boolean => {
-  if (event.type !== 'WATCHED') return false;
-  const last = context.good[0]?.at ?? context.since ?? event.at;
-  return event.at - last > context.staleMs;
-};
-
-const alert = (name: string, severity: Alert['severity'], text: (args: Args) => string) =>
-  ({
-    type: 'alert.raise',
-    params: (args: Args): Alert => {
-      const reason = reasonOf(args);
-      const { kind } = args.context;
-      return { name, severity, text: text(args), labels: { kind, ...(reason !== '' && { reason }) } };
-    },
-  }) as const;
-
-const failedAlert = alert(
-  'memory.backup_failed',
-  'critical',
-  ({ context }) => `A ${NOUN[context.kind]} of the memory store could not be made.`,
-);
-const pruneAlert = alert(
-  'memory.prune_failed',
-  'warning',
-  ({ context }) => `Old ones beside a new ${NOUN[context.kind]} of the memory store could not be deleted.`,
-);
-const staleAlert = alert(
-  'memory.backup_stale',
-  'critical',
-  ({ context }) =>
-    `The memory store has had no good ${NOUN[context.kind]} for ${context.staleMs / 3_600_000} h.`,
-);
-const missedAlert = alert(
-  'memory.backup_missed',
-  'warning',
-  ({ context }) => `A ${NOUN[context.kind]} of the memory store was due and was not made.`,
-);
-const sizeAlert = alert(
-  'memory.backup_size',
-  'warning',
-  ({ context }) =>
-    `A ${NOUN[context.kind]} of the memory store has ${context.run?.made?.size} bytes; usual are ${usualOf(context)}.`,
-);
-
-const deploymentAlert = {
-  type: 'alert.raise',
-  params: ({ event }: Args): Alert => ({
-    name: 'memory.deployment',
-    severity: 'critical',
-    text: `Backups of the memory store will fail, or do: ${event.type === 'LOOKED_AT' ? event.findings.join('; ') : ''}.`,
-    labels: { kind: 'snapshot' },
-  }),
-} as const;
-
-const isAsked = ({ context }: Args): boolean => context.run?.request !== undefined;
-const reply = (status: number, body: (args: Args) => Reply['body']) =>
-  ({
-    type: 'http.reply',
-    params: (args: Args): Reply => ({ to: args.context.run?.request ?? '', status, body: body(args) }),
-  }) as const;
-const replyDone = reply(200, ({ context }) => ({
-  ...context.run?.made,
-  deleted: context.doomed,
-  fault: context.fault,
-}));
-const replyFailed = reply(503, ({ context }) => ({ code: 'HF_MEMORY_BACKUP', reason: context.fault }));
-/** To who comes while a run is under way: there are never two at once. */
-const replyBusy = {
-  type: 'http.reply',
-  params: ({ event, context }: Args): Reply => ({
-    to: 'request' in event ? (event.request ?? '') : '',
-    status: 409,
-    body: {
-      code: 'HF_MEMORY_BACKUP',
-      reason: `one is under way since ${context.run?.at} (${context.run?.by})`,
-    },
-  }),
-} as const;
-const busy = {
-  guard: ({ event }: Args) => 'request' in event && event.request !== undefined,
-  actions: replyBusy,
-};
-
-const failOn = (type: string) =>
-  [
-    {
-      guard: (args: Args) => isFailedOf(type)(args) && isAsked(args),
-      target: 'resting.failed',
-      actions: ['noteFault', replyFailed],
-    },
-    { guard: isFailedOf(type), target: 'resting.failed', actions: 'noteFault' },
-  ] as const;
 
 /**
- * Backups of the memory store (B1, B8, B10): one run at a time, made, found in the list, then old ones pruned. What a
- * restore must reproduce is recorded with each good one (B4). A run that was missed while the machine slept or was down
- * is made up for or told; none good for too long is told once, until there is one.
+ * Backups of the memory store (B1, B8, B10). One run at a time: made, found in the list, then old ones pruned. Each good
+ * backup is kept with what a restore must reproduce (B4). A run that was missed is made up for or reported; a store
+ * without a good backup for too long raises an alert once.
  */
-export const snapshotJob = setup({
+export const memoryBackups = setup({
   types: {
-    context: {} as SnapshotJobContext,
-    events: {} as SnapshotJobEvent,
-    input: {} as SnapshotJobInput | undefined,
+    context: {} as BackupsContext,
+    events: {} as BackupsEvent,
+    input: {} as BackupSettings | undefined,
   },
   actions: {
     'memory.backup': effect<BackupParams>(),
@@ -207,48 +118,60 @@ export const snapshotJob = setup({
     'http.reply': effect<Reply>(),
     'alert.raise': effect<Alert>(),
     begin: assign(({ context, event }) => {
-      const run = runOf(event);
-      const due = run?.op === 'make' ? { lastRunAt: run.at } : {};
-      return { run, ...due, since: context.since ?? run?.at ?? 0, doomed: [], fault: undefined };
+      const run = newRun(event);
+      const due = run?.operation === 'make' ? { lastRunAt: run.at } : {};
+      return { run, ...due, since: context.since ?? run?.at ?? 0, deleted: [], fault: undefined };
     }),
-    again: assign({ run: ({ context }) => context.run && { ...context.run, tries: context.run.tries + 1 } }),
-    note: assign({
-      run: ({ context, event }) =>
-        context.run && event.type === 'MADE' ? { ...context.run, made: event.backup } : context.run,
-    }),
-    noteFault: assign({ fault: (args) => reasonOf(args as Args) }),
-    accept: assign((args) => {
-      const good = goodAfter(args as Args);
+    countRetry: assign(({ context: { run } }) => (run ? { run: { ...run, retries: run.retries + 1 } } : {})),
+    noteMade: assign(({ context: { run }, event }) =>
+      run && event.type === 'MADE' ? { run: { ...run, made: event.backup } } : {},
+    ),
+    noteFault: assign((args) => ({ fault: failureReason(args) })),
+    acceptList: assign(({ context, event }) => {
+      if (event.type !== 'LISTED') return {};
+      const isListed = ({ name }: Backup) => event.listed.some((one) => one.name === name);
+      const made = context.run?.made;
+      const good = [...(made ? [made] : []), ...context.good].filter(isListed);
       return {
         good,
-        doomed: doomed(args as Args),
-        listed: args.event.type === 'LISTED' ? args.event.listed.length : args.context.listed,
-        vanished: vanishedOf(args as Args),
-        isStale: args.context.isStale && !args.context.run?.made,
+        deleted: expiredBackups(event.listed, good, context, event.at),
+        listed: event.listed.length,
+        vanished: context.good.filter((one) => !isListed(one)).map(({ name }) => name),
+        isStale: context.isStale && !made,
       };
     }),
-    forget: assign({
-      good: ({ context: { good, doomed } }) => good.filter(({ name }) => !doomed.includes(name)),
-    }),
-    noteDeployment: assign({
-      deployment: ({ context, event }) => (event.type === 'LOOKED_AT' ? event.findings : context.deployment),
-    }),
-    noteSeeds: assign({
-      seeds: ({ context, event }) => (event.type === 'SEEDED' ? event.ids : context.seeds),
-    }),
-    noteWatch: assign(({ context, event }) => ({
-      since: context.since ?? (event.type === 'WATCHED' ? event.at : 0),
+    forgetDeleted: assign(({ context: { good, deleted } }) => ({
+      good: good.filter(({ name }) => !deleted.includes(name)),
     })),
-    noteReported: assign({
-      lastRunAt: ({ context, event }) => (event.type === 'WATCHED' ? event.at : (context.lastRunAt ?? 0)),
-    }),
+    noteDeployment: assign(({ event }) =>
+      event.type === 'DEPLOYMENT_CHECKED' ? { deployment: event.findings } : {},
+    ),
+    noteSeeds: assign(({ event }) => (event.type === 'SEEDED' ? { seeds: event.ids } : {})),
+    noteCheck: assign(({ context, event }) =>
+      event.type === 'CHECK' ? { since: context.since ?? event.at } : {},
+    ),
+    /** A missed run is reported once. */
+    countAsRun: assign(({ event }) => (event.type === 'CHECK' ? { lastRunAt: event.at } : {})),
     becomeStale: assign({ isStale: true }),
   },
   guards: {
-    isNewFinding: ({ context, event }) =>
-      event.type === 'LOOKED_AT' && event.findings.some((one) => !context.deployment.includes(one)),
+    isOutcomeOf: ({ event }, params: { effect: string }) =>
+      'effect' in event && event.effect === params.effect,
+    hasNewFinding: ({ context, event }) =>
+      event.type === 'DEPLOYMENT_CHECKED' &&
+      event.findings.some((finding) => !context.deployment.includes(finding)),
+    mustCatchUp: (args) => args.context.missed === 'catch-up' && hasMissedRun(args),
+    mustReportMissed: (args) => hasMissedRun(args),
+    becomesStale: ({ context, event }) =>
+      event.type === 'CHECK' &&
+      !context.isStale &&
+      event.at - (context.good[0]?.at ?? context.since ?? event.at) > context.staleMs,
+    isNotListed: (args) => isNotListed(args),
+    isUnusualSize: ({ context }) =>
+      context.run?.made !== undefined &&
+      isUnusualSize(context.run.made.size, usualSize(context.good, context)),
     canRetry: ({ context: { run } }) =>
-      run?.by !== 'command' && run?.op === 'make' && run.tries + 1 < MOST_TRIES,
+      run?.by !== 'command' && run?.operation === 'make' && run.retries < MOST_RETRIES,
   },
   delays: { retry: ({ context }) => context.retryMs },
 }).createMachine({
@@ -258,7 +181,7 @@ export const snapshotJob = setup({
     ...input,
     good: [],
     seeds: [],
-    doomed: [],
+    deleted: [],
     isStale: false,
     listed: 0,
     vanished: [],
@@ -267,12 +190,12 @@ export const snapshotJob = setup({
   initial: 'resting',
   on: {
     SEEDED: { actions: 'noteSeeds' },
-    LOOKED_AT: [
-      { guard: 'isNewFinding', actions: [deploymentAlert, 'noteDeployment'] },
+    DEPLOYMENT_CHECKED: [
+      { guard: 'hasNewFinding', actions: [alerts.deployment, 'noteDeployment'] },
       { actions: 'noteDeployment' },
     ],
-    REQUESTED: busy,
-    PRUNE_REQUESTED: busy,
+    REQUESTED: { actions: replyBusy },
+    PRUNE_REQUESTED: { actions: replyBusy },
   },
   states: {
     resting: {
@@ -280,74 +203,78 @@ export const snapshotJob = setup({
       on: {
         REQUESTED: { target: 'creating', actions: 'begin' },
         PRUNE_REQUESTED: { target: 'listing', actions: 'begin' },
-        WATCHED: [
-          {
-            guard: (args: Args) => isMissed(args) && args.context.missed === 'catch-up',
-            target: 'creating',
-            actions: 'begin',
-          },
-          { guard: isMissed, actions: [missedAlert, 'noteReported', 'noteWatch'] },
-          {
-            guard: (args: Args) => isStale(args) && !args.context.isStale,
-            actions: [staleAlert, 'becomeStale'],
-          },
-          { actions: 'noteWatch' },
+        CHECK: [
+          { guard: 'mustCatchUp', target: 'creating', actions: 'begin' },
+          { guard: 'mustReportMissed', actions: [alerts.missed, 'countAsRun', 'noteCheck'] },
+          { guard: 'becomesStale', actions: [alerts.stale, 'becomeStale'] },
+          { actions: 'noteCheck' },
         ],
       },
       states: {
         idle: {},
         done: {},
         failed: {
-          entry: failedAlert,
-          after: { retry: { guard: 'canRetry', target: '#memory-backups.creating', actions: 'again' } },
+          entry: alerts.failed,
+          after: {
+            retry: { guard: 'canRetry', target: '#memory-backups.creating', actions: 'countRetry' },
+          },
         },
       },
     },
     creating: {
-      entry: { type: 'memory.backup', params: ({ context }) => ({ kind: context.kind }) },
+      entry: { type: 'memory.backup', params: ({ context: { kind } }) => ({ kind }) },
       on: {
-        MADE: { target: 'listing', actions: 'note' },
-        NOTHING_THERE: [
-          { guard: isAsked, target: 'resting.idle', actions: ['noteFault', replyFailed] },
-          { target: 'resting.idle', actions: 'noteFault' },
-        ],
-        'effect.failed': failOn('memory.backup'),
-        'effect.lost': failOn('memory.backup'),
+        MADE: { target: 'listing', actions: 'noteMade' },
+        NOTHING_TO_BACK_UP: { target: 'resting.idle', actions: ['noteFault', replyFailed] },
+        ...failsWith('memory.backup'),
       },
     },
     listing: {
-      entry: { type: 'memory.list_backups', params: ({ context }) => ({ kind: context.kind }) },
+      entry: { type: 'memory.list_backups', params: ({ context: { kind } }) => ({ kind }) },
       on: {
         LISTED: [
-          {
-            guard: (args: Args) => isLost(args) && isAsked(args),
-            target: 'resting.failed',
-            actions: ['noteFault', replyFailed],
-          },
-          { guard: isLost, target: 'resting.failed', actions: 'noteFault' },
-          { guard: isFar, target: 'pruning', actions: [sizeAlert, 'accept'] },
-          { target: 'pruning', actions: 'accept' },
+          { guard: 'isNotListed', target: 'resting.failed', actions: ['noteFault', replyFailed] },
+          { guard: 'isUnusualSize', target: 'pruning', actions: [alerts.size, 'acceptList'] },
+          { target: 'pruning', actions: 'acceptList' },
         ],
-        'effect.failed': failOn('memory.list_backups'),
-        'effect.lost': failOn('memory.list_backups'),
+        ...failsWith('memory.list_backups'),
       },
     },
     pruning: {
       entry: {
         type: 'memory.prune_backups',
-        params: ({ context }) => ({ kind: context.kind, names: context.doomed }),
+        params: ({ context: { kind, deleted } }) => ({ kind, names: deleted }),
       },
       on: {
-        PRUNED: [
-          { guard: isAsked, target: 'resting.done', actions: ['forget', replyDone] },
-          { target: 'resting.done', actions: 'forget' },
-        ],
-        'effect.failed': [
-          { guard: isAsked, target: 'resting.done', actions: [pruneAlert, 'noteFault', 'forget', replyDone] },
-          { target: 'resting.done', actions: [pruneAlert, 'noteFault', 'forget'] },
-        ],
-        'effect.lost': { target: 'resting.done', actions: [pruneAlert, 'noteFault', 'forget'] },
+        PRUNED: { target: 'resting.done', actions: ['forgetDeleted', replyDone] },
+        // The new backup is good all the same.
+        'effect.failed': {
+          target: 'resting.done',
+          actions: [alerts.pruneFailed, 'noteFault', 'forgetDeleted', replyDone],
+        },
+        'effect.lost': {
+          target: 'resting.done',
+          actions: [alerts.pruneFailed, 'noteFault', 'forgetDeleted', replyDone],
+        },
       },
     },
   },
 });
+
+function newRun(event: BackupsEvent): BackupRun | undefined {
+  switch (event.type) {
+    case 'REQUESTED':
+      return { operation: 'make', at: event.at, by: event.by, request: event.request, retries: 0 };
+    case 'PRUNE_REQUESTED':
+      return { operation: 'prune', at: event.at, by: 'command', request: event.request, retries: 0 };
+    case 'CHECK':
+      return { operation: 'make', at: event.at, by: 'catch-up', retries: 0 };
+    default:
+      return undefined;
+  }
+}
+
+function hasMissedRun({ context, event }: Args): boolean {
+  if (event.type !== 'CHECK') return false;
+  return isMissed(event.at, event.due, Math.max(context.lastRunAt ?? 0, context.good[0]?.at ?? 0));
+}

@@ -3,17 +3,16 @@ import type { Cluster } from '../../core/contracts/cluster.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../core/host/plugin/diagnosis.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../core/kernel/json.ts';
-import { EMPTY } from './backups/effects.ts';
-import type { QdrantOptions } from './options.ts';
+import { EMPTY_STORE } from './backups/effects.ts';
+import type { MemoryOptions } from './options.ts';
 
-const STALE_MEND =
-  'Run `holdfast backup snapshot`, and look at the alerts `memory.` of the log for why none was made.';
-const FINDINGS_MEND =
-  'Run `holdfast backup snapshot` and `holdfast restore drill --path a`; see that one retention alone prunes (docs/memory.md).';
-const SETTINGS_MEND =
+const STALE_REMEDY = 'Run `holdfast backup snapshot`; the alerts `memory.` in the log say why none was made.';
+const FINDINGS_REMEDY =
+  'Run `holdfast backup snapshot` and `holdfast restore drill --path a`; make sure that only one retention prunes (docs/memory.md).';
+const SETTINGS_REMEDY =
   "Put the object-store settings into the environment of the store's deployment, or its chart; without them recurring snapshots stop.";
 
-/** `holdfast doctor memory`: what the running instance knows of its store and backups. */
+/** The checks of `holdfast doctor memory`, from what the running instance reports of its store and backups. */
 export const memoryChecks: readonly CheckDefinition[] = [
   { name: 'memory.backups', run: backupsCheck },
   { name: 'memory.deployment', run: deploymentCheck },
@@ -24,22 +23,22 @@ function factsOf({ running }: CheckContext): Record<string, unknown> | undefined
   return isObject(facts) ? facts : undefined;
 }
 
-const unknown = (lookedAt: string): CheckResult => ({
+const notRunning = (lookedAt: string): CheckResult => ({
   state: 'warn',
   lookedAt,
-  found: 'not known: nothing runs here that speaks to a memory store',
+  found: 'not known: no instance runs here that uses a memory store',
   remedy: 'Start it with `holdfast start`.',
 });
 
-/** Whether backups go on: none that failed, none too old, and seeds to prove a restore by. */
+/** Whether backups are made: none failed, none is too old, and there are seeds to prove a restore by. */
 function backupsCheck(context: CheckContext): CheckResult {
   const lookedAt = 'snapshots and volume copies of the memory store';
   const facts = factsOf(context);
-  if (!facts) return unknown(lookedAt);
+  if (!facts) return notRunning(lookedAt);
   const kinds = ['snapshot', 'volume'].map((kind) => facts[kind]).filter(isObject);
-  if (kinds.length > 0 && kinds.every(({ fault, stale }) => fault === EMPTY && stale !== true)) {
-    const remedy = 'Nothing, until something is stored: backups begin by themselves with the collection.';
-    return { state: 'warn', lookedAt, found: EMPTY, remedy };
+  if (kinds.length > 0 && kinds.every(({ fault, stale }) => fault === EMPTY_STORE && stale !== true)) {
+    const remedy = 'Nothing to do: backups begin by themselves once something is stored.';
+    return { state: 'warn', lookedAt, found: EMPTY_STORE, remedy };
   }
   const wrong = ['snapshot', 'volume'].flatMap((kind) => {
     const one = facts[kind];
@@ -49,13 +48,13 @@ function backupsCheck(context: CheckContext): CheckResult {
       ...(typeof one.fault === 'string' ? [`the last ${kind}: ${one.fault}`] : []),
     ];
   });
-  if (wrong.length > 0) return { state: 'fail', lookedAt, found: wrong.join('; '), remedy: STALE_MEND };
+  if (wrong.length > 0) return { state: 'fail', lookedAt, found: wrong.join('; '), remedy: STALE_REMEDY };
   const findings = ['snapshot', 'volume'].flatMap((kind) => {
     const one = facts[kind];
     return isObject(one) && Array.isArray(one.findings) ? one.findings : [];
   });
   if (findings.length > 0)
-    return { state: 'warn', lookedAt, found: findings.join('; '), remedy: FINDINGS_MEND };
+    return { state: 'warn', lookedAt, found: findings.join('; '), remedy: FINDINGS_REMEDY };
   if (facts.seeds === 0) {
     const remedy = 'Run `holdfast backup seed`: known points prove a restore.';
     return { state: 'warn', lookedAt, found: 'no seeds are kept in the collection', remedy };
@@ -67,16 +66,16 @@ function backupsCheck(context: CheckContext): CheckResult {
 function deploymentCheck(context: CheckContext): CheckResult {
   const lookedAt = "the memory store's deployment in the cluster";
   const facts = factsOf(context);
-  if (!facts) return unknown(lookedAt);
+  if (!facts) return notRunning(lookedAt);
   const findings = facts.deployment;
   if (!Array.isArray(findings))
-    return { state: 'ok', lookedAt, found: 'no cluster is configured, or not looked at yet' };
+    return { state: 'ok', lookedAt, found: 'no cluster is configured, or it was not checked yet' };
   if (findings.length === 0)
     return { state: 'ok', lookedAt, found: 'its settings and volume backups are good' };
-  return { state: 'fail', lookedAt, found: findings.join('; '), remedy: SETTINGS_MEND };
+  return { state: 'fail', lookedAt, found: findings.join('; '), remedy: SETTINGS_REMEDY };
 }
 
-/** Without these the store writes its snapshots to its own disk, and the recurring ones end (B7). */
+/** Without these the store writes its snapshots to its own disk, and recurring snapshots stop (B7). */
 const SETTINGS = [
   'QDRANT__STORAGE__SNAPSHOTS_CONFIG__SNAPSHOTS_STORAGE',
   'QDRANT__STORAGE__SNAPSHOTS_CONFIG__S3_CONFIG__BUCKET',
@@ -119,10 +118,10 @@ const copyShape = z.object({
 });
 const HOUR_MS = 3_600_000;
 const USUAL_BYTES = 196_000_000;
-/** So many times larger or smaller than usual is far from it. */
-const FAR = 4;
+/** A size this many times larger or smaller than usual is reported. */
+const UNUSUAL_FACTOR = 4;
 
-/** The object-store settings that a deployment of the store lacks; from a Secret counts as set. */
+/** The object-store settings that a deployment of the store lacks; a value from a Secret counts as set. */
 export function missingSettings(deployment: unknown): string[] {
   const parsed = deploymentShape.safeParse(deployment);
   if (!parsed.success) return [...SETTINGS];
@@ -137,7 +136,7 @@ export interface GoodBackup {
   readonly name: string;
   /** Epoch milliseconds. */
   readonly at: number;
-  /** Of what it is written in; ours is read since 1.0.0. */
+  /** Version of the backup's format; drills read 1.x. */
   readonly format: string | undefined;
 }
 
@@ -153,17 +152,17 @@ export function lastGoodBackup(backups: readonly unknown[]): GoodBackup | undefi
   return good.toSorted((a, b) => b.at - a.at)[0];
 }
 
-/** Bytes of the claim's volume in a backup: copied by the node's agent, or moved from a snapshot of the volume. */
+/** Bytes of the claim's volume in a backup, copied by the node's agent or moved from a snapshot of the volume. */
 async function sizeOf(
   cluster: Cluster,
   backup: GoodBackup,
-  { backupNamespace, claim }: QdrantOptions['deployment'],
+  { backupNamespace, claim }: MemoryOptions['deployment'],
   signal: AbortSignal,
 ): Promise<number | undefined> {
   const where = { namespace: backupNamespace, labels: { 'velero.io/backup-name': backup.name } };
   for (const kind of COPIES) {
     const copies = await cluster.list(kind, where, signal).catch((error) => {
-      // The cluster may know only one of the two.
+      // The cluster may have only one of the two kinds.
       if (isCoded(error, 'HF_CLUSTER_KIND')) return [];
       throw error;
     });
@@ -179,13 +178,15 @@ async function sizeOf(
 }
 
 /**
- * What is wrong with the store's deployment and the backups of its volume, as sentences for a person.
+ * Checks the store's deployment and the backups of its volume.
+ *
+ * @returns what is wrong, as sentences for a person
  *
  * @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED
  */
 export async function deploymentFindings(
   cluster: Cluster,
-  { deployment, staleHours, volumeCopies }: QdrantOptions,
+  { deployment, staleHours, volumeCopies }: MemoryOptions,
   now: number,
   signal: AbortSignal,
 ): Promise<string[]> {
@@ -202,12 +203,12 @@ export async function deploymentFindings(
   const isStale = last === undefined || now - last.at > staleHours * HOUR_MS;
   const size = last && (await sizeOf(cluster, last, deployment, signal));
   const usual = volumeCopies.usualBytes ?? USUAL_BYTES;
-  const isFar = size !== undefined && (size > usual * FAR || size < usual / FAR);
+  const isUnusual = size !== undefined && (size > usual * UNUSUAL_FACTOR || size < usual / UNUSUAL_FACTOR);
   const isOther = last?.format !== undefined && !last.format.startsWith('1.');
   return [
     ...(missing.length > 0 ? [`${namespace}/${name} lacks ${missing.join(', ')}`] : []),
     ...(isStale ? [`${backupSchedule} has had no good backup of the volume for ${staleHours} h`] : []),
-    ...(isFar ? [`${last?.name} has ${size} bytes of the volume; usual are ${usual}`] : []),
+    ...(isUnusual ? [`${last?.name} has ${size} bytes of the volume; usual are ${usual}`] : []),
     ...(isOther
       ? [`${last?.name} is written in format ${last?.format}, which a restore here may not read`]
       : []),

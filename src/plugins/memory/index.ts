@@ -1,9 +1,7 @@
 /**
- * The memory store as the rest of Holdfast sees it: one adapter for its REST surface (`store/`), for a real store
- * elsewhere (HOLDFAST_MEMORY_URL) and for the embedded one alike; and its backups (`backups/`), which the machine
- * `machines/snapshot-job.ts` decides about, with their commands and what `holdfast doctor memory` looks at.
- *
- * Imports core, bus and its machine; no other plugin.
+ * The memory store: the adapter for its REST surface (`rest-store.ts`), for a store elsewhere (HOLDFAST_MEMORY_URL) and
+ * the embedded one alike; its backups (`backups/`), decided by `machines/memory/backups.ts`; and `holdfast doctor memory`
+ * (`doctor.ts`).
  */
 
 import { ClusterToken } from '../../core/contracts/cluster.ts';
@@ -16,103 +14,103 @@ import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
 import { parseSecretReference } from '../../core/host/secrets/secret-reference.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import type { Json } from '../../core/kernel/json.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';
 import {
-  backupsWatched,
-  deploymentLookedAt,
-  type Kind,
+  type BackupKind,
+  backupsChecked,
+  deploymentChecked,
   registerBackupActors,
   registerBackupMetrics,
 } from './backups/actor.ts';
 import { registerBackupCommands } from './backups/commands.ts';
 import { Backups, registerBackupControl } from './backups/control.ts';
-import { type BackupParts, registerBackupEffects } from './backups/effects.ts';
+import { type BackupSources, registerBackupEffects } from './backups/effects.ts';
 import { VolumeCopies } from './backups/files.ts';
 import { deploymentFindings, memoryChecks } from './doctor.ts';
 import { MemoryError } from './errors.ts';
-import { type QdrantOptions, qdrantOptions } from './options.ts';
+import { type MemoryOptions, memoryOptions } from './options.ts';
 import { RestStores } from './rest-store.ts';
 
-const LOOK_MS = 30_000;
+const CHECK_MS = 30_000;
 
 /** @example memory({ url: 'http://qdrant.agent-memory:6333', apiKeyRef: 'memory/qdrant#api_key' }) */
 export const memory = definePlugin({
   name: 'memory',
   about: {
     area: 'Memory store',
-    what: 'speaks to a memory store: snapshots, volume copies, pruning',
+    what: 'backs up a memory store: snapshots, volume copies, pruning',
     docs: 'memory.md',
   },
-  options: qdrantOptions,
+  options: memoryOptions,
   env: {
     HOLDFAST_MEMORY_URL: 'url',
     HOLDFAST_MEMORY_API_KEY_FILE: 'apiKeyFile',
     HOLDFAST_MEMORY_CA_FILE: 'caFile',
   },
-  errors: MemoryError,
   provides: [MemoryStoresToken, SnapshotRecordsToken],
   wants: [MemoryInstanceToken, SecretsStoreToken, ClusterToken],
   onFailure: 'continue',
   register(context, options) {
     const isRemote = options.url !== undefined;
-    // The cluster copies the volume of a store elsewhere.
-    const kinds = (): readonly Kind[] => (isRemote ? ['snapshot'] : ['snapshot', 'volume']);
+    // The volume of a store elsewhere is copied by its cluster.
+    const kinds: readonly BackupKind[] = isRemote ? ['snapshot'] : ['snapshot', 'volume'];
     let stores: RestStores | undefined;
     const opened = (): RestStores => {
       stores ??= openStores(options, context.services);
       return stores;
     };
-    const backups = new Backups(context, options, () => parts(), kinds);
-    const parts = (): BackupParts => {
+    const sources = (): BackupSources => {
       const instance = isRemote ? undefined : context.services.find(MemoryInstanceToken);
       const copies = instance && new VolumeCopies(context.services.dataDir, instance);
       return { stores: opened(), instance, copies, seeds: () => backups.seeds };
     };
+    const backups = new Backups(context, options, sources, kinds);
     context.provide(MemoryStoresToken, opened);
     context.provide(SnapshotRecordsToken, () => backups);
 
     registerBackupActors(context, options, kinds);
-    registerBackupEffects(context, parts);
+    registerBackupEffects(context, sources);
     registerBackupControl(context, () => backups);
     registerBackupCommands(context, options);
-    let deployment: readonly string[] | undefined;
+
     let version: string | undefined;
-    const lookAtDeployment = async (): Promise<void> => {
+    let deployment: readonly string[] | undefined;
+    const checkDeployment = async (): Promise<void> => {
       const { clock, find, bus } = context.services;
       const cluster = isRemote ? find(ClusterToken) : undefined;
       if (!cluster) return;
-      const signal = AbortSignal.timeout(LOOK_MS);
       try {
+        const signal = AbortSignal.timeout(CHECK_MS);
         const findings = await deploymentFindings(cluster, options, clock.now(), signal);
         deployment = findings;
-        bus.publish(deploymentLookedAt, { findings });
+        bus.publish(deploymentChecked, { findings });
       } catch (error) {
-        // That it cannot be looked at says nothing of the deployment: told by doctor, not decided about.
-        deployment = [String(isCoded(error) ? error.what : error)];
+        // A cluster that gives no answer says nothing about the deployment: doctor shows it, the machine is not told.
+        deployment = [isCoded(error) ? error.what : String(error)];
       }
     };
-    const look = async (): Promise<void> => {
-      const { live } = opened();
-      version = (await live.about().catch(() => undefined))?.version ?? version;
-      await lookAtDeployment();
+    const check = async (): Promise<void> => {
+      version =
+        (
+          await opened()
+            .live.about()
+            .catch(() => undefined)
+        )?.version ?? version;
+      await checkDeployment();
     };
-    for (const check of memoryChecks) context.check(check);
-    context.health(
-      'memory',
-      () => ({ ...backups.status(version), ...(deployment && { deployment }) }) as Json,
-    );
+    for (const each of memoryChecks) context.check(each);
+    context.health('memory', () => ({ ...backups.status(version), ...(deployment && { deployment }) }));
     context.onStart(() => {
       registerBackupMetrics(context.services, kinds);
-      context.services.bus.subscribe(backupsWatched, 'memory', ({ payload }) =>
-        payload.kind === 'snapshot' ? look() : undefined,
+      context.services.bus.subscribe(backupsChecked, 'memory', ({ payload }) =>
+        payload.kind === 'snapshot' ? check() : undefined,
       );
     });
     context.onStop(() => stores?.close());
   },
 });
 
-function openStores(options: QdrantOptions, services: Services): RestStores {
+function openStores(options: MemoryOptions, services: Services): RestStores {
   const { url, collection, caFile } = options;
   const { clock } = services;
   if (url !== undefined) {
@@ -136,7 +134,7 @@ function openStores(options: QdrantOptions, services: Services): RestStores {
   });
 }
 
-function keyOf({ apiKeyFile, apiKeyRef }: QdrantOptions, services: Services) {
+function keyOf({ apiKeyFile, apiKeyRef }: MemoryOptions, services: Services) {
   return async (signal: AbortSignal): Promise<string | undefined> => {
     if (apiKeyFile !== undefined) return readTokenFile(apiKeyFile);
     if (apiKeyRef === undefined) return undefined;
@@ -144,7 +142,7 @@ function keyOf({ apiKeyFile, apiKeyRef }: QdrantOptions, services: Services) {
     const secrets = services.find(SecretsStoreToken);
     if (!secrets)
       throw new MemoryError('HF_MEMORY_NONE', {
-        reason: 'its key is in a secrets store that is not there',
+        reason: 'its key is in a secrets store, and no plugin provides one',
       });
     return secrets.read(path, property, signal);
   };

@@ -19,7 +19,7 @@ function isHttp(text: string): boolean {
 const cron = z.string().refine(isCron, 'it must be a cron pattern, e.g. 30 2 * * *');
 const bytes = z.int().min(1).optional();
 
-export const qdrantOptions = z.strictObject({
+export const memoryOptions = z.strictObject({
   /** A memory store elsewhere; without it, the embedded one. */
   url: z
     .string()
@@ -32,45 +32,46 @@ export const qdrantOptions = z.strictObject({
   apiKeyRef: secretReference.optional(),
   /** PEM file of the authority that signed the store's certificate. */
   caFile: z.string().min(1).optional(),
-  /** The collection that is kept. */
+  /** The collection that is backed up. */
   collection: z
     .string()
     .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/, 'letters, digits, and . _ -')
     .default('memory'),
   snapshots: z
     .strictObject({
-      /** UTC. */
+      /** Cron pattern, UTC. */
       cron: cron.default('30 2 * * *'),
       /** How many of the newest are kept; the last good one always is. */
       keep: z.int().min(1).max(1_000).default(14),
-      /** What one usually has: four times more or less is told. 225,000 of a store elsewhere; of our own, the one before. */
+      /** The usual size, bytes: four times more or less raises an alert. 225,000 for a store elsewhere, the previous snapshot's for the embedded one. */
       usualBytes: bytes,
     })
     .prefault({}),
-  /** Of the embedded store's volume; a store elsewhere has its volume copied by its cluster. */
+  /** Copies of the embedded store's volume; the volume of a store elsewhere is copied by its cluster. */
   volumeCopies: z
     .strictObject({
+      /** Cron pattern, UTC. */
       cron: cron.default('0 4 * * *'),
       keepDays: z.int().min(1).max(3_650).default(30),
-      /** e.g. 196_000_000 */
+      /** The usual size, bytes, e.g. 196_000_000. */
       usualBytes: bytes,
     })
     .prefault({}),
-  /** Without a good backup for so long, a person is told. */
+  /** An alert is raised when there has been no good backup for so long. */
   staleHours: z.number().min(1).max(8_760).default(26),
-  /** A run that was missed, because the machine slept or was down: made up for, or only told. */
+  /** Whether a run that was missed, because the machine slept or was down, is made up for or only reported. */
   missed: z.enum(['catch-up', 'report']).default('catch-up'),
-  /** Where the deployment of a store elsewhere, and the backups of its volume, are in the cluster. */
+  /** Names of a store's deployment and of the backups of its volume in the cluster. */
   deployment: z
     .strictObject({
       namespace: z.string().min(1).default('agent-memory'),
       name: z.string().min(1).default('qdrant'),
       claim: z.string().min(1).default('qdrant-data'),
-      /** The schedule that backs its volume up, and the namespace of its objects. */
+      /** The schedule that backs its volume up, and the namespace of the backups. */
       backupSchedule: z.string().min(1).default('agent-memory-pvc-backup'),
       backupNamespace: z.string().min(1).default('velero'),
     })
     .prefault({}),
 });
 
-export type QdrantOptions = z.output<typeof qdrantOptions>;
+export type MemoryOptions = z.output<typeof memoryOptions>;

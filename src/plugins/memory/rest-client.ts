@@ -5,7 +5,7 @@ import type { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import { MemoryError } from './errors.ts';
 
-export interface ExchangeOptions {
+export interface RestClientOptions {
   /** Scheme, host, port, and a path where the store stands behind one. */
   readonly url: string;
   readonly clock: Clock;
@@ -15,7 +15,7 @@ export interface ExchangeOptions {
   readonly ca?: string | undefined;
 }
 
-export interface Call {
+export interface RestCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Below the base, without a leading slash. */
   readonly path: string;
@@ -30,30 +30,31 @@ export interface Call {
 const TIMEOUT_MS = 30_000;
 const CONNECTIONS = 4;
 const LARGEST_ANSWER = 64 * 1024 * 1024;
-const LARGEST_TEXT = 300;
-/** Of a 429: so many times it is tried again, and no longer is waited for than this. */
+/** Characters of the store's own text in an error. */
+const LONGEST_TEXT = 300;
+/** A call that is answered with 429 is repeated so many times. */
 const RETRIES = 4;
+/** A longer wait before a repetition is not made. */
 const LONGEST_WAIT_MS = 15_000;
 
-/** HTTP with one memory store: deadlines, bounded answers, no redirects, a 429 tried again when it says. */
-export class Exchange {
+/** Calls one memory store, and repeats a call that is answered with 429 after the time that the answer names. */
+export class RestClient {
   /** Without credentials. */
   readonly url: string;
-  readonly #options: ExchangeOptions;
+  readonly #options: RestClientOptions;
   readonly #http: HttpClient;
 
-  constructor(options: ExchangeOptions) {
+  constructor(options: RestClientOptions) {
     const { origin, pathname } = new URL(options.url);
     this.url = (origin + pathname).replace(/\/+$/, '');
     this.#options = options;
-    const { clock, ca } = options;
     this.#http = new HttpClient({
       base: this.url,
       timeoutMs: TIMEOUT_MS,
       answerLimit: LARGEST_ANSWER,
       connections: CONNECTIONS,
-      clock,
-      ca,
+      clock: options.clock,
+      ca: options.ca,
     });
   }
 
@@ -62,34 +63,53 @@ export class Exchange {
    * @throws HF_MEMORY_UNREACHABLE, HF_MEMORY_REFUSED, HF_MEMORY_ANSWER
    * @throws HF_CONFIG_SECRET_* the key cannot be read; nothing was sent
    */
-  async result(call: Call): Promise<unknown> {
-    const answer = await this.#patiently(call);
-    const { status } = answer;
-    if (status === 404 && call.optional) return undefined;
+  async result(call: RestCall): Promise<unknown> {
+    const answer = await this.answer(call);
+    if (answer.status === 404 && call.optional) return undefined;
     const body = parsed(answer.text());
     if (!answer.ok) {
       throw new MemoryError('HF_MEMORY_REFUSED', {
         url: this.url,
         call: callText(call),
-        status,
+        status: answer.status,
         text: errorText(body, answer.text()),
       });
     }
     if (!isObject(body) || !('result' in body) || body.status !== 'ok') {
-      throw this.garbled(
-        call,
-        body === undefined ? 'it is not JSON' : 'it is no envelope with status ok and a result',
-      );
+      const reason = isObject(body) ? 'it is no envelope with status ok and a result' : 'it is not JSON';
+      throw this.unexpected(call, reason);
     }
     return body.result;
   }
 
-  /** A call whose answer has no envelope. */
-  plain(call: Call): Promise<HttpAnswer> {
-    return this.#patiently(call);
+  /** The whole answer, for calls whose answer has no envelope. @throws HF_MEMORY_UNREACHABLE, HF_MEMORY_ANSWER */
+  async answer(call: RestCall): Promise<HttpAnswer> {
+    const { clock } = this.#options;
+    const { method, path, body, signal, timeoutMs = TIMEOUT_MS } = call;
+    const end = clock.now() + timeoutMs;
+    for (let retries = 0; ; retries += 1) {
+      const key = await this.#options.apiKey(signal ?? AbortSignal.timeout(timeoutMs));
+      const answer = await this.#http
+        .call({
+          method,
+          url: `/${path}`,
+          headers: { accept: 'application/json', ...(key !== undefined && { 'api-key': key }) },
+          ...(body !== undefined && { json: body }),
+          timeoutMs: Math.max(1, end - clock.now()),
+          signal,
+        })
+        .catch((error: unknown) => {
+          throw this.#failure(call, error);
+        });
+      if (answer.status !== 429 || retries === RETRIES) return answer;
+      const wait = retryDelay(answer.header('retry-after'), clock.now());
+      if (wait > LONGEST_WAIT_MS || clock.now() + wait > end) return answer;
+      await this.#wait(wait, signal);
+    }
   }
 
-  garbled(call: Pick<Call, 'method' | 'path'>, reason: string): HoldfastError {
+  /** An answer that the store should not give. */
+  unexpected(call: Pick<RestCall, 'method' | 'path'>, reason: string): HoldfastError {
     return new MemoryError('HF_MEMORY_ANSWER', { url: this.url, call: callText(call), reason });
   }
 
@@ -97,63 +117,36 @@ export class Exchange {
     return this.#http.close();
   }
 
-  async #patiently(call: Call): Promise<HttpAnswer> {
-    const { clock } = this.#options;
-    const over = new AbortController();
-    const ms = call.timeoutMs ?? TIMEOUT_MS;
-    const cancel = clock.after(ms, () => over.abort());
-    const signal = call.signal ? AbortSignal.any([over.signal, call.signal]) : over.signal;
-    try {
-      for (let tried = 0; ; tried += 1) {
-        const answer = await this.#once(call, ms, signal);
-        if (answer.status !== 429 || tried === RETRIES) return answer;
-        const wait = waitOf(answer.header('retry-after'), clock.now());
-        if (wait > LONGEST_WAIT_MS) return answer;
-        await this.#wait(wait, signal);
-      }
-    } catch (error) {
-      call.signal?.throwIfAborted();
-      if (!over.signal.aborted && !(error instanceof HttpCallError)) throw error;
-      if (error instanceof HttpCallError && error.failure === 'too_large') {
-        throw this.garbled(call, error.reason);
-      }
-      const reason = error instanceof HttpCallError ? error.reason : `nothing came within ${ms / 1_000} s`;
-      throw new MemoryError(
-        'HF_MEMORY_UNREACHABLE',
-        { url: this.url, call: callText(call), reason },
-        { cause: error },
-      );
-    } finally {
-      cancel();
-    }
+  #failure(call: RestCall, error: unknown): unknown {
+    if (!(error instanceof HttpCallError)) return error;
+    if (error.failure === 'too_large')
+      return this.unexpected(call, `it is larger than ${LARGEST_ANSWER} bytes`);
+    const details = { url: this.url, call: callText(call), reason: error.reason };
+    return new MemoryError('HF_MEMORY_UNREACHABLE', details, { cause: error });
   }
 
-  async #once({ method, path, body }: Call, timeoutMs: number, signal: AbortSignal): Promise<HttpAnswer> {
-    const key = await this.#options.apiKey(signal);
-    const headers = { accept: 'application/json', ...(key !== undefined && { 'api-key': key }) };
-    return this.#http.call({ method, url: `/${path}`, headers, json: body, timeoutMs, signal });
-  }
-
-  #wait(ms: number, signal: AbortSignal): Promise<void> {
+  #wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const cancel = this.#options.clock.after(ms, resolve);
-    const give = () => {
+    const abort = () => {
       cancel();
-      reject(signal.reason);
+      reject(signal?.reason);
     };
-    signal.addEventListener('abort', give, { once: true });
-    return promise.finally(() => signal.removeEventListener('abort', give));
+    signal?.addEventListener('abort', abort, { once: true });
+    if (signal?.aborted) abort();
+    return promise.finally(() => signal?.removeEventListener('abort', abort));
   }
 }
 
-/** Seconds, or a date; a second where nothing usable is said. */
-function waitOf(retryAfter: string | undefined, now: number): number {
+/** Milliseconds that a header Retry-After asks for, in seconds or as a date; a second where it says nothing usable. */
+function retryDelay(retryAfter: string | undefined, now: number): number {
   if (retryAfter === undefined) return 1_000;
   if (/^\d{1,9}$/.test(retryAfter.trim())) return Number(retryAfter) * 1_000;
   const at = Date.parse(retryAfter);
   return Number.isNaN(at) ? 1_000 : Math.max(0, at - now);
 }
 
+/** Payloads may be nested deeper than other answers. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -162,12 +155,12 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The store's own words, whatever shape they come in. */
+/** The text with which the store explains an error, whatever shape it has. */
 function errorText(body: unknown, text: string): string {
   const status = isObject(body) ? body.status : undefined;
   const own = isObject(status) && typeof status.error === 'string' ? status.error : text;
-  return own.trim() === '' ? '(it says nothing)' : maskText(own.trim(), LARGEST_TEXT);
+  return own.trim() === '' ? '(no text)' : maskText(own.trim(), LONGEST_TEXT);
 }
 
-const callText = ({ method, path }: Pick<Call, 'method' | 'path'>): string =>
+const callText = ({ method, path }: Pick<RestCall, 'method' | 'path'>): string =>
   `${method} /${path.split('?', 1)[0]}`;

@@ -12,9 +12,10 @@ import type {
 } from '../../core/contracts/memory-store.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
-import { type Call, Exchange } from './rest-client.ts';
+import { type RestCall, RestClient } from './rest-client.ts';
 
-/** What of the store's answers is used. Unknown fields are left alone: stores gain some with every release. */
+// The fields of the store's answers that are used. Unknown fields are ignored: stores gain some with every release.
+
 const id = z.union([z.int(), z.string()]);
 const point = z.object({
   id,
@@ -28,7 +29,7 @@ const snapshot = z.object({
   checksum: z.string().nullish(),
 });
 
-export const answers = {
+const answers = {
   about: z.object({ title: z.string(), version: z.string(), instance: z.string().optional() }),
   collection: z.object({
     status: z.string(),
@@ -44,8 +45,8 @@ export const answers = {
   done: z.literal(true),
 } as const;
 
-export type SnapshotAnswer = z.output<typeof snapshot>;
-export type PointAnswer = z.output<typeof point>;
+type SnapshotAnswer = z.output<typeof snapshot>;
+type PointAnswer = z.output<typeof point>;
 
 /** A snapshot of a large collection is written, and fetched, in minutes. */
 const SNAPSHOT_MS = 600_000;
@@ -54,28 +55,28 @@ const READY_MS = 5_000;
 const inPath = (...parts: readonly string[]): string => parts.map(encodeURIComponent).join('/');
 
 interface RestStoreOptions {
-  readonly exchange: Exchange;
+  readonly client: RestClient;
   /** The key with which a snapshot at this URL can be fetched, where one is needed. */
   readonly keyFor?: (location: string, signal: AbortSignal) => Promise<string | undefined>;
 }
 
-/** A memory store by its REST surface, a real one or the embedded one: both are spoken to by this alone. */
+/** A memory store by its REST surface; the embedded one is called in the same way as a real one. */
 export class RestStore implements MemoryStore {
-  readonly #exchange: Exchange;
+  readonly #client: RestClient;
   readonly #keyFor: NonNullable<RestStoreOptions['keyFor']>;
 
-  constructor({ exchange, keyFor = async () => undefined }: RestStoreOptions) {
-    this.#exchange = exchange;
+  constructor({ client, keyFor = async () => undefined }: RestStoreOptions) {
+    this.#client = client;
     this.#keyFor = keyFor;
   }
 
   get url(): string {
-    return this.#exchange.url;
+    return this.#client.url;
   }
 
   async ready(signal?: AbortSignal): Promise<boolean> {
     try {
-      const { status } = await this.#exchange.plain({
+      const { status } = await this.#client.answer({
         method: 'GET',
         path: 'readyz',
         timeoutMs: READY_MS,
@@ -90,17 +91,17 @@ export class RestStore implements MemoryStore {
 
   async about(signal?: AbortSignal): Promise<About> {
     const call = { method: 'GET', path: '', signal } as const;
-    const answer = await this.#exchange.plain(call);
+    const answer = await this.#client.answer(call);
     try {
       return answers.about.parse(answer.json());
     } catch {
-      throw this.#exchange.garbled(call, 'it does not say what it is');
+      throw this.#client.unexpected(call, 'it gives no title and version');
     }
   }
 
   async collection(collection: string, signal?: AbortSignal): Promise<CollectionInfo | undefined> {
     const call = { method: 'GET', path: inPath('collections', collection), optional: true, signal } as const;
-    const result = await this.#exchange.result(call);
+    const result = await this.#client.result(call);
     if (result === undefined) return undefined;
     const { status, points_count, config } = this.#read(call, answers.collection, result);
     return { status, pointsCount: points_count ?? 0, vectors: config.params.vectors };
@@ -108,12 +109,15 @@ export class RestStore implements MemoryStore {
 
   async createCollection(collection: string, size: number, signal?: AbortSignal): Promise<void> {
     const body = { vectors: { size, distance: 'Cosine' } };
-    await this.#ask({ method: 'PUT', path: inPath('collections', collection), body, signal }, answers.done);
+    await this.#call({ method: 'PUT', path: inPath('collections', collection), body, signal }, answers.done);
   }
 
   async count(collection: string, signal?: AbortSignal): Promise<number> {
     const path = inPath('collections', collection, 'points', 'count');
-    const { count } = await this.#ask({ method: 'POST', path, body: { exact: true }, signal }, answers.count);
+    const { count } = await this.#call(
+      { method: 'POST', path, body: { exact: true }, signal },
+      answers.count,
+    );
     return count;
   }
 
@@ -124,7 +128,7 @@ export class RestStore implements MemoryStore {
   ): Promise<readonly StoredPoint[]> {
     const path = inPath('collections', collection, 'points');
     const body = { ids, with_payload: true, with_vector: true };
-    return (await this.#ask({ method: 'POST', path, body, signal }, answers.points)).map(asPoint);
+    return (await this.#call({ method: 'POST', path, body, signal }, answers.points)).map(asPoint);
   }
 
   async scroll(
@@ -139,7 +143,7 @@ export class RestStore implements MemoryStore {
       with_vector: page.vectors,
       ...(page.from !== undefined && { offset: page.from }),
     };
-    const { points, next_page_offset: next } = await this.#ask(
+    const { points, next_page_offset: next } = await this.#call(
       { method: 'POST', path, body, signal },
       answers.scroll,
     );
@@ -148,23 +152,23 @@ export class RestStore implements MemoryStore {
 
   async upsert(collection: string, points: readonly Point[], signal?: AbortSignal): Promise<void> {
     const path = `${inPath('collections', collection, 'points')}?wait=true`;
-    await this.#ask({ method: 'PUT', path, body: { points }, signal }, answers.updated);
+    await this.#call({ method: 'PUT', path, body: { points }, signal }, answers.updated);
   }
 
   async snapshots(collection: string, signal?: AbortSignal): Promise<readonly SnapshotDescription[]> {
     const path = inPath('collections', collection, 'snapshots');
-    return (await this.#ask({ method: 'GET', path, signal }, answers.snapshots)).map(asSnapshot);
+    return (await this.#call({ method: 'GET', path, signal }, answers.snapshots)).map(asSnapshot);
   }
 
   async createSnapshot(collection: string, signal?: AbortSignal): Promise<SnapshotDescription> {
     const path = `${inPath('collections', collection, 'snapshots')}?wait=true`;
     const call = { method: 'POST', path, timeoutMs: SNAPSHOT_MS, signal } as const;
-    return asSnapshot(await this.#ask(call, answers.snapshot));
+    return asSnapshot(await this.#call(call, answers.snapshot));
   }
 
   async deleteSnapshot(collection: string, name: string, signal?: AbortSignal): Promise<void> {
     const path = `${inPath('collections', collection, 'snapshots', name)}?wait=true`;
-    await this.#ask({ method: 'DELETE', path, signal }, answers.done);
+    await this.#call({ method: 'DELETE', path, signal }, answers.done);
   }
 
   snapshotUrl(collection: string, name: string): string {
@@ -175,19 +179,19 @@ export class RestStore implements MemoryStore {
     const path = `${inPath('collections', collection, 'snapshots', 'recover')}?wait=true`;
     const key = await this.#keyFor(location, signal ?? AbortSignal.timeout(READY_MS));
     const body = { location, priority: 'snapshot', ...(key !== undefined && { api_key: key }) };
-    await this.#ask({ method: 'PUT', path, body, timeoutMs: SNAPSHOT_MS, signal }, answers.done);
+    await this.#call({ method: 'PUT', path, body, timeoutMs: SNAPSHOT_MS, signal }, answers.done);
   }
 
-  async #ask<T>(call: Call, shape: z.ZodType<T>): Promise<T> {
-    return this.#read(call, shape, await this.#exchange.result(call));
+  async #call<T>(call: RestCall, shape: z.ZodType<T>): Promise<T> {
+    return this.#read(call, shape, await this.#client.result(call));
   }
 
-  #read<T>(call: Call, shape: z.ZodType<T>, result: unknown): T {
+  #read<T>(call: RestCall, shape: z.ZodType<T>, result: unknown): T {
     const outcome = shape.safeParse(result);
     if (outcome.success) return outcome.data;
     const [issue] = outcome.error.issues;
-    const place = ['result', ...(issue?.path ?? [])].join('.');
-    throw this.#exchange.garbled(call, `${place}: ${issue?.message}`);
+    const field = ['result', ...(issue?.path ?? [])].join('.');
+    throw this.#client.unexpected(call, `${field}: ${issue?.message}`);
   }
 }
 
@@ -203,7 +207,7 @@ function asSnapshot({ name, creation_time, size, checksum }: SnapshotAnswer): Sn
 interface StoresOptions {
   readonly kind: MemoryStores['kind'];
   readonly collection: string;
-  /** Of the live store; an embedded one has it once it listens. */
+  /** URL of the live store; an embedded one has it once it listens. */
   readonly url: () => string;
   readonly apiKey: (signal: AbortSignal) => Promise<string | undefined>;
   /** A PEM file. */
@@ -216,7 +220,7 @@ export class RestStores implements MemoryStores {
   readonly kind: MemoryStores['kind'];
   readonly collection: string;
   readonly #options: StoresOptions;
-  readonly #exchanges = new Map<string, Exchange>();
+  readonly #clients = new Map<string, RestClient>();
 
   constructor(options: StoresOptions) {
     this.kind = options.kind;
@@ -226,13 +230,13 @@ export class RestStores implements MemoryStores {
 
   get live(): MemoryStore {
     const { url, apiKey } = this.#options;
-    return new RestStore({ exchange: this.#exchange(`live ${url()}`, url(), apiKey) });
+    return new RestStore({ client: this.#client(`live ${url()}`, url(), apiKey) });
   }
 
   at(url: string): MemoryStore {
     const { apiKey, url: live } = this.#options;
     return new RestStore({
-      exchange: this.#exchange(`at ${url}`, url, async () => undefined),
+      client: this.#client(`at ${url}`, url, async () => undefined),
       keyFor: async (location, signal) =>
         URL.canParse(location) && new URL(location).origin === new URL(live()).origin
           ? apiKey(signal)
@@ -241,15 +245,15 @@ export class RestStores implements MemoryStores {
   }
 
   async close(): Promise<void> {
-    await Promise.all(Array.from(this.#exchanges.values(), (exchange) => exchange.close()));
+    await Promise.all(Array.from(this.#clients.values(), (client) => client.close()));
   }
 
-  #exchange(key: string, url: string, apiKey: StoresOptions['apiKey']): Exchange {
-    const known = this.#exchanges.get(key);
-    if (known) return known;
-    const exchange = new Exchange({ url, apiKey, ca: this.#ca(), clock: this.#options.clock });
-    this.#exchanges.set(key, exchange);
-    return exchange;
+  #client(key: string, url: string, apiKey: StoresOptions['apiKey']): RestClient {
+    const open = this.#clients.get(key);
+    if (open) return open;
+    const client = new RestClient({ url, apiKey, ca: this.#ca(), clock: this.#options.clock });
+    this.#clients.set(key, client);
+    return client;
   }
 
   #ca(): string | undefined {

@@ -1,15 +1,19 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { given } from '../../../src/core/host/testing/index.ts';
-import { doomedOf, findingsOf } from '../../../src/machines/memory/assessment.ts';
-import { snapshotJob } from '../../../src/machines/memory/backups.ts';
-import type { ListedBackup, SnapshotJobInput } from '../../../src/machines/memory/backups-shapes.ts';
+import {
+  type BackupSettings,
+  backupFindings,
+  expiredBackups,
+  type ListedBackup,
+} from '../../../src/machines/memory/assessment.ts';
+import { memoryBackups } from '../../../src/machines/memory/backups.ts';
 import { runs } from '../../support/runs.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const T = 1_767_234_600_000;
-const input: SnapshotJobInput = {
+const input: BackupSettings = {
   kind: 'snapshot',
   keepNewest: 2,
   staleMs: 26 * HOUR,
@@ -28,10 +32,16 @@ const alert = (name: string, severity: string, text: string, reason?: string) =>
   type: 'alert.raise',
   params: { name, severity, text, labels: { kind: 'snapshot', ...(reason && { reason }) } },
 });
+/** The answer of a run that nobody requested goes nowhere. */
+const replied = (status: number, body: object) => ({
+  type: 'http.reply',
+  params: { status, body: body as never },
+});
+const failedReply = (reason: string) => replied(503, { code: 'HF_MEMORY_BACKUP', reason });
 const asks = (type: string, more: object = {}) => ({ type, params: { kind: 'snapshot', ...more } as never });
 
 test('[B1, B4] a snapshot is made, found in the list, kept with what it holds, and older ones are pruned', (t) => {
-  given(snapshotJob, { input, events: [...whole('a', T - 2 * DAY), ...whole('b', T - DAY)] })
+  given(memoryBackups, { input, events: [...whole('a', T - 2 * DAY), ...whole('b', T - DAY)] })
     .when(requested())
     .then({ state: 'creating', effects: [asks('memory.backup')] })
     .when(made('c'))
@@ -43,13 +53,16 @@ test('[B1, B4] a snapshot is made, found in the list, kept with what it holds, a
       context: { good: [backup('c'), backup('b', T - DAY)] as never },
     })
     .when(pruned)
-    .then({ state: { resting: 'done' } });
+    .then({
+      state: { resting: 'done' },
+      effects: [replied(200, { ...backup('c'), deleted: ['a'] })],
+    });
   t.pass();
 });
 
 test('[B1] there are never two at once: who asks meanwhile is told so, the schedule is passed over', (t) => {
   const events = [requested()];
-  given(snapshotJob, { input, events })
+  given(memoryBackups, { input, events })
     .when({ type: 'REQUESTED', at: T + 1, by: 'command', request: 'r2' })
     .then({
       state: 'creating',
@@ -65,7 +78,18 @@ test('[B1] there are never two at once: who asks meanwhile is told so, the sched
       ],
     })
     .when(requested(T + 2))
-    .then({ state: 'creating', ignored: true });
+    .then({
+      state: 'creating',
+      effects: [
+        {
+          type: 'http.reply',
+          params: {
+            status: 409,
+            body: { code: 'HF_MEMORY_BACKUP', reason: `one is under way since ${T} (schedule)` },
+          },
+        },
+      ],
+    });
   t.pass();
 });
 
@@ -81,25 +105,30 @@ test('[B8] a failure is told and tried again twice; one that was asked for answe
     'A snapshot of the memory store could not be made.',
     failed.message,
   );
-  given(snapshotJob, { input, events: [requested()] })
+  given(memoryBackups, { input, events: [requested()] })
     .when(failed)
-    .then({ state: { resting: 'failed' }, effects: [told], timers: { retry: 600_000 } })
+    .then({
+      state: { resting: 'failed' },
+      effects: [failedReply(failed.message), told],
+      timers: { retry: 600_000 },
+    })
     .when({ type: 'elapsed', timer: 'retry' })
     .then({ state: 'creating', effects: [asks('memory.backup')] })
     .when({ type: 'effect.lost', effect: 'memory.backup' })
     .then({
       state: { resting: 'failed' },
       effects: [
+        failedReply('it was interrupted'),
         { ...told, params: { ...told.params, labels: { kind: 'snapshot', reason: 'it was interrupted' } } },
       ],
     })
     .when({ type: 'elapsed', timer: 'retry' })
     .then({ state: 'creating', effects: [asks('memory.backup')] })
     .when(failed)
-    .then({ state: { resting: 'failed' }, effects: [told] })
+    .then({ state: { resting: 'failed' }, effects: [failedReply(failed.message), told] })
     .when({ type: 'elapsed', timer: 'retry' })
     .then({ state: { resting: 'failed' }, ignored: true });
-  given(snapshotJob, { input, events: [{ type: 'REQUESTED', at: T, by: 'command', request: 'r' }] })
+  given(memoryBackups, { input, events: [{ type: 'REQUESTED', at: T, by: 'command', request: 'r' }] })
     .when(failed)
     .then({
       state: { resting: 'failed' },
@@ -116,11 +145,12 @@ test('[B8] a failure is told and tried again twice; one that was asked for answe
 
 test('[B4] one that is not in the list afterwards, or is empty, is a failure', (t) => {
   for (const found of [[], [file('a', T, 0)]]) {
-    given(snapshotJob, { input, events: [requested(), made('a')] })
+    given(memoryBackups, { input, events: [requested(), made('a')] })
       .when(listed(T, ...found))
       .then({
         state: { resting: 'failed' },
         effects: [
+          failedReply('a is not in the list, or is empty'),
           alert(
             'memory.backup_failed',
             'critical',
@@ -135,7 +165,7 @@ test('[B4] one that is not in the list afterwards, or is empty, is a failure', (
 });
 
 test('[B8] old ones that cannot be deleted are told, and the new one is good', (t) => {
-  given(snapshotJob, { input, events: whole('a').slice(0, 3) })
+  given(memoryBackups, { input, events: whole('a').slice(0, 3) })
     .when({ type: 'effect.failed', effect: 'memory.prune_backups', message: 'no' })
     .then({
       state: { resting: 'done' },
@@ -146,6 +176,7 @@ test('[B8] old ones that cannot be deleted are told, and the new one is good', (
           'Old ones beside a new snapshot of the memory store could not be deleted.',
           'no',
         ),
+        replied(200, { ...backup('a'), deleted: [], fault: 'no' }),
       ],
       context: { good: [backup('a')] as never },
     });
@@ -153,12 +184,12 @@ test('[B8] old ones that cannot be deleted are told, and the new one is good', (
 });
 
 test('[B8] a run that was missed is made up for, or told, as the option says', (t) => {
-  const watched = { type: 'WATCHED', at: T + DAY + HOUR, due: T + DAY } as const;
-  given(snapshotJob, { input, events: whole('a') })
+  const watched = { type: 'CHECK', at: T + DAY + HOUR, due: T + DAY } as const;
+  given(memoryBackups, { input, events: whole('a') })
     .when(watched)
     .then({ state: 'creating', effects: [asks('memory.backup')] });
   const reporting = { ...input, missed: 'report' as const };
-  given(snapshotJob, { input: reporting, events: whole('a') })
+  given(memoryBackups, { input: reporting, events: whole('a') })
     .when({ ...watched, at: T + DAY + 60_000 })
     .then({ state: { resting: 'done' } })
     .when(watched)
@@ -179,19 +210,23 @@ test('[B10] stale is none good for 26 h: told once, and again after the next goo
     'critical',
     'The memory store has had no good snapshot for 26 h.',
   );
-  const watch = (at: number) => ({ type: 'WATCHED', at, due: T }) as const;
-  given(snapshotJob, { input, events: whole('a') })
+  const watch = (at: number) => ({ type: 'CHECK', at, due: T }) as const;
+  given(memoryBackups, { input, events: whole('a') })
     .when(watch(T + 26 * HOUR))
     .then({ state: { resting: 'done' } })
     .when(watch(T + 26 * HOUR + 1))
     .then({ state: { resting: 'done' }, effects: [stale], context: { isStale: true } })
     .when(watch(T + 30 * HOUR))
     .then({ state: { resting: 'done' }, context: { isStale: true } });
-  given(snapshotJob, {
+  given(memoryBackups, {
     input,
     events: [...whole('a'), watch(T + 27 * HOUR), ...whole('b', T + 28 * HOUR)],
   })
-    .initially({ state: { resting: 'done' }, context: { isStale: false } })
+    .initially({
+      state: { resting: 'done' },
+      effects: [replied(200, { ...backup('b', T + 28 * HOUR), deleted: [] })],
+      context: { isStale: false },
+    })
     .when(watch(T + 55 * HOUR))
     .then({ state: { resting: 'done' }, effects: [stale] });
   t.pass();
@@ -204,14 +239,14 @@ test('[B10] a size far from the usual is told: the configured one, or the one be
       'warning',
       `A snapshot of the memory store has ${size} bytes; usual are ${usual}.`,
     );
-  given(snapshotJob, {
+  given(memoryBackups, {
     input: { ...input, usualBytes: 225_000 },
     events: [requested(), made('a', T, 50_000)],
   })
     .when(listed(T, file('a', T, 50_000)))
     .then({ state: 'pruning', effects: [far(50_000, 225_000), asks('memory.prune_backups', { names: [] })] });
   const before = [requested(), made('a', T, 8_000_000), listed(T, file('a')), pruned];
-  given(snapshotJob, { input, events: [...before, requested(T + 1), made('b', T + 1, 1_000)] })
+  given(memoryBackups, { input, events: [...before, requested(T + 1), made('b', T + 1, 1_000)] })
     .when(listed(T + 1, file('b', T + 1)))
     .then({
       state: 'pruning',
@@ -221,8 +256,8 @@ test('[B10] a size far from the usual is told: the configured one, or the one be
 });
 
 test('[B8] a clock that was ahead does not hide a missed run', (t) => {
-  given(snapshotJob, { input, events: whole('a', T + 10 * DAY) })
-    .when({ type: 'WATCHED', at: T + HOUR, due: T })
+  given(memoryBackups, { input, events: whole('a', T + 10 * DAY) })
+    .when({ type: 'CHECK', at: T + HOUR, due: T })
     .then({ state: 'creating', effects: [asks('memory.backup')] });
   t.pass();
 });
@@ -244,12 +279,12 @@ test('[B1] retention never takes the newest or the last good one, and nothing wi
       (all, keep, byDays, flips) => {
         const good = all.filter(() => flips.next().value).map(({ name, at, size }) => ({ name, at, size }));
         const policy = byDays ? { keepDays: keep } : { keepNewest: keep };
-        const doomed = doomedOf(all, good, policy, T);
+        const expired = expiredBackups(all, good, policy, T);
         const sorted = [...all].sort((a, b) => b.at - a.at);
         const lastGoodAt = Math.max(-1, ...good.map(({ at }) => at));
-        if (lastGoodAt >= 0 && good.every(({ name }) => doomed.includes(name))) return false;
-        if (all.length > 0 && doomed.length === all.length) return false;
-        return doomed.every((name) => {
+        if (lastGoodAt >= 0 && good.every(({ name }) => expired.includes(name))) return false;
+        if (all.length > 0 && expired.length === all.length) return false;
+        return expired.every((name) => {
           const one = all.find((file) => file.name === name)!;
           const younger = sorted.filter(({ at }) => at >= one.at).length - 1;
           return byDays
@@ -264,22 +299,22 @@ test('[B1] retention never takes the newest or the last good one, and nothing wi
 });
 
 test('[B7, B8] what is wrong with the deployment in the cluster is told once, and again when more is', (t) => {
-  const looked = (...findings: string[]) => ({ type: 'LOOKED_AT', findings }) as const;
+  const looked = (...findings: string[]) => ({ type: 'DEPLOYMENT_CHECKED', findings }) as const;
   const told = (text: string) => alert('memory.deployment', 'critical', text);
-  given(snapshotJob, { input, events: [] })
+  given(memoryBackups, { input, events: [] })
     .when(looked())
     .then({ state: { resting: 'idle' }, effects: [] })
     .when(looked('it lacks BUCKET'))
     .then({
       state: { resting: 'idle' },
-      effects: [told('Backups of the memory store will fail, or do: it lacks BUCKET.')],
+      effects: [told('Backups of the memory store fail or are about to: it lacks BUCKET.')],
     })
     .when(looked('it lacks BUCKET'))
     .then({ state: { resting: 'idle' }, effects: [] })
     .when(looked('it lacks BUCKET', 'no good backup'))
     .then({
       state: { resting: 'idle' },
-      effects: [told('Backups of the memory store will fail, or do: it lacks BUCKET; no good backup.')],
+      effects: [told('Backups of the memory store fail or are about to: it lacks BUCKET; no good backup.')],
     })
     .when(looked())
     .then({ state: { resting: 'idle' }, effects: [], context: { deployment: [] as never } });
@@ -287,7 +322,10 @@ test('[B7, B8] what is wrong with the deployment in the cluster is told once, an
 });
 
 test('[B7] a good snapshot that somebody else deleted is noted; one that was pruned here is not', (t) => {
-  given(snapshotJob, { input, events: [...whole('a', T - 2 * DAY), requested(T - DAY), made('b', T - DAY)] })
+  given(memoryBackups, {
+    input,
+    events: [...whole('a', T - 2 * DAY), requested(T - DAY), made('b', T - DAY)],
+  })
     .when(listed(T - DAY, file('b', T - DAY)))
     .then({
       state: 'pruning',
@@ -295,7 +333,7 @@ test('[B7] a good snapshot that somebody else deleted is noted; one that was pru
       context: { vanished: ['a'] as never, listed: 1 },
     });
   const three = [file('c'), file('b', T - DAY), file('a', T - 2 * DAY)];
-  given(snapshotJob, {
+  given(memoryBackups, {
     input,
     events: [
       ...whole('a', T - 2 * DAY),
@@ -322,8 +360,8 @@ test('[B7] a good snapshot that somebody else deleted is noted; one that was pru
 
 test('[B7] doctor finds backups that do not grow, are of another version, or are the only good one', (t) => {
   const found = (good: object[], more: object = {}, version?: string) =>
-    findingsOf(
-      { kind: 'snapshot', keepNewest: 3, listed: good.length, vanished: [], good: good as never, ...more },
+    backupFindings(
+      { keepNewest: 3, listed: good.length, vanished: [], good: good as never, ...more },
       version,
     );
   const one = (name: string, count: number, size: number) => ({
@@ -340,6 +378,6 @@ test('[B7] doctor finds backups that do not grow, are of another version, or are
   );
   t.regex(found([one('b', 1, 1)], { listed: 3 }).join(), /of 3 that are kept only b is known to be good/);
   t.regex(found([one('b', 1, 1)], {}, '1.20.0').join(), /b is of version 1.19.0, and the store has 1.20.0/);
-  t.regex(found([], { vanished: ['a'] }).join(), /somebody else deleted a/);
+  t.regex(found([], { vanished: ['a'] }).join(), /somebody else deleted the good backup a/);
   t.deepEqual(found([], {}, '1.20.0'), []);
 });

@@ -6,7 +6,7 @@ import test, { type ExecutionContext } from 'ava';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
 import { isCoded } from '../../../src/core/kernel/errors/holdfast-error.ts';
 import { readTokenFile } from '../../../src/core/kernel/secret-file.ts';
-import { Exchange } from '../../../src/plugins/memory/rest-client.ts';
+import { RestClient } from '../../../src/plugins/memory/rest-client.ts';
 import { RestStore, RestStores } from '../../../src/plugins/memory/rest-store.ts';
 import { tempDir } from '../../support/temp.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -37,9 +37,9 @@ const json = (
 ) => response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
 const ok = (result: unknown) => ({ result, status: 'ok', time: 0.001 });
 const storeAt = (t: ExecutionContext, url: string, clock = systemClock) => {
-  const exchange = new Exchange({ url, clock, apiKey: async () => undefined });
-  t.teardown(() => exchange.close());
-  return new RestStore({ exchange });
+  const client = new RestClient({ url, clock, apiKey: async () => undefined });
+  t.teardown(() => client.close());
+  return new RestStore({ client });
 };
 
 test('[B1, B4] the adapter keeps its contract over the embedded store', async (t) => {

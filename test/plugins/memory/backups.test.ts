@@ -97,7 +97,7 @@ test('[B1, B10] the schedules make snapshots and volume copies in UTC, and keep 
   const volume = async () =>
     existsSync(copies) ? readdirSync(copies).filter((name) => name.endsWith('.db')) : [];
   const rested = (names: string[]) => async () => {
-    const { body } = await postControl(rig.dataDir, '/qdrant/backup/status', {}, AbortSignal.timeout(60_000));
+    const { body } = await postControl(rig.dataDir, '/memory/backup/status', {}, AbortSignal.timeout(60_000));
     const { snapshot, volume: copy } = body as Record<string, any>;
     return names.every((name) =>
       [snapshot, copy].some((kind) => kind.lastGood?.name.includes(name) && kind.state === 'done'),

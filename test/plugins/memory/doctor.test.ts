@@ -1,7 +1,7 @@
 import test from 'ava';
 import { actorRef } from '../../../src/core/kernel/ids.ts';
 import { cluster } from '../../../src/plugins/cluster/index.ts';
-import { EMPTY } from '../../../src/plugins/memory/backups/effects.ts';
+import { EMPTY_STORE } from '../../../src/plugins/memory/backups/effects.ts';
 import { lastGoodBackup, memoryChecks, missingSettings } from '../../../src/plugins/memory/doctor.ts';
 
 import { ClusterApi } from '../../support/cluster/index.ts';
@@ -65,8 +65,8 @@ test('[B7] doctor memory says what is wrong with backups and deployment, and wha
   t.like(backups, { state: 'fail', found: 'no good snapshot for too long' });
   t.like(store, { state: 'fail', found: 'it lacks BUCKET' });
   t.is((await look({ snapshot: { stale: false }, seeds: 0 }))[0]?.state, 'warn');
-  const empty = { fault: EMPTY, stale: false };
-  t.like((await look({ snapshot: empty, volume: empty }))[0], { state: 'warn', found: EMPTY });
+  const empty = { fault: EMPTY_STORE, stale: false };
+  t.like((await look({ snapshot: empty, volume: empty }))[0], { state: 'warn', found: EMPTY_STORE });
   t.is((await look({ snapshot: { ...empty, stale: true }, volume: empty }))[0]?.state, 'fail');
 });
 

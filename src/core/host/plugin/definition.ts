@@ -111,10 +111,10 @@ export interface PluginContext {
    * @param map the events that a message turns into, none when it concerns no actor; pure and cheap, for it runs on the
    * publisher's turn
    */
-  route<T, M extends AnyStateMachine>(
+  route<T, M extends AnyStateMachine, const R extends readonly RouteTarget<M>[]>(
     topic: Topic<T>,
     actor: ActorDefinition<M>,
-    map: (envelope: Envelope<T>) => readonly RouteTarget<M>[],
+    map: (envelope: Envelope<T>) => R,
   ): void;
   route<T>(route: Route<T>): void;
   effect<P>(type: string, handler: EffectHandler<P>, options: EffectOptions): void;

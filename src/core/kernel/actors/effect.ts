@@ -1,6 +1,5 @@
 import type { EffectId, EpochMs, Seq } from '../ids.ts';
 import type { Blobs } from '../log/event-log.ts';
-import type { LogEvent } from '../log/record.ts';
 
 /** What an effect handler is told beside the parameters. */
 export interface EffectContext {
@@ -17,8 +16,14 @@ export interface EffectContext {
   readonly recovered: boolean;
 }
 
+/** An event of the machine that asked; that it is plain JSON is checked when it is delivered. */
+export interface OutcomeEvent {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
 /** The outcome of an effect: an event for the actor that asked, with bodies to store beside it. */
-export type EffectOutcome = LogEvent | { readonly event: LogEvent; readonly blobs: Blobs };
+export type EffectOutcome = OutcomeEvent | { readonly event: OutcomeEvent; readonly blobs: Blobs };
 
 /**
  * Carries out one type of effect by calling adapters. Returning nothing means "done, nothing to report": the

@@ -1,76 +1,74 @@
+/** The actor that makes backups of one kind: its topics, its schedules, what is shown and measured of it. */
 import { Cron } from 'croner';
 import { z } from 'zod';
-import { defineTopic, type Topic } from '../../../bus/topic.ts';
+import { defineTopic } from '../../../bus/topic.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
-import { defineActor } from '../../../core/kernel/actors/definition.ts';
-import { defineRoute } from '../../../core/kernel/actors/route.ts';
-import { actorRef } from '../../../core/kernel/ids.ts';
-import { snapshotJob } from '../../../machines/memory/backups.ts';
-import type { SnapshotJobContext, SnapshotJobInput } from '../../../machines/memory/backups-shapes.ts';
-import type { QdrantOptions } from '../options.ts';
+import { type ActorSnapshot, defineActor } from '../../../core/kernel/actors/definition.ts';
+import type { BackupSettings } from '../../../machines/memory/assessment.ts';
+import { type BackupsContext, memoryBackups } from '../../../machines/memory/backups.ts';
+import type { MemoryOptions } from '../options.ts';
 
-/** One actor for each kind of backup, which is its key. */
-const BACKUP_ACTOR = 'memory.backups';
-export type Kind = SnapshotJobInput['kind'];
+/** Also the key of the actor: each kind has its own. */
+export type BackupKind = BackupSettings['kind'];
+
+const backupsActor = defineActor({ type: 'memory.backups', machine: memoryBackups, version: 1 });
 
 const HOUR_MS = 3_600_000;
 const RETRY_MS = 600_000;
-/** Of a snapshot of the store that the documents describe. */
-const USUAL_BYTES = 225_000;
-/** Every hour: a machine that slept had no timers meanwhile. */
-const WATCH_CRON = '23 * * * *';
-/** After a start, once the surfaces listen and what is more urgent is done. */
-const FIRST_WATCH_MS = 30_000;
+/** Size of a snapshot of the store that the documents describe. */
+const USUAL_SNAPSHOT_BYTES = 225_000;
+/** Every hour, for a machine that slept had no timers meanwhile. */
+const CHECK_CRON = '23 * * * *';
+/** After a start the surfaces come first. */
+const FIRST_CHECK_MS = 30_000;
 
 const kind = z.enum(['snapshot', 'volume']);
-const asked = z.object({
-  kind,
-  at: z.number(),
-  by: z.enum(['schedule', 'command']),
-  request: z.string().optional(),
-});
-const pruneAsked = z.object({ kind, at: z.number(), request: z.string().optional() });
-const watched = z.object({ kind, at: z.number(), due: z.number() });
-const seeded = z.object({ ids: z.array(z.union([z.number(), z.string()])) });
-const nothing = z.object({});
 
-export const backupAsked: Topic<z.infer<typeof asked>> = defineTopic(
-  'memory.backup_asked',
-  asked,
-  'The schedule or an operator wants a backup of the memory store.',
+export const backupRequested = defineTopic(
+  'memory.backup_requested',
+  z.object({
+    kind,
+    at: z.number(),
+    by: z.enum(['schedule', 'command']),
+    request: z.string().optional(),
+  }),
+  'The schedule or an operator requests a backup of the memory store.',
 );
-export const pruneRequested: Topic<z.infer<typeof pruneAsked>> = defineTopic(
-  'memory.prune_asked',
-  pruneAsked,
-  'An operator wants old backups of the memory store deleted.',
+export const pruneRequested = defineTopic(
+  'memory.prune_requested',
+  z.object({ kind, at: z.number(), request: z.string().optional() }),
+  'An operator requests that old backups of the memory store are deleted.',
 );
-export const seedsKept: Topic<z.infer<typeof seeded>> = defineTopic(
+export const collectionSeeded = defineTopic(
   'memory.seeded',
-  seeded,
+  z.object({ ids: z.array(z.union([z.number(), z.string()])) }),
   'The points by which restores are proven are in the collection.',
 );
-export const backupsWatched: Topic<z.infer<typeof watched>> = defineTopic(
-  'memory.backups_watched',
-  watched,
-  'It is looked at whether a backup of the memory store was missed, or is stale.',
+export const backupsChecked = defineTopic(
+  'memory.backups_checked',
+  z.object({ kind, at: z.number(), due: z.number() }),
+  'The hourly check whether a backup of the memory store was missed or is stale.',
 );
-export const deploymentLookedAt: Topic<{ findings: string[] }> = defineTopic(
-  'memory.deployment_looked_at',
+export const deploymentChecked = defineTopic(
+  'memory.deployment_checked',
   z.object({ findings: z.array(z.string().max(1_000)).max(20) }),
-  "The memory store's deployment and the backups of its volume were looked at in the cluster.",
+  "The memory store's deployment and the backups of its volume were checked in the cluster.",
 );
-const tick = (name: string, summary: string) =>
-  defineTopic(name, nothing as z.ZodType<Record<string, never>>, summary);
-const snapshotDue = tick('memory.snapshot_due', 'The time of a snapshot has come.');
-const volumeCopyDue = tick('memory.volume_copy_due', 'The time of a volume copy has come.');
-const watchDue = tick('memory.watch_due', 'The time to look at the backups has come.');
+const noFields: z.ZodType<Record<string, never>> = z.object({});
+const snapshotDue = defineTopic('memory.snapshot_due', noFields, 'A snapshot is due by its schedule.');
+const volumeCopyDue = defineTopic(
+  'memory.volume_copy_due',
+  noFields,
+  'A copy of the volume is due by its schedule.',
+);
+const checkDue = defineTopic('memory.check_due', noFields, 'The hourly check of the backups is due.');
 
-/** The machine's settings of one kind. */
-export function settingsOf(kind: Kind, options: QdrantOptions): SnapshotJobInput {
+/** The machine's settings for one kind. */
+export function settingsOf(kind: BackupKind, options: MemoryOptions): BackupSettings {
   const { snapshots, volumeCopies, staleHours, missed, url } = options;
   const common = { kind, staleMs: staleHours * HOUR_MS, missed, retryMs: RETRY_MS } as const;
   const { usualBytes } = kind === 'snapshot' ? snapshots : volumeCopies;
-  const usual = usualBytes ?? (kind === 'snapshot' && url !== undefined ? USUAL_BYTES : undefined);
+  const usual = usualBytes ?? (kind === 'snapshot' && url !== undefined ? USUAL_SNAPSHOT_BYTES : undefined);
   return {
     ...common,
     ...(usual !== undefined && { usualBytes: usual }),
@@ -78,99 +76,84 @@ export function settingsOf(kind: Kind, options: QdrantOptions): SnapshotJobInput
   };
 }
 
-/** When the schedule of a kind last wanted a run, epoch milliseconds. */
-export function lastDue(kind: Kind, options: QdrantOptions, now: number): number {
+/** When the schedule of a kind last wanted a run, epoch milliseconds; 0 when it never did. */
+export function lastDue(kind: BackupKind, options: MemoryOptions, now: number): number {
   const pattern = kind === 'snapshot' ? options.snapshots.cron : options.volumeCopies.cron;
   const cron = new Cron(pattern, { paused: true, timezone: 'UTC' });
   return cron.previousRuns(1, new Date(now))[0]?.getTime() ?? 0;
 }
 
-/** Registers the actors, what reaches them, and the times at which they are reached. */
-export function registerBackupActors(
-  context: PluginContext,
-  options: QdrantOptions,
-  kinds: () => readonly Kind[],
-): void {
-  context.actor(
-    defineActor({
-      type: BACKUP_ACTOR,
-      machine: snapshotJob,
-      version: 1,
-      input: (key) => settingsOf(key === 'volume' ? 'volume' : 'snapshot', options),
-    }),
-  );
-  context.route(
-    defineRoute(backupAsked, BACKUP_ACTOR, ({ payload: { kind: key, ...rest } }) => [
-      { key, event: { type: 'REQUESTED', ...rest } },
-    ]),
-  );
-  context.route(
-    defineRoute(pruneRequested, BACKUP_ACTOR, ({ payload: { kind: key, ...rest } }) => [
-      { key, event: { type: 'PRUNE_REQUESTED', ...rest } },
-    ]),
-  );
-  context.route(
-    defineRoute(backupsWatched, BACKUP_ACTOR, ({ payload: { kind: key, ...rest } }) => [
-      { key, event: { type: 'WATCHED', ...rest } },
-    ]),
-  );
-  context.route(
-    defineRoute(seedsKept, BACKUP_ACTOR, ({ payload }) => [
-      { key: 'snapshot', event: { type: 'SEEDED', ...payload } },
-    ]),
-  );
-  context.route(
-    defineRoute(deploymentLookedAt, BACKUP_ACTOR, ({ payload }) => [
-      { key: 'snapshot', event: { type: 'LOOKED_AT', ...payload } },
-    ]),
-  );
-  context.schedule(options.snapshots.cron, snapshotDue);
-  context.schedule(options.volumeCopies.cron, volumeCopyDue);
-  context.schedule(WATCH_CRON, watchDue);
-
-  let cancel = () => {};
-  context.onStart(() => {
-    const { bus, clock } = context.services;
-    const run = (of: Kind) => {
-      if (kinds().includes(of)) bus.publish(backupAsked, { kind: of, at: clock.now(), by: 'schedule' });
-    };
-    const watch = () => {
-      const at = clock.now();
-      for (const of of kinds()) bus.publish(backupsWatched, { kind: of, at, due: lastDue(of, options, at) });
-    };
-    bus.stream(snapshotDue, 'memory').subscribe(() => run('snapshot'));
-    bus.stream(volumeCopyDue, 'memory').subscribe(() => run('volume'));
-    bus.stream(watchDue, 'memory').subscribe(watch);
-    cancel = clock.after(FIRST_WATCH_MS, watch);
-  });
-  context.onStop(() => cancel());
-}
-
-/** What the actor of a kind knows; undefined before its first event. */
+/** State of the actor of a kind; undefined before its first event. */
 export function backupState(
   { actors }: Services,
-  of: Kind,
-): { readonly value: unknown; readonly context: SnapshotJobContext } | undefined {
-  const state = actors.snapshot(actorRef(BACKUP_ACTOR, of));
-  return state && { value: state.value, context: state.context as unknown as SnapshotJobContext };
+  kind: BackupKind,
+): ActorSnapshot<typeof memoryBackups> | undefined {
+  return actors.get(backupsActor, kind);
 }
 
-/** What a dashboard asks of backups, read from the actors at each scrape. */
-export function registerBackupMetrics(services: Services, kinds: () => readonly Kind[]): void {
-  const each = (
-    read: (context: NonNullable<ReturnType<typeof backupState>>['context']) => number | undefined,
-  ) =>
-    kinds().flatMap((kind) => {
-      const known = backupState(services, kind);
-      const value = known && read(known.context);
-      return value === undefined ? [] : [{ kind, value }];
-    });
-  const gauge = (name: string, help: string, read: Parameters<typeof each>[0]) =>
+/** Registers the actors with their routes and schedules. */
+export function registerBackupActors(
+  context: PluginContext,
+  options: MemoryOptions,
+  kinds: readonly BackupKind[],
+): void {
+  context.actor({
+    ...backupsActor,
+    input: (key) => settingsOf(key === 'volume' ? 'volume' : 'snapshot', options),
+  });
+  context.route(backupRequested, backupsActor, ({ payload: { kind: key, ...rest } }) => [
+    { key, event: { type: 'REQUESTED', ...rest } },
+  ]);
+  context.route(pruneRequested, backupsActor, ({ payload: { kind: key, ...rest } }) => [
+    { key, event: { type: 'PRUNE_REQUESTED', ...rest } },
+  ]);
+  context.route(backupsChecked, backupsActor, ({ payload: { kind: key, ...rest } }) => [
+    { key, event: { type: 'CHECK', ...rest } },
+  ]);
+  context.route(collectionSeeded, backupsActor, ({ payload }) => [
+    { key: 'snapshot', event: { type: 'SEEDED', ids: payload.ids } },
+  ]);
+  context.route(deploymentChecked, backupsActor, ({ payload }) => [
+    { key: 'snapshot', event: { type: 'DEPLOYMENT_CHECKED', ...payload } },
+  ]);
+  context.schedule(options.snapshots.cron, snapshotDue);
+  context.schedule(options.volumeCopies.cron, volumeCopyDue);
+  context.schedule(CHECK_CRON, checkDue);
+
+  let cancelFirstCheck = () => {};
+  context.onStart(() => {
+    const { bus, clock } = context.services;
+    const request = (due: BackupKind) => {
+      if (kinds.includes(due)) {
+        bus.publish(backupRequested, { kind: due, at: clock.now(), by: 'schedule' });
+      }
+    };
+    const check = () => {
+      const at = clock.now();
+      for (const each of kinds) {
+        bus.publish(backupsChecked, { kind: each, at, due: lastDue(each, options, at) });
+      }
+    };
+    bus.stream(snapshotDue, 'memory').subscribe(() => request('snapshot'));
+    bus.stream(volumeCopyDue, 'memory').subscribe(() => request('volume'));
+    bus.stream(checkDue, 'memory').subscribe(check);
+    cancelFirstCheck = clock.after(FIRST_CHECK_MS, check);
+  });
+  context.onStop(() => cancelFirstCheck());
+}
+
+/** Gauges for dashboards, read from the actors at each scrape. */
+export function registerBackupMetrics(services: Services, kinds: readonly BackupKind[]): void {
+  const gauge = (name: string, help: string, read: (context: BackupsContext) => number | undefined) =>
     services.metrics.gauge(name, {
       help,
       labels: ['kind'],
       collect: (metric) => {
-        for (const { kind, value } of each(read)) metric.set({ kind }, value);
+        for (const each of kinds) {
+          const state = backupState(services, each);
+          const value = state && read(state.context);
+          if (value !== undefined) metric.set({ kind: each }, value);
+        }
       },
     });
   gauge(

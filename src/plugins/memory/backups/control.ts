@@ -1,23 +1,23 @@
 import { z } from 'zod';
-import type { SnapshotRecords } from '../../../core/contracts/memory-store.ts';
-import type { Reply } from '../../../core/host/http/exchanges.ts';
+import type { PointId, SnapshotRecord, SnapshotRecords } from '../../../core/contracts/memory-store.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import { newCorrelation } from '../../../core/kernel/ids.ts';
-import { doomedOf, findingsOf, newestFirst } from '../../../machines/memory/assessment.ts';
+import type { StateValue } from '../../../core/kernel/log/record.ts';
+import { backupFindings, expiredBackups, newestFirst } from '../../../machines/memory/assessment.ts';
 import { MemoryError } from '../errors.ts';
-import type { QdrantOptions } from '../options.ts';
+import type { MemoryOptions } from '../options.ts';
 import {
-  backupAsked,
+  type BackupKind,
+  backupRequested,
   backupState,
-  type Kind,
+  collectionSeeded,
   lastDue,
   pruneRequested,
-  seedsKept,
   settingsOf,
 } from './actor.ts';
-import { type BackupParts, listBackups } from './effects.ts';
-import { SEED_SIZE, seed } from './seed.ts';
+import { type BackupSources, listBackups } from './effects.ts';
+import { SEED_VECTOR_SIZE, seed } from './seed.ts';
 
 /** The paths that `holdfast backup …` posts to. */
 export const BACKUP_PATHS = {
@@ -28,172 +28,230 @@ export const BACKUP_PATHS = {
   status: '/memory/backup/status',
 } as const;
 
+/** A snapshot that was made; what it holds is absent where nobody recorded it. */
+export const snapshotAnswer = z.looseObject({
+  name: z.string(),
+  size: z.number(),
+  count: z.number().optional(),
+  seeds: z.array(z.unknown()).default([]),
+  samples: z.array(z.unknown()).default([]),
+  /** Names of older backups. */
+  deleted: z.array(z.string()).default([]),
+});
+export type SnapshotAnswer = z.output<typeof snapshotAnswer>;
+
+// Types and not interfaces, because only types count as JSON for the compiler.
+export type ListedAnswer = {
+  readonly kind: BackupKind;
+  readonly name: string;
+  /** ISO 8601. */
+  readonly at: string;
+  /** Bytes. */
+  readonly size: number;
+  /** Whether Holdfast recorded what it holds. */
+  readonly recorded: boolean;
+  readonly count?: number;
+};
+/** Newest first. */
+export type ListAnswer = { readonly collection: string; readonly backups: readonly ListedAnswer[] };
+
+export type PruneAnswer = {
+  readonly dryRun: boolean;
+  readonly deleted: Readonly<Partial<Record<BackupKind, readonly string[]>>>;
+};
+
+export type SeedAnswer = {
+  readonly collection: string;
+  readonly seeds: readonly PointId[];
+  readonly count: number;
+};
+
+export type KindStatus = {
+  readonly state: string;
+  readonly lastGood?: {
+    readonly name: string;
+    readonly at: string;
+    readonly size: number;
+    readonly count?: number;
+  };
+  readonly lastDue: string;
+  /** How many good ones there are. */
+  readonly kept: number;
+  readonly stale: boolean;
+  readonly fault?: string;
+  readonly findings: readonly string[];
+};
+/** `seeds`: how many seed points are kept. */
+export type StatusAnswer = Readonly<Partial<Record<BackupKind, KindStatus>>> & { readonly seeds: number };
+
 const REPLY_MS = 900_000;
 const LIST_MS = 60_000;
-const nothing = z.strictObject({});
-const prune = z.strictObject({ dryRun: z.boolean().default(false) });
 
-/** What the commands, and drills, ask of the running instance: whatever changes something goes through the machine. */
+/** What commands and drills request of the running instance: whatever changes something goes through the machine. */
 export class Backups implements SnapshotRecords {
   readonly #context: PluginContext;
-  readonly #options: QdrantOptions;
-  readonly #parts: () => BackupParts;
-  readonly #kinds: () => readonly Kind[];
+  readonly #options: MemoryOptions;
+  readonly #sources: () => BackupSources;
+  readonly #kinds: readonly BackupKind[];
 
   constructor(
     context: PluginContext,
-    options: QdrantOptions,
-    parts: () => BackupParts,
-    kinds: () => readonly Kind[],
+    options: MemoryOptions,
+    sources: () => BackupSources,
+    kinds: readonly BackupKind[],
   ) {
     this.#context = context;
     this.#options = options;
-    this.#parts = parts;
+    this.#sources = sources;
     this.#kinds = kinds;
   }
 
-  of(snapshot: string) {
-    const known = backupState(this.#context.services, 'snapshot')?.context.good.find(
-      ({ name }) => name === snapshot,
-    );
-    if (!known) return undefined;
-    const { name, at, count = 0, countAfter, seeds = [], samples = [] } = known;
+  /** @inheritDoc */
+  of(snapshot: string): SnapshotRecord | undefined {
+    const record = this.#state('snapshot')?.context.good.find(({ name }) => name === snapshot);
+    if (!record) return undefined;
+    const { name, at, count = 0, countAfter, seeds = [], samples = [] } = record;
     return { name, at, count, countAfter, seeds, samples };
   }
 
-  get seeds(): readonly (number | string)[] {
-    return backupState(this.#context.services, 'snapshot')?.context.seeds ?? [];
+  get seeds(): readonly PointId[] {
+    return this.#state('snapshot')?.context.seeds ?? [];
   }
 
+  /** @inheritDoc */
   async take(signal: AbortSignal): Promise<string> {
-    const { stores } = this.#parts();
-    const fresh = stores.kind === 'embedded' && !(await stores.live.collection(stores.collection, signal));
-    if (fresh || this.seeds.length === 0) await this.seed(signal);
-    const { name } = await this.snapshot(newCorrelation());
-    return String(name);
+    const { stores } = this.#sources();
+    const isFresh = stores.kind === 'embedded' && !(await stores.live.collection(stores.collection, signal));
+    if (isFresh || this.seeds.length === 0) await this.seed(signal);
+    return (await this.snapshot(newCorrelation())).name;
   }
 
-  /** @throws HF_MEMORY_BACKUP */
-  async snapshot(request: string): Promise<Record<string, unknown>> {
+  /** Makes a snapshot now. @throws HF_MEMORY_BACKUP it could not be made, or a run is under way */
+  async snapshot(request: string): Promise<SnapshotAnswer> {
     const { bus, clock } = this.#context.services;
-    return this.#decided(request, () =>
+    const answer = await this.#decided(request, () =>
       bus.publish(
-        backupAsked,
+        backupRequested,
         { kind: 'snapshot', at: clock.now(), by: 'command', request },
         { correlation: request },
       ),
     );
+    return snapshotAnswer.parse(answer);
   }
 
-  /** What there is, newest first, each with what was recorded of it. */
-  async list(signal: AbortSignal): Promise<Record<string, unknown>> {
-    const parts = this.#parts();
+  /** All backups, newest first, with what was recorded of each. */
+  async list(signal: AbortSignal): Promise<ListAnswer> {
     const rows = await Promise.all(
-      this.#kinds().map(async (kind) => {
-        const good = backupState(this.#context.services, kind)?.context.good ?? [];
-        const listed = await listBackups(parts, kind, signal);
+      this.#kinds.map(async (kind) => {
+        const good = this.#state(kind)?.context.good ?? [];
+        const listed = await listBackups(this.#sources(), kind, signal);
         return listed.toSorted(newestFirst).map(({ name, at, size }) => {
-          const known = good.find((one) => one.name === name);
+          const record = good.find((one) => one.name === name);
           return {
             kind,
             name,
             at: new Date(at).toISOString(),
             size,
-            recorded: known !== undefined,
-            count: known?.count,
+            recorded: record !== undefined,
+            ...(record?.count !== undefined && { count: record.count }),
           };
         });
       }),
     );
-    return { collection: parts.stores.collection, backups: rows.flat() };
+    return { collection: this.#sources().stores.collection, backups: rows.flat() };
   }
 
-  async prune(request: string, dryRun: boolean, signal: AbortSignal): Promise<Record<string, unknown>> {
+  /** @throws HF_MEMORY_BACKUP a run is under way */
+  async prune(request: string, dryRun: boolean, signal: AbortSignal): Promise<PruneAnswer> {
     const { bus, clock } = this.#context.services;
-    const deleted: Record<string, unknown> = {};
-    for (const kind of this.#kinds()) {
+    const deleted: Partial<Record<BackupKind, readonly string[]>> = {};
+    for (const kind of this.#kinds) {
       if (dryRun) {
-        const good = backupState(this.#context.services, kind)?.context.good ?? [];
-        const listed = await listBackups(this.#parts(), kind, signal);
-        deleted[kind] = doomedOf(listed, good, settingsOf(kind, this.#options), clock.now());
+        const good = this.#state(kind)?.context.good ?? [];
+        const listed = await listBackups(this.#sources(), kind, signal);
+        deleted[kind] = expiredBackups(listed, good, settingsOf(kind, this.#options), clock.now());
         continue;
       }
-      const story = `${request}.${kind}`;
-      const reply = await this.#decided(story, () =>
-        bus.publish(pruneRequested, { kind, at: clock.now(), request: story }, { correlation: request }),
+      const own = `${request}.${kind}`;
+      const answer = await this.#decided(own, () =>
+        bus.publish(pruneRequested, { kind, at: clock.now(), request: own }, { correlation: request }),
       );
-      deleted[kind] = reply.deleted;
+      deleted[kind] = z.object({ deleted: z.array(z.string()) }).parse(answer).deleted;
     }
     return { dryRun, deleted };
   }
 
-  /** @throws HF_MEMORY_BACKUP, HF_MEMORY_* of the store */
-  async seed(signal: AbortSignal): Promise<Record<string, unknown>> {
-    const { stores } = this.#parts();
-    const { live, collection, kind } = stores;
+  /** Puts the seed points into the collection. @throws HF_MEMORY_BACKUP, HF_MEMORY_* as the store answers */
+  async seed(signal: AbortSignal): Promise<SeedAnswer> {
+    const { live, collection, kind } = this.#sources().stores;
     if (kind === 'embedded' && !(await live.collection(collection, signal))) {
-      await live.createCollection(collection, SEED_SIZE, signal);
+      await live.createCollection(collection, SEED_VECTOR_SIZE, signal);
     }
     const ids = await seed(live, collection, signal);
-    this.#context.services.bus.publish(seedsKept, { ids });
+    this.#context.services.bus.publish(collectionSeeded, { ids });
     return { collection, seeds: ids, count: await live.count(collection, signal) };
   }
 
-  /** Of each kind: the newest good one, and whether all is well. @param version that the live store was seen to have */
-  status(version?: string): Record<string, unknown> {
-    const { clock } = this.#context.services;
-    const now = clock.now();
-    const kinds = this.#kinds().map((kind) => {
-      const known = backupState(this.#context.services, kind);
-      const newest = known?.context.good[0];
-      return [
-        kind,
-        {
-          state: known ? stateText(known.value) : 'idle',
-          lastGood: newest && {
+  /** The newest good backup of each kind, and what is wrong. @param version that the live store reported */
+  status(version?: string): StatusAnswer {
+    const statusOf = (kind: BackupKind): KindStatus => {
+      const { value, context } = this.#state(kind) ?? {};
+      const newest = context?.good[0];
+      const due = lastDue(kind, this.#options, this.#context.services.clock.now());
+      return {
+        state: value === undefined ? 'idle' : innermost(value),
+        ...(newest && {
+          lastGood: {
             name: newest.name,
             at: new Date(newest.at).toISOString(),
             size: newest.size,
-            count: newest.count,
+            ...(newest.count !== undefined && { count: newest.count }),
           },
-          lastDue: new Date(lastDue(kind, this.#options, now)).toISOString(),
-          kept: known?.context.good.length ?? 0,
-          stale: known?.context.isStale ?? false,
-          fault: known?.context.fault,
-          findings: known ? findingsOf(known.context, version) : [],
-        },
-      ];
-    });
-    return { ...Object.fromEntries(kinds), seeds: this.seeds.length };
+        }),
+        lastDue: new Date(due).toISOString(),
+        kept: context?.good.length ?? 0,
+        stale: context?.isStale ?? false,
+        ...(context?.fault !== undefined && { fault: context.fault }),
+        findings: context ? backupFindings(context, version) : [],
+      };
+    };
+    const kinds = Object.fromEntries(this.#kinds.map((kind) => [kind, statusOf(kind)]));
+    return { ...kinds, seeds: this.seeds.length };
   }
 
-  async #decided(request: string, publish: () => void): Promise<Record<string, unknown>> {
+  #state(kind: BackupKind) {
+    return backupState(this.#context.services, kind);
+  }
+
+  /** Publishes a request, and waits for the machine's answer. */
+  async #decided(request: string, publish: () => void): Promise<unknown> {
     const answer = this.#context.services.exchanges.open(request, REPLY_MS);
     publish();
-    const { status, body }: Reply = await answer;
-    const said = body as Record<string, unknown>;
-    if (status === 200) return said;
-    throw new MemoryError('HF_MEMORY_BACKUP', { reason: String(said.reason ?? status).replace(/\.$/, '') });
+    const { status, body } = await answer;
+    if (status === 200) return body;
+    const { reason = String(status) } = z.object({ reason: z.string() }).partial().safeParse(body).data ?? {};
+    throw new MemoryError('HF_MEMORY_BACKUP', { reason: reason.replace(/\.$/, '') });
   }
 }
 
 export function registerBackupControl(context: PluginContext, backups: () => Backups): void {
+  const noFields = z.strictObject({});
+  const pruneFields = z.strictObject({ dryRun: z.boolean().default(false) });
+  const deadline = () => AbortSignal.timeout(LIST_MS);
   context.control((surface) => {
-    const within = () => AbortSignal.timeout(LIST_MS);
-    serveOperation(surface, BACKUP_PATHS.snapshot, nothing, (_asked, { correlation }) =>
+    serveOperation(surface, BACKUP_PATHS.snapshot, noFields, (_fields, { correlation }) =>
       backups().snapshot(correlation),
     );
-    serveOperation(surface, BACKUP_PATHS.list, nothing, () => backups().list(within()));
-    serveOperation(surface, BACKUP_PATHS.seed, nothing, () => backups().seed(within()));
-    serveOperation(surface, BACKUP_PATHS.status, nothing, () => backups().status());
-    serveOperation(surface, BACKUP_PATHS.prune, prune, ({ dryRun }, { correlation }) =>
-      backups().prune(correlation, dryRun, within()),
+    serveOperation(surface, BACKUP_PATHS.list, noFields, () => backups().list(deadline()));
+    serveOperation(surface, BACKUP_PATHS.seed, noFields, () => backups().seed(deadline()));
+    serveOperation(surface, BACKUP_PATHS.status, noFields, () => backups().status());
+    serveOperation(surface, BACKUP_PATHS.prune, pruneFields, ({ dryRun }, { correlation }) =>
+      backups().prune(correlation, dryRun, deadline()),
     );
   });
 }
 
-function stateText(value: unknown): string {
-  if (typeof value === 'string') return value;
-  const [inner] = Object.values(value as Record<string, unknown>);
-  return String(inner);
+/** `done` of `{ resting: 'done' }`. */
+function innermost(value: StateValue): string {
+  return typeof value === 'string' ? value : innermost(Object.values(value)[0] ?? '');
 }

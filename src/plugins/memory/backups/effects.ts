@@ -1,3 +1,5 @@
+/** Carries out what the backups machine asks for: makes, lists and prunes backups. */
+
 import { randomInt, randomUUID } from 'node:crypto';
 import type {
   MemoryInstance,
@@ -9,69 +11,68 @@ import { publishRun } from '../../../core/host/job-run.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import type { Vault } from '../../../core/host/secrets/vault.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
-import type { Json } from '../../../core/kernel/json.ts';
-import type { LogEvent } from '../../../core/kernel/log/record.ts';
-import type {
-  Backup,
-  BackupParams,
-  Fingerprinted,
-  ListedBackup,
-  PruneParams,
-} from '../../../machines/memory/backups-shapes.ts';
+import type { Backup, ListedBackup, PointFingerprint } from '../../../machines/memory/assessment.ts';
+import type { BackupParams, BackupsEvent, PruneParams } from '../../../machines/memory/backups.ts';
 import { MemoryError } from '../errors.ts';
-import { ofOurShape, snapshotTime, type VolumeCopies } from './files.ts';
+import { backupsAmong, snapshotTime, type VolumeCopies } from './files.ts';
 
-/** A snapshot, with the readings around it. */
+/** A snapshot, with the readings before and after it. */
 const MAKE_MS = 900_000;
 const LIST_MS = 60_000;
 const PRUNE_MS = 300_000;
+/** Points that are fingerprinted beside the seeds: half of them the first by id, half from random places. */
+const SAMPLES = 32;
 
-/** Why there is no backup of a store of ours that nobody has used yet. */
-export const EMPTY = 'the memory store is empty, nothing was ever stored in it';
+/** Why an embedded store that nobody has used yet has no backup. */
+export const EMPTY_STORE = 'the memory store is empty, nothing was ever stored in it';
 
-/** What `holdfast jobs` calls the runs of each kind. */
-const RUNS = { snapshot: 'memory-snapshot', volume: 'memory-volume-copy' } as const;
+/** Names of the runs in `holdfast jobs`. */
+const JOBS = { snapshot: 'memory-snapshot', volume: 'memory-volume-copy' } as const;
 
-export interface BackupParts {
+/** What backups are made with. */
+export interface BackupSources {
   readonly stores: MemoryStores;
+  /** The embedded store, where that is the live one. */
   readonly instance?: MemoryInstance | undefined;
   readonly copies?: VolumeCopies | undefined;
-  readonly seeds: () => readonly (number | string)[];
+  readonly seeds: () => readonly PointId[];
 }
 
-/** Carries out what `machines/snapshot-job.ts` asks for. */
-export function registerBackupEffects(context: PluginContext, parts: () => BackupParts): void {
-  const backup = async (kind: BackupParams['kind'], signal: AbortSignal): Promise<LogEvent> => {
-    const { instance, stores } = parts();
-    if (instance && !instance.isUsed()) return nothing(EMPTY);
-    if (kind === 'volume') return made(await copiesOf(parts()).make(context.services.clock.now()));
-    if (instance && !(await stores.live.collection(stores.collection, signal))) {
-      return nothing(`there is no collection ${stores.collection}`);
+export function registerBackupEffects(context: PluginContext, sources: () => BackupSources): void {
+  const backup = async (kind: BackupParams['kind'], signal: AbortSignal): Promise<BackupsEvent> => {
+    const { clock, vault } = context.services;
+    const { instance, stores } = sources();
+    if (instance && !instance.isUsed()) return { type: 'NOTHING_TO_BACK_UP', reason: EMPTY_STORE };
+    if (kind === 'volume') {
+      return { type: 'MADE', backup: await copiesOf(sources()).make(clock.now()) };
     }
-    return made(await makeSnapshot(context, parts(), signal));
+    if (instance && !(await stores.live.collection(stores.collection, signal))) {
+      return { type: 'NOTHING_TO_BACK_UP', reason: `there is no collection ${stores.collection}` };
+    }
+    return { type: 'MADE', backup: await makeSnapshot(sources(), vault, clock.now(), signal) };
   };
   context.effect<BackupParams>(
     'memory.backup',
     (params, effect) =>
-      publishRun(context.services, RUNS[params.kind], effect, () => backup(params.kind, effect.signal)),
-    // Whether it was made is not known: the machine decides, and another one does no harm.
+      publishRun(context.services, JOBS[params.kind], effect, () => backup(params.kind, effect.signal)),
+    // After a crash it is not known whether the backup was made: the machine decides, and another one does no harm.
     { onRecovery: 'fail', deadlineMs: MAKE_MS, adapter: 'memory store' },
   );
   context.effect<BackupParams>(
     'memory.list_backups',
-    async ({ kind }, { signal }) => ({
+    async ({ kind }, { signal }): Promise<BackupsEvent> => ({
       type: 'LISTED',
       at: context.services.clock.now(),
-      listed: (await listBackups(parts(), kind, signal)) as unknown as Json,
+      listed: await listBackups(sources(), kind, signal),
     }),
     { onRecovery: 'retry', deadlineMs: LIST_MS, adapter: 'memory store' },
   );
   context.effect<PruneParams>(
     'memory.prune_backups',
-    async ({ kind, names }, { signal }) => {
-      const { stores } = parts();
+    async ({ kind, names }, { signal }): Promise<BackupsEvent> => {
+      const { stores } = sources();
       for (const name of names) {
-        if (kind === 'volume') await copiesOf(parts()).delete(name);
+        if (kind === 'volume') await copiesOf(sources()).delete(name);
         else await stores.live.deleteSnapshot(stores.collection, name, signal).catch(unlessGone);
       }
       return { type: 'PRUNED', deleted: [...names] };
@@ -80,36 +81,34 @@ export function registerBackupEffects(context: PluginContext, parts: () => Backu
   );
 }
 
-/** What there is of our shape. */
+/** The backups of a kind that have names of ours. */
 export async function listBackups(
-  parts: BackupParts,
+  { stores, copies, instance }: Omit<BackupSources, 'seeds'>,
   kind: BackupParams['kind'],
   signal: AbortSignal,
 ): Promise<ListedBackup[]> {
-  const { stores, copies, instance } = parts;
   if (kind === 'volume') return [...((await copies?.list()) ?? [])];
-  if (instance && !(instance.isUsed() && (await stores.live.collection(stores.collection, signal))))
-    return [];
-  const all = await stores.live.snapshots(stores.collection, signal);
-  return ofOurShape(all, (name) => snapshotTime(stores.collection, name));
+  const { live, collection } = stores;
+  if (instance && !(instance.isUsed() && (await live.collection(collection, signal)))) return [];
+  return backupsAmong(await live.snapshots(collection, signal), (name) => snapshotTime(collection, name));
 }
 
+/** Makes a snapshot, and reads before and after it what a restore must reproduce. */
 async function makeSnapshot(
-  context: PluginContext,
-  parts: BackupParts,
+  { stores, seeds }: BackupSources,
+  vault: Vault,
+  now: number,
   signal: AbortSignal,
 ): Promise<Backup> {
-  const { stores, seeds } = parts;
   const { live, collection } = stores;
-  const { vault, clock } = context.services;
   const ids = { seeds: seeds(), samples: await sampleIds(live, collection, seeds(), signal) };
-  const before = await factsOf(live, collection, ids, vault, signal);
+  const before = await readContent(live, collection, ids, vault, signal);
   const { version } = await live.about(signal);
   const made = await live.createSnapshot(collection, signal);
-  const after = await factsOf(live, collection, ids, vault, signal);
+  const after = await readContent(live, collection, ids, vault, signal);
   return {
     name: made.name,
-    at: snapshotTime(collection, made.name) ?? clock.now(),
+    at: snapshotTime(collection, made.name) ?? now,
     size: made.size,
     count: before.count,
     ...(after.count !== before.count && { countAfter: after.count }),
@@ -119,32 +118,32 @@ async function makeSnapshot(
   };
 }
 
-const made = (backup: Backup): LogEvent => ({ type: 'MADE', backup: backup as unknown as Json });
-const nothing = (reason: string): LogEvent => ({ type: 'NOTHING_THERE', reason });
-
-/** Deleted by somebody else, or by a run that was interrupted. */
-function unlessGone(error: unknown): void {
-  if (!(isCoded(error, 'HF_MEMORY_REFUSED') && error.details.status === 404)) throw error;
-}
-
-function copiesOf({ copies }: BackupParts): VolumeCopies {
-  if (copies) return copies;
-  throw new MemoryError('HF_MEMORY_BACKUP', {
-    reason: 'a store elsewhere has its volume copied by its cluster',
-  });
-}
-
-/** Half of them the first by id, half from random places. */
-const SAMPLES = 32;
-
-/** What a collection holds at one moment, as far as it is compared later. */
-export interface Facts {
+/** What a collection holds at one moment, as far as drills compare it later. */
+interface Content {
   readonly count: number;
-  readonly seeds: readonly Fingerprinted[];
-  readonly samples: readonly Fingerprinted[];
+  readonly seeds: readonly PointFingerprint[];
+  readonly samples: readonly PointFingerprint[];
 }
 
-/** Ids of some points of a collection. */
+async function readContent(
+  store: MemoryStore,
+  collection: string,
+  ids: { readonly seeds: readonly PointId[]; readonly samples: readonly PointId[] },
+  vault: Vault,
+  signal: AbortSignal,
+): Promise<Content> {
+  const fingerprints = async (wanted: readonly PointId[]) => {
+    const points = wanted.length === 0 ? [] : await store.points(collection, wanted, signal);
+    return points.map((point) => ({ id: point.id, fingerprint: vault.fingerprint(point.content) }));
+  };
+  return {
+    count: await store.count(collection, signal),
+    seeds: await fingerprints(ids.seeds),
+    samples: await fingerprints(ids.samples),
+  };
+}
+
+/** Ids of some points of a collection, seeds excluded. */
 export async function sampleIds(
   store: MemoryStore,
   collection: string,
@@ -155,7 +154,7 @@ export async function sampleIds(
   const ids = new Set(points.map(({ id }) => id));
   const count = await store.count(collection, signal);
   for (let taken = 0; taken < SAMPLES / 2 && ids.size < count; taken += 1) {
-    // Ids are numbers from somewhere near 1, or UUIDs that are spread evenly: a place of each kind in turn.
+    // Ids are numbers that begin near 1, or UUIDs that are spread evenly: one place of each sort in turn.
     const from = taken % 2 === 0 ? randomInt(Math.max(1, count)) : randomUUID();
     const page = await store.scroll(collection, { from, limit: 1, vectors: false }, signal);
     for (const { id } of page.points) ids.add(id);
@@ -163,31 +162,24 @@ export async function sampleIds(
   return [...ids].filter((id) => !seeds.includes(id));
 }
 
-/** Reads the exact count and the points that are compared. */
-export async function factsOf(
-  store: MemoryStore,
-  collection: string,
-  of: { readonly seeds: readonly PointId[]; readonly samples: readonly PointId[] },
-  vault: Vault,
-  signal: AbortSignal,
-): Promise<Facts> {
-  const read = async (ids: readonly PointId[]) => {
-    const points = ids.length === 0 ? [] : await store.points(collection, ids, signal);
-    return points.map((point) => ({ id: point.id, fingerprint: vault.fingerprint(point.content) }));
-  };
-  return {
-    count: await store.count(collection, signal),
-    seeds: await read(of.seeds),
-    samples: await read(of.samples),
-  };
-}
-
-/** Of two readings, what was the same in both: whatever the moment between them that a snapshot shows, it has these. */
+/** The points that were the same in both readings: a snapshot made between the two must have them. */
 export function unchanged(
-  before: readonly Fingerprinted[],
-  after: readonly Fingerprinted[],
-): Fingerprinted[] {
+  before: readonly PointFingerprint[],
+  after: readonly PointFingerprint[],
+): PointFingerprint[] {
   return before.filter(({ id, fingerprint }) =>
     after.some((one) => one.id === id && one.fingerprint === fingerprint),
   );
+}
+
+/** Somebody else deleted it, or an interrupted run did. */
+function unlessGone(error: unknown): void {
+  if (!(isCoded(error, 'HF_MEMORY_REFUSED') && error.details.status === 404)) throw error;
+}
+
+function copiesOf({ copies }: BackupSources): VolumeCopies {
+  if (copies) return copies;
+  throw new MemoryError('HF_MEMORY_BACKUP', {
+    reason: 'the volume of a store elsewhere is copied by its cluster',
+  });
 }

@@ -1,31 +1,24 @@
+/** The names of backups, which carry their time, and the folder of volume copies. */
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MemoryInstance } from '../../../core/contracts/memory-store.ts';
-import type { ListedBackup } from '../../../machines/memory/backups-shapes.ts';
+import type { ListedBackup } from '../../../machines/memory/assessment.ts';
 
 const TIME = /-(\d{4})-(\d\d)-(\d\d)-(\d\d)-(\d\d)-(\d\d)$/;
 
 /**
- * When a backup was made, by its name (`memory-<numeric id>-<date>-<time>.snapshot`, UTC).
+ * When a snapshot was made, by its name (`<collection>-<numeric id>-<date>-<time>.snapshot`, UTC).
  *
- * @returns epoch milliseconds; undefined for a name that is not of our shape, whose file is nobody's to prune
+ * @returns epoch milliseconds; undefined for a file of another name, which is never pruned
  */
 export function snapshotTime(collection: string, name: string): number | undefined {
   if (!name.startsWith(`${collection}-`) || !name.endsWith('.snapshot')) return undefined;
   const rest = name.slice(collection.length, -'.snapshot'.length);
-  return /^-\d+-/.test(rest) ? timeIn(rest) : undefined;
+  return /^-\d+-/.test(rest) ? parseTime(rest) : undefined;
 }
 
-/** The same of a volume copy, `memory-<date>-<time>.db`. */
-export function copyTime(name: string): number | undefined {
-  return /^memory-[\d-]+\.db$/.test(name) ? timeIn(name.slice(0, -'.db'.length)) : undefined;
-}
-
-export const copyName = (at: number): string =>
-  `memory-${new Date(at).toISOString().slice(0, 19).replaceAll(/[T:]/g, '-')}.db`;
-
-/** Files of our shape, with their times. */
-export function ofOurShape(
+/** The files with names of ours, with their times. */
+export function backupsAmong(
   files: readonly { readonly name: string; readonly size: number }[],
   timeOf: (name: string) => number | undefined,
 ): ListedBackup[] {
@@ -35,24 +28,18 @@ export function ofOurShape(
   });
 }
 
-function timeIn(text: string): number | undefined {
-  const [, year, month, day, hour, minute, second] = TIME.exec(text) ?? [];
-  if (second === undefined) return undefined;
-  const at = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
-  return Number.isNaN(at) ? undefined : at;
-}
-
 /** Copies of the embedded store's volume, in a folder of the data folder. */
 export class VolumeCopies {
   readonly #folder: string;
   readonly #instance: MemoryInstance;
 
+  /** @param dataDir absolute path of the data folder */
   constructor(dataDir: string, instance: MemoryInstance) {
     this.#folder = join(dataDir, 'backups', 'volume');
     this.#instance = instance;
   }
 
-  /** All collections as they are at one moment. @param at epoch milliseconds, in its name */
+  /** Copies all collections as they are at one moment. @param at epoch milliseconds, which the name tells */
   async make(at: number): Promise<ListedBackup> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     const name = copyName(at);
@@ -69,11 +56,25 @@ export class VolumeCopies {
         return { name, size: found?.size ?? 0 };
       }),
     );
-    return ofOurShape(files, copyTime);
+    return backupsAmong(files, copyTime);
   }
 
-  /** @param name one of the list: anything else is not touched */
+  /** @param name one of the list: other files are not touched */
   async delete(name: string): Promise<void> {
     if (copyTime(name) !== undefined) await rm(join(this.#folder, name), { force: true });
   }
+}
+
+const copyName = (at: number): string =>
+  `memory-${new Date(at).toISOString().slice(0, 19).replaceAll(/[T:]/g, '-')}.db`;
+
+function copyTime(name: string): number | undefined {
+  return /^memory-[\d-]+\.db$/.test(name) ? parseTime(name.slice(0, -'.db'.length)) : undefined;
+}
+
+function parseTime(text: string): number | undefined {
+  const [, year, month, day, hour, minute, second] = TIME.exec(text) ?? [];
+  if (second === undefined) return undefined;
+  const at = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+  return Number.isNaN(at) ? undefined : at;
 }

@@ -6,18 +6,18 @@ import { MemoryError } from '../errors.ts';
 /** How many points are kept for verification. */
 const SEEDS = 16;
 const NAMESPACE = 'holdfast.backup.seed';
-/** Of a collection that is made here; an existing one keeps its own. */
-export const SEED_SIZE = 384;
+/** Numbers in a vector of a collection that is made here; an existing one keeps its own size. */
+export const SEED_VECTOR_SIZE = 384;
 
 /**
- * Always the same points: seeded twice, nothing changes, and a changed one is fixed.
+ * The seed points. They are always the same, so seeding twice changes nothing and repairs a point that was changed.
  *
  * @param vectorOf the vector, or vectors by name, of a point by its number
  */
 function seedPoints(vectorOf: (index: number) => unknown): Point[] {
   return Array.from({ length: SEEDS }, (_, index) => {
     const hex = createHash('sha256').update(`${NAMESPACE}.${index}`).digest('hex');
-    // A UUID of version 8, by a rule of one's own: it meets no id of others.
+    // A UUID of version 8 is derived by a rule of one's own, so it cannot meet an id of somebody else.
     const id = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
     const text = `Seed ${index + 1} of ${SEEDS}: kept by Holdfast so that restores can be proven.`;
     return { id, vector: vectorOf(index), payload: { holdfast: { seed: index + 1 }, text } };
@@ -40,18 +40,18 @@ export async function seed(
 ): Promise<Point['id'][]> {
   const info = await store.collection(collection, signal);
   if (!info) throw new MemoryError('HF_MEMORY_BACKUP', { reason: `there is no collection ${collection}` });
-  const shapes = shapesOf(info.vectors);
+  const sizes = vectorSizes(info.vectors);
   const points = seedPoints((index) =>
-    typeof shapes === 'number'
-      ? vectorOf(index, shapes)
-      : Object.fromEntries(shapes.map(({ name, size }) => [name, vectorOf(index, size)])),
+    typeof sizes === 'number'
+      ? vectorOf(index, sizes)
+      : Object.fromEntries(sizes.map(({ name, size }) => [name, vectorOf(index, size)])),
   );
   await store.upsert(collection, points, signal);
   return points.map(({ id }) => id);
 }
 
-/** The size of the one vector of a point, or of each by its name. */
-function shapesOf(vectors: unknown): number | { readonly name: string; readonly size: number }[] {
+/** The size of a point's only vector, or of each vector by its name. */
+function vectorSizes(vectors: unknown): number | { readonly name: string; readonly size: number }[] {
   const own = sizeOf(vectors);
   if (own !== undefined) return own;
   const named = isObject(vectors)
