@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Cluster, type ClusterObject, ClusterToken } from '../../core/contracts/cluster.ts';
+import type { Cluster, ClusterObject } from '../../core/contracts/cluster.ts';
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
@@ -20,10 +20,9 @@ export interface ClusterLook {
 }
 
 /** Registers the look of `push doctor` at the cluster, where some plugin speaks to one. */
-export function registerClusterLook(context: PluginContext): void {
-  context.control((surface) => {
+export function registerClusterLook(context: PluginContext<{ cluster: Cluster | undefined }>): void {
+  context.control((surface, { cluster }) => {
     serveOperation(surface, CLUSTER_PATH, asked, async ({ namespace }) => {
-      const cluster = context.services.find(ClusterToken);
       if (!cluster) return { secret: 'unknown', why: 'no plugin speaks to a cluster' } satisfies ClusterLook;
       try {
         return await look(cluster, namespace, AbortSignal.timeout(DEADLINE_MS));

@@ -33,23 +33,23 @@ export const uptime = definePlugin({
   errors: UptimeError,
   wants: [SecretsStoreToken, ClusterToken],
   provides: [UptimeMonitorToken],
+  start({ actors, clock, dataDir, find }, { url, connect, caFile, timeoutMs, monitors }) {
+    const store = find(SecretsStoreToken);
+    const client = new PushClient({
+      base: () => monitorBase(url, dataDir, process.pid),
+      connect: url === undefined ? undefined : connect,
+      caFile,
+      timeoutMs,
+      clock,
+      token: (monitor) => readPushToken(monitor, { dataDir, monitors, store: () => store }),
+    });
+    return { actors, clock, client, cluster: find(ClusterToken) };
+  },
   register(context, options) {
-    const { url, connect, caFile, timeoutMs, monitors } = options;
     context.command(push(options));
     context.command(pushDoctor(options));
+    context.provide(UptimeMonitorToken, ({ client }) => client);
     registerByHand(context);
     registerClusterLook(context);
-    context.provide(UptimeMonitorToken, () => {
-      const { clock, dataDir, find } = context.services;
-      return new PushClient({
-        base: () => monitorBase(url, dataDir, process.pid),
-        connect: url === undefined ? undefined : connect,
-        caFile,
-        timeoutMs,
-        clock,
-        token: (monitor) =>
-          readPushToken(monitor, { dataDir, monitors, store: () => find(SecretsStoreToken) }),
-      });
-    });
   },
 });

@@ -93,60 +93,57 @@ export interface PluginStatus {
 }
 
 /**
- * The one way in which a plugin says what it brings. Everything here only declares: handlers and factories are
- * called after boot, and `services` may be used inside them, never in `register` itself.
+ * The one way in which a plugin says what it brings. Everything here only declares: nothing is called before the plugin
+ * has started. What its `start` returned is the last argument of every handler; without a `start`, the services are.
  */
-export interface PluginContext {
-  /** @throws HF_PLUGIN_EARLY before the plugin starts */
+export interface PluginContext<S = Services> {
+  /** Goes when every plugin has a `start`. @throws HF_PLUGIN_EARLY before the plugin starts */
   readonly services: Services;
-  /**
-   * Provides a token that the definition lists in `provides`; the factory runs once, when first needed, at the
-   * latest after the plugin's start work.
-   */
-  provide<T>(token: Token<T>, factory: () => T): void;
+  /** Provides a token that the definition lists in `provides`; the factory runs once, at the latest after the start. */
+  provide<T>(token: Token<T>, factory: (started: S) => T): void;
   actor(definition: ActorDefinition): void;
   /**
    * Messages of a topic become events of actors; the compiler checks them against the machine.
    *
-   * @param map the events that a message turns into, none when it concerns no actor; pure and cheap, for it runs on the
+   * @param map the events that a message turns into, none when it concerns no actor; cheap, for it runs on the
    * publisher's turn
    */
   route<T, M extends AnyStateMachine, const R extends readonly RouteTarget<M>[]>(
     topic: Topic<T>,
     actor: ActorDefinition<M>,
-    map: (envelope: Envelope<T>) => R,
+    map: (envelope: Envelope<T>, started: S) => R,
   ): void;
   route<T>(route: Route<T>): void;
-  effect<P>(type: string, handler: EffectHandler<P>, options: EffectOptions): void;
-  /** A listener of its own; it starts after every `onStart` and drains before any `onStop`. */
-  http(options: SurfaceOptions, build: (surface: HttpSurface) => void): void;
-  /**
-   * A listener of another protocol than HTTP, made by the plugin; it starts after the surfaces and drains with them.
-   */
+  /** Carries out what machines ask for by that name. What is asked for while the plugin starts waits until it has. */
+  effect<P>(type: string, handler: EffectHandler<P, S>, options: EffectOptions): void;
+  /** A listener of its own; it starts after every plugin and drains before any stops. */
+  http(options: SurfaceOptions, build: (surface: HttpSurface, started: S) => void): void;
+  /** A listener of another protocol than HTTP; it starts after the surfaces and drains with them. */
   listener(listener: Listener): void;
+  /** The same, made when it is to listen. @param name in `runtime.json` */
+  listener(name: string, make: (started: S) => Listener): void;
   /**
    * Routes on the data folder's control socket, by which commands write through the running instance. Only the user
    * that runs it can connect. Paths begin with the plugin's name, e.g. `/router/simulate`.
    */
-  control(build: (surface: HttpSurface) => void): void;
+  control(build: (surface: HttpSurface, started: S) => void): void;
   command(command: CommandDefinition): void;
   /** Publishes an empty message on `topic` at each time of a cron pattern (croner's syntax, UTC). */
   schedule(cron: string, topic: Topic<Record<string, never>>): void;
-  /**
-   * Work at start, in the order declared, 10 s for all of it. The signal is aborted when that time is over, and
-   * when the runtime stops meanwhile.
-   */
+  /** Work at start: goes when every plugin has a `start`, after which it runs. */
   onStart(work: (signal: AbortSignal) => void | Promise<void>): void;
   /**
    * Called once, when everything listens and the instance is ready; nobody waits for it. What would make the start
    * longer and need not be there for it begins here.
    */
-  onReady(work: () => void): void;
+  onReady(work: (started: S) => void): void;
   /**
-   * Work at stop, in reverse order, 10 s for all of it. It also runs after a start that failed half-way or came
-   * too late, so it must cope with what was not started.
+   * Work at stop, in reverse order, 10 s for all of it; also after a `start` that came too late. A `start` that throws
+   * has nothing to stop: it cleans up itself.
+   *
+   * @param work its second argument says why the runtime stops, e.g. the name of a signal
    */
-  onStop(work: (reason: string) => void | Promise<void>): void;
+  onStop(work: (started: S, reason: string) => void | Promise<void>): void;
   /**
    * A fact for `GET /healthz`, under a name of its own, e.g. the pending transaction. Read at each request and
    * redacted; `undefined` leaves the name out. One that says `ok: false` makes the whole `degraded`. `holdfast status`
@@ -154,7 +151,7 @@ export interface PluginContext {
    *
    * @param stopped the same fact for `holdfast status` and checks while the instance does not run
    */
-  health(name: string, report: HealthReport, stopped?: StoppedReport): void;
+  health(name: string, report: (started: S) => Json | undefined, stopped?: StoppedReport): void;
   /** Something for `holdfast doctor` to look at, from outside, whether the runtime runs or not. */
   check(check: CheckDefinition): void;
 }
@@ -172,7 +169,7 @@ export interface PluginAbout {
   readonly docs: string;
 }
 
-export interface PluginDefinition<O extends z.ZodObject = z.ZodObject> {
+export interface PluginDefinition<O extends z.ZodObject = z.ZodObject, S = unknown> {
   readonly name: string;
   readonly about?: PluginAbout;
   /** Strict zod object; every option has a default or is required, and a misspelt one is refused by name. */
@@ -186,7 +183,15 @@ export interface PluginDefinition<O extends z.ZodObject = z.ZodObject> {
   readonly onFailure?: OnFailure;
   /** Its classes of errors (`defineErrors`): their codes begin with `HF_` and the plugin's name. */
   readonly errors?: PluginErrors | readonly PluginErrors[];
-  readonly register: (context: PluginContext, options: z.output<O>) => void;
+  /**
+   * Makes what the handlers use; 10 s for it. Everything the plugin requires has started.
+   *
+   * @param signal aborted when that time is over, and when the runtime stops meanwhile
+   * @returns the last argument of every handler that `register` declares
+   */
+  start?(services: Services, options: z.output<O>, signal: AbortSignal): S | Promise<S>;
+  /** Declares what the plugin brings. */
+  register(context: PluginContext<S>, options: z.output<O>): void;
 }
 
 /** A class of errors, as a definition lists it. */
@@ -212,26 +217,27 @@ export interface ConfiguredPlugin {
 }
 
 /** A defined plugin: call it with its options inside `defineConfig({ plugins: [...] })`. */
-export type Plugin<O extends z.ZodObject> = ((options?: z.input<O>) => PluginEntry) & {
-  readonly definition: PluginDefinition<O>;
+export type Plugin<O extends z.ZodObject, S = unknown> = ((options?: z.input<O>) => PluginEntry) & {
+  readonly definition: PluginDefinition<O, S>;
 };
 
 /**
  * Defines a plugin (C11).
  *
  * @example
- * export const heartbeat = definePlugin({
- *   name: 'heartbeat',
- *   options: z.strictObject({ cron: z.string().default('* * * * *') }),
- *   register(ctx, options) {
- *     ctx.schedule(options.cron, beat);
+ * export const uptime = definePlugin({
+ *   name: 'uptime',
+ *   options: z.strictObject({ url: z.string() }),
+ *   start: ({ clock }, { url }) => ({ client: new PushClient(url, clock) }),
+ *   register(ctx) {
+ *     ctx.effect('uptime.push', (beat: Beat, { signal }, { client }) => client.push(beat, signal), { onRecovery: 'retry' });
+ *     ctx.onStop(({ client }) => client.close());
  *   },
  * });
  */
-export function definePlugin<O extends z.ZodObject>(definition: PluginDefinition<O>): Plugin<O> {
-  const plugin = (options?: z.input<O>): PluginEntry => ({
-    definition: definition as unknown as PluginDefinition,
-    options: options ?? {},
-  });
+export function definePlugin<O extends z.ZodObject, S = Services>(
+  definition: PluginDefinition<O, S>,
+): Plugin<O, S> {
+  const plugin = (options?: z.input<O>): PluginEntry => ({ definition, options: options ?? {} });
   return Object.assign(plugin, { definition });
 }

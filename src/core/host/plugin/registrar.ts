@@ -1,8 +1,11 @@
 import { Cron } from 'croner';
+import type { Envelope } from '../../../bus/bus.ts';
 import type { Topic } from '../../../bus/topic.ts';
 import type { ActorDefinition } from '../../kernel/actors/definition.ts';
-import type { Route } from '../../kernel/actors/route.ts';
+import type { EffectRegistration } from '../../kernel/actors/effect.ts';
+import type { Route, RouteTarget } from '../../kernel/actors/route.ts';
 import { CoreError } from '../../kernel/errors/core-error.ts';
+import type { Listener } from '../http/contract.ts';
 import type { Container } from './container.ts';
 import type { PluginContext, PluginDefinition, Services } from './definition.ts';
 import type { Owned, PluginSummary, Registrations } from './registrations.ts';
@@ -15,12 +18,14 @@ export type Declared = Collecting<Omit<Registrations, 'plugins'>>;
 
 /** A plugin's own view while it registers and after: where its declarations go, and what its handlers may use. */
 export interface Registrar {
-  readonly context: PluginContext;
+  readonly context: PluginContext<unknown>;
   readonly declared: Declared;
   /** Ends declaring: from here on every declaration is HF_PLUGIN_FROZEN. */
   freeze(): void;
   /** From here on `context.services` works. */
   open(services: Services): void;
+  /** From here on handlers are called with what the plugin's `start` returned. */
+  started(value: unknown): void;
 }
 
 /**
@@ -35,8 +40,10 @@ export function createRegistrar(
 ): Registrar {
   const plugin = definition.name;
   const declared = emptyDeclared();
+  const starting = Promise.withResolvers<unknown>();
   let frozen = false;
   let services: Services | undefined;
+  let started: { readonly value: unknown } | undefined;
 
   const refuseLate = (what: string): void => {
     if (frozen) throw new CoreError('HF_PLUGIN_FROZEN', { plugin, what });
@@ -45,46 +52,82 @@ export function createRegistrar(
     refuseLate(what);
     list.push(Object.freeze({ ...item, owner: plugin }));
   };
+  const startedValue = (): unknown => {
+    if (!started) throw new CoreError('HF_PLUGIN_EARLY', { plugin });
+    return started.value;
+  };
 
-  const context: PluginContext = {
+  const context: PluginContext<unknown> = {
     get services() {
       if (!services) throw new CoreError('HF_PLUGIN_EARLY', { plugin });
       return services;
     },
     provide(token, factory) {
       refuseLate(`token ${token.name}`);
-      container.provide(definition, token, factory);
+      container.provide(definition, token, () => factory(startedValue()));
     },
     actor: (actor) => add(declared.actors, actor, `actor ${actor.type}`),
-    route(topicOrRoute: Topic | Route, actor?: ActorDefinition, map?: Route['map']) {
-      const route =
-        'to' in topicOrRoute
-          ? topicOrRoute
-          : { topic: topicOrRoute, to: actor?.type ?? '', map: map ?? (() => []) };
-      add(declared.routes, route, `a route of ${route.topic.name}`);
+    route(
+      topic: Topic | Route,
+      actor?: ActorDefinition,
+      map?: (envelope: Envelope, started: unknown) => readonly RouteTarget[],
+    ) {
+      if ('to' in topic) return add(declared.routes, topic, `a route of ${topic.topic.name}`);
+      if (!actor || !map) return;
+      // A map that takes the message alone serves those too that come while the plugin starts.
+      const mapped = (envelope: Envelope) => map(envelope, map.length > 1 ? startedValue() : undefined);
+      add(declared.routes, { topic, to: actor.type, map: mapped }, `a route of ${topic.name}`);
     },
     effect(type, handler, options) {
-      const guarded: typeof handler = (params, effect) => {
+      const guarded: EffectRegistration['handler'] = (params, effect) => {
         guard();
-        return handler(params, effect);
+        if (started) return handler(params, effect, started.value);
+        return starting.promise.then((value) => handler(params, effect, value));
       };
       add(declared.effects, { ...options, type, handler: guarded }, `effect ${type}`);
     },
-    http: (options, build) => add(declared.surfaces, { options, build }, `surface ${options.name}`),
-    listener: (listener) => add(declared.listeners, listener, `listener ${listener.name}`),
-    control: (build) => add(declared.controls, { build }, 'routes on the control socket'),
+    http: (options, build) =>
+      add(
+        declared.surfaces,
+        { options, build: (surface) => build(surface, startedValue()) },
+        `surface ${options.name}`,
+      ),
+    listener(nameOrListener: string | Listener, make?: (started: unknown) => Listener) {
+      if (typeof nameOrListener === 'object') {
+        add(declared.listeners, nameOrListener, `listener ${nameOrListener.name}`);
+      } else if (make) {
+        const later = madeLater(nameOrListener, () => make(startedValue()));
+        add(declared.listeners, later, `listener ${nameOrListener}`);
+      }
+    },
+    control: (build) =>
+      add(
+        declared.controls,
+        { build: (surface) => build(surface, startedValue()) },
+        'routes on the control socket',
+      ),
     command: (command) => add(declared.commands, command, `command ${command.name}`),
     check: (check) => add(declared.checks, check, `check ${check.name}`),
     health: (name, report, stopped) =>
-      add(declared.health, { name, report, ...(stopped && { stopped }) }, `health fact ${name}`),
+      add(
+        declared.health,
+        { name, report: () => report(startedValue()), ...(stopped && { stopped }) },
+        `health fact ${name}`,
+      ),
     schedule(cron, topic) {
       refuseLate(`a schedule of ${topic.name}`);
       new Cron(cron, { paused: true }).stop(); // throws here, with the plugin's name, instead of at its first time
       add(declared.schedules, { cron, topic }, `a schedule of ${topic.name}`);
     },
     onStart: (work) => add(declared.startWork, { work }, 'work at start'),
-    onReady: (work) => add(declared.readyWork, { work }, 'work when ready'),
-    onStop: (work) => add(declared.stopWork, { work }, 'work at stop'),
+    onReady: (work) => add(declared.readyWork, { work: () => work(startedValue()) }, 'work when ready'),
+    // A start that threw left nothing that could be handed over to be stopped.
+    onStop: (work) =>
+      add(
+        declared.stopWork,
+        { work: (reason) => (started ? work(started.value, reason) : undefined) },
+        'work at stop',
+      ),
   };
 
   return {
@@ -95,6 +138,25 @@ export function createRegistrar(
     },
     open(opened) {
       services = opened;
+    },
+    started(value) {
+      started = { value };
+      starting.resolve(value);
+    },
+  };
+}
+
+/** A listener of which only the name is known before it is to listen. */
+function madeLater(name: string, make: () => Listener): Listener {
+  let made: Listener | undefined;
+  return {
+    name,
+    async listen() {
+      made = make();
+      return made.listen();
+    },
+    async close(deadlineMs) {
+      await made?.close(deadlineMs);
     },
   };
 }

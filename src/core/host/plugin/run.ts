@@ -144,6 +144,9 @@ export class PluginRun {
   }
 
   async #work(services: Services): Promise<void> {
+    const { start } = this.definition;
+    const started = start ? await start(services, this.#options, this.#abort.signal) : services;
+    this.#registrar.started(started);
     for (const { work } of this.declared.startWork) await work(this.#abort.signal);
     for (const token of this.definition.provides ?? []) services.get(token);
   }

@@ -29,9 +29,10 @@ export type EffectOutcome = OutcomeEvent | { readonly event: OutcomeEvent; reado
  * Carries out one type of effect by calling adapters. Returning nothing means "done, nothing to report": the
  * actor gets `effect.done`. A throw becomes `effect.failed` with the error's code.
  */
-export type EffectHandler<P = unknown> = (
+export type EffectHandler<P = unknown, S = void> = (
   params: P,
   context: EffectContext,
+  started: S,
 ) => EffectOutcome | undefined | Promise<EffectOutcome | undefined> | Promise<void> | void;
 
 export interface EffectOptions {
@@ -51,7 +52,8 @@ export interface EffectOptions {
 
 export interface EffectRegistration extends EffectOptions {
   readonly type: string;
-  readonly handler: EffectHandler<never>;
+  /** Of whatever plugin: an `EffectHandler` with what its plugin's start returned. */
+  readonly handler: (params: never, context: EffectContext) => unknown;
 }
 
 /** Outcome events that the effect dispatcher makes itself. */

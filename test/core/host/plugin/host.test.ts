@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { defineTopic } from '../../../../src/bus/topic.ts';
 import { alertRaised } from '../../../../src/core/contracts/alerts.ts';
 import { defineToken } from '../../../../src/core/contracts/token.ts';
-import type { PluginContext } from '../../../../src/core/host/plugin/definition.ts';
+import { definePlugin, type PluginContext } from '../../../../src/core/host/plugin/definition.ts';
 import { PluginHost } from '../../../../src/core/host/plugin/host.ts';
 import type { HoldfastError } from '../../../../src/core/kernel/errors/holdfast-error.ts';
 import { RouterError } from '../../../../src/plugins/router/errors.ts';
@@ -20,7 +20,7 @@ const states = (host: PluginHost) => host.status().map(({ name, state }) => `${n
 /** Notes a plugin's start and stop in `seen`. */
 const noting = (seen: string[], name: string) => (ctx: PluginContext) => {
   ctx.onStart(() => void seen.push(`start ${name}`));
-  ctx.onStop((reason) => void seen.push(`stop ${name} ${reason}`));
+  ctx.onStop((_, reason) => void seen.push(`stop ${name} ${reason}`));
 };
 
 test('[C12] plugins start after what they need and stop before it', async (t) => {
@@ -380,4 +380,52 @@ test('[C12] the boot report hangs each plugin under the last one it waited for',
     '    └── one 0 ms',
   ]);
   await host.stop('test');
+});
+
+test('[C11] what start returns reaches every handler, and an effect asked for meanwhile waits for it', async (t) => {
+  const seen: string[] = [];
+  const begun = Promise.withResolvers<void>();
+  const defined = definePlugin({
+    name: 'lamp',
+    options: z.strictObject({ watts: z.number().default(5) }),
+    provides: [Store],
+    async start({ dataDir: _ }, { watts }) {
+      await begun.promise;
+      return { lamp: `lamp of ${watts} W` };
+    },
+    register(ctx) {
+      ctx.effect('lamp.on', (_, __, { lamp }) => void seen.push(`on: ${lamp}`), { onRecovery: 'retry' });
+      ctx.provide(Store, ({ lamp }) => ({ kind: lamp }));
+      ctx.health('lamp', ({ lamp }) => lamp);
+      ctx.onStop(({ lamp }, reason) => void seen.push(`off: ${lamp}, ${reason}`));
+    },
+  });
+  const host = new PluginHost([{ definition: defined.definition, options: { watts: 5 } }]);
+  const [effect] = host.register().effects;
+  const starting = host.start(services().given);
+  const asked = effect?.handler({} as never, {} as never);
+  t.deepEqual(seen, []);
+  begun.resolve();
+  await starting;
+  await asked;
+  t.deepEqual(seen, ['on: lamp of 5 W']);
+  t.deepEqual(host.health(), { lamp: 'lamp of 5 W' });
+  await host.stop('test');
+  t.deepEqual(seen.slice(1), ['off: lamp of 5 W, test']);
+});
+
+test('[C12] a start that throws leaves nothing to stop', async (t) => {
+  const seen: string[] = [];
+  const { definition } = definePlugin({
+    name: 'broken',
+    options: z.strictObject({}),
+    onFailure: 'continue',
+    start: () => Promise.reject(new Error('no lamp')),
+    register: (ctx) => ctx.onStop(() => void seen.push('stopped')),
+  });
+  const host = new PluginHost([{ definition, options: {} }]);
+  await host.start(services().given);
+  await host.stop('test');
+  t.deepEqual(seen, []);
+  t.deepEqual(states(host), ['broken failed']);
 });
