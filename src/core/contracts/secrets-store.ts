@@ -39,4 +39,22 @@ export interface SecretsStore {
 export const SecretsStoreToken: Token<SecretsStore> = defineToken('secrets.store');
 
 /** Errors of secrets stores, whichever plugin speaks to one. */
-export const SecretsError = defineErrors({});
+export const SecretsError = defineErrors({
+  HF_SECRETS_UNREACHABLE: {
+    status: 502,
+    what: 'The secrets store at {place} gave no usable answer: {reason}.',
+    remedy:
+      'Look whether it runs, is unsealed and is reached from here; nothing was changed unless its own log says so.',
+  },
+  HF_SECRETS_REFUSED: {
+    status: 502,
+    what: 'The secrets store refuses to {what} {place}.',
+    remedy:
+      "Give the policy of Holdfast's token the rights read, create, update and patch on that path, or renew the token.",
+  },
+  HF_SECRETS_CONFLICT: {
+    status: 409,
+    what: 'The secret {place} was changed by somebody else while it was written.',
+    remedy: 'Look who writes there, and do it again.',
+  },
+});

@@ -1,3 +1,9 @@
+/**
+ * Three plugins that keep secrets named `<path>#<property>`; a configuration lists one of them. `secretsFolder`: files in
+ * a folder, as secrets are mounted into containers. `secretsEnvironment`: environment variables. `secretsKv`: a server of
+ * the KV version 2 protocol, such as HashiCorp Vault or OpenBao. Any plugin that provides `SecretsStoreToken` can take
+ * their place.
+ */
 import { readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
@@ -8,34 +14,7 @@ import { readTokenFile, replaceSecretFile } from '../../core/kernel/secret-file.
 import { kvStore } from './kv-store.ts';
 
 /**
- * The embedded secrets store: a folder in which the secret `<path>#<property>` is the file `<path>/<property>`, as
- * secrets are mounted into containers. Replace it by any plugin that provides `SecretsStoreToken`.
- *
- * Imports core; no other plugin.
- */
-
-/**
- * Every file is read when its secret is asked for, and refused when group or others have any right on it.
- *
- * @param folder absolute path
- */
-export function folderStore(folder: string): SecretsStore {
-  return {
-    // The reference's own pattern allows no `..` in either part.
-    read: async (path, property) => readTokenFile(join(folder, path, property)),
-    async write(path, property, value) {
-      replaceSecretFile(join(folder, path, property), Buffer.from(`${value}\n`));
-    },
-    async describe(path, property) {
-      const place = join(folder, path, property);
-      const stat = statSync(place, { throwIfNoEntry: false });
-      return { exists: stat !== undefined, place, ...(stat && { changedAt: Math.round(stat.mtimeMs) }) };
-    },
-  };
-}
-
-/**
- * Provides the secrets store (G19).
+ * Provides secrets from files of mode 0600 (G19): the secret `<path>#<property>` is the file `<folder>/<path>/<property>`.
  *
  * @example secretsFolder({ folder: '/run/secrets/holdfast' })
  */
@@ -63,32 +42,11 @@ export const secretsFolder = definePlugin({
 });
 
 /**
- * Secrets in environment variables: `<path>#<property>` is `HOLDFAST_SECRET_<PATH>_<PROPERTY>`. It can only be read;
- * whoever started the process writes. Put it in the place of `secrets-folder`.
+ * Provides secrets from environment variables, read-only: the secret `<path>#<property>` is the variable
+ * `HOLDFAST_SECRET_<PATH>_<PROPERTY>`.
  *
- * Imports core; no other plugin.
+ * @example secretsEnvironment()
  */
-
-export function environmentStore(env: NodeJS.ProcessEnv = process.env): SecretsStore {
-  return {
-    async read(path, property) {
-      const file = variableOf(path, property);
-      const value = env[file]?.trim();
-      if (value) return value;
-      throw new CoreError('HF_CONFIG_SECRET_MISSING', { file, reason: 'the variable is not set' });
-    },
-    async describe(path, property) {
-      const name = variableOf(path, property);
-      return { exists: Boolean(env[name]?.trim()), place: `variable ${name}` };
-    },
-  };
-}
-
-function variableOf(path: string, property: string): string {
-  return `HOLDFAST_SECRET_${`${path}_${property}`.toUpperCase().replace(/[^A-Z0-9]+/g, '_')}`;
-}
-
-/** Provides the secrets store from the environment. */
 export const secretsEnvironment = definePlugin({
   name: 'secrets-environment',
   about: {
@@ -105,20 +63,7 @@ export const secretsEnvironment = definePlugin({
 });
 
 /**
- * Secrets on a server that speaks the KV version 2 protocol of HashiCorp Vault and OpenBao: `<path>#<property>` is a
- * property of `<mount>/data/<path>`. Put it in the place of `secrets-folder`.
- *
- * Imports core; no other plugin.
- */
-
-/** A token in plaintext is read by whoever sits on the way. */
-function isPrivate(text: string): boolean {
-  const { protocol, hostname } = new URL(text);
-  return protocol === 'https:' || ['127.0.0.1', 'localhost', '[::1]'].includes(hostname);
-}
-
-/**
- * Provides the secrets store.
+ * Provides secrets from a server of the KV version 2 protocol.
  *
  * @example secretsKv({ url: 'https://vault.example:8200', tokenFile: '/run/secrets/vault-token' })
  */
@@ -136,11 +81,12 @@ export const secretsKv = definePlugin({
       .refine(isPrivate, 'it must be https:// unless it is on this machine'),
     /** File (mode 0600) with the server's token, read at each call. */
     tokenFile: z.string().min(1),
+    /** Where the server mounts its KV engine. */
     mount: z
       .string()
       .regex(/^[\w-]+(?:\/[\w-]+)*$/)
       .default('secret'),
-    /** What stands before every path, e.g. `clusters/home`. */
+    /** Prefix of every path, e.g. `clusters/home`. */
     prefix: z
       .string()
       .regex(/^[\w.-]+(?:\/[\w.-]+)*$/)
@@ -149,9 +95,9 @@ export const secretsKv = definePlugin({
       .string()
       .regex(/^[\w/-]+$/)
       .optional(),
-    /** File (PEM) with the authority of the server's certificate; the system's unless set. */
+    /** File (PEM) with the authority of the server's certificate; the system's authorities unless set. */
     caFile: z.string().min(1).optional(),
-    /** Of one request, milliseconds. */
+    /** Deadline of one call, milliseconds. */
     deadlineMs: z.int().min(100).max(60_000).default(5_000),
   }),
   env: { HOLDFAST_SECRETS_URL: 'url', HOLDFAST_SECRETS_TOKEN_FILE: 'tokenFile' },
@@ -171,3 +117,49 @@ export const secretsKv = definePlugin({
     context.onStop(() => store?.close());
   },
 });
+
+/**
+ * A store whose files are read when their secret is needed, and refused when group or others have any right on them.
+ *
+ * @param folder absolute path
+ */
+export function folderStore(folder: string): SecretsStore {
+  return {
+    // The pattern of secret references allows no `..` in either part.
+    read: async (path, property) => readTokenFile(join(folder, path, property)),
+    async write(path, property, value) {
+      replaceSecretFile(join(folder, path, property), Buffer.from(`${value}\n`));
+    },
+    async describe(path, property) {
+      const place = join(folder, path, property);
+      const stat = statSync(place, { throwIfNoEntry: false });
+      return { exists: stat !== undefined, place, ...(stat && { changedAt: Math.round(stat.mtimeMs) }) };
+    },
+  };
+}
+
+/** A store that can only be read: whoever starts the process sets its variables. */
+export function environmentStore(env: NodeJS.ProcessEnv = process.env): SecretsStore {
+  return {
+    async read(path, property) {
+      const name = variableName(path, property);
+      const value = env[name]?.trim();
+      if (value) return value;
+      throw new CoreError('HF_CONFIG_SECRET_MISSING', { file: name, reason: 'the variable is not set' });
+    },
+    async describe(path, property) {
+      const name = variableName(path, property);
+      return { exists: Boolean(env[name]?.trim()), place: `variable ${name}` };
+    },
+  };
+}
+
+function variableName(path: string, property: string): string {
+  return `HOLDFAST_SECRET_${`${path}_${property}`.toUpperCase().replace(/[^A-Z0-9]+/g, '_')}`;
+}
+
+/** Without TLS the token could be read on its way. */
+function isPrivate(text: string): boolean {
+  const { protocol, hostname } = new URL(text);
+  return protocol === 'https:' || ['127.0.0.1', 'localhost', '[::1]'].includes(hostname);
+}

@@ -1,9 +1,30 @@
 import { z } from 'zod';
-import type { SecretsStore } from '../../core/contracts/secrets-store.ts';
+import { SecretsError, type SecretsStore } from '../../core/contracts/secrets-store.ts';
 import { HttpCallError, HttpClient } from '../../core/host/http/client.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import type { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';
+
+export interface KvOptions {
+  /** Base URL of the server, e.g. `https://vault.example:8200`. */
+  readonly url: string;
+  /** Absolute path. */
+  readonly tokenFile: string;
+  /** Where the server mounts its KV engine, e.g. `secret`. */
+  readonly mount: string;
+  readonly prefix?: string | undefined;
+  readonly namespace?: string | undefined;
+  /** PEM. */
+  readonly ca?: string | undefined;
+  /** Of one call. */
+  readonly deadlineMs: number;
+}
+
+interface KvAnswer {
+  readonly status: number;
+  /** Undefined when the body is no JSON. */
+  readonly json: unknown;
+}
 
 const body = z.looseObject({
   data: z.looseObject({
@@ -12,17 +33,20 @@ const body = z.looseObject({
   }),
 });
 
-/** The newest version of a path; version 0 is none. */
+/** The newest version of a path; 0 when it was never written. */
 interface Version {
   readonly properties: Readonly<Record<string, unknown>>;
   readonly version: number;
   readonly changedAt?: number | undefined;
 }
 
-/** Writers that meet try again, each on what the other left. */
-const TRIES = 4;
+/** Attempts to write while others write to the same path. */
+const MOST_ATTEMPTS = 4;
 
-/** A secrets store on a KV version 2 server. */
+/**
+ * A secrets store on a server of the KV version 2 protocol: the secret `<path>#<property>` is a property of
+ * `<mount>/data/<path>`.
+ */
 export function kvStore(options: KvOptions): SecretsStore & { close(): Promise<void> } {
   const server = new KvServer(options);
 
@@ -31,7 +55,7 @@ export function kvStore(options: KvOptions): SecretsStore & { close(): Promise<v
     if (answer.status === 403) throw refused('read', path);
     const parsed = body.safeParse(answer.json);
     if (answer.status === 404) {
-      // What was deleted has versions, and a writer must name the last one.
+      // A deleted path still has versions, and a write must name the last one.
       return { properties: {}, version: parsed.data?.data.metadata.version ?? 0 };
     }
     if (answer.status !== 200 || !parsed.success) throw unusable(answer);
@@ -49,19 +73,19 @@ export function kvStore(options: KvOptions): SecretsStore & { close(): Promise<v
       const { properties } = await newest(path, signal);
       const value = Object.hasOwn(properties, property) ? properties[property] : undefined;
       if (typeof value === 'string' && value.trim() !== '') return value.trim();
-      const reason = value === undefined ? 'there is none' : 'it is empty, or no text';
+      const reason = value === undefined ? 'there is none' : 'it is empty, or not a text';
       throw new CoreError('HF_CONFIG_SECRET_MISSING', { file: placeOf(path, property), reason });
     },
 
     async write(path, property, value, signal) {
-      for (let tries = 1; ; tries += 1) {
+      for (let attempt = 1; ; attempt += 1) {
         const { properties, version } = await newest(path, signal);
-        const answer = await put(path, { properties, version }, { [property]: value }, signal);
+        const answer = await change(path, { properties, version }, { [property]: value }, signal);
         if (answer.status === 200 || answer.status === 204) return;
         if (answer.status === 403) throw refused('write', path);
         if (answer.status !== 400 || !isMismatch(answer)) throw unusable(answer);
-        if (tries === TRIES) {
-          throw new CoreError('HF_SECRETS_CONFLICT', { place: placeOf(path, property) });
+        if (attempt === MOST_ATTEMPTS) {
+          throw new SecretsError('HF_SECRETS_CONFLICT', { place: placeOf(path, property) });
         }
       }
     },
@@ -75,19 +99,19 @@ export function kvStore(options: KvOptions): SecretsStore & { close(): Promise<v
     close: () => server.close(),
   };
 
-  /** The server merges where it can; else we do, on the very version that was read. */
-  async function put(
+  /** Changes one property. A server that cannot merge gets all properties, on the version that was read. */
+  async function change(
     path: string,
     { properties, version }: Version,
-    change: Readonly<Record<string, string>>,
+    changed: Readonly<Record<string, string>>,
     signal: AbortSignal,
   ): Promise<KvAnswer> {
     const check = { options: { cas: version } };
     if (Object.keys(properties).length > 0) {
-      const patched = await server.call('PATCH', path, { ...check, data: change }, signal);
+      const patched = await server.call('PATCH', path, { ...check, data: changed }, signal);
       if (patched.status !== 405 && patched.status !== 403) return patched;
     }
-    return server.call('POST', path, { ...check, data: { ...properties, ...change } }, signal);
+    return server.call('POST', path, { ...check, data: { ...properties, ...changed } }, signal);
   }
 
   function placeOf(path: string, property: string): string {
@@ -95,12 +119,12 @@ export function kvStore(options: KvOptions): SecretsStore & { close(): Promise<v
   }
 
   function refused(what: string, path: string): HoldfastError {
-    return new CoreError('HF_SECRETS_REFUSED', { what, place: server.place(path) });
+    return new SecretsError('HF_SECRETS_REFUSED', { what, place: server.place(path) });
   }
 
   function unusable({ status }: KvAnswer): HoldfastError {
     const reason = status === 503 ? 'it is sealed or in maintenance (503)' : `it answered ${status}`;
-    return new CoreError('HF_SECRETS_UNREACHABLE', { place: server.origin, reason });
+    return new SecretsError('HF_SECRETS_UNREACHABLE', { place: server.origin, reason });
   }
 }
 
@@ -109,30 +133,11 @@ function isMismatch({ json }: KvAnswer): boolean {
   return errors.some((text) => text.includes('check-and-set'));
 }
 
-export interface KvOptions {
-  /** Base of the server, e.g. `https://vault.example:8200`. */
-  readonly url: string;
-  /** Absolute path. */
-  readonly tokenFile: string;
-  readonly mount: string;
-  readonly prefix?: string | undefined;
-  readonly namespace?: string | undefined;
-  /** PEM. */
-  readonly ca?: string | undefined;
-  readonly deadlineMs: number;
-}
-
-export interface KvAnswer {
-  readonly status: number;
-  /** Undefined when the body is no JSON. */
-  readonly json: unknown;
-}
-
 const LARGEST_ANSWER = 1024 * 1024;
 const TYPES = { GET: undefined, POST: 'application/json', PATCH: 'application/merge-patch+json' } as const;
 
-/** HTTP with one KV version 2 server: bounded answers, a deadline each, redirects never followed. */
-export class KvServer {
+/** Calls of one KV version 2 server. */
+class KvServer {
   /** Without credentials. */
   readonly origin: string;
   readonly #http: HttpClient;
@@ -145,7 +150,7 @@ export class KvServer {
     this.#http = new HttpClient({ timeoutMs, answerLimit: LARGEST_ANSWER, ca, connections: 2 });
   }
 
-  /** URL of a path's data. */
+  /** URL of the data under a path. */
   place(path: string): string {
     const { url, mount, prefix } = this.#options;
     const parts = [...(prefix?.split('/') ?? []), ...path.split('/')].map(encodeURIComponent);
@@ -176,7 +181,7 @@ export class KvServer {
     } catch (error) {
       if (!(error instanceof HttpCallError)) throw error;
       const { reason } = error;
-      throw new CoreError('HF_SECRETS_UNREACHABLE', { place: this.origin, reason });
+      throw new SecretsError('HF_SECRETS_UNREACHABLE', { place: this.origin, reason });
     }
   }
 

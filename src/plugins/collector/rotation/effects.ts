@@ -1,8 +1,7 @@
 import { type Cluster, ClusterToken } from '../../../core/contracts/cluster.ts';
-import { SecretsStoreToken } from '../../../core/contracts/secrets-store.ts';
+import { SecretsError, SecretsStoreToken } from '../../../core/contracts/secrets-store.ts';
 import { HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import type { LogEvent } from '../../../core/kernel/log/record.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import type { RotationContext, RotationEvent } from '../../../machines/collector/key-rotation-rules.ts';
@@ -75,7 +74,7 @@ export function registerRotationEffects(
         await store.write(secretsPath, INGEST_KEY_NAME, current, signal);
         const kept = await store.read(secretsPath, INGEST_KEY_NAME, signal);
         if (kept !== current) {
-          throw new CoreError('HF_SECRETS_CONFLICT', { place: `${secretsPath}#${INGEST_KEY_NAME}` });
+          throw new SecretsError('HF_SECRETS_CONFLICT', { place: `${secretsPath}#${INGEST_KEY_NAME}` });
         }
         return outcome({ type: 'STORED', at: now(), place: `${secretsPath}#${INGEST_KEY_NAME}` });
       }

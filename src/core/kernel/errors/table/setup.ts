@@ -90,23 +90,6 @@ export const setupErrors = {
     what: 'The folder of secrets {folder} may be changed by others (mode {mode}).',
     remedy: 'Run `chmod 700 {folder}`, and look whether its files are still yours.',
   },
-  HF_SECRETS_UNREACHABLE: {
-    status: 502,
-    what: 'The secrets store at {place} gave no usable answer: {reason}.',
-    remedy:
-      'Look whether it runs, is unsealed and is reached from here; nothing was changed unless its own log says so.',
-  },
-  HF_SECRETS_REFUSED: {
-    status: 502,
-    what: 'The secrets store refuses to {what} {place}.',
-    remedy:
-      "Give the policy of Holdfast's token the rights read, create, update and patch on that path, or renew the token.",
-  },
-  HF_SECRETS_CONFLICT: {
-    status: 409,
-    what: 'The secret {place} was changed by somebody else while it was written.',
-    remedy: 'Look who writes there, and do it again.',
-  },
   HF_SECRET_SEALED: {
     status: 500,
     what: 'A sealed body ({purpose}) cannot be opened: {reason}.',

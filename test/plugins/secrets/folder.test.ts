@@ -1,10 +1,10 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { parseSecretReference, secretReference } from '../../../../src/core/host/secrets/secret-reference.ts';
-import { isCoded } from '../../../../src/core/kernel/errors/holdfast-error.ts';
-import { folderStore } from '../../../../src/plugins/secrets/index.ts';
-import { tempDir } from '../../../support/temp.ts';
+import { parseSecretReference, secretReference } from '../../../src/core/host/secrets/secret-reference.ts';
+import { isCoded } from '../../../src/core/kernel/errors/holdfast-error.ts';
+import { folderStore } from '../../../src/plugins/secrets/index.ts';
+import { tempDir } from '../../support/temp.ts';
 
 const { signal } = new AbortController();
 
