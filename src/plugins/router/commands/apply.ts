@@ -4,13 +4,11 @@ import type { CommandContext, CommandDefinition } from '../../../core/host/plugi
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { RouterError } from '../errors.ts';
 import { changeFlags, EXIT_TEXT, targetFlags } from './flags.ts';
-import { type CommandSettings, runningClientOf } from './target.ts';
+import { type CommandSettings, openTarget } from './target.ts';
 
 type Flags = Readonly<Record<string, unknown>>;
 const APPLY = 'router apply';
 const RESTORE = 'router restore';
-/** What the document says of every router that is not ours. */
-const WINDOW_MS = 120_000;
 
 /** `holdfast router apply`: the safe change procedure as one command (R31). */
 export function applyCommand(settings: CommandSettings): CommandDefinition {
@@ -35,13 +33,13 @@ export function applyCommand(settings: CommandSettings): CommandDefinition {
       const fields = flags.set !== undefined || flags.unset !== undefined;
       if ([file !== undefined, flags.edit === true, fields].filter(Boolean).length !== 1)
         usage('Give one of a file, --edit, or --set and --unset.');
-      const client = runningClientOf(flags, context, settings);
+      const target = openTarget(flags, context, settings);
+      const client = target.api();
       const { carryOut, unlessInterrupted } = await import('./change/carry-out.ts');
       return unlessInterrupted(context, async () => {
         const before = await client.active(context.signal);
         const after = await wanted(before, file, flags, context);
-        const windowMs = flags.url === undefined ? settings.windowMs : WINDOW_MS;
-        return carryOut({ client, before, after, windowMs, command: APPLY }, flags, context);
+        return carryOut({ target, before, after, command: APPLY }, flags, context);
       });
     },
   };
@@ -106,16 +104,16 @@ export function restoreCommand(settings: CommandSettings): CommandDefinition {
         const reason = 'The history here is that of the router here: for the one of --url, give a file.';
         throw new CoreError('HF_CLI_USAGE', { reason, command: RESTORE });
       }
-      const client = runningClientOf(flags, context, settings);
+      const target = openTarget(flags, context, settings);
+      const client = target.api();
       const { carryOut, unlessInterrupted } = await import('./change/carry-out.ts');
       return unlessInterrupted(context, async () => {
         const before = await client.active(context.signal);
         const config = isFile
           ? await (await import('./encryption.ts')).readConfigFile(entry, flags, before)
-          : (await (await import('./history.ts')).findEntry(context, settings, entry)).config;
-        const windowMs = flags.url === undefined ? settings.windowMs : WINDOW_MS;
+          : (await (await import('./history.ts')).findEntry(target, entry)).config;
         const after = { ...config, ncid: before.ncid };
-        return carryOut({ client, before, after, windowMs, command: RESTORE }, flags, context);
+        return carryOut({ target, before, after, command: RESTORE }, flags, context);
       });
     },
   };

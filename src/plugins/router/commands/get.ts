@@ -3,25 +3,12 @@ import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import { maskText } from '../../../core/host/logging/mask-text.ts';
 import { PAGE, redact } from '../../../core/host/logging/redact.ts';
 import { countSecrets } from '../../../core/host/logging/secret-fields.ts';
-import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
+import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { targetFlags } from './flags.ts';
-import { type CommandSettings, clientOf, withStore } from './target.ts';
+import { type CommandSettings, openTarget } from './target.ts';
 
 type Flags = Readonly<Record<string, unknown>>;
-
-/** The active config and where it came from: the router that the flags name, else the store of the data folder. */
-export async function readActive(
-  flags: Flags,
-  context: CommandContext,
-  settings: CommandSettings,
-): Promise<{ config: NetworkConfig; from: string }> {
-  const client = clientOf(flags, context, settings);
-  if (client) return { config: await client.active(context.signal), from: client.url };
-  const active = await withStore(context, settings, (store) => store.active());
-  const config = JSON.parse(active?.body ?? '{}');
-  return { config, from: 'the store, for nothing runs here' };
-}
 
 /** `holdfast router get`: the active config redacted, or a copy of it for an editor or for keeping (R32, R35). */
 export function getCommand(settings: CommandSettings): CommandDefinition {
@@ -48,20 +35,21 @@ export function getCommand(settings: CommandSettings): CommandDefinition {
       } else if (flags.plaintext === true && flags.withSecrets !== true) {
         usage('--plaintext is about the secrets: it needs --with-secrets.');
       }
-      const { config, from } = await readActive(flags, context, settings);
+      const target = openTarget(flags, context, settings);
+      const config = await target.active(context.signal);
       const { count } = countSecrets(config);
       if (typeof flags.out === 'string') {
         const kind = await write(config, resolve(flags.out), flags);
         if (json) print(JSON.stringify({ file: resolve(flags.out), secrets: count, kind }));
         else
           note(
-            `${resolve(flags.out)} written, mode 0600; its ${count} secrets are ${kind}; read from ${from}`,
+            `${resolve(flags.out)} written, mode 0600; its ${count} secrets are ${kind}; read from ${target.from}`,
           );
         return;
       }
       const shown = redact(config, PAGE);
       print(json ? JSON.stringify(shown) : JSON.stringify(shown, null, 2));
-      if (!json) note(`${count} secrets redacted; read from ${from}`);
+      if (!json) note(`${count} secrets redacted; read from ${target.from}`);
     },
   };
 }
@@ -95,12 +83,13 @@ export function secretsCommand(settings: CommandSettings): CommandDefinition {
     example: 'holdfast router secrets --json | jq .count',
     flags: targetFlags,
     async run(_args, flags, context) {
-      const { config, from } = await readActive(flags, context, settings);
+      const target = openTarget(flags, context, settings);
+      const config = await target.active(context.signal);
       const { count, paths } = countSecrets(config);
       const shown = paths.map((path) => maskText(path));
       if (context.json) return context.print(JSON.stringify({ count, paths: shown }));
       for (const path of shown) context.print(path);
-      context.note(`${count} secrets; read from ${from}`);
+      context.note(`${count} secrets; read from ${target.from}`);
     },
   };
 }

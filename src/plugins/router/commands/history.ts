@@ -6,17 +6,7 @@ import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { RouterError } from '../errors.ts';
 import { parseConfig } from './config-file.ts';
 import { targetFlags } from './flags.ts';
-import { type CommandSettings, clientOf, fingerprintOf, type ReadableStore, withStore } from './target.ts';
-
-interface Entry {
-  readonly score: number;
-  readonly ncid: string;
-  readonly op: string;
-  readonly who: string;
-  readonly changed: readonly string[];
-  /** Of a transaction that is neither committed nor reverted. */
-  readonly pending?: true;
-}
+import { type CommandSettings, openTarget, type ReadableStore, type RouterTarget } from './target.ts';
 
 /** `holdfast router history`: the accepted config writes, newest first (R13). */
 export function historyCommand(settings: CommandSettings): CommandDefinition {
@@ -34,11 +24,7 @@ export function historyCommand(settings: CommandSettings): CommandDefinition {
           command: 'router history',
         });
       }
-      const client = clientOf(flags, context, settings);
-      const entries: readonly Entry[] = client
-        ? ((await client.get(`/v1/config/history?limit=${limit}&first=true`, signal)) as { entries: Entry[] })
-            .entries
-        : await withStore(context, settings, (store) => store.history(limit));
+      const entries = await openTarget(flags, context, settings).history(limit, signal);
       if (json) return print(JSON.stringify({ entries }));
       for (const [index, { score, ncid, op, who, changed, pending }] of entries.entries()) {
         const at = new Date(score * 1000).toISOString().slice(0, 19);
@@ -60,8 +46,9 @@ export function diffCommand(settings: CommandSettings): CommandDefinition {
     example: 'holdfast router diff 2 active',
     async run([entry = '', other = 'active'], _flags, context) {
       const { dataDir, json, print, note, terminal } = context;
-      const { differenceOf, showChanges } = await import('./leaves.ts');
-      const find = (wanted: string) => findEntry(context, settings, wanted);
+      const { differenceOf, fingerprintOf, showChanges } = await import('./leaves.ts');
+      const target = openTarget({}, context, settings);
+      const find = (wanted: string) => findEntry(target, wanted);
       const [before, after] = [await find(entry), await find(other)];
       const changes = differenceOf(before.config, after.config, fingerprintOf(dataDir));
       if (json) return print(JSON.stringify({ before: before.label, after: after.label, changes }));
@@ -77,7 +64,7 @@ const ALL = 100_000;
 /** Shorter ones are places in the list. */
 const SHORTEST_PREFIX = 4;
 
-/** A config of the history, whole: read from the store here with the vault's keys, for the HTTP API tells no values. */
+/** A config of the history, whole: read from the store with the keys of the data folder, because the HTTP API shows no values. */
 export interface Found {
   readonly label: string;
   readonly config: NetworkConfig;
@@ -88,14 +75,8 @@ export interface Found {
  * @throws HF_ROUTER_ENTRY there is no such entry, or several
  * @throws HF_ROUTER_STORE the history is not kept on this data folder
  */
-export function findEntry(
-  where: { readonly dataDir: string },
-  settings: CommandSettings,
-  wanted: string,
-): Promise<Found> {
-  return withStore(where, settings, (store) =>
-    wanted === 'active' ? activeOf(store) : entryOf(store, wanted),
-  );
+export function findEntry(target: RouterTarget, wanted: string): Promise<Found> {
+  return target.readStore((store) => (wanted === 'active' ? activeOf(store) : entryOf(store, wanted)));
 }
 
 async function activeOf(store: ReadableStore): Promise<Found> {

@@ -1,7 +1,11 @@
+import { createSecretKey, randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import { maskText, REDACTED } from '../../../core/host/logging/mask-text.ts';
 import { PAGE, redact } from '../../../core/host/logging/redact.ts';
 import type { CommandContext } from '../../../core/host/plugin/command.ts';
+import { openVault, Vault } from '../../../core/host/secrets/vault.ts';
 import { jsonText, plainText } from '../../../core/host/terminal.ts';
 import { isObject, jsonEqual } from '../../../core/kernel/json.ts';
 import { RouterError } from '../errors.ts';
@@ -182,4 +186,15 @@ export function showChanges(
 ): void {
   const colours = { '+': 'green', '-': 'red', '~': 'yellow' } as const;
   for (const { mark, text } of changeLines(changes)) say(`${paint(colours[mark], mark)} ${text}`);
+}
+
+/**
+ * Names secrets: by the key of the data folder where there is one, so that names can be compared with records and
+ * from day to day; else by a key of this run alone.
+ */
+export function fingerprintOf(dataDir: string): Fingerprint {
+  const here = existsSync(join(dataDir, 'secrets', 'fingerprint-key'));
+  const passing = () => createSecretKey(randomBytes(32));
+  const vault = here ? openVault(dataDir) : new Vault({ fingerprint: passing(), sealing: passing() });
+  return (value) => vault.fingerprint(value);
 }

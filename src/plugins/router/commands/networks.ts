@@ -3,8 +3,7 @@ import { plainText } from '../../../core/host/terminal.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { fieldsOf, interfacesOf, stringsOf } from '../config/network-config.ts';
 import { targetFlags } from './flags.ts';
-import { readActive } from './get.ts';
-import { type CommandSettings, clientOf } from './target.ts';
+import { type CommandSettings, openTarget } from './target.ts';
 
 /** `holdfast router legs`: the networks of the router, their addresses and their address sets (R34). */
 export function legsCommand(settings: CommandSettings): CommandDefinition {
@@ -15,14 +14,13 @@ export function legsCommand(settings: CommandSettings): CommandDefinition {
     example: 'holdfast router legs --json | jq .collisions',
     flags: targetFlags,
     async run(_args, flags, context) {
-      const [{ addressSets, collisionText, setCollisions }, { advertisingLegs }, { heldNow }] =
-        await Promise.all([
-          import('../config/networks.ts'),
-          import('../config/generated-files.ts'),
-          import('./target.ts'),
-        ]);
-      const { config, from } = await readActive(flags, context, settings);
-      const held = await heldNow(clientOf(flags, context, settings), config, context.signal);
+      const [{ addressSets, collisionText, setCollisions }, { advertisingLegs }] = await Promise.all([
+        import('../config/networks.ts'),
+        import('../config/generated-files.ts'),
+      ]);
+      const target = openTarget(flags, context, settings);
+      const config = await target.active(context.signal);
+      const held = await target.addresses(config, context.signal);
       const fields = new Map(interfacesOf(config).map(({ name, config: fields }) => [name, fields]));
       const speaking = new Set(advertisingLegs(config));
       const legs = addressSets(config, held).map(({ intf, label, uuid, name, prefixes }) => {
@@ -58,7 +56,7 @@ export function legsCommand(settings: CommandSettings): CommandDefinition {
         }
         for (const collision of collisions)
           print(`${terminal.paint(['bold', 'red'], 'collision')}: ${plainText(collisionText(collision))}`);
-        note(`read from ${from}`);
+        note(`read from ${target.from}`);
       }
       return collisions.length > 0 ? 1 : 0;
     },
@@ -74,17 +72,15 @@ export function raCommand(settings: CommandSettings): CommandDefinition {
     example: 'holdfast router ra',
     flags: targetFlags,
     async run(_args, flags, context) {
-      const [{ advertisements, advertisementNotes }, { heldNow }] = await Promise.all([
-        import('../config/advertisements.ts'),
-        import('./target.ts'),
-      ]);
-      const { config, from } = await readActive(flags, context, settings);
-      const held = await heldNow(clientOf(flags, context, settings), config, context.signal);
+      const { advertisements, advertisementNotes } = await import('../config/advertisements.ts');
+      const target = openTarget(flags, context, settings);
+      const config = await target.active(context.signal);
+      const held = await target.addresses(config, context.signal);
       const legs = advertisements(config, settings.raSources, held);
       const { json, print, note, terminal } = context;
       if (json) {
-        const told = legs.map((leg) => ({ ...leg, notes: advertisementNotes(leg) }));
-        return print(JSON.stringify({ legs: told, sources: settings.raSources }));
+        const described = legs.map((leg) => ({ ...leg, notes: advertisementNotes(leg) }));
+        return print(JSON.stringify({ legs: described, sources: settings.raSources }));
       }
       for (const leg of legs) {
         const { intf, label, advertises, interval, routerLifetime, prefixes } = leg;
@@ -98,7 +94,7 @@ export function raCommand(settings: CommandSettings): CommandDefinition {
         }
         for (const text of advertisementNotes(leg)) print(`  ${plainText(text)}`);
       }
-      note(`read from ${from}; other sources are the option raSources of the router plugin`);
+      note(`read from ${target.from}; other sources are the option raSources of the router plugin`);
     },
   };
 }
@@ -124,22 +120,24 @@ export function explainCommand(settings: CommandSettings): CommandDefinition {
         const reason = '--from and --to are both needed.';
         throw new CoreError('HF_CLI_USAGE', { reason, command: 'router explain' });
       }
-      const [{ explainFlow, missingText }, { networksOf }, { filledSets, heldNow }] = await Promise.all([
+      const [{ explainFlow, missingText }, { networksOf, prefixesBySet }] = await Promise.all([
         import('../config/firewall.ts'),
         import('../config/networks.ts'),
-        import('./target.ts'),
       ]);
-      const { config, from: source } = await readActive(flags, context, settings);
-      const held = await heldNow(clientOf(flags, context, settings), config, context.signal);
-      const filled = await filledSets(context, config, held, flags.url === undefined);
-      const answer = explainFlow(networksOf(config, held), filled.sets, from, to);
+      const target = openTarget(flags, context, settings);
+      const config = await target.active(context.signal);
+      const held = await target.addresses(config, context.signal);
+      const filled = await target.filledSets(context.signal);
+      const sets = filled ?? prefixesBySet(config, held);
+      const answer = explainFlow(networksOf(config, held), sets, from, to);
       const { json, print, note, terminal } = context;
       if (json) return print(JSON.stringify({ from, to, ...answer }));
       for (const { chain, why } of answer.steps)
         print(`${terminal.paint('bold', chain.padEnd(17))}  ${plainText(why)}`);
       print(`${terminal.paint('bold', 'accepted by')}: ${plainText(answer.accepts)}`);
       for (const missing of answer.missing) print(`missing: ${plainText(missingText(missing))}`);
-      note(`read from ${source}; the address sets ${filled.from}`);
+      const how = filled ? 'as filled now' : 'as they follow from the addresses within a minute';
+      note(`read from ${target.from}; the address sets ${how}`);
     },
   };
 }

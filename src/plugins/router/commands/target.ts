@@ -1,12 +1,13 @@
-import { createSecretKey, randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import type { ConfigStore } from '../../../core/contracts/config-store.ts';
+/**
+ * The router that a command is about. Every command speaks to a `RouterTarget` and does not ask which one it has: the
+ * instance that runs on the data folder, the config store of an instance that does not run, or any router by its URL.
+ */
+import { resolve } from 'node:path';
+import type { ConfigStore, HistoryEntry } from '../../../core/contracts/config-store.ts';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import { postControl } from '../../../core/host/operations/ask.ts';
 import type { CommandContext } from '../../../core/host/plugin/command.ts';
 import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
-import { openVault, Vault } from '../../../core/host/secrets/vault.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
@@ -15,137 +16,225 @@ import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import type { RaSource } from '../config/advertisements.ts';
 import type { FilledSets } from '../config/firewall.ts';
 import { interfacesOf, stringsOf } from '../config/network-config.ts';
-import { addressSets, type Held } from '../config/networks.ts';
+import type { Held } from '../config/networks.ts';
 import { RouterError } from '../errors.ts';
 import { RouterClient } from './client.ts';
-import type { Fingerprint } from './leaves.ts';
 
-/** Control path of the running instance that tells what the address sets hold. */
+/** Control path of the running instance: what the address sets hold. */
 export const SETS_PATH = '/router/sets';
-/** Control path of the running instance that tells which transaction is pending, and until when. */
+/** Control path of the running instance: which transaction is pending, and until when. */
 export const TRANSACTION_PATH = '/router/transaction';
 
-/** What the commands know from the plugin's options. */
+/** The window of every router that is not ours, by the document. */
+const WINDOW_MS = 120_000;
+const TRANSACTION_TIMEOUT_MS = 2_000;
+
+/** The parts of a config store that commands read. */
+export type ReadableStore = Pick<ConfigStore, 'active' | 'history' | 'entry'>;
+
+/** An entry of the history as `router history` lists it. */
+export type ListedEntry = HistoryEntry & {
+  /** Its transaction is neither committed nor reverted. */
+  readonly pending?: true;
+};
+
+export interface RouterTarget {
+  /** Where the config comes from, for people. */
+  readonly from: string;
+  /** Until an uncommitted transaction reverts, milliseconds. */
+  readonly windowMs: number;
+  /** @throws HF_ROUTER_UNREACHABLE, HF_ROUTER_STORE_* */
+  active(signal: AbortSignal): Promise<NetworkConfig>;
+  /** The newest accepted writes, newest first, and what was there before them. */
+  history(limit: number, signal: AbortSignal): Promise<readonly ListedEntry[]>;
+  /** The addresses that interfaces have now, delegated ones included; undefined for one that is not known. */
+  addresses(config: NetworkConfig, signal: AbortSignal): Promise<Held>;
+  /** What the packet filter's address sets hold now; undefined where nobody can say. */
+  filledSets(signal: AbortSignal): Promise<FilledSets | undefined>;
+  /** When the router will revert a pending transaction, epoch milliseconds; undefined where it does not say. */
+  deadline(transID: string): Promise<number | undefined>;
+  /** @returns the API that takes changes @throws HF_ROUTER_UNREACHABLE nothing runs */
+  api(): RouterClient;
+  /**
+   * Reads the store with whole configs of the past.
+   *
+   * @throws HF_ROUTER_STORE, HF_ROUTER_STORE_DATABASE, HF_ROUTER_STORE_UNAVAILABLE; HF_CLI_USAGE the target has none
+   */
+  readStore<T>(read: (store: ReadableStore) => Promise<T>): Promise<T>;
+}
+
+/** What the plugin that a command belongs to says of its router. */
 export interface CommandSettings {
-  /** The token of our own instance's surface. */
+  /** The token of the instance's own API. */
   readonly token: () => string | undefined;
-  /** Until an uncommitted transaction of our own instance reverts. */
+  /** Until an uncommitted transaction of the instance reverts. */
   readonly windowMs: number;
   readonly raSources: readonly RaSource[];
   /** Reads the config store of a data folder, whether an instance runs there or not. */
   readonly readStore: <T>(dataDir: string, read: (store: ReadableStore) => Promise<T>) => Promise<T>;
 }
 
-export type ReadableStore = Pick<ConfigStore, 'active' | 'history' | 'entry'>;
-
-type Flags = Readonly<Record<string, unknown>>;
-type Where = Pick<CommandContext, 'dataDir'>;
-
 /**
- * The router that a command is about: the one of `--url`, else that of the instance on the data folder.
+ * The router that the flags name: the one of `--url`, else that of the data folder.
  *
- * @returns undefined when nothing runs there and no `--url` was given
  * @throws HF_CLI_USAGE the URL is none
  */
-export function clientOf(
-  flags: Flags,
-  { dataDir }: Where,
-  { token }: CommandSettings,
-): RouterClient | undefined {
+export function openTarget(
+  flags: Readonly<Record<string, unknown>>,
+  { dataDir }: Pick<CommandContext, 'dataDir'>,
+  settings: CommandSettings,
+): RouterTarget {
   const { url, tokenFile } = flags;
   if (typeof url === 'string') {
     if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
       const reason = `--url takes an http or https URL, e.g. http://192.168.1.1:8837.`;
       throw new CoreError('HF_CLI_USAGE', { reason, command: 'router' });
     }
-    // Our own token is not for others.
-    return new RouterClient(
-      url,
-      typeof tokenFile === 'string' ? readTokenFile(resolve(tokenFile)) : undefined,
-    );
+    // The token of the instance here is not for others.
+    const token = typeof tokenFile === 'string' ? readTokenFile(resolve(tokenFile)) : undefined;
+    return new RouterByUrl(new RouterClient(url, token), dataDir);
   }
-  const running = urlOf(dataDir);
-  return running === undefined ? undefined : new RouterClient(running, token());
+  const running = lockedBy(dataDir) === undefined ? undefined : readRuntimeFile(dataDir);
+  const api = running?.surfaces.router?.url;
+  return api === undefined
+    ? new StoppedInstance(dataDir, settings)
+    : new RunningInstance(new RouterClient(api, settings.token()), dataDir, settings);
 }
 
-/** @throws HF_ROUTER_UNREACHABLE nothing runs on the data folder, and no `--url` was given */
-export function runningClientOf(flags: Flags, where: Where, settings: CommandSettings): RouterClient {
-  const client = clientOf(flags, where, settings);
-  if (client) return client;
-  const reason = `no instance with a router runs on ${where.dataDir}, and no --url was given`;
-  throw new RouterError('HF_ROUTER_UNREACHABLE', { reason });
-}
+/** Any router, ours or not: it says what its API says. */
+class RouterByUrl implements RouterTarget {
+  readonly windowMs: number = WINDOW_MS;
+  protected readonly dataDir: string;
+  readonly #client: RouterClient;
 
-/** Where the router of the instance on this data folder listens; undefined when none runs. */
-function urlOf(dataDir: string): string | undefined {
-  if (lockedBy(dataDir) === undefined) return undefined;
-  return readRuntimeFile(dataDir)?.surfaces.router?.url;
-}
-
-/**
- * Reads the store, whether an instance runs or not.
- *
- * @throws HF_ROUTER_STORE, HF_ROUTER_STORE_DATABASE, HF_ROUTER_STORE_UNAVAILABLE
- */
-export function withStore<T>(
-  { dataDir }: Where,
-  { readStore }: CommandSettings,
-  read: (store: ReadableStore) => Promise<T>,
-): Promise<T> {
-  return readStore(dataDir, read);
-}
-
-/**
- * Names secrets: by the key of the data folder where there is one, so that names can be compared with records and
- * from day to day; else by a key of this run alone.
- */
-export function fingerprintOf(dataDir: string): Fingerprint {
-  const here = existsSync(join(dataDir, 'secrets', 'fingerprint-key'));
-  const passing = () => createSecretKey(randomBytes(32));
-  const vault = here ? openVault(dataDir) : new Vault({ fingerprint: passing(), sealing: passing() });
-  return (value) => vault.fingerprint(value);
-}
-
-/**
- * The addresses that interfaces have now, delegated ones among them.
- *
- * @returns nothing for an interface that the router does not tell of
- */
-export async function heldNow(
-  client: RouterClient | undefined,
-  config: NetworkConfig,
-  signal: AbortSignal,
-): Promise<Held> {
-  const held = new Map<string, readonly string[]>();
-  for (const { name } of client ? interfacesOf(config) : []) {
-    const answer = await client
-      ?.get(`/v1/config/interfaces/${encodeURIComponent(name)}`, signal)
-      .catch(() => signal.throwIfAborted());
-    const state = isObject(answer) && isObject(answer.state) ? answer.state : undefined;
-    if (state?.ip6 !== undefined) held.set(name, stringsOf(state.ip6));
+  constructor(client: RouterClient, dataDir: string) {
+    this.#client = client;
+    this.dataDir = dataDir;
   }
-  return (intf) => held.get(intf);
+
+  get from(): string {
+    return this.#client.url;
+  }
+
+  active(signal: AbortSignal): Promise<NetworkConfig> {
+    return this.#client.active(signal);
+  }
+
+  async history(limit: number, signal: AbortSignal): Promise<readonly ListedEntry[]> {
+    const answer = await this.#client.get(`/v1/config/history?limit=${limit}&first=true`, signal);
+    const entries = isObject(answer) && Array.isArray(answer.entries) ? answer.entries : [];
+    return entries.filter(isListed);
+  }
+
+  async addresses(config: NetworkConfig, signal: AbortSignal): Promise<Held> {
+    const held = new Map<string, readonly string[]>();
+    for (const { name } of interfacesOf(config)) {
+      const answer = await this.#client
+        .get(`/v1/config/interfaces/${encodeURIComponent(name)}`, signal)
+        .catch(() => signal.throwIfAborted());
+      const state = isObject(answer) && isObject(answer.state) ? answer.state : undefined;
+      if (state?.ip6 !== undefined) held.set(name, stringsOf(state.ip6));
+    }
+    return (intf) => held.get(intf);
+  }
+
+  async filledSets(_signal: AbortSignal): Promise<FilledSets | undefined> {
+    return undefined;
+  }
+
+  /** Only an instance of Holdfast says it. The URL may be another name of the one on the data folder. */
+  async deadline(transID: string): Promise<number | undefined> {
+    const signal = AbortSignal.timeout(TRANSACTION_TIMEOUT_MS);
+    const answer = await postControl(this.dataDir, TRANSACTION_PATH, {}, signal).catch(() => undefined);
+    const pending = isObject(answer?.body) ? answer.body : undefined;
+    if (pending?.transID !== transID || typeof pending.deadline !== 'string') return undefined;
+    return Date.parse(pending.deadline);
+  }
+
+  api(): RouterClient {
+    return this.#client;
+  }
+
+  readStore<T>(_read: (store: ReadableStore) => Promise<T>): Promise<T> {
+    const reason = 'The history here is that of the router here: for the one of --url, give a file.';
+    return Promise.reject(new CoreError('HF_CLI_USAGE', { reason, command: 'router' }));
+  }
 }
 
-/** What the address sets hold: as the instance here says, else as they would be filled from these addresses. */
-export async function filledSets(
-  { dataDir, signal }: Pick<CommandContext, 'dataDir' | 'signal'>,
-  config: NetworkConfig,
-  held: Held,
-  ours: boolean,
-): Promise<{ readonly sets: FilledSets; readonly from: string }> {
-  if (ours) {
-    const answer = await postControl(dataDir, SETS_PATH, {}, signal).catch((error: unknown) => {
+/** The instance on the data folder, whose control socket and store say more than its API. */
+class RunningInstance extends RouterByUrl {
+  override readonly windowMs: number;
+  readonly #settings: CommandSettings;
+
+  constructor(client: RouterClient, dataDir: string, settings: CommandSettings) {
+    super(client, dataDir);
+    this.windowMs = settings.windowMs;
+    this.#settings = settings;
+  }
+
+  override async filledSets(signal: AbortSignal): Promise<FilledSets | undefined> {
+    const answer = await postControl(this.dataDir, SETS_PATH, {}, signal).catch((error: unknown) => {
       if (!isCoded(error, 'HF_CONTROL_UNREACHABLE')) throw error;
     });
     const sets = answer?.status === 200 && isObject(answer.body) ? answer.body.sets : undefined;
-    if (isObject(sets)) {
-      const filled = Object.entries(sets).map(([name, prefixes]) => [name, stringsOf(prefixes)] as const);
-      return { sets: new Map(filled), from: 'as filled now' };
-    }
+    if (!isObject(sets)) return undefined;
+    return new Map(Object.entries(sets).map(([name, prefixes]) => [name, stringsOf(prefixes)]));
   }
-  const computed = new Map<string, readonly string[]>();
-  for (const { name, prefixes } of addressSets(config, held))
-    computed.set(name, [...(computed.get(name) ?? []), ...prefixes]);
-  return { sets: computed, from: 'as they follow from the addresses within a minute' };
+
+  override readStore<T>(read: (store: ReadableStore) => Promise<T>): Promise<T> {
+    return this.#settings.readStore(this.dataDir, read);
+  }
+}
+
+/** The store that an instance left, while none runs: it can be read and not changed. */
+class StoppedInstance implements RouterTarget {
+  readonly from = 'the store, for nothing runs here';
+  readonly windowMs: number;
+  readonly #dataDir: string;
+  readonly #settings: CommandSettings;
+
+  constructor(dataDir: string, settings: CommandSettings) {
+    this.windowMs = settings.windowMs;
+    this.#dataDir = dataDir;
+    this.#settings = settings;
+  }
+
+  async active(): Promise<NetworkConfig> {
+    const active = await this.readStore((store) => store.active());
+    return JSON.parse(active?.body ?? '{}');
+  }
+
+  history(limit: number): Promise<readonly ListedEntry[]> {
+    return this.readStore((store) => store.history(limit));
+  }
+
+  async addresses(): Promise<Held> {
+    return () => undefined;
+  }
+
+  async filledSets(): Promise<FilledSets | undefined> {
+    return undefined;
+  }
+
+  async deadline(): Promise<number | undefined> {
+    return undefined;
+  }
+
+  api(): never {
+    const reason = `no instance with a router runs on ${this.#dataDir}, and no --url was given`;
+    throw new RouterError('HF_ROUTER_UNREACHABLE', { reason });
+  }
+
+  readStore<T>(read: (store: ReadableStore) => Promise<T>): Promise<T> {
+    return this.#settings.readStore(this.#dataDir, read);
+  }
+}
+
+function isListed(entry: unknown): entry is ListedEntry {
+  return (
+    isObject(entry) &&
+    typeof entry.score === 'number' &&
+    [entry.ncid, entry.op, entry.who].every((text) => typeof text === 'string') &&
+    Array.isArray(entry.changed)
+  );
 }

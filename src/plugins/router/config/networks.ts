@@ -1,62 +1,10 @@
+/** The networks of a config, their prefixes, and the address sets by which the packet filter knows them. */
 import ipaddr from 'ipaddr.js';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { interfacesOf, isWan, stringsOf } from './network-config.ts';
 
-/** One side that packets come from and go to. */
-export interface Network {
-  readonly intf: string;
-  readonly label: string;
-  readonly wan: boolean;
-  /** Fenced off from other networks by its own policy. */
-  readonly isolated: boolean;
-  /** Of a network with a uuid. */
-  readonly set?: string;
-  /** The networks of its addresses, both families, e.g. `10.77.10.0/24`. */
-  readonly prefixes: readonly string[];
-}
-
-/** The interfaces of a config as networks. @param held addresses that an interface has now; else those of the config */
-export function networksOf(config: NetworkConfig, held?: Held): Network[] {
-  const sets = new Map(addressSets(config).map((set) => [set.intf, set]));
-  return interfacesOf(config).map(({ name: intf, config: fields }) => {
-    const set = sets.get(intf);
-    const now = held?.(intf);
-    const six = (now ?? stringsOf(fields.ipv6)).flatMap(globalNetwork);
-    const four = [...stringsOf(fields.ipv4), ...stringsOf(fields.ipv4s), ...(now ?? [])].flatMap(network4);
-    return {
-      intf,
-      label: set?.label ?? intf,
-      wan: isWan(fields),
-      isolated: fields.isolated === true,
-      ...(set && { set: set.name }),
-      prefixes: [...new Set([...six, ...four])],
-    };
-  });
-}
-
-/** The network that holds an address, and by which of its prefixes: the longest that fits. */
-export function holderOf(
-  networks: readonly Network[],
-  address: ipaddr.IPv4 | ipaddr.IPv6,
-): { readonly network: Network; readonly prefix: string } | undefined {
-  let best: { network: Network; prefix: string; bits: number } | undefined;
-  for (const network of networks) {
-    for (const prefix of network.prefixes) {
-      const [base, bits] = ipaddr.parseCIDR(prefix);
-      if (base.kind() !== address.kind() || !address.match(base, bits)) continue;
-      if (!best || bits > best.bits) best = { network, prefix, bits };
-    }
-  }
-  return best && { network: best.network, prefix: best.prefix };
-}
-
-function network4(cidr: string): string[] {
-  if (!ipaddr.IPv4.isValidCIDR(cidr)) return [];
-  return [`${ipaddr.IPv4.networkAddressFromCIDR(cidr)}/${ipaddr.IPv4.parseCIDR(cidr)[1]}`];
-}
-
-/** So many characters of a network's uuid are in the name of its set. */
+/** Characters of a network's uuid in the name of its set. */
 const UUID_PART = 13;
 
 /** The address set of one network. */
@@ -102,6 +50,14 @@ function setName(uuid: string): string {
   return `c_net_${uuid.slice(0, UUID_PART)}_set6`;
 }
 
+/** The prefixes that each set must hold, by its name, sorted. Two networks of one set name share the set. */
+export function prefixesBySet(config: NetworkConfig, held?: Held): Map<string, string[]> {
+  const byName = Map.groupBy(addressSets(config, held), ({ name }) => name);
+  return new Map(
+    [...byName].map(([name, same]) => [name, [...new Set(same.flatMap(({ prefixes }) => prefixes))].sort()]),
+  );
+}
+
 /** Networks of a config whose sets would have one name (R34). */
 export function setCollisions(config: NetworkConfig): SetCollision[] {
   const byName = Map.groupBy(addressSets(config), ({ name }) => name);
@@ -114,7 +70,7 @@ export function setCollisions(config: NetworkConfig): SetCollision[] {
 /** A collision as a sentence for a person. */
 export function collisionText({ name, networks }: SetCollision): string {
   const who = networks.map(({ intf, label }) => (label === intf ? intf : `${label} (${intf})`)).join(' and ');
-  return `${who} share the address set ${name}, for their uuids begin alike: policy of one holds for the other`;
+  return `${who} share the address set ${name}, because their uuids begin alike: the policy of one applies to the other`;
 }
 
 /**
@@ -126,4 +82,57 @@ export function globalNetwork(cidr: string): string[] {
   const [address, bits] = ipaddr.IPv6.parseCIDR(cidr);
   const scoped = ['linkLocal', 'multicast', 'loopback', 'unspecified'].includes(address.range());
   return scoped ? [] : [`${ipaddr.IPv6.networkAddressFromCIDR(cidr)}/${bits}`];
+}
+
+/** One side that packets come from and go to. */
+export interface Network {
+  readonly intf: string;
+  readonly label: string;
+  readonly wan: boolean;
+  /** Fenced off from other networks by its own policy. */
+  readonly isolated: boolean;
+  /** Name of its address set, where the network has a uuid. */
+  readonly set?: string;
+  /** The networks of its addresses, both families, e.g. `10.77.10.0/24`. */
+  readonly prefixes: readonly string[];
+}
+
+/** The interfaces of a config as networks. @param held addresses that an interface has now; else those of the config */
+export function networksOf(config: NetworkConfig, held?: Held): Network[] {
+  const sets = new Map(addressSets(config).map((set) => [set.intf, set]));
+  return interfacesOf(config).map(({ name: intf, config: fields }) => {
+    const set = sets.get(intf);
+    const now = held?.(intf);
+    const six = (now ?? stringsOf(fields.ipv6)).flatMap(globalNetwork);
+    const four = [...stringsOf(fields.ipv4), ...stringsOf(fields.ipv4s), ...(now ?? [])].flatMap(network4);
+    return {
+      intf,
+      label: set?.label ?? intf,
+      wan: isWan(fields),
+      isolated: fields.isolated === true,
+      ...(set && { set: set.name }),
+      prefixes: [...new Set([...six, ...four])],
+    };
+  });
+}
+
+/** The network that holds an address, and by which of its prefixes: the longest that fits. */
+export function holderOf(
+  networks: readonly Network[],
+  address: ipaddr.IPv4 | ipaddr.IPv6,
+): { readonly network: Network; readonly prefix: string } | undefined {
+  let best: { network: Network; prefix: string; bits: number } | undefined;
+  for (const network of networks) {
+    for (const prefix of network.prefixes) {
+      const [base, bits] = ipaddr.parseCIDR(prefix);
+      if (base.kind() !== address.kind() || !address.match(base, bits)) continue;
+      if (!best || bits > best.bits) best = { network, prefix, bits };
+    }
+  }
+  return best && { network: best.network, prefix: best.prefix };
+}
+
+function network4(cidr: string): string[] {
+  if (!ipaddr.IPv4.isValidCIDR(cidr)) return [];
+  return [`${ipaddr.IPv4.networkAddressFromCIDR(cidr)}/${ipaddr.IPv4.parseCIDR(cidr)[1]}`];
 }

@@ -15,7 +15,7 @@ import {
   type PopulateParams,
 } from '../../../machines/router/address-sets.ts';
 import { SETS_PATH } from '../commands/target.ts';
-import { addressSets, collisionText, type SetCollision, setCollisions } from '../config/networks.ts';
+import { collisionText, prefixesBySet, type SetCollision, setCollisions } from '../config/networks.ts';
 import type { EmbeddedRouter } from './embedded-router.ts';
 
 /** The packet filter's address sets; its one key is `box`. */
@@ -68,13 +68,7 @@ export async function tellAddresses(
   story?: { readonly correlation: string; readonly cause: number },
 ): Promise<void> {
   const { config, held } = await router.addresses();
-  const byName = Map.groupBy(
-    addressSets(config, (intf) => held.get(intf)),
-    ({ name }) => name,
-  );
-  const sets: Record<string, string[]> = {};
-  for (const [name, same] of byName)
-    sets[name] = [...new Set(same.flatMap(({ prefixes }) => prefixes))].sort();
+  const sets = Object.fromEntries(prefixesBySet(config, (intf) => held.get(intf)));
   const known = actors.snapshot(actorRef(SETS_ACTOR, SETS_KEY))?.context as AddressSetsContext | undefined;
   if (jsonEqual(known?.wanted ?? {}, sets)) return;
   bus.publish(addressesChanged, { sets }, story);

@@ -7,7 +7,7 @@ import { type Child, startChild } from '../../../support/disk.ts';
 import { until } from '../../../support/redis.ts';
 
 const binary = new URL('../../../../bin/holdfast.js', import.meta.url);
-const source = (path: string) => JSON.stringify(new URL(`../../../src/${path}`, import.meta.url).pathname);
+const source = (path: string) => JSON.stringify(new URL(`../../../../src/${path}`, import.meta.url).pathname);
 
 /** Writes a configuration of a remote router, the reconciler and the console. @returns the file */
 export function writeRemoteConfig(

@@ -5,20 +5,18 @@ import { CoreError } from '../../../../core/kernel/errors/core-error.ts';
 import { HoldfastError } from '../../../../core/kernel/errors/holdfast-error.ts';
 import { collisionText, setCollisions } from '../../config/networks.ts';
 import { validateConfig } from '../../config/validate.ts';
-import { newTransId, type RouterClient } from '../client.ts';
+import { newTransId } from '../client.ts';
 import { EXIT } from '../flags.ts';
-import { differenceOf, showChanges } from '../leaves.ts';
-import { fingerprintOf } from '../target.ts';
+import { differenceOf, fingerprintOf, showChanges } from '../leaves.ts';
+import type { RouterTarget } from '../target.ts';
 import { type CheckResult, runCheck } from './checks.ts';
 import { type ChangeEnd, changeSafely, type Verdict } from './confirmed-change.ts';
 import { askToKeep, Window } from './window.ts';
 
 export interface WantedChange {
-  readonly client: RouterClient;
+  readonly target: RouterTarget;
   readonly before: NetworkConfig;
   readonly after: NetworkConfig;
-  /** Of our own instance; `--window` overrides it for another router. */
-  readonly windowMs: number;
   /** For usage errors. */
   readonly command: string;
 }
@@ -34,7 +32,7 @@ export async function carryOut(
   flags: Readonly<Record<string, unknown>>,
   context: CommandContext,
 ): Promise<number> {
-  const { client, before, after, command } = wanted;
+  const { target, before, after, command } = wanted;
   const { json, note, terminal, dataDir } = context;
   const say = json ? note : context.print;
   const changes = differenceOf(before, after, fingerprintOf(dataDir));
@@ -66,11 +64,11 @@ export async function carryOut(
   const results: CheckResult[] = [];
   const quietly = quiet(say, terminal);
   const windowMs = windowOf(flags, wanted);
-  const window = new Window({ context, transID, windowMs });
+  const window = new Window({ context, target, transID, windowMs });
   let end: ChangeEnd;
   try {
     end = await changeSafely({
-      client,
+      client: target.api(),
       config: after,
       transID,
       judge: async (askedAt): Promise<Verdict> => {
@@ -130,8 +128,8 @@ function quiet(
   };
 }
 
-function windowOf(flags: Readonly<Record<string, unknown>>, { windowMs, command }: WantedChange): number {
-  if (flags.window === undefined) return windowMs;
+function windowOf(flags: Readonly<Record<string, unknown>>, { target, command }: WantedChange): number {
+  if (flags.window === undefined) return target.windowMs;
   const seconds = Number(flags.window);
   if (Number.isFinite(seconds) && seconds > 0) return seconds * 1000;
   throw new CoreError('HF_CLI_USAGE', { reason: '--window takes seconds, more than 0.', command });

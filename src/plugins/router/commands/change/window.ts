@@ -1,16 +1,14 @@
 import { createInterface } from 'node:readline';
-import { postControl } from '../../../../core/host/operations/ask.ts';
 import type { CommandContext } from '../../../../core/host/plugin/command.ts';
-import { isObject } from '../../../../core/kernel/json.ts';
-import { TRANSACTION_PATH } from '../target.ts';
+import type { RouterTarget } from '../target.ts';
 
 /** The most time that is left for the commit or the revert to arrive; a quarter of a short window. */
 const MARGIN_MS = 5_000;
 const TICK_MS = 1_000;
-const INSTANCE_TIMEOUT_MS = 2_000;
 
 export interface WindowOptions {
   readonly context: CommandContext;
+  readonly target: RouterTarget;
   readonly transID: string;
   /** Until the router reverts, as far as we know. */
   readonly windowMs: number;
@@ -59,8 +57,8 @@ export class Window {
 
   /** @param askedAt epoch milliseconds, before the append was sent */
   async open(askedAt: number): Promise<void> {
-    const { windowMs, context } = this.#options;
-    this.#deadline = (await this.#deadlineOfInstance()) ?? askedAt + windowMs;
+    const { windowMs, context, target, transID } = this.#options;
+    this.#deadline = (await target.deadline(transID)) ?? askedAt + windowMs;
     const margin = Math.min(MARGIN_MS, (this.#deadline - askedAt) / 4);
     const left = this.#deadline - margin - Date.now();
     this.#cut = setTimeout(() => this.#end("the router's window is nearly over"), Math.max(0, left));
@@ -87,20 +85,6 @@ export class Window {
   #end(why: string): void {
     clearInterval(this.#tick);
     this.#ended.abort(why);
-  }
-
-  /** The instance here says to the millisecond when it will revert; another router does not. */
-  async #deadlineOfInstance(): Promise<number | undefined> {
-    const { context, transID } = this.#options;
-    const answer = await postControl(
-      context.dataDir,
-      TRANSACTION_PATH,
-      {},
-      AbortSignal.timeout(INSTANCE_TIMEOUT_MS),
-    ).catch(() => undefined);
-    const pending = isObject(answer?.body) ? answer.body : undefined;
-    if (pending?.transID !== transID || typeof pending.deadline !== 'string') return undefined;
-    return Date.parse(pending.deadline);
   }
 }
 
