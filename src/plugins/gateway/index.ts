@@ -11,6 +11,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { TelemetryToken } from '../../core/contracts/telemetry.ts';
+import { HttpClient } from '../../core/host/http/client.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
@@ -41,6 +42,7 @@ import { KeyAdmin } from './keys/admin.ts';
 import { KEY_ACTOR, KeyDirectory } from './keys/directory.ts';
 import { MasterKey } from './keys/master-key.ts';
 import { registerKeyControl } from './keys/operations.ts';
+import { PROBE_ANSWER_LIMIT, PROBE_DEADLINE_MS } from './mcp/probe-client.ts';
 import { registerRoutes } from './register-routes.ts';
 import { SealedSessions } from './session/sealed-sessions.ts';
 import { noTelemetry } from './telemetry/call-telemetry.ts';
@@ -173,8 +175,13 @@ export const gateway = definePlugin({
       const { dataDir } = services;
       const telemetry = services.find(TelemetryToken);
       const agent = upstreamAgent();
-      const documents = new DocumentCache(agent, () => performance.now());
-      await routes.start(agent, documents);
+      const http = new HttpClient({
+        timeoutMs: PROBE_DEADLINE_MS,
+        answerLimit: PROBE_ANSWER_LIMIT,
+        dispatcher: agent,
+      });
+      const documents = new DocumentCache(http, () => performance.now());
+      await routes.start(http, documents);
       const master = MasterKey.open(dataDir, settings.masterKeyFile);
       const keyFiles = settings.sessionKeyFiles ?? [resolve(dataDir, 'secrets', 'gateway-session-key')];
       const sessions = SealedSessions.fromFiles(keyFiles as [string, ...string[]]);

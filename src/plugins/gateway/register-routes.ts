@@ -1,5 +1,5 @@
-import type { Dispatcher } from 'undici';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
+import type { HttpClient } from '../../core/host/http/client.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import type { ServeParams } from '../../machines/gateway/routes.ts';
 import type { DocumentCache } from './discovery/document-cache.ts';
@@ -15,8 +15,8 @@ import type { RouteTable } from './routes/route.ts';
 export interface GatewayRoutes {
   /** The table that calls use now. */
   readonly table: () => RouteTable;
-  /** @param agent connects to upstreams, for probes */
-  readonly start: (agent: Dispatcher, documents: DocumentCache) => Promise<void>;
+  /** @param http sends the probes of upstreams */
+  readonly start: (http: HttpClient, documents: DocumentCache) => Promise<void>;
   readonly stop: () => void;
 }
 
@@ -75,14 +75,14 @@ export function registerRoutes(
 
   return {
     table: () => started().loader.table,
-    async start(agent, documents) {
+    async start(http, documents) {
       const { services } = context;
       const sources = { env: process.env, store: services.find(SecretsStoreToken) };
       const loader = new RouteLoader(services, sources, options);
       const health = new Prober({
         services,
         everyMs: options.probeEveryMs,
-        probe: (route, stop) => probe(route, agent, documents, stop),
+        probe: (route, stop) => probe(route, http, documents, stop),
         random: Math.random,
       });
       running = { loader, health, documents };

@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
-import { Agent } from 'undici';
+import { HttpClient } from '../../../src/core/host/http/client.ts';
 import { DocumentCache } from '../../../src/plugins/gateway/discovery/document-cache.ts';
 import { credentialFree, relay } from '../../../src/plugins/gateway/index.ts';
 import { call, writeConfig } from '../../support/cli.ts';
@@ -84,9 +84,9 @@ test("[G13] a document that lies elsewhere on the upstream is found by the upstr
     response.writeHead(401, { 'www-authenticate': `Bearer resource_metadata="${address}"` }).end();
   upstream.pages.set('/mcp', challenged(`${origin}/about/login.json?v=2`));
   upstream.pages.set('/about/login.json?v=2', json(document));
-  const agent = new Agent();
-  t.teardown(() => agent.destroy());
-  const read = () => new DocumentCache(agent, () => 0).get(new URL(`${upstream.url}?apiKey=hidden`));
+  const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 65_536 });
+  t.teardown(() => http.close());
+  const read = () => new DocumentCache(http, () => 0).get(new URL(`${upstream.url}?apiKey=hidden`));
   t.deepEqual(await read(), { kind: 'document', document });
   const places = [`${WELL_KNOWN}/mcp`, WELL_KNOWN, '/mcp', '/about/login.json?v=2'];
   t.deepEqual(
@@ -170,8 +170,8 @@ test('[G8,G13] what an upstream leaves unsaid about its login, the entry of its 
 
 test('[G13] what is no document is none: redirects, pages, lists, and what is too large or nested too deep', async (t) => {
   const upstream = await site(t);
-  const agent = new Agent();
-  t.teardown(() => agent.destroy());
+  const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 65_536 });
+  t.teardown(() => http.close());
   const pages: [string, (response: ServerResponse) => void, RegExp][] = [
     [
       'redirect',
@@ -189,7 +189,7 @@ test('[G13] what is no document is none: redirects, pages, lists, and what is to
   ];
   for (const [name, page, reason] of pages) {
     upstream.pages.set(`${WELL_KNOWN}/${name}`, page);
-    const answer = await new DocumentCache(agent, () => 0).get(new URL(`/${name}`, upstream.url));
+    const answer = await new DocumentCache(http, () => 0).get(new URL(`/${name}`, upstream.url));
     t.is(answer.kind, 'none', name);
     t.regex(answer.kind === 'none' ? answer.reason : '', reason);
   }
@@ -198,10 +198,10 @@ test('[G13] what is no document is none: redirects, pages, lists, and what is to
 /** What is known of the documents of one upstream, by a clock that stands until it is moved. */
 async function documentsOf(t: Parameters<typeof site>[0]) {
   const upstream = await site(t);
-  const agent = new Agent();
-  t.teardown(() => agent.destroy());
+  const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 65_536 });
+  t.teardown(() => http.close());
   const clock = { now: 0 };
-  const documents = new DocumentCache(agent, () => clock.now);
+  const documents = new DocumentCache(http, () => clock.now);
   return { upstream, documents, url: new URL(upstream.url), path: `${WELL_KNOWN}/mcp`, clock };
 }
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { Agent } from 'undici';
+import { HttpClient } from '../../../src/core/host/http/client.ts';
 import { inspectClientFile } from '../../../src/plugins/gateway/doctor/client-file.ts';
 import { probeRoute } from '../../../src/plugins/gateway/doctor/probe.ts';
 import { diagnose } from '../../../src/plugins/gateway/doctor/symptoms.ts';
@@ -136,19 +136,19 @@ test('[G22,G26] an upstream that looks at tokens only when a tool is called does
   const audience = 'mcp-public';
   const rig = await Rig.start(t, { routes: [relay({ name: 'memory', url: upstream.url })] });
   const key = await rig.mint({ servers: ['memory'] });
-  const dispatcher = new Agent();
-  t.teardown(() => dispatcher.destroy());
+  const http = new HttpClient({ timeoutMs: 15_000, answerLimit: 4 * 1024 * 1024 });
+  t.teardown(() => http.close());
   const jwt = (claims: object) => `x.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x`;
   const probe = (token: string) =>
     probeRoute(routeSchema.parse(relay({ name: 'memory', audience })), {
-      ...{ gatewayUrl: rig.url, key, token, dispatcher, signal: AbortSignal.timeout(20_000) },
+      ...{ gatewayUrl: rig.url, key, token, http, signal: AbortSignal.timeout(20_000) },
     });
   t.like(await probe(jwt({ aud: audience })), { state: 'healthy' });
   t.like(await probe('opaque'), { state: 'healthy' });
   const expired = await probe(jwt({ aud: audience, exp: 1 }));
   t.like(expired, { state: 'sick', found: 'lists 2 tools, but the token has expired' });
   t.is(expired.diagnosis?.code, 'wrong_audience');
-  t.regex((await probe(jwt({ aud: 'else' }))).found, /for else, and the upstream wants mcp-public/);
+  t.regex((await probe(jwt({ aud: 'else' }))).found, /for else, and the upstream expects mcp-public/);
   t.is((await probe(rig.masterKey)).diagnosis?.code, 'master_key_sent');
   t.is((await probe(key)).diagnosis?.code, 'key_in_authorization');
 });
@@ -162,11 +162,11 @@ test('[G22] from outside: healthy, not configured, not entitled, wrong key, an u
       credentialFree({ name: 'web_crawl' }),
     ],
   });
-  const dispatcher = new Agent();
-  t.teardown(() => dispatcher.destroy());
+  const http = new HttpClient({ timeoutMs: 15_000, answerLimit: 4 * 1024 * 1024 });
+  t.teardown(() => http.close());
   const probe = (name: string, key: string, gatewayUrl = rig.url) => {
     const entry = routeSchema.parse(credentialFree({ name }));
-    return probeRoute(entry, { gatewayUrl, key, dispatcher, signal: AbortSignal.timeout(20_000) });
+    return probeRoute(entry, { gatewayUrl, key, http, signal: AbortSignal.timeout(20_000) });
   };
   const key = await rig.mint({ servers: ['repo_wiki', 'web_search', 'web_crawl'] });
   t.like(await probe('repo_wiki', key), { state: 'healthy', found: '2 tools' });

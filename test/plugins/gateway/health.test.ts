@@ -1,12 +1,13 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
-import { Agent } from 'undici';
+import { HttpClient } from '../../../src/core/host/http/client.ts';
 import { given } from '../../../src/core/host/testing/index.ts';
 import { routeHealth } from '../../../src/machines/gateway/route-health.ts';
 import { DocumentCache } from '../../../src/plugins/gateway/discovery/document-cache.ts';
 import { probe as probeWith } from '../../../src/plugins/gateway/health/probe.ts';
 import { credentialFree, overwrite, relay } from '../../../src/plugins/gateway/index.ts';
+import { PROBE_ANSWER_LIMIT } from '../../../src/plugins/gateway/mcp/probe-client.ts';
 import { readRouteEntries } from '../../../src/plugins/gateway/routes/entry.ts';
 import type { Route } from '../../../src/plugins/gateway/routes/route.ts';
 import { openRoute } from '../../../src/plugins/gateway/routes/route.ts';
@@ -22,13 +23,13 @@ async function routeOf(entry: unknown): Promise<Route> {
   return openRoute(definitions[0]!, { env, store: undefined });
 }
 
-function agent(t: ExecutionContext): Agent {
-  const made = new Agent();
-  t.teardown(() => made.destroy());
-  return made;
+function httpClient(t: ExecutionContext): HttpClient {
+  const http = new HttpClient({ timeoutMs: 10_000, answerLimit: PROBE_ANSWER_LIMIT });
+  t.teardown(() => http.close());
+  return http;
 }
 
-const probe = (route: Route, by: Agent, stop: AbortSignal) =>
+const probe = (route: Route, by: HttpClient, stop: AbortSignal) =>
   probeWith(route, by, new DocumentCache(by, () => 0), stop);
 
 /** A server that answers every request alike. */
@@ -86,17 +87,17 @@ test('[G17] a route is down after three failures in a row, which is told once, a
 test('[G17,G22] healthy takes a list of tools, got with the credential of the gateway, and leaves no session', async (t) => {
   const upstream = await startUpstream(t);
   const route = await routeOf(overwrite({ name: 'web_crawl', url: upstream.url }));
-  t.deepEqual(await probe(route, agent(t), signal), { found: 'ok', tools: 2 });
+  t.deepEqual(await probe(route, httpClient(t), signal), { found: 'ok', tools: 2 });
   t.true(upstream.asked.every(({ headers }) => headers.authorization === 'Bearer canary'));
   t.is(upstream.asked.at(-1)?.method, 'DELETE');
   const one = await routeOf(credentialFree({ name: 'repo_wiki', url: upstream.url, tools: ['other'] }));
-  t.is((await probe(one, agent(t), signal)).found, 'empty');
+  t.is((await probe(one, httpClient(t), signal)).found, 'empty');
 });
 
 test('[G17] an upstream of the stateless revision alone is asked in its own words', async (t) => {
   const upstream = await startStateless(t);
   const route = await routeOf(credentialFree({ name: 'repo_wiki', url: upstream.url }));
-  t.deepEqual(await probe(route, agent(t), signal), { found: 'ok', tools: 1 });
+  t.deepEqual(await probe(route, httpClient(t), signal), { found: 'ok', tools: 1 });
 });
 
 test('[G17] what is wrong with an upstream is told apart', async (t) => {
@@ -113,25 +114,25 @@ test('[G17] what is wrong with an upstream is told apart', async (t) => {
   for (const [status, body, type, expected] of cases) {
     const url = await answering(t, status, body, type);
     const route = await routeOf(credentialFree({ name: 'repo_wiki', url }));
-    t.deepEqual(await probe(route, agent(t), signal), expected as never);
+    t.deepEqual(await probe(route, httpClient(t), signal), expected as never);
   }
   const away = await routeOf(credentialFree({ name: 'repo_wiki', url: 'http://127.0.0.1:9/mcp' }));
-  t.deepEqual(await probe(away, agent(t), signal), { found: 'failed', reason: 'cannot be reached' });
+  t.deepEqual(await probe(away, httpClient(t), signal), { found: 'failed', reason: 'cannot be reached' });
 });
 
 test('[G17] a relay route is looked at by its document, and "answers without one" is no outage', async (t) => {
   const none = await answering(t, 404, '', 'text/plain');
-  const look = await probe(await routeOf(relay({ name: 'memory', url: none })), agent(t), signal);
+  const look = await probe(await routeOf(relay({ name: 'memory', url: none })), httpClient(t), signal);
   t.is(look.found, 'undocumented');
   const told = relay({ name: 'memory', url: none, authorizationServers: ['https://login.example.net'] });
-  t.deepEqual(await probe(await routeOf(told), agent(t), signal), { found: 'ok' });
+  t.deepEqual(await probe(await routeOf(told), httpClient(t), signal), { found: 'ok' });
   const document = await answering(t, 200, '{"resource":"x"}', 'application/json');
-  t.deepEqual(await probe(await routeOf(relay({ name: 'memory', url: document })), agent(t), signal), {
+  t.deepEqual(await probe(await routeOf(relay({ name: 'memory', url: document })), httpClient(t), signal), {
     found: 'ok',
   });
   const away = await probe(
     await routeOf(relay({ name: 'memory', url: 'http://127.0.0.1:9/mcp' })),
-    agent(t),
+    httpClient(t),
     signal,
   );
   t.is(away.found, 'failed');

@@ -2,7 +2,7 @@ import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import test, { type ExecutionContext } from 'ava';
-import { Agent } from 'undici';
+import { HttpClient } from '../../../src/core/host/http/client.ts';
 import { describeGatewayRecord } from '../../../src/plugins/gateway/describe.ts';
 import { probeRoute } from '../../../src/plugins/gateway/doctor/probe.ts';
 import { relay } from '../../../src/plugins/gateway/index.ts';
@@ -102,13 +102,13 @@ test('[G8] without a token the challenge names our own document; without a key t
 });
 
 async function probe(rig: Rig, key: string, token?: string) {
-  const dispatcher = new Agent();
+  const http = new HttpClient({ timeoutMs: 15_000, answerLimit: 4 * 1024 * 1024 });
   try {
     const entry = routeSchema.parse({ name: 'memory', disposition: 'relay', audience: 'mcp-public' });
     const signal = AbortSignal.timeout(20_000);
-    return await probeRoute(entry, { gatewayUrl: rig.url, key, token, dispatcher, signal });
+    return await probeRoute(entry, { gatewayUrl: rig.url, key, token, http, signal });
   } finally {
-    await dispatcher.destroy();
+    await http.close();
   }
 }
 
@@ -135,7 +135,7 @@ test('[G22,G26] doctor tells a wrong audience from an identity provider that is 
   const other = await signedIn(wrong);
   const found = await probe(wrong.rig, wrong.key, tokenOf(other.memory));
   t.is(found.diagnosis?.code, 'wrong_audience');
-  t.regex(found.found, /for somebody-else, and the upstream wants mcp-public/);
+  t.regex(found.found, /for somebody-else, and the upstream expects mcp-public/);
   t.false(JSON.stringify(found).includes(tokenOf(other.memory)));
   t.deepEqual(await refusals(wrong.rig), ['http_error 401 (invalid_token)']);
 });

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Dispatcher } from 'undici';
+import type { HttpClient } from '../../../core/host/http/client.ts';
 import type { RouteEntry } from '../routes/entry.ts';
 import { type DocumentAnswer, readDocument } from './read-document.ts';
 
@@ -37,14 +37,14 @@ interface CachedAnswer {
  * readers share one request.
  */
 export class DocumentCache {
-  readonly #agent: Dispatcher;
+  readonly #http: HttpClient;
   readonly #now: () => number;
   readonly #cache: LRUCache<string, CachedAnswer>;
   readonly #pending = new Map<string, Promise<DocumentAnswer>>();
 
   /** @param now monotonic clock, milliseconds */
-  constructor(agent: Dispatcher, now: () => number) {
-    this.#agent = agent;
+  constructor(http: HttpClient, now: () => number) {
+    this.#http = http;
     this.#now = now;
     this.#cache = new LRUCache({ max: 1_000 });
   }
@@ -63,7 +63,7 @@ export class DocumentCache {
     const key = keyOf(upstream);
     const pending =
       this.#pending.get(key) ??
-      readDocument(this.#agent, upstream)
+      readDocument(this.#http, upstream)
         .then((answer) => {
           this.#store(key, answer);
           return answer;

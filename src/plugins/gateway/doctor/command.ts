@@ -1,25 +1,27 @@
 import { readFileSync, statSync } from 'node:fs';
+import { HttpClient } from '../../../core/host/http/client.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import { askGateway, baseUrl, type ClientSettings, chosenRoutes } from '../commands/target.ts';
 import type { RouteEntry } from '../routes/entry.ts';
-import type { TableView } from '../routes/operations.ts';
-import { ROUTES_PATH } from '../routes/operations.ts';
-import { inspectClientFile } from './client-file.ts';
+import { ROUTES_PATH, type TableView } from '../routes/operations.ts';
+import { type EntryFinding, inspectClientFile } from './client-file.ts';
 import { probeRoute, type RouteFinding } from './probe.ts';
-import { diagnose } from './symptoms.ts';
+import { type Diagnosis, diagnose } from './symptoms.ts';
 
 const COMMAND = 'gateway doctor';
-const LARGEST_FILE = 4 * 1024 * 1024;
+const CLIENT_FILE_LIMIT = 4 * 1024 * 1024;
+const TIMEOUT_MS = 15_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+const ANSWER_LIMIT = 4 * 1024 * 1024;
 const usage = (reason: string) => new CoreError('HF_CLI_USAGE', { reason, command: COMMAND });
 
-/** `holdfast gateway doctor`: what is wrong with a route, an entry or a symptom, and what to do (G22, G26). */
+/** `holdfast gateway doctor`: what is wrong with a route, a client's entry or a symptom, and what to do (G22, G26). */
 export function doctorCommand(settings: ClientSettings): CommandDefinition {
   return {
     name: COMMAND,
-    summary:
-      'Calls every route as a client would and names the fix of what is wrong; exit 1 when something is',
+    summary: 'Calls every route as a client would and says what to do about faults; exit 1 when there is one',
     example: 'holdfast gateway doctor --key-file ~/.config/holdfast/key --route memory',
     flags: [
       { flags: '--key-file <file>', summary: 'the virtual key (mode 0600)' },
@@ -29,10 +31,10 @@ export function doctorCommand(settings: ClientSettings): CommandDefinition {
         flags: '--url <url>',
         summary: "the gateway's base (default: HOLDFAST_PUBLIC_URL, then where it listens)",
       },
-      { flags: '--symptom <text>', summary: 'what a client says, where it can not be seen from outside' },
+      { flags: '--symptom <text>', summary: "a client's message, where it can not be seen from outside" },
       {
         flags: '--entry <file>',
-        summary: "a client's file with mcpServers, to look for mistakes in its entries",
+        summary: "a client's file with mcpServers, whose entries are checked for mistakes",
       },
     ],
     async run(_args, flags, context) {
@@ -42,18 +44,18 @@ export function doctorCommand(settings: ClientSettings): CommandDefinition {
         throw usage('Give a key with --key-file, a --symptom, or a client file with --entry.');
       }
       const relays = new Set(routes.filter(isRelay).map(({ name }) => name));
-      const said = symptom === undefined ? undefined : { symptom, diagnosis: diagnose(symptom) };
+      const reported = symptom === undefined ? undefined : { symptom, diagnosis: diagnose(symptom) };
       const entries = entry === undefined ? [] : inspectClientFile(parsedFile(entry), relays);
       const key = keyFile === undefined ? undefined : readTokenFile(keyFile);
       const token = tokenFile === undefined ? undefined : readTokenFile(tokenFile);
       const gatewayUrl = baseUrl(url, settings, context.dataDir, COMMAND);
       const probed =
         key === undefined ? [] : await probeAll(routes, { gatewayUrl, key, token }, context.signal);
-      const findings = url === undefined ? await withoutUnset(probed, context) : probed;
-      report({ said, entries, findings }, context);
-      const unknown = said !== undefined && said.diagnosis === undefined;
-      const sick = findings.some(({ state }) => state === 'sick');
-      return entries.length > 0 || unknown || sick ? 1 : 0;
+      const findings = url === undefined ? await markNotConfigured(probed, context) : probed;
+      printReport({ reported, entries, findings }, context);
+      const isUnknown = reported !== undefined && reported.diagnosis === undefined;
+      const isSick = findings.some(({ state }) => state === 'sick');
+      return entries.length > 0 || isUnknown || isSick ? 1 : 0;
     },
   };
 }
@@ -61,19 +63,22 @@ export function doctorCommand(settings: ClientSettings): CommandDefinition {
 const isRelay = ({ disposition }: RouteEntry): boolean => disposition === 'relay';
 
 /**
- * A key that does not name a route gets an empty list of it whether it has an upstream or not; the running instance knows.
+ * A key without entitlement for a route sees an empty tool list, whether the route has an upstream or not. The running
+ * instance knows which routes have none.
  */
-async function withoutUnset(
+async function markNotConfigured(
   findings: readonly RouteFinding[],
   context: CommandContext,
 ): Promise<readonly RouteFinding[]> {
-  const isMeant = ({ diagnosis }: RouteFinding) => diagnosis?.code === 'not_entitled';
-  if (!findings.some(isMeant)) return findings;
+  const isAmbiguous = ({ diagnosis }: RouteFinding) => diagnosis?.code === 'not_entitled';
+  if (!findings.some(isAmbiguous)) return findings;
   const table = await askGateway<TableView>(context, ROUTES_PATH).catch(() => undefined);
   return findings.map((finding) => {
-    const { reason } = table?.routes.find(({ name }) => name === finding.route) ?? {};
-    const unset = isMeant(finding) ? /^not configured: (.*)$/.exec(reason ?? '')?.[1] : undefined;
-    return unset === undefined ? finding : { route: finding.route, state: 'not_configured', found: unset };
+    const { reason = '' } = table?.routes.find(({ name }) => name === finding.route) ?? {};
+    const missing = isAmbiguous(finding) ? /^not configured: (.*)$/.exec(reason)?.[1] : undefined;
+    return missing === undefined
+      ? finding
+      : { route: finding.route, state: 'not_configured', found: missing };
   });
 }
 
@@ -82,61 +87,63 @@ async function probeAll(
   target: { gatewayUrl: string; key: string; token: string | undefined },
   signal: AbortSignal,
 ): Promise<RouteFinding[]> {
-  const { Agent } = await import('undici');
-  const dispatcher = new Agent({ connect: { timeout: 5_000 } });
+  const http = new HttpClient({
+    timeoutMs: TIMEOUT_MS,
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    answerLimit: ANSWER_LIMIT,
+  });
   try {
     return await Promise.all(
-      // A token is for identity routes alone: no other upstream may see it.
-      routes.map((entry) =>
-        probeRoute(entry, {
-          ...target,
-          token: isRelay(entry) ? target.token : undefined,
-          dispatcher,
-          signal,
-        }),
-      ),
+      routes.map((entry) => {
+        // Only upstreams of identity routes may see the token.
+        const token = isRelay(entry) ? target.token : undefined;
+        return probeRoute(entry, { ...target, token, http, signal });
+      }),
     );
   } finally {
-    await dispatcher.destroy();
+    await http.close();
   }
 }
 
 interface Report {
-  readonly said: { symptom: string; diagnosis: ReturnType<typeof diagnose> } | undefined;
-  readonly entries: ReturnType<typeof inspectClientFile>;
+  readonly reported: { readonly symptom: string; readonly diagnosis: Diagnosis | undefined } | undefined;
+  readonly entries: readonly EntryFinding[];
   readonly findings: readonly RouteFinding[];
 }
 
-function report({ said, entries, findings }: Report, context: Parameters<CommandDefinition['run']>[2]): void {
-  const { json, print, terminal } = context;
+function printReport(
+  { reported, entries, findings }: Report,
+  { json, print, terminal }: CommandContext,
+): void {
   if (json) {
-    print(JSON.stringify({ ...(said && { symptom: said }), entries, routes: findings }));
+    print(JSON.stringify({ ...(reported && { symptom: reported }), entries, routes: findings }));
     return;
   }
-  const remedy = ({ cause, remedy: text }: { cause: string; remedy: string }) => {
+  const printDiagnosis = ({ cause, remedy }: Pick<Diagnosis, 'cause' | 'remedy'>) => {
     print(`  ${cause}`);
-    print(`  ${text}`);
+    print(`  ${remedy}`);
   };
-  if (said?.diagnosis) remedy(said.diagnosis);
-  else if (said) print('  No symptom of this kind is known; run it with --key-file to look from outside.');
+  if (reported?.diagnosis) printDiagnosis(reported.diagnosis);
+  else if (reported)
+    print('  This symptom is not known. Run the command with --key-file to probe the routes.');
   for (const { entry, ...found } of entries) {
-    print(`${terminal.paint('yellow', entry)}`);
-    remedy(found);
+    print(terminal.paint('yellow', entry));
+    printDiagnosis(found);
   }
   for (const { route, state, found, diagnosis } of findings) {
     const colour = state === 'healthy' ? 'green' : state === 'sick' ? 'red' : 'yellow';
     print(`${terminal.paint(colour, route.padEnd(14))} ${state.replace('_', ' ')}: ${found}`);
-    if (diagnosis) remedy(diagnosis);
+    if (diagnosis) printDiagnosis(diagnosis);
   }
 }
 
 function parsedFile(file: string): unknown {
   try {
-    if (statSync(file).size > LARGEST_FILE) throw new RangeError('it is larger than 4 MiB');
+    if (statSync(file).size > CLIENT_FILE_LIMIT) throw new RangeError('it is larger than 4 MiB');
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
     const reason =
-      error instanceof SyntaxError ? 'it is no JSON' : error instanceof Error ? error.message : '';
+      error instanceof SyntaxError ? 'it is not JSON' : error instanceof Error ? error.message : '';
     throw usage(`${file} can not be read: ${reason}.`);
   }
 }

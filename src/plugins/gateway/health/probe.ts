@@ -1,55 +1,53 @@
-import type { Dispatcher } from 'undici';
+import { HttpCallError, type HttpClient } from '../../../core/host/http/client.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { version } from '../../../core/kernel/version.ts';
 import type { Probed } from '../../../machines/gateway/route-health.ts';
-import { type Heard, hear } from '../aggregate/read-answer.ts';
-import type { DocumentCache } from '../discovery/document-cache.ts';
-import { servedDocument } from '../discovery/document-cache.ts';
+import { type DocumentCache, servedDocument } from '../discovery/document-cache.ts';
 import type { DocumentAnswer } from '../discovery/read-document.ts';
 import { REVISION_META } from '../mcp/message.ts';
+import { type ProbeAnswer, sendProbe } from '../mcp/probe-client.ts';
 import { STATELESS_SINCE } from '../mcp/protocol.ts';
 import type { Route } from '../routes/route.ts';
-import { stopWithin } from '../stop.ts';
-import { ask } from '../upstream/client.ts';
-import { headerOf } from '../upstream/request.ts';
 
-/** What a look found, without its time. */
+/** The result of a probe, without its time. */
 export type ProbeResult = Pick<Probed, 'found' | 'reason' | 'tools'>;
 
+/** Deadline of a whole probe, milliseconds. */
 const DEADLINE_MS = 10_000;
-/** The revision of the documents' own check. */
 const REVISION = '2025-06-18';
 const clientInfo = { name: 'holdfast-health', version };
 
 /**
- * Looks at the upstream of a route (G17). With the gateway's own credential it connects and lists tools: that it
- * answers `initialize` is not enough. A relay route has no credential to look with, so its discovery document is read
- * instead.
+ * Probes the upstream of a route (G17). It connects with the gateway's own credential and lists tools: an answer to
+ * `initialize` alone does not count as healthy. The gateway has no credential for a relay route, so there it reads the
+ * protected-resource document instead.
  */
 export async function probe(
   route: Route,
-  agent: Dispatcher,
+  http: HttpClient,
   documents: Pick<DocumentCache, 'refresh'>,
   stop: AbortSignal,
 ): Promise<ProbeResult> {
   const { url } = route;
   if (!url) return { found: 'failed', reason: 'is not configured' };
-  const { signal, release } = stopWithin(DEADLINE_MS, stop);
+  const deadline = AbortSignal.timeout(DEADLINE_MS);
   try {
     if (route.entry.disposition === 'relay') {
-      return documentLook(servedDocument(await documents.refresh(url), route.entry));
+      return documentResult(servedDocument(await documents.refresh(url), route.entry));
     }
-    return await new Probe(route, url, agent, signal).look();
+    return await new McpProbe(route, url, http, AbortSignal.any([stop, deadline])).run();
   } catch (error) {
-    if (isCoded(error)) return { found: 'failed', reason: 'its token can not be read' };
-    return { found: 'failed', reason: signal.aborted ? 'does not answer in time' : 'cannot be reached' };
-  } finally {
-    release();
+    if (deadline.aborted) return { found: 'failed', reason: 'does not answer in time' };
+    if (error instanceof HttpCallError) {
+      const isLate = error.failure === 'timeout';
+      return { found: 'failed', reason: isLate ? 'does not answer in time' : 'cannot be reached' };
+    }
+    return { found: 'failed', reason: isCoded(error) ? 'its token can not be read' : 'cannot be reached' };
   }
 }
 
-function documentLook(answer: DocumentAnswer): ProbeResult {
+function documentResult(answer: DocumentAnswer): ProbeResult {
   switch (answer.kind) {
     case 'document':
       return { found: 'ok' };
@@ -60,46 +58,52 @@ function documentLook(answer: DocumentAnswer): ProbeResult {
   }
 }
 
-class Probe {
+/** The answer to a request, or why there is none. */
+type Outcome =
+  | { readonly message: Readonly<Record<string, unknown>>; readonly answer: ProbeAnswer }
+  | ProbeResult;
+
+/** One session with an upstream: initialize, list tools, end. */
+class McpProbe {
   readonly #route: Route;
   readonly #url: URL;
-  readonly #agent: Dispatcher;
+  readonly #http: HttpClient;
   readonly #signal: AbortSignal;
 
-  constructor(route: Route, url: URL, agent: Dispatcher, signal: AbortSignal) {
+  constructor(route: Route, url: URL, http: HttpClient, signal: AbortSignal) {
     this.#route = route;
     this.#url = url;
-    this.#agent = agent;
+    this.#http = http;
     this.#signal = signal;
   }
 
-  async look(): Promise<ProbeResult> {
+  async run(): Promise<ProbeResult> {
     const params = { protocolVersion: REVISION, capabilities: {}, clientInfo };
-    const begun = await this.#post('initialize', params, {}, 1);
-    if ('reason' in begun) return sick(begun.reason);
-    const { result } = begun.message;
-    // A server of the stateless revision alone has no `initialize`.
-    if (!isObject(result)) return this.#toolsOf(await this.#stateless());
-    const session = headerOf(begun.headers, 'mcp-session-id');
+    const initialized = await this.#request('initialize', params, {});
+    if ('found' in initialized) return initialized;
+    const { result } = initialized.message;
+    // A server that knows the stateless revision only answers `initialize` with an error.
+    if (!isObject(result)) return this.#toolsIn(await this.#listStateless());
+    const session = initialized.answer.header('mcp-session-id');
     const headers = {
       'mcp-protocol-version': String(result.protocolVersion),
       ...(session !== undefined && { 'mcp-session-id': session }),
     };
-    await this.#post('notifications/initialized', undefined, headers, undefined);
-    const look = this.#toolsOf(await this.#post('tools/list', {}, headers, 2));
-    if (session !== undefined) await this.#end(headers);
-    return look;
+    await this.#send('notifications/initialized', undefined, headers, undefined);
+    const listed = this.#toolsIn(await this.#request('tools/list', {}, headers));
+    if (session !== undefined) await this.#endSession(headers);
+    return listed;
   }
 
-  #stateless(): Promise<Heard> {
+  #listStateless(): Promise<Outcome> {
     const meta = { [REVISION_META]: STATELESS_SINCE, 'io.modelcontextprotocol/clientCapabilities': {} };
     const headers = { 'mcp-protocol-version': STATELESS_SINCE, 'mcp-method': 'tools/list' };
-    return this.#post('tools/list', { _meta: meta }, headers, 2);
+    return this.#request('tools/list', { _meta: meta }, headers);
   }
 
-  #toolsOf(heard: Heard): ProbeResult {
-    if ('reason' in heard) return sick(heard.reason);
-    const { result } = heard.message;
+  #toolsIn(outcome: Outcome): ProbeResult {
+    if ('found' in outcome) return outcome;
+    const { result } = outcome.message;
     const tools = isObject(result) && Array.isArray(result.tools) ? result.tools : undefined;
     if (!tools) return { found: 'failed', reason: 'answers tools/list with an error' };
     const offered = tools.filter((tool) => isObject(tool) && this.#route.offers(String(tool.name))).length;
@@ -107,39 +111,50 @@ class Probe {
     return { found: 'ok', tools: offered };
   }
 
-  async #post(
+  async #request(
+    method: string,
+    params: object,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<Outcome> {
+    const answer = await this.#send(method, params, headers, 1);
+    const { status, type, message } = answer;
+    if (status === 401 || status === 403) {
+      return { found: 'refused', reason: `refuses the credential (${status})` };
+    }
+    if (status >= 300 && type !== 'json') return failed(`answers with status ${status}`);
+    if (type === undefined) return failed('answers with something that is neither JSON nor an event stream');
+    if (message && ('result' in message || 'error' in message)) return { message, answer };
+    return failed(status < 300 ? 'breaks its answer off' : `answers with status ${status}`);
+  }
+
+  #send(
     method: string,
     params: object | undefined,
     headers: Readonly<Record<string, string>>,
     id: number | undefined,
-  ): Promise<Heard> {
-    const body = JSON.stringify({ jsonrpc: '2.0', ...(id !== undefined && { id }), method, params });
-    const all = {
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      ...headers,
-    };
-    return hear(await this.#ask('POST', all, body), id);
-  }
-
-  /** Leaves no session behind; whether the upstream cares is its own business. */
-  async #end(headers: Readonly<Record<string, string>>): Promise<void> {
-    const { body } = await this.#ask('DELETE', headers);
-    await body.dump();
-  }
-
-  #ask(method: 'POST' | 'DELETE', headers: Readonly<Record<string, string>>, body?: string) {
-    return ask(this.#agent, {
+  ): Promise<ProbeAnswer> {
+    return sendProbe(this.#http, {
       url: this.#url,
       method,
+      params,
+      id,
       headers: { ...headers, ...this.#route.credential(undefined) },
-      ...(body !== undefined && { body }),
       signal: this.#signal,
-      timeoutMs: DEADLINE_MS,
     });
+  }
+
+  /** Whether the upstream accepts the DELETE does not matter. */
+  async #endSession(headers: Readonly<Record<string, string>>): Promise<void> {
+    await this.#http.stream(
+      {
+        method: 'DELETE',
+        url: this.#url.href,
+        headers: { ...headers, ...this.#route.credential(undefined) },
+        signal: this.#signal,
+      },
+      async () => undefined,
+    );
   }
 }
 
-function sick(reason: string): ProbeResult {
-  return { found: reason.startsWith('refuses') ? 'refused' : 'failed', reason };
-}
+const failed = (reason: string): ProbeResult => ({ found: 'failed', reason });
