@@ -3,7 +3,8 @@
 import { createLogger } from '../../src/core/host/logging/logger.ts';
 import { createRuntime } from '../../src/index.ts';
 import { credentialFree, gateway } from '../../src/plugins/gateway/index.ts';
-import { KEY_ACTOR, keyId } from '../../src/plugins/gateway/keys/directory.ts';
+import { keyActor } from '../../src/plugins/gateway/keys/actor.ts';
+import { keyId } from '../../src/plugins/gateway/keys/directory.ts';
 import { telemetry } from '../../src/plugins/telemetry/index.ts';
 import { tellUsage } from './usage.ts';
 
@@ -28,7 +29,7 @@ await runtime.start();
 const presented = keyId(key);
 const terms = { alias: 'bench', servers: ['bench'], rpmLimit: 1_000_000_000, maxBudget: 1_000 };
 await runtime.services.actors
-  .send(`${KEY_ACTOR}/${presented}`, { type: 'KEY_CREATED', at: Date.now(), presented, terms })
+  .send(keyActor, presented, { type: 'KEY_CREATED', at: Date.now(), presented, terms })
   .durable();
 process.send?.({ url: `${runtime.surfaces.gateway?.url}/bench/mcp` });
 tellUsage();

@@ -1,16 +1,19 @@
-import type { LogRecord } from '../../core/kernel/log/record.ts';
-import type { DoorEvent } from '../../machines/gateway/admission.ts';
+import type { RecordOf } from '../../core/kernel/actors/definition.ts';
+import type { mcpDoor } from '../../machines/gateway/admission.ts';
 import type {
-  AccessEvent,
   AnswerParams,
   ForwardParams,
   KeyReply,
   KeyTerms,
+  mcpAccess,
 } from '../../machines/gateway/key.ts';
 
 /** A record of the gateway in an operator's words, for `holdfast log`. */
-export function describeGatewayRecord({ event: recorded, effects, ignored }: LogRecord): string | undefined {
-  const event = recorded as unknown as AccessEvent | DoorEvent;
+export function describeGatewayRecord({
+  event,
+  effects,
+  ignored,
+}: RecordOf<typeof mcpAccess> | RecordOf<typeof mcpDoor>): string | undefined {
   switch (event.type) {
     case 'CALL': {
       const { routes, method, tool, count } = event;

@@ -1,10 +1,8 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Writable } from '../../core/kernel/writable.ts';
 import type { Answer } from './mcp/answers.ts';
-import type { Ending } from './stop.ts';
 import type { CallFacts } from './telemetry/call-telemetry.ts';
-
-type Facts = Writable<Pick<CallFacts, 'outcome' | 'tool'>>;
 
 /** One request of a client and the way to answer it, whole or as a stream. */
 export interface Exchange {
@@ -12,28 +10,175 @@ export interface Exchange {
   readonly headers: IncomingHttpHeaders;
   readonly correlation: string;
   /** Aborted when the client leaves before its answer is whole. */
-  readonly gone: Ending;
-  /** Whether a part of the answer is out. */
+  readonly gone: AbortSignal;
+  /** Whether a part of the answer was sent. */
   readonly begun: boolean;
-  /** That the client was sent; undefined before. */
+  /** Status that was sent; undefined before. */
   readonly status: number | undefined;
   /** Bytes of the answer's body so far. */
   readonly bytes: number;
   /** Milliseconds since the request came. */
   readonly ms: number;
-  /** What telemetry is told of it at its end, filled in as it becomes known. */
-  readonly facts: Facts;
+  /** What telemetry reports of it at its end, filled in as it becomes known. */
+  readonly facts: Writable<Pick<CallFacts, 'outcome' | 'tool'>>;
   /** Calls back once when the answer is whole, or the client gone. */
   onClose(listener: () => void): void;
+  /** Called when the request is admitted: its answer may take long. */
+  admitted(): void;
   /** Sends a whole answer, unless one has begun. */
   send(answer: Answer): void;
   /** Begins an answer that comes in parts. */
   begin(status: number, headers: Readonly<Record<string, string>>): void;
-  /** Sends what has begun though no part of the body is there yet. */
+  /** Sends what has begun although no part of the body is there yet. */
   flush(): void;
-  /** Sends a part. @returns when a client that is slow has caught up; rejects when it leaves. It may be ignored */
+  /** Sends a part. @returns when a slow client has caught up; rejects when it leaves. It may be ignored */
   write(chunk: Buffer | string): Promise<void> | undefined;
   end(last?: Buffer | string): void;
   /** Breaks an answer off: the client sees that it is not whole. */
   cut(): void;
+}
+
+/** A request of a client, and where it is answered. */
+export interface HttpRequest {
+  readonly raw: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Correlation id. */
+  readonly id: string;
+  /** @returns the headers that every answer of the surface has */
+  readonly commonHeaders: () => Readonly<Record<string, string>>;
+}
+
+/** Takes a request out of the framework's hands: its answer may be a stream that goes on for hours. */
+export function hijacked(request: FastifyRequest, reply: FastifyReply): HttpRequest {
+  reply.hijack();
+  const commonHeaders = () => reply.getHeaders() as Record<string, string>;
+  return { raw: request.raw, response: reply.raw, id: request.id, commonHeaders };
+}
+
+/** An exchange over HTTP. */
+export class HttpExchange implements Exchange {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly headers: IncomingHttpHeaders;
+  readonly correlation: string;
+  /** Address of the caller. */
+  readonly source: string;
+  readonly facts: Exchange['facts'] = {};
+  /** Path and query, and all headers, as they came: only for the search for misplaced keys. */
+  readonly url: string;
+  readonly rawHeaders: readonly string[];
+  readonly #response: ServerResponse;
+  readonly #commonHeaders: HttpRequest['commonHeaders'];
+  readonly #gone = new AbortController();
+  readonly #onClose: (() => void)[] = [];
+  readonly #startedAt = performance.now();
+  #bytes = 0;
+  #drained: Promise<void> | undefined;
+
+  constructor({ raw, response, id, commonHeaders }: HttpRequest) {
+    this.method = raw.method as 'GET' | 'POST' | 'DELETE';
+    this.headers = raw.headers;
+    this.url = raw.url ?? '';
+    this.rawHeaders = raw.rawHeaders;
+    this.correlation = id;
+    this.source = raw.socket.remoteAddress ?? '';
+    this.#response = response;
+    this.#commonHeaders = commonHeaders;
+    response.on('close', () => {
+      if (!response.writableFinished) this.#gone.abort(new Error('the client has left'));
+      for (const listener of this.#onClose) listener();
+    });
+  }
+
+  get gone(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  get begun(): boolean {
+    return this.#response.headersSent;
+  }
+
+  get status(): number | undefined {
+    return this.begun ? this.#response.statusCode : undefined;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Bytes that the client has not taken yet. */
+  get unread(): number {
+    return this.#response.writableLength;
+  }
+
+  get ms(): number {
+    return Math.round((performance.now() - this.#startedAt) * 10) / 10;
+  }
+
+  onClose(listener: () => void): void {
+    if (this.#response.closed) listener();
+    else this.#onClose.push(listener);
+  }
+
+  admitted(): void {}
+
+  send({ status, body, headers = {} }: Answer): void {
+    if (this.begun || this.#response.destroyed) return;
+    if (body === undefined) {
+      this.begin(status, { ...headers, 'content-length': '0' });
+      this.#response.end();
+      return;
+    }
+    const text = Buffer.from(JSON.stringify(body));
+    this.begin(status, {
+      ...headers,
+      'content-type': 'application/json',
+      'content-length': String(text.length),
+    });
+    this.end(text);
+  }
+
+  begin(status: number, headers: Readonly<Record<string, string>>): void {
+    this.#response.writeHead(status, { ...this.#commonHeaders(), ...headers });
+  }
+
+  flush(): void {
+    this.#response.flushHeaders();
+  }
+
+  write(chunk: Buffer | string): Promise<void> | undefined {
+    this.#bytes += chunk.length;
+    return this.#response.write(chunk) ? undefined : this.#caughtUp();
+  }
+
+  end(last?: Buffer | string): void {
+    this.#bytes += last?.length ?? 0;
+    this.#response.end(last);
+  }
+
+  cut(): void {
+    this.#response.destroy();
+  }
+
+  /** A slow client slows its upstream down instead of filling our memory. */
+  #caughtUp(): Promise<void> {
+    this.#drained ??= new Promise<void>((resolve, reject) => {
+      const response = this.#response;
+      const { gone } = this;
+      if (gone.aborted || response.destroyed) return reject(gone.reason);
+      const done = () => {
+        gone.removeEventListener('abort', left);
+        resolve();
+      };
+      const left = () => {
+        response.removeListener('drain', done);
+        reject(gone.reason);
+      };
+      response.once('drain', done);
+      gone.addEventListener('abort', left);
+    }).finally(() => {
+      this.#drained = undefined;
+    });
+    this.#drained.catch(() => {}); // a writer that does not wait for room need not hear that there is none
+    return this.#drained;
+  }
 }

@@ -1,8 +1,8 @@
 /**
  * The MCP gateway (port 4000): ten servers behind one host and one admission header. Decisions are the machines'
- * (`machines/mcp-access.ts`, `machines/mcp-door.ts`); the path of a call is `calls/endpoint.ts` → the key's actor →
- * `calls/effects.ts` → `calls/route-call.ts` → `upstream/`; `exchange.ts` is what it answers, `stop.ts` what ends it, for
- * whatever reason, and `register-routes.ts` the life of the routes.
+ * (`machines/gateway/key.ts`, `machines/gateway/admission.ts`). A call is one object (`calls/call.ts`): `calls/endpoint.ts`
+ * makes it of a request, `calls/decisions.ts` has the key's actor decide, `calls/open-calls.ts` runs what is admitted, and
+ * `upstream/` asks the server and passes its answer on.
  *
  * Imports core, bus and its machines; no other plugin.
  */
@@ -13,33 +13,25 @@ import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { TelemetryToken } from '../../core/contracts/telemetry.ts';
 import { HttpClient } from '../../core/host/http/client.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
-import { defineActor } from '../../core/kernel/actors/definition.ts';
-import type { LogRecord } from '../../core/kernel/log/record.ts';
-import { NamedSlab } from '../../core/kernel/slab.ts';
-import { mcpDoor } from '../../machines/gateway/admission.ts';
-import { mcpAccess } from '../../machines/gateway/key.ts';
 import { aggregateEndpoint } from './aggregate/endpoint.ts';
-import { judgement } from './calls/decide.ts';
-import { registerCallEffects } from './calls/effects.ts';
+import { Decisions, registerCallEffects } from './calls/decisions.ts';
 import { mcpEndpoint } from './calls/endpoint.ts';
-import { HeldBodies, OpenSlots } from './calls/key-usage.ts';
-import type { LiveCalls } from './calls/live-call.ts';
-import { Door } from './calls/rejection-limiter.ts';
-import { callRoutes, DOOR_ACTOR } from './calls/topics.ts';
+import { KeyUsage } from './calls/key-usage.ts';
+import { OpenCalls } from './calls/open-calls.ts';
+import { RejectionLimiter, registerAdmission } from './calls/rejection-limiter.ts';
 import { endUnhandled } from './calls/unhandled.ts';
 import { clientConfigCommand } from './commands/client-config.ts';
 import { keyCommands } from './commands/keys.ts';
 import { reloadCommand, rollbackCommand, routesCommand } from './commands/routes.ts';
-import { describeGatewayRecord } from './describe.ts';
 import { DocumentCache } from './discovery/document-cache.ts';
 import { discoveryRoutes } from './discovery/endpoint.ts';
 import { doctorCommand } from './doctor/command.ts';
 import { GatewayError } from './errors.ts';
 import { type AdminParts, adminEndpoints } from './http/admin.ts';
 import { edgeRoutes, surfaceErrorBody, watchUnknownPaths } from './http/edges.ts';
-import { keyRoute } from './keys/actor.ts';
+import { registerKeys } from './keys/actor.ts';
 import { KeyAdmin } from './keys/admin.ts';
-import { KEY_ACTOR, KeyDirectory } from './keys/directory.ts';
+import { KeyDirectory } from './keys/directory.ts';
 import { MasterKey } from './keys/master-key.ts';
 import { registerKeyControl } from './keys/operations.ts';
 import { PROBE_ANSWER_LIMIT, PROBE_DEADLINE_MS } from './mcp/probe-client.ts';
@@ -93,14 +85,6 @@ const options = z.strictObject({
   routes: z.array(z.unknown()).max(1_000).default([]),
 });
 
-/** Admitted calls are batched: a crash may cost their last moments. Whatever changes or refuses is not (C2). */
-function durabilityOf({ event, effects }: LogRecord): 'sync' | 'batched' {
-  if (event.type === 'CALL_ENDED') return 'batched';
-  const forwarded = effects.some(({ type }) => type === 'gateway.forward');
-  const onlyForwarded = forwarded && effects.length === 1;
-  return event.type === 'CALL' && onlyForwarded && event.writes !== true ? 'batched' : 'sync';
-}
-
 export const gateway = definePlugin({
   name: 'gateway',
   about: {
@@ -119,27 +103,15 @@ export const gateway = definePlugin({
   register(context, settings) {
     const { port, host, allowedHosts, bodyLimit, requestTimeoutMs } = settings;
     const publicBase = settings.publicUrl?.replace(/\/+$/, '');
-    const calls: LiveCalls = new NamedSlab();
     let started: AdminParts | undefined;
     const parts = (): AdminParts => {
       if (!started) throw new Error('the gateway plugin has not started');
       return started;
     };
 
-    context.actor(
-      defineActor({
-        type: KEY_ACTOR,
-        machine: mcpAccess,
-        version: 1,
-        durability: durabilityOf,
-        describe: describeGatewayRecord,
-      }),
-    );
-    context.actor(
-      defineActor({ type: DOOR_ACTOR, machine: mcpDoor, version: 1, describe: describeGatewayRecord }),
-    );
-    for (const route of [...callRoutes, keyRoute]) context.route(route);
-    registerCallEffects(context, calls);
+    registerKeys(context);
+    registerAdmission(context);
+    registerCallEffects(context, parts);
     const routes = registerRoutes(context, settings);
     for (const command of [routesCommand, reloadCommand, rollbackCommand]) context.command(command);
     for (const command of [clientConfigCommand(settings), doctorCommand(settings)]) context.command(command);
@@ -161,6 +133,7 @@ export const gateway = definePlugin({
         onUnhandled: (request) => started && endUnhandled(started, request),
       },
       (http) => {
+        parts().openCalls.endWith(http.draining);
         adminEndpoints(http, parts);
         mcpEndpoint(http, parts);
         aggregateEndpoint(http, parts, settings.aggregateDeadlineMs);
@@ -189,14 +162,19 @@ export const gateway = definePlugin({
         masterId: () => master.id(),
         isSession: (value) => sessions.knows(value),
       });
-      const slots = new OpenSlots({ call: settings.maxParallel, stream: settings.maxStreams });
+      const usage = new KeyUsage({
+        calls: settings.maxParallel,
+        streams: settings.maxStreams,
+        heldBytes: settings.maxHeldBytes,
+        longestBody: bodyLimit,
+      });
+      const decisions = new Decisions(services, usage);
       started = {
         services,
-        calls,
-        slots,
-        bodies: new HeldBodies(settings.maxHeldBytes, bodyLimit),
-        repeats: judgement({ services, calls, slots }),
-        door: new Door(services, calls),
+        decisions,
+        openCalls: new OpenCalls(services.clock),
+        usage,
+        rejections: new RejectionLimiter(services, decisions),
         keys,
         admin: new KeyAdmin({ services, keys, servers: () => routes.table().routes }),
         sessions,

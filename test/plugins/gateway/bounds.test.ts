@@ -1,5 +1,5 @@
 import test from 'ava';
-import { Gathered, whole } from '../../../src/plugins/gateway/upstream/body.ts';
+import { ByteBuffer, whole } from '../../../src/plugins/gateway/upstream/body.ts';
 import { EventBlocks } from '../../../src/plugins/gateway/upstream/events.ts';
 
 const MIB = 1024 * 1024;
@@ -34,7 +34,7 @@ test('[G23] a body that comes byte by byte is held as one buffer', async (t) => 
   };
   t.true((await whole(parts(), bytes.length)).equals(bytes));
   await t.throwsAsync(whole(parts(), bytes.length - 1), { instanceOf: RangeError });
-  const gathered = new Gathered();
+  const gathered = new ByteBuffer();
   const first = Buffer.from('first');
   gathered.push(first);
   t.is(gathered.bytes().buffer, first.buffer, 'a body in one part is not copied');

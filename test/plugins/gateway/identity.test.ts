@@ -116,7 +116,7 @@ const tokenOf = (memory: { tokens?: unknown }) => (memory.tokens as { access_tok
 
 /** What the log says of tokens that the upstream refused. */
 async function refusals(rig: Rig): Promise<string[]> {
-  const said = (await rig.records()).map((record) => describeGatewayRecord(record) ?? '');
+  const said = (await rig.records()).map((record) => describeGatewayRecord(record as never) ?? '');
   return said
     .filter((text) => text.startsWith('http_error'))
     .map((text) => text.replace(/ in [\d.]+ ms$/, ''));

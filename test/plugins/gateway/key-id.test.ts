@@ -31,7 +31,7 @@ test('[G19] no file of the gateway compares a presented value or the master key 
   // Both are ids that the registry has found already: no value, and none of the caller's choosing.
   const ids = [
     'if (valueId !== id) this.#rotated.set(valueId, id);',
-    'if (stream?.presented !== caller.presented)',
+    'if (stream?.presented !== key.presented)',
   ];
   t.deepEqual(
     found.filter((line) => !ids.some((known) => line.includes(known))),

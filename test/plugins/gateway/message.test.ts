@@ -8,7 +8,7 @@ import {
   parseEvent,
   rewriteMessage,
 } from '../../../src/plugins/gateway/upstream/events.ts';
-import { toldBy } from '../../../src/plugins/gateway/upstream/inspection.ts';
+import { outcomeOf } from '../../../src/plugins/gateway/upstream/inspection.ts';
 
 const ODD_NUMBERS = [
   '-0',
@@ -170,7 +170,7 @@ test('[G23] an event stream passes byte for byte however it is cut, but for what
 });
 
 test('[O24] tokens that nobody can have used are not counted, so that no sum becomes endless', (t) => {
-  const told = (usage: string) => toldBy(JSON.parse(`{"result":{"_meta":{"usage":${usage}}}}`)).tokens;
+  const told = (usage: string) => outcomeOf(JSON.parse(`{"result":{"_meta":{"usage":${usage}}}}`)).tokens;
   t.deepEqual(told('{"input_tokens":10,"output_tokens":0}'), { input: 10, output: 0 });
   for (const odd of ['1e999', '1e308', '-1', '0.5', '"7"', 'null']) {
     t.deepEqual(told(`{"input_tokens":${odd}}`), { input: undefined, output: undefined }, odd);

@@ -13,7 +13,8 @@ import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
 import { createRuntime, type Runtime } from '../../../src/index.ts';
 import type { CallEnded, KeyTerms } from '../../../src/machines/gateway/key.ts';
 import { gateway } from '../../../src/plugins/gateway/index.ts';
-import { KEY_ACTOR, keyId } from '../../../src/plugins/gateway/keys/directory.ts';
+import { keyActor } from '../../../src/plugins/gateway/keys/actor.ts';
+import { keyId } from '../../../src/plugins/gateway/keys/directory.ts';
 import { tempDir } from '../../support/temp.ts';
 
 /** An answer of a REST path. */
@@ -78,12 +79,12 @@ export class Rig {
   ): Promise<string> {
     const presented = keyId(value);
     const event = {
-      type: 'KEY_CREATED',
+      type: 'KEY_CREATED' as const,
       at: Date.now(),
       presented,
       terms: { alias: 'test', servers: [], ...terms },
     };
-    await this.runtime.services.actors.send(`${KEY_ACTOR}/${presented}`, event).durable();
+    await this.runtime.services.actors.send(keyActor, presented, event).durable();
     return value;
   }
 

@@ -1,6 +1,5 @@
 import { CoreError } from '../../kernel/errors/core-error.ts';
 import type { Json } from '../../kernel/json.ts';
-import { NamedSlab } from '../../kernel/slab.ts';
 
 /** An HTTP answer as a machine asks for it (effect `http.reply`). */
 export interface Reply {
@@ -13,7 +12,7 @@ export interface Reply {
 export const HTTP_REPLY = 'http.reply';
 
 interface Open {
-  readonly resolve: (reply: Reply) => void;
+  readonly resolve?: (reply: Reply) => void;
   readonly reject: (error: unknown) => void;
   readonly timeoutMs: number;
   /** By the monotonic clock, milliseconds. */
@@ -25,7 +24,7 @@ interface Open {
  * with nobody left to hear it, it completes as gone.
  */
 export class Exchanges {
-  readonly #open = new NamedSlab<Open>();
+  readonly #open = new Map<string, Open>();
   /** One timer for the earliest deadline: a timer of its own for each of thousands of requests a second costs more. */
   #timer: NodeJS.Timeout | undefined;
   #wakeAt = Number.POSITIVE_INFINITY;
@@ -40,12 +39,22 @@ export class Exchanges {
    * @param timeoutMs after which the request ends with HF_HTTP_TIMEOUT: the result is then unknown to the caller
    */
   open(correlation: string, timeoutMs: number): Promise<Reply> {
-    return new Promise<Reply>((resolve, reject) => {
-      const deadline = performance.now() + timeoutMs;
-      this.#open.set(correlation, { resolve, reject, timeoutMs, deadline });
-      if (deadline < this.#wakeAt) this.#wake(deadline);
-      else this.#timer?.ref();
-    });
+    return new Promise<Reply>((resolve, reject) => this.#wait(correlation, { resolve, reject }, timeoutMs));
+  }
+
+  /**
+   * Watches over a story whose request is answered elsewhere, until `release`.
+   *
+   * @param timeoutMs after which `failed` gets HF_HTTP_TIMEOUT
+   * @param failed called when the decision will not be made, or can't be known
+   */
+  watch(correlation: string, timeoutMs: number, failed: (error: unknown) => void): void {
+    this.#wait(correlation, { reject: failed }, timeoutMs);
+  }
+
+  /** The decision of a watched story was made. */
+  release(correlation: string): void {
+    this.#take(correlation);
   }
 
   /** Whether a request waits for the reply of this story. */
@@ -56,13 +65,13 @@ export class Exchanges {
   /** @returns whether anybody was still waiting */
   settle(correlation: string, reply: Reply): boolean {
     const open = this.#take(correlation);
-    open?.resolve(reply);
+    open?.resolve?.(reply);
     return open !== undefined;
   }
 
   /** Ends every wait: none of the decisions can be known now. */
   failAll(error: unknown): void {
-    for (const correlation of [...this.#open.names()]) this.fail(correlation, error);
+    for (const correlation of [...this.#open.keys()]) this.fail(correlation, error);
   }
 
   /** Ends a wait with an error: the decision will not be made. */
@@ -70,8 +79,16 @@ export class Exchanges {
     this.#take(correlation)?.reject(error);
   }
 
+  #wait(correlation: string, open: Pick<Open, 'resolve' | 'reject'>, timeoutMs: number): void {
+    const deadline = performance.now() + timeoutMs;
+    this.#open.set(correlation, { ...open, timeoutMs, deadline });
+    if (deadline < this.#wakeAt) this.#wake(deadline);
+    else this.#timer?.ref();
+  }
+
   #take(correlation: string): Open | undefined {
-    const open = this.#open.take(correlation);
+    const open = this.#open.get(correlation);
+    this.#open.delete(correlation);
     if (this.#open.size === 0) this.#timer?.unref(); // with nobody waiting it must not keep the process alive
     return open;
   }
@@ -85,8 +102,7 @@ export class Exchanges {
   #expire(): void {
     const now = performance.now();
     let next = Number.POSITIVE_INFINITY;
-    for (const correlation of this.#open.names()) {
-      const { deadline, timeoutMs } = this.#open.get(correlation) as Open;
+    for (const [correlation, { deadline, timeoutMs }] of this.#open) {
       if (deadline > now) next = Math.min(next, deadline);
       else this.fail(correlation, new CoreError('HF_HTTP_TIMEOUT', { ms: timeoutMs }));
     }

@@ -1,8 +1,8 @@
+import { once } from 'node:events';
 import { isObject } from '../../../core/kernel/json.ts';
-import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/gateway/key.ts';
-import { failed } from '../calls/failed.ts';
-import { ended, type LiveCall } from '../calls/live-call.ts';
-import type { GatewayParts } from '../calls/parts.ts';
+import type { AnswerParams, ForwardParams } from '../../../machines/gateway/key.ts';
+import { type CallTarget, GatewayCall } from '../calls/call.ts';
+import type { GatewayServices } from '../calls/services.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
 import type { Exchange } from '../exchange.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
@@ -18,122 +18,184 @@ import {
   rpcError,
 } from '../mcp/answers.ts';
 import type { Message } from '../mcp/message.ts';
-import { REVISIONS } from '../mcp/protocol.ts';
-import type { Session } from '../session/sealed-sessions.ts';
-import { type Ending, ending, type Stop } from '../stop.ts';
+import { bindingOf, REVISIONS, readRequest, sessionUnknown } from '../mcp/protocol.ts';
+import { LONGEST_ID, type Session } from '../session/sealed-sessions.ts';
 import { passAnswer } from '../upstream/answer.ts';
 import { stopped } from '../upstream/failures.ts';
-import type { Told } from '../upstream/inspection.ts';
+import type { CallOutcome } from '../upstream/inspection.ts';
 import { common, noSuch, refusal, withMeta } from './answers.ts';
 import { type Branch, branchesTo } from './branch.ts';
 import { begin, listOf, type Missing, mergedList } from './merged-answers.ts';
 import { mergeStreams, type Sink } from './merged-stream.ts';
-import type { Meaning, Selection } from './selection.ts';
+import {
+  type Addressee,
+  addresseeOf,
+  aggregated,
+  SELECTION_HEADER,
+  type Selection,
+  select,
+} from './selection.ts';
 import { eventId, fromServer, readEventId } from './server-requests.ts';
-import type { Legs, OpenSession } from './sessions.ts';
+import { type Legs, type OpenSession, openSession } from './sessions.ts';
 
-/** What a request to the aggregate consists of, beside what is decided about it. */
-export interface AggregateCallParts {
-  readonly gateway: GatewayParts;
-  readonly exchange: Exchange;
-  readonly caller: AuthenticatedKey;
-  readonly selection: Selection;
-  readonly message: Message | undefined;
-  readonly meaning: Meaning;
-  /** None in the stateless revision, and while it begins. */
-  readonly session: OpenSession | undefined;
+/** Stands for the aggregate where a server's name stands else. */
+const ENDPOINT = '*';
+
+/** What both mounts of the aggregate share. */
+export interface Aggregate {
+  readonly gateway: GatewayServices;
   readonly legs: Legs;
+  /** How long one upstream may keep a merged answer waiting, milliseconds. */
   readonly deadlineMs: number;
-  readonly seal: (session: Session) => string;
-  readonly draining: Ending;
+  /** Aborted when the gateway stops. */
+  readonly draining: AbortSignal;
 }
 
-const OK: Told = { outcome: 'ok' };
+/** One request of a caller that is known and keeps to the protocol. */
+export interface AggregateRequest {
+  readonly exchange: Exchange;
+  readonly key: AuthenticatedKey;
+  readonly message: Message | undefined;
+  readonly session: OpenSession | undefined;
+}
+
+/** @returns the request, or the answer to what is wrong with it */
+export function readAggregate(
+  { gateway, legs }: Aggregate,
+  exchange: Exchange,
+  key: AuthenticatedKey,
+  body: unknown,
+): AggregateRequest | Answer {
+  const read = readRequest(exchange, body, gateway.sessions, bindingOf(key, ENDPOINT));
+  if ('status' in read) return read;
+  const { message } = read;
+  const session = read.session && openSession(String(exchange.headers['mcp-session-id']), read.session);
+  if (session && legs.hasEnded(session)) return sessionUnknown(message?.id);
+  return { exchange, key, message, session };
+}
+
+/** Where a request goes, of which a message may be known. @param path of the mount */
+export function targetOf(
+  { gateway }: Pick<Aggregate, 'gateway'>,
+  { headers }: Pick<Exchange, 'headers'>,
+  path: string,
+  message?: Message,
+): CallTarget {
+  const selection = select(gateway.table(), headers[SELECTION_HEADER]);
+  const { route } = addresseeOf(message, selection);
+  const names = (route ? [route] : selection.routes).map(({ name }) => name);
+  return { path, routes: names, route: route && aggregated(route) };
+}
+
+const OK: CallOutcome = { outcome: 'ok' };
 
 /** A call to several servers at once, or to the one that it names. */
-export class AggregateCall implements LiveCall {
-  readonly #parts: AggregateCallParts;
+export class AggregateCall extends GatewayCall {
+  readonly selection: Selection;
+  readonly addressee: Addressee;
+  readonly legs: Legs;
+  readonly deadlineMs: number;
+  /** None in the stateless revision, and while it begins. */
+  session: OpenSession | undefined;
   readonly #missing: Missing[] = [];
 
-  constructor(parts: AggregateCallParts) {
-    this.#parts = parts;
+  /** @param path of the mount */
+  constructor(aggregate: Aggregate, { exchange, key, message, session }: AggregateRequest, path: string) {
+    const { gateway, legs, deadlineMs } = aggregate;
+    super({ gateway, exchange, key, message, target: targetOf(aggregate, exchange, path, message) });
+    this.selection = select(gateway.table(), exchange.headers[SELECTION_HEADER]);
+    this.addressee = addresseeOf(message, this.selection);
+    this.legs = legs;
+    this.deadlineMs = deadlineMs;
+    this.session = session;
   }
 
-  async forward(params: ForwardParams, stop: Stop): Promise<CallEnded> {
-    const { exchange, draining, gateway } = this.#parts;
-    stop.follow(exchange.gone, draining);
-    const told = await this.#carryOut(params, stop).catch((err): Told => {
-      if (stop.aborted) return stopped({ exchange }, stop, true);
-      return failed(this.#parts, gateway.services.logger, err);
-    });
-    return ended(exchange, told, params.cost);
+  /**
+   * Seals a session. An id that would not fit into a header leaves out sessions of upstreams, which are then opened again
+   * at their first use.
+   */
+  seal(session: Session): string {
+    const { sessions } = this.gateway;
+    const upstream = { ...session.upstream };
+    for (;;) {
+      const id = sessions.seal({ ...session, upstream }, bindingOf(this.key, ENDPOINT));
+      if (id.length <= LONGEST_ID) return id;
+      const [longest] = Object.entries(upstream).sort(([, a], [, b]) => b.length - a.length);
+      if (!longest) throw new RangeError('a session without upstreams fits');
+      delete upstream[longest[0]];
+    }
+  }
+
+  /** Goes on in the session of a sealed id, if it is this caller's. */
+  protected reopen(id: string): void {
+    const state = this.gateway.sessions.open(id, bindingOf(this.key, ENDPOINT));
+    this.session = state && openSession(id, state);
   }
 
   /** Sends what the servers say to a stream that has begun, for as long as its client is there. */
-  async listen(params: ForwardParams, stop: Stop): Promise<CallEnded> {
-    const { exchange, draining, gateway } = this.#parts;
-    stop.follow(exchange.gone, draining);
+  protected async listen({ routes, tools }: ForwardParams): Promise<CallOutcome> {
+    const { exchange, gateway, signal } = this;
     const sink: Sink = { open: () => undefined, write: (events) => exchange.write(events) };
     const { clock } = gateway.services;
-    const merging = { sink, clock, resumed: undefined, tools: params.tools, stop };
-    await mergeStreams(this.#branches(params.routes), merging);
-    await ending(stop); // nobody has more to say, yet answers are to come
-    return ended(exchange, stopped({ exchange }, stop, true));
+    await mergeStreams(this.#branches(routes), { sink, clock, resumed: undefined, tools, stop: signal });
+    if (!signal.aborted) await once(signal, 'abort'); // nobody has more to say, yet answers are to come
+    return stopped(exchange, signal, true);
   }
 
   /** Ends the sessions with these servers. */
-  end(routes: readonly string[], stop: Ending): Promise<void> {
-    return this.#endAll(this.#branches(routes), stop);
+  protected async endSessions(routes: readonly string[], stop: AbortSignal): Promise<void> {
+    const { legs, session } = this;
+    const branches = this.#branches(routes);
+    await Promise.all(branches.map((branch) => branch.close(stop)));
+    const ended = branches.map(({ route }) => route.name);
+    if (session) legs.end(session, ended);
   }
 
-  answer(params: AnswerParams): CallEnded {
-    const { exchange } = this.#parts;
-    exchange.send(plainRefusal(params, this.#parts.message) ?? refusal(this.#parts, params));
-    return ended(exchange, { outcome: 'answered' });
+  protected override refuse(params: AnswerParams): void {
+    this.exchange.send(plainRefusal(params, this.message) ?? refusal(this, params));
   }
 
-  async #carryOut(params: ForwardParams, stop: Ending): Promise<Told> {
-    const { exchange, message, meaning } = this.#parts;
+  protected override async carryOut(params: ForwardParams): Promise<CallOutcome> {
+    const { exchange, message, addressee, signal: stop } = this;
     const branches = this.#branches(params.routes);
-    if (!message)
-      return exchange.method === 'GET' ? this.#stream(branches, params, stop) : this.#close(branches, stop);
-    if (message.kind !== 'request') return this.#tell(branches, message, stop);
-    if (meaning.route && meaning.message) return this.#pass(branches, meaning.message, params, stop);
+    if (!message) return exchange.method === 'GET' ? this.#stream(branches, params) : this.#close(params);
+    if (message.kind !== 'request') return this.#notify(branches, message);
+    if (addressee.route && addressee.message) return this.#pass(branches, addressee.message, params);
     const id = message.id ?? null;
     const field = listOf(message.method);
     if (field !== undefined) {
       const { items, missing } = await mergedList(branches, message, field, params.tools, stop);
       this.#missing.push(...missing);
-      return this.#give(result(id, this.#said({ [field]: items }, params.routes)));
+      return this.#send(result(id, this.#withMeta({ [field]: items }, params.routes)));
     }
     switch (message.method) {
       case 'initialize': {
-        const { session, result: said, missing } = await begin(branches, message, stop);
+        const { session, result: merged, missing } = await begin(branches, message, stop);
         this.#missing.push(...missing);
-        const headers = { 'mcp-session-id': this.#parts.seal(session) };
-        return this.#give(result(id, this.#said(said, params.routes), headers));
+        const headers = { 'mcp-session-id': this.seal(session) };
+        return this.#send(result(id, this.#withMeta(merged, params.routes), headers));
       }
       case 'server/discover': {
         const capabilities = { tools: {}, prompts: {}, resources: {} };
-        return this.#give(
-          result(id, this.#said({ supportedVersions: REVISIONS, capabilities }, params.routes)),
+        return this.#send(
+          result(id, this.#withMeta({ supportedVersions: REVISIONS, capabilities }, params.routes)),
         );
       }
       case 'ping':
-        return this.#give(result(id, {}));
+        return this.#send(result(id, {}));
       case 'resources/read':
       case 'completion/complete':
       case 'resources/subscribe':
       case 'resources/unsubscribe':
       case 'logging/setLevel':
-        return this.#firstOf(branches, message, stop);
+        return this.#firstOf(branches, message);
       default:
-        return this.#give(noSuch(this.#parts, message.method));
+        return this.#send(noSuch(this, message.method));
     }
   }
 
   #branches(allowed: readonly string[]): readonly Branch[] {
-    const { branches, missing } = branchesTo(this.#parts, allowed);
+    const { branches, missing } = branchesTo(this, allowed);
     this.#missing.push(...missing);
     return branches;
   }
@@ -142,16 +204,15 @@ export class AggregateCall implements LiveCall {
   async #pass(
     branches: readonly Branch[],
     message: Message,
-    params: ForwardParams,
-    stop: Ending,
-  ): Promise<Told> {
-    const { gateway, exchange, meaning, seal } = this.#parts;
-    const server = meaning.route?.name ?? '';
+    { tools, cost }: ForwardParams,
+  ): Promise<CallOutcome> {
+    const { gateway, exchange, addressee, signal } = this;
+    const server = addressee.route?.name ?? '';
     const branch = branches.find(({ route }) => route.name === server);
     if (!branch) {
       const reason = this.#missing.find((one) => one.server === server)?.reason ?? 'is not open to this key';
       const error = rpcError(200, message.id ?? null, INTERNAL_ERROR, `The route ${server} ${reason}.`);
-      return this.#give(error, { outcome: 'unreachable' });
+      return this.#send(error, { outcome: 'unreachable' });
     }
     const bridged = await branch.isBridged().catch(() => false); // who can't be asked fails below, in words
     return passAnswer(
@@ -159,7 +220,8 @@ export class AggregateCall implements LiveCall {
         exchange,
         route: branch.route,
         message,
-        seal,
+        signal,
+        seal: (session) => this.seal(session),
         metadataUrl: documentUrl(gateway.publicUrl(exchange.headers.host), server),
         events: {
           change: (said) => fromServer(server, said),
@@ -167,43 +229,42 @@ export class AggregateCall implements LiveCall {
         },
         result: bridged ? (given) => ({ ...COMPLETE, ...(given as object) }) : undefined,
       },
-      () => branch.ask({ method: 'POST', message, signal: stop }),
-      params,
-      stop,
+      () => branch.ask({ method: 'POST', message, signal }),
+      { tools, cost },
     );
   }
 
   /** Asked of all, answered by the first in order who has an answer: nobody knows whose a resource is. */
-  async #firstOf(branches: readonly Branch[], message: Message, stop: Ending): Promise<Told> {
-    const heard = await Promise.all(branches.map((branch) => branch.request(message, stop)));
+  async #firstOf(branches: readonly Branch[], message: Message): Promise<CallOutcome> {
+    const heard = await Promise.all(branches.map((branch) => branch.request(message, this.signal)));
     const answers = heard.flatMap((one) => ('message' in one ? [one.message] : []));
     const found = answers.find((one) => isObject(one.result));
     if (found)
-      return this.#give(result(message.id ?? null, { ...common(this.#parts), ...(found.result as object) }));
+      return this.#send(result(message.id ?? null, { ...common(this), ...(found.result as object) }));
     const failed = answers.find((one) => isObject(one.error) && one.error.code !== METHOD_NOT_FOUND);
-    const told: Told = { outcome: 'rpc_error' };
-    if (failed) return this.#give({ status: 200, body: { ...failed, id: message.id } }, told);
+    const outcome: CallOutcome = { outcome: 'rpc_error' };
+    if (failed) return this.#send({ status: 200, body: { ...failed, id: message.id } }, outcome);
     const text = `No server that this key may reach answers ${message.method}.`;
-    return this.#give(rpcError(200, message.id ?? null, INVALID_PARAMS, text), told);
+    return this.#send(rpcError(200, message.id ?? null, INVALID_PARAMS, text), outcome);
   }
 
-  async #tell(branches: readonly Branch[], message: Message, stop: Ending): Promise<Told> {
-    const { exchange, meaning } = this.#parts;
-    if (message.kind === 'reply' && !meaning.route) {
-      return this.#give(
+  async #notify(branches: readonly Branch[], message: Message): Promise<CallOutcome> {
+    const { exchange, addressee } = this;
+    if (message.kind === 'reply' && !addressee.route) {
+      return this.#send(
         rpcError(400, null, INVALID_REQUEST, 'Invalid Request: it answers no request of a server here'),
       );
     }
     exchange.send({ status: 202 });
     // Each upstream was told when its session began.
     if (message.method === 'notifications/initialized') return OK;
-    const meant = branches.filter(({ route }) => !meaning.route || meaning.route.name === route.name);
-    await Promise.all(meant.map((branch) => branch.tell(meaning.message ?? message, stop)));
+    const addressed = branches.filter(({ route }) => !addressee.route || addressee.route.name === route.name);
+    await Promise.all(addressed.map((branch) => branch.notify(addressee.message ?? message, this.signal)));
     return OK;
   }
 
-  async #stream(branches: readonly Branch[], { tools }: ForwardParams, stop: Ending): Promise<Told> {
-    const { exchange, gateway } = this.#parts;
+  async #stream(branches: readonly Branch[], { tools }: ForwardParams): Promise<CallOutcome> {
+    const { exchange, gateway, signal: stop } = this;
     const sink: Sink = {
       open() {
         if (exchange.begun) return;
@@ -214,31 +275,24 @@ export class AggregateCall implements LiveCall {
     };
     const resumed = readEventId(exchange.headers['last-event-id']);
     await mergeStreams(branches, { sink, clock: gateway.services.clock, resumed, tools, stop });
-    if (stop.aborted) return stopped({ exchange }, stop, true);
-    if (!exchange.begun) return this.#give({ status: 405, headers: { allow: 'POST, DELETE' } });
+    if (stop.aborted) return stopped(exchange, stop, true);
+    if (!exchange.begun) return this.#send({ status: 405, headers: { allow: 'POST, DELETE' } });
     exchange.end();
     return OK;
   }
 
-  async #close(branches: readonly Branch[], stop: Ending): Promise<Told> {
-    await this.#endAll(branches, stop);
-    return this.#give({ status: 200 });
-  }
-
-  async #endAll(branches: readonly Branch[], stop: Ending): Promise<void> {
-    const { legs, session } = this.#parts;
-    await Promise.all(branches.map((branch) => branch.close(stop)));
-    const routes = branches.map(({ route }) => route.name);
-    if (session) legs.end(session, routes);
+  async #close({ routes }: ForwardParams): Promise<CallOutcome> {
+    await this.endSessions(routes, this.signal);
+    return this.#send({ status: 200 });
   }
 
   /** @param known names that the key may reach */
-  #said(body: Readonly<Record<string, unknown>>, known: readonly string[]): object {
-    return withMeta(this.#parts, body, known, this.#missing);
+  #withMeta(body: Readonly<Record<string, unknown>>, known: readonly string[]): object {
+    return withMeta(this, body, known, this.#missing);
   }
 
-  #give(answer: Answer, told: Told = OK): Told {
-    this.#parts.exchange.send(answer);
-    return told;
+  #send(answer: Answer, outcome: CallOutcome = OK): CallOutcome {
+    this.exchange.send(answer);
+    return outcome;
   }
 }

@@ -1,5 +1,5 @@
 import type { AnswerParams } from '../../../machines/gateway/key.ts';
-import { unentitled } from '../calls/unentitled.ts';
+import { unentitled } from '../calls/route-call.ts';
 import {
   type Answer,
   COMPLETE,
@@ -11,23 +11,23 @@ import {
   UNAUTHORIZED,
 } from '../mcp/answers.ts';
 import { type Era, eraOf } from '../mcp/protocol.ts';
-import type { AggregateCallParts } from './aggregate-call.ts';
+import type { AggregateCall } from './aggregate-call.ts';
 import { identityWanted } from './branch.ts';
 import { listOf, type Missing } from './merged-answers.ts';
 import { serverInfo } from './sessions.ts';
 
-type Parts = Pick<AggregateCallParts, 'exchange' | 'message' | 'selection' | 'meaning' | 'seal'>;
+type Parts = Pick<AggregateCall, 'exchange' | 'message' | 'selection' | 'addressee' | 'seal'>;
 
 const era = ({ exchange, message }: Parts): Era => eraOf(exchange.headers, message);
 
 /** What a refused call is answered, where a rule has no answer of its own. */
 export function refusal(parts: Parts, params: AnswerParams): Answer {
-  const { exchange, seal, meaning, message } = parts;
+  const { exchange, addressee, message } = parts;
   const id = message?.id ?? null;
   const isToolCall = message?.kind === 'request' && message.method === 'tools/call';
   if (message?.kind === 'request' && params.rule === 'identity_required') {
     // No challenge with a 401: a client would end the session with all the other servers.
-    const text = identityWanted(meaning.route?.name ?? 'this server');
+    const text = identityWanted(addressee.route?.name ?? 'this server');
     if (!isToolCall) return rpcError(200, id, UNAUTHORIZED, text);
     const content = [{ type: 'text', text: `Error: ${text}` }];
     return result(id, { content, isError: true, ...(era(parts) === 'stateless' && COMPLETE) });
@@ -35,7 +35,7 @@ export function refusal(parts: Parts, params: AnswerParams): Answer {
   if (isToolCall) return toolRefusal(id, params, era(parts));
   const field = listOf(message?.method);
   if (field !== undefined) return result(id, withMeta(parts, { [field]: [] }, [], []));
-  return unentitled({ exchange, message, seal, route: serverInfo });
+  return unentitled({ exchange, message, seal: (session) => parts.seal(session), route: serverInfo });
 }
 
 /** What every result of the stateless revision says of itself. */

@@ -1,18 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { isObject } from '../../../core/kernel/json.ts';
-import { logOwnFault } from '../calls/failed.ts';
+import { logOwnFault } from '../calls/call.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
 import { type Message, REVISION_META } from '../mcp/message.ts';
 import { type Era, isStateless, STATELESS_SINCE } from '../mcp/protocol.ts';
 import type { Route } from '../routes/route.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
-import { type Deadline, type Ending, stopWithin } from '../stop.ts';
 import { ask, type UpstreamAnswer } from '../upstream/client.ts';
 import { hasForgotten, isOwnFault, UpstreamFault } from '../upstream/failures.ts';
 import { CredentialRepeated, credentialWatch } from '../upstream/inspection.ts';
 import { type ForUpstream, requestTo } from '../upstream/request.ts';
-import type { AggregateCallParts } from './aggregate-call.ts';
+import type { AggregateCall } from './aggregate-call.ts';
 import type { Missing } from './merged-answers.ts';
 import { type Heard, hear } from './read-answer.ts';
 import { aggregated } from './selection.ts';
@@ -82,7 +81,7 @@ export interface BranchParts {
   readonly session: OpenSession | undefined;
   /** How long an upstream may keep the others waiting, milliseconds. */
   readonly deadlineMs: number;
-  /** Told of what we ourselves do wrong: an answer without this upstream's part says too little. */
+  /** CallOutcome of what we ourselves do wrong: an answer without this upstream's part says too little. */
   readonly failed: (error: unknown) => void;
 }
 
@@ -129,9 +128,9 @@ export class Branch {
   }
 
   /** A request whose answer the gateway reads itself; never throws. */
-  async request(message: Message, stop: Ending): Promise<Heard> {
+  async request(message: Message, stop: AbortSignal): Promise<Heard> {
     const body = { ...message.body, id: OWN_ID };
-    const { signal, release } = this.within(stop);
+    const signal = this.within(stop);
     try {
       return await hear(
         await this.ask({ method: 'POST', message: { ...message, id: OWN_ID, body }, signal }),
@@ -141,8 +140,6 @@ export class Branch {
     } catch (error) {
       if (!stop.aborted) this.report(error);
       return { reason: whyNot(error) };
-    } finally {
-      release();
     }
   }
 
@@ -150,14 +147,14 @@ export class Branch {
    * Passes on a notification or an answer, to a session that is there: another one would not know what it is about.
    * What an upstream makes of it, nobody hears.
    */
-  async tell(message: Message, stop: Ending): Promise<void> {
+  async notify(message: Message, stop: AbortSignal): Promise<void> {
     const { session, legs } = this.#parts;
     const leg = session && (await legs.current(session, this.route.name));
     if (session && !leg) return;
     await this.#quietly(leg, { method: 'POST', message }, stop);
   }
 
-  async close(stop: Ending): Promise<void> {
+  async close(stop: AbortSignal): Promise<void> {
     const { session, legs } = this.#parts;
     const leg = session && (await legs.current(session, this.route.name));
     if (leg && leg.id !== '') {
@@ -173,9 +170,9 @@ export class Branch {
    */
   async open(
     { version, ...client }: ClientFacts,
-    stop?: Ending,
+    stop?: AbortSignal,
   ): Promise<{ readonly leg: Leg; readonly result: Readonly<Record<string, unknown>> }> {
-    const { signal, release } = this.within(stop);
+    const signal = this.within(stop);
     const initialize = own('initialize', { protocolVersion: version, ...client }, OWN_ID);
     let heard: Heard;
     try {
@@ -186,8 +183,6 @@ export class Branch {
     } catch (error) {
       if (!stop?.aborted) this.report(error);
       throw new Unavailable(whyNot(error));
-    } finally {
-      release();
     }
     if ('reason' in heard) throw new Unavailable(heard.reason);
     const { result } = heard.message;
@@ -203,9 +198,9 @@ export class Branch {
 
   async #isGone(leg: Leg, status: number): Promise<boolean> {
     if (leg.id === '') return false;
-    const { signal, release } = this.within();
+    const signal = this.within();
     const ping = (message: Message) => this.#send(leg, { method: 'POST', message, signal });
-    return hasForgotten(status, ping).finally(release);
+    return hasForgotten(status, ping);
   }
 
   /** @returns for a client without sessions, the one kept for it with an upstream that knows nothing else */
@@ -217,16 +212,10 @@ export class Branch {
 
   /** @returns the newest kind of revision that the upstream speaks; undefined when it would not say */
   async #probe(): Promise<Era | undefined> {
-    const { signal, release } = this.within();
-    let status: number;
-    let heard: Heard;
-    try {
-      const answer = await this.#send(undefined, { method: 'POST', message: DISCOVER, signal });
-      status = answer.statusCode;
-      heard = await hear(answer, OWN_ID);
-    } finally {
-      release();
-    }
+    const signal = this.within();
+    const answer = await this.#send(undefined, { method: 'POST', message: DISCOVER, signal });
+    const { statusCode: status } = answer;
+    const heard = await hear(answer, OWN_ID);
     if (status === 401 || status === 403 || status >= 500) return undefined;
     const result = 'message' in heard && isObject(heard.message.result) ? heard.message.result : {};
     const { supportedVersions: versions } = result;
@@ -240,16 +229,14 @@ export class Branch {
   async #quietly(
     leg: Leg | undefined,
     sent: Pick<Sent, 'method' | 'message'>,
-    stop: Ending | undefined,
+    stop: AbortSignal | undefined,
   ): Promise<void> {
-    const { signal, release } = this.within(stop);
+    const signal = this.within(stop);
     try {
       const { body } = await this.#send(leg, { ...sent, signal });
       void body.dump();
     } catch (error) {
       if (!stop?.aborted) this.report(error); // the other upstreams and the client go on without it
-    } finally {
-      release();
     }
   }
 
@@ -269,15 +256,11 @@ export class Branch {
   }
 
   /** Aborted when the others have waited long enough for this upstream, or with `stop`. */
-  within(stop?: Ending): Deadline {
-    return stopWithin(this.#parts.deadlineMs, ...(stop ? [stop] : []));
+  within(stop?: AbortSignal): AbortSignal {
+    const late = AbortSignal.timeout(this.#parts.deadlineMs);
+    return stop ? AbortSignal.any([stop, late]) : late;
   }
 }
-
-type Parts = Pick<
-  AggregateCallParts,
-  'gateway' | 'exchange' | 'caller' | 'selection' | 'session' | 'legs' | 'deadlineMs'
->;
 
 /**
  * The servers that a call goes to.
@@ -286,7 +269,7 @@ type Parts = Pick<
  * @returns those of the selected ones that can be asked; the others are missing, with the reason
  */
 export function branchesTo(
-  { gateway, exchange, caller, selection, session, legs, deadlineMs }: Parts,
+  { gateway, exchange, key, selection, session, legs, deadlineMs }: AggregateCall,
   allowed: readonly string[],
 ): { branches: readonly Branch[]; missing: readonly Missing[] } {
   const { headers } = exchange;
@@ -294,18 +277,18 @@ export function branchesTo(
   const missing: Missing[] = [];
   for (const route of selection.routes) {
     if (!allowed.includes(route.name)) continue;
-    const reason = whyUnusable(route, caller);
+    const reason = whyUnusable(route, key);
     if (reason === undefined) {
       branches.push(
         new Branch({
           route: aggregated(route),
           headers,
           agent: gateway.agent,
-          caller: `${caller.presented}\n${headers.authorization ?? ''}`,
+          caller: `${key.presented}\n${headers.authorization ?? ''}`,
           legs,
           session,
           deadlineMs,
-          failed: (cause) => logOwnFault(gateway.services.logger, exchange, cause),
+          failed: (cause) => logOwnFault(gateway, exchange, cause),
         }),
       );
     } else missing.push({ server: route.name, reason });

@@ -1,10 +1,9 @@
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
-import { admit } from '../calls/admit.ts';
-import { ClientExchange, hijacked } from '../calls/client-exchange.ts';
-import type { GatewayParts } from '../calls/parts.ts';
-import { answerInvalid, judgeUnread } from '../calls/unforwarded.ts';
-import { takeBodies, UNREAD } from '../calls/unread.ts';
-import { type Aggregate, callOf, judgeAggregate, meantBy, readAggregate } from './aggregate.ts';
+import { admit, answerInvalid, decideUnread, takeBodies, UNREAD } from '../calls/endpoint.ts';
+import type { GatewayServices } from '../calls/services.ts';
+import { HttpExchange, hijacked } from '../exchange.ts';
+import type { AuthenticatedKey } from '../keys/caller.ts';
+import { type Aggregate, AggregateCall, readAggregate, targetOf } from './aggregate-call.ts';
 import { Legs } from './sessions.ts';
 import { SseMount } from './sse.ts';
 
@@ -16,36 +15,54 @@ const SSE_PATH = '/mcp/sse';
  *
  * @param deadlineMs how long one upstream may keep a merged answer waiting
  */
-export function aggregateEndpoint(http: HttpSurface, parts: () => GatewayParts, deadlineMs: number): void {
+export function aggregateEndpoint(
+  http: HttpSurface,
+  gateway: () => GatewayServices,
+  deadlineMs: number,
+): void {
   const legs = new Legs();
-  const aggregate = (): Aggregate => ({ parts: parts(), legs, deadlineMs, draining: http.draining });
+  const aggregate = (): Aggregate => ({ gateway: gateway(), legs, deadlineMs, draining: http.draining });
   const sse = new SseMount(SSE_PATH, aggregate);
   http.register((scope, _options, registered) => {
-    takeBodies(scope, parts);
+    const callerOf = takeBodies(scope, gateway);
     scope.route({
       method: ['GET', 'POST', 'DELETE'],
       exposeHeadRoute: false, // a HEAD would open a stream
       url: PATH,
-      handler: (request, reply) =>
-        serve(aggregate(), new ClientExchange(hijacked(request, reply)), request.body),
+      handler: async (request, reply) => {
+        receive(aggregate(), new HttpExchange(hijacked(request, reply)), request.body, callerOf(request));
+      },
     });
-    scope.get(SSE_PATH, { exposeHeadRoute: false }, (request, reply) =>
-      sse.open(new ClientExchange(hijacked(request, reply))),
-    );
-    scope.post(SSE_PATH, (request, reply) => {
+    scope.get(SSE_PATH, { exposeHeadRoute: false }, async (request, reply) => {
+      sse.open(new HttpExchange(hijacked(request, reply)), callerOf(request));
+    });
+    scope.post(SSE_PATH, async (request, reply) => {
       const { session } = request.query as { session?: unknown };
-      return sse.receive(new ClientExchange(hijacked(request, reply)), session, request.body);
+      const exchange = new HttpExchange(hijacked(request, reply));
+      sse.receive(exchange, session, request.body, callerOf(request));
     });
     registered();
   });
 }
 
-async function serve(aggregate: Aggregate, exchange: ClientExchange, body: unknown): Promise<void> {
-  const caller = admit(aggregate.parts, exchange, PATH);
-  if (!caller) return;
-  const meant = meantBy(aggregate, exchange, PATH);
-  if (body === UNREAD) return judgeUnread(aggregate.parts, exchange, caller, meant);
-  const request = readAggregate(aggregate, exchange, caller, body);
-  if ('status' in request) return answerInvalid(aggregate.parts, exchange, caller, request, meant);
-  await judgeAggregate(aggregate, request, PATH, callOf(aggregate, request));
+function receive(
+  aggregate: Aggregate,
+  exchange: HttpExchange,
+  body: unknown,
+  authenticated: AuthenticatedKey | undefined,
+): void {
+  const { gateway } = aggregate;
+  const key = admit(gateway, exchange, PATH, authenticated);
+  if (!key) return;
+  const target = targetOf(aggregate, exchange, PATH);
+  if (body === UNREAD) {
+    decideUnread(gateway, exchange, key, target);
+    return;
+  }
+  const request = readAggregate(aggregate, exchange, key, body);
+  if ('status' in request) {
+    answerInvalid(gateway, exchange, key, request, target);
+    return;
+  }
+  gateway.decisions.decide(new AggregateCall(aggregate, request, PATH));
 }

@@ -4,7 +4,7 @@ import type { Message } from '../mcp/message.ts';
 import { isKnown, isStateless, NEWEST_SESSIONED } from '../mcp/protocol.ts';
 import { shownName, showTools } from '../mcp/tool-names.ts';
 import type { Session } from '../session/sealed-sessions.ts';
-import type { Ending } from '../stop.ts';
+
 import { type Branch, type ClientFacts, whyNot } from './branch.ts';
 import { LARGEST } from './read-answer.ts';
 import { serverInfo } from './sessions.ts';
@@ -38,7 +38,7 @@ export async function mergedList(
   message: Message,
   field: string,
   allowed: readonly string[] | undefined,
-  stop: Ending,
+  stop: AbortSignal,
 ): Promise<{ readonly items: readonly unknown[]; readonly missing: readonly Missing[] }> {
   const parts = await Promise.all(branches.map((branch) => listFrom(branch, message, field, allowed, stop)));
   return {
@@ -52,10 +52,9 @@ async function listFrom(
   message: Message,
   field: string,
   allowed: readonly string[] | undefined,
-  stop: Ending,
+  stop: AbortSignal,
 ): Promise<readonly unknown[] | Missing> {
-  const inTime = branch.within(stop); // for all pages together
-  return listWithin(branch, message, field, allowed, inTime.signal).finally(inTime.release);
+  return listWithin(branch, message, field, allowed, branch.within(stop)); // for all pages together
 }
 
 async function listWithin(
@@ -63,7 +62,7 @@ async function listWithin(
   message: Message,
   field: string,
   allowed: readonly string[] | undefined,
-  inTime: Ending,
+  inTime: AbortSignal,
 ): Promise<readonly unknown[] | Missing> {
   const { route } = branch;
   const items: unknown[] = [];
@@ -111,7 +110,11 @@ export interface Begun {
 /**
  * `initialize`: every upstream begins a session at once, and one that fails keeps nobody waiting beyond its deadline.
  */
-export async function begin(branches: readonly Branch[], message: Message, stop: Ending): Promise<Begun> {
+export async function begin(
+  branches: readonly Branch[],
+  message: Message,
+  stop: AbortSignal,
+): Promise<Begun> {
   const client = factsOf(message);
   const opened = await Promise.all(
     branches.map(async (branch) => {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { showTools } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/route.ts';
-import type { Ending } from '../stop.ts';
+
 import type { UpstreamAnswer } from '../upstream/client.ts';
 import { eventRewriter, rewriteMessage } from '../upstream/events.ts';
 import { credentialWatch } from '../upstream/inspection.ts';
@@ -29,7 +29,7 @@ export interface Merging {
   readonly resumed: ReturnType<typeof readEventId>;
   /** The only tools that may appear in a list; all when undefined. */
   readonly tools: readonly string[] | undefined;
-  readonly stop: Ending;
+  readonly stop: AbortSignal;
 }
 
 /**
@@ -108,7 +108,7 @@ async function pour(
   }
 }
 
-function pause(clock: Clock, ms: number, stop: Ending): Promise<void> {
+function pause(clock: Clock, ms: number, stop: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (stop.aborted) return resolve();
     const done = () => {

@@ -40,14 +40,14 @@ export function aggregated(route: Route): Route {
 }
 
 /** Whom a message to the aggregate is for. */
-export interface Meaning {
+export interface Addressee {
   /** The one upstream, or undefined for all. */
   readonly route: Route | undefined;
   /** As that upstream is to read it; `tools/call` alone keeps its shown name, which is judged. */
   readonly message: Message | undefined;
 }
 
-export function meaningOf(message: Message | undefined, { routes }: Selection): Meaning {
+export function addresseeOf(message: Message | undefined, { routes }: Selection): Addressee {
   const find = (server: string | undefined) => routes.find(({ name }) => name === server);
   if (!message) return { route: undefined, message };
   const directed = toServer(message);

@@ -1,142 +1,141 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
 import { isObject } from '../../../core/kernel/json.ts';
-import { admit } from '../calls/admit.ts';
-import type { ClientExchange } from '../calls/client-exchange.ts';
-import { ended, type LiveCall } from '../calls/live-call.ts';
-import { answerInvalid, judgeUnread } from '../calls/unforwarded.ts';
-import { UNREAD } from '../calls/unread.ts';
-import type { Exchange } from '../exchange.ts';
+import type { AnswerParams, ForwardParams } from '../../../machines/gateway/key.ts';
+import { admit, answerInvalid, decideUnread, UNREAD } from '../calls/endpoint.ts';
+import type { Exchange, HttpExchange } from '../exchange.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
 import { type Answer, INTERNAL_ERROR, notFound, plainRefusal, rpcError } from '../mcp/answers.ts';
 import type { RequestId } from '../mcp/message.ts';
 import { mediaProblem } from '../mcp/protocol.ts';
-import { type Ending, stopWith } from '../stop.ts';
-import { Gathered } from '../upstream/body.ts';
+import { ByteBuffer } from '../upstream/body.ts';
 import { stopped } from '../upstream/failures.ts';
+import type { CallOutcome } from '../upstream/inspection.ts';
 import { isEvents } from '../upstream/request.ts';
-import { type Aggregate, callOf, judgeAggregate, meantBy, readAggregate, reopen } from './aggregate.ts';
+import { type Aggregate, AggregateCall, readAggregate, targetOf } from './aggregate-call.ts';
 import { LARGEST, messageIn } from './read-answer.ts';
 import { SELECTION_HEADER } from './selection.ts';
 
 const EVENTS = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' };
+/** Bytes that a client may leave unread: its answers come by requests of its own, which no slow reading holds up. */
+const MOST_UNREAD = 16 * 1024 * 1024;
 
 /**
  * The transport of clients from before streamable HTTP: a GET opens a stream and learns where to POST, and every answer
  * comes on the stream. A stream is a connection, so its session ends with it.
  */
 export class SseMount {
-  readonly #path: string;
+  readonly path: string;
   readonly #aggregate: () => Aggregate;
   readonly #streams = new Map<string, SseStream>();
 
   constructor(path: string, aggregate: () => Aggregate) {
-    this.#path = path;
+    this.path = path;
     this.#aggregate = aggregate;
   }
 
   /** Opens a stream; what the servers say by themselves comes on it, once its client has initialized. */
-  async open(exchange: ClientExchange): Promise<void> {
+  open(exchange: HttpExchange, authenticated: AuthenticatedKey | undefined): void {
     const aggregate = this.#aggregate();
-    const caller = admit(aggregate.parts, exchange, this.#path);
-    if (!caller) return;
+    const { gateway } = aggregate;
+    const key = admit(gateway, exchange, this.path, authenticated);
+    if (!key) return;
     const media = mediaProblem('GET', exchange.headers);
-    const meant = meantBy(aggregate, exchange, this.#path);
-    if (media) return answerInvalid(aggregate.parts, exchange, caller, media, meant);
-    const request = { exchange, caller, message: undefined, session: undefined };
-    const call: LiveCall = {
-      forward: async (params, stop) => {
-        const stream = this.#begin(exchange, caller, aggregate.draining);
-        stop.follow(stream.over);
-        const sealed = await stream.initialized(stop);
-        if (sealed === undefined) return ended(exchange, stopped({ exchange }, stop, true));
-        const session = reopen(aggregate, caller, sealed);
-        const listening = callOf(aggregate, { ...request, session });
-        try {
-          return await listening.listen(params, stop);
-        } finally {
-          await listening.end(params.routes, AbortSignal.timeout(aggregate.deadlineMs));
-        }
-      },
-      answer: (params) => {
-        const refusal = plainRefusal(params, undefined);
-        if (refusal) exchange.send(refusal);
-        else this.#begin(exchange, caller, aggregate.draining); // connected, with nothing to see
-        return ended(exchange, { outcome: 'answered' });
-      },
-    };
-    await judgeAggregate(aggregate, request, this.#path, call);
+    const target = targetOf(aggregate, exchange, this.path);
+    if (media) {
+      answerInvalid(gateway, exchange, key, media, target);
+      return;
+    }
+    gateway.decisions.decide(new SseStreamCall(aggregate, exchange, key, this));
   }
 
   /** A message of a client; its answer goes to the stream. */
-  async receive(http: ClientExchange, id: unknown, body: unknown): Promise<void> {
+  receive(http: HttpExchange, id: unknown, body: unknown, authenticated: AuthenticatedKey | undefined): void {
     const aggregate = this.#aggregate();
-    const caller = admit(aggregate.parts, http, this.#path);
-    if (!caller) return;
-    const { parts } = aggregate;
-    const meant = meantBy(aggregate, http, this.#path);
-    if (body === UNREAD) return judgeUnread(parts, http, caller, meant);
+    const { gateway } = aggregate;
+    const key = admit(gateway, http, this.path, authenticated);
+    if (!key) return;
+    const target = targetOf(aggregate, http, this.path);
+    if (body === UNREAD) {
+      decideUnread(gateway, http, key, target);
+      return;
+    }
     const stream = this.#streams.get(String(id));
-    if (stream?.presented !== caller.presented) return answerInvalid(parts, http, caller, notFound, meant);
+    if (stream?.presented !== key.presented) {
+      answerInvalid(gateway, http, key, notFound, target);
+      return;
+    }
     const exchange = new SseExchange(http, stream);
-    const request = readAggregate(aggregate, exchange, caller, body);
-    if ('status' in request) return answerInvalid(parts, http, caller, request, meant);
-    parts.bodies.keep(http.correlation, exchange);
+    const request = readAggregate(aggregate, exchange, key, body);
+    if ('status' in request) {
+      answerInvalid(gateway, http, key, request, target);
+      return;
+    }
+    gateway.usage.keep(http.correlation, exchange);
     exchange.answers = request.message?.id;
     if (request.message?.method === 'notifications/initialized') stream.initialize();
-    await judgeAggregate(aggregate, request, this.#path, accepting(exchange, callOf(aggregate, request)));
+    gateway.decisions.decide(new AggregateCall(aggregate, request, this.path));
   }
 
-  #begin(exchange: ClientExchange, { presented }: AuthenticatedKey, draining: Ending): SseStream {
+  /** Begins the stream of a client, and tells it where to POST. */
+  begin(exchange: HttpExchange, { presented }: AuthenticatedKey, draining: AbortSignal): SseStream {
     const id = randomBytes(24).toString('base64url');
     const stream = new SseStream(exchange, presented, draining);
     this.#streams.set(id, stream);
     exchange.onClose(() => this.#streams.delete(id));
     exchange.begin(200, EVENTS);
-    void stream.write(`event: endpoint\ndata: ${this.#path}?session=${id}\n\n`);
+    void stream.write(`event: endpoint\ndata: ${this.path}?session=${id}\n\n`);
     return stream;
   }
 }
 
-/** Says 202 as soon as a message is admitted: its answer may take long. */
-function accepting(exchange: SseExchange, call: LiveCall): LiveCall {
-  return {
-    forward: (params, stop) => {
-      exchange.accept();
-      return call.forward(params, stop);
-    },
-    answer: (params) => call.answer(params),
-  };
+/** The GET of a client: a stream for as long as its key admits it. */
+class SseStreamCall extends AggregateCall {
+  readonly #begin: () => SseStream;
+
+  constructor(aggregate: Aggregate, exchange: HttpExchange, key: AuthenticatedKey, mount: SseMount) {
+    super(aggregate, { exchange, key, message: undefined, session: undefined }, mount.path);
+    this.#begin = () => mount.begin(exchange, key, aggregate.draining);
+  }
+
+  protected override async carryOut(params: ForwardParams): Promise<CallOutcome> {
+    const sealed = await this.#begin().initialized(this.signal);
+    if (sealed === undefined) return stopped(this.exchange, this.signal, true);
+    this.reopen(sealed);
+    try {
+      return await this.listen(params);
+    } finally {
+      await this.endSessions(params.routes, AbortSignal.timeout(this.deadlineMs));
+    }
+  }
+
+  protected override refuse(params: AnswerParams): void {
+    const refusal = plainRefusal(params, undefined);
+    if (refusal) this.exchange.send(refusal);
+    else this.#begin(); // connected, with nothing to see
+  }
 }
 
-/** Bytes that a client may leave unread: its answers come by requests of its own, which no slow reading holds up. */
-const MOST_UNREAD = 16 * 1024 * 1024;
-
 /** The stream of one client of the old transport. */
-export class SseStream {
+class SseStream {
   /** Id of the key's value that opened it. */
   readonly presented: string;
-  /** Aborted when the client has left, or the gateway stops. */
-  readonly over: Ending;
-  readonly #exchange: ClientExchange;
+  readonly #exchange: HttpExchange;
   readonly #initialized = Promise.withResolvers<void>();
   /** The sealed session; undefined until the client has one. */
   session: string | undefined;
 
-  constructor(exchange: ClientExchange, presented: string, draining: Ending) {
+  constructor(exchange: HttpExchange, presented: string, draining: AbortSignal) {
     this.#exchange = exchange;
     this.presented = presented;
-    const over = stopWith(exchange.gone, draining);
     const end = () => exchange.end();
     draining.addEventListener('abort', end);
-    exchange.onClose(() => {
-      draining.removeEventListener('abort', end);
-      over.release();
-    });
-    this.over = over;
+    exchange.onClose(() => draining.removeEventListener('abort', end));
   }
 
-  get gone(): Ending {
+  /** Aborted when the client has left. */
+  get gone(): AbortSignal {
     return this.#exchange.gone;
   }
 
@@ -150,12 +149,11 @@ export class SseStream {
   }
 
   /** @returns the sealed session once the client has initialized; undefined when it leaves before */
-  async initialized(stop: Ending): Promise<string | undefined> {
-    const stopped = Promise.withResolvers<void>();
-    const leave = () => stopped.resolve();
-    stop.addEventListener('abort', leave);
-    if (!stop.aborted) await Promise.race([this.#initialized.promise, stopped.promise]);
-    stop.removeEventListener('abort', leave);
+  async initialized(stop: AbortSignal): Promise<string | undefined> {
+    const waiting = new AbortController();
+    const ended = stop.aborted ? undefined : once(stop, 'abort', { signal: waiting.signal });
+    await Promise.race([this.#initialized.promise, ended]).catch(() => undefined);
+    waiting.abort();
     return stop.aborted ? undefined : this.session;
   }
 
@@ -167,7 +165,7 @@ export class SseStream {
 }
 
 /** A message that came by POST and is answered on the stream. */
-export class SseExchange implements Exchange {
+class SseExchange implements Exchange {
   readonly method = 'POST';
   readonly headers: IncomingHttpHeaders;
   readonly correlation: string;
@@ -176,13 +174,13 @@ export class SseExchange implements Exchange {
   answers: RequestId | undefined;
   status: number | undefined;
   bytes = 0;
-  readonly #http: ClientExchange;
+  readonly #http: HttpExchange;
   readonly #stream: SseStream;
   readonly #closed: (() => void)[] = [];
   /** An answer in JSON is one event, so it is held until it is whole. */
-  #held: Gathered | undefined;
+  #held: ByteBuffer | undefined;
 
-  constructor(http: ClientExchange, stream: SseStream) {
+  constructor(http: HttpExchange, stream: SseStream) {
     const selection = http.headers[SELECTION_HEADER] ?? stream.selection;
     this.headers = {
       ...http.headers,
@@ -193,9 +191,12 @@ export class SseExchange implements Exchange {
     this.correlation = http.correlation;
     this.#http = http;
     this.#stream = stream;
+    const close = () => this.#close();
+    stream.gone.addEventListener('abort', close);
+    this.#closed.push(() => stream.gone.removeEventListener('abort', close));
   }
 
-  get gone(): Ending {
+  get gone(): AbortSignal {
     return this.#stream.gone;
   }
 
@@ -211,8 +212,8 @@ export class SseExchange implements Exchange {
     this.#closed.push(listener);
   }
 
-  /** Tells the POST that its message was taken. */
-  accept(): void {
+  /** Answers the POST that its message was taken. */
+  admitted(): void {
     this.#http.send({ status: 202 });
   }
 
@@ -224,7 +225,7 @@ export class SseExchange implements Exchange {
     if (this.answers === undefined || (!isRpc && !this.#http.begun)) {
       this.#http.send({ status, headers, ...(body !== undefined && { body }) });
     } else {
-      this.accept();
+      this.admitted();
       this.#event(
         isRpc
           ? body
@@ -236,8 +237,8 @@ export class SseExchange implements Exchange {
 
   begin(status: number, headers: Readonly<Record<string, string>>): void {
     this.status = status;
-    this.accept();
-    if (!isEvents(headers['content-type'] ?? '')) this.#held = new Gathered();
+    this.admitted();
+    if (!isEvents(headers['content-type'] ?? '')) this.#held = new ByteBuffer();
   }
 
   flush(): void {}

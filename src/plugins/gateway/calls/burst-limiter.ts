@@ -1,27 +1,28 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../../core/kernel/clock.ts';
 
-/** Of one source that are records of their own at once, and how often one more is. */
+/** So many of one source are recorded each for itself at once, and one more every so often. */
 const BURST = 50;
 const EVERY_MS = 1_000;
 const SOURCES_KEPT = 10_000;
 
 interface Source<Item> {
+  /** Of its burst. */
   left: number;
   at: number;
-  waiting?: { readonly items: Item[]; readonly done: Promise<void>; readonly flush: () => void };
+  waiting?: { readonly items: Item[]; readonly flush: () => void };
 }
 
 /**
- * Bounds the records that one source makes with the same thing over and over: beyond a burst its requests wait for up
- * to a second and are one record, with their number.
+ * Bounds the records that one source makes by repeating itself: beyond a burst its requests wait for up to a second and
+ * become one record, with their number.
  */
-export class Gathering<Item> {
+export class BurstLimiter<Item> {
   readonly #clock: Clock;
   readonly #most: number;
   readonly #sources = new LRUCache<string, Source<Item>>({ max: SOURCES_KEPT });
 
-  /** @param most that wait together; more of them are recorded sooner */
+  /** @param most that wait together; when there are more, they are recorded sooner */
   constructor(clock: Clock, most: number = Number.POSITIVE_INFINITY) {
     this.#clock = clock;
     this.#most = most;
@@ -41,40 +42,30 @@ export class Gathering<Item> {
     return this.#sources.has(name);
   }
 
-  /** It does something else now. */
+  /** The source does something else now. */
   forget(name: string): void {
     this.#sources.delete(name);
   }
 
-  /**
-   * Waits with others of its source.
-   *
-   * @param record makes one record of them all
-   * @returns when it is made; rejects for all of them with what `record` throws
-   */
-  join(name: string, item: Item, record: (items: readonly Item[]) => Promise<void>): Promise<void> {
+  /** Waits with others of its source. @param record makes one record of them all; that of the first counts */
+  join(name: string, item: Item, record: (items: readonly Item[]) => void): void {
     const source = this.#sources.get(name) ?? { left: 0, at: performance.now() };
     this.#sources.set(name, source);
-    source.waiting ??= this.#open(source, record);
-    const { items, done, flush } = source.waiting;
+    source.waiting ??= this.#gather(source, record);
+    const { items, flush } = source.waiting;
     items.push(item);
     if (items.length >= this.#most) flush();
-    return done;
   }
 
-  #open(
-    source: Source<Item>,
-    record: (items: readonly Item[]) => Promise<void>,
-  ): NonNullable<Source<Item>['waiting']> {
+  #gather(source: Source<Item>, record: (items: readonly Item[]) => void): Source<Item>['waiting'] & object {
     const items: Item[] = [];
-    const due = Promise.withResolvers<void>();
     const flush = () => {
       disarm();
       delete source.waiting; // what comes from now on waits for the next record
-      due.resolve();
+      record(items);
     };
     const disarm = this.#clock.after(EVERY_MS, flush);
-    return { items, done: due.promise.then(() => record(items)), flush };
+    return { items, flush };
   }
 
   #refilled(name: string): Source<Item> | undefined {

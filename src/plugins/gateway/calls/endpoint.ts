@@ -1,78 +1,203 @@
+import type { IncomingMessage } from 'node:http';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import { headersOfAll } from '../../../core/host/http/short-way.ts';
-import { documentUrl } from '../discovery/endpoint.ts';
-import { type AuthenticatedKey, authenticate } from '../keys/caller.ts';
+import { type Exchange, HttpExchange, hijacked } from '../exchange.ts';
+import { type AuthenticatedKey, authenticate, inspectCaller, type RejectedCaller } from '../keys/caller.ts';
+import { type Answer, notFound, unauthorized } from '../mcp/answers.ts';
 import { bindingOf, readRequest } from '../mcp/protocol.ts';
-import type { Ending } from '../stop.ts';
-import { admit } from './admit.ts';
-import { ClientExchange, hijacked } from './client-exchange.ts';
-import { judgeCall, type Meant } from './decide.ts';
-import type { GatewayParts } from './parts.ts';
+import {
+  AnsweredCall,
+  answerUndecided,
+  type CallTarget,
+  logOwnFault,
+  NOWHERE,
+  sendUndecided,
+  startSpan,
+} from './call.ts';
 import { RouteCall } from './route-call.ts';
-import { answerInvalid, answerNowhere, judgeUnread } from './unforwarded.ts';
-import { bodyLength, takeBodies, UNREAD } from './unread.ts';
+import type { GatewayServices } from './services.ts';
 
 const PATTERN = '/:server/mcp';
-const SHORT = /^\/([\w.-]{1,64})\/mcp$/;
+const URL_PATTERN = /^\/([\w.-]{1,64})\/mcp$/;
 
 /** The endpoint of one server, `/<server>/mcp` (G1, G3, G4). */
-export function mcpEndpoint(http: HttpSurface, parts: () => GatewayParts): void {
+export function mcpEndpoint(http: HttpSurface, gateway: () => GatewayServices): void {
   http.register((scope, _options, registered) => {
-    takeBodies(scope, parts);
+    const callerOf = takeBodies(scope, gateway);
     scope.route({
       method: ['GET', 'POST', 'DELETE'],
       exposeHeadRoute: false, // a HEAD would open a session
       url: PATTERN,
-      handler: (request, reply) => {
+      handler: async (request, reply) => {
         const { server } = request.params as { server: string };
-        const exchange = new ClientExchange(hijacked(request, reply));
-        return serve(parts(), exchange, server, request.body, http.draining);
+        const exchange = new HttpExchange(hijacked(request, reply));
+        receive(gateway(), exchange, server, request.body, callerOf(request));
       },
     });
     registered();
   });
   http.shortWay({
     pattern: PATTERN,
-    url: SHORT,
+    url: URL_PATTERN,
     open(post, [, server = '']) {
-      const { keys, table, bodies } = parts();
+      const { keys, table, usage } = gateway();
       if (!table().routes.has(server)) return undefined;
       const caller = authenticate(post.raw.headers, keys);
       if ('rule' in caller) return undefined;
-      if (!bodies.hold(post.id, caller.id, bodyLength(post.raw), post.response)) return undefined;
-      const exchange = new ClientExchange({ ...post, ofAll: () => headersOfAll(post.id) });
-      return (body) => serve(parts(), exchange, server, body, http.draining, caller);
+      if (!usage.hold(post.id, caller.id, bodyLength(post.raw), post.response)) return undefined;
+      const exchange = new HttpExchange({ ...post, commonHeaders: () => headersOfAll(post.id) });
+      return async (body) => receive(gateway(), exchange, server, body, caller);
     },
   });
 }
 
-async function serve(
-  parts: GatewayParts,
-  exchange: ClientExchange,
+/** Takes a whole request for one server, up to its decision. */
+function receive(
+  gateway: GatewayServices,
+  exchange: HttpExchange,
   server: string,
   body: unknown,
-  draining: Ending,
-  identified?: AuthenticatedKey,
-): Promise<void> {
-  const route = parts.table().routes.get(server);
-  if (!route) return answerNowhere(parts, exchange);
+  authenticated: AuthenticatedKey | undefined,
+): void {
+  const route = gateway.table().routes.get(server);
+  if (!route) {
+    answerUndecided(gateway, exchange, NOWHERE, notFound);
+    return;
+  }
   const path = `/${server}/mcp`;
-  const caller = admit(parts, exchange, path, identified);
-  if (!caller) return;
-  const meant: Meant = { path, routes: [route.name], route };
-  if (body === UNREAD) return judgeUnread(parts, exchange, caller, meant);
-  const binding = bindingOf(caller, route.name);
-  const read = readRequest(exchange, body, parts.sessions, binding);
-  if ('status' in read) return answerInvalid(parts, exchange, caller, read, meant);
-  const call = new RouteCall({
-    ...read,
-    exchange,
-    route,
-    agent: parts.agent,
-    logger: parts.services.logger,
-    metadataUrl: documentUrl(parts.publicUrl(exchange.headers.host), route.name),
-    seal: (session) => parts.sessions.seal(session, binding),
-    draining,
+  const key = admit(gateway, exchange, path, authenticated);
+  if (!key) return;
+  const target: CallTarget = { path, routes: [route.name], route };
+  if (body === UNREAD) {
+    decideUnread(gateway, exchange, key, target);
+    return;
+  }
+  const binding = bindingOf(key, route.name);
+  const read = readRequest(exchange, body, gateway.sessions, binding);
+  if ('status' in read) {
+    answerInvalid(gateway, exchange, key, read, target);
+    return;
+  }
+  const { message, session } = read;
+  gateway.decisions.decide(
+    new RouteCall({ gateway, exchange, key, message, target }, route, session, binding),
+  );
+}
+
+/**
+ * @param path of the endpoint, without a query
+ * @param authenticated the caller, when it is known already
+ * @returns the caller's key; undefined for a caller without one, who is rejected
+ */
+export function admit(
+  gateway: GatewayServices,
+  exchange: HttpExchange,
+  path: string,
+  authenticated?: AuthenticatedKey,
+): AuthenticatedKey | undefined {
+  const caller = inspectCaller(exchange, gateway.keys, authenticated);
+  if (!('rule' in caller)) return caller;
+  void reject(gateway, exchange, caller, path);
+  return undefined;
+}
+
+/** A caller without a key: recorded by one actor, then answered. */
+async function reject(
+  gateway: GatewayServices,
+  exchange: HttpExchange,
+  caller: RejectedCaller,
+  path: string,
+): Promise<void> {
+  startSpan(gateway, exchange, path);
+  exchange.facts.outcome = 'answered';
+  try {
+    const { source, correlation } = exchange;
+    const rule = await gateway.rejections.reject({ ...caller, source, path }, correlation, 401);
+    exchange.send(unauthorized(rule) ?? { status: 401 });
+  } catch (error) {
+    sendUndecided(gateway, exchange, error);
+  }
+}
+
+/**
+ * Answers a request that breaks the rules of its protocol. Nothing is decided about it, unless it has a key where none
+ * belongs: that is recorded, whatever else is wrong (G9, G25).
+ */
+export function answerInvalid(
+  gateway: GatewayServices,
+  exchange: Exchange,
+  key: AuthenticatedKey,
+  answer: Answer,
+  target: CallTarget,
+): void {
+  const { authorization = 'bearer', misplaced } = key;
+  if (authorization === 'bearer' && !misplaced) {
+    answerUndecided(gateway, exchange, target.path, answer, key.id);
+    return;
+  }
+  const invalid = { ...target, unread: { method: 'invalid' } };
+  const parts = { gateway, exchange, key, message: undefined, target: invalid };
+  gateway.decisions.decide(new AnsweredCall(parts, answer));
+}
+
+const BUSY: Answer = { status: 503, headers: { 'retry-after': '1' } };
+
+/** Lets the key's machine refuse a request whose body was not read, for the key has too much held already. */
+export function decideUnread(
+  gateway: GatewayServices,
+  exchange: Exchange,
+  key: AuthenticatedKey,
+  target: CallTarget,
+): void {
+  const unread = { method: 'unread', ...gateway.usage.heldFacts(key.id, bodyLength(exchange)) };
+  const parts = { gateway, exchange, key, message: undefined, target: { ...target, unread } };
+  gateway.decisions.decide(new AnsweredCall(parts, BUSY));
+}
+
+/** Stands for a body that was not read, because its key has the gateway hold too much already. */
+export const UNREAD: unique symbol = Symbol('a body that was not read');
+
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+
+/**
+ * Gives the handlers of a scope whole bodies as they came, and lets them answer before a body is read: callers without a
+ * key, for some hundred strangers could else have the gateway hold gigabytes that nobody uses, and a key that has it
+ * hold enough.
+ *
+ * @returns the caller of a request, where its admission header is that of a known key
+ */
+export function takeBodies(
+  scope: Pick<HttpSurface, 'addHook' | 'addContentTypeParser'> &
+    Pick<FastifyInstance, 'removeAllContentTypeParsers'>,
+  gateway: () => GatewayServices,
+): (request: FastifyRequest) => AuthenticatedKey | undefined {
+  const callers = new WeakMap<FastifyRequest, AuthenticatedKey>();
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  scope.addHook('onRequest', (request, reply, done) => {
+    const { keys, usage } = gateway();
+    const caller = authenticate(request.headers, keys);
+    if (!('rule' in caller)) {
+      callers.set(request, caller);
+      if (usage.hold(request.id, caller.id, bodyLength(request.raw), reply.raw)) return done();
+      request.body = UNREAD;
+    }
+    // Not `done`: the answer ends the request here.
+    (request.routeOptions.handler as Handler)(request, reply).catch((error) => {
+      logOwnFault(gateway(), { correlation: request.id }, error);
+      reply.raw.destroy();
+    });
   });
-  await judgeCall(parts, exchange, caller, read.message, meant, call);
+  scope.addHook('preHandler', ({ id, body }, _reply, done) => {
+    if (Buffer.isBuffer(body)) gateway().usage.settle(id, body.length);
+    done();
+  });
+  return (request) => callers.get(request);
+}
+
+/** @returns bytes; undefined for a body whose length is not known */
+function bodyLength({ headers }: Pick<IncomingMessage, 'headers'>): number | undefined {
+  if (headers['transfer-encoding'] !== undefined) return undefined;
+  return Number(headers['content-length'] ?? 0);
 }

@@ -2,126 +2,114 @@ import type { EventEmitter } from 'node:events';
 import { slotOf } from '../../../machines/gateway/key-rules.ts';
 import type { Exchange } from '../exchange.ts';
 
-/** As much any key may have open, unless its own terms say otherwise. */
-export interface OpenLimits {
-  readonly call: number;
-  readonly stream: number;
+/** A body up to here weighs no more than the connection it comes on, bytes. */
+const SMALL = 16 * 1024;
+
+/** What any key may have open and have the gateway hold, unless its own terms say otherwise. */
+export interface KeyUsageLimits {
+  readonly calls: number;
+  readonly streams: number;
+  /** Bytes of request bodies; one request of whatever size is always taken. */
+  readonly heldBytes: number;
+  /** Longest body, bytes. */
+  readonly longestBody: number;
 }
 
-/** What the key's machine is told of it. */
-export interface OpenFacts {
+/** What the key's machine decides by of it. */
+export interface KeyUsageFacts {
   readonly open?: number;
   readonly most?: number;
 }
 
-/**
- * How many calls and streams each key has open in this process. A count of what is there, not of what was decided: it
- * needs no fixing after a crash, which ends them all.
- */
-export class OpenSlots {
-  readonly #limits: OpenLimits;
-  /** By key. */
-  readonly #open = { call: new Map<string, number>(), stream: new Map<string, number>() };
-
-  constructor(limits: OpenLimits) {
-    this.#limits = limits;
-  }
-
-  /** Counts a call for as long as its exchange is open. @returns what was open before it */
-  enter(key: string, method: string, exchange: Pick<Exchange, 'onClose'>): OpenFacts {
-    const slot = slotOf(method);
-    if (slot === undefined) return {};
-    const all = this.#open[slot];
-    const open = all.get(key) ?? 0;
-    all.set(key, open + 1);
-    exchange.onClose(() => {
-      const left = (all.get(key) ?? 1) - 1;
-      if (left > 0) all.set(key, left);
-      else all.delete(key);
-    });
-    const most = this.#limits[slot];
-    return open > 0 ? { open, most } : { most };
-  }
-}
-
-/** A body up to here weighs no more than the connection it comes on. */
-const SMALL = 16 * 1024;
-
-interface Holding {
+interface HeldBody {
   readonly key: string;
   bytes: number;
-  /** How many need it: its response, and what answers it elsewhere. */
+  /** How many need it: its response, and the exchange that answers it elsewhere. */
   users: number;
 }
 
 /**
- * How much of requests each key has this process hold: from before a body is read until its answer is out. The limit of
- * open calls is judged by what a body says, so something must hold before that.
+ * What each key uses of this process: calls and streams that are open, and bytes of bodies that are held, from before a
+ * body is read until its answer is out. It counts what is there and not what was decided, so that a crash, which ends
+ * all of it, leaves nothing to correct.
  */
-export class HeldBodies {
-  readonly #most: number;
-  readonly #longest: number;
-  readonly #byKey = new Map<string, number>();
-  readonly #byRequest = new Map<string, Holding>();
+export class KeyUsage {
+  readonly #limits: KeyUsageLimits;
+  readonly #calls = new Map<string, number>();
+  readonly #streams = new Map<string, number>();
+  readonly #heldBytes = new Map<string, number>();
+  readonly #bodies = new Map<string, HeldBody>();
 
-  /**
-   * @param most bytes a key; one request of whatever size is always taken
-   * @param longest that any body may be, bytes
-   */
-  constructor(most: number, longest: number) {
-    this.#most = most;
-    this.#longest = longest;
+  constructor(limits: KeyUsageLimits) {
+    this.#limits = limits;
+  }
+
+  /** Counts a call for as long as its exchange is open. @returns what was open before it */
+  enter(key: string, method: string, exchange: Pick<Exchange, 'onClose'>): KeyUsageFacts {
+    const slot = slotOf(method);
+    if (slot === undefined) return {};
+    const [counts, most] =
+      slot === 'call' ? [this.#calls, this.#limits.calls] : [this.#streams, this.#limits.streams];
+    const open = counts.get(key) ?? 0;
+    add(counts, key, 1);
+    exchange.onClose(() => add(counts, key, -1));
+    return open > 0 ? { open, most } : { most };
   }
 
   /**
    * Counts a body for as long as its response is open.
    *
-   * @param bytes undefined when they are not told
+   * @param bytes undefined when its length is not known
    * @returns false, and nothing is counted, when it would be too much
    */
-  hold(id: string, key: string, bytes = this.#longest, response: Pick<EventEmitter, 'once'>): boolean {
+  hold(
+    id: string,
+    key: string,
+    bytes = this.#limits.longestBody,
+    response: Pick<EventEmitter, 'once'>,
+  ): boolean {
     if (bytes <= SMALL) return true;
-    const held = this.#byKey.get(key) ?? 0;
-    if (held > 0 && held + bytes > this.#most) return false;
-    this.#byRequest.set(id, { key, bytes, users: 1 });
-    this.#add(key, bytes);
+    const held = this.#heldBytes.get(key) ?? 0;
+    if (held > 0 && held + bytes > this.#limits.heldBytes) return false;
+    this.#bodies.set(id, { key, bytes, users: 1 });
+    add(this.#heldBytes, key, bytes);
     response.once('close', () => this.#release(id));
     return true;
   }
 
-  /** Its length is known now. */
+  /** Corrects the count of a body whose length is known now. */
   settle(id: string, bytes: number): void {
-    const holding = this.#byRequest.get(id);
-    if (!holding) return;
-    this.#add(holding.key, bytes - holding.bytes);
-    holding.bytes = bytes;
+    const body = this.#bodies.get(id);
+    if (!body) return;
+    add(this.#heldBytes, body.key, bytes - body.bytes);
+    body.bytes = bytes;
   }
 
-  /** Its answer comes elsewhere, and may come later. */
+  /** Holds a body until another exchange, which answers it later, is closed. */
   keep(id: string, answering: Pick<Exchange, 'onClose'>): void {
-    const holding = this.#byRequest.get(id);
-    if (!holding) return;
-    holding.users += 1;
+    const body = this.#bodies.get(id);
+    if (!body) return;
+    body.users += 1;
     answering.onClose(() => this.#release(id));
   }
 
-  /** What the machine of a key is told of a body that was not read. @param bytes of it; undefined when not told */
-  facts(key: string, bytes = this.#longest): OpenFacts & { readonly bytes: number } {
-    return { bytes, open: this.#byKey.get(key) ?? 0, most: this.#most };
+  /** What the key's machine decides by of a body that was not read. @param bytes undefined when not known */
+  heldFacts(key: string, bytes = this.#limits.longestBody): KeyUsageFacts & { readonly bytes: number } {
+    return { bytes, open: this.#heldBytes.get(key) ?? 0, most: this.#limits.heldBytes };
   }
 
   #release(id: string): void {
-    const holding = this.#byRequest.get(id);
-    if (!holding) return;
-    holding.users -= 1;
-    if (holding.users > 0) return;
-    this.#byRequest.delete(id);
-    this.#add(holding.key, -holding.bytes);
+    const body = this.#bodies.get(id);
+    if (!body) return;
+    body.users -= 1;
+    if (body.users > 0) return;
+    this.#bodies.delete(id);
+    add(this.#heldBytes, body.key, -body.bytes);
   }
+}
 
-  #add(key: string, bytes: number): void {
-    const held = (this.#byKey.get(key) ?? 0) + bytes;
-    if (held > 0) this.#byKey.set(key, held);
-    else this.#byKey.delete(key);
-  }
+function add(counts: Map<string, number>, key: string, change: number): void {
+  const count = (counts.get(key) ?? 0) + change;
+  if (count > 0) counts.set(key, count);
+  else counts.delete(key);
 }

@@ -1,30 +1,90 @@
-import type { Services } from '../../../core/host/plugin/definition.ts';
+import { z } from 'zod';
+import { defineTopic } from '../../../bus/topic.ts';
+import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
+import { defineActor } from '../../../core/kernel/actors/definition.ts';
+import { type DoorEvent, mcpDoor } from '../../../machines/gateway/admission.ts';
 import type { AnswerParams, CallEnded } from '../../../machines/gateway/key.ts';
-import { DECISION_MS } from '../decision.ts';
-import { Gathering } from './burst-limiter.ts';
-import type { LiveCalls } from './live-call.ts';
-import { type TurnedAway, turnedAway } from './topics.ts';
+import { describeGatewayRecord } from '../describe.ts';
+import { IN_AUTHORIZATION } from '../keys/misplaced-key.ts';
+import { BurstLimiter } from './burst-limiter.ts';
+import { type Decisions, misplacedSchema } from './decisions.ts';
 
-/** A caller that waits with others, and what it is told. */
-interface Waiting {
-  rule: AnswerParams['rule'];
+/** The one actor for callers without a key. */
+const admissionActor = defineActor({
+  type: 'gateway.admission',
+  machine: mcpDoor,
+  version: 1,
+  describe: describeGatewayRecord,
+});
+const ADMISSION_KEY = 'all';
+
+const rejected = z.object({
+  at: z.number(),
+  rule: z.enum([
+    'no_key',
+    'malformed_key',
+    'unknown_key',
+    'key_only_in_authorization',
+    'master_key_presented',
+    'master_key_wanted',
+    'virtual_key_wanted',
+    'key_in_query',
+    'not_read',
+    'let_in',
+  ]),
+  source: z.string(),
+  path: z.string(),
+  /** A key that stood where it may leak. */
+  misplaced: misplacedSchema.exactOptional(),
+  /** On a path of the REST API. */
+  rest: z.literal(true).exactOptional(),
+  /** Of the requests that this is about; one when absent. */
+  count: z.int().min(1).exactOptional(),
+});
+
+const callRejected = defineTopic(
+  'gateway.call_rejected',
+  rejected,
+  'Somebody without a known key called the gateway.',
+);
+
+/** A rejected request: why, from where, and what it had where no key belongs. */
+export type Rejection = Omit<z.output<typeof rejected>, 'at'>;
+type Rule = AnswerParams['rule'];
+
+/** Declares the actor that rejects callers without a key. */
+export function registerAdmission(context: PluginContext): void {
+  context.actor(admissionActor);
+  context.route(callRejected, admissionActor, ({ payload }) => [
+    { key: ADMISSION_KEY, event: rejectionEvent(payload) },
+  ]);
 }
 
-type Refusal = Omit<TurnedAway, 'at' | 'count'>;
+/**
+ * A key in Authorization comes to the machine without a place where that alone is what is wrong: it has an alert of its
+ * own for that. It comes with its place when the request was only searched, and on the REST API, where keys belong in
+ * that header and this is another one beside it.
+ */
+function rejectionEvent({ misplaced, ...facts }: z.output<typeof rejected>): DoorEvent {
+  if (!misplaced) return { type: 'TURNED_AWAY', ...facts };
+  const { key, where } = misplaced;
+  const isOnlyThere = where === IN_AUTHORIZATION && facts.rule !== 'not_read' && !facts.rest;
+  return { type: 'TURNED_AWAY', ...facts, misplaced: key, ...(!isOnlyThere && { where }) };
+}
 
 /**
- * Turns callers without a key away, none of them unrecorded. A stranger must not fill the disk: whoever goes on and on
- * waits for up to a second, and is one record with all that came from the same source by the same rule meanwhile.
+ * Rejects callers without a key, and records each of them. A stranger must not fill the disk: one that goes on waits for
+ * up to a second, and is one record with all that came from the same source by the same rule meanwhile.
  */
-export class Door {
+export class RejectionLimiter {
   readonly #services: Services;
-  readonly #calls: LiveCalls;
-  readonly #gathering: Gathering<Waiting>;
+  readonly #decisions: Decisions;
+  readonly #bursts: BurstLimiter<PromiseWithResolvers<Rule>>;
 
-  constructor(services: Services, calls: LiveCalls) {
+  constructor(services: Services, decisions: Decisions) {
     this.#services = services;
-    this.#calls = calls;
-    this.#gathering = new Gathering(services.clock);
+    this.#decisions = decisions;
+    this.#bursts = new BurstLimiter(services.clock);
   }
 
   /**
@@ -33,43 +93,34 @@ export class Door {
    * @returns the rule that decided, once it is durable
    * @throws HF_LOG_WRITE, HF_HTTP_TIMEOUT it can't be recorded
    */
-  async turnAway(
-    refusal: Refusal,
-    correlation: string,
-    status: number | undefined,
-  ): Promise<AnswerParams['rule']> {
-    const { source, rule, misplaced } = refusal;
+  reject(rejection: Rejection, correlation: string, status: number | undefined): Promise<Rule> {
+    const { source, rule, misplaced } = rejection;
     const name = [source, rule, misplaced?.key ?? '', misplaced?.where ?? ''].join('\n');
-    if (this.#gathering.spend(name)) return this.#record(refusal, correlation, status);
-    const waiting: Waiting = { rule };
-    await this.#gathering.join(name, waiting, async (all) => {
-      const decided = await this.#record({ ...refusal, count: all.length }, correlation, status);
-      for (const one of all) one.rule = decided;
+    if (this.#bursts.spend(name)) return this.#record(rejection, correlation, status);
+    const waiting = Promise.withResolvers<Rule>();
+    this.#bursts.join(name, waiting, (all) => {
+      this.#record({ ...rejection, count: all.length }, correlation, status).then(
+        (decided) => {
+          for (const { resolve } of all) resolve(decided);
+        },
+        (error) => {
+          for (const { reject } of all) reject(error);
+        },
+      );
     });
-    return waiting.rule;
+    return waiting.promise;
   }
 
-  async #record(
-    refusal: Refusal & { count?: number },
-    correlation: string,
-    status: number | undefined,
-  ): Promise<AnswerParams['rule']> {
-    const { bus, exchanges, clock } = this.#services;
-    let decided: AnswerParams['rule'] = refusal.rule;
-    this.#calls.set(correlation, {
-      forward: async () => ({ type: 'CALL_ENDED', outcome: 'gone', ms: 0 }),
-      answer({ rule }): CallEnded {
-        decided = rule;
+  #record(rejection: Rejection, correlation: string, status: number | undefined): Promise<Rule> {
+    const { bus, clock } = this.#services;
+    return new Promise((resolve, failed) => {
+      const refused = ({ rule }: AnswerParams): CallEnded => {
+        resolve(rule);
         return { type: 'CALL_ENDED', outcome: 'answered', ...(status !== undefined && { status }), ms: 0 };
-      },
+      };
+      this.#decisions.expect(correlation, { refused, failed }, () =>
+        bus.publish(callRejected, { at: clock.now(), ...rejection }, { correlation }),
+      );
     });
-    const answered = exchanges.open(correlation, DECISION_MS);
-    try {
-      bus.publish(turnedAway, { at: clock.now(), ...refusal }, { correlation });
-      await answered;
-      return decided;
-    } finally {
-      this.#calls.take(correlation);
-    }
   }
 }

@@ -1,83 +1,126 @@
-import type { Dispatcher } from 'undici';
-import type { Logger } from '../../../core/host/logging/logger.ts';
-import type { AnswerParams, CallEnded, ForwardParams } from '../../../machines/gateway/key.ts';
+import { version } from '../../../core/kernel/version.ts';
+import type { AnswerParams, ForwardParams } from '../../../machines/gateway/key.ts';
+import { documentUrl } from '../discovery/endpoint.ts';
 import {
   type Answer,
+  COMPLETE,
   challenge,
   INTERNAL_ERROR,
+  METHOD_NOT_FOUND,
   plainRefusal,
+  result,
   rpcError,
+  SERVER_INFO_META,
   toolRefusal,
 } from '../mcp/answers.ts';
-import type { Message } from '../mcp/message.ts';
-import { eraOf } from '../mcp/protocol.ts';
+import type { Message, RequestId } from '../mcp/message.ts';
+import { eraOf, isKnown, isStateless, NEWEST_SESSIONED, REVISIONS } from '../mcp/protocol.ts';
 import type { Route } from '../routes/route.ts';
 import type { Session } from '../session/sealed-sessions.ts';
-import type { Ending, Stop } from '../stop.ts';
-import type { PassParts } from '../upstream/answer.ts';
-import { passAnswer } from '../upstream/answer.ts';
+import { passAnswer, type UpstreamCall } from '../upstream/answer.ts';
 import { ask } from '../upstream/client.ts';
 import { hasForgotten } from '../upstream/failures.ts';
+import type { CallOutcome } from '../upstream/inspection.ts';
 import { type ForUpstream, requestTo } from '../upstream/request.ts';
-import { failed } from './failed.ts';
-import { ended, type LiveCall } from './live-call.ts';
-import { unentitled } from './unentitled.ts';
-
-/** What a call of one route consists of, beside what is decided about it. */
-interface RouteCallParts extends PassParts {
-  /** Of a request that belongs to one. */
-  readonly session: Session | undefined;
-  readonly agent: Dispatcher;
-  readonly logger: Logger;
-  /** Ends what would go on for ever. */
-  readonly draining: Ending;
-}
+import { type CallParts, GatewayCall } from './call.ts';
 
 /** A call to one server behind the gateway, streamed both ways. */
-export class RouteCall implements LiveCall {
-  readonly #parts: RouteCallParts;
+export class RouteCall extends GatewayCall implements UpstreamCall {
+  readonly route: Route;
+  /** Of a request that belongs to one. */
+  readonly #session: Session | undefined;
+  /** Whose sessions it seals. */
+  readonly #binding: string;
 
-  constructor(parts: RouteCallParts) {
-    this.#parts = parts;
+  constructor(parts: CallParts, route: Route, session: Session | undefined, binding: string) {
+    super(parts);
+    this.route = route;
+    this.#session = session;
+    this.#binding = binding;
   }
 
-  async forward(params: ForwardParams, stop: Stop): Promise<CallEnded> {
-    const { exchange, agent, draining, route, message, session } = this.#parts;
-    if (route.reason !== undefined || !route.url) {
-      exchange.send(unavailable(route, message));
-      return ended(exchange, { outcome: 'unreachable' }, params.cost);
+  get metadataUrl(): string {
+    return documentUrl(this.gateway.publicUrl(this.exchange.headers.host), this.route.name);
+  }
+
+  seal(session: Session): string {
+    return this.gateway.sessions.seal(session, this.#binding);
+  }
+
+  protected override async carryOut({ tools, cost }: ForwardParams): Promise<CallOutcome> {
+    const { exchange, route, message, signal } = this;
+    const { name, reason = 'not configured', url } = route;
+    if (route.reason !== undefined || !url) {
+      exchange.send(rpcError(503, message?.id ?? null, INTERNAL_ERROR, `The route ${name} is ${reason}.`));
+      return { outcome: 'unreachable' };
     }
-    const { method, headers, gone } = exchange;
-    stop.follow(gone, draining);
-    const upstream = session?.upstream[route.name];
-    const request: ForUpstream = { method, headers, message, session: upstream, signal: stop };
-    const send = (sent: ForUpstream) => ask(agent, requestTo(route, sent));
+    const { method, headers } = exchange;
+    const session = this.#session?.upstream[name];
+    const request: ForUpstream = { method, headers, message, session, signal };
+    const send = (sent: ForUpstream) => ask(this.gateway.agent, requestTo(route, sent));
     const ping = (pinged: Message) => send({ ...request, method: 'POST', message: pinged });
-    const passing = { ...params, hasForgotten: () => upstream !== undefined && hasForgotten(400, ping) };
-    try {
-      const told = await passAnswer(this.#parts, () => send(request), passing, stop);
-      return ended(exchange, told, params.cost);
-    } catch (error) {
-      return ended(exchange, failed(this.#parts, this.#parts.logger, error), params.cost);
-    }
+    const isForgotten = () => session !== undefined && hasForgotten(400, ping);
+    return passAnswer(this, () => send(request), { tools, cost, hasForgotten: isForgotten });
   }
 
-  answer(params: AnswerParams): CallEnded {
-    const { exchange, message } = this.#parts;
-    const { rule } = params;
-    const plain = rule === 'identity_required' ? challengeOf(this.#parts) : plainRefusal(params, message);
+  protected override refuse(params: AnswerParams): void {
+    const { exchange, message } = this;
+    const plain = params.rule === 'identity_required' ? this.#challenge() : plainRefusal(params, message);
     const isToolCall = message?.kind === 'request' && message.method === 'tools/call';
     const refusal = () => toolRefusal(message?.id ?? null, params, eraOf(exchange.headers, message));
-    exchange.send(plain ?? (isToolCall ? refusal() : unentitled(this.#parts)));
-    return ended(exchange, { outcome: 'answered' });
+    exchange.send(plain ?? (isToolCall ? refusal() : unentitled(this)));
+  }
+
+  #challenge(): Answer {
+    const { entry } = this.route;
+    const named = entry.disposition === 'relay' && entry.scopesInChallenge;
+    return challenge(this.metadataUrl, named ? entry.scopes : []);
   }
 }
 
-function challengeOf({ metadataUrl, route: { entry } }: PassParts): Answer {
-  const named = entry.disposition === 'relay' && entry.scopesInChallenge;
-  return challenge(metadataUrl, named ? entry.scopes : []);
+type Unentitled = Pick<UpstreamCall, 'exchange' | 'message'> & {
+  readonly route: { readonly name: string };
+  seal(session: Session): string;
+};
+
+/**
+ * What a caller sees who may not use a route: it connects, gets a session and an empty tool list (G5), and its upstream
+ * never hears of it (G6).
+ */
+export function unentitled(call: Unentitled): Answer {
+  const { exchange, message, route } = call;
+  if (exchange.method === 'GET') return { status: 405, headers: { allow: 'POST, DELETE' } };
+  if (exchange.method === 'DELETE') return { status: 200 };
+  if (message?.kind !== 'request') return { status: 202 };
+  const id = message.id ?? null;
+  const serverInfo = { name: route.name, version };
+  if (eraOf(exchange.headers, message) === 'stateless') return stateless(message, id, serverInfo);
+  switch (message.method) {
+    case 'initialize': {
+      const { protocolVersion } = (message.body.params ?? {}) as { protocolVersion?: unknown };
+      const asked = String(protocolVersion);
+      const agreed = isKnown(asked) && !isStateless(asked) ? asked : NEWEST_SESSIONED;
+      const headers = { 'mcp-session-id': call.seal({ upstream: {}, version: agreed }) };
+      return result(id, { protocolVersion: agreed, capabilities: { tools: {} }, serverInfo }, headers);
+    }
+    case 'ping':
+      return result(id, {});
+    case 'tools/list':
+      return result(id, { tools: [] });
+    default:
+      return rpcError(200, id, METHOD_NOT_FOUND, `Method not found: ${message.method}`);
+  }
 }
 
-function unavailable({ name, reason = 'not configured' }: Route, message: Message | undefined): Answer {
-  return rpcError(503, message?.id ?? null, INTERNAL_ERROR, `The route ${name} is ${reason}.`);
+/** The same without a session: each result says all that a client needs to know of it. */
+function stateless({ method }: Message, id: RequestId | null, serverInfo: object): Answer {
+  const common = { ...COMPLETE, ttlMs: 0, cacheScope: 'private', _meta: { [SERVER_INFO_META]: serverInfo } };
+  switch (method) {
+    case 'server/discover':
+      return result(id, { ...common, supportedVersions: REVISIONS, capabilities: { tools: {} } });
+    case 'tools/list':
+      return result(id, { ...common, tools: [] });
+    default:
+      return rpcError(404, id, METHOD_NOT_FOUND, `Method not found: ${method}`);
+  }
 }

@@ -1,12 +1,11 @@
 import type { Unhandled } from '../../../core/host/http/measure.ts';
-import { type Caller, inspectCaller } from '../keys/caller.ts';
+import { type Caller, inspectCaller, type RejectedCaller } from '../keys/caller.ts';
 import { IN_AUTHORIZATION } from '../keys/misplaced-key.ts';
-import type { GatewayParts } from './parts.ts';
-import type { TurnedAway } from './topics.ts';
-import { NOWHERE, whoseCall } from './trace.ts';
+import { NOWHERE, spanAttributes } from './call.ts';
+import type { GatewayServices } from './services.ts';
 
-/** Rules that somebody should hear of by themselves. */
-const TOLD: ReadonlySet<string> = new Set(['master_key_presented', 'key_only_in_authorization']);
+/** Rules that are reported by themselves. */
+const REPORTED: ReadonlySet<string> = new Set(['master_key_presented', 'key_only_in_authorization']);
 const ENDPOINT = /^\/(?:([^/]+)\/mcp|mcp\/(?:sse)?)$/;
 
 /**
@@ -14,27 +13,27 @@ const ENDPOINT = /^\/(?:([^/]+)\/mcp|mcp\/(?:sse)?)$/;
  * so it is a call with one span, and what it brings is searched for keys like any other's; what never became a request
  * is a counter of the surface.
  */
-export function endUnhandled(parts: GatewayParts, request: Unhandled): void {
-  const { telemetry, keys, table } = parts;
+export function endUnhandled(gateway: GatewayServices, request: Unhandled): void {
+  const { telemetry, keys, table } = gateway;
   const { raw, correlation, status, ms } = request;
   const path = decoded((raw.url ?? '').split('?', 1)[0] ?? '');
   const [endpoint, server] = ENDPOINT.exec(path) ?? [];
   if (endpoint === undefined) return;
   const shown = server === undefined || table().routes.has(server) ? path : NOWHERE;
   const caller = inspectCaller(raw, keys);
-  const whose = whoseCall(parts, shown, 'rule' in caller ? undefined : caller.id);
+  const attributes = spanAttributes(gateway, shown, 'rule' in caller ? undefined : caller.id);
   const span = telemetry.begin(raw.headers, ms);
-  span.end({ ...whose, status, outcome: status === undefined ? 'gone' : 'answered' });
-  const found = toTell(caller);
+  span.end({ ...attributes, status, outcome: status === undefined ? 'gone' : 'answered' });
+  const found = toReport(caller);
   if (!found) return;
   const source = raw.socket.remoteAddress ?? '';
   // It is answered already; what can't be recorded is in the log of the process.
-  parts.door.turnAway({ ...found, source, path: shown }, correlation, status).catch(() => undefined);
+  gateway.rejections.reject({ ...found, source, path: shown }, correlation, status).catch(() => undefined);
 }
 
-/** What somebody should hear of (G9, G25), though the call was refused for something else. */
-function toTell(caller: Caller): Pick<TurnedAway, 'rule' | 'misplaced'> | undefined {
-  if ('rule' in caller) return TOLD.has(caller.rule) || caller.misplaced ? caller : undefined;
+/** What is reported of it (G9, G25), although the request was refused for something else. */
+function toReport(caller: Caller): RejectedCaller | undefined {
+  if ('rule' in caller) return REPORTED.has(caller.rule) || caller.misplaced ? caller : undefined;
   const { authorization = 'bearer', misplaced } = caller;
   if (authorization !== 'bearer') {
     return { rule: 'not_read', misplaced: { key: authorization, where: IN_AUTHORIZATION } };

@@ -2,14 +2,14 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { add } from '../../../machines/gateway/key-rules.ts';
-import type { GatewayParts } from '../calls/parts.ts';
+import type { GatewayServices } from '../calls/services.ts';
 import type { KeyAdmin } from '../keys/admin.ts';
 import { budgetOf, keyFields, keyInfo, pageOfKeys, serverId } from '../keys/view.ts';
 import type { RouteTable } from '../routes/route.ts';
 import { recordRefusal, refusal, restCaller, restErrorOf, sendError, watchLetIn } from './rest.ts';
 
 /** What the REST paths stand on; there once the plugin has started. */
-export interface AdminParts extends GatewayParts {
+export interface AdminParts extends GatewayServices {
   readonly admin: KeyAdmin;
 }
 

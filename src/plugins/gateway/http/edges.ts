@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpSurface, SurfaceError } from '../../../core/host/http/contract.ts';
 import { SELECTION_HEADER } from '../aggregate/selection.ts';
-import type { GatewayParts } from '../calls/parts.ts';
+import type { GatewayServices } from '../calls/services.ts';
 import { keyInUrl } from '../keys/misplaced-key.ts';
 import { type Answer, notFound } from '../mcp/answers.ts';
 import { restBody } from './rest.ts';
@@ -42,7 +42,7 @@ const noMethod: Answer = {
  * The paths beside the endpoints that clients try (G11, G12): redirected where only a slash is wrong, and otherwise 404
  * with the path to use. They are answered before a body is read.
  */
-export function edgeRoutes(http: HttpSurface, parts: () => GatewayParts): void {
+export function edgeRoutes(http: HttpSurface, parts: () => GatewayServices): void {
   const at = (url: string, answer: (request: FastifyRequest) => Answer) =>
     http.all(url, {
       // Not `done`: the answer ends the request here, with its body unread.
@@ -65,16 +65,16 @@ export function edgeRoutes(http: HttpSurface, parts: () => GatewayParts): void {
 /**
  * Tells of a key in the URL of a path that is not there (G9): nobody looks at such a request, but proxies log it.
  */
-export function watchUnknownPaths(http: HttpSurface, parts: () => GatewayParts): void {
+export function watchUnknownPaths(http: HttpSurface, parts: () => GatewayServices): void {
   http.addHook('onResponse', (request, reply, done) => {
     done();
     if (reply.raw.statusCode !== 404) return;
-    const { door, keys } = parts();
+    const { rejections, keys } = parts();
     const { id, ip: source, raw, routeOptions } = request;
     const misplaced = keyInUrl(raw.url ?? '', keys);
     if (!misplaced) return;
     const refusal = { rule: 'key_in_query', source, path: routeOptions.url ?? '', misplaced } as const;
-    door.turnAway(refusal, id, 404).catch(() => undefined); // the answer is out already
+    rejections.reject(refusal, id, 404).catch(() => undefined); // the answer is out already
   });
 }
 

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { AnswerParams, DoorRule, MisplacedKey } from '../../../machines/gateway/key.ts';
-import type { GatewayParts } from '../calls/parts.ts';
+import type { GatewayServices } from '../calls/services.ts';
 import { bearerIn, type KeyLookup, keyId } from '../keys/directory.ts';
 import { ADMISSION_HEADER, keyIn, keyInUrl, mostSevere, removeMisplacedKey } from '../keys/misplaced-key.ts';
 import { WRONG_KEY } from '../mcp/answers.ts';
@@ -13,7 +13,7 @@ export type RestCaller =
   | { readonly kind: 'key'; readonly id: string; readonly presented: string };
 
 /** Tells who calls a REST path: `Authorization` alone counts here, whatever the admission header says (G14, G25). */
-export function restCaller(request: FastifyRequest, parts: GatewayParts): RestCaller | { rule: DoorRule } {
+export function restCaller(request: FastifyRequest, parts: GatewayServices): RestCaller | { rule: DoorRule } {
   // Not even looked at: whoever puts keys into URLs should not learn that it works.
   if (Object.keys(request.query as object).some((name) => /^(?:api_?|master_?)?keys?$/i.test(name))) {
     return { rule: 'key_in_query' };
@@ -37,13 +37,13 @@ export function restCaller(request: FastifyRequest, parts: GatewayParts): RestCa
  * @throws HF_LOG_WRITE, HF_HTTP_TIMEOUT it can't be recorded
  */
 export function recordRefusal(
-  { door, keys }: GatewayParts,
+  { rejections, keys }: GatewayServices,
   { id, ip, raw, routeOptions }: FastifyRequest,
   rule: DoorRule,
 ): Promise<AnswerParams['rule']> {
   const path = routeOptions.url ?? '';
   const misplaced = misplacedOnRest(raw, keys);
-  return door.turnAway(
+  return rejections.reject(
     { rule, source: ip, path, ...(misplaced && { misplaced, rest: true }) },
     id,
     refusal(rule).status,
@@ -52,16 +52,22 @@ export function recordRefusal(
 
 /** Records that a request which was let in brought another key where none belongs; once it is answered. */
 export function watchLetIn(
-  { door, keys }: GatewayParts,
+  { rejections, keys }: GatewayServices,
   { id, ip, raw, routeOptions }: FastifyRequest,
   { raw: response }: FastifyReply,
 ): void {
   const misplaced = misplacedOnRest(raw, keys);
   if (!misplaced) return;
-  const told = { rule: 'let_in', source: ip, path: routeOptions.url ?? '', misplaced, rest: true } as const;
+  const rejection = {
+    rule: 'let_in',
+    source: ip,
+    path: routeOptions.url ?? '',
+    misplaced,
+    rest: true,
+  } as const;
   response.once('close', () => {
     const status = response.writableFinished ? response.statusCode : undefined;
-    door.turnAway(told, id, status).catch(() => undefined); // the answer is out already
+    rejections.reject(rejection, id, status).catch(() => undefined); // the answer is out already
   });
 }
 

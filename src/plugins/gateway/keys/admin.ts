@@ -3,9 +3,8 @@ import type { Reply } from '../../../core/host/http/exchanges.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { KeyReply } from '../../../machines/gateway/key.ts';
-import { DECISION_MS } from '../decision.ts';
 import { GatewayError } from '../errors.ts';
-import { type KeyChange, keyChangeRequested } from './actor.ts';
+import { DECISION_MS, type KeyChange, keyChangeRequested } from './actor.ts';
 import type { KeyDirectory, KeyView } from './directory.ts';
 import { keyId } from './directory.ts';
 import {

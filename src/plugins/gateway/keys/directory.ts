@@ -1,9 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { ActorSystem } from '../../../core/kernel/actors/system.ts';
-import { actorRef, parseActorRef } from '../../../core/kernel/ids.ts';
 import type { AccessContext } from '../../../machines/gateway/key.ts';
-
-export const KEY_ACTOR = 'gateway.key';
+import { keyActor } from './actor.ts';
 
 /** A virtual key with the state of its actor. */
 export interface KeyView {
@@ -62,17 +60,14 @@ export class KeyDirectory {
   }
 
   get(id: string): KeyView | undefined {
-    const state = this.#actors.snapshot(actorRef(KEY_ACTOR, id));
-    if (!state) return undefined;
-    return { id, state: String(state.value), context: state.context as unknown as AccessContext };
+    const actor = this.#actors.get(keyActor, id);
+    return actor && { id, state: String(actor.value), context: actor.context };
   }
 
   list(): KeyView[] {
-    return this.#actors.list(KEY_ACTOR).map(({ ref, value, context }) => ({
-      id: parseActorRef(ref).key,
-      state: String(value),
-      context: context as unknown as AccessContext,
-    }));
+    return this.#actors
+      .list(keyActor)
+      .map(({ key, value, context }) => ({ id: key, state: String(value), context }));
   }
 }
 

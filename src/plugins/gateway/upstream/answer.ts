@@ -5,34 +5,36 @@ import { sessionUnknown } from '../mcp/protocol.ts';
 import { showTools } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/route.ts';
 import type { Session } from '../session/sealed-sessions.ts';
-import type { Ending } from '../stop.ts';
+
 import { steadyWhole } from './body.ts';
 import { type AnswerBody, Stalled, type UpstreamAnswer } from './client.ts';
 import { type EventChanges, eventRewriter, type Rewrite, rewriteMessage } from './events.ts';
 import { isOwnFault, problemOf, refuse, stopped } from './failures.ts';
 import {
+  type CallOutcome,
   CredentialRepeated,
   credentialWatch,
-  HeardAnswer,
-  HeardEvents,
+  EventInspector,
+  JsonInspector,
   noteTokens,
   noteTool,
-  type Told,
-  toldBy,
-  toldByWhole,
+  outcomeOf,
+  outcomeOfBody,
 } from './inspection.ts';
 import { downHeaders, headerOf, isEvents } from './request.ts';
 
 /** What of a call its answer needs on its way from the upstream to the client. */
-export interface PassParts {
+export interface UpstreamCall {
   readonly exchange: Exchange;
   readonly route: Route;
   /** Of a POST. */
   readonly message: Message | undefined;
   /** URL of the route's protected-resource document, for challenges. */
   readonly metadataUrl: string;
+  /** Aborted when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
   /** Seals a new session for this caller and route. */
-  readonly seal: (session: Session) => string;
+  seal(session: Session): string;
   /** For a client that hears several upstreams at one endpoint. */
   readonly events?: EventChanges;
   /** Changes the result of an answer, which is then held whole where it is JSON. */
@@ -46,7 +48,11 @@ const AFTER_SENDING =
 const LARGEST_LIST = 8 * 1024 * 1024;
 
 /** How an answer is passed on. */
-export interface Passing extends Pick<ForwardParams, 'tools' | 'cost'> {
+export interface Passing {
+  /** The only tools that a list may show; all when undefined. */
+  readonly tools: ForwardParams['tools'] | undefined;
+  /** Charged for it. */
+  readonly cost: number | undefined;
   /**
    * Of a request in a session: whether an answer with status 400 means that the upstream knows the session no more. 404
    * says so itself.
@@ -56,19 +62,17 @@ export interface Passing extends Pick<ForwardParams, 'tools' | 'cost'> {
 
 /**
  * Asks the upstream and passes its answer on, unbuffered where it is a stream (G23). Whatever the upstream does wrong
- * is answered in the protocol's words. What a tool's call took and used is told to telemetry.
+ * is answered in the protocol's words. What a tool's call took and used goes to telemetry.
  *
  * @param passing how it is passed on
- * @param stop aborted when nobody waits for the answer any more
  * @throws what we ourselves do wrong
  */
 export async function passAnswer(
-  parts: PassParts,
+  parts: UpstreamCall,
   ask: () => Promise<UpstreamAnswer>,
   { tools, cost, hasForgotten }: Passing,
-  stop: Ending,
-): Promise<Told> {
-  const { exchange } = parts;
+): Promise<CallOutcome> {
+  const { exchange, signal } = parts;
   let answer: UpstreamAnswer;
   try {
     answer = await ask();
@@ -79,7 +83,7 @@ export async function passAnswer(
     }
     noteTool(parts, cost);
   } catch (error) {
-    if (stop.aborted) return stopped(parts, stop, false);
+    if (signal.aborted) return stopped(exchange, signal, false);
     const { name, code = name ?? '' } = error as { name?: string; code?: string };
     if (code === 'UND_ERR_HEADERS_TIMEOUT') return tooLate(parts);
     if (isOwnFault(error)) throw error;
@@ -88,12 +92,12 @@ export async function passAnswer(
   }
   const asEvents = isEvents(headerOf(answer.headers, 'content-type') ?? '');
   try {
-    const told = await pass(parts, answer, tools, asEvents);
-    noteTokens(parts, told);
-    return told;
+    const outcome = await pass(parts, answer, tools, asEvents);
+    noteTokens(parts, outcome);
+    return outcome;
   } catch (error) {
     answer.body.destroy();
-    if (stop.aborted) return stopped(parts, stop, asEvents);
+    if (signal.aborted) return stopped(exchange, signal, asEvents);
     if (isOwnFault(error) && !(error instanceof RangeError || error instanceof SyntaxError)) throw error;
     if (exchange.begun) {
       exchange.cut();
@@ -109,14 +113,15 @@ export async function passAnswer(
   }
 }
 
-const tooLate = (parts: PassParts): Told => refuse(parts, 504, 'does not answer in time', 'timed_out');
+const tooLate = (parts: UpstreamCall): CallOutcome =>
+  refuse(parts, 504, 'does not answer in time', 'timed_out');
 
 async function pass(
-  parts: PassParts,
+  parts: UpstreamCall,
   answer: UpstreamAnswer,
   tools: readonly string[] | undefined,
   asEvents: boolean,
-): Promise<Told> {
+): Promise<CallOutcome> {
   const { exchange, message, events } = parts;
   const { statusCode: status, body } = answer;
   const problem = problemOf(parts, answer);
@@ -146,7 +151,7 @@ async function pass(
     credentialWatch(parts.route)(bytes);
     const list = shown(parseExact(bytes.toString('utf8')));
     exchange.send({ status, body: list, headers });
-    return toldBy(list);
+    return outcomeOf(list);
   }
   return passJson(
     parts,
@@ -157,10 +162,8 @@ async function pass(
 }
 
 /** The session that an upstream opens, sealed into ours (G4, G18). */
-function sessionFor(
-  { message, route, seal }: PassParts,
-  { statusCode, headers }: UpstreamAnswer,
-): string | undefined {
+function sessionFor(call: UpstreamCall, { statusCode, headers }: UpstreamAnswer): string | undefined {
+  const { message, route } = call;
   if (message?.method !== 'initialize' || statusCode !== 200) return undefined;
   const upstream = headerOf(headers, 'mcp-session-id');
   const { protocolVersion } = (message.body.params ?? {}) as { protocolVersion?: unknown };
@@ -168,12 +171,12 @@ function sessionFor(
     upstream: upstream === undefined ? {} : { [route.name]: upstream },
     version: String(protocolVersion).slice(0, 32),
   };
-  return seal(session);
+  return call.seal(session);
 }
 
 /** A tool list comes as the answer to its request, or on a stream that a client resumes. */
 function shownTools(
-  { exchange, message, route, result }: PassParts,
+  { exchange, message, route, result }: UpstreamCall,
   allowed: readonly string[] | undefined,
 ): EventChanges['change'] | undefined {
   if (exchange.method === 'GET' || message?.method === 'tools/list') {
@@ -195,79 +198,79 @@ export const WHOLE: number = 64 * 1024;
 
 /** JSON of a size that is known to be small: most answers of tools, in one piece. */
 export function passSmall(
-  parts: PassParts,
+  parts: UpstreamCall,
   status: number,
   headers: Readonly<Record<string, string>>,
   answer: Buffer,
-): Told {
+): CallOutcome {
   const { exchange } = parts;
   credentialWatch(parts.route)(answer);
   if (answer.length === 0) return refuse(parts, 502, 'answers a request without a body', 'http_error');
-  const told = toldByWhole(answer);
+  const outcome = outcomeOfBody(answer);
   exchange.begin(status, { ...headers, 'content-length': String(answer.length) });
   exchange.end(answer);
-  return told;
+  return outcome;
 }
 
 /** JSON: a small answer is held until it is whole, so that one that breaks off is an error and not half an answer. */
 export async function passJson(
-  parts: PassParts,
+  parts: UpstreamCall,
   status: number,
   headers: Readonly<Record<string, string>>,
   body: AnswerBody,
-): Promise<Told> {
+): Promise<CallOutcome> {
   const { exchange } = parts;
-  const heard = new HeardAnswer();
-  exchange.onClose(() => heard.free());
+  const inspector = new JsonInspector();
+  exchange.onClose(() => inspector.free());
   const watch = credentialWatch(parts.route);
   await body.each((part) => {
     watch(part);
-    heard.push(part);
+    inspector.push(part);
     if (exchange.begun) return exchange.write(part);
-    if (heard.size <= WHOLE) return undefined;
+    if (inspector.size <= WHOLE) return undefined;
     exchange.begin(status, headers);
-    return exchange.write(heard.bytes());
+    return exchange.write(inspector.bytes());
   }, parts.route.entry.timeoutMs);
-  if (heard.size === 0) return refuse(parts, 502, 'answers a request without a body', 'http_error');
-  const told = heard.told();
+  if (inspector.size === 0) return refuse(parts, 502, 'answers a request without a body', 'http_error');
+  const outcome = inspector.outcome();
   if (exchange.begun) {
     exchange.end();
   } else {
-    exchange.begin(status, { ...headers, 'content-length': String(heard.size) });
-    exchange.end(heard.bytes());
+    exchange.begin(status, { ...headers, 'content-length': String(inspector.size) });
+    exchange.end(inspector.bytes());
   }
-  return told;
+  return outcome;
 }
 
 /** An event stream: each part goes on as it comes, and a slow client slows its upstream down. */
 export async function passEvents(
-  { exchange, route }: PassParts,
+  { exchange, route }: UpstreamCall,
   { statusCode: status, body }: UpstreamAnswer,
   headers: Readonly<Record<string, string>>,
   changes: EventChanges | undefined,
-): Promise<Told> {
-  const heard = new HeardEvents();
+): Promise<CallOutcome> {
+  const inspector = new EventInspector();
   const rewriter = changes && eventRewriter(changes);
   const watch = credentialWatch(route);
   exchange.begin(status, { ...headers, 'x-accel-buffering': 'no' }); // for a proxy in front of us
   exchange.flush();
   for await (const chunk of body) {
     watch(chunk);
-    heard.push(chunk);
+    inspector.push(chunk);
     const next = rewriter ? rewriter.feed(chunk) : chunk;
     if (next.length > 0) await exchange.write(next);
   }
   exchange.end();
-  return status < 400 ? heard.told() : { outcome: 'http_error' };
+  return status < 400 ? inspector.outcome() : { outcome: 'http_error' };
 }
 
 /** A JSON error passes as it is, unless the upstream repeats the gateway's own credential in it. */
 export function passError(
-  parts: PassParts,
+  parts: UpstreamCall,
   status: number,
   headers: Readonly<Record<string, string>>,
   bytes: Buffer,
-): Told {
+): CallOutcome {
   const { exchange, route } = parts;
   const own = Object.values(route.credential(undefined)).map((value) => value.replace(/^Bearer /, ''));
   if (own.some((secret) => secret !== '' && bytes.includes(secret))) {
@@ -279,9 +282,9 @@ export function passError(
   return { outcome: 'http_error', ...(code !== undefined && { code }) };
 }
 
-function errorCode(bytes: Buffer): Partial<Told> {
+function errorCode(bytes: Buffer): Partial<CallOutcome> {
   try {
-    return toldBy(JSON.parse(bytes.toString('utf8')));
+    return outcomeOf(JSON.parse(bytes.toString('utf8')));
   } catch {
     return {};
   }

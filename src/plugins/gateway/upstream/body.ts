@@ -3,7 +3,7 @@ import type { AnswerBody } from './client.ts';
 
 /** A body, whole. @param limit bytes @throws RangeError it is larger; whatever breaks the body off */
 export async function whole(parts: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
-  const gathered = new Gathered(limit);
+  const gathered = new ByteBuffer(limit);
   for await (const part of parts) gathered.push(part);
   return gathered.bytes();
 }
@@ -15,7 +15,7 @@ export async function whole(parts: AsyncIterable<Buffer>, limit: number): Promis
  * @throws Stalled, and as `whole`
  */
 export async function steadyWhole(body: AnswerBody, limit: number, idleMs: number): Promise<Buffer> {
-  const gathered = new Gathered(limit);
+  const gathered = new ByteBuffer(limit);
   await body.each((part) => gathered.push(part), idleMs);
   return gathered.bytes();
 }
@@ -24,7 +24,7 @@ export async function steadyWhole(body: AnswerBody, limit: number, idleMs: numbe
 const SMALL_PART = 4_096;
 
 /** Bytes that come in parts. A large part is kept as it came, for copying it would cost more than all else. */
-export class Gathered {
+export class ByteBuffer {
   #parts: Buffer[] = [];
   /** Small parts behind the large ones, and how much of it they fill. */
   #tail: Buffer = Buffer.alloc(0);

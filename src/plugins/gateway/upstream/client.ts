@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Agent, type Dispatcher } from 'undici';
-import type { Ending } from '../stop.ts';
+
 import { UpstreamFault } from './failures.ts';
 
 /** How long a connection to an upstream may take, milliseconds. */
@@ -25,7 +25,7 @@ export interface UpstreamRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly headers: Record<string, string>;
   readonly body?: string;
-  readonly signal: Ending;
+  readonly signal: AbortSignal;
   /** Until the answer's headers, milliseconds. */
   readonly timeoutMs: number;
 }
@@ -62,14 +62,18 @@ export function ask(agent: Dispatcher, request: UpstreamRequest): Promise<Upstre
 
 /** Hears undici directly: its streams and promises would take more time than all that the gateway does itself. */
 class Asking implements Dispatcher.DispatchHandler {
-  readonly #signal: Ending;
+  readonly #signal: AbortSignal;
   readonly #answered: (answer: UpstreamAnswer) => void;
   readonly #failed: (error: unknown) => void;
   readonly #abort = (): void => this.#stop();
   #controller: Dispatcher.DispatchController | undefined;
   #body: AnswerBody | undefined;
 
-  constructor(signal: Ending, answered: (answer: UpstreamAnswer) => void, failed: (error: unknown) => void) {
+  constructor(
+    signal: AbortSignal,
+    answered: (answer: UpstreamAnswer) => void,
+    failed: (error: unknown) => void,
+  ) {
     this.#signal = signal;
     this.#answered = answered;
     this.#failed = failed;

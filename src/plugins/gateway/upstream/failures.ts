@@ -1,14 +1,18 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { CallEnded } from '../../../machines/gateway/key.ts';
+import type { Exchange } from '../exchange.ts';
 import { INTERNAL_ERROR, keyEnded, rpcError, UNAUTHORIZED } from '../mcp/answers.ts';
 import { challengesIn, written } from '../mcp/challenge.ts';
 import type { Message } from '../mcp/message.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
-import { type Ending, KEY_ENDED } from '../stop.ts';
-import type { PassParts } from './answer.ts';
+
+import type { UpstreamCall } from './answer.ts';
 import type { UpstreamAnswer } from './client.ts';
-import type { Told } from './inspection.ts';
+import type { CallOutcome } from './inspection.ts';
 import { allowOf, headerOf, isEvents } from './request.ts';
+
+/** The reason with which a call is aborted whose key no longer admits it. */
+export const KEY_ENDED: unique symbol = Symbol('the key no longer admits this call');
 
 /** Something that an upstream does wrong, as we found it ourselves. */
 export class UpstreamFault extends Error {}
@@ -33,12 +37,12 @@ export function isOwnFault(error: unknown): boolean {
  * Says in the protocol's words what an upstream did wrong, never in the upstream's own: they could hold a credential.
  */
 export function refuse(
-  { exchange, route, message }: PassParts,
+  { exchange, route, message }: UpstreamCall,
   status: number,
   what: string,
   outcome: CallEnded['outcome'],
   headers: Readonly<Record<string, string>> = {},
-): Told {
+): CallOutcome {
   const error = rpcError(
     status,
     message?.id ?? null,
@@ -51,16 +55,16 @@ export function refuse(
 
 /** What of an upstream's answer can't be passed on as it is. @returns what to answer instead */
 export function problemOf(
-  parts: PassParts,
+  parts: UpstreamCall,
   { statusCode: status, headers }: UpstreamAnswer,
-): (() => Told) | undefined {
+): (() => CallOutcome) | undefined {
   const { route, message, exchange } = parts;
   const type = headerOf(headers, 'content-type') ?? '';
   const failed = (what: string, as = 502) => {
     const retryAfter = headerOf(headers, 'retry-after');
     const allow = status === 405 ? allowOf(headers) : undefined;
-    const told = { ...(retryAfter && { 'retry-after': retryAfter }), ...(allow && { allow }) };
-    return () => refuse(parts, as, what, 'http_error', told);
+    const passedOn = { ...(retryAfter && { 'retry-after': retryAfter }), ...(allow && { allow }) };
+    return () => refuse(parts, as, what, 'http_error', passedOn);
   };
   if (status === 401 || status === 403) {
     if (route.entry.disposition === 'relay') return () => relayed(parts, status, headers);
@@ -94,7 +98,7 @@ const PASSED = ['error', 'error_description', 'scope'];
 const ERROR = /^[a-z]{1,20}(?:_[a-z]{1,20}){0,3}$/;
 
 /** An identity that the upstream refuses: its status and challenge, pointing at our own document (G8, G26). */
-function relayed(parts: PassParts, status: number, upstream: IncomingHttpHeaders): Told {
+function relayed(parts: UpstreamCall, status: number, upstream: IncomingHttpHeaders): CallOutcome {
   const { exchange, route, message, metadataUrl } = parts;
   const { entry } = route;
   const given = challengesIn(upstream['www-authenticate'])[0]?.parameters;
@@ -121,11 +125,7 @@ function relayed(parts: PassParts, status: number, upstream: IncomingHttpHeaders
  *
  * @param asEvents a stream may end at any event; anything else would look whole
  */
-export function stopped(
-  { exchange }: Pick<PassParts, 'exchange'>,
-  { reason }: Ending,
-  asEvents: boolean,
-): Told {
+export function stopped(exchange: Exchange, { reason }: AbortSignal, asEvents: boolean): CallOutcome {
   if (exchange.gone.aborted) return { outcome: 'cancelled' };
   if (!exchange.begun && reason === KEY_ENDED) exchange.send(keyEnded);
   else if (!exchange.begun) exchange.send({ status: 503, body: { detail: 'The gateway is stopping.' } });

@@ -3,27 +3,27 @@ import type { CallEnded } from '../../../machines/gateway/key.ts';
 import { upstreamName } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/route.ts';
 import type { ToolFacts } from '../telemetry/call-telemetry.ts';
-import type { PassParts } from './answer.ts';
-import { Gathered } from './body.ts';
+import type { UpstreamCall } from './answer.ts';
+import { ByteBuffer } from './body.ts';
 import { EventBlocks, parseEvent } from './events.ts';
 import { UpstreamFault } from './failures.ts';
 
-/** How a call ended as its answer tells, HTTP, JSON-RPC and tool errors told apart. */
-export interface Told extends Pick<CallEnded, 'outcome' | 'code' | 'refusal'> {
+/** How a call ended as its answer says: HTTP, JSON-RPC and tool errors are distinguished. */
+export interface CallOutcome extends Pick<CallEnded, 'outcome' | 'code' | 'refusal'> {
   /** What the result's `_meta.usage` reports, for telemetry. */
   readonly tokens?: ToolFacts['tokens'];
 }
 
-const OK: Told = { outcome: 'ok' };
+const OK: CallOutcome = { outcome: 'ok' };
 const LARGEST_READ = 8 * 1024 * 1024;
 /**
  * The ends of `"isError"`, `"error"` and `"usage"`. A native search is some hundred times faster than parsing an answer
  * that says nothing of errors, and four times faster where it does not begin with the commonest character of JSON.
  */
-const TELLING = ['rror"', 'usage"'].map((name) => Buffer.from(name));
+const MARKERS = ['rror"', 'usage"'].map((name) => Buffer.from(name));
 
 /** How a message says that the call ended. */
-export function toldBy(message: unknown): Told {
+export function outcomeOf(message: unknown): CallOutcome {
   if (!isObject(message)) return OK;
   if (isObject(message.error)) {
     const { code } = message.error;
@@ -36,7 +36,7 @@ export function toldBy(message: unknown): Told {
   return { outcome: result.isError === true ? 'tool_error' : 'ok', ...(tokens && { tokens }) };
 }
 
-function tokensOf(meta: unknown): Told['tokens'] {
+function tokensOf(meta: unknown): CallOutcome['tokens'] {
   const usage = isObject(meta) && isObject(meta.usage) ? meta.usage : undefined;
   if (!usage) return undefined;
   // A sum that reaches infinity would stay there for ever.
@@ -46,16 +46,16 @@ function tokensOf(meta: unknown): Told['tokens'] {
 }
 
 /** An answer in JSON, looked at as it passes and kept, for only its end makes it a message that can be read. */
-export class HeardAnswer {
-  readonly #tells = finder(TELLING);
-  #kept: Gathered | undefined = new Gathered();
+export class JsonInspector {
+  readonly #tells = finder(MARKERS);
+  #kept: ByteBuffer | undefined = new ByteBuffer();
   #telling = false;
   /** Bytes so far. */
   size = 0;
 
   push(part: Buffer): void {
     this.size += part.length;
-    if (this.size > LARGEST_READ) this.#kept = undefined; // it passes unheard
+    if (this.size > LARGEST_READ) this.#kept = undefined; // it passes uninspected
     if (!this.#kept) return;
     this.#telling ||= this.#tells(part);
     this.#kept.push(part);
@@ -67,8 +67,8 @@ export class HeardAnswer {
   }
 
   /** How the call ended. */
-  told(): Told {
-    return this.#kept && this.#telling ? toldByText(this.#kept.bytes()) : OK;
+  outcome(): CallOutcome {
+    return this.#kept && this.#telling ? outcomeOfText(this.#kept.bytes()) : OK;
   }
 
   /** Gives its memory back: nobody reads or sends a part of it any more. */
@@ -78,40 +78,40 @@ export class HeardAnswer {
 }
 
 /** How an answer that is there as a whole says that the call ended. */
-export function toldByWhole(body: Buffer): Told {
-  return TELLING.some((name) => body.includes(name)) ? toldByText(body) : OK;
+export function outcomeOfBody(body: Buffer): CallOutcome {
+  return MARKERS.some((name) => body.includes(name)) ? outcomeOfText(body) : OK;
 }
 
-const toldByText = (body: Buffer): Told => parsed(body.toString('utf8')) ?? OK;
+const outcomeOfText = (body: Buffer): CallOutcome => parsed(body.toString('utf8')) ?? OK;
 
 /** An answer in events: of the messages on the stream of a request, the one without a method is its answer. */
-export class HeardEvents {
+export class EventInspector {
   readonly #blocks = new EventBlocks();
-  #told = OK;
-  #deaf = false;
+  #outcome = OK;
+  #isOverflown = false;
 
   push(part: Buffer): void {
-    if (this.#deaf) return;
+    if (this.#isOverflown) return;
     try {
       for (const block of this.#blocks.push(part)) {
         if (!block.includes('"result"') && !block.includes('"error"')) continue;
-        this.#told = parsed(parseEvent(block).data ?? '') ?? this.#told;
+        this.#outcome = parsed(parseEvent(block).data ?? '') ?? this.#outcome;
       }
     } catch {
-      this.#deaf = true; // an event larger than what may be held passes unheard
+      this.#isOverflown = true; // an event larger than what may be held passes uninspected
     }
   }
 
   /** How the call ended. */
-  told(): Told {
-    return this.#told;
+  outcome(): CallOutcome {
+    return this.#outcome;
   }
 }
 
-function parsed(text: string): Told | undefined {
+function parsed(text: string): CallOutcome | undefined {
   try {
     const message: unknown = JSON.parse(text);
-    return isObject(message) && !('method' in message) ? toldBy(message) : undefined;
+    return isObject(message) && !('method' in message) ? outcomeOf(message) : undefined;
   } catch {
     return undefined; // what is no JSON is the client's to judge
   }
@@ -154,7 +154,7 @@ export function finder(wanted: readonly Buffer[]): (part: Buffer) => boolean {
 }
 
 /** Tells telemetry of a tool's call that its upstream begins to answer. @param cost what is charged for it */
-export function noteTool({ exchange, route, message }: PassParts, cost = 0): void {
+export function noteTool({ exchange, route, message }: UpstreamCall, cost = 0): void {
   if (message?.method !== 'tools/call') return;
   const tool = upstreamName(route, message.name ?? '');
   if (tool === undefined) return;
@@ -163,7 +163,7 @@ export function noteTool({ exchange, route, message }: PassParts, cost = 0): voi
 }
 
 /** Tells telemetry of the tokens that the result reports. */
-export function noteTokens({ exchange }: PassParts, { tokens }: Told): void {
+export function noteTokens({ exchange }: UpstreamCall, { tokens }: CallOutcome): void {
   const { facts } = exchange;
   if (tokens && facts.tool) facts.tool = { ...facts.tool, tokens };
 }

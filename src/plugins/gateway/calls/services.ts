@@ -5,25 +5,23 @@ import type { KeyDirectory } from '../keys/directory.ts';
 import type { RouteTable } from '../routes/route.ts';
 import type { SealedSessions } from '../session/sealed-sessions.ts';
 import type { CallTelemetry } from '../telemetry/call-telemetry.ts';
-import type { Judged } from './judged.ts';
-import type { HeldBodies, OpenSlots } from './key-usage.ts';
-import type { LiveCalls } from './live-call.ts';
-import type { Door } from './rejection-limiter.ts';
-import type { Repeats } from './repeats.ts';
+import type { Decisions } from './decisions.ts';
+import type { KeyUsage } from './key-usage.ts';
+import type { OpenCalls } from './open-calls.ts';
+import type { RejectionLimiter } from './rejection-limiter.ts';
 
-/** What the endpoints stand on; there once the plugin has started. */
-export interface GatewayParts {
+/** What the endpoints of the gateway use, once the plugin has started. */
+export interface GatewayServices {
   readonly services: Services;
   readonly keys: KeyDirectory;
-  readonly calls: LiveCalls;
   /** Where calls of known keys are decided. */
-  readonly repeats: Repeats<Judged>;
-  /** What each key has open. */
-  readonly slots: OpenSlots;
-  /** How much of requests each key has us hold. */
-  readonly bodies: HeldBodies;
-  /** Where callers without a key are turned away. */
-  readonly door: Door;
+  readonly decisions: Decisions;
+  /** The admitted calls that go on. */
+  readonly openCalls: OpenCalls;
+  /** What each key has open and has the gateway hold. */
+  readonly usage: KeyUsage;
+  /** Where callers without a key are rejected. */
+  readonly rejections: RejectionLimiter;
   readonly sessions: SealedSessions;
   readonly agent: Dispatcher;
   /** The protected-resource documents of upstreams. */

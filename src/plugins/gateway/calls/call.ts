@@ -1,0 +1,255 @@
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
+import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { isObject } from '../../../core/kernel/json.ts';
+import type { AccessCall, AnswerParams, CallEnded, ForwardParams } from '../../../machines/gateway/key.ts';
+import type { Exchange } from '../exchange.ts';
+import type { AuthenticatedKey } from '../keys/caller.ts';
+import { type Answer, INTERNAL_ERROR, plainRefusal, rpcError } from '../mcp/answers.ts';
+import type { Message } from '../mcp/message.ts';
+import { upstreamName } from '../mcp/tool-names.ts';
+import type { Route } from '../routes/route.ts';
+import { stopped } from '../upstream/failures.ts';
+import type { CallOutcome } from '../upstream/inspection.ts';
+import type { DecisionFacts } from './decisions.ts';
+import type { KeyUsageFacts } from './key-usage.ts';
+import type { GatewayServices } from './services.ts';
+
+/** Stands for a path where no server is: telemetry repeats no path that a caller made up. */
+export const NOWHERE = '/(none)/mcp';
+
+/** Where a call goes: the one route, or for the aggregate all that it may go to. */
+export interface CallTarget {
+  /** Of the endpoint, without a query. */
+  readonly path: string;
+  readonly routes: readonly string[];
+  readonly route?: Route | undefined;
+  /** Stands for the method of a request without a message that could be read. */
+  readonly unread?: Pick<AccessCall, 'method' | 'bytes'> & KeyUsageFacts;
+}
+
+/** What a call consists of before it is decided. */
+export interface CallParts {
+  readonly gateway: GatewayServices;
+  readonly exchange: Exchange;
+  readonly key: AuthenticatedKey;
+  /** Of a POST that could be read. */
+  readonly message: Message | undefined;
+  readonly target: CallTarget;
+}
+
+/**
+ * One call of a client with a known key, from its request to its outcome: what its key's machine decides by, the
+ * exchange it is answered on, and what ends it. The effects of the decision find it by its correlation id.
+ */
+export abstract class GatewayCall {
+  readonly gateway: GatewayServices;
+  readonly exchange: Exchange;
+  readonly key: AuthenticatedKey;
+  readonly message: Message | undefined;
+  /** What the key's machine decides by; time and usage are added when it is asked. */
+  readonly facts: DecisionFacts;
+  /** The same for calls that would get the same decision. */
+  readonly signature: string;
+  /** Identical calls that wait for the decision about this one. */
+  followers: readonly GatewayCall[] = [];
+  /** Whether its burst of refusals has counted it already. */
+  isCounted = false;
+  readonly #ending = new AbortController();
+
+  constructor({ gateway, exchange, key, message, target }: CallParts) {
+    this.gateway = gateway;
+    this.exchange = exchange;
+    this.key = key;
+    this.message = message;
+    startSpan(gateway, exchange, target.path, key.id, message);
+    this.facts = factsOf(gateway, exchange, key, message, target);
+    const { presented, method, tool = '', authorization = '', misplaced, routes } = this.facts;
+    const where = misplaced?.where ?? '';
+    this.signature = `${key.id} ${presented} ${method} ${tool} ${authorization} ${where} ${routes.join(' ')}`;
+  }
+
+  /** Aborted when the call must not go on: its client left, its key ended, or the gateway stops. */
+  get signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** Ends it early. @param reason `KEY_ENDED`, or any other, which the client is told as a stop of the gateway */
+  abort(reason: unknown): void {
+    this.#ending.abort(reason);
+  }
+
+  /** Carries it out. Never throws: whatever goes wrong is an outcome. */
+  async forward(params: ForwardParams): Promise<CallEnded> {
+    const { exchange, signal } = this;
+    const { gone } = exchange;
+    const leave = () => this.abort(gone.reason);
+    if (gone.aborted) leave();
+    gone.addEventListener('abort', leave);
+    exchange.admitted();
+    let outcome: CallOutcome;
+    try {
+      outcome = await this.carryOut(params);
+    } catch (error) {
+      outcome = signal.aborted ? stopped(exchange, signal, true) : this.#fail(error);
+    }
+    gone.removeEventListener('abort', leave);
+    return this.#ended(outcome, params.cost);
+  }
+
+  /** The key's machine refuses it: answers it without an upstream. */
+  refused(params: AnswerParams): CallEnded {
+    this.refuse(params);
+    return this.#ended({ outcome: 'answered' });
+  }
+
+  /** Answers a call that could not be decided: nothing is done that is not in the log. */
+  failed(error: unknown): void {
+    sendUndecided(this.gateway, this.exchange, error);
+    for (const follower of this.followers) follower.failed(error);
+  }
+
+  /** Does what was admitted, and answers. A throw is a fault of the gateway itself. */
+  protected abstract carryOut(params: ForwardParams): Promise<CallOutcome>;
+
+  /** Answers what was refused. */
+  protected abstract refuse(params: AnswerParams): void;
+
+  #fail(cause: unknown): CallOutcome {
+    const { exchange, message } = this;
+    const { code, what, remedy } = logOwnFault(this.gateway, exchange, cause);
+    if (exchange.begun) exchange.cut();
+    else {
+      const data = { code, correlation: exchange.correlation };
+      exchange.send(rpcError(500, message?.id ?? null, INTERNAL_ERROR, `${what} ${remedy}`, data));
+    }
+    return { outcome: 'failed' };
+  }
+
+  #ended({ outcome, code, refusal }: CallOutcome, cost?: number): CallEnded {
+    const { begun, status, ms, bytes, facts } = this.exchange;
+    facts.outcome = outcome;
+    return {
+      type: 'CALL_ENDED',
+      outcome,
+      ms,
+      bytes,
+      ...(code !== undefined && { code }),
+      ...(refusal !== undefined && { refusal }),
+      ...(begun && status !== undefined && { status }),
+      ...(cost !== undefined && { cost }),
+    };
+  }
+}
+
+/** A call whose answer is known before it is decided: its key may still be refused, and a misplaced key is reported. */
+export class AnsweredCall extends GatewayCall {
+  readonly #answer: Answer;
+
+  constructor(parts: CallParts, answer: Answer) {
+    super(parts);
+    this.#answer = answer;
+  }
+
+  protected override async carryOut(): Promise<CallOutcome> {
+    this.exchange.send(this.#answer);
+    return { outcome: 'answered' };
+  }
+
+  protected override refuse(params: AnswerParams): void {
+    this.exchange.send(plainRefusal(params, undefined) ?? this.#answer);
+  }
+}
+
+function factsOf(
+  { table }: GatewayServices,
+  exchange: Exchange,
+  { presented, authorization, misplaced }: AuthenticatedKey,
+  message: Message | undefined,
+  { routes, route, unread }: CallTarget,
+): DecisionFacts {
+  const isToolCall = message?.method === 'tools/call' && message.name !== undefined;
+  const tool = isToolCall && route ? upstreamName(route, message.name ?? '') : undefined;
+  const cost = tool === undefined ? 0 : (route?.costOf(tool) ?? 0);
+  const isUnlisted = isToolCall && (tool === undefined || !route?.offers(tool));
+  return {
+    type: 'CALL',
+    at: 0,
+    presented,
+    routes: [...routes],
+    table: table().revision,
+    method: methodOf(exchange.method, message),
+    ...(isToolCall && { tool: message.name ?? '' }),
+    ...(isUnlisted && { toolUnlisted: true as const }),
+    ...(authorization && { authorization }),
+    ...(misplaced && { misplaced }),
+    ...(route?.entry.disposition === 'relay' && { relay: true as const }),
+    ...(route?.entry.writes && { writes: true as const }),
+    ...(cost > 0 && { cost }),
+    ...unread,
+  };
+}
+
+function methodOf(method: Exchange['method'], message: Message | undefined): string {
+  if (message) return message.method ?? 'reply';
+  return method === 'GET' ? 'stream' : 'close';
+}
+
+/**
+ * Begins the one server span of a request and ends it with the exchange (O24). What goes up from here on is below it.
+ *
+ * @param path without a query
+ * @param key id of the caller's key
+ */
+export function startSpan(
+  gateway: GatewayServices,
+  exchange: Exchange,
+  path: string,
+  key?: string,
+  message?: Message,
+): void {
+  const params = message?.body.params;
+  const meta = isObject(params) && isObject(params._meta) ? params._meta : {};
+  const span = gateway.telemetry.begin('traceparent' in meta ? meta : exchange.headers, exchange.ms);
+  // Both headers anew: the state of one trace says nothing under the parent of another.
+  if (exchange.headers.traceparent !== undefined) delete exchange.headers.traceparent;
+  if (exchange.headers.tracestate !== undefined) delete exchange.headers.tracestate;
+  Object.assign(exchange.headers, span.headers);
+  const attributes = spanAttributes(gateway, path, key);
+  exchange.onClose(() => span.end({ ...attributes, ...exchange.facts, status: exchange.status }));
+}
+
+/** What a span says of a request, but for how it ended. @param key id of the caller's key */
+export function spanAttributes({ keys }: GatewayServices, path: string, key: string | undefined) {
+  const { alias, owner } = (key === undefined ? undefined : keys.get(key)?.context.terms) ?? {};
+  return { path, server: /^\/([^/]+)\/mcp/.exec(path)?.[1] ?? '', alias, owner };
+}
+
+/** Answers a request that is not decided about, with a span of its own. */
+export function answerUndecided(
+  gateway: GatewayServices,
+  exchange: Exchange,
+  path: string,
+  answer: Answer,
+  key?: string,
+): void {
+  startSpan(gateway, exchange, path, key);
+  exchange.facts.outcome = 'answered';
+  exchange.send(answer);
+}
+
+/** Answers what could not be decided. */
+export function sendUndecided(gateway: GatewayServices, exchange: Exchange, error: unknown): void {
+  const { what, remedy } = isCoded(error) ? error : logOwnFault(gateway, exchange, error);
+  exchange.send({ status: 503, body: { detail: `${what} ${remedy}` }, headers: { 'retry-after': '5' } });
+}
+
+/** Logs a fault of the gateway itself. @returns the error that a client may be told */
+export function logOwnFault(
+  { services }: Pick<GatewayServices, 'services'>,
+  { correlation }: Pick<Exchange, 'correlation'>,
+  cause: unknown,
+): HoldfastError {
+  const err = new CoreError('HF_INTERNAL', {}, { cause });
+  services.logger.error({ err, correlation }, 'gateway.call_failed');
+  return err;
+}

@@ -1,0 +1,182 @@
+import { z } from 'zod';
+import { defineTopic } from '../../../bus/topic.ts';
+import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
+import type { AnswerParams, CallEnded, ConfineParams, ForwardParams } from '../../../machines/gateway/key.ts';
+import { DECISION_MS, keyActor } from '../keys/actor.ts';
+import { BurstLimiter } from './burst-limiter.ts';
+import { GatewayCall } from './call.ts';
+import type { KeyUsage } from './key-usage.ts';
+import type { GatewayServices } from './services.ts';
+
+/** Calls that wait together hold their messages, so there are not many of them. */
+const MOST_WAITING = 256;
+
+/** A key where none belongs, in a message of the bus. */
+export const misplacedSchema = z.object({ key: z.enum(['virtual_key', 'master_key']), where: z.string() });
+
+const callSchema = z.object({
+  type: z.literal('CALL'),
+  at: z.number(),
+  presented: z.string(),
+  routes: z.array(z.string()),
+  table: z.number(),
+  method: z.string(),
+  tool: z.string().exactOptional(),
+  toolUnlisted: z.literal(true).exactOptional(),
+  authorization: z.enum(['bearer', 'virtual_key', 'master_key']).exactOptional(),
+  misplaced: misplacedSchema.exactOptional(),
+  relay: z.literal(true).exactOptional(),
+  writes: z.literal(true).exactOptional(),
+  cost: z.number().exactOptional(),
+  bytes: z.number().exactOptional(),
+  open: z.number().exactOptional(),
+  most: z.number().exactOptional(),
+  count: z.int().min(2).exactOptional(),
+});
+
+/** What the key's machine decides a call by. */
+export type DecisionFacts = z.output<typeof callSchema>;
+
+export const callMade = defineTopic(
+  'gateway.call_made',
+  z.object({ key: z.string(), call: callSchema }),
+  'Somebody with a known key calls a server behind the gateway.',
+);
+
+/** Waits for a decision that is asked for under its correlation id. */
+export interface Undecided {
+  /** The decision is a refusal. @returns what became of it */
+  refused(params: AnswerParams): CallEnded;
+  /** The decision can't be made or recorded. */
+  failed(error: unknown): void;
+}
+
+/**
+ * Asks the machines for decisions, and keeps what waits for them by correlation id. Calls that a key repeats although
+ * they are refused are bounded, for a client in a loop must not fill the disk: beyond a burst identical ones wait for up
+ * to a second and are one decision, and the first that is admitted ends that.
+ */
+export class Decisions {
+  readonly #services: Services;
+  readonly #usage: KeyUsage;
+  readonly #undecided = new Map<string, Undecided>();
+  readonly #repeated: BurstLimiter<GatewayCall>;
+
+  constructor(services: Services, usage: KeyUsage) {
+    this.#services = services;
+    this.#usage = usage;
+    this.#repeated = new BurstLimiter(services.clock, MOST_WAITING);
+  }
+
+  /** Has the key's machine decide about a call, which is then forwarded or refused. */
+  decide(call: GatewayCall): void {
+    const { signature } = call;
+    call.isCounted = this.#repeated.knows(signature);
+    if (!call.isCounted || this.#repeated.spend(signature)) {
+      this.#ask(call);
+      return;
+    }
+    this.#repeated.join(signature, call, (calls) => this.#askTogether(calls));
+  }
+
+  /** Waits for one decision. @param publish asks for it */
+  expect(correlation: string, undecided: Undecided, publish: () => void): void {
+    const { exchanges } = this.#services;
+    this.#undecided.set(correlation, undecided);
+    exchanges.watch(correlation, DECISION_MS, (error) => {
+      this.#undecided.delete(correlation);
+      undecided.failed(error);
+    });
+    try {
+      publish();
+    } catch (error) {
+      exchanges.fail(correlation, error);
+    }
+  }
+
+  /** @returns the call that is admitted; undefined when it was given up meanwhile */
+  admitted(correlation: string): GatewayCall | undefined {
+    const call = this.#take(correlation);
+    if (!(call instanceof GatewayCall)) return undefined;
+    this.#repeated.forget(call.signature);
+    for (const follower of call.followers) {
+      follower.isCounted = false;
+      this.#ask(follower);
+    }
+    return call;
+  }
+
+  /** Answers what is refused. @returns what became of it; undefined when it was given up meanwhile */
+  refused(correlation: string, params: AnswerParams): CallEnded | undefined {
+    const undecided = this.#take(correlation);
+    if (undecided instanceof GatewayCall) {
+      if (!undecided.isCounted) this.#repeated.spend(undecided.signature);
+      for (const follower of undecided.followers) follower.refused(params);
+    }
+    return undecided?.refused(params);
+  }
+
+  #ask(call: GatewayCall, count?: number): void {
+    const { bus, clock } = this.#services;
+    const { facts, key, exchange } = call;
+    const { correlation } = exchange;
+    this.expect(correlation, call, () => {
+      if (facts.method !== 'unread') Object.assign(facts, this.#usage.enter(key.id, facts.method, exchange));
+      if (count !== undefined) facts.count = count;
+      facts.at = clock.now();
+      bus.publish(callMade, { key: key.id, call: facts }, { correlation });
+    });
+  }
+
+  /** A refusal is for all of them. When the first is admitted, each of the others is decided for itself. */
+  #askTogether(calls: readonly GatewayCall[]): void {
+    const first = calls.find(({ exchange }) => !exchange.gone.aborted) ?? calls[0];
+    if (!first) return;
+    first.followers = calls.filter((call) => call !== first);
+    this.#ask(first, calls.length > 1 ? calls.length : undefined);
+  }
+
+  #take(correlation: string): Undecided | undefined {
+    const undecided = this.#undecided.get(correlation);
+    if (undecided) {
+      this.#undecided.delete(correlation);
+      this.#services.exchanges.release(correlation);
+    }
+    return undecided;
+  }
+}
+
+const GONE: CallEnded = { type: 'CALL_ENDED', outcome: 'gone', ms: 0 };
+
+/**
+ * The effects of a decision, and of a change of the key that calls were decided by. A crash loses a request with its
+ * connection, so none is tried again: the key's actor hears that its call was lost.
+ */
+export function registerCallEffects(
+  context: PluginContext,
+  gateway: () => Pick<GatewayServices, 'decisions' | 'openCalls'>,
+): void {
+  context.route(callMade, keyActor, ({ payload: { key, call } }) => [{ key, event: call }]);
+  context.effect<ForwardParams>(
+    'gateway.forward',
+    (params, { correlation, signal, actor }) => {
+      const { decisions, openCalls } = gateway();
+      const call = decisions.admitted(correlation);
+      // It was given up while it waited for its decision, and its upstream has not heard of it.
+      if (!call) return { ...GONE, ...(params.cost !== undefined && { cost: params.cost }) };
+      openCalls.endWith(signal);
+      return openCalls.run(actor, call, params);
+    },
+    { onRecovery: 'fail', adapter: 'MCP upstreams', deadlineMs: Number.POSITIVE_INFINITY },
+  );
+  context.effect<AnswerParams>(
+    'gateway.answer',
+    (params, { correlation }) => gateway().decisions.refused(correlation, params) ?? GONE,
+    { onRecovery: 'fail' },
+  );
+  context.effect<ConfineParams>(
+    'gateway.confine',
+    (params, { actor }) => gateway().openCalls.confine(actor, params),
+    { onRecovery: 'retry' },
+  );
+}
