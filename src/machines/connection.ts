@@ -1,36 +1,36 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from './effect.ts';
 
-/** How a loss is told, where the store is another than the router's. */
-export interface StoreAlert {
+/** The alert of a loss; the router's own unless the input gives another. */
+export interface LossAlert {
   readonly name: string;
   readonly text: string;
 }
 
-export interface StoreConnectionContext {
+export interface ConnectionContext {
   /** Set once, with the actor. */
-  readonly alert?: StoreAlert;
-  /** The store as it may be shown, without credentials. */
+  readonly alert?: LossAlert;
+  /** The store, without credentials. */
   readonly store?: string;
-  /** Why it is away; absent while it is there. */
+  /** Why the connection is lost; absent while there is one. */
   readonly reason?: string | undefined;
-  /** Writes that were refused since it is away. */
+  /** Writes that were refused since the loss. */
   readonly missed: number;
 }
 
-export type StoreConnectionEvent =
+export type ConnectionEvent =
   | { readonly type: 'CONNECTED'; readonly store: string }
   | { readonly type: 'LOST'; readonly store: string; readonly reason: string }
   | { readonly type: 'MISSED'; readonly who: string };
 
-const ROUTER_STORE: StoreAlert = {
+const ROUTER_STORE: LossAlert = {
   name: 'router.store_lost',
   text: 'The Redis that holds the router config cannot be reached: the config is neither served nor changed.',
 };
 
 interface Lost {
-  readonly context: StoreConnectionContext;
-  readonly event: StoreConnectionEvent;
+  readonly context: ConnectionContext;
+  readonly event: ConnectionEvent;
 }
 
 const lost = ({ context: { alert = ROUTER_STORE }, event }: Lost): Alert => ({
@@ -41,14 +41,14 @@ const lost = ({ context: { alert = ROUTER_STORE }, event }: Lost): Alert => ({
 });
 
 /**
- * The connection to a store outside of this process, as the log tells of it: when it was lost and why, which writes
- * were refused meanwhile, when it was back. A loss is told to a person, each time.
+ * The connection to a store outside of this process: when it was lost and why, which writes were refused meanwhile, when
+ * it was back. Each loss raises an alert.
  */
-export const storeConnection = setup({
+export const connection = setup({
   types: {} as {
-    context: StoreConnectionContext;
-    events: StoreConnectionEvent;
-    input: { readonly alert?: StoreAlert } | undefined;
+    context: ConnectionContext;
+    events: ConnectionEvent;
+    input: { readonly alert?: LossAlert } | undefined;
   },
   actions: {
     'alert.raise': effect<Alert>(),

@@ -1,14 +1,14 @@
 import test from 'ava';
 import { given } from '../../src/core/host/testing/index.ts';
-import { type StoreConnectionEvent, storeConnection } from '../../src/machines/connection.ts';
+import { type ConnectionEvent, connection } from '../../src/machines/connection.ts';
 
 const store = 'redis://127.0.0.1:6379';
-const there: StoreConnectionEvent = { type: 'CONNECTED', store };
-const away: StoreConnectionEvent = { type: 'LOST', store, reason: 'the connection was lost' };
+const there: ConnectionEvent = { type: 'CONNECTED', store };
+const away: ConnectionEvent = { type: 'LOST', store, reason: 'the connection was lost' };
 
-test('[R2,C4] a loss is told to a person, and how many writes were refused is known until the store is back', (t) => {
+test('[R2,C4] a loss is an alert, and refused writes are counted until the store is back', (t) => {
   t.notThrows(() =>
-    given(storeConnection, { events: [there] })
+    given(connection, { events: [there] })
       .when(away)
       .then({
         state: 'lost',

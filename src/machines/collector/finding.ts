@@ -1,7 +1,7 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
 
-/** What is wrong with the collector's config, in words without secrets. */
+/** Something that is wrong with the collector's config, in words without secrets. */
 interface Finding {
   /** One of a small set, e.g. `auth_not_enforced`. */
   readonly code: string;
@@ -12,22 +12,25 @@ interface Finding {
   readonly remedy: string;
 }
 
-export interface CollectorFindingContext {
+export interface FindingContext {
+  /** The newest; absent before the first. */
   readonly finding?: Finding;
 }
 
-export type CollectorFindingEvent =
+export type FindingEvent =
   | ({ readonly type: 'FOUND' } & Finding)
-  /** The config was read, and has it no more. */
+  /** The config was read, and this is not wrong with it any more. */
   | { readonly type: 'GONE' };
 
 interface Args {
-  readonly context: CollectorFindingContext;
-  readonly event: CollectorFindingEvent;
+  readonly context: FindingContext;
+  readonly event: FindingEvent;
 }
 
-const firing = ({ context, event }: Args): Alert => {
-  const { code, severity, place, text, remedy } = findingOf({ context, event });
+const UNKNOWN: Finding = { code: 'unknown', severity: 'warning', place: '', text: '', remedy: '' };
+
+const firing = (args: Args): Alert => {
+  const { code, severity, place, text, remedy } = findingOf(args);
   return {
     name: `collector.${code}`,
     severity,
@@ -36,8 +39,8 @@ const firing = ({ context, event }: Args): Alert => {
   };
 };
 
-const resolved = ({ context, event }: Args): Alert => {
-  const { code, place } = findingOf({ context, event });
+const resolved = (args: Args): Alert => {
+  const { code, place } = findingOf(args);
   return {
     name: `collector.${code}`,
     severity: 'info',
@@ -47,14 +50,14 @@ const resolved = ({ context, event }: Args): Alert => {
 };
 
 /**
- * One thing that can be wrong with the collector's effective config (O8): a person is told when it lasts, for a config
- * that is being replaced may be half a one for a moment, and when it is fixed.
+ * One thing that can be wrong with the collector's effective config (O8). It raises an alert when it lasts, since a config
+ * that is being replaced may be incomplete for a moment, and resolves it when it is fixed.
  */
-export const collectorFinding = setup({
-  types: { context: {} as CollectorFindingContext, events: {} as CollectorFindingEvent },
+export const finding = setup({
+  types: { context: {} as FindingContext, events: {} as FindingEvent },
   delays: { patience: 60_000 },
   guards: {
-    other: ({ context, event }) => event.type === 'FOUND' && event.text !== context.finding?.text,
+    isAnother: ({ context, event }) => event.type === 'FOUND' && event.text !== context.finding?.text,
   },
   actions: {
     'alert.raise': effect<Alert>(),
@@ -63,27 +66,27 @@ export const collectorFinding = setup({
 }).createMachine({
   id: 'collector-finding',
   context: {},
-  initial: 'gone',
+  initial: 'absent',
   states: {
-    gone: { on: { FOUND: { target: 'found', actions: 'note' } } },
+    absent: { on: { FOUND: { target: 'found', actions: 'note' } } },
     found: {
-      after: { patience: { target: 'told', actions: { type: 'alert.raise', params: firing } } },
-      on: { FOUND: { actions: 'note' }, GONE: 'gone' },
+      after: { patience: { target: 'reported', actions: { type: 'alert.raise', params: firing } } },
+      on: { FOUND: { actions: 'note' }, GONE: 'absent' },
     },
-    told: {
+    reported: {
       on: {
         FOUND: [
-          { guard: 'other', actions: ['note', { type: 'alert.raise', params: firing }] },
+          { guard: 'isAnother', actions: ['note', { type: 'alert.raise', params: firing }] },
           { actions: 'note' },
         ],
-        GONE: { target: 'gone', actions: { type: 'alert.raise', params: resolved } },
+        GONE: { target: 'absent', actions: { type: 'alert.raise', params: resolved } },
       },
     },
   },
 });
 
 function findingOf({ context, event }: Args): Finding {
-  if (event.type !== 'FOUND') return context.finding as Finding;
+  if (event.type !== 'FOUND') return context.finding ?? UNKNOWN;
   const { type: _, ...finding } = event;
   return finding;
 }

@@ -12,7 +12,7 @@ export type Maker =
   | 'operator';
 
 /** Times in milliseconds. */
-export interface RotationSettings {
+export type RotationSettings = {
   /** Until the new key must be seen in the collector's config. */
   readonly adoptMs: number;
   /** Between two looks at who uses which key, when nobody is newly seen; ten times as long for external producers. */
@@ -23,13 +23,13 @@ export interface RotationSettings {
   readonly overlapMs: number;
   /** Between two tries to store the key. */
   readonly retryMs: number;
-}
+};
 
-export interface Seen {
+export type Seen = {
   readonly producer: string;
   /** Epoch milliseconds. */
   readonly at: number;
-}
+};
 
 /** When a producer was last seen with which key, epoch milliseconds. */
 export interface Producer {
@@ -99,7 +99,7 @@ export type RotationEvent =
   | { readonly type: 'CONFIG_READ'; readonly at: number; readonly fingerprint?: string }
   | { readonly type: 'STORED'; readonly at: number; readonly place: string }
   | {
-      readonly type: 'LOOKED';
+      readonly type: 'SIGHTINGS_READ';
       readonly at: number;
       readonly old: readonly Seen[];
       readonly fresh: readonly Seen[];
@@ -233,7 +233,7 @@ export function failure(args: Args): Failure {
 export function failedAlert({ context }: Args): Alert {
   const { step = '', reason = '', text = '' } = context.failure ?? {};
   return {
-    name: 'ingest.rotation_failed',
+    name: 'collector.rotation_failed',
     severity: 'critical',
     text: `The rotation of the ingest key stands still. ${text} Fix it, then: holdfast stack rotate-ingest-key --resume`,
     labels: { step, reason },
@@ -243,7 +243,7 @@ export function failedAlert({ context }: Args): Alert {
 export function leftBehind({ context }: Args): Alert {
   const left = [...new Set([...pending(context), ...unconfirmed(context)])].join(', ').slice(0, 500);
   return {
-    name: 'ingest.rotation_left_behind',
+    name: 'collector.rotation_left_behind',
     severity: 'warning',
     text: `The overlap of the ingest keys is over, and these were not seen with the new one: ${left}.`,
     labels: { producers: left },

@@ -23,14 +23,14 @@ const MOST_TRIES = 5;
 
 /** The context as it is once the sightings of this event are taken in. */
 const looked = ({ context, event }: Args): RotationContext =>
-  event.type === 'LOOKED'
+  event.type === 'SIGHTINGS_READ'
     ? { ...context, producers: merge(context.producers, event.old, event.fresh) }
     : context;
 
 const isOver = ({ context, event }: Args): boolean => 'at' in event && event.at >= context.deadlineAt;
 
 const look = {
-  type: 'ingest.look',
+  type: 'collector.read_sightings',
   params: ({ context: { old = '', fresh = '' } }: Args) => ({ old, fresh }),
 } as const;
 
@@ -55,7 +55,7 @@ const inExternal = {
  * told to those outside, and the old one retired. Each step is believed when it is seen, and each may be interrupted:
  * what is asked again after a crash does nothing twice.
  */
-export const ingestKeyRotation = setup({
+export const keyRotation = setup({
   types: {
     context: {} as RotationContext,
     events: {} as RotationEvent,
@@ -79,7 +79,7 @@ export const ingestKeyRotation = setup({
       event.fingerprint !== context.old &&
       event.fingerprint !== context.fresh,
     exhausted: ({ context, event }) =>
-      'effect' in event && event.effect === 'ingest.store' && context.tries + 1 >= MOST_TRIES,
+      'effect' in event && event.effect === 'collector.store_key' && context.tries + 1 >= MOST_TRIES,
     refreshed: (args) => isRefreshed(looked(args)),
     forceable: (args) => isOver(args) && args.context.canForce && args.context.forced === undefined,
     isOver,
@@ -91,12 +91,12 @@ export const ingestKeyRotation = setup({
     of: ({ event }, { effect: type }: { effect: string }) => 'effect' in event && event.effect === type,
   },
   actions: {
-    'ingest.regenerate': effect<{ maker: string; old: string }>(),
-    'ingest.read_config': effect(),
-    'ingest.store': effect<{ fresh: string }>(),
-    'ingest.look': effect<{ old: string; fresh: string }>(),
-    'ingest.force_refresh': effect(),
-    'ingest.retire': effect<{ fresh: string }>(),
+    'collector.regenerate_key': effect<{ maker: string; old: string }>(),
+    'collector.read_config': effect(),
+    'collector.store_key': effect<{ fresh: string }>(),
+    'collector.read_sightings': effect<{ old: string; fresh: string }>(),
+    'collector.force_refresh': effect(),
+    'collector.retire_key': effect<{ fresh: string }>(),
     'alert.raise': effect<Alert>(),
     refuse: assign((args) => ({ refused: refusal(args) })),
     begin: assign(({ event }) => {
@@ -162,14 +162,14 @@ export const ingestKeyRotation = setup({
 
     regenerating: {
       entry: {
-        type: 'ingest.regenerate',
+        type: 'collector.regenerate_key',
         params: ({ context: { maker, old = '' } }) => ({ maker, old }),
       },
       on: {
         REGENERATED: { target: 'adopting', actions: 'finish' },
         BY_HAND: { target: 'adopting', actions: ['finish', 'note'] },
         'effect.failed': {
-          guard: { type: 'of', params: { effect: 'ingest.regenerate' } },
+          guard: { type: 'of', params: { effect: 'collector.regenerate_key' } },
           target: 'failed',
           actions: 'fail',
         },
@@ -177,13 +177,13 @@ export const ingestKeyRotation = setup({
     },
 
     adopting: {
-      entry: 'ingest.read_config',
+      entry: 'collector.read_config',
       after: { adoption: { target: 'failed', actions: 'fail' } },
       on: { CONFIG_READ: { guard: 'isNew', target: 'storing', actions: ['finish', 'adopt'] } },
     },
 
     storing: {
-      entry: { type: 'ingest.store', params: ({ context }) => ({ fresh: context.fresh ?? '' }) },
+      entry: { type: 'collector.store_key', params: ({ context }) => ({ fresh: context.fresh ?? '' }) },
       on: {
         ...replaced,
         STORED: stored,
@@ -191,7 +191,7 @@ export const ingestKeyRotation = setup({
         'effect.failed': [
           { guard: 'exhausted', target: 'failed', actions: 'fail' },
           {
-            guard: { type: 'of', params: { effect: 'ingest.store' } },
+            guard: { type: 'of', params: { effect: 'collector.store_key' } },
             target: 'storePause',
             actions: 'countTry',
           },
@@ -209,23 +209,26 @@ export const ingestKeyRotation = setup({
       entry: look,
       on: {
         ...inRefresh,
-        LOOKED: [
+        SIGHTINGS_READ: [
           { guard: 'refreshed', ...refreshed },
           { guard: 'forceable', target: 'forcing', actions: 'see' },
           { guard: 'isOver', ...refreshed },
           { target: 'refreshPause', actions: 'see' },
         ],
-        'effect.failed': { guard: { type: 'of', params: { effect: 'ingest.look' } }, target: 'refreshPause' },
+        'effect.failed': {
+          guard: { type: 'of', params: { effect: 'collector.read_sightings' } },
+          target: 'refreshPause',
+        },
       },
     },
     refreshPause: { after: { look: 'refreshing' }, on: { ...inRefresh, MOVED: 'refreshing' } },
     forcing: {
-      entry: 'ingest.force_refresh',
+      entry: 'collector.force_refresh',
       on: {
         ...replaced,
         FORCED: { target: 'refreshing', actions: ['force', 'waitForRefresh'] },
         'effect.failed': {
-          guard: { type: 'of', params: { effect: 'ingest.force_refresh' } },
+          guard: { type: 'of', params: { effect: 'collector.force_refresh' } },
           target: 'refreshPause',
           actions: ['force', 'note'],
         },
@@ -236,7 +239,7 @@ export const ingestKeyRotation = setup({
       entry: look,
       on: {
         ...inExternal,
-        LOOKED: [
+        SIGHTINGS_READ: [
           { guard: 'finished', target: 'settled', actions: ['see', 'finish'] },
           {
             guard: 'isOver',
@@ -246,7 +249,7 @@ export const ingestKeyRotation = setup({
           { target: 'externalPause', actions: 'see' },
         ],
         'effect.failed': {
-          guard: { type: 'of', params: { effect: 'ingest.look' } },
+          guard: { type: 'of', params: { effect: 'collector.read_sightings' } },
           target: 'externalPause',
         },
       },
@@ -261,11 +264,11 @@ export const ingestKeyRotation = setup({
       ],
     },
     retiring: {
-      entry: { type: 'ingest.retire', params: ({ context }) => ({ fresh: context.fresh ?? '' }) },
+      entry: { type: 'collector.retire_key', params: ({ context }) => ({ fresh: context.fresh ?? '' }) },
       on: {
         RETIRED: { target: 'done', actions: 'finish' },
         'effect.failed': {
-          guard: { type: 'of', params: { effect: 'ingest.retire' } },
+          guard: { type: 'of', params: { effect: 'collector.retire_key' } },
           target: 'failed',
           actions: 'fail',
         },

@@ -25,7 +25,7 @@ export interface Probed {
   readonly arrivedMs?: number;
 }
 
-export interface PipelineProbeContext {
+export interface ProbeContext {
   readonly probes: number;
   readonly end?: ProbeEnd | undefined;
   readonly at?: number | undefined;
@@ -35,8 +35,8 @@ export interface PipelineProbeContext {
 }
 
 /** Remembers how the newest end-to-end probe of trace ingest ended, and when one last arrived (O1, O27). */
-export const pipelineProbe = setup({
-  types: { context: {} as PipelineProbeContext, events: {} as Probed },
+export const probe = setup({
+  types: { context: {} as ProbeContext, events: {} as Probed },
   guards: { arrived: ({ event }) => event.end === 'arrived' },
   actions: {
     note: assign(({ context, event: { at, end, arrivedMs } }) => ({

@@ -1,134 +1,140 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
 
-export interface TelemetryIntakeContext {
-  /** Where the rows go, without credentials. */
+export interface IntakeContext {
+  /** The database, without credentials. */
   readonly place?: string;
-  /** Why the database is away; absent while it is there. */
-  readonly away?: string | undefined;
-  /** Since when, ms since the epoch. */
-  readonly awaySince?: number | undefined;
-  /** Why nothing is taken; absent while something is. */
-  readonly shut?: string | undefined;
-  /** Requests that were refused in the last press. */
+  /** Why the database takes nothing; absent while it does. */
+  readonly unavailable?: string | undefined;
+  /** Since when, epoch milliseconds. */
+  readonly unavailableSince?: number | undefined;
+  /** Why every request is refused; absent while they are taken. */
+  readonly blocked?: string | undefined;
+  /** Requests that were refused in the last overload. */
   readonly refused: number;
 }
 
-export type TelemetryIntakeEvent =
-  | { readonly type: 'DATABASE_THERE'; readonly place: string }
+export type IntakeEvent =
+  | { readonly type: 'DATABASE_AVAILABLE'; readonly place: string }
   | {
-      readonly type: 'DATABASE_AWAY';
+      readonly type: 'DATABASE_UNAVAILABLE';
       readonly place: string;
       readonly reason: string;
       readonly since: number;
     }
   /** Requests are refused because more is being received than memory is set aside for. */
-  | { readonly type: 'PRESSED' }
-  /** No request was refused for that for a while. */
+  | { readonly type: 'OVERLOADED' }
+  /** For a while no request was refused for that reason. */
   | { readonly type: 'RELIEVED'; readonly refused: number }
-  /** Nothing can be kept any more: the spool is full, or its disk fails. */
-  | { readonly type: 'SPOOL_STUCK'; readonly reason: string }
-  | { readonly type: 'SPOOL_FREE' };
+  /** Nothing can be written to the spool: it is full, or its disk fails. */
+  | { readonly type: 'SPOOL_BLOCKED'; readonly reason: string }
+  | { readonly type: 'SPOOL_WRITABLE' };
 
-const stuck = ({ event }: { event: TelemetryIntakeEvent }): Alert => ({
+interface Args {
+  readonly context: IntakeContext;
+  readonly event: IntakeEvent;
+}
+
+const refusing = ({ event }: Args): Alert => ({
   name: 'otlp.refusing',
   severity: 'critical',
   text: 'Telemetry is refused: what is received can be neither inserted nor kept.',
-  labels: { state: 'firing', ...(event.type === 'SPOOL_STUCK' && { reason: event.reason }) },
+  labels: { state: 'firing', ...(event.type === 'SPOOL_BLOCKED' && { reason: event.reason }) },
 });
 
-const free = (): Alert => ({
+const takingAgain = (): Alert => ({
   name: 'otlp.refusing',
   severity: 'info',
   text: 'Telemetry is taken again.',
   labels: { state: 'resolved' },
 });
 
-const away = ({ context }: { context: TelemetryIntakeContext }): Alert => ({
-  name: 'otlp.database_away',
+const databaseUnavailable = ({ context }: Args): Alert => ({
+  name: 'otlp.database_unavailable',
   severity: 'warning',
   text: 'Telemetry is kept on disk: the columnar database takes nothing.',
-  labels: { state: 'firing', place: context.place ?? '', reason: context.away ?? '' },
+  labels: { state: 'firing', place: context.place ?? '', reason: context.unavailable ?? '' },
 });
 
-const back = ({ context }: { context: TelemetryIntakeContext }): Alert => ({
-  name: 'otlp.database_away',
+const databaseAvailable = ({ context }: Args): Alert => ({
+  name: 'otlp.database_unavailable',
   severity: 'info',
   text: 'The columnar database takes telemetry again.',
   labels: { state: 'resolved', place: context.place ?? '' },
 });
 
 /**
- * The receiver of telemetry: whether it takes requests, and whether what it takes gets into the database. Requests
- * are no events of it; the log has what changes for all of them, when, and why.
+ * The receiver of telemetry: whether it takes requests, and whether what it takes gets into the database. Single requests
+ * are not events of it; the log shows what changed for all of them, when and why.
  */
-export const telemetryIntake = setup({
-  types: {} as { context: TelemetryIntakeContext; events: TelemetryIntakeEvent },
+export const intake = setup({
+  types: {} as { context: IntakeContext; events: IntakeEvent },
   delays: { patience: 60_000 },
   actions: {
     'alert.raise': effect<Alert>(),
-    find: assign(({ event }) =>
-      event.type === 'DATABASE_THERE' ? { place: event.place, away: undefined, awaySince: undefined } : {},
+    noteDatabase: assign(({ event }) => {
+      if (event.type === 'DATABASE_AVAILABLE')
+        return { place: event.place, unavailable: undefined, unavailableSince: undefined };
+      if (event.type === 'DATABASE_UNAVAILABLE')
+        return { place: event.place, unavailable: event.reason, unavailableSince: event.since };
+      return {};
+    }),
+    noteReason: assign(({ event }) =>
+      event.type === 'DATABASE_UNAVAILABLE' ? { unavailable: event.reason } : {},
     ),
-    lose: assign(({ event }) =>
-      event.type === 'DATABASE_AWAY'
-        ? { place: event.place, away: event.reason, awaySince: event.since }
-        : {},
-    ),
-    again: assign(({ event }) => (event.type === 'DATABASE_AWAY' ? { away: event.reason } : {})),
-    shut: assign(({ event }) => (event.type === 'SPOOL_STUCK' ? { shut: event.reason } : {})),
-    open: assign({ shut: undefined }),
+    block: assign(({ event }) => (event.type === 'SPOOL_BLOCKED' ? { blocked: event.reason } : {})),
+    unblock: assign({ blocked: undefined }),
     count: assign(({ event }) => (event.type === 'RELIEVED' ? { refused: event.refused } : {})),
-    forget: assign({ refused: 0 }),
+    resetCount: assign({ refused: 0 }),
   },
 }).createMachine({
   id: 'otlp-intake',
   context: { refused: 0 },
   type: 'parallel',
   states: {
-    door: {
-      initial: 'open',
+    requests: {
+      initial: 'taken',
       on: {
-        SPOOL_STUCK: { target: '.shut', actions: ['shut', { type: 'alert.raise', params: stuck }] },
+        SPOOL_BLOCKED: { target: '.refused', actions: ['block', { type: 'alert.raise', params: refusing }] },
       },
       states: {
-        open: { on: { PRESSED: { target: 'pressed', actions: 'forget' } } },
-        /** What there is no memory for is refused, everything else is taken. */
-        pressed: { on: { RELIEVED: { target: 'open', actions: 'count' } } },
-        /** Everything is refused before it is read. */
-        shut: {
+        taken: { on: { OVERLOADED: { target: 'limited', actions: 'resetCount' } } },
+        /** Requests for which there is no memory are refused, the others are taken. */
+        limited: { on: { RELIEVED: { target: 'taken', actions: 'count' } } },
+        /** Every request is refused before its body is read. */
+        refused: {
           on: {
-            SPOOL_FREE: { target: 'open', actions: ['open', { type: 'alert.raise', params: free }] },
-            SPOOL_STUCK: { actions: 'shut' },
+            SPOOL_WRITABLE: {
+              target: 'taken',
+              actions: ['unblock', { type: 'alert.raise', params: takingAgain }],
+            },
+            SPOOL_BLOCKED: { actions: 'block' },
           },
         },
       },
     },
     database: {
       initial: 'unknown',
-      on: { DATABASE_AWAY: { target: '.away', actions: 'lose' } },
+      on: { DATABASE_UNAVAILABLE: { target: '.unavailable', actions: 'noteDatabase' } },
       states: {
-        unknown: { on: { DATABASE_THERE: { target: 'there', actions: 'find' } } },
-        there: { on: { DATABASE_THERE: { actions: 'find' } } },
-        away: {
+        unknown: { on: { DATABASE_AVAILABLE: { target: 'available', actions: 'noteDatabase' } } },
+        available: { on: { DATABASE_AVAILABLE: { actions: 'noteDatabase' } } },
+        unavailable: {
           after: {
-            patience: {
-              target: 'missed',
-              actions: { type: 'alert.raise', params: away },
-            },
+            patience: { target: 'reported', actions: { type: 'alert.raise', params: databaseUnavailable } },
           },
           on: {
-            DATABASE_AWAY: { actions: 'again' },
-            DATABASE_THERE: { target: 'there', actions: 'find' },
+            DATABASE_UNAVAILABLE: { actions: 'noteReason' },
+            DATABASE_AVAILABLE: { target: 'available', actions: 'noteDatabase' },
           },
         },
-        /** Away for so long that a person was told. */
-        missed: {
+        /** Unavailable for so long that an alert was raised. */
+        reported: {
           on: {
-            DATABASE_AWAY: { actions: 'again' },
-            DATABASE_THERE: {
-              target: 'there',
-              actions: ['find', { type: 'alert.raise', params: back }],
+            DATABASE_UNAVAILABLE: { actions: 'noteReason' },
+            DATABASE_AVAILABLE: {
+              target: 'available',
+              actions: ['noteDatabase', { type: 'alert.raise', params: databaseAvailable }],
             },
           },
         },

@@ -1,7 +1,7 @@
 /** The end-to-end probe of trace ingest (O1): a span is sent, looked for, and how it went is remembered as an event. */
 
 import { z } from 'zod';
-import { defineTopic, type Topic } from '../../bus/topic.ts';
+import { defineTopic } from '../../bus/topic.ts';
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
 import { askInstance } from '../../core/host/operations/ask.ts';
 import { serveOperation } from '../../core/host/operations/serve.ts';
@@ -9,15 +9,13 @@ import type { CommandDefinition } from '../../core/host/plugin/command.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { readRuntimeFile } from '../../core/host/runtime/runtime-file.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
-import { defineRoute } from '../../core/kernel/actors/route.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
-import { actorRef } from '../../core/kernel/ids.ts';
-import { type PipelineProbeContext, type Probed, pipelineProbe } from '../../machines/collector/probe.ts';
-import { type CollectorParts, NO_COLLECTOR } from './parts.ts';
+import { probe } from '../../machines/collector/probe.ts';
+import type { ActiveKeys } from './active-keys.ts';
+import { NO_COLLECTOR } from './rotation/command.ts';
 import { type ProbeReport, runProbe } from './run-probe.ts';
 
 const PROBE_PATH = '/collector/probe';
-const ACTOR = 'collector.probe';
 const KEY = 'traces';
 const MOST_WAIT_SECONDS = 300;
 /** Exit codes by where it ended. */
@@ -28,30 +26,30 @@ const asked = z.strictObject({
   seconds: z.number().min(0.1).max(MOST_WAIT_SECONDS).default(30),
 });
 
-const probed: Topic<Omit<Probed, 'type'>> = defineTopic(
+const probeActor = defineActor({ type: 'collector.probe', machine: probe, version: 1 });
+
+const probed = defineTopic(
   'collector.probed',
   z.object({
     at: z.number(),
     end: z.enum(['arrived', 'no_key', 'unreachable', 'refused', 'lost', 'database_away']),
     endpoint: z.string(),
     service: z.string(),
-    arrivedMs: z.number().optional(),
-  }) as never,
+    arrivedMs: z.number().exactOptional(),
+  }),
   'A span was sent through trace ingest and looked for in the database.',
 );
 
-export function registerProbe(context: PluginContext, parts: () => CollectorParts): void {
-  context.actor(defineActor({ type: ACTOR, machine: pipelineProbe, version: 1 }));
-  context.route(
-    defineRoute(probed, ACTOR, ({ payload }) => [{ key: KEY, event: { type: 'PROBED', ...payload } }]),
-  );
+export function registerProbe(context: PluginContext, keys: () => ActiveKeys): void {
+  context.actor(probeActor);
+  context.route(probed, probeActor, ({ payload }) => [{ key: KEY, event: { type: 'PROBED', ...payload } }]);
   context.control((surface) => {
     serveOperation(surface, PROBE_PATH, asked, async ({ endpoint, seconds }, { correlation, signal }) => {
       const { services } = context;
       const own = readRuntimeFile(services.dataDir)?.surfaces.otlpHttp?.url;
       const report = await runProbe({
         endpoint: endpoint ?? own ?? 'http://127.0.0.1:4318',
-        keys: parts().ring,
+        keys: keys().ring,
         database: services.find(ColumnarDatabaseToken),
         waitMs: seconds * 1_000,
         signal: AbortSignal.any([signal, AbortSignal.timeout((seconds + 30) * 1_000)]),
@@ -68,9 +66,9 @@ export function registerProbe(context: PluginContext, parts: () => CollectorPart
   });
   context.command(probeCommand);
   context.health('probe', () => {
-    const state = context.services.actors.snapshot(actorRef(ACTOR, KEY));
+    const state = context.services.actors.get(probeActor, KEY);
     if (!state) return undefined;
-    const { end, at, arrivedAt, arrivedMs } = state.context as unknown as PipelineProbeContext;
+    const { end, at, arrivedAt, arrivedMs } = state.context;
     return {
       ...(end !== undefined && { end }),
       ...(at !== undefined && { at: new Date(at).toISOString() }),

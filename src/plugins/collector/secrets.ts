@@ -7,9 +7,10 @@ import { serveOperation } from '../../core/host/operations/serve.ts';
 import type { CommandDefinition } from '../../core/host/plugin/command.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import type { ActiveKeys } from './active-keys.ts';
 import { INGEST_KEY_NAME } from './key-source.ts';
 import type { CollectorOptions } from './options.ts';
-import { type CollectorParts, NO_COLLECTOR } from './parts.ts';
+import { NO_COLLECTOR } from './rotation/command.ts';
 
 /** `holdfast stack secrets`: the documents' table of keys with where each is and how old; never a value (O25). */
 
@@ -29,7 +30,7 @@ export interface SecretRow extends Omit<KnownKey, 'isVestigial'> {
 export function registerSecrets(
   context: PluginContext,
   options: CollectorOptions,
-  parts: () => CollectorParts,
+  keys: () => ActiveKeys,
 ): void {
   context.control((surface) => {
     serveOperation(surface, SECRETS_PATH, z.strictObject({}), async (_asked, operation) => {
@@ -40,7 +41,7 @@ export function registerSecrets(
       for (const known of KNOWN_KEYS) {
         const path = known.of === 'stack' ? options.secretsPath : options.gatewaySecretsPath;
         const row = await rowOf(known, path, store, services.clock.now(), signal);
-        const own = row.state === 'missing' ? ownPlace(known.name, services.dataDir, parts()) : undefined;
+        const own = row.state === 'missing' ? ownPlace(known.name, services.dataDir, keys()) : undefined;
         rows.push(own ? { ...row, ...own } : row);
       }
       return { secrets: rows };
@@ -85,7 +86,7 @@ async function rowOf(
 }
 
 /** Where Holdfast itself keeps a key that the store lacks. */
-function ownPlace(name: string, dataDir: string, { own }: CollectorParts) {
+function ownPlace(name: string, dataDir: string, { own }: ActiveKeys) {
   const file =
     name === INGEST_KEY_NAME
       ? own?.file

@@ -12,12 +12,12 @@ import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { EpochMs } from '../../core/kernel/ids.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
-import { type StoreAlert, storeConnection } from '../../machines/connection.ts';
+import { connection, type LossAlert } from '../../machines/connection.ts';
 import type { Database, Observed } from './database.ts';
 
 const ACTOR = 'columnar.connection';
 const KEY = 'database';
-const alert: StoreAlert = {
+const alert: LossAlert = {
   name: 'columnar.unreachable',
   text: 'The columnar database cannot be reached: signals are neither stored nor found.',
 };
@@ -38,7 +38,7 @@ export function registerConnection(context: PluginContext): void {
   context.actor(
     defineActor({
       type: ACTOR,
-      machine: storeConnection,
+      machine: connection,
       version: 1,
       describe,
       input: () => ({ alert: { ...alert } }),

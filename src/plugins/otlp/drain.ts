@@ -13,168 +13,184 @@ const INSERT_SECONDS = 60;
 /** At a stop an insert may take so much longer, ms; what it carries is on disk. */
 const STOP_MS = 3_000;
 const REASON_LENGTH = 300;
+/** Inserts into one table that are under way: while the engine works on one, the next is made ready. */
+const INSERTS_A_TABLE = 2;
 
-export interface DrainParts {
+export interface DrainOptions {
   readonly clock: Clock;
   /** Undefined while nobody provides one. */
   readonly database: () => ColumnarDatabase | undefined;
-  /** The rows of a frame, written for its table as it is; undefined when they are lost. Rejects while there is no spool to read. */
+  /** The rows of a frame, written for its table as it is; undefined when they are lost. Rejects while no thread can read them. */
   readonly read: (frame: Frame, schema: TableSchema) => Promise<Uint8Array | undefined>;
-  /** An insert begins, or has ended. */
-  readonly inserting: (change: 1 | -1) => void;
-  /** A frame is in the database, or lost. */
-  readonly done: (frame: Frame, inserted: boolean) => void;
-  /** Called at each change: why nothing gets into the database, or undefined when something does. */
-  readonly changed: (place: string, reason: string | undefined) => void;
+  /** An insert begins (1), or has ended (-1). */
+  readonly countInsert: (change: 1 | -1) => void;
+  readonly onDone: (frame: Frame, result: 'inserted' | 'lost') => void;
+  /** Called at each change. @param reason why not everything gets into the database; undefined when it does */
+  readonly onDatabase: (place: string, reason: string | undefined) => void;
 }
 
-/** Inserts of one table that are under way at once: while the engine works on one, the next is made ready. */
-const AT_ONCE = 2;
-
-/** A frame with its place in the order of writing. */
-interface Placed {
+interface Entry {
   readonly frame: Frame;
-  readonly place: number;
+  isBusy: boolean;
 }
 
-/** The frames of one table, the oldest first. */
-interface Lane {
-  readonly waiting: Placed[];
-  readonly busy: Set<Placed>;
-  /** After a frame was not taken: until the next try. */
-  paused: boolean;
+/** The frames of one table, the oldest first. A frame keeps its place until it is inserted, so a failed one is next again. */
+interface TableQueue {
+  readonly entries: Entry[];
+  /** After a failed insert, until the next try. */
+  isPaused: boolean;
   waitMs: number;
 }
 
-/** Takes frames from the spool into the database, each table for itself: one that is broken holds up no other. */
+type Result = 'inserted' | 'lost' | 'unreadable' | { readonly failed: string };
+
+/**
+ * Inserts the frames of the spool into the database in their order, each table for itself: one that takes nothing holds up
+ * no other. Written by hand and not as a stream, since a failed frame goes back to its place in the line.
+ */
 export class Drain {
-  readonly #parts: DrainParts;
-  readonly #lanes = new Map<SignalTable, Lane>();
-  readonly #away = new Map<SignalTable, string>();
+  readonly #options: DrainOptions;
+  readonly #queues = new Map<SignalTable, TableQueue>();
+  /** Why tables take nothing. */
+  readonly #failing = new Map<SignalTable, string>();
   readonly #timers = new Set<() => void>();
   readonly #running = new Set<Promise<void>>();
-  #reason: string | undefined;
-  #known = false;
-  #next = 0;
-  #stopped = false;
   readonly #stop = new AbortController();
+  #unavailable: string | undefined;
+  #isKnown = false;
+  #isStopped = false;
 
-  constructor(parts: DrainParts) {
-    this.#parts = parts;
+  constructor(options: DrainOptions) {
+    this.#options = options;
   }
 
-  /** Why nothing, or not all, gets into the database; undefined while it does. */
-  get reason(): string | undefined {
-    return this.#reason;
+  /** Why nothing, or not everything, gets into the database; undefined while it does. */
+  get unavailable(): string | undefined {
+    return this.#unavailable;
   }
 
   /** Frames that wait or are being inserted. */
-  get waiting(): readonly Frame[] {
-    return [...this.#lanes.values()].flatMap(({ waiting, busy }) =>
-      [...busy, ...waiting].map(({ frame }) => frame),
-    );
+  get frames(): readonly Frame[] {
+    return [...this.#queues.values()].flatMap(({ entries }) => entries.map(({ frame }) => frame));
   }
 
   add(frames: readonly Frame[]): void {
     for (const frame of frames) {
-      let lane = this.#lanes.get(frame.table);
-      if (!lane) {
-        lane = { waiting: [], busy: new Set(), paused: false, waitMs: FIRST_WAIT_MS };
-        this.#lanes.set(frame.table, lane);
-      }
-      this.#next += 1;
-      const isBusy = [...lane.busy].some((placed) => placed.frame.id === frame.id);
-      if (!isBusy) lane.waiting.push({ frame, place: this.#next });
-      this.#start(lane);
+      const queue = this.#queueOf(frame.table);
+      const isBusy = firstOf(queue).some((entry) => entry.isBusy && entry.frame.id === frame.id);
+      if (!isBusy) queue.entries.push({ frame, isBusy: false });
+      this.#fill(queue);
     }
   }
 
-  /** Forgets what waits: the spool is opened anew and tells again. */
-  reset(): void {
-    for (const lane of this.#lanes.values()) lane.waiting.length = 0;
+  /** Forgets the frames that wait: the spool has been opened again and will report them. */
+  forgetWaiting(): void {
+    for (const { entries } of this.#queues.values()) {
+      entries.splice(0, entries.length, ...entries.filter(({ isBusy }) => isBusy));
+    }
   }
 
   /** Ends after the inserts that are under way, or without them when they take too long. */
   async stop(): Promise<void> {
-    this.#stopped = true;
+    this.#isStopped = true;
     for (const cancel of this.#timers) cancel();
     this.#timers.clear();
-    const cancel = this.#parts.clock.after(STOP_MS, () => this.#stop.abort());
+    const cancel = this.#options.clock.after(STOP_MS, () => this.#stop.abort());
     await Promise.all(this.#running);
     cancel();
   }
 
-  #start(lane: Lane): void {
-    // Only one tries whether a database that was away is there again.
-    const atOnce = this.#away.size > 0 ? 1 : AT_ONCE;
-    while (!this.#stopped && !lane.paused && lane.busy.size < atOnce) {
-      const placed = lane.waiting.shift();
-      if (!placed) return;
-      lane.busy.add(placed);
-      const run = this.#run(lane, placed).finally(() => this.#running.delete(run));
+  #queueOf(table: SignalTable): TableQueue {
+    let queue = this.#queues.get(table);
+    if (!queue) {
+      queue = { entries: [], isPaused: false, waitMs: FIRST_WAIT_MS };
+      this.#queues.set(table, queue);
+    }
+    return queue;
+  }
+
+  #fill(queue: TableQueue): void {
+    // Whether an unavailable database is back is tried with one frame.
+    const most = this.#failing.size > 0 ? 1 : INSERTS_A_TABLE;
+    while (!this.#isStopped && !queue.isPaused) {
+      const first = firstOf(queue);
+      const entry = first.find(({ isBusy }) => !isBusy);
+      if (!entry || first.filter(({ isBusy }) => isBusy).length >= most) return;
+      entry.isBusy = true;
+      const run = this.#run(queue, entry).finally(() => this.#running.delete(run));
       this.#running.add(run);
     }
   }
 
-  async #run(lane: Lane, placed: Placed): Promise<void> {
-    const { table } = placed.frame;
-    const carried = await this.#carry(placed.frame);
-    lane.busy.delete(placed);
-    // The spool is opened anew, and will tell of this frame again.
-    if (carried === 'unread') return;
-    if (typeof carried === 'string') {
-      this.#parts.done(placed.frame, carried === 'inserted');
-      lane.waitMs = FIRST_WAIT_MS;
-      this.#note(table, undefined);
-      this.#start(lane);
+  async #run(queue: TableQueue, entry: Entry): Promise<void> {
+    const { frame } = entry;
+    const result = await this.#insert(frame);
+    entry.isBusy = false;
+    if (typeof result !== 'string') {
+      this.#note(frame.table, result.failed);
+      this.#pause(queue);
       return;
     }
-    lane.waiting.push(placed);
-    lane.waiting.sort((one, other) => one.place - other.place);
-    this.#note(table, carried.reason);
-    this.#later(lane);
+    const at = queue.entries.indexOf(entry);
+    if (at >= 0) queue.entries.splice(at, 1);
+    // The thread is being restarted, and will report this frame again.
+    if (result === 'unreadable') return;
+    this.#options.onDone(frame, result);
+    queue.waitMs = FIRST_WAIT_MS;
+    this.#note(frame.table, undefined);
+    this.#fill(queue);
   }
 
-  async #carry(frame: Frame): Promise<'inserted' | 'lost' | 'unread' | { readonly reason: string }> {
+  async #insert(frame: Frame): Promise<Result> {
+    const { database: find, read, countInsert } = this.#options;
     try {
-      const database = this.#parts.database();
-      if (!database) return { reason: 'no columnar database is there' };
+      const database = find();
+      if (!database) return { failed: 'there is no columnar database' };
       const schema = await database.schema(frame.table);
-      const read = this.#parts.read(frame, schema).then((bytes) => ({ bytes }));
-      const text = await read.catch(() => undefined);
-      if (!text) return 'unread';
-      if (!text.bytes) return 'lost';
+      let bytes: Uint8Array | undefined;
+      try {
+        bytes = await read(frame, schema);
+      } catch {
+        return 'unreadable';
+      }
+      if (!bytes) return 'lost';
       const { columns } = writerOf(schema);
-      const rows = { rows: frame.rows, schema, columns, bytes: text.bytes };
       const options = { token: frame.id, maxSeconds: INSERT_SECONDS, signal: this.#stop.signal };
-      this.#parts.inserting(1);
-      await database.insert(frame.table, rows, options).finally(() => this.#parts.inserting(-1));
+      countInsert(1);
+      await database
+        .insert(frame.table, { rows: frame.rows, schema, columns, bytes }, options)
+        .finally(() => countInsert(-1));
       return 'inserted';
     } catch (error) {
       const reason = isCoded(error) ? error.what : error instanceof Error ? error.message : String(error);
-      return { reason: maskText(reason, REASON_LENGTH) };
+      return { failed: maskText(reason, REASON_LENGTH) };
     }
   }
 
-  #later(lane: Lane): void {
-    if (this.#stopped || lane.paused) return;
-    lane.paused = true;
-    const cancel = this.#parts.clock.after(lane.waitMs, () => {
+  #pause(queue: TableQueue): void {
+    if (this.#isStopped || queue.isPaused) return;
+    queue.isPaused = true;
+    const cancel = this.#options.clock.after(queue.waitMs, () => {
       this.#timers.delete(cancel);
-      lane.paused = false;
-      this.#start(lane);
+      queue.isPaused = false;
+      this.#fill(queue);
     });
     this.#timers.add(cancel);
-    lane.waitMs = Math.min(lane.waitMs * 2, LONGEST_WAIT_MS);
+    queue.waitMs = Math.min(queue.waitMs * 2, LONGEST_WAIT_MS);
   }
 
   #note(table: SignalTable, reason: string | undefined): void {
-    if (reason === undefined) this.#away.delete(table);
-    else this.#away.set(table, reason);
-    const [first] = this.#away.values();
-    const changed = !this.#known || (first === undefined) !== (this.#reason === undefined);
-    this.#reason = first;
-    this.#known = true;
-    if (changed) this.#parts.changed(this.#parts.database()?.place ?? '(none)', first);
+    if (reason === undefined) this.#failing.delete(table);
+    else this.#failing.set(table, reason);
+    const [first] = this.#failing.values();
+    const isChange = !this.#isKnown || (first === undefined) !== (this.#unavailable === undefined);
+    this.#unavailable = first;
+    this.#isKnown = true;
+    if (isChange) this.#options.onDatabase(this.#options.database()?.place ?? '(none)', first);
   }
+}
+
+/** The frames that may be busy: the next one is always the oldest, so no other is. */
+function firstOf({ entries }: TableQueue): readonly Entry[] {
+  return entries.slice(0, INSERTS_A_TABLE);
 }

@@ -34,17 +34,17 @@ export const OtlpError = defineErrors({
     what: 'The body is larger than the receiver takes, as it is or inflated.',
     remedy: 'Send smaller batches, or raise `bodyLimit` of the otlp plugin.',
   },
-  HF_OTLP_PRESSED: {
+  HF_OTLP_OVERLOADED: {
     status: 429,
     what: 'More is being received than memory is set aside for.',
     remedy: 'Try again after the time in Retry-After; exporters do so by themselves.',
   },
-  HF_OTLP_STUCK: {
+  HF_OTLP_UNAVAILABLE: {
     status: 503,
     what: 'Telemetry can be neither inserted nor kept: {reason}.',
     remedy: 'Fix the database or make room, and it is taken again; exporters try again by themselves.',
   },
-  HF_OTLP_LOST: {
+  HF_OTLP_INTERRUPTED: {
     status: 503,
     what: 'Nothing of the request was taken: {reason}.',
     remedy: 'Try again after the time in Retry-After; exporters do so by themselves.',

@@ -1,37 +1,35 @@
 /**
- * The receiver of telemetry: OTLP over HTTP (4318) and gRPC (4317), for traces, metrics and logs. The path of a body is
- * `receive/` (who may send, how much) → `intake.ts` → `spool/` (decoded by `decode/` and on disk, in a thread) →
- * `drain.ts` → the columnar database → the answer. `machines/telemetry-intake.ts` says when that stopped and why.
- *
- * Imports core, bus and its machine; no other plugin.
+ * The receiver of telemetry: OTLP over HTTP (4318) and gRPC (4317), for traces, metrics and logs. The path of a body:
+ * `receive/` (who may send, how much) → `intake.ts` → `spool/` (a thread, which decodes it by `decode/` and writes its rows
+ * to disk) → `drain.ts` → the columnar database → the answer. `machines/otlp/intake.ts` says when that stopped, and why.
  */
-
+import { Subject, type Subscription } from 'rxjs';
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
 import { IngestKeysToken } from '../../core/contracts/ingest-keys.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
-import type { TelemetryIntakeContext } from '../../machines/otlp/intake.ts';
 import { OtlpError } from './errors.ts';
 import { Intake } from './intake.ts';
 import {
   databaseChanged,
-  INTAKE_ACTOR,
+  intakeActor,
   intakeCheck,
   intakeHealth,
-  pressureChanged,
+  loadChanged,
+  RECEIVER,
   registerIntakeActor,
   spoolChanged,
 } from './intake-actor.ts';
-import { IntakeMetrics, Pressure } from './metrics.ts';
+import { IntakeMetrics, overloads } from './metrics.ts';
 import { otlpOptions } from './options.ts';
 import { grpcListener } from './receive/grpc.ts';
 import { otlpErrorBody, otlpRoutes } from './receive/http.ts';
 import { mtlsListener } from './receive/mtls.ts';
-import { Budget, Receiver } from './receive/receiver.ts';
+import { BodyBudget, Receiver } from './receive/receiver.ts';
 
 interface Running {
   readonly receiver: Receiver;
   readonly intake: Intake;
-  readonly pressure: Pressure;
+  readonly load: Subscription;
 }
 
 export const otlp = definePlugin({
@@ -58,14 +56,12 @@ export const otlp = definePlugin({
       if (!running) throw new Error('the otlp plugin has not started');
       return running.receiver;
     };
-    const machine = () =>
-      (context.services.actors.snapshot(INTAKE_ACTOR)?.context ?? {}) as Partial<TelemetryIntakeContext>;
+    const state = () => context.services.actors.get(intakeActor, RECEIVER)?.context;
 
     registerIntakeActor(context);
     context.health('otlp', () => {
-      const { clock } = context.services;
-      const { spool, damaged } = running?.intake ?? {};
-      return spool && intakeHealth({ machine: machine(), spool, damaged: damaged ?? 0, now: clock.now() });
+      const { spool, damaged = 0 } = running?.intake ?? {};
+      return spool && intakeHealth(state(), spool, damaged, context.services.clock.now());
     });
     context.check({ name: 'stack.otlp', run: intakeCheck });
     context.http(
@@ -94,57 +90,59 @@ export const otlp = definePlugin({
     if (mtls.port !== undefined) context.listener(mtlsListener(grpc, { ...mtls, port: mtls.port }));
 
     context.onStart(() => {
-      const { services } = context;
-      const { bus, clock, metrics, logger, dataDir } = services;
-      const budget = new Budget(memoryLimit);
+      const { bus, clock, metrics, logger, dataDir, find } = context.services;
+      const budget = new BodyBudget(memoryLimit);
       const intake: Intake = new Intake({
         clock,
         dataDir,
         bodyLimit,
         spoolLimit: settings.spoolLimit,
         lingerMs: settings.lingerMs,
-        database: () => services.find(ColumnarDatabaseToken),
-        databaseChanged: (place, reason) =>
+        database: () => find(ColumnarDatabaseToken),
+        onDatabase: (place, reason) =>
           bus.publish(databaseChanged, {
             place,
             since: clock.now(),
             ...(reason !== undefined && { reason }),
           }),
-        spoolChanged: (reason) => bus.publish(spoolChanged, reason === undefined ? {} : { reason }),
-        inserted: (frame) => measured.inserted(frame),
-        lost: (frame) => {
-          measured.lost(frame);
-          logger.error({ table: frame.table, rows: frame.rows }, 'otlp.frame_lost');
+        onSpool: (reason) => bus.publish(spoolChanged, reason === undefined ? {} : { reason }),
+        onLeft: (frame, result) => {
+          measured.left(frame, result);
+          if (result === 'lost') logger.error({ table: frame.table, rows: frame.rows }, 'otlp.frame_lost');
         },
-        damaged: (frames) => {
+        onDamaged: (frames) => {
           measured.damaged(frames);
           logger.error({ frames }, 'otlp.frames_damaged');
         },
-        threadEnded: (reason) => logger.error({ reason }, 'otlp.thread_ended'),
+        onThreadEnded: (reason) => logger.error({ reason }, 'otlp.thread_ended'),
       });
       const measured = new IntakeMetrics(metrics, {
         spool: () => intake.spool,
         held: () => budget.used,
         now: () => clock.now(),
       });
-      const pressure = new Pressure(clock, (pressed, refused) =>
-        bus.publish(pressureChanged, { pressed, refused }),
-      );
-      const counted = {
-        taken: measured.taken.bind(measured),
-        turnedAway(refusal: Parameters<IntakeMetrics['turnedAway']>[0]) {
-          measured.turnedAway(refusal);
-          if (refusal.reason === 'pressed') pressure.refused();
-        },
+      const refusals = new Subject<void>();
+      running = {
+        intake,
+        load: overloads(refusals).subscribe((load) => bus.publish(loadChanged, load)),
+        receiver: new Receiver({
+          intake,
+          budget,
+          keys: () => find(IngestKeysToken),
+          blocked: () => state()?.blocked,
+          onTaken: (signal, rows, refused) => measured.taken(signal, rows, refused),
+          onRefused: (refusal) => {
+            measured.refused(refusal);
+            if (refusal.reason === 'overloaded') refusals.next();
+          },
+        }),
       };
-      const keys = () => services.find(IngestKeysToken);
-      const shut = () => machine().shut;
-      running = { intake, pressure, receiver: new Receiver({ intake, budget, keys, shut, counted }) };
-      if (machine().shut !== undefined) bus.publish(spoolChanged, {}); // whether it is so still, the spool will tell
+      // What blocked the last run may be over; if not, the spool reports it again.
+      if (state()?.blocked !== undefined) bus.publish(spoolChanged, {});
       intake.start();
     });
     context.onStop(async () => {
-      running?.pressure.stop();
+      running?.load.unsubscribe();
       await running?.intake.stop();
     });
   },

@@ -3,85 +3,89 @@ import type { Clock } from '../../core/kernel/clock.ts';
 import type { Encoding, Signal } from './decode/decode.ts';
 import { writerOf } from './decode/row-writer.ts';
 import { Drain } from './drain.ts';
-import { Answers, type Outcome } from './pending-answers.ts';
+import type { SpoolLoad } from './intake-actor.ts';
+import { type Outcome, PendingAnswers } from './pending-answers.ts';
 import type { Frame, FromThread } from './spool/protocol.ts';
 import { Spool } from './spool/spool.ts';
 
-/** The spool takes again when it has so much room, as a share of its limit. */
-const FREE_ENOUGH = 0.9;
+/** The spool counts as writable again when it is filled to at most this share of its limit. */
+const WRITABLE_SHARE = 0.9;
 
 export interface Body {
   readonly signal: Signal;
   readonly encoding: Encoding;
   readonly gzip: boolean;
-  /** Given away: it must not be used after. */
+  /** Handed to the thread: it must not be used after. */
   readonly bytes: Uint8Array;
 }
 
-export interface IntakeParts {
+export interface IntakeOptions {
   readonly clock: Clock;
   readonly dataDir: string;
+  /** Largest body after inflating, bytes. */
   readonly bodyLimit: number;
+  /** Largest sum of the spool's files, bytes. */
   readonly spoolLimit: number;
+  /** How long rows wait for others before they are written, ms. */
   readonly lingerMs: number;
   readonly database: () => ColumnarDatabase | undefined;
-  readonly databaseChanged: (place: string, reason: string | undefined) => void;
-  /** Nothing can be kept for a reason, or something again. */
-  readonly spoolChanged: (reason: string | undefined) => void;
-  readonly inserted: (frame: Frame) => void;
-  readonly lost: (frame: Frame) => void;
+  /** @param reason why the database takes nothing; undefined when it does */
+  readonly onDatabase: (place: string, reason: string | undefined) => void;
+  /** @param reason why nothing can be written to disk; undefined when something can */
+  readonly onSpool: (reason: string | undefined) => void;
+  /** A frame has left the spool. */
+  readonly onLeft: (frame: Frame, result: 'inserted' | 'lost') => void;
   /** So many frames of an earlier run cannot be read any more. */
-  readonly damaged: (frames: number) => void;
-  readonly threadEnded: (reason: string) => void;
+  readonly onDamaged: (frames: number) => void;
+  readonly onThreadEnded: (reason: string) => void;
 }
 
 /**
- * The way of a body: to the thread that decodes it and writes it down, from there into the database, and then, or as
- * soon as it must not be waited for and its rows are synced, its answer.
+ * The way of a body: to the thread that decodes it and writes its rows to disk, from there into the database. Its answer
+ * is given at the end; or as soon as its rows are synced, when the database takes nothing.
  */
 export class Intake {
-  readonly #parts: IntakeParts;
+  readonly #options: IntakeOptions;
   readonly #spool: Spool;
   readonly #drain: Drain;
-  readonly #answers: Answers;
-  #bytes = 0;
-  #stuck: string | undefined;
+  readonly #answers: PendingAnswers;
+  #spoolBytes = 0;
+  #blocked: string | undefined;
   #damaged = 0;
 
-  constructor(parts: IntakeParts) {
-    this.#parts = parts;
-    this.#answers = new Answers(parts.clock, () => this.#drain.reason !== undefined);
+  constructor(options: IntakeOptions) {
+    this.#options = options;
+    this.#answers = new PendingAnswers(options.clock, () => this.#drain.unavailable !== undefined);
     this.#spool = new Spool({
-      ...parts,
-      hear: (message) => this.#hear(message),
-      ended: (reason, body, wasOpen) => this.#ended(reason, body, wasOpen),
+      ...options,
+      onMessage: (message) => this.#handle(message),
+      onEnd: (reason, body, wasOpen) => this.#threadEnded(reason, body, wasOpen),
     });
     this.#drain = new Drain({
-      clock: parts.clock,
-      database: parts.database,
+      clock: options.clock,
+      database: options.database,
       read: (frame, schema) => this.#spool.read(frame, schema, writerOf(schema).layout),
-      inserting: (change) => this.#spool.inserting(change),
-      done: (frame, inserted) => this.#done(frame, inserted),
-      changed: (place, reason) => {
-        parts.databaseChanged(place, reason);
-        if (reason !== undefined) this.#answers.giveDurable();
+      countInsert: (change) => this.#spool.countInsert(change),
+      onDone: (frame, result) => this.#frameDone(frame, result),
+      onDatabase: (place, reason) => {
+        options.onDatabase(place, reason);
+        if (reason !== undefined) this.#answers.answerSynced();
       },
     });
   }
 
-  /** What an earlier run left begins to be inserted. @throws HF_OTLP_SPOOL its folder cannot be used */
+  /** Begins to insert what an earlier run left. @throws HF_OTLP_SPOOL its folder cannot be used */
   start(): void {
     this.#spool.start();
   }
 
-  get spool(): { readonly bytes: number; readonly rows: number; readonly oldest: number | undefined } {
-    const frames = this.#drain.waiting;
-    const rows = frames.reduce((sum, frame) => sum + frame.rows, 0);
-    const oldest = frames.reduce<number | undefined>(
-      (at, frame) => Math.min(at ?? frame.at, frame.at),
-      undefined,
-    );
-    return { bytes: frames.length === 0 ? 0 : this.#bytes, rows, oldest };
+  get spool(): SpoolLoad {
+    const frames = this.#drain.frames;
+    return {
+      bytes: frames.length === 0 ? 0 : this.#spoolBytes,
+      rows: frames.reduce((sum, { rows }) => sum + rows, 0),
+      oldest: frames.length === 0 ? undefined : Math.min(...frames.map(({ at }) => at)),
+    };
   }
 
   /** Frames that were found damaged since the start. */
@@ -89,40 +93,36 @@ export class Intake {
     return this.#damaged;
   }
 
-  /** Why nothing gets into the database; undefined while something does. */
-  get away(): string | undefined {
-    return this.#drain.reason;
-  }
-
+  /** Resolves when the rows of the body are kept, or nothing of it was taken. */
   take({ bytes, ...body }: Body): Promise<Outcome> {
-    const { id, outcome } = this.#answers.expect();
-    const own = ownBuffer(bytes);
-    const now = this.#parts.clock.now();
+    const { id, outcome } = this.#answers.add();
+    const own = transferable(bytes);
+    const now = this.#options.clock.now();
     if (!this.#spool.post({ type: 'take', id, ...body, body: own, now }, [own.buffer]))
-      this.#answers.give(id, { kind: 'lost', reason: 'the thread that decodes starts anew' });
+      this.#answers.answer(id, { kind: 'interrupted', reason: 'the thread that decodes is being restarted' });
     return outcome;
   }
 
-  /** Ends after what is under way; what is not in the database by then stays on disk. */
+  /** Ends after the inserts that are under way; rows that are not in the database by then stay on disk. */
   async stop(): Promise<void> {
     await this.#drain.stop();
     await this.#spool.close();
-    this.#answers.giveAll({ kind: 'lost', reason: 'the receiver stops' });
+    this.#answers.answerAll({ kind: 'interrupted', reason: 'the receiver stops' });
   }
 
-  #hear(message: FromThread): void {
+  #handle(message: FromThread): void {
     switch (message.type) {
       case 'opened':
-        this.#bytes = message.bytes;
+        this.#spoolBytes = message.bytes;
         this.#damaged = Math.max(this.#damaged, message.damaged);
-        if (message.damaged > 0) this.#parts.damaged(message.damaged);
-        this.#drain.reset();
-        this.#unstick();
+        if (message.damaged > 0) this.#options.onDamaged(message.damaged);
+        this.#drain.forgetWaiting();
+        this.#unblock();
         this.#drain.add(message.frames);
         return;
       case 'written':
-        this.#bytes = message.bytes;
-        this.#unstick();
+        this.#spoolBytes = message.bytes;
+        this.#unblock();
         for (const taken of message.taken) this.#answers.written(taken);
         this.#drain.add(message.frames);
         return;
@@ -130,51 +130,54 @@ export class Intake {
         for (const id of message.ids) this.#answers.synced(id);
         return;
       case 'failed':
-        if (message.failure.kind === 'full') this.#stick('the spool is full');
-        if (message.failure.kind === 'disk') this.#stick(`the disk refuses: ${message.failure.reason}`);
-        for (const id of message.ids) this.#answers.give(id, message.failure);
+        if (message.failure.kind === 'full') this.#block('the spool is full');
+        if (message.failure.kind === 'disk') this.#block(`the disk refuses: ${message.failure.reason}`);
+        for (const id of message.ids) this.#answers.answer(id, message.failure);
         return;
       case 'freed':
-        this.#bytes = message.bytes;
-        this.#unstick();
+        this.#spoolBytes = message.bytes;
+        this.#unblock();
         return;
       case 'rows':
       case 'closed':
     }
   }
 
-  #done(frame: Frame, inserted: boolean): void {
+  #frameDone(frame: Frame, result: 'inserted' | 'lost'): void {
     this.#spool.done(frame.id);
-    (inserted ? this.#parts.inserted : this.#parts.lost)(frame);
-    this.#answers.done(frame.id);
-    if (this.#drain.waiting.length === 0) this.#unstick();
+    this.#options.onLeft(frame, result);
+    this.#answers.frameDone(frame.id);
+    if (this.#drain.frames.length === 0) this.#unblock();
   }
 
-  #stick(reason: string): void {
-    if (this.#stuck === undefined) this.#parts.spoolChanged(reason);
-    this.#stuck = reason;
+  #block(reason: string): void {
+    if (this.#blocked === undefined) this.#options.onSpool(reason);
+    this.#blocked = reason;
   }
 
-  #unstick(): void {
-    if (this.#stuck === undefined || this.#bytes > this.#parts.spoolLimit * FREE_ENOUGH) return;
-    this.#stuck = undefined;
-    this.#parts.spoolChanged(undefined);
+  #unblock(): void {
+    if (this.#blocked === undefined || this.#spoolBytes > this.#options.spoolLimit * WRITABLE_SHARE) return;
+    this.#blocked = undefined;
+    this.#options.onSpool(undefined);
   }
 
-  /** The body whose decoding ended the thread would end the next one, too. */
-  #ended(reason: string, body: number, wasOpen: boolean): void {
-    this.#answers.give(body, { kind: 'invalid', reason: 'decoding it needs more memory than is set aside' });
-    this.#answers.giveDurable();
-    this.#answers.giveAll({ kind: 'lost', reason: 'the thread that decodes ended' });
-    this.#parts.threadEnded(reason);
-    if (!wasOpen) this.#stick(`the spool cannot be opened: ${reason}`);
+  /** @param body that was being decoded: it would end the next thread too, so it is refused for good */
+  #threadEnded(reason: string, body: number, wasOpen: boolean): void {
+    this.#answers.answer(body, {
+      kind: 'invalid',
+      reason: 'decoding it needs more memory than is set aside',
+    });
+    this.#answers.answerSynced();
+    this.#answers.answerAll({ kind: 'interrupted', reason: 'the thread that decodes ended' });
+    this.#options.onThreadEnded(reason);
+    if (!wasOpen) this.#block(`the spool cannot be opened: ${reason}`);
   }
 }
 
-/** A buffer that is part of a pool cannot be handed over. */
-function ownBuffer(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  const whole = bytes.byteOffset === 0 && bytes.byteLength === bytes.buffer.byteLength;
-  return whole && bytes.buffer instanceof ArrayBuffer
-    ? (bytes as Uint8Array<ArrayBuffer>)
+/** A buffer that is part of a pool cannot be handed to another thread; such bytes are copied. */
+function transferable(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const { buffer, byteOffset, byteLength } = bytes;
+  return buffer instanceof ArrayBuffer && byteOffset === 0 && byteLength === buffer.byteLength
+    ? new Uint8Array(buffer)
     : new Uint8Array(bytes);
 }

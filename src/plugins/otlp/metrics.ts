@@ -1,22 +1,22 @@
+import { count, debounceTime, exhaustMap, map, type Observable, startWith, takeUntil } from 'rxjs';
 import type { Counter, Metrics } from '../../core/host/metrics/metrics.ts';
-import type { Clock } from '../../core/kernel/clock.ts';
 import type { Signal } from './decode/decode.ts';
+import type { SpoolLoad } from './intake-actor.ts';
 import type { Refusal } from './receive/receiver.ts';
 import type { Frame } from './spool/protocol.ts';
 
+/** An overload is over when so long no request was refused for it, ms. */
+const CALM_MS = 5_000;
+
 interface Readings {
-  readonly spool: () => {
-    readonly bytes: number;
-    readonly rows: number;
-    readonly oldest: number | undefined;
-  };
+  readonly spool: () => SpoolLoad;
   /** Bytes of bodies in memory. */
   readonly held: () => number;
-  /** ms since the epoch */
+  /** Epoch milliseconds. */
   readonly now: () => number;
 }
 
-/** The numbers of the receiver on `/metrics`. */
+/** The receiver's numbers on `/metrics`. */
 export class IntakeMetrics {
   readonly #items: Counter;
   readonly #requests: Counter;
@@ -62,58 +62,32 @@ export class IntakeMetrics {
     if (refused > 0) this.#items.inc({ signal, result: 'refused' }, refused);
   }
 
-  turnedAway({ reason }: Refusal): void {
+  refused({ reason }: Refusal): void {
     this.#requests.inc({ reason });
   }
 
-  inserted({ table, rows }: Frame): void {
-    this.#rows.inc({ table, result: 'inserted' }, rows);
+  left({ table, rows }: Frame, result: 'inserted' | 'lost'): void {
+    this.#rows.inc({ table, result }, rows);
   }
 
   damaged(frames: number): void {
     this.#damaged.inc({}, frames);
   }
-
-  lost({ table, rows }: Frame): void {
-    this.#rows.inc({ table, result: 'lost' }, rows);
-  }
 }
 
-/** So long without a refusal ends a press, ms. */
-const CALM_MS = 5_000;
-
-/** Turns single refusals into two facts: when they began, and when there were none for a while. */
-export class Pressure {
-  readonly #clock: Clock;
-  readonly #changed: (pressed: boolean, refused: number) => void;
-  #refused = 0;
-  #since = 0;
-  #cancel: (() => void) | undefined;
-
-  constructor(clock: Clock, changed: (pressed: boolean, refused: number) => void) {
-    this.#clock = clock;
-    this.#changed = changed;
-  }
-
-  refused(): void {
-    this.#refused += 1;
-    this.#since += 1;
-    if (this.#cancel) return;
-    this.#changed(true, 0);
-    this.#watch();
-  }
-
-  stop(): void {
-    this.#cancel?.();
-  }
-
-  #watch(): void {
-    this.#since = 0;
-    this.#cancel = this.#clock.after(CALM_MS, () => {
-      if (this.#since > 0) return this.#watch();
-      this.#cancel = undefined;
-      this.#changed(false, this.#refused);
-      this.#refused = 0;
-    });
-  }
+/** Turns single refusals into two facts: an overload began, and it is over and has cost so many requests. */
+export function overloads(
+  refusals: Observable<void>,
+): Observable<{ readonly overloaded: boolean; readonly refused: number }> {
+  const calm = refusals.pipe(startWith(undefined), debounceTime(CALM_MS));
+  return refusals.pipe(
+    exhaustMap(() =>
+      refusals.pipe(
+        takeUntil(calm),
+        count(),
+        map((others) => ({ overloaded: false, refused: 1 + others })),
+        startWith({ overloaded: true, refused: 0 }),
+      ),
+    ),
+  );
 }

@@ -2,7 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { elapsed, given } from '../../../src/core/host/testing/index.ts';
 import { Story } from '../../../src/core/host/testing/story.ts';
-import { ingestKeyRotation } from '../../../src/machines/collector/key-rotation.ts';
+import { keyRotation } from '../../../src/machines/collector/key-rotation.ts';
 import { type RotationEvent, rotationDefaults } from '../../../src/machines/collector/key-rotation-rules.ts';
 import { runs } from '../../support/runs.ts';
 import { machineSamples } from '../samples.ts';
@@ -23,37 +23,37 @@ const rotate = (more: Partial<Extract<RotationEvent, { type: 'ROTATE' }>> = {}):
 const adopted: RotationEvent = { type: 'CONFIG_READ', at: 2, fingerprint: 'fp_new' };
 const stored: RotationEvent = { type: 'STORED', at: 3, place: 'there' };
 const looked = (at: number, old: string[] = [], fresh: string[] = []): RotationEvent => ({
-  type: 'LOOKED',
+  type: 'SIGHTINGS_READ',
   at,
   old: old.map((producer) => ({ producer, at: 1 })),
   fresh: fresh.map((producer) => ({ producer, at })),
 });
 const begun = (more = {}): RotationEvent[] => [rotate(more), { type: 'REGENERATED', at: 1 }];
-const look = { type: 'ingest.look', params: { old: 'fp_old', fresh: 'fp_new' } };
+const look = { type: 'collector.read_sightings', params: { old: 'fp_old', fresh: 'fp_new' } };
 
 test('[O9] with nobody to wait for, the steps follow one another and the old key is retired', (t) => {
-  given(ingestKeyRotation)
+  given(keyRotation)
     .when(rotate())
     .then({
       state: 'regenerating',
-      effects: [{ type: 'ingest.regenerate', params: { maker: 'own', old: 'fp_old' } }],
+      effects: [{ type: 'collector.regenerate_key', params: { maker: 'own', old: 'fp_old' } }],
     })
     .when({ type: 'REGENERATED', at: 1 })
     .then({
       state: 'adopting',
-      effects: [{ type: 'ingest.read_config' }],
+      effects: [{ type: 'collector.read_config' }],
       timers: { adoption: 600_000 },
     })
     .when({ type: 'CONFIG_READ', at: 2, fingerprint: 'fp_old' })
     .then({ state: 'adopting', ignored: true, timers: { adoption: 600_000 } })
     .when(adopted)
-    .then({ state: 'storing', effects: [{ type: 'ingest.store', params: { fresh: 'fp_new' } }] })
+    .then({ state: 'storing', effects: [{ type: 'collector.store_key', params: { fresh: 'fp_new' } }] })
     .when(stored)
     .then({ state: 'refreshing', effects: [look], context: { deadlineAt: 3 + refreshMs } })
     .when(looked(4))
     .then({ state: 'external', effects: [look] })
     .when(looked(5))
-    .then({ state: 'retiring', effects: [{ type: 'ingest.retire', params: { fresh: 'fp_new' } }] })
+    .then({ state: 'retiring', effects: [{ type: 'collector.retire_key', params: { fresh: 'fp_new' } }] })
     .when({ type: 'RETIRED', at: 6 })
     .then({
       state: 'done',
@@ -68,7 +68,7 @@ test('[O9] with nobody to wait for, the steps follow one another and the old key
 test('[O9] no name of a producer keeps a key from being rotated', (t) => {
   const names = ['__proto__', 'constructor', 'toString'];
   const producers = names.map((producer) => ({ producer, at: 0 }));
-  given(ingestKeyRotation, { events: [...begun({ producers }), adopted, stored] })
+  given(keyRotation, { events: [...begun({ producers }), adopted, stored] })
     .when(looked(10, names, names))
     .then({ state: 'external', effects: [look] });
   t.pass();
@@ -76,7 +76,7 @@ test('[O9] no name of a producer keeps a key from being rotated', (t) => {
 
 test('[O9] a producer that still uses the old key is waited for, and its move is seen', (t) => {
   const producers = [{ producer: 'scraper', at: 0 }];
-  given(ingestKeyRotation, { events: [...begun({ producers }), adopted, stored] })
+  given(keyRotation, { events: [...begun({ producers }), adopted, stored] })
     .when(looked(10, ['scraper']))
     .then({ state: 'refreshPause', timers: { look: lookMs } })
     .when(elapsed('look'))
@@ -89,46 +89,49 @@ test('[O9] a producer that still uses the old key is waited for, and its move is
 test('[O9] when the window is over the refresh is forced once where a cluster is, then the others are waited for', (t) => {
   const producers = [{ producer: 'scraper', at: 0 }];
   const late = 3 + refreshMs;
-  given(ingestKeyRotation, { events: [...begun({ producers, canForce: true }), adopted, stored] })
+  given(keyRotation, { events: [...begun({ producers, canForce: true }), adopted, stored] })
     .when(looked(late))
-    .then({ state: 'forcing', effects: [{ type: 'ingest.force_refresh' }] })
+    .then({ state: 'forcing', effects: [{ type: 'collector.force_refresh' }] })
     .when({ type: 'FORCED', at: late, what: ['restarted DaemonSet x'] })
     .then({ state: 'refreshing', effects: [look], context: { deadlineAt: late + refreshMs } })
     .when(looked(late + refreshMs))
     .then({ state: 'external', effects: [look] });
-  given(ingestKeyRotation, { events: [...begun({ producers, canForce: true }), adopted, stored] })
+  given(keyRotation, { events: [...begun({ producers, canForce: true }), adopted, stored] })
     .when({ type: 'FORCE', at: 9 })
-    .then({ state: 'forcing', effects: [{ type: 'ingest.force_refresh' }] });
+    .then({ state: 'forcing', effects: [{ type: 'collector.force_refresh' }] });
   t.pass();
 });
 
 test('[O9] external producers are waited for until they are seen, a person says so, or the overlap ends', (t) => {
   const events = [...begun({ external: ['router-edge'] }), adopted, stored, looked(4)];
-  const retiring = { state: 'retiring', effects: [{ type: 'ingest.retire', params: { fresh: 'fp_new' } }] };
-  given(ingestKeyRotation, { events })
+  const retiring = {
+    state: 'retiring',
+    effects: [{ type: 'collector.retire_key', params: { fresh: 'fp_new' } }],
+  };
+  given(keyRotation, { events })
     .when(looked(5))
     .then({ state: 'externalPause', timers: { rareLook: lookMs * 10 } })
     .when({ type: 'MOVED', at: 6, producer: 'router-edge' })
     .then({ state: 'external', effects: [look] });
-  given(ingestKeyRotation, { events })
+  given(keyRotation, { events })
     .when(looked(5, [], ['router-edge']))
     .then(retiring);
-  given(ingestKeyRotation, { events: [...events, { type: 'EXTERNAL_DONE', at: 5 }] })
+  given(keyRotation, { events: [...events, { type: 'EXTERNAL_DONE', at: 5 }] })
     .when(looked(6))
     .then(retiring);
-  const story = Story.begin(ingestKeyRotation);
+  const story = Story.begin(keyRotation);
   const end = [...events, looked(overlapMs)].reduce((before, event) => before.next(event as never), story);
   t.is(end.step.snapshot.value, 'retiring');
-  t.like(end.effects[0], { type: 'alert.raise', params: { name: 'ingest.rotation_left_behind' } });
+  t.like(end.effects[0], { type: 'alert.raise', params: { name: 'collector.rotation_left_behind' } });
 });
 
 test('[O9] where the collector is not ours the old key is not ours to retire', (t) => {
   const events = [rotate({ maker: 'operator' }), { type: 'BY_HAND', at: 1, text: 'in the UI' } as const];
-  given(ingestKeyRotation, { events: [...events, adopted, stored, looked(4, [], ['app'])] })
+  given(keyRotation, { events: [...events, adopted, stored, looked(4, [], ['app'])] })
     .when(looked(5))
     .then({ state: 'done', context: { step: undefined } });
   // Nobody is seen at our receiver: that proves nothing, so the whole window is waited for.
-  given(ingestKeyRotation, { events: [...events, adopted, stored] })
+  given(keyRotation, { events: [...events, adopted, stored] })
     .when(looked(4))
     .then({ state: 'refreshPause', timers: { look: lookMs } });
   t.pass();
@@ -136,10 +139,7 @@ test('[O9] where the collector is not ours the old key is not ours to retire', (
 
 test('[O9,O25] the vestigial token, an unknown name, a second rotation and no key are refused', (t) => {
   const refused = (event: RotationEvent, reason: RegExp, before: RotationEvent[] = []) => {
-    const story = [...before, event].reduce(
-      (so, next) => so.next(next as never),
-      Story.begin(ingestKeyRotation),
-    );
+    const story = [...before, event].reduce((so, next) => so.next(next as never), Story.begin(keyRotation));
     t.deepEqual(story.effects, []);
     t.regex(String((story.step.snapshot.context as { refused?: string }).refused), reason);
   };
@@ -156,40 +156,39 @@ test('[O9] each failure has a reason, tells a person, and is resumed where it ha
     reason: string,
     again: string,
   ) => {
-    const story = events.reduce((so, next) => so.next(next as never), Story.begin(ingestKeyRotation));
+    const story = events.reduce((so, next) => so.next(next as never), Story.begin(keyRotation));
     const failed = story.next(last);
     t.is(failed.step.snapshot.value, 'failed');
     t.like(failed.step.snapshot.context, { failure: { reason } });
-    t.like(failed.effects[0], { type: 'alert.raise', params: { name: 'ingest.rotation_failed' } });
+    t.like(failed.effects[0], { type: 'alert.raise', params: { name: 'collector.rotation_failed' } });
     t.is(failed.next({ type: 'RESUME', at: 99 }).step.snapshot.value, again);
   };
   const broken = (effect: string) => ({ type: 'effect.failed', effect, code: 'HF_X', message: 'broken' });
-  failing([rotate({ maker: 'api' })], broken('ingest.regenerate'), 'not_regenerated', 'regenerating');
+  failing([rotate({ maker: 'api' })], broken('collector.regenerate_key'), 'not_regenerated', 'regenerating');
   failing(begun(), { type: 'elapsed', timer: 'adoption' }, 'not_adopted', 'adopting');
   failing(
     [...begun(), adopted, stored, looked(4), looked(5)],
-    broken('ingest.retire'),
+    broken('collector.retire_key'),
     'not_retired',
     'retiring',
   );
   failing([...begun(), adopted], { type: 'ABANDON', at: 5 }, 'abandoned', 'storing');
-  let story = [...begun(), adopted].reduce(
-    (so, next) => so.next(next as never),
-    Story.begin(ingestKeyRotation),
-  );
+  let story = [...begun(), adopted].reduce((so, next) => so.next(next as never), Story.begin(keyRotation));
   for (let tries = 1; tries < 5; tries += 1) {
-    story = story.next(broken('ingest.store'));
+    story = story.next(broken('collector.store_key'));
     t.is(story.step.snapshot.value, 'storePause');
     t.deepEqual(story.timers, { retry: retryMs });
     story = story.next({ type: 'elapsed', timer: 'retry' });
   }
-  t.like(story.next(broken('ingest.store')).step.snapshot.context, { failure: { reason: 'not_stored' } });
+  t.like(story.next(broken('collector.store_key')).step.snapshot.context, {
+    failure: { reason: 'not_stored' },
+  });
 });
 
 test('[O9] a key that is regenerated once more on the way is the one that is stored', (t) => {
-  given(ingestKeyRotation, { events: [...begun(), adopted, stored] })
+  given(keyRotation, { events: [...begun(), adopted, stored] })
     .when({ type: 'CONFIG_READ', at: 9, fingerprint: 'fp_newer' })
-    .then({ state: 'storing', effects: [{ type: 'ingest.store', params: { fresh: 'fp_newer' } }] });
+    .then({ state: 'storing', effects: [{ type: 'collector.store_key', params: { fresh: 'fp_newer' } }] });
   t.pass();
 });
 
@@ -197,14 +196,14 @@ test('[O9] whatever happens, no key is retired before a new one was adopted and 
   const events = (machineSamples['collector-key-rotation']?.events ?? []) as never[];
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...events), { maxLength: 30 }), (list) => {
-      let story = Story.begin(ingestKeyRotation);
+      let story = Story.begin(keyRotation);
       for (const event of list) {
         story = story.next(event);
         const { done, fresh } = story.step.snapshot.context as {
           done: Record<string, number>;
           fresh?: string;
         };
-        const retires = story.effects.some(({ type }) => type === 'ingest.retire');
+        const retires = story.effects.some(({ type }) => type === 'collector.retire_key');
         if (retires && !(fresh && done.adopt && done.store)) return false;
       }
       return true;

@@ -1,24 +1,27 @@
 import test from 'ava';
 import { elapsed, given } from '../../../src/core/host/testing/index.ts';
-import { type TelemetryIntakeEvent, telemetryIntake } from '../../../src/machines/otlp/intake.ts';
+import { type IntakeEvent, intake } from '../../../src/machines/otlp/intake.ts';
 
 const place = 'clickhouse:8123';
-const there: TelemetryIntakeEvent = { type: 'DATABASE_THERE', place };
-const away: TelemetryIntakeEvent = { type: 'DATABASE_AWAY', place, reason: 'it is gone', since: 7 };
+const there: IntakeEvent = { type: 'DATABASE_AVAILABLE', place };
+const away: IntakeEvent = { type: 'DATABASE_UNAVAILABLE', place, reason: 'it is gone', since: 7 };
 
-test('[O1] a database that is away for a minute is told to a person once, and its return too', (t) => {
+test('[O1] a database that is unavailable for a minute is one alert, which its return resolves', (t) => {
   t.notThrows(() =>
-    given(telemetryIntake, { events: [there] })
+    given(intake, { events: [there] })
       .when(away)
-      .then({ state: { door: 'open', database: 'away' }, context: { away: 'it is gone', awaySince: 7 } })
+      .then({
+        state: { requests: 'taken', database: 'unavailable' },
+        context: { unavailable: 'it is gone', unavailableSince: 7 },
+      })
       .when(elapsed('patience'))
       .then({
-        state: { door: 'open', database: 'missed' },
+        state: { requests: 'taken', database: 'reported' },
         effects: [
           {
             type: 'alert.raise',
             params: {
-              name: 'otlp.database_away',
+              name: 'otlp.database_unavailable',
               severity: 'warning',
               text: 'Telemetry is kept on disk: the columnar database takes nothing.',
               labels: { state: 'firing', place, reason: 'it is gone' },
@@ -28,13 +31,13 @@ test('[O1] a database that is away for a minute is told to a person once, and it
       })
       .when(there)
       .then({
-        state: { door: 'open', database: 'there' },
-        context: { away: undefined, awaySince: undefined },
+        state: { requests: 'taken', database: 'available' },
+        context: { unavailable: undefined, unavailableSince: undefined },
         effects: [
           {
             type: 'alert.raise',
             params: {
-              name: 'otlp.database_away',
+              name: 'otlp.database_unavailable',
               severity: 'info',
               text: 'The columnar database takes telemetry again.',
               labels: { state: 'resolved', place },
@@ -45,23 +48,23 @@ test('[O1] a database that is away for a minute is told to a person once, and it
   );
 });
 
-test('[O1] one that is back within the minute is told to nobody', (t) => {
+test('[O1] one that is back within the minute is no alert', (t) => {
   t.notThrows(() =>
-    given(telemetryIntake, { events: [there, away] })
+    given(intake, { events: [there, away] })
       .when(there)
-      .then({ state: { door: 'open', database: 'there' }, effects: [] }),
+      .then({ state: { requests: 'taken', database: 'available' }, effects: [] }),
   );
 });
 
-test('[O4] a full spool shuts the door whatever the press, and tells a person why', (t) => {
+test('[O4] a full spool refuses every request, also during an overload, and an alert says why', (t) => {
   t.notThrows(() =>
-    given(telemetryIntake, { events: [there] })
-      .when({ type: 'PRESSED' })
-      .then({ state: { door: 'pressed', database: 'there' } })
-      .when({ type: 'SPOOL_STUCK', reason: 'the spool is full' })
+    given(intake, { events: [there] })
+      .when({ type: 'OVERLOADED' })
+      .then({ state: { requests: 'limited', database: 'available' } })
+      .when({ type: 'SPOOL_BLOCKED', reason: 'the spool is full' })
       .then({
-        state: { door: 'shut', database: 'there' },
-        context: { shut: 'the spool is full' },
+        state: { requests: 'refused', database: 'available' },
+        context: { blocked: 'the spool is full' },
         effects: [
           {
             type: 'alert.raise',
@@ -74,12 +77,16 @@ test('[O4] a full spool shuts the door whatever the press, and tells a person wh
           },
         ],
       })
-      .when({ type: 'SPOOL_STUCK', reason: 'ENOSPC' })
-      .then({ state: { door: 'shut', database: 'there' }, context: { shut: 'ENOSPC' }, effects: [] })
-      .when({ type: 'SPOOL_FREE' })
+      .when({ type: 'SPOOL_BLOCKED', reason: 'ENOSPC' })
       .then({
-        state: { door: 'open', database: 'there' },
-        context: { shut: undefined },
+        state: { requests: 'refused', database: 'available' },
+        context: { blocked: 'ENOSPC' },
+        effects: [],
+      })
+      .when({ type: 'SPOOL_WRITABLE' })
+      .then({
+        state: { requests: 'taken', database: 'available' },
+        context: { blocked: undefined },
         effects: [
           {
             type: 'alert.raise',
@@ -95,12 +102,12 @@ test('[O4] a full spool shuts the door whatever the press, and tells a person wh
   );
 });
 
-test('[O4] a press ends with the number of those it cost', (t) => {
+test('[O4] an overload ends with the number of requests that were refused', (t) => {
   t.notThrows(() =>
-    given(telemetryIntake)
-      .when({ type: 'PRESSED' })
-      .then({ state: { door: 'pressed', database: 'unknown' }, context: { refused: 0 } })
+    given(intake)
+      .when({ type: 'OVERLOADED' })
+      .then({ state: { requests: 'limited', database: 'unknown' }, context: { refused: 0 } })
       .when({ type: 'RELIEVED', refused: 12 })
-      .then({ state: { door: 'open', database: 'unknown' }, context: { refused: 12 } }),
+      .then({ state: { requests: 'taken', database: 'unknown' }, context: { refused: 12 } }),
   );
 });

@@ -172,7 +172,7 @@ test('[O8] what is wrong with the collector config is told to a person when it l
   writeFileSync(file, effectiveYaml({ tokens: [key] }));
   await told(4);
   t.like(raised[3], { name: 'collector.bootstrap_only', labels: { state: 'resolved' } });
-  t.is(finding('unreadable')?.value, 'gone');
+  t.is(finding('unreadable')?.value, 'absent');
 });
 
 test('[O8] where no key is known everybody is refused, and whoever asks for it hears why', async (t) => {

@@ -13,7 +13,7 @@ import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
 import { openVault } from '../../../src/core/host/secrets/vault.ts';
 import { defineActor } from '../../../src/core/kernel/actors/definition.ts';
 import type { LogEvent } from '../../../src/core/kernel/log/record.ts';
-import { ingestKeyRotation } from '../../../src/machines/collector/key-rotation.ts';
+import { keyRotation } from '../../../src/machines/collector/key-rotation.ts';
 import { rotationDefaults } from '../../../src/machines/collector/key-rotation-rules.ts';
 import { OwnKey } from '../../../src/plugins/collector/key-source.ts';
 import { secretsEnvironment, secretsFolder } from '../../../src/plugins/secrets/index.ts';
@@ -141,12 +141,12 @@ test('[O9] a store that can only be read has a person write, by the name of the 
 
 /** What each effect answers before the one at which the process ends. */
 const answers: Record<string, (dir: string) => LogEvent> = {
-  'ingest.regenerate': () => ({ type: 'REGENERATED', at: 1 }),
-  'ingest.read_config': (dir) => ({ type: 'CONFIG_READ', at: 2, fingerprint: fingerprintIn(dir) }),
-  'ingest.store': () => ({ type: 'STORED', at: Date.now(), place: 'there' }),
-  'ingest.look': () => ({ type: 'LOOKED', at: Date.now(), old: [], fresh: [] }),
-  'ingest.force_refresh': () => ({ type: 'FORCED', at: Date.now(), what: [] }),
-  'ingest.retire': () => ({ type: 'RETIRED', at: 9 }),
+  'collector.regenerate_key': () => ({ type: 'REGENERATED', at: 1 }),
+  'collector.read_config': (dir) => ({ type: 'CONFIG_READ', at: 2, fingerprint: fingerprintIn(dir) }),
+  'collector.store_key': () => ({ type: 'STORED', at: Date.now(), place: 'there' }),
+  'collector.read_sightings': () => ({ type: 'SIGHTINGS_READ', at: Date.now(), old: [], fresh: [] }),
+  'collector.force_refresh': () => ({ type: 'FORCED', at: Date.now(), what: [] }),
+  'collector.retire_key': () => ({ type: 'RETIRED', at: 9 }),
 };
 
 function fingerprintIn(dir: string): string {
@@ -160,13 +160,13 @@ async function interruptedAt(effect: string, dir: string): Promise<void> {
     name: 'collector',
     options: z.strictObject({}),
     register(context) {
-      context.actor(defineActor({ type: 'collector.key_rotation', machine: ingestKeyRotation, version: 1 }));
+      context.actor(defineActor({ type: 'collector.key_rotation', machine: keyRotation, version: 1 }));
       for (const [type, answer] of Object.entries(answers)) {
         context.effect(
           type,
           async (_params, { signal }) => {
             if (type !== effect) {
-              if (type === 'ingest.regenerate') new OwnKey(dir).regenerate();
+              if (type === 'collector.regenerate_key') new OwnKey(dir).regenerate();
               return answer(dir);
             }
             reached.resolve();
@@ -201,9 +201,9 @@ async function interruptedAt(effect: string, dir: string): Promise<void> {
 
 /** What may have been done of an effect when the process ended. */
 const halfDone: [effect: string, what: string, left: (dir: string) => void][] = [
-  ['ingest.regenerate', 'nothing', () => {}],
+  ['collector.regenerate_key', 'nothing', () => {}],
   [
-    'ingest.regenerate',
+    'collector.regenerate_key',
     'the old key kept',
     (dir) => {
       const { file, regenerate } = new OwnKey(dir);
@@ -212,12 +212,12 @@ const halfDone: [effect: string, what: string, left: (dir: string) => void][] = 
       writeFileSync(file, before);
     },
   ],
-  ['ingest.regenerate', 'everything', (dir) => new OwnKey(dir).regenerate()],
-  ['ingest.read_config', 'nothing', () => {}],
-  ['ingest.store', 'nothing', () => {}],
-  ['ingest.look', 'nothing', () => {}],
-  ['ingest.retire', 'nothing', () => {}],
-  ['ingest.retire', 'everything', (dir) => new OwnKey(dir).retire()],
+  ['collector.regenerate_key', 'everything', (dir) => new OwnKey(dir).regenerate()],
+  ['collector.read_config', 'nothing', () => {}],
+  ['collector.store_key', 'nothing', () => {}],
+  ['collector.read_sightings', 'nothing', () => {}],
+  ['collector.retire_key', 'nothing', () => {}],
+  ['collector.retire_key', 'everything', (dir) => new OwnKey(dir).retire()],
 ];
 
 for (const [effect, what, left] of halfDone) {
@@ -233,7 +233,7 @@ for (const [effect, what, left] of halfDone) {
     t.is(rig.keys.judge(fresh, 'app').kind, 'accepted');
     t.is(rig.keys.judge(old, 'app').kind, 'unknown');
     t.false(existsSync(join(dir, 'secrets', 'otel_ingest_api_key.previous')));
-    if (effect === 'ingest.store') t.is(text(storeOf(dir)), fresh);
+    if (effect === 'collector.store_key') t.is(text(storeOf(dir)), fresh);
   });
 }
 

@@ -45,7 +45,7 @@ test('[O1] while the database is away what is answered is on disk, and is insert
   const types = (await toldOf(receiving)).map(({ event }) => event.type);
   t.deepEqual(
     types.filter((type) => type.startsWith('DATABASE')),
-    ['DATABASE_AWAY', 'DATABASE_THERE'],
+    ['DATABASE_UNAVAILABLE', 'DATABASE_AVAILABLE'],
   );
   t.like(receiving.runtime.health().otlp, { ok: true });
 });
@@ -248,7 +248,7 @@ test('[O4] more than memory is set aside for is refused with the time to wait, a
   }
   gate.resolve();
   for (const answer of await Promise.all(held)) t.is(answer.status, 200);
-  const told = (await toldOf(receiving)).filter(({ event }) => event.type === 'PRESSED');
+  const told = (await toldOf(receiving)).filter(({ event }) => event.type === 'OVERLOADED');
   t.is(told.length, 1);
 });
 

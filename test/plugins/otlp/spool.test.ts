@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from
 import { join } from 'node:path';
 import test from 'ava';
 import { Segments } from '../../../src/plugins/otlp/spool/segments.ts';
-import { Texts } from '../../../src/plugins/otlp/spool/spool.ts';
+import { FrameTexts } from '../../../src/plugins/otlp/spool/spool.ts';
 import { tempDir } from '../../support/temp.ts';
 
 const LIMIT = 1024 * 1024;
@@ -57,14 +57,14 @@ test('[O1] what lies in the spool and is no file of it keeps nothing from being 
 });
 
 test('[O1] the memory of rows is given back when they are inserted, but not under an insert that was given up', async (t) => {
-  const texts = new Texts(() => true);
+  const texts = new FrameTexts(() => true);
   const frame = { id: 'one', table: 'otel_traces', rows: 1, at: 0, layout: 'SpanName' } as const;
   const [first, second] = [Buffer.alloc(9_000), Buffer.alloc(9_000)];
   texts.hold([frame], [first]);
   t.is(await texts.read(frame, frame.layout), first);
   const again = texts.read(frame, frame.layout);
-  texts.came('one', second);
+  texts.received('one', second);
   t.is(await again, second);
-  texts.letGo('one');
+  texts.release('one');
   t.deepEqual([first.length, second.length], [9_000, 0]);
 });

@@ -3,9 +3,11 @@ import { askInstance } from '../../../core/host/operations/ask.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { INGEST_KEY_NAME } from '../key-source.ts';
-import { NO_COLLECTOR } from '../parts.ts';
 import { ROTATION_PATH } from './control.ts';
 import type { RotationView } from './view.ts';
+
+/** Said by a command when the instance lacks this plugin. */
+export const NO_COLLECTOR = 'it runs no collector plugin';
 
 const POLL_MS = 500;
 /** Exit code of a rotation that goes on and waits for a person. */

@@ -3,20 +3,17 @@ import { ClusterToken } from '../../../core/contracts/cluster.ts';
 import { SecretsStoreToken } from '../../../core/contracts/secrets-store.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
-import { actorRef } from '../../../core/kernel/ids.ts';
-import type { LogEvent } from '../../../core/kernel/log/record.ts';
-import type { RotationContext, RotationEvent } from '../../../machines/collector/key-rotation-rules.ts';
+import type { RotationEvent } from '../../../machines/collector/key-rotation-rules.ts';
+import type { ActiveKeys } from '../active-keys.ts';
 import { CollectorError } from '../errors.ts';
 import { INGEST_KEY_NAME } from '../key-source.ts';
 import type { CollectorOptions } from '../options.ts';
-import type { CollectorParts } from '../parts.ts';
+import { rotationActor } from './actor.ts';
 import { rotationView } from './view.ts';
 
-export const ROTATION_ACTOR = 'collector.key_rotation';
-export const ROTATION = actorRef(ROTATION_ACTOR, INGEST_KEY_NAME);
 export const ROTATION_PATH = '/collector/rotation';
 
-/** Who was seen with the old key so long before a rotation is waited for, milliseconds. */
+/** A rotation waits for producers that were seen with the old key in this time before it, milliseconds. */
 const RECENT_MS = 3_600_000;
 
 const asked = z.strictObject({
@@ -24,24 +21,24 @@ const asked = z.strictObject({
   name: z.string().min(1).max(100).default(INGEST_KEY_NAME),
 });
 
-/** What `stack rotate-ingest-key` posts to: it only sends the event, the machine decides. */
+/** The operation behind `stack rotate-ingest-key`: it sends an event, and the machine decides. */
 export function registerRotationControl(
   context: PluginContext,
   options: CollectorOptions,
-  parts: () => CollectorParts,
+  keys: () => ActiveKeys,
 ): void {
   context.control((surface) => {
     serveOperation(surface, ROTATION_PATH, asked, async ({ action, name }, { correlation, signal }) => {
       const { actors } = context.services;
-      if (action === 'plan') return { ...rotationView(actors.snapshot(ROTATION)), plan: await plan(signal) };
+      const rotation = () => actors.get(rotationActor, INGEST_KEY_NAME);
+      if (action === 'plan') return { ...rotationView(rotation()), plan: await plan(signal) };
       const event = eventOf(action, name);
-      if (event) await actors.send(ROTATION, event as unknown as LogEvent, { correlation }).durable();
-      const state = actors.snapshot(ROTATION);
-      const refused = (state?.context as RotationContext | undefined)?.refused;
+      if (event) await actors.send(rotationActor, INGEST_KEY_NAME, event, { correlation }).durable();
+      const refused = rotation()?.context.refused;
       if (action === 'rotate' && refused !== undefined) {
         throw new CollectorError('HF_COLLECTOR_ROTATION', { reason: refused });
       }
-      return { ...rotationView(state), correlation };
+      return { ...rotationView(rotation()), correlation };
     });
   });
 
@@ -65,9 +62,9 @@ export function registerRotationControl(
     }
   }
 
-  /** What the machine must know of the world to begin. */
+  /** What the machine needs to know to begin. */
   function facts(at: number) {
-    const { ring, own } = parts();
+    const { ring, own } = keys();
     const [old] = ring.fingerprints;
     const recent = old === undefined ? [] : ring.sightings(old).filter((seen) => at - seen.at < RECENT_MS);
     return {
@@ -81,7 +78,7 @@ export function registerRotationControl(
   }
 
   async function plan(signal: AbortSignal) {
-    const { source } = parts();
+    const { source } = keys();
     const { settings, ...rest } = facts(context.services.clock.now());
     const store = context.services.find(SecretsStoreToken);
     const described = await store

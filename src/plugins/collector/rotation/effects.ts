@@ -4,36 +4,37 @@ import { HttpCallError, HttpClient } from '../../../core/host/http/client.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import type { LogEvent } from '../../../core/kernel/log/record.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
-import type { RotationContext, RotationEvent } from '../../../machines/collector/key-rotation-rules.ts';
+import type { RotationEvent } from '../../../machines/collector/key-rotation-rules.ts';
+import type { ActiveKeys } from '../active-keys.ts';
 import { CollectorError } from '../errors.ts';
 import { INGEST_KEY_NAME } from '../key-source.ts';
 import type { CollectorOptions } from '../options.ts';
-import type { CollectorParts } from '../parts.ts';
-import { ROTATION } from './control.ts';
+import { rotationActor } from './actor.ts';
 import { isAwaited } from './view.ts';
 
-/** Producers that are told beside those that are waited for. */
+/** Producers that are recorded beside those that are waited for. */
 const MOST_OTHERS = 16;
 const IN_UI =
   'make a new key in the UI, Team Settings → API Keys → Regenerate; it is noticed by itself when the collector has it';
 
-/** What the rotation's machine asks for. All of it may run twice after a crash. */
+/** The effects of the rotation's machine. Each may run twice after a crash. */
 export function registerRotationEffects(
   context: PluginContext,
   options: CollectorOptions,
-  parts: () => CollectorParts,
+  keys: () => ActiveKeys,
 ): void {
   const now = () => context.services.clock.now();
   const { ui, secretsPath, refresh } = options;
 
   context.effect<{ maker: string; old: string }>(
-    'ingest.regenerate',
+    'collector.regenerate_key',
     async ({ maker, old }, { signal, recovered }) => {
-      const { ring, own, reload } = parts();
+      const active = keys();
+      const { ring, own } = active;
       ring.watchRetired([old]);
       if (maker === 'own' && own) {
         if (ring.fingerprints[0] === old) own.regenerate();
-        reload();
+        active.reload();
         return outcome({ type: 'REGENERATED', at: now() });
       }
       if (maker !== 'api' || ui?.tokenFile === undefined) {
@@ -51,10 +52,11 @@ export function registerRotationEffects(
   );
 
   context.effect(
-    'ingest.read_config',
+    'collector.read_config',
     () => {
-      const { ring, reload } = parts();
-      reload();
+      const active = keys();
+      const { ring } = active;
+      active.reload();
       const [fingerprint] = ring.fingerprints;
       return outcome({ type: 'CONFIG_READ', at: now(), ...(fingerprint !== undefined && { fingerprint }) });
     },
@@ -62,9 +64,9 @@ export function registerRotationEffects(
   );
 
   context.effect<{ fresh: string }>(
-    'ingest.store',
+    'collector.store_key',
     async ({ fresh }, { signal }) => {
-      const { ring, own } = parts();
+      const { ring, own } = keys();
       const current = await ring.current();
       if (ring.fingerprintOf(current) !== fresh) {
         throw new CollectorError('HF_COLLECTOR_NO_KEY', { reason: 'the collector has another one by now' });
@@ -90,24 +92,24 @@ export function registerRotationEffects(
   );
 
   context.effect<{ old: string; fresh: string }>(
-    'ingest.look',
+    'collector.read_sightings',
     ({ old, fresh }) => {
-      const { ring } = parts();
+      const { ring } = keys();
       ring.watchRetired([old]);
-      const rotation = context.services.actors.snapshot(ROTATION)?.context as RotationContext | undefined;
+      const rotation = context.services.actors.get(rotationActor, INGEST_KEY_NAME)?.context;
       const seen = (fingerprint: string) =>
         ring.sightings(fingerprint).map(({ producer, at }) => ({ producer, at }));
       const moved = seen(fresh);
-      // Of others a few show that the new key is in use; many would leave no room for those that are waited for.
+      // A few others show that the new key is in use; many would leave no room for those that are waited for.
       const others = moved.filter(({ producer }) => !isAwaited(rotation, producer)).slice(-MOST_OTHERS);
       const awaited = moved.filter(({ producer }) => isAwaited(rotation, producer));
-      return outcome({ type: 'LOOKED', at: now(), old: seen(old), fresh: [...awaited, ...others] });
+      return outcome({ type: 'SIGHTINGS_READ', at: now(), old: seen(old), fresh: [...awaited, ...others] });
     },
     { onRecovery: 'retry', adapter: 'OTLP receiver' },
   );
 
   context.effect(
-    'ingest.force_refresh',
+    'collector.force_refresh',
     async (_params, { at, signal }) => {
       const cluster = context.services.find(ClusterToken);
       const what = cluster && refresh ? await forceRefresh(cluster, refresh, at, signal) : [];
@@ -117,21 +119,22 @@ export function registerRotationEffects(
   );
 
   context.effect<{ fresh: string }>(
-    'ingest.retire',
+    'collector.retire_key',
     ({ fresh }) => {
-      const { own, ring, reload } = parts();
+      const active = keys();
+      const { own, ring } = active;
       // Never the last key: what is there now must be the new one.
       if (ring.fingerprints[0] === fresh) own?.retire();
-      reload();
+      active.reload();
       return outcome({ type: 'RETIRED', at: now() });
     },
     { onRecovery: 'retry' },
   );
 }
 
-/** An event of the machine as the log keeps it. */
+/** Checks an outcome against the machine. */
 function outcome(event: RotationEvent): LogEvent {
-  return event as unknown as LogEvent;
+  return event;
 }
 
 /** The answer holds the key, so nothing of its body is kept. */

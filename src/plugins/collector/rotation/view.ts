@@ -1,5 +1,5 @@
-import type { ActorState } from '../../../core/kernel/actors/state.ts';
-import type { LogRecord } from '../../../core/kernel/log/record.ts';
+import type { ActorSnapshot } from '../../../core/kernel/actors/definition.ts';
+import type { keyRotation } from '../../../machines/collector/key-rotation.ts';
 import {
   pending,
   type RotationContext,
@@ -30,18 +30,17 @@ export interface RotationView {
   /** What a person must do. */
   readonly note?: string | undefined;
   readonly failure?: { readonly step: string; readonly reason: string; readonly text: string } | undefined;
-  /** When the present step ends whatever comes. */
+  /** When the present step ends at the latest. */
   readonly until?: string | undefined;
 }
 
-export function rotationView(actor: Readonly<ActorState> | undefined): RotationView {
+export function rotationView(actor: ActorSnapshot<typeof keyRotation> | undefined): RotationView {
   if (!actor) return { state: 'idle', maker: 'none', steps: [], pending: [], unconfirmed: [] };
-  const context = actor.context as unknown as RotationContext;
+  const { context } = actor;
   const { maker, old, fresh, startedAt, step, done, forced, note, failure, deadlineAt } = context;
-  const state = String(actor.value);
   const isWaiting = step === 'refresh' || step === 'external';
   return {
-    state,
+    state: String(actor.value),
     maker,
     old,
     fresh,
@@ -61,40 +60,13 @@ export function rotationView(actor: Readonly<ActorState> | undefined): RotationV
   };
 }
 
-function iso(at: number): string {
-  return new Date(at).toISOString();
-}
-
-/** A record of the rotation in an operator's words; total, for any record may come. */
-export function describeRotationRecord({ event, to, ignored }: LogRecord): string | undefined {
-  if (ignored) return event.type === 'CONFIG_READ' ? '' : undefined;
-  const state = String(to?.value ?? '');
-  switch (event.type) {
-    case 'ROTATE':
-      return state === 'regenerating' ? `a rotation begins, ${String(event.maker)}` : 'refused';
-    case 'LOOKED':
-      return state.endsWith('Pause') ? '' : `producers looked at, ${state}`;
-    case 'CONFIG_READ':
-      return state === 'storing' ? 'the new key is adopted' : 'the old key is still the one';
-    case 'STORED':
-      return `stored in ${String(event.place)}`;
-    case 'BY_HAND':
-      return 'a person must do this step';
-    case 'EXTERNAL_DONE':
-      return 'a person says that the producers outside are updated';
-    case 'RESUME':
-      return 'a person takes it up again';
-    case 'MOVED':
-      return `${String(event.producer)} uses the new key`;
-    default:
-      // A look that is made again because its time has come.
-      return state === 'refreshing' || state === 'external' ? '' : undefined;
-  }
-}
-
-/** Whether a rotation waits for a producer: it was seen with the old key, or is one of those outside. */
-export function isAwaited(rotation: Partial<RotationContext> | undefined, producer: string): boolean {
+/** Whether a rotation waits for a producer: it was seen with the old key, or is external. */
+export function isAwaited(rotation: RotationContext | undefined, producer: string): boolean {
   const { producers = {}, external = [] } = rotation ?? {};
   const known = Object.hasOwn(producers, producer) ? producers[producer] : undefined;
   return known?.old !== undefined || external.includes(producer);
+}
+
+function iso(at: number): string {
+  return new Date(at).toISOString();
 }

@@ -1,47 +1,47 @@
+/** What grpc-js does not bound: how long a message may take, how much it may need, how many streams there may be. */
 import type { Http2Server, ServerHttp2Stream } from 'node:http2';
+import { Server } from 'node:net';
+import { Duplex } from 'node:stream';
 import type * as Grpc from '@grpc/grpc-js';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { OtlpError } from '../errors.ts';
-import type { Receiver, Refusal, Share } from './receiver.ts';
-import { rpcStatus } from './receiver.ts';
+import { type BudgetShare, type Receiver, type Refusal, rpcStatus } from './receiver.ts';
 
 /** Calls that one connection may have open. */
-const STREAMS = 64;
+const MOST_STREAMS = 64;
 /** Clients have one or a few each. */
 const MOST_CONNECTIONS = 1_024;
-/** An answer comes so long after its message at the latest, ms: what waits longer has been cut off otherwise. */
+/** The longest time between the end of a message and that of its answer, ms. */
 const ANSWER_MS = 120_000;
-/**
- * Connections that nobody uses, or that never said a word, are no load that counts for ever, ms: the ping ends those
- * whose other side is no client at all. Clients connect again by themselves.
- */
+/** Unused connections are closed, and a ping finds those whose other side is gone, ms. Clients connect again by themselves. */
 const CONNECTIONS = {
   'grpc.keepalive_time_ms': 20_000,
   'grpc.keepalive_timeout_ms': 10_000,
   'grpc.max_connection_idle_ms': 5 * 60_000,
 } as const;
 
-/** To a call that its client took back: nobody hears it. */
-const CANCELLED: Refusal = { reason: 'cancelled', status: 499, grpc: 1, message: 'It was taken back.' };
+/** Of a call that its client cancelled: nobody reads it. */
+const CANCELLED: Refusal = { reason: 'cancelled', status: 499, grpc: 1, message: 'It was cancelled.' };
 
-/** Of the server: what one connection, and one message, may be at the most. @param bodyLimit bytes */
-export function serverBounds(bodyLimit: number): Grpc.ServerOptions {
+/** @param bodyLimit of one message, bytes */
+export function serverOptions(bodyLimit: number): Grpc.ServerOptions {
   return {
     'grpc.max_receive_message_length': bodyLimit,
-    'grpc.max_concurrent_streams': STREAMS,
+    'grpc.max_concurrent_streams': MOST_STREAMS,
     ...CONNECTIONS,
   };
 }
 
 /**
- * What comes in without ever being a call, for its path or type is none of ours, or ends as one without the client's
- * doing, has its time too; and so many connections are enough for everybody. The library bounds neither.
+ * Bounds the connections, and the time of every stream: also of those that never become a call, for their path or their
+ * type is not ours, and of those that end as one without their client's doing.
  *
- * @param requestTimeoutMs a message comes whole in so long
+ * @param requestTimeoutMs in which a message comes whole
  */
 export function boundStreams(server: Grpc.Server, requestTimeoutMs: number): void {
-  const { http2Servers } = server as unknown as { readonly http2Servers: ReadonlyMap<Http2Server, unknown> };
-  for (const http2 of http2Servers.keys()) {
+  const servers: unknown = Reflect.get(server, 'http2Servers');
+  for (const http2 of servers instanceof Map ? servers.keys() : []) {
+    if (!isHttp2Server(http2)) continue;
     http2.maxConnections = MOST_CONNECTIONS;
     http2.on('stream', (stream) => {
       const over = setTimeout(() => stream.close(), requestTimeoutMs + ANSWER_MS).unref();
@@ -52,11 +52,11 @@ export function boundStreams(server: Grpc.Server, requestTimeoutMs: number): voi
   }
 }
 
-/** Judges a call by its metadata before its message is read, and bounds the message while it comes. */
-export function guarded(
+/** Admits a call by its metadata before its message is read, and bounds the message while it comes. */
+export function admitted(
   grpc: typeof Grpc,
   call: Grpc.ServerInterceptingCallInterface,
-  receiver: () => Receiver,
+  receiver: Receiver,
   requestTimeoutMs: number,
 ): Grpc.ServerInterceptingCall {
   return new grpc.ServerInterceptingCall(call, {
@@ -65,19 +65,18 @@ export function guarded(
       let grow: (bytes: number) => Refusal | undefined;
       const listener = new grpc.ServerListenerBuilder()
         .withOnReceiveMetadata((metadata, admit) => {
-          const refusal = receiver().turnAway(presented(metadata), addressOf(call.getPeer()));
+          const refusal = receiver.refusalOf(authorizationOf(metadata), addressOf(call.getPeer()));
           if (refusal) return refuse(refusal);
-          const share = receiver().share(0);
+          const share = receiver.share(0);
           if ('status' in share) return refuse(share);
-          const pressed = () => receiver().refuse(new OtlpError('HF_OTLP_PRESSED'));
-          const late = () =>
-            receiver().refuse(new CoreError('HF_HTTP_REQUEST_SLOW', { ms: requestTimeoutMs }));
-          grow = bound(call, { share, refuse, pressed, late, requestTimeoutMs });
+          const overloaded = () => receiver.refuse(new OtlpError('HF_OTLP_OVERLOADED'));
+          const late = () => receiver.refuse(new CoreError('HF_HTTP_REQUEST_SLOW', { ms: requestTimeoutMs }));
+          grow = boundMessage(call, { share, refuse, overloaded, late, requestTimeoutMs });
           admit(metadata);
         })
-        // It may have been inflated.
-        .withOnReceiveMessage((message, take) => {
-          const refusal = grow((message as Buffer).length);
+        // The whole message; the library has inflated it, so it may be larger than what came.
+        .withOnReceiveMessage((message: Buffer, take) => {
+          const refusal = grow(message.length);
           return refusal ? refuse(refusal) : take(message);
         })
         .build();
@@ -86,30 +85,31 @@ export function guarded(
   });
 }
 
-interface Bounds {
-  readonly share: Share;
+interface MessageBounds {
+  readonly share: BudgetShare;
   readonly refuse: (refusal: Refusal) => void;
-  readonly pressed: () => Refusal;
+  readonly overloaded: () => Refusal;
   readonly late: () => Refusal;
   readonly requestTimeoutMs: number;
 }
 
 /**
- * The library gathers a message without end in time, and tells of it only when it is whole: what comes is counted on
- * the stream itself, and the stream is closed over a client that does not end.
+ * The library collects a message without a limit of time and reports it only when it is whole. So its bytes are counted on
+ * the stream itself, which is closed when the client does not finish in time.
  *
- * @returns counts a message that is whole
+ * @returns grows the share to the size of the whole message
  */
-function bound(
+function boundMessage(
   call: Grpc.ServerInterceptingCallInterface,
-  { share, refuse, pressed, late, requestTimeoutMs }: Bounds,
+  { share, refuse, overloaded, late, requestTimeoutMs }: MessageBounds,
 ): (bytes: number) => Refusal | undefined {
-  const { stream } = call as unknown as { readonly stream: ServerHttp2Stream };
+  const stream: unknown = Reflect.get(call, 'stream');
+  if (!isHttp2Stream(stream)) throw new TypeError('a call of grpc-js has no stream');
   let length = 0;
   let refused: Refusal | undefined;
   const grow = (bytes: number) => {
-    if (stream.closed) return refused ?? CANCELLED; // its share is given back already
-    return share.grow(bytes) ? undefined : pressed();
+    if (stream.closed) return refused ?? CANCELLED; // its share is released already
+    return share.grow(bytes) ? undefined : overloaded();
   };
   const end = (refusal: Refusal) => {
     refused = refusal;
@@ -130,15 +130,13 @@ function bound(
   return grow;
 }
 
-export function statusOf(grpc: typeof Grpc, { grpc: code, message, retrySeconds }: Refusal) {
+export function statusOf(grpc: typeof Grpc, refusal: Refusal) {
   const metadata = new grpc.Metadata();
-  if (retrySeconds !== undefined) {
-    metadata.set('grpc-status-details-bin', rpcStatus(code, message, retrySeconds));
-  }
-  return { code, details: message, metadata };
+  if (refusal.retrySeconds !== undefined) metadata.set('grpc-status-details-bin', rpcStatus(refusal));
+  return { code: refusal.grpc, details: refusal.message, metadata };
 }
 
-export function presented(metadata: Grpc.Metadata): string | undefined {
+export function authorizationOf(metadata: Grpc.Metadata): string | undefined {
   const [value] = metadata.get('authorization');
   return value?.toString();
 }
@@ -146,4 +144,12 @@ export function presented(metadata: Grpc.Metadata): string | undefined {
 /** Without the port, which is another one with each connection. */
 function addressOf(peer: string): string {
   return peer.replace(/:\d+$/, '');
+}
+
+function isHttp2Server(value: unknown): value is Http2Server {
+  return value instanceof Server;
+}
+
+function isHttp2Stream(value: unknown): value is ServerHttp2Stream {
+  return value instanceof Duplex && 'close' in value;
 }

@@ -4,9 +4,8 @@ import { bracketed, urlOf } from '../../../core/host/http/url.ts';
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import type { Signal } from '../decode/decode.ts';
-import { boundStreams, guarded, presented, serverBounds, statusOf } from './grpc-bounds.ts';
-import type { Receiver } from './receiver.ts';
-import { exportResponse } from './receiver.ts';
+import { admitted, authorizationOf, boundStreams, serverOptions, statusOf } from './grpc-bounds.ts';
+import { exportResponse, type Receiver } from './receiver.ts';
 
 const METHODS: readonly [Signal, string][] = [
   ['traces', 'trace.v1.TraceService'],
@@ -14,22 +13,23 @@ const METHODS: readonly [Signal, string][] = [
   ['logs', 'logs.v1.LogsService'],
 ];
 
-export interface GrpcParts {
+/** What the listeners of gRPC have in common. */
+export interface GrpcDependencies {
   readonly receiver: () => Receiver;
   /** Largest message, bytes. */
   readonly bodyLimit: number;
-  /** A message comes whole in so long, ms. */
+  /** In which a message comes whole, ms. */
   readonly requestTimeoutMs: number;
   readonly logger: () => Logger;
 }
 
-export interface GrpcListenerOptions extends GrpcParts {
+export interface GrpcListenerOptions extends GrpcDependencies {
   readonly name: string;
   readonly host: string;
   /** 0 means any free one. */
   readonly port: number;
   readonly portVariable: string;
-  /** Plain unless given; may throw what is wrong with the certificates. */
+  /** Plaintext unless given. */
   readonly credentials?: (grpc: typeof Grpc) => Grpc.ServerCredentials;
   /** Called when the listener is closed. */
   readonly closed?: () => void;
@@ -38,7 +38,7 @@ export interface GrpcListenerOptions extends GrpcParts {
 /**
  * OTLP/gRPC (O3): the same receiver as OTLP/HTTP.
  *
- * @throws HF_HTTP_LISTEN of its `listen`: the port cannot be had
+ * @throws HF_HTTP_LISTEN when it listens: the port cannot be had
  */
 export function grpcListener(options: GrpcListenerOptions): Listener {
   const { name, host, port, portVariable } = options;
@@ -47,7 +47,7 @@ export function grpcListener(options: GrpcListenerOptions): Listener {
     name,
     async listen() {
       const grpc = await import('@grpc/grpc-js');
-      // It would write the keys of strangers, and what they may have put there for a terminal, to standard error.
+      // It would write what strangers send to standard error, keys and control characters included.
       grpc.setLogVerbosity(grpc.logVerbosity.NONE);
       const credentials = options.credentials?.(grpc);
       server = serverOf(grpc, options);
@@ -89,11 +89,11 @@ export function grpcListener(options: GrpcListenerOptions): Listener {
 
 function serverOf(
   grpc: typeof Grpc,
-  { receiver, bodyLimit, requestTimeoutMs, logger }: GrpcParts,
+  { receiver, bodyLimit, requestTimeoutMs, logger }: GrpcDependencies,
 ): Grpc.Server {
   const server = new grpc.Server({
-    ...serverBounds(bodyLimit),
-    interceptors: [(_method, call) => guarded(grpc, call, receiver, requestTimeoutMs)],
+    ...serverOptions(bodyLimit),
+    interceptors: [(_method, call) => admitted(grpc, call, receiver(), requestTimeoutMs)],
   });
   const same = (bytes: Buffer) => bytes;
   for (const [signal, service] of METHODS) {
@@ -127,9 +127,9 @@ async function serve(
   answer: Grpc.sendUnaryData<Buffer>,
 ): Promise<void> {
   const body = { signal, encoding: 'protobuf', gzip: false, bytes: call.request } as const;
-  const outcome = await receiver.take(body, presented(call.metadata) ?? '');
-  if ('refusal' in outcome) return answer(statusOf(grpc, outcome.refusal));
-  answer(null, exportResponse(outcome.accepted.refused, outcome.accepted.message));
+  const outcome = await receiver.take(body, authorizationOf(call.metadata) ?? '');
+  if ('status' in outcome) return answer(statusOf(grpc, outcome));
+  answer(null, exportResponse(outcome));
 }
 
 function bind(server: Grpc.Server, address: string, credentials: Grpc.ServerCredentials): Promise<number> {

@@ -4,8 +4,7 @@ import { free } from '../../../core/host/free.ts';
 import type { HttpSurface, SurfaceError } from '../../../core/host/http/contract.ts';
 import type { Encoding, Signal } from '../decode/decode.ts';
 import { OtlpError } from '../errors.ts';
-import type { Receiver, Refusal, Share } from './receiver.ts';
-import { exportResponse, rpcStatus } from './receiver.ts';
+import { type BudgetShare, exportResponse, type Receiver, type Refusal, rpcStatus } from './receiver.ts';
 
 const SIGNALS: readonly Signal[] = ['traces', 'metrics', 'logs'];
 const REJECTED = {
@@ -16,7 +15,7 @@ const REJECTED = {
 const JSON_TYPE = 'application/json';
 const PROTOBUF_TYPE = 'application/x-protobuf';
 
-/** Answers of the surface itself, before a route is reached: as the collector gives them. */
+/** The surface's own answers, before a route is reached, in the form that a collector gives them. */
 export function otlpErrorBody({ status, what, remedy }: SurfaceError): unknown {
   if (status === 405 || status === 415) return `${what}\n`;
   return { code: status >= 500 ? 14 : 3, message: `${what} ${remedy}` };
@@ -26,15 +25,15 @@ export function otlpErrorBody({ status, what, remedy }: SurfaceError): unknown {
 export function otlpRoutes(http: HttpSurface, receiver: () => Receiver, bodyLimit: number): void {
   http.register((scope, _options, registered) => {
     scope.removeAllContentTypeParsers();
-    // A body is read here, in bounds, and only when its sender is known.
+    // The route reads the body itself: within limits, and only when its sender is admitted.
     scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
     scope.addHook('onRequest', (request, reply, done) => {
-      const refusal = receiver().turnAway(request.headers.authorization, producerOf(request));
-      if (refusal) return void refuse(request, dropping(request, reply, bodyLimit), refusal);
-      const unreadable = unreadableBecause(request);
-      if (unreadable === undefined) return done();
-      dropping(request, reply, bodyLimit);
-      reply.code(415).type('text/plain; charset=utf-8').send(unreadable);
+      const refusal = receiver().refusalOf(request.headers.authorization, request.ip);
+      const unsupported = refusal ? undefined : unsupportedMedia(request);
+      if (!refusal && unsupported === undefined) return done();
+      dropBody(request, bodyLimit);
+      if (refusal) refuse(request, reply, refusal);
+      else reply.code(415).type('text/plain; charset=utf-8').send(unsupported);
     });
     for (const signal of SIGNALS) {
       scope.post(`/v1/${signal}`, (request, reply) => serve(receiver(), request, reply, signal, bodyLimit));
@@ -51,21 +50,22 @@ async function serve(
   bodyLimit: number,
 ): Promise<unknown> {
   const share = receiver.share(Number(request.headers['content-length'] ?? 0));
-  if ('status' in share) return refuse(request, dropping(request, reply, bodyLimit), share);
+  if ('status' in share) {
+    dropBody(request, bodyLimit);
+    return refuse(request, reply, share);
+  }
   try {
     const bytes = await readBody(request.raw, share, bodyLimit);
-    if (bytes === 'too-large')
-      return cut(
-        request,
-        reply,
-        receiver.refuse(new OtlpError('HF_OTLP_BODY_TOO_LARGE', { limit: bodyLimit })),
-      );
-    if (bytes === 'no-room') return cut(request, reply, receiver.refuse(new OtlpError('HF_OTLP_PRESSED')));
+    if (typeof bytes === 'string') {
+      // What follows of this body would be taken for the next request.
+      reply.header('connection', 'close');
+      return refuse(request, reply, receiver.refuse(new OtlpError(bytes)));
+    }
     const body = { signal, encoding: encodingOf(request), gzip: isGzip(request), bytes };
     const answer = await receiver.take(body, request.headers.authorization ?? '');
-    if ('refusal' in answer) return refuse(request, reply, answer.refusal);
-    const { refused, message } = answer.accepted;
-    if (body.encoding === 'protobuf') return reply.type(PROTOBUF_TYPE).send(exportResponse(refused, message));
+    if ('status' in answer) return refuse(request, reply, answer);
+    if (body.encoding === 'protobuf') return reply.type(PROTOBUF_TYPE).send(exportResponse(answer));
+    const { refused, message } = answer;
     const partialSuccess =
       refused === 0 ? {} : { [REJECTED[signal]]: String(refused), errorMessage: message };
     return reply.type(JSON_TYPE).send({ partialSuccess });
@@ -74,23 +74,23 @@ async function serve(
   }
 }
 
-/** Reads a body as long as it keeps to its limit and to the memory that is left. */
+/** Reads a body as long as it keeps to its limit and to the memory that is left. @returns the code of a refusal if not */
 async function readBody(
   stream: IncomingMessage,
-  share: Share,
+  share: BudgetShare,
   limit: number,
-): Promise<Buffer | 'too-large' | 'no-room'> {
+): Promise<Buffer | 'HF_OTLP_BODY_TOO_LARGE' | 'HF_OTLP_OVERLOADED'> {
   const announced = Number(stream.headers['content-length'] ?? 0);
-  if (announced > limit) return 'too-large';
-  // Into one place when its length is known: its parts and their sum would take the memory twice.
+  if (announced > limit) return 'HF_OTLP_BODY_TOO_LARGE';
+  // Into one buffer when the length is announced: parts that are joined at the end would take the memory twice.
   const whole = announced > 0 ? Buffer.allocUnsafeSlow(announced) : undefined;
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
     const at = length;
     length += (chunk as Buffer).length;
-    if (length > limit) return 'too-large';
-    if (!share.grow(length)) return 'no-room';
+    if (length > limit) return 'HF_OTLP_BODY_TOO_LARGE';
+    if (!share.grow(length)) return 'HF_OTLP_OVERLOADED';
     if (!whole) chunks.push(chunk as Buffer);
     else {
       (chunk as Buffer).copy(whole, at);
@@ -104,35 +104,29 @@ async function readBody(
  * The body of a request that is refused unread is dropped as it comes, so that its sender gets to read the answer; one
  * that is larger than any may be ends with its connection.
  */
-function dropping({ raw }: FastifyRequest, reply: FastifyReply, limit: number): FastifyReply {
+function dropBody({ raw }: FastifyRequest, limit: number): void {
   let length = 0;
-  // Node would drop it without an end.
+  // Node itself would drop any length.
   raw.on('data', (chunk: Buffer) => {
     length += chunk.length;
     free(chunk);
     if (length > limit) raw.destroy();
   });
-  return reply;
 }
 
-/** Of a body that is not read to its end the rest would be taken for the next request. */
-function cut(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply {
-  reply.header('connection', 'close');
-  return refuse(request, reply, refusal);
-}
-
-/** In the encoding of the request, as the protocol wants it. */
+/** Answers in the encoding of the request, as the protocol demands. */
 function refuse(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply {
   const { status, grpc, message, retrySeconds } = refusal;
   reply.code(status);
   if (retrySeconds !== undefined) reply.header('retry-after', retrySeconds);
   if (encodingOf(request) === 'protobuf') {
-    return reply.type(PROTOBUF_TYPE).send(rpcStatus(grpc, message, retrySeconds));
+    return reply.type(PROTOBUF_TYPE).send(rpcStatus(refusal));
   }
   return reply.type(JSON_TYPE).send({ code: grpc, message });
 }
 
-function unreadableBecause({ headers }: FastifyRequest): string | undefined {
+/** @returns what a collector says of a type or an encoding that it does not read */
+function unsupportedMedia({ headers }: FastifyRequest): string | undefined {
   const type = mediaType(headers['content-type']);
   if (type !== JSON_TYPE && type !== PROTOBUF_TYPE) {
     return `415 unsupported media type, supported: [${JSON_TYPE}, ${PROTOBUF_TYPE}]\n`;
@@ -152,8 +146,4 @@ function isGzip({ headers }: FastifyRequest): boolean {
 
 function mediaType(header: string | undefined): string {
   return header?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
-}
-
-function producerOf({ ip }: FastifyRequest): string {
-  return ip;
 }

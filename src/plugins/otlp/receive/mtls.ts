@@ -4,7 +4,7 @@ import type * as Grpc from '@grpc/grpc-js';
 import type { Listener } from '../../../core/host/http/contract.ts';
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import { OtlpError } from '../errors.ts';
-import { type GrpcParts, grpcListener } from './grpc.ts';
+import { type GrpcDependencies, grpcListener } from './grpc.ts';
 
 export interface MtlsOptions {
   readonly host: string;
@@ -12,7 +12,7 @@ export interface MtlsOptions {
   readonly certFile?: string | undefined;
   readonly keyFile?: string | undefined;
   readonly clientCaFile?: string | undefined;
-  /** How often the files are looked at, ms. */
+  /** How often the files are read, ms. */
   readonly checkMs: number;
 }
 
@@ -25,28 +25,24 @@ interface Files {
 /**
  * OTLP/gRPC for producers from outside (O5): a client certificate is demanded besides the key.
  *
- * @throws HF_OTLP_MTLS of its `listen`: a file is not named, cannot be read, or does not fit the others
+ * @throws HF_OTLP_MTLS when it listens: a file is not named, cannot be read, or does not fit the others
  */
-export function mtlsListener(parts: GrpcParts, options: MtlsOptions): Listener {
+export function mtlsListener(dependencies: GrpcDependencies, options: MtlsOptions): Listener {
   const { host, port, checkMs } = options;
-  let certificates: Certificates | undefined;
+  const certificates = new Certificates(() => readFiles(options), checkMs, dependencies.logger);
   const listener = grpcListener({
-    ...parts,
+    ...dependencies,
     name: 'otlpMtls',
     host,
     port,
     portVariable: 'HOLDFAST_OTLP_MTLS_PORT',
-    credentials: (grpc) => {
-      const { createCertificateProviderServerCredentials } = grpc.experimental;
-      const provider = certificates as Certificates;
-      return createCertificateProviderServerCredentials(provider, provider, true);
-    },
-    closed: () => certificates?.stop(),
+    credentials: (grpc) =>
+      grpc.experimental.createCertificateProviderServerCredentials(certificates, certificates, true),
+    closed: () => certificates.stop(),
   });
   return {
     ...listener,
     async listen() {
-      certificates = new Certificates(() => readFiles(options), checkMs, parts.logger());
       await certificates.start();
       return listener.listen();
     },
@@ -63,13 +59,13 @@ type Authority = Grpc.experimental.CaCertificateUpdateListener;
 class Certificates implements Grpc.experimental.CertificateProvider {
   readonly #read: () => Promise<Files>;
   readonly #checkMs: number;
-  readonly #logger: Logger;
+  readonly #logger: () => Logger;
   readonly #identities = new Set<Identity>();
   readonly #authorities = new Set<Authority>();
   #files: Files | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(read: () => Promise<Files>, checkMs: number, logger: Logger) {
+  constructor(read: () => Promise<Files>, checkMs: number, logger: () => Logger) {
     this.#read = read;
     this.#checkMs = checkMs;
     this.#logger = logger;
@@ -78,7 +74,7 @@ class Certificates implements Grpc.experimental.CertificateProvider {
   /** @throws HF_OTLP_MTLS */
   async start(): Promise<void> {
     this.#files = await this.#read();
-    this.#timer = setInterval(() => void this.#look(), this.#checkMs).unref();
+    this.#timer = setInterval(() => void this.#reload(), this.#checkMs).unref();
   }
 
   stop(): void {
@@ -103,16 +99,16 @@ class Certificates implements Grpc.experimental.CertificateProvider {
     this.#authorities.delete(listener);
   }
 
-  async #look(): Promise<void> {
+  async #reload(): Promise<void> {
     try {
       const files = await this.#read();
       if (same(files, this.#files)) return;
       this.#files = files;
       for (const listener of this.#identities) listener(files);
       for (const listener of this.#authorities) listener(files);
-      this.#logger.info({ surface: 'otlpMtls' }, 'otlp.certificates_renewed');
+      this.#logger().info({ surface: 'otlpMtls' }, 'otlp.certificates_renewed');
     } catch (error) {
-      this.#logger.warn({ err: error, surface: 'otlpMtls' }, 'otlp.certificates_unusable');
+      this.#logger().warn({ err: error, surface: 'otlpMtls' }, 'otlp.certificates_unusable');
     }
   }
 }

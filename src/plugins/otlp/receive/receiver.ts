@@ -18,13 +18,15 @@ const GRPC = {
   unauthenticated: 16,
 } as const;
 
-const PRESSED_SECONDS = 1;
-const STUCK_SECONDS = 30;
+/** When a client should try again: after an overload or a restart of the thread, and when nothing can be kept. */
+const SOON_SECONDS = 1;
+const LATER_SECONDS = 30;
 
 /** Why a request is not taken, for either protocol. */
 export interface Refusal {
   /** For metrics: one of a small set. */
   readonly reason: string;
+  /** Of HTTP. */
   readonly status: number;
   readonly grpc: number;
   readonly message: string;
@@ -32,117 +34,120 @@ export interface Refusal {
   readonly retrySeconds?: number;
 }
 
-/** How a body that was taken is answered. */
+/** What became of a body that was taken. */
 export interface Accepted {
+  /** Items of it that were not. */
   readonly refused: number;
-  /** Why so many items were refused; empty when none was. */
+  /** Why; empty when none was. */
   readonly message: string;
 }
 
-export type Answer = { readonly accepted: Accepted } | { readonly refusal: Refusal };
-
-export interface ReceiverParts {
+export interface ReceiverDependencies {
   readonly intake: Intake;
-  readonly budget: Budget;
+  readonly budget: BodyBudget;
   readonly keys: () => IngestKeys | undefined;
-  /** Why nothing is taken now; undefined while something is. */
-  readonly shut: () => string | undefined;
-  readonly counted: {
-    taken(signal: Signal, rows: number, refused: number): void;
-    turnedAway(refusal: Refusal): void;
-  };
+  /** Why every request is refused now; undefined while they are taken. */
+  readonly blocked: () => string | undefined;
+  readonly onTaken: (signal: Signal, rows: number, refused: number) => void;
+  readonly onRefused: (refusal: Refusal) => void;
 }
 
 /** What both protocols share: who may send, how much at once, and what the answers say. */
 export class Receiver {
-  readonly #parts: ReceiverParts;
+  readonly #dependencies: ReceiverDependencies;
 
-  constructor(parts: ReceiverParts) {
-    this.#parts = parts;
+  constructor(dependencies: ReceiverDependencies) {
+    this.#dependencies = dependencies;
   }
 
   /**
-   * Judges a request by its header alone.
+   * Decides by its header alone whether a request is refused.
    *
-   * @param presented the whole value of `authorization`
+   * @param authorization the whole value of the header
    * @param producer the address it comes from
    */
-  turnAway(presented: string | undefined, producer: string): Refusal | undefined {
-    const refusal = this.#unknown(presented, producer) ?? this.#shut();
-    if (refusal) this.#parts.counted.turnedAway(refusal);
-    return refusal;
+  refusalOf(authorization: string | undefined, producer: string): Refusal | undefined {
+    if (authorization === undefined || authorization.trim() === '') {
+      const refusal = {
+        reason: 'key_missing',
+        status: 401,
+        grpc: GRPC.unauthenticated,
+        message: KEY_MISSING,
+      };
+      this.#dependencies.onRefused(refusal);
+      return refusal;
+    }
+    switch (this.#dependencies.keys()?.judge(authorization, producer).kind) {
+      case undefined:
+        return this.refuse(new OtlpError('HF_OTLP_NO_KEYS'));
+      case 'prefixed':
+        return this.refuse(new OtlpError('HF_OTLP_KEY_PREFIXED'));
+      case 'vestigial':
+        return this.refuse(new OtlpError('HF_OTLP_KEY_VESTIGIAL'));
+      case 'unknown':
+        return this.refuse(new OtlpError('HF_OTLP_KEY_UNKNOWN'));
+      case 'accepted': {
+        const reason = this.#dependencies.blocked();
+        return reason === undefined
+          ? undefined
+          : this.refuse(new OtlpError('HF_OTLP_UNAVAILABLE', { reason }));
+      }
+    }
   }
 
   /** Sets memory aside for a body. @param bytes as far as they are known */
-  share(bytes: number): Share | Refusal {
-    return this.#parts.budget.share(bytes) ?? this.refuse(new OtlpError('HF_OTLP_PRESSED'));
+  share(bytes: number): BudgetShare | Refusal {
+    return this.#dependencies.budget.share(bytes) ?? this.refuse(new OtlpError('HF_OTLP_OVERLOADED'));
   }
 
-  /** Refuses what is known to be too large or too slow, or finds no room; it is counted. */
-  refuse(error: HoldfastError): Refusal {
-    const refusal = refusalOf(error);
-    this.#parts.counted.turnedAway(refusal);
+  /** Makes a refusal of an error, and counts it. */
+  refuse({ code, status, what, remedy }: HoldfastError): Refusal {
+    const refusal = {
+      reason: code.replace(/^HF_(?:OTLP|HTTP)_/, '').toLowerCase(),
+      status,
+      grpc: grpcCode(status),
+      message: `${what} ${remedy}`,
+      ...(status === 429 && { retrySeconds: SOON_SECONDS }),
+      ...(status === 503 && {
+        retrySeconds: code === 'HF_OTLP_INTERRUPTED' ? SOON_SECONDS : LATER_SECONDS,
+      }),
+    };
+    this.#dependencies.onRefused(refusal);
     return refusal;
   }
 
-  /** @param presented the key it came with, which its services are now known to use */
-  async take(body: Body, presented: string): Promise<Answer> {
-    const outcome = await this.#parts.intake.take(body);
-    if (outcome.kind !== 'taken') return { refusal: this.#failed(outcome) };
+  /**
+   * Takes a body; resolves when its rows are kept.
+   *
+   * @param authorization the key it came with: its services are seen with that key
+   */
+  async take(body: Body, authorization: string): Promise<Accepted | Refusal> {
+    const { intake, keys, onTaken } = this.#dependencies;
+    const outcome = await intake.take(body);
+    if (outcome.kind !== 'taken') return this.#failed(outcome);
     const { rows, refused, reasons, services } = outcome;
-    this.#parts.counted.taken(body.signal, rows, refused);
-    for (const service of services) this.#parts.keys()?.judge(presented, service);
-    return { accepted: { refused, message: refused === 0 ? '' : worded(refused, reasons) } };
+    onTaken(body.signal, rows, refused);
+    for (const service of services) keys()?.judge(authorization, service);
+    const each = Object.entries(reasons).map(([reason, count]) => `${count}: ${reason}`);
+    return { refused, message: refused === 0 ? '' : `${refused} refused. ${each.join('; ')}.` };
   }
 
-  #failed(outcome: Failure): Refusal {
-    switch (outcome.kind) {
+  #failed(failure: Failure): Refusal {
+    switch (failure.kind) {
       case 'invalid':
-        return this.refuse(new OtlpError('HF_OTLP_BODY_INVALID', { reason: outcome.reason }));
+        return this.refuse(new OtlpError('HF_OTLP_BODY_INVALID', { reason: failure.reason }));
       case 'too-large':
         return this.refuse(new OtlpError('HF_OTLP_BODY_TOO_LARGE'));
       case 'full':
-        return this.refuse(new OtlpError('HF_OTLP_STUCK', { reason: 'the spool is full' }));
+        return this.refuse(new OtlpError('HF_OTLP_UNAVAILABLE', { reason: 'the spool is full' }));
       case 'disk':
-        return this.refuse(new OtlpError('HF_OTLP_STUCK', { reason: `the disk refuses: ${outcome.reason}` }));
-      case 'lost':
-        return this.refuse(new OtlpError('HF_OTLP_LOST', { reason: outcome.reason }));
+        return this.refuse(
+          new OtlpError('HF_OTLP_UNAVAILABLE', { reason: `the disk refuses: ${failure.reason}` }),
+        );
+      case 'interrupted':
+        return this.refuse(new OtlpError('HF_OTLP_INTERRUPTED', { reason: failure.reason }));
     }
   }
-
-  #shut(): Refusal | undefined {
-    const reason = this.#parts.shut();
-    return reason === undefined ? undefined : refusalOf(new OtlpError('HF_OTLP_STUCK', { reason }));
-  }
-
-  #unknown(presented: string | undefined, producer: string): Refusal | undefined {
-    if (presented === undefined || presented.trim() === '') {
-      return { reason: 'key_missing', status: 401, grpc: GRPC.unauthenticated, message: KEY_MISSING };
-    }
-    const keys = this.#parts.keys();
-    if (!keys) return refusalOf(new OtlpError('HF_OTLP_NO_KEYS'));
-    switch (keys.judge(presented, producer).kind) {
-      case 'accepted':
-        return undefined;
-      case 'prefixed':
-        return refusalOf(new OtlpError('HF_OTLP_KEY_PREFIXED'));
-      case 'vestigial':
-        return refusalOf(new OtlpError('HF_OTLP_KEY_VESTIGIAL'));
-      case 'unknown':
-        return refusalOf(new OtlpError('HF_OTLP_KEY_UNKNOWN'));
-    }
-  }
-}
-
-function refusalOf({ code, status, what, remedy }: HoldfastError): Refusal {
-  return {
-    reason: code.replace(/^HF_(?:INGEST|HTTP)_/, '').toLowerCase(),
-    status,
-    grpc: grpcCode(status),
-    message: `${what} ${remedy}`,
-    ...(status === 429 && { retrySeconds: PRESSED_SECONDS }),
-    ...(status === 503 && { retrySeconds: code === 'HF_OTLP_LOST' ? PRESSED_SECONDS : STUCK_SECONDS }),
-  };
 }
 
 function grpcCode(status: number): number {
@@ -153,24 +158,19 @@ function grpcCode(status: number): number {
   return status < 500 ? GRPC.invalid : GRPC.internal;
 }
 
-function worded(refused: number, reasons: Readonly<Record<string, number>>): string {
-  const each = Object.entries(reasons).map(([reason, count]) => `${count}: ${reason}`);
-  return `${refused} refused. ${each.join('; ')}.`;
-}
-
 /** The least that a request counts for, bytes: one that waits for its answer costs more than its body. */
-const LEAST = 64 * 1024;
+const LEAST_BYTES = 64 * 1024;
 
 /** A request's share of the memory for bodies. */
-export interface Share {
-  /** @returns whether it can have so many bytes in all */
+export interface BudgetShare {
+  /** @param bytes that it needs in all @returns whether it can have them */
   grow(bytes: number): boolean;
-  /** Once is enough, more do no harm. */
+  /** May be called more than once. */
   release(): void;
 }
 
 /** Bounds the bytes of all bodies that are being received or wait for their answer. */
-export class Budget {
+export class BodyBudget {
   readonly #limit: number;
   #used = 0;
 
@@ -184,10 +184,10 @@ export class Budget {
   }
 
   /** @returns undefined when there is no room for so many bytes */
-  share(bytes: number): Share | undefined {
+  share(bytes: number): BudgetShare | undefined {
     let own = 0;
     const grow = (total: number): boolean => {
-      const more = Math.max(total, LEAST) - own;
+      const more = Math.max(total, LEAST_BYTES) - own;
       if (more <= 0) return true;
       if (this.#used + more > this.#limit) return false;
       own += more;
@@ -202,7 +202,36 @@ export class Budget {
   }
 }
 
-/** The little of protobuf that answers need: varints, and fields with a length. */
+// Answers in protobuf: two messages of two fields. The library for them would be loaded by every command.
+
+/** `ExportPartialSuccess` within the response of any signal; both fields have the same numbers in all three. */
+export function exportResponse({ refused, message }: Accepted): Buffer {
+  const partial = Buffer.concat([numberField(1, refused), textField(2, message)]);
+  return partial.length === 0 ? partial : bytesField(1, partial);
+}
+
+/** `google.rpc.Status`, with a `RetryInfo` when it is worth trying again. */
+export function rpcStatus({ grpc, message, retrySeconds }: Refusal): Buffer {
+  const parts = [numberField(1, grpc), textField(2, message)];
+  if (retrySeconds !== undefined) {
+    const retryInfo = bytesField(1, numberField(1, retrySeconds));
+    const any = [textField(1, 'type.googleapis.com/google.rpc.RetryInfo'), bytesField(2, retryInfo)];
+    parts.push(bytesField(3, Buffer.concat(any)));
+  }
+  return Buffer.concat(parts);
+}
+
+function numberField(number: number, value: number): Buffer {
+  return value === 0 ? Buffer.alloc(0) : Buffer.concat([varint(number * 8), varint(value)]);
+}
+
+function textField(number: number, text: string): Buffer {
+  return text === '' ? Buffer.alloc(0) : bytesField(number, Buffer.from(text));
+}
+
+function bytesField(number: number, content: Buffer): Buffer {
+  return Buffer.concat([varint(number * 8 + 2), varint(content.length), content]);
+}
 
 function varint(value: number): Buffer {
   const bytes: number[] = [];
@@ -210,33 +239,4 @@ function varint(value: number): Buffer {
   for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80);
   bytes.push(rest);
   return Buffer.from(bytes);
-}
-
-function numberField(number: number, value: number): Buffer {
-  return value === 0 ? Buffer.alloc(0) : Buffer.concat([varint(number * 8), varint(value)]);
-}
-
-function bytesField(number: number, content: Buffer): Buffer {
-  return Buffer.concat([varint(number * 8 + 2), varint(content.length), content]);
-}
-
-function textField(number: number, text: string): Buffer {
-  return text === '' ? Buffer.alloc(0) : bytesField(number, Buffer.from(text));
-}
-
-/** `ExportPartialSuccess` inside of the response of any signal; both fields have the same numbers in all three. */
-export function exportResponse(refused: number, message: string): Buffer {
-  const partial = Buffer.concat([numberField(1, refused), textField(2, message)]);
-  return partial.length === 0 ? partial : bytesField(1, partial);
-}
-
-/** `google.rpc.Status`, with a `RetryInfo` when it is worth trying again. @param retrySeconds whole seconds */
-export function rpcStatus(code: number, message: string, retrySeconds?: number): Buffer {
-  const parts = [numberField(1, code), textField(2, message)];
-  if (retrySeconds !== undefined) {
-    const retryInfo = bytesField(1, numberField(1, retrySeconds));
-    const any = [textField(1, 'type.googleapis.com/google.rpc.RetryInfo'), bytesField(2, retryInfo)];
-    parts.push(bytesField(3, Buffer.concat(any)));
-  }
-  return Buffer.concat(parts);
 }

@@ -2,17 +2,17 @@ import type { SignalTable } from '../../../core/contracts/columnar-tables.ts';
 import type { Decoded, Row } from '../decode/rows.ts';
 import type { Frame, Taken } from './protocol.ts';
 
-/** A row of a larger batch is hardly cheaper, and the engine needs the more memory. */
+/** Larger frames hardly make a row cheaper, and the engine needs more memory for them. */
 const FRAME_ROWS = 2_500;
 const FRAME_BYTES = 4 * 1024 * 1024;
-/** A partition is a day, and the database takes no insert into more than a hundred of them. */
+/** Each day is a partition, and the database takes no insert into more than a hundred of them. */
 const FRAME_DAYS = 60;
 const FIRST_BYTES = 64 * 1024;
 const NEWLINE = 10;
 
 export interface Filled {
   readonly frame: Frame;
-  /** As it is inserted; in a buffer of its own, which can be handed to another thread. */
+  /** The rows, in a buffer of their own, which can be handed to another thread. */
   readonly text: Buffer<ArrayBuffer>;
 }
 
@@ -22,20 +22,20 @@ interface Filling {
   readonly layout: string;
   readonly days: Set<number>;
   rows: number;
-  /** Twice as large whenever it is full. */
+  /** Replaced by one twice as large when it is full. */
   text: Buffer<ArrayBuffer>;
   length: number;
 }
 
-/** The rows of bodies that wait for the next commit, cut into frames by table. */
-export class Gather {
+/** The rows of the bodies that go into the next commit, cut into frames by table. */
+export class Batch {
   readonly taken: Taken[] = [];
   readonly #name: () => string;
   readonly #full: Filling[] = [];
   readonly #filling = new Map<SignalTable, Filling>();
   #bytes = 0;
 
-  /** @param name gives each frame a name */
+  /** @param name makes a unique name for a frame */
   constructor(name: () => string) {
     this.#name = name;
   }
@@ -45,8 +45,8 @@ export class Gather {
     return this.#bytes;
   }
 
-  /** Whether to wait for more gains nothing. */
-  get hasWhole(): boolean {
+  /** Whether a frame is full: waiting for more rows gains nothing. */
+  get hasFullFrame(): boolean {
     return this.#full.length > 0;
   }
 
@@ -56,7 +56,7 @@ export class Gather {
     this.taken.push({ id, frames: [...frames], rows: rows.length, refused, reasons, services });
   }
 
-  /** Ends it. @param at ms since the epoch */
+  /** The frames, after which no row may be added. @param at epoch milliseconds */
   frames(at: number): Filled[] {
     return [...this.#full, ...this.#filling.values()].map(({ id, table, layout, rows, text, length }) => ({
       frame: { id, table, rows, at, layout },
@@ -78,7 +78,7 @@ export class Gather {
         layout,
         days: new Set(),
         rows: 0,
-        text: room(FIRST_BYTES),
+        text: Buffer.from(new ArrayBuffer(FIRST_BYTES)),
         length: 0,
       };
       this.#filling.set(table, filling);
@@ -99,8 +99,4 @@ export class Gather {
 
 function hasRoom({ rows, length, days }: Filling, size: number, day: number): boolean {
   return rows < FRAME_ROWS && length + size <= FRAME_BYTES && (days.size < FRAME_DAYS || days.has(day));
-}
-
-function room(bytes: number): Buffer<ArrayBuffer> {
-  return Buffer.from(new ArrayBuffer(bytes));
 }

@@ -14,7 +14,7 @@ export interface Frame {
   readonly layout: string;
 }
 
-/** What became of a body whose rows are written. */
+/** A body whose rows are written. */
 export interface Taken {
   readonly id: number;
   /** Frames that hold its rows. */
@@ -31,11 +31,11 @@ export type Failure =
   | { readonly kind: 'too-large' }
   | { readonly kind: 'full' }
   | { readonly kind: 'disk'; readonly reason: string }
-  | { readonly kind: 'lost'; readonly reason: string };
+  | { readonly kind: 'interrupted'; readonly reason: string };
 
-/** Where in the shared integers the number of the body stands that is being decoded, 0 for none. */
+/** Index in the shared integers: the number of the body that is being decoded, 0 for none. */
 export const DECODING = 0;
-/** Where it stands how many inserts are under way. */
+/** Index in the shared integers: how many inserts are under way. */
 export const INSERTING = 1;
 
 export interface ThreadSettings {
@@ -44,11 +44,11 @@ export interface ThreadSettings {
   readonly bodyLimit: number;
   /** Largest sum of the files, bytes. */
   readonly spoolLimit: number;
-  /** Two commits are at least so far apart unless there is a whole frame, ms. */
+  /** The least time between two commits unless there is a whole frame, ms. */
   readonly lingerMs: number;
   /** 32-bit integers at `DECODING` and `INSERTING`. */
   readonly shared: SharedArrayBuffer;
-  /** Of the tables that are known already. */
+  /** The tables that are known already. */
   readonly shapes: readonly TableShape[];
 }
 
@@ -63,16 +63,16 @@ export type ToThread =
       /** The clock of the main thread, ms since the epoch. */
       readonly now: number;
     }
-  /** What a table is like now: what is written or read from here on fits it. */
+  /** A table as it is now: rows are written and read for it from here on. */
   | { readonly type: 'shape'; readonly shape: TableShape }
   | { readonly type: 'read'; readonly frame: string }
   | { readonly type: 'done'; readonly frame: string }
-  /** After the disk refused: does it take something again? Answered by `freed`, or by `failed` of no body. */
+  /** Try whether a disk that refused works again. Answered by `freed`, or by `failed` without a body. */
   | { readonly type: 'probe' }
   | { readonly type: 'close' };
 
 export type FromThread =
-  /** Once, first: what an earlier run left. */
+  /** Once, at first: what an earlier run left. */
   | {
       readonly type: 'opened';
       readonly frames: readonly Frame[];
@@ -80,7 +80,7 @@ export type FromThread =
       /** Frames that cannot be read any more. */
       readonly damaged: number;
     }
-  /** Written, not yet durable; its rows come along, so that they need not be read. */
+  /** Written, not yet durable; the rows come along, so that they need not be read. */
   | {
       readonly type: 'written';
       readonly frames: readonly Frame[];
@@ -89,7 +89,7 @@ export type FromThread =
       readonly taken: readonly Taken[];
       readonly bytes: number;
     }
-  /** These bodies survive a power cut, too. */
+  /** These bodies survive a power cut too. */
   | { readonly type: 'synced'; readonly ids: readonly number[] }
   | { readonly type: 'failed'; readonly ids: readonly number[]; readonly failure: Failure }
   /** As it is inserted; undefined when the file does not give it any more. */

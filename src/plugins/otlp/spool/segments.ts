@@ -21,9 +21,9 @@ import type { Frame } from './protocol.ts';
 
 /** A file takes frames until it has so many bytes. */
 const SEGMENT_BYTES = 8 * 1024 * 1024;
-/** The file being written is emptied from this share of the limit on, when nothing of it is needed any more. */
+/** The file being written is emptied when nothing of it is needed and it has at least this share of the limit. */
 const WORTH_EMPTYING = 1 / 1_000;
-/** What must find room before the disk counts as taking something again. */
+/** What must find room before the disk counts as working again. */
 const PROBE = Buffer.alloc(64 * 1024);
 /** Frames of which nothing is inserted yet, in all files. */
 const MOST_FRAMES = 500_000;
@@ -38,7 +38,7 @@ interface Segment {
   readonly open: Map<string, Placed>;
 }
 
-/** The spool's limit is reached: nothing was written. */
+/** The spool has reached its limit, and nothing was written. */
 export class SpoolFull extends Error {}
 
 /** The files of the spool. Used by one thread of one process; frames come out in the order they went in. */
@@ -51,7 +51,7 @@ export class Segments {
   #next = 1;
   #damaged = 0;
 
-  /** Takes up what an earlier run left. */
+  /** Reads the files that an earlier run left. */
   constructor(dir: string, limit: number) {
     this.#dir = dir;
     this.#limit = limit;
@@ -60,7 +60,7 @@ export class Segments {
     for (const entry of entries.sort((one, other) => (one.name < other.name ? -1 : 1))) {
       this.#next = Math.max(this.#next, (Number.parseInt(entry.name, 10) || 0) + 1);
       // Links and folders are not ours, whatever they are called.
-      if (entry.isFile()) this.#takeUp(entry.name);
+      if (entry.isFile()) this.#readSegment(entry.name);
     }
   }
 
@@ -73,12 +73,12 @@ export class Segments {
     return this.#damaged;
   }
 
-  /** What is not in the database, oldest first. */
+  /** Frames that are not in the database, oldest first. */
   get frames(): Frame[] {
     return this.#segments.flatMap(({ open }) => [...open.values()].map(({ frame }) => frame));
   }
 
-  /** @returns a name for the next frame that no other had or will have */
+  /** @returns a unique name for the next frame */
   name(): string {
     return randomBytes(12).toString('hex');
   }
@@ -86,7 +86,7 @@ export class Segments {
   /**
    * Writes frames: they survive the end of the process from here on, and a power cut after `sync`.
    *
-   * @throws SpoolFull; what the disk says
+   * @throws SpoolFull; the error of the disk
    */
   append(frames: readonly { readonly frame: Frame; readonly text: Buffer }[]): void {
     const encoded = frames.map(({ frame, text }) => ({ frame, ...encodeFrame(frame, text) }));
@@ -118,7 +118,7 @@ export class Segments {
     return this.#of.has(id);
   }
 
-  /** Makes durable what frames are in. @throws what the disk says */
+  /** Makes frames durable. @throws the error of the disk */
   async sync(ids: Iterable<string>): Promise<void> {
     const segments = new Set([...ids].flatMap((id) => this.#of.get(id) ?? []));
     for (const { fd } of segments) await sync(fd);
@@ -139,7 +139,7 @@ export class Segments {
     return read === placed.bytes ? decodeContent(content, placed.crc) : undefined;
   }
 
-  /** Tries whether the disk takes something again. @throws what the disk says */
+  /** Tries whether the disk works again. @throws the error of the disk */
   probe(): void {
     const file = join(this.#dir, 'probe');
     const fd = openSync(file, 'w', 0o600);
@@ -177,7 +177,7 @@ export class Segments {
     }
   }
 
-  #takeUp(name: string): void {
+  #readSegment(name: string): void {
     const file = join(this.#dir, name);
     const content = readFileSync(file);
     const done = new Set(marked(file));
@@ -214,7 +214,7 @@ export class Segments {
     return segment;
   }
 
-  /** What was written in part must not stand before what will be written next. */
+  /** Removes a frame that was written in part, so that the next one does not stand behind it. */
   #abandon(segment: Segment, end: number): void {
     segment.bytes = end;
     try {
@@ -264,7 +264,7 @@ export function remove(file: string): void {
   rmSync(marksOf(file), { force: true });
 }
 
-/** Writes parts one behind the other, as one. @param position bytes from the file's start @throws what the disk says */
+/** Writes parts one behind the other, as one. @param position bytes from the file's start @throws the error of the disk */
 export function writeAll(fd: number, parts: readonly Buffer[], position: number): void {
   const whole = Buffer.concat(parts);
   for (let done = 0; done < whole.length; ) {

@@ -17,10 +17,12 @@ import {
 } from './protocol.ts';
 
 const RESTART_MS = 1_000;
-/** A disk that refused is tried again so often, ms: nothing is taken until it has room, so nobody else would see that. */
+/** How often a disk that refused is tried again, ms: nothing is taken meanwhile, so nothing else would show that it works. */
 const PROBE_MS = 2_000;
 /** The thread's heap: a dense body of the largest size needs half of it. */
 const HEAP_MIB = 512;
+/** Rows that stay in memory until they are inserted, bytes; the others are read from the spool again. */
+const MOST_HELD = 8 * 1024 * 1024;
 
 export interface SpoolOptions {
   readonly clock: Clock;
@@ -28,27 +30,29 @@ export interface SpoolOptions {
   readonly bodyLimit: number;
   readonly spoolLimit: number;
   readonly lingerMs: number;
-  readonly hear: (message: FromThread) => void;
+  readonly onMessage: (message: FromThread) => void;
   /**
-   * @param body that was being decoded then, 0 when none was
+   * The thread has ended.
+   *
+   * @param body that was being decoded, 0 when none was
    * @param wasOpen whether the files had been read
    */
-  readonly ended: (reason: string, body: number, wasOpen: boolean) => void;
+  readonly onEnd: (reason: string, body: number, wasOpen: boolean) => void;
 }
 
-/** The spool as the main thread knows it: the thread that owns its files is started, told, and started anew. */
+/** The main thread's side of the spool: it starts the thread that owns the files, and restarts it when it ends. */
 export class Spool {
   readonly #options: SpoolOptions;
   readonly #dir: string;
   readonly #shared = new Int32Array(new SharedArrayBuffer(8));
   readonly #shapes = new Map<SignalTable, TableShape>();
-  readonly #texts = new Texts((frame) => this.post({ type: 'read', frame }));
+  readonly #texts = new FrameTexts((frame) => this.post({ type: 'read', frame }));
   #thread: Worker | undefined;
   #isOpen = false;
-  #restart: (() => void) | undefined;
-  #probe: (() => void) | undefined;
-  #closed: (() => void) | undefined;
-  #stopping = false;
+  #cancelRestart: (() => void) | undefined;
+  #cancelProbe: (() => void) | undefined;
+  #onClosed: (() => void) | undefined;
+  #isStopping = false;
 
   constructor(options: SpoolOptions) {
     this.#options = options;
@@ -56,51 +60,54 @@ export class Spool {
   }
 
   /**
-   * What an earlier run left is told. Without that the thread starts with the first body.
+   * Starts the thread if an earlier run left anything. Otherwise the first body starts it.
    *
    * @throws HF_OTLP_SPOOL the folder is none, or cannot be read
    */
   start(): void {
-    if (leftIn(this.#dir) > 0) this.#open();
+    if (filesIn(this.#dir) > 0) this.#open();
   }
 
-  /** @returns whether the thread hears it */
+  /** @returns whether there is a thread that receives it */
   post(message: ToThread, transfer: readonly ArrayBuffer[] = []): boolean {
-    if (message.type === 'take' && !this.#thread && !this.#restart && !this.#stopping) this.#open();
+    if (message.type === 'take' && !this.#thread && !this.#cancelRestart && !this.#isStopping) this.#open();
     this.#thread?.postMessage(message, transfer);
     return this.#thread !== undefined;
   }
 
-  /** @returns the rows of a frame for its table as it is; undefined when they are lost. Rejects while nobody can read */
+  /**
+   * @param shape of the frame's table as it is
+   * @param layout of the writer for it
+   * @returns the rows of a frame in that layout; undefined when they are lost. Rejects while no thread can read them
+   */
   read(frame: Frame, shape: TableShape, layout: string): Promise<Uint8Array | undefined> {
     if (this.#shapes.get(frame.table) !== shape) {
-      const { table, columns, enumNames } = shape;
-      this.#shapes.set(table, shape);
-      this.post({ type: 'shape', shape: { table, columns, enumNames } });
+      this.#shapes.set(frame.table, shape);
+      this.post({ type: 'shape', shape: plain(shape) });
     }
     return this.#texts.read(frame, layout);
   }
 
-  /** An insert begins, or ended: while there are enough, the thread gathers more rows for the next. */
-  inserting(change: 1 | -1): void {
+  /** While enough inserts are under way, the thread lets rows wait for the next one. @param change 1 or -1 */
+  countInsert(change: 1 | -1): void {
     Atomics.add(this.#shared, INSERTING, change);
   }
 
   /** A frame is needed no more. */
   done(frame: string): void {
-    this.#texts.letGo(frame);
+    this.#texts.release(frame);
     this.post({ type: 'done', frame });
   }
 
   /** Ends the thread after what is under way. */
   async close(): Promise<void> {
-    this.#stopping = true;
-    this.#restart?.();
-    this.#probe?.();
+    this.#isStopping = true;
+    this.#cancelRestart?.();
+    this.#cancelProbe?.();
     const thread = this.#thread;
     if (!thread) return;
     const closed = new Promise<void>((resolve) => {
-      this.#closed = resolve;
+      this.#onClosed = resolve;
     });
     this.post({ type: 'close' });
     await closed;
@@ -110,15 +117,11 @@ export class Spool {
 
   #open(): void {
     const { bodyLimit, spoolLimit, lingerMs } = this.#options;
-    this.#restart = undefined;
+    this.#cancelRestart = undefined;
     const data: ThreadSettings = {
       ...{ dir: this.#dir, bodyLimit, spoolLimit, lingerMs },
       shared: this.#shared.buffer,
-      shapes: [...this.#shapes.values()].map(({ table, columns, enumNames }) => ({
-        table,
-        columns,
-        enumNames,
-      })),
+      shapes: [...this.#shapes.values()].map(plain),
     };
     this.#thread = startWorker<FromThread>({
       module: './thread',
@@ -126,23 +129,23 @@ export class Spool {
       name: 'otlp-intake',
       data,
       heapMiB: HEAP_MIB,
-      onMessage: (message) => this.#hear(message),
+      onMessage: (message) => this.#handle(message),
       onEnd: (reason) => this.#ended(reason),
     });
   }
 
-  #hear(message: FromThread): void {
+  #handle(message: FromThread): void {
     if (message.type === 'opened') this.#isOpen = true;
     if (message.type === 'written') this.#texts.hold(message.frames, message.texts);
-    if (message.type === 'rows') this.#texts.came(message.frame, message.text);
-    if (message.type === 'closed') this.#closed?.();
+    if (message.type === 'rows') this.#texts.received(message.frame, message.text);
+    if (message.type === 'closed') this.#onClosed?.();
     if (message.type === 'failed' && message.failure.kind === 'disk') this.#probeLater();
-    this.#options.hear(message);
+    this.#options.onMessage(message);
   }
 
   #probeLater(): void {
-    this.#probe ??= this.#options.clock.after(PROBE_MS, () => {
-      this.#probe = undefined;
+    this.#cancelProbe ??= this.#options.clock.after(PROBE_MS, () => {
+      this.#cancelProbe = undefined;
       this.post({ type: 'probe' });
     });
   }
@@ -153,39 +156,22 @@ export class Spool {
     const wasOpen = this.#isOpen;
     this.#isOpen = false;
     this.#texts.fail('the thread that decodes ended');
-    this.#options.ended(reason, Atomics.exchange(this.#shared, DECODING, 0), wasOpen);
-    if (this.#closed) this.#closed();
-    else this.#restart = this.#options.clock.after(RESTART_MS, () => this.#open());
+    this.#options.onEnd(reason, Atomics.exchange(this.#shared, DECODING, 0), wasOpen);
+    if (this.#onClosed) this.#onClosed();
+    else this.#cancelRestart = this.#options.clock.after(RESTART_MS, () => this.#open());
   }
 }
 
-/** How much lies in the spool's folder. */
-function leftIn(dir: string): number {
-  try {
-    return existsSync(dir) ? readdirSync(dir).length : 0;
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const reason = code === 'ENOTDIR' ? 'it is a file' : (code ?? message);
-    throw new OtlpError('HF_OTLP_SPOOL', { dir, reason });
-  }
-}
-
-/** Rows that are kept in memory until they are inserted, bytes; of others the spool has a copy. */
-const MOST_HELD = 8 * 1024 * 1024;
-
-/** The rows of frames on their way into the database: kept since they were written, or asked of the thread again. */
-export class Texts {
+/** The rows of frames on their way into the database: kept in memory since they were written, or read by the thread. */
+export class FrameTexts {
   readonly #ask: (frame: string) => boolean;
   readonly #held = new Map<string, Uint8Array>();
-  /**
-   * Given out last. What was given out before that may still be read by an insert that was given up, and is left to the
-   * collector of garbage.
-   */
-  readonly #out = new Map<string, Uint8Array>();
+  /** The newest text of each frame that is being inserted. An older one may still be read by an insert that was given up. */
+  readonly #inUse = new Map<string, Uint8Array>();
   readonly #asked = new Map<string, PromiseWithResolvers<Uint8Array | undefined>>();
   #bytes = 0;
 
-  /** @param ask has a frame read from its file; false when nobody can now */
+  /** @param ask has the thread read a frame; false when there is no thread */
   constructor(ask: (frame: string) => boolean) {
     this.#ask = ask;
   }
@@ -201,8 +187,8 @@ export class Texts {
   }
 
   /**
-   * @param layout of the table as it is; the thread knows it too
-   * @returns undefined when they are lost. Rejects while there is no spool to read
+   * @param layout that the rows must have; the thread knows it too
+   * @returns undefined when they are lost. Rejects while there is no thread
    */
   read({ id, layout: written }: Frame, layout: string): Promise<Uint8Array | undefined> {
     const held = this.#held.get(id);
@@ -210,32 +196,48 @@ export class Texts {
       this.#held.delete(id);
       this.#bytes -= held.length;
       if (written === layout) {
-        this.#out.set(id, held);
+        this.#inUse.set(id, held);
         return Promise.resolve(held);
       }
     }
     const asked = Promise.withResolvers<Uint8Array | undefined>();
     this.#asked.set(id, asked);
-    if (!this.#ask(id)) this.fail('there is no spool');
+    if (!this.#ask(id)) this.fail('there is no thread');
     return asked.promise;
   }
 
-  came(frame: string, text: Uint8Array | undefined): void {
-    if (text) this.#out.set(frame, text);
+  /** The thread has read a frame. */
+  received(frame: string, text: Uint8Array | undefined): void {
+    if (text) this.#inUse.set(frame, text);
     this.#asked.get(frame)?.resolve(text);
     this.#asked.delete(frame);
   }
 
   /** A frame is inserted, or lost. */
-  letGo(frame: string): void {
-    const text = this.#out.get(frame);
-    this.#out.delete(frame);
+  release(frame: string): void {
+    const text = this.#inUse.get(frame);
+    this.#inUse.delete(frame);
     if (text) free(text);
   }
 
-  /** Nobody will answer what was asked. */
+  /** Rejects all that the thread was asked for. */
   fail(reason: string): void {
     for (const { reject } of this.#asked.values()) reject(new Error(reason));
     this.#asked.clear();
+  }
+}
+
+/** A schema has methods, which no message can carry. */
+function plain({ table, columns, enumNames }: TableShape): TableShape {
+  return { table, columns, enumNames };
+}
+
+function filesIn(dir: string): number {
+  try {
+    return existsSync(dir) ? readdirSync(dir).length : 0;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const reason = code === 'ENOTDIR' ? 'it is a file' : (code ?? message);
+    throw new OtlpError('HF_OTLP_SPOOL', { dir, reason });
   }
 }

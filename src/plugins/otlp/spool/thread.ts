@@ -1,4 +1,4 @@
-import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { gunzipSync } from 'node:zlib';
 import type { SignalTable } from '../../../core/contracts/columnar-tables.ts';
@@ -6,7 +6,7 @@ import { free } from '../../../core/host/free.ts';
 import { decode } from '../decode/decode.ts';
 import { defaultShape, type RowWriter, readRows, writerOf } from '../decode/row-writer.ts';
 import { BodyInvalid } from '../decode/values.ts';
-import { Gather } from './batch.ts';
+import { Batch } from './batch.ts';
 import {
   DECODING,
   type Failure,
@@ -18,26 +18,26 @@ import {
 } from './protocol.ts';
 import { Segments, SpoolFull } from './segments.ts';
 
-/** Decoding waits while so many bytes of rows wait for the disk. */
+/** Decoding pauses while so many bytes of rows wait for the disk. */
 const MOST_WAITING = 4 * 1024 * 1024;
-/** A write that is not in the database by then is synced, ms. */
+/** Rows that are not in the database so long after their write are synced, ms. */
 const SYNC_AFTER_MS = 30;
-/** Inserts that the database works on at once; what comes meanwhile goes together with the next. */
-const UNDER_WAY = 2;
-/** Rows wait for an insert that is under way at most so long, ms. */
-const LONGEST_COMPANY_MS = 500;
+/** While so many inserts are under way, rows wait and go together with the next one. */
+const ENOUGH_INSERTS = 2;
+/** The longest that rows wait for others while inserts are under way, ms. */
+const LONGEST_WAIT_MS = 500;
 
 type Take = Extract<ToThread, { type: 'take' }>;
 type Post = (message: FromThread, transfer?: readonly ArrayBuffer[]) => void;
 
-/** The thread that inflates, decodes and writes down what is received, and gives it out again to be inserted. */
+/** The thread that inflates and decodes bodies, writes their rows to disk, and reads them again for inserts. */
 class IntakeThread {
   readonly #settings: ThreadSettings;
   readonly #post: Post;
   readonly #shared: Int32Array;
   readonly #segments: Segments;
   readonly #queue: Take[] = [];
-  #gather: Gather;
+  #batch: Batch;
   #decodes: Promise<void> | undefined;
   #commits: Promise<void> | undefined;
   #committedAt = 0;
@@ -52,12 +52,12 @@ class IntakeThread {
     this.#shared = new Int32Array(settings.shared);
     for (const shape of settings.shapes) this.#writers.set(shape.table, writerOf(shape));
     this.#segments = new Segments(settings.dir, settings.spoolLimit);
-    this.#gather = new Gather(() => this.#segments.name());
+    this.#batch = new Batch(() => this.#segments.name());
     const { frames, bytes, damaged } = this.#segments;
     post({ type: 'opened', frames, bytes, damaged });
   }
 
-  async hear(message: ToThread): Promise<void> {
+  async handle(message: ToThread): Promise<void> {
     switch (message.type) {
       case 'take':
         this.#queue.push(message);
@@ -85,7 +85,7 @@ class IntakeThread {
     }
   }
 
-  /** The rows of a frame for its table as it is now, in a buffer that can be handed over. */
+  /** The rows of a frame for its table as it is now, in a buffer that can be handed to the main thread. */
   #read(id: string): Uint8Array<ArrayBuffer> | undefined {
     const frame = this.#segments.frame(id);
     const bytes = this.#segments.read(id);
@@ -111,7 +111,7 @@ class IntakeThread {
 
   async #decodeAll(): Promise<void> {
     for (let take = this.#queue.shift(); take; take = this.#queue.shift()) {
-      while (this.#gather.bytes > MOST_WAITING) await this.#commits;
+      while (this.#batch.bytes > MOST_WAITING) await this.#commits;
       await this.#decode(take);
     }
     this.#decodes = undefined;
@@ -123,8 +123,8 @@ class IntakeThread {
       const inflated = this.#inflated(body, gzip);
       const decoded = await decode(signal, encoding, inflated, now, (table) => this.#writerOf(table));
       free(inflated);
-      this.#gather.add(id, decoded);
-      if (this.#gather.hasWhole) this.#wake?.();
+      this.#batch.add(id, decoded);
+      if (this.#batch.hasFullFrame) this.#wake?.();
       this.#commits ??= this.#commitAll();
     } catch (error) {
       this.#post({ type: 'failed', ids: [id], failure: failureOf(error) });
@@ -134,37 +134,37 @@ class IntakeThread {
     }
   }
 
-  /** Inflating ends at the limit: a bomb never goes off. */
+  /** Inflating ends at the limit, whatever a small body would become. */
   #inflated(body: Uint8Array, gzip: boolean): Buffer {
     const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
     return gzip ? gunzipSync(bytes, { maxOutputLength: this.#settings.bodyLimit }) : bytes;
   }
 
-  /** Group commit: what is decoded while one write is on its way to the disk goes with the next. */
+  /** Group commit: rows that are decoded during one write go with the next. */
   async #commitAll(): Promise<void> {
-    while (this.#gather.taken.length > 0) {
-      await this.#company();
-      const gather = this.#gather;
-      this.#gather = new Gather(() => this.#segments.name());
+    while (this.#batch.taken.length > 0) {
+      await this.#waitForRows();
+      const batch = this.#batch;
+      this.#batch = new Batch(() => this.#segments.name());
       this.#committedAt = performance.now();
-      this.#commit(gather);
-      await turn(); // what has come meanwhile is decoded before the next commit
+      this.#commit(batch);
+      await setImmediate(); // bodies that came meanwhile are decoded before the next commit
     }
     this.#commits = undefined;
   }
 
   /**
-   * An insert costs the engine half as much for a hundred rows as for a thousand: while it is at work, rows wait for
-   * others, at least `lingerMs` after the last commit.
+   * Waits for more rows: `lingerMs` after the last commit, and then while enough inserts are under way, since a hundred
+   * rows cost the engine half as much as a thousand.
    */
-  async #company(): Promise<void> {
+  async #waitForRows(): Promise<void> {
     const wait = this.#committedAt + this.#settings.lingerMs - performance.now();
-    if (wait > 0 && !this.#gather.hasWhole) await sleep(wait);
-    const until = performance.now() + LONGEST_COMPANY_MS;
+    if (wait > 0 && !this.#batch.hasFullFrame) await sleep(wait);
+    const until = performance.now() + LONGEST_WAIT_MS;
     for (;;) {
       const now = performance.now();
-      const isBusy = Atomics.load(this.#shared, INSERTING) >= UNDER_WAY;
-      if (!isBusy || now >= until || this.#gather.hasWhole) return;
+      const isBusy = Atomics.load(this.#shared, INSERTING) >= ENOUGH_INSERTS;
+      if (!isBusy || now >= until || this.#batch.hasFullFrame) return;
       const over = new AbortController();
       this.#wake = () => over.abort();
       await sleep(until - now, undefined, { signal: over.signal }).catch(() => {});
@@ -172,10 +172,10 @@ class IntakeThread {
     }
   }
 
-  #commit(gather: Gather): void {
-    const { taken } = gather;
+  #commit(batch: Batch): void {
+    const { taken } = batch;
     try {
-      const filled = gather.frames(Date.now());
+      const filled = batch.frames(Date.now());
       if (filled.length > 0) this.#segments.append(filled);
       const frames = filled.map(({ frame }) => frame);
       const texts = filled.map(({ text }) => text);
@@ -190,7 +190,7 @@ class IntakeThread {
     }
   }
 
-  /** What gets into the database soon after it was written needs no sync, which spares the disk. */
+  /** Frames that get into the database soon after they were written need no sync, which spares the disk. */
   async #syncAll(): Promise<void> {
     while (this.#unsynced.length > 0) {
       await sleep(SYNC_AFTER_MS);
@@ -214,7 +214,7 @@ function failureOf(error: unknown): Failure {
   const { code = '', message } = error as NodeJS.ErrnoException;
   if (code === 'ERR_BUFFER_TOO_LARGE') return { kind: 'too-large' };
   if (code.startsWith('Z_')) return { kind: 'invalid', reason: 'it is not gzip, or ends too early' };
-  // Nesting that exhausts the stack.
+  // Too deep nesting exhausts the stack.
   if (error instanceof RangeError) return { kind: 'invalid', reason: 'it is nested too deep, or too large' };
   return { kind: 'disk', reason: code || message };
 }
@@ -224,5 +224,5 @@ if (!isMainThread && parentPort) {
   const thread = new IntakeThread(workerData as ThreadSettings, (message, transfer = []) =>
     port.postMessage(message, [...transfer]),
   );
-  port.on('message', (message: ToThread) => void thread.hear(message));
+  port.on('message', (message: ToThread) => void thread.handle(message));
 }

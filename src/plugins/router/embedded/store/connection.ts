@@ -4,7 +4,7 @@ import type { PluginContext } from '../../../../core/host/plugin/definition.ts';
 import { defineActor } from '../../../../core/kernel/actors/definition.ts';
 import { defineRoute } from '../../../../core/kernel/actors/route.ts';
 import type { LogRecord } from '../../../../core/kernel/log/record.ts';
-import { storeConnection } from '../../../../machines/connection.ts';
+import { connection } from '../../../../machines/connection.ts';
 
 const STORE_ACTOR = 'router.store';
 const KEY = 'redis';
@@ -28,7 +28,7 @@ export const writeMissed: Topic<z.infer<typeof missed>> = defineTopic(
 
 /** The actor by which the log tells of the store's connection. */
 export function registerStoreConnection(context: PluginContext): void {
-  context.actor(defineActor({ type: STORE_ACTOR, machine: storeConnection, version: 1, describe }));
+  context.actor(defineActor({ type: STORE_ACTOR, machine: connection, version: 1, describe }));
   context.route(
     defineRoute(storeConnectionChanged, STORE_ACTOR, ({ payload: { store, reason } }) => [
       {

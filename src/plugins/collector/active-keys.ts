@@ -1,0 +1,83 @@
+import { resolve } from 'node:path';
+import type { Services } from '../../core/host/plugin/definition.ts';
+import { findingsMessage, findingsRead } from './findings.ts';
+import { KeyRing } from './key-ring.ts';
+import {
+  fileSource,
+  INGEST_KEY_NAME,
+  type KeySource,
+  OwnKey,
+  ownSource,
+  type Reading,
+} from './key-source.ts';
+import type { CollectorOptions } from './options.ts';
+import { configRead, producerMoved, rotationActor } from './rotation/actor.ts';
+import { isAwaited } from './rotation/view.ts';
+
+/** The keys in force: read from their source, again whenever that changes, and accepted by the ring. */
+export class ActiveKeys {
+  readonly ring: KeyRing;
+  readonly source: KeySource;
+  /** Set where Holdfast is the collector. */
+  readonly own: OwnKey | undefined;
+  readonly #services: Services;
+  #reading: Reading;
+
+  /** @throws HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID, HF_CONFIG_SECRET_FOLDER of a key of our own */
+  constructor(services: Services, { effectiveConfig, lookEveryMs }: CollectorOptions) {
+    this.#services = services;
+    this.own = effectiveConfig === undefined ? new OwnKey(services.dataDir) : undefined;
+    this.source = this.own ? ownSource(this.own) : fileSource(resolve(effectiveConfig ?? ''), lookEveryMs);
+    this.ring = new KeyRing(
+      services.vault,
+      services.clock,
+      ({ fingerprint, producer, at }) => this.#seenFirst(fingerprint, producer, at),
+      (producer) => isAwaited(this.#rotation(), producer),
+    );
+    this.#reading = this.source.read();
+    this.#accept();
+  }
+
+  /** The newest reading of the source. */
+  get reading(): Reading {
+    return this.#reading;
+  }
+
+  /** Reads the source again, and reports what has changed. */
+  reload(): void {
+    const { bus, clock } = this.#services;
+    const before = this.ring.fingerprints;
+    const findings = JSON.stringify(this.#reading.findings);
+    this.#reading = this.source.read();
+    this.ring.accept(this.#reading);
+    const isSame = JSON.stringify(before) === JSON.stringify(this.ring.fingerprints);
+    if (isSame && findings === JSON.stringify(this.#reading.findings)) return;
+    this.#accept();
+    bus.publish(findingsRead, findingsMessage(this.source.place, this.#reading.findings));
+    const [fingerprint] = this.ring.fingerprints;
+    if (fingerprint === undefined || fingerprint === before[0] || this.#reading.current === undefined) return;
+    bus.publish(configRead, { at: clock.now(), fingerprint });
+  }
+
+  #accept(): void {
+    const { logger } = this.#services;
+    const { place } = this.source;
+    this.ring.accept(this.#reading);
+    logger.info({ place, fingerprints: this.ring.fingerprints }, 'collector.keys_read');
+    for (const { code, text } of this.#reading.findings)
+      logger.warn({ finding: code, text }, 'collector.config');
+  }
+
+  #rotation() {
+    return this.#services.actors.get(rotationActor, INGEST_KEY_NAME)?.context;
+  }
+
+  /** Reports a producer that a rotation waits for, and no other: whoever has a key may call itself by ever new names. */
+  #seenFirst(fingerprint: string, producer: string, at: number): void {
+    const rotation = this.#rotation();
+    if (rotation?.step !== 'refresh' && rotation?.step !== 'external') return;
+    if (rotation.fresh !== fingerprint || !isAwaited(rotation, producer)) return;
+    const known = Object.hasOwn(rotation.producers, producer) ? rotation.producers[producer] : undefined;
+    if (known?.fresh === undefined) this.#services.bus.publish(producerMoved, { at, producer });
+  }
+}
