@@ -1,5 +1,5 @@
 /**
- * Gives the memory of bytes back at once: the collector of garbage would take its time, for what it collects is small,
+ * Gives the memory of bytes back at once: garbage collection would take its time, for what it collects is small,
  * and under load that time is a hundred megabytes. Of bytes that share their buffer with others nothing happens.
  *
  * @param bytes that nobody uses any more

@@ -8,7 +8,7 @@ type Branded<T, Name extends string> = T & { readonly [brand]: Name };
 export type Seq = Branded<number, 'Seq'>;
 /** Milliseconds since the Unix epoch. */
 export type EpochMs = Branded<number, 'EpochMs'>;
-/** `<actor type>/<key>`, e.g. `reconciler.leg/eth1.20`. */
+/** `<actor type>/<key>`, e.g. `lamp.bulb/hall`. */
 export type ActorRef = Branded<string, 'ActorRef'>;
 /** `<seq>.<index>`: the idempotency key of an effect, and the identity of a timer. */
 export type EffectId = Branded<string, 'EffectId'>;

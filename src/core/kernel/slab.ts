@@ -1,6 +1,6 @@
 /**
  * What comes and goes thousands of times a second, each at a place of its own. A Map or a Set rebuilds its table as it
- * is used, and the old table goes on pointing to the new one: once the collector of garbage counts one of them as old,
+ * is used, and the old table goes on pointing to the new one: once garbage collection counts one of them as old,
  * whatever was in any of them since is kept until all memory is collected. A place that was left holds nothing.
  */
 export class Slab<Item extends object> implements Iterable<Item> {

@@ -93,6 +93,7 @@ export const gateway = definePlugin({
     docs: 'gateway.md',
   },
   options,
+  secretFields: { names: ['mcpsessionid'] },
   errors: GatewayError,
   onFailure: 'continue', // a port that is taken must not take the router's keeper down
   wants: [SecretsStoreToken, TelemetryToken],

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import fc from 'fast-check';
-import { countSecrets } from '../../../src/core/host/logging/secret-fields.ts';
+import { countSecrets } from '../../../src/plugins/router/config/secrets.ts';
 import { call } from '../../support/cli.ts';
 import { type Config, Rig } from './rig.ts';
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { countSecrets } from '../../../src/core/host/logging/secret-fields.ts';
+import { countSecrets } from '../../../src/plugins/router/config/secrets.ts';
 import { type Config, Rig } from './rig.ts';
 
 let canaries = 0;

@@ -68,7 +68,7 @@ export const settingsSchema = z.strictObject({
  * The default export of `plugins.config.ts` (C11).
  *
  * @example
- * export default defineConfig({ plugins: [router({ port: 8837 }), reconciler()] });
+ * export default defineConfig({ plugins: [lamp({ port: 8100 }), lampSwitch()] });
  */
 export function defineConfig(config: Config): Config {
   return Object.freeze(config);

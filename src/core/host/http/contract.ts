@@ -7,7 +7,7 @@ import type { ShortRoute } from './short-way.ts';
 
 /** A listener as a plugin asks for it. */
 export interface SurfaceOptions {
-  /** Its name in `runtime.json`, log lines and metrics, e.g. `router`. */
+  /** Its name in `runtime.json`, log lines and metrics, e.g. `console`. */
   readonly name: string;
   /** 0 means any free one. */
   readonly port: number;
@@ -30,7 +30,7 @@ export interface SurfaceOptions {
   readonly checkOriginOfReads?: boolean;
   /** The bearer token of callers from beyond this machine, read at each request, so that it can change. */
   readonly token?: () => string | undefined;
-  /** `own` when the surface's handlers decide who may call (virtual keys, tokens in the path); `token` unless set. */
+  /** `own` when the surface's handlers decide who may call, by keys of their own or by tokens in the path; `token` unless set. */
   readonly admission?: 'token' | 'own';
   /**
    * The body of an error answer; the coded error itself unless set.

@@ -47,8 +47,8 @@ export const headersOfAll = (id: string): Record<string, string> => ({
 });
 
 /**
- * The way past the framework for a surface's busiest route: its hooks and body parsers take as long as a call of the
- * gateway may. Whatever is in any way unusual, and whatever is refused, goes by the framework: one place says no.
+ * A fast path past the framework for a surface's busiest route: its hooks and body parsers take as long as all else that
+ * a plain post may cost. Whatever is in any way unusual, and whatever is refused, goes by the framework: one place says no.
  */
 export class ShortWay {
   readonly #parts: ShortWayParts;

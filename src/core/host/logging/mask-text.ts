@@ -28,10 +28,10 @@ const PATTERNS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [/(:\/\/)[^\s/?#"'@]+@/g, `$1${REDACTED}@`],
   [/\bsk-[\w-]{6,}/g, REDACTED],
   [/\beyJ[\w-]{6,}\.[\w-]{6,}(?:\.[\w-]*)?/g, REDACTED],
-  // 32 bytes in base64: a WireGuard key, ours among others.
+  // 32 bytes in base64: keys of ours, and of tunnels.
   [/(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{43}=(?!=)/g, REDACTED],
   // A header line, to its end: such values may hold spaces.
-  [/\b((?:authorization|cookie|x-gateway-api-key)\s*:\s*)[^\r\n"'}]+/gi, `$1${REDACTED}`],
+  [/\b((?:authorization|cookie|api-key)\s*:\s*)[^\r\n"'}]+/gi, `$1${REDACTED}`],
   // Text values in JSON, in JSON that was quoted into a text, and between single quotes.
   [pattern('i', `(${NAME}"\\s*:\\s*")(?:[^"\\\\]|\\\\[\\s\\S])*`), `$1${REDACTED}`],
   [

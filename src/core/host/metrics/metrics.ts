@@ -8,7 +8,7 @@ export type { Counter, Histogram } from './tallies.ts';
 
 /** Every metric of ours begins with it. */
 const PREFIX = 'holdfast_';
-/** A longer period sees fewer stalls, a shorter one costs wake-ups of an idle router. */
+/** A longer period sees fewer stalls, a shorter one costs wake-ups of an idle machine. */
 const LAG_SAMPLE_MS = 500;
 const LAG_SAMPLES = 120;
 

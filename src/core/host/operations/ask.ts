@@ -15,7 +15,7 @@ export interface Asking {
  * Asks the instance that runs on the data folder.
  *
  * @param path as `serveOperation` serves it
- * @param missing what is wrong when it has no such operation, e.g. `it runs no gateway`
+ * @param missing what is wrong when it has no such operation, e.g. `it runs no lamp`
  * @returns its answer, a JSON object; its shape is taken on trust, for it is the same program's
  * @throws HF_CONTROL_UNREACHABLE none runs there, or it has no such operation; and whatever code the operation refused with
  */

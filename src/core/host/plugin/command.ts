@@ -97,7 +97,7 @@ export type CommandRun = (
 
 /** A command of the command line, declared by core or by a plugin. */
 export interface CommandDefinition {
-  /** Words and arguments, e.g. `router get` or `log show <seq>`. */
+  /** Words and arguments, e.g. `lamp on` or `log show <seq>`. */
   readonly name: string;
   readonly summary: string;
   /** One line that works, shown under `--help`. */

@@ -15,6 +15,7 @@ import type { Json } from '../../kernel/json.ts';
 import type { EventLog } from '../../kernel/log/event-log.ts';
 import type { HttpSurface, Listener, SurfaceOptions } from '../http/contract.ts';
 import type { Exchanges } from '../http/exchanges.ts';
+import { declareSecretFields, type SecretFields } from '../logging/secret-fields.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { CommandDefinition } from './command.ts';
@@ -124,7 +125,7 @@ export interface PluginContext<S = Services> {
   listener(name: string, make: (started: S) => Listener): void;
   /**
    * Routes on the data folder's control socket, by which commands write through the running instance. Only the user
-   * that runs it can connect. Paths begin with the plugin's name, e.g. `/router/simulate`.
+   * that runs it can connect. Paths begin with the plugin's name, e.g. `/lamp/on`.
    */
   control(build: (surface: HttpSurface, started: S) => void): void;
   command(command: CommandDefinition): void;
@@ -161,7 +162,7 @@ export type OnFailure = 'abort' | 'continue';
 
 /** A plugin for people: in `holdfast --help` and in the table of docs/architecture.md. */
 export interface PluginAbout {
-  /** What of an operator's it belongs to, e.g. `Router`: plugins of one area stand together in help. */
+  /** What of an operator's it belongs to, e.g. `Uptime and alerts`: plugins of one area stand together in help. */
   readonly area: string;
   /** What it is for, without a full stop. */
   readonly what: string;
@@ -174,8 +175,10 @@ export interface PluginDefinition<O extends z.ZodObject = z.ZodObject, S = unkno
   readonly about?: PluginAbout;
   /** Strict zod object; every option has a default or is required, and a misspelt one is refused by name. */
   readonly options: O;
-  /** Environment variables that override options: name to option path, e.g. `HOLDFAST_ROUTER_PORT: 'port'`. */
+  /** Environment variables that override options: name to option path, e.g. `HOLDFAST_LAMP_PORT: 'port'`. */
   readonly env?: Readonly<Record<string, string>>;
+  /** What is secret in the plugin's documents: the redactor holds it back from the moment that the plugin is defined. */
+  readonly secretFields?: SecretFields;
   readonly requires?: readonly Token<unknown>[];
   /** Used where some plugin provides them, which then starts first; done without otherwise. */
   readonly wants?: readonly Token<unknown>[];
@@ -225,12 +228,12 @@ export type Plugin<O extends z.ZodObject, S = unknown> = ((options?: z.input<O>)
  * Defines a plugin (C11).
  *
  * @example
- * export const uptime = definePlugin({
- *   name: 'uptime',
+ * export const lamp = definePlugin({
+ *   name: 'lamp',
  *   options: z.strictObject({ url: z.string() }),
- *   start: ({ clock }, { url }) => ({ client: new PushClient(url, clock) }),
+ *   start: ({ clock }, { url }) => ({ client: new LampClient(url, clock) }),
  *   register(ctx) {
- *     ctx.effect('uptime.push', (beat: Beat, { signal }, { client }) => client.push(beat, signal), { onRecovery: 'retry' });
+ *     ctx.effect('lamp.on', (lamp: Lamp, { signal }, { client }) => client.turnOn(lamp, signal), { onRecovery: 'retry' });
  *     ctx.onStop(({ client }) => client.close());
  *   },
  * });
@@ -238,6 +241,7 @@ export type Plugin<O extends z.ZodObject, S = unknown> = ((options?: z.input<O>)
 export function definePlugin<O extends z.ZodObject, S = Services>(
   definition: PluginDefinition<O, S>,
 ): Plugin<O, S> {
+  if (definition.secretFields) declareSecretFields(definition.secretFields);
   const plugin = (options?: z.input<O>): PluginEntry => ({ definition, options: options ?? {} });
   return Object.assign(plugin, { definition });
 }

@@ -31,7 +31,7 @@ export interface CheckContext {
 
 /** One thing that `holdfast doctor` looks at. What it throws becomes a `fail` with the error's own remedy. */
 export interface CheckDefinition {
-  /** `<area>.<what>`, e.g. `router.events`; `holdfast doctor router` makes the checks of one area. */
+  /** `<area>.<what>`, e.g. `lamp.bulb`; `holdfast doctor lamp` makes the checks of one area. */
   readonly name: string;
   readonly run: (context: CheckContext) => CheckResult | Promise<CheckResult>;
 }

@@ -91,7 +91,7 @@ export class RedisClient {
       ...(username !== undefined && { username }),
       ...(password !== undefined && { password }),
       ...(tls && { tls: { servername: host ?? '' } }),
-      protocol: 2, // routers run Redis releases from before the third version
+      protocol: 2, // small machines run Redis releases from before the third version
       connectionName: name,
       disableClientInfo: true,
       connectTimeout: CONNECT_TIMEOUT_MS,

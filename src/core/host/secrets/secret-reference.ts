@@ -6,7 +6,7 @@ const REFERENCE = new RegExp(`^${PART}(?:/${PART}){0,7}#${PART}$`);
 /** A secret by its place, `<path>#<property>`: what configurations may hold in the place of the secret itself. */
 export const secretReference: z.ZodType<string, string> = z
   .string()
-  .regex(REFERENCE, 'it must name a secret as <path>#<property>, e.g. mcp/library_docs#token');
+  .regex(REFERENCE, 'it must name a secret as <path>#<property>, e.g. servers/docs#token');
 
 /** @returns the two parts of what `secretReference` has accepted */
 export function parseSecretReference(reference: string): {

@@ -6,11 +6,12 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { canonicalJson } from '../../kernel/canonical-json.ts';
 import { CoreError } from '../../kernel/errors/core-error.ts';
 import type { Fingerprint } from '../../kernel/ids.ts';
+import { LOCK_FILE } from '../../kernel/log/lock.ts';
 import { createSecretFile, readSecretFile } from '../../kernel/secret-file.ts';
 
 const KEY_BYTES = 32;
@@ -51,7 +52,7 @@ export class Vault {
   /**
    * Encrypts and authenticates (AES-256-GCM, a random nonce each time).
    *
-   * @param purpose what the body is, e.g. `router.config`; it must be named again to open it
+   * @param purpose what the body is, e.g. `host.config`; it must be named again to open it
    */
   seal(plain: string, purpose: string): Uint8Array {
     const nonce = randomBytes(NONCE_BYTES);
@@ -90,7 +91,7 @@ export class Vault {
  */
 export function openVault(dataDir: string): Vault {
   const folder = join(dataDir, 'secrets');
-  const sealed = ['log.db', 'router.db'].find((file) => existsSync(join(dataDir, file)));
+  const sealed = databaseIn(dataDir);
   for (const key of ['fingerprint-key', 'sealing-key']) {
     if (sealed === undefined || existsSync(join(folder, key))) continue;
     const reason = `it is gone, and ${sealed} holds what was sealed with it`;
@@ -100,6 +101,12 @@ export function openVault(dataDir: string): Vault {
     fingerprint: readOrCreateKey(join(folder, 'fingerprint-key')),
     sealing: readOrCreateKey(join(folder, 'sealing-key')),
   });
+}
+
+/** @returns the name of a database of this data folder; what it holds may be sealed */
+function databaseIn(dataDir: string): string | undefined {
+  if (!existsSync(dataDir)) return undefined;
+  return readdirSync(dataDir).find((name) => name.endsWith('.db') && name !== LOCK_FILE);
 }
 
 function readOrCreateKey(file: string): KeyObject {

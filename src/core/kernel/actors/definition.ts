@@ -43,7 +43,7 @@ export type RecordOf<M extends AnyStateMachine> = LogRecord & {
  * read them: the compiler checks events and contexts against the machine.
  */
 export interface ActorDefinition<M extends AnyStateMachine = AnyStateMachine> {
-  /** Dotted type, e.g. `reconciler.leg`; an actor is addressed `<type>/<key>`. */
+  /** Dotted type, e.g. `lamp.bulb`; an actor is addressed `<type>/<key>`. */
   readonly type: string;
   /** A pure machine of `src/machines`, or of a plugin's own. */
   readonly machine: M;
@@ -74,9 +74,9 @@ export interface ActorDefinition<M extends AnyStateMachine = AnyStateMachine> {
  * Declares a type of actor. Its effects are not listed: they are the plain named actions of the machine's `setup`.
  *
  * @example
- * export const legActor = defineActor({ type: 'reconciler.leg', machine: leg, version: 1 });
- * actors.send(legActor, 'eth0', { type: 'IFACE_CHANGED', … });
- * actors.get(legActor, 'eth0')?.context.address;
+ * export const bulbActor = defineActor({ type: 'lamp.bulb', machine: bulb, version: 1 });
+ * actors.send(bulbActor, 'hall', { type: 'SWITCHED_ON', … });
+ * actors.get(bulbActor, 'hall')?.context.watts;
  */
 export function defineActor<M extends AnyStateMachine>(definition: ActorDefinition<M>): ActorDefinition<M> {
   return Object.freeze({ durability: 'sync', ...definition });

@@ -13,7 +13,7 @@ export interface RouteTarget<M extends AnyStateMachine = AnyStateMachine> {
 /** A route as it is registered: topic to actor type, as data, so that `holdfast graph` draws it without running it. */
 export interface Route<T = unknown> {
   readonly topic: Topic<T>;
-  /** The type of the actors addressed, e.g. `reconciler.leg`. */
+  /** The type of the actors addressed, e.g. `lamp.bulb`. */
   readonly to: string;
   /** Pure. An empty list means that the message concerns no actor. */
   readonly map: (

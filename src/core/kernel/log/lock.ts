@@ -5,6 +5,8 @@ import { CoreError } from '../errors/core-error.ts';
 
 /** Somebody who only looks whether the folder is taken holds it for an instant; so long a start waits. */
 const PATIENCE_MS = 200;
+/** Its name in a data folder; it holds nothing but the lock. */
+export const LOCK_FILE = 'lock.db';
 
 /** Where a running instance says who it is and where it listens. */
 export function runtimeFile(dataDir: string): string {
@@ -66,7 +68,7 @@ export function lockedBy(dataDir: string): number | undefined {
 const SQLITE_BUSY = 5;
 
 function lockFile(dataDir: string): string {
-  return join(dataDir, 'lock.db');
+  return join(dataDir, LOCK_FILE);
 }
 
 function holder(dataDir: string): number | string {

@@ -28,7 +28,7 @@ export interface Inserted {
 
 const insertedSchema = z.strictObject({
   after: z.int().nonnegative(),
-  actor: z.string().regex(/^[^/]+\/.+/, 'an address such as router.config/box'),
+  actor: z.string().regex(/^[^/]+\/.+/, 'an address such as lamp.bulb/hall'),
   event: z.looseObject({ type: z.string().min(1) }),
   at: z.int().nonnegative().optional(),
 });
@@ -74,7 +74,7 @@ function absentIn(recorded: unknown, patch: unknown, at = ''): string[] {
 }
 
 /**
- * Events to insert, a JSON line each: `{"after": 120, "actor": "router.config/box", "event": {"type": "COMMIT"}}`.
+ * Events to insert, a JSON line each: `{"after": 120, "actor": "lamp.bulb/hall", "event": {"type": "COMMIT"}}`.
  *
  * @throws HF_REPLAY_CHANGE naming the line
  */

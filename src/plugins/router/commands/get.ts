@@ -2,9 +2,9 @@ import { resolve } from 'node:path';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import { maskText } from '../../../core/host/logging/mask-text.ts';
 import { PAGE, redact } from '../../../core/host/logging/redact.ts';
-import { countSecrets } from '../../../core/host/logging/secret-fields.ts';
 import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
+import { countSecrets } from '../config/secrets.ts';
 import { targetFlags } from './flags.ts';
 import { type CommandSettings, openTarget } from './target.ts';
 

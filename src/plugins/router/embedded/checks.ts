@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import { HttpClient } from '../../../core/host/http/client.ts';
-import { countSecrets } from '../../../core/host/logging/secret-fields.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../../core/host/plugin/diagnosis.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { collisionText, setCollisions } from '../config/networks.ts';
+import { countSecrets } from '../config/secrets.ts';
 import { redisChecks } from '../redis.ts';
 import { isPendingTransaction } from './pending-transaction.ts';
 import { readStore, type StorePlace } from './store/read-store.ts';

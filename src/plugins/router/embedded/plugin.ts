@@ -19,6 +19,7 @@ import { routerConfig } from '../../../machines/router/config.ts';
 import type { ConfigContext } from '../../../machines/router/config-shapes.ts';
 import { registerCommands } from '../commands/register.ts';
 import { TRANSACTION_PATH } from '../commands/target.ts';
+import { networkConfigSecrets } from '../config/secrets.ts';
 import { RouterError } from '../errors.ts';
 import { registerAddressSets, registerSetsControl, tellAddresses, watchCollisions } from './address-sets.ts';
 import type { BoxParts } from './applier.ts';
@@ -56,6 +57,7 @@ export const router = definePlugin({
     docs: 'guides/the-box-under-the-config.md',
   },
   options: routerOptions,
+  secretFields: networkConfigSecrets,
   env: { HOLDFAST_ROUTER_PORT: 'port', HOLDFAST_REDIS_URL: 'redisUrl' },
   errors: RouterError,
   provides: [RouterApiToken],

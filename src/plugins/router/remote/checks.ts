@@ -1,9 +1,9 @@
-import { countSecrets } from '../../../core/host/logging/secret-fields.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../../core/host/plugin/diagnosis.ts';
 import { maskRedisUrl } from '../../../core/host/redis/url.ts';
 import { systemClock } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
+import { countSecrets } from '../config/secrets.ts';
 import { askRedis, redisChecks, transactionCheck } from '../redis.ts';
 import { channelNames } from './events.ts';
 import type { RouterRemoteOptions } from './plugin.ts';

@@ -5,6 +5,7 @@ import { definePlugin } from '../../../core/host/plugin/definition.ts';
 import { parseRedisUrl } from '../../../core/host/redis/url.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
+import { networkConfigSecrets } from '../config/secrets.ts';
 import { RouterError } from '../errors.ts';
 import { remoteChecks } from './checks.ts';
 import { RouterEvents } from './events.ts';
@@ -80,6 +81,7 @@ export const routerRemote = definePlugin({
     docs: 'guides/reconcile-a-real-router.md',
   },
   options: routerRemoteOptions,
+  secretFields: networkConfigSecrets,
   env: {
     HOLDFAST_ROUTER_URL: 'url',
     HOLDFAST_REDIS_URL: 'redisUrl',

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSy
 import { join } from 'node:path';
 import { generateX25519Identity, identityToRecipient } from 'age-encryption';
 import test from 'ava';
-import { countSecrets } from '../../../../src/core/host/logging/secret-fields.ts';
+import { countSecrets } from '../../../../src/plugins/router/config/secrets.ts';
 import { exampleConfig } from '../rig.ts';
 import { setUpDesk } from './setup.ts';
 

@@ -3,7 +3,6 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import test from 'ava';
 import fc from 'fast-check';
-import { countSecrets } from '../../../../src/core/host/logging/secret-fields.ts';
 import { isCoded } from '../../../../src/core/kernel/errors/holdfast-error.ts';
 import {
   advertisingLegs,
@@ -11,6 +10,7 @@ import {
   rewrittenLegs,
 } from '../../../../src/plugins/router/config/generated-files.ts';
 import { planReapply } from '../../../../src/plugins/router/config/reapply.ts';
+import { countSecrets } from '../../../../src/plugins/router/config/secrets.ts';
 import { validateConfig } from '../../../../src/plugins/router/config/validate.ts';
 import { runs } from '../../../support/runs.ts';
 import { tempDir } from '../../../support/temp.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
-import { countSecrets } from '../../../../src/core/host/logging/secret-fields.ts';
+import { countSecrets } from '../../../../src/plugins/router/config/secrets.ts';
 
 test('[R32] the secrets of the example config are counted and pointed at', (t) => {
   const file = new URL('../../../fixtures/network-config.json', import.meta.url);

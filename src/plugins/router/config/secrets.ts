@@ -1,0 +1,65 @@
+import {
+  declareSecretFields,
+  isSecretField,
+  isSecretPart,
+  type Scope,
+  type SecretFields,
+  scopeInside,
+} from '../../../core/host/logging/secret-fields.ts';
+import { isObject } from '../../../core/kernel/json.ts';
+
+/** What is secret in a network config beyond names such as `privateKey`. */
+export const networkConfigSecrets: SecretFields = {
+  names: ['wepkey\\d?'],
+  parts: ['wpasupplicant'],
+  inside: {
+    apc: /^key$/,
+    wifinetworks: /^key$/,
+    pppoe: /^(?:user|username|login)$/,
+    hostapd: /pass|psk|wepkey|secret/,
+    wpasupplicant: /^(?:identity|anonymousidentity|pin|password|privatekeypasswd)$/,
+  },
+  beside: { key: 'ssid' },
+};
+
+// Whoever counts them without the plugin, as a check does, must find the same.
+declareSecretFields(networkConfigSecrets);
+
+/** How many secrets a value holds, and where (R32). */
+export interface SecretCount {
+  readonly count: number;
+  /** JSON pointers (RFC 6901), e.g. `/interface/wireguard/wg0/privateKey`. */
+  readonly paths: readonly string[];
+}
+
+const DEEPEST = 128;
+
+/**
+ * Counts the secret values of a network config, by the rules that redaction follows. Empty values are not
+ * counted; of `wpaSupplicant`, of which redaction hides everything, only what is a secret by its name.
+ */
+export function countSecrets(config: unknown): SecretCount {
+  const paths: string[] = [];
+  const walk = (value: unknown, scope: Scope, path: string, secret: boolean, depth: number): void => {
+    if (depth > DEEPEST) return;
+    if (Array.isArray(value)) {
+      value.forEach((item, index) => {
+        walk(item, scope, `${path}/${index}`, secret, depth + 1);
+      });
+    } else if (isObject(value)) {
+      for (const key of Object.keys(value)) {
+        const whole = isSecretPart(key);
+        const inside = secret || (!whole && isSecretField(scope, value, key));
+        walk(value[key], scopeInside(scope, key), `${path}/${pointerPart(key)}`, inside, depth + 1);
+      }
+    } else if (secret && (typeof value === 'number' || (typeof value === 'string' && value !== ''))) {
+      paths.push(path);
+    }
+  };
+  walk(config, undefined, '', false, 0);
+  return { count: paths.length, paths };
+}
+
+function pointerPart(key: string): string {
+  return key.replaceAll('~', '~0').replaceAll('/', '~1');
+}
