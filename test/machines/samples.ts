@@ -406,10 +406,10 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
   'router-wan': {
     input: { wan: 'eth0' },
     events: [
-      { type: 'ASKED', kind: 'pd-change', prefix: '2001:db8:7::/56', request: 'r1' },
-      { type: 'ASKED', kind: 'pd-change', prefix: '2001:db8:8::/56' },
-      { type: 'ASKED', kind: 'down', request: 'r2' },
-      { type: 'ASKED', kind: 'up' },
+      { type: 'CHANGED', kind: 'pd-change', prefix: '2001:db8:7::/56', request: 'r1' },
+      { type: 'CHANGED', kind: 'pd-change', prefix: '2001:db8:8::/56' },
+      { type: 'CHANGED', kind: 'down', request: 'r2' },
+      { type: 'CHANGED', kind: 'up' },
       { type: 'WAN_APPLIED', ncid: 'n1', reapplied: ['eth1.10'] },
       { type: 'WAN_REFUSED', reason: 'no such interface' },
       { type: 'effect.failed', effect: 'router.change_wan', message: 'late' },

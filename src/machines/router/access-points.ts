@@ -8,11 +8,14 @@ export interface AccessPointsContext {
 
 export interface AccessPointsEvent {
   readonly type: 'CHANGED';
-  /** Who waits for an answer. */
+  /** Addresses the answer. */
   readonly request: string;
 }
 
-/** The access-point controller beside the config (R39): a change of its own is told to its channel. */
+/**
+ * The access-point controller beside the config (R39): a change of its own is published on its channel. A counter
+ * without states.
+ */
 export const accessPoints = setup({
   types: {
     context: {} as AccessPointsContext,
@@ -27,17 +30,14 @@ export const accessPoints = setup({
   id: 'router-access-points',
   context: { changes: 0 },
   initial: 'steady',
-  states: {
-    steady: {
-      on: {
-        CHANGED: {
-          actions: [
-            'router.publish_apc',
-            { type: 'http.reply', params: ({ event }) => ({ to: event.request, status: 200, body: {} }) },
-            'count',
-          ],
-        },
-      },
+  on: {
+    CHANGED: {
+      actions: [
+        'router.publish_apc',
+        { type: 'http.reply', params: ({ event }) => ({ to: event.request, status: 200, body: {} }) },
+        'count',
+      ],
     },
   },
+  states: { steady: {} },
 });

@@ -1,11 +1,12 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
 
-/** Something that a WAN's clients tell of it, or that an operator simulates. `request` is who waits for an answer. */
-export interface WanAsk {
+/** A change that a WAN's clients report, or that an operator simulates. */
+export interface WanChange {
   readonly kind: 'pd-change' | 'down' | 'up';
   /** The delegated prefix of a `pd-change`. */
   readonly prefix?: string;
+  /** Addresses the answer to who simulates it. */
   readonly request?: string;
 }
 
@@ -15,12 +16,13 @@ export interface WanContext {
   readonly up: boolean;
   /** The prefix that it was delegated last; absent while none is known. */
   readonly prefix?: string;
-  readonly queue: readonly WanAsk[];
-  readonly job?: WanAsk | undefined;
+  readonly queue: readonly WanChange[];
+  /** The change that the kernel is brought to follow. */
+  readonly job?: WanChange | undefined;
 }
 
 export type WanEvent =
-  | ({ readonly type: 'ASKED' } & WanAsk)
+  | ({ readonly type: 'CHANGED' } & WanChange)
   | { readonly type: 'WAN_APPLIED'; readonly ncid: string; readonly reapplied: readonly string[] }
   | { readonly type: 'WAN_REFUSED'; readonly reason: string }
   | { readonly type: 'effect.failed'; readonly effect: string; readonly message: string }
@@ -33,7 +35,7 @@ export interface WanParams {
   readonly prefix?: string | undefined;
 }
 
-/** Effect `router.publish_wan`: tell the two WAN channels. */
+/** Effect `router.publish_wan`: publish on the two WAN channels. */
 export interface WanPublishParams {
   readonly wan: string;
   readonly up: boolean;
@@ -52,51 +54,38 @@ interface Published {
 
 type Args = { readonly context: WanContext; readonly event: WanEvent };
 
-const askOf = (event: WanEvent): WanAsk[] => {
-  if (event.type !== 'ASKED') return [];
-  const { type: _, ...ask } = event;
-  return [ask];
+/** The WAN after the change. */
+const changed = ({ context: { wan, up, prefix, job } }: Args): WanParams => {
+  const isDelegation = job?.kind === 'pd-change';
+  const next = isDelegation ? job.prefix : prefix;
+  return { wan, up: isDelegation ? up : job?.kind !== 'down', ...(next !== undefined && { prefix: next }) };
 };
 
-/** What the WAN is once the job stands. */
-const after = ({ context: { wan, up, prefix, job } }: Args): WanParams => {
-  const next = job?.kind === 'pd-change' ? job.prefix : prefix;
-  return {
-    wan,
-    up: job?.kind === 'pd-change' ? up : job?.kind !== 'down',
-    ...(next !== undefined && { prefix: next }),
-  };
+const applied = ({ event }: Args): Published => {
+  const { ncid = '', reapplied = [] } = event.type === 'WAN_APPLIED' ? event : {};
+  return { ncid, reapplied };
 };
 
-const isAsked = ({ context }: Args): boolean => context.job?.request !== undefined;
-const isDelegation = ({ context }: Args): boolean => context.job?.kind === 'pd-change';
-const ofChange = ({ event }: Args): boolean => 'effect' in event && event.effect === 'router.change_wan';
-const ncidOf = (event: WanEvent): string => (event.type === 'WAN_APPLIED' ? event.ncid : '');
-const reapplied = (event: WanEvent): readonly string[] =>
-  event.type === 'WAN_APPLIED' ? event.reapplied : [];
 const reasonOf = ({ event }: Args): string => {
   if (event.type === 'WAN_REFUSED') return event.reason;
   return event.type === 'effect.failed' ? event.message : 'it was interrupted';
 };
 
-const publishLegs = {
-  type: 'router.publish',
-  params: ({ event }: Args): Published => ({ ncid: ncidOf(event), reapplied: reapplied(event) }),
-} as const;
+const publishLegs = { type: 'router.publish', params: applied } as const;
 const publishWan = {
   type: 'router.publish_wan',
   params: (args: Args): WanPublishParams => ({
     wan: args.context.wan,
-    up: after(args).up,
-    ncid: ncidOf(args.event),
+    up: changed(args).up,
+    ncid: applied(args).ncid,
   }),
 } as const;
 const replyDone = {
   type: 'http.reply',
-  params: ({ context, event }: Args): Reply => ({
-    to: context.job?.request ?? '',
+  params: (args: Args): Reply => ({
+    to: args.context.job?.request ?? '',
     status: 200,
-    body: { wan: context.wan, ncid: ncidOf(event), reapplied: reapplied(event) },
+    body: { wan: args.context.wan, ...applied(args) },
   }),
 } as const;
 const replyRefused = {
@@ -107,20 +96,17 @@ const replyRefused = {
     body: { code: 'HF_ROUTER_SIMULATION', reason: reasonOf(args) },
   }),
 } as const;
-const alert = {
+const alertRefused = {
   type: 'alert.raise',
   params: (args: Args): Alert => ({
     name: 'router.wan_change_failed',
     severity: 'critical',
-    text: 'The kernel did not follow a change of a WAN; legs may hold addresses of a prefix that is gone.',
+    text: 'The kernel did not follow a change of a WAN. Legs may hold addresses of a prefix that is gone.',
     labels: { wan: args.context.wan, reason: reasonOf(args) },
   }),
 } as const;
 
-const onRefusal = [
-  { guard: isAsked, target: 'steady', actions: [replyRefused, 'drop'] },
-  { target: 'steady', actions: [alert, 'drop'] },
-] as const;
+const refused = { target: 'steady', actions: [replyRefused, alertRefused, 'drop'] } as const;
 
 /**
  * One WAN beside the config (R17, R39): whether it is up, and which prefix it was delegated. A new prefix reapplies the
@@ -138,47 +124,45 @@ export const wan = setup({
     'router.publish_wan': effect<WanPublishParams>(),
     'http.reply': effect<Reply>(),
     'alert.raise': effect<Alert>(),
-    enqueue: assign({ queue: ({ context, event }) => [...context.queue, ...askOf(event)] }),
+    enqueue: assign({
+      queue: ({ context, event }) => {
+        if (event.type !== 'CHANGED') return context.queue;
+        const { type: _, ...change } = event;
+        return [...context.queue, change];
+      },
+    }),
     begin: assign({
       job: ({ context }) => context.queue[0],
       queue: ({ context }) => context.queue.slice(1),
     }),
     settle: assign((args) => {
-      const { up, prefix } = after(args);
+      const { up, prefix } = changed(args);
       return { up, ...(prefix !== undefined && { prefix }), job: undefined };
     }),
     drop: assign({ job: undefined }),
   },
-  guards: { waits: ({ context }) => context.queue.length > 0 },
+  guards: {
+    waits: ({ context }) => context.queue.length > 0,
+    delegated: ({ context }) => context.job?.kind === 'pd-change',
+    ofChange: ({ event }) => 'effect' in event && event.effect === 'router.change_wan',
+  },
 }).createMachine({
   id: 'router-wan',
   context: ({ input }) => ({ wan: input?.wan ?? '', up: true, queue: [] }),
   initial: 'steady',
-  on: { ASKED: { actions: 'enqueue' } },
+  on: { CHANGED: { actions: 'enqueue' } },
   states: {
     steady: { always: { guard: 'waits', target: 'changing', actions: 'begin' } },
     changing: {
-      entry: { type: 'router.change_wan', params: after },
+      entry: { type: 'router.change_wan', params: changed },
       on: {
         WAN_APPLIED: [
-          {
-            guard: (args: Args) => isDelegation(args) && isAsked(args),
-            target: 'steady',
-            actions: [publishLegs, replyDone, 'settle'],
-          },
-          { guard: isDelegation, target: 'steady', actions: [publishLegs, 'settle'] },
-          { guard: isAsked, target: 'steady', actions: [publishWan, replyDone, 'settle'] },
-          { target: 'steady', actions: [publishWan, 'settle'] },
+          { guard: 'delegated', target: 'steady', actions: [publishLegs, replyDone, 'settle'] },
+          { target: 'steady', actions: [publishWan, replyDone, 'settle'] },
         ],
-        WAN_REFUSED: onRefusal,
-        'effect.failed': onRefusal.map((one) => ({
-          ...one,
-          guard: (args: Args) => ofChange(args) && (!('guard' in one) || one.guard(args)),
-        })),
-        'effect.lost': onRefusal.map((one) => ({
-          ...one,
-          guard: (args: Args) => ofChange(args) && (!('guard' in one) || one.guard(args)),
-        })),
+        WAN_REFUSED: refused,
+        'effect.failed': { guard: 'ofChange', ...refused },
+        'effect.lost': { guard: 'ofChange', ...refused },
       },
     },
   },

@@ -1,12 +1,17 @@
 import test from 'ava';
 import { given } from '../../../src/core/host/testing/index.ts';
 import { accessPoints } from '../../../src/machines/router/access-points.ts';
-import { type WanAsk, wan } from '../../../src/machines/router/wan.ts';
+import { type WanChange, wan } from '../../../src/machines/router/wan.ts';
 
 const input = { wan: 'eth0' };
-const asked = (ask: WanAsk) => ({ type: 'ASKED' as const, ...ask });
+const asked = (change: WanChange) => ({ type: 'CHANGED' as const, ...change });
 const delegated = asked({ kind: 'pd-change', prefix: '2001:db8:7::/56' });
 const applied = (...reapplied: string[]) => ({ type: 'WAN_APPLIED' as const, ncid: 'n1', reapplied });
+/** The answer to who simulated it; `''` where nobody did. */
+const reply = (to: string, ...reapplied: string[]) => ({
+  type: 'http.reply',
+  params: { to, status: 200, body: { wan: 'eth0', ncid: 'n1', reapplied } },
+});
 const change = (params: object) => ({ type: 'router.change_wan', params: params as never });
 
 test('[R17] another prefix reapplies the legs and publishes them, under the ncid that stands', (t) => {
@@ -16,17 +21,16 @@ test('[R17] another prefix reapplies the legs and publishes them, under the ncid
     .when(applied('eth1.10', 'eth1.20'))
     .then({
       state: 'steady',
-      effects: [{ type: 'router.publish', params: { ncid: 'n1', reapplied: ['eth1.10', 'eth1.20'] } }],
+      effects: [
+        { type: 'router.publish', params: { ncid: 'n1', reapplied: ['eth1.10', 'eth1.20'] } },
+        reply('', 'eth1.10', 'eth1.20'),
+      ],
       context: { prefix: '2001:db8:7::/56', job: undefined },
     });
   t.pass();
 });
 
 test('[R39] a WAN that goes down and comes up publishes its channels, keeps its prefix and answers who asked', (t) => {
-  const reply = (to: string) => ({
-    type: 'http.reply',
-    params: { to, status: 200, body: { wan: 'eth0', ncid: 'n1', reapplied: [] } },
-  });
   const publish = (up: boolean) => ({ type: 'router.publish_wan', params: { wan: 'eth0', up, ncid: 'n1' } });
   given(wan, { input, events: [delegated, applied()] })
     .when(asked({ kind: 'down', request: 'r1' }))
@@ -49,38 +53,38 @@ test('[R17] what comes while the kernel follows waits its turn', (t) => {
       state: 'changing',
       effects: [
         { type: 'router.publish', params: { ncid: 'n1', reapplied: ['eth1.10'] } },
+        reply('', 'eth1.10'),
         change({ wan: 'eth0', up: false, prefix: '2001:db8:7::/56' }),
       ],
     });
   t.pass();
 });
 
-test('[R17] a kernel that does not follow is told to who asked, else alerted, and what was known stands', (t) => {
+test('[R17] a kernel that does not follow is reported to who asked, and alerted, and what was known stands', (t) => {
   const alert = {
     type: 'alert.raise',
     params: {
       name: 'router.wan_change_failed',
       severity: 'critical',
-      text: 'The kernel did not follow a change of a WAN; legs may hold addresses of a prefix that is gone.',
+      text: 'The kernel did not follow a change of a WAN. Legs may hold addresses of a prefix that is gone.',
       labels: { wan: 'eth0', reason: 'no' },
     },
   };
+  const refused = (to: string) => ({
+    type: 'http.reply',
+    params: { to, status: 409, body: { code: 'HF_ROUTER_SIMULATION', reason: 'no' } },
+  });
   given(wan, { input, events: [asked({ kind: 'down', request: 'r1' })] })
     .when({ type: 'WAN_REFUSED', reason: 'no' })
     .then({
       state: 'steady',
-      effects: [
-        {
-          type: 'http.reply',
-          params: { to: 'r1', status: 409, body: { code: 'HF_ROUTER_SIMULATION', reason: 'no' } },
-        },
-      ],
+      effects: [refused('r1'), alert],
       context: { up: true },
     })
     .when(delegated)
     .then({ state: 'changing', effects: [change({ wan: 'eth0', up: true, prefix: '2001:db8:7::/56' })] })
     .when({ type: 'effect.failed', effect: 'router.change_wan', message: 'no' })
-    .then({ state: 'steady', effects: [alert], context: { prefix: undefined } });
+    .then({ state: 'steady', effects: [refused(''), alert], context: { prefix: undefined } });
   t.pass();
 });
 

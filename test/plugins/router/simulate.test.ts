@@ -146,10 +146,11 @@ test.serial(
     const { simulate } = await setUp(t, { options: { kernel: 'linux', namespace: space.name } });
     t.is((await simulate('apc')).code, 0);
     const context = {
-      control: (build: (surface: unknown) => void) => build({ post: (_: string, run: Run) => (route = run) }),
+      control: (build: (surface: unknown, started: unknown) => void) =>
+        build({ post: (_: string, run: Run) => (route = run) }, { router: {}, services: {} }),
     };
     let route: Run | undefined;
-    registerSimulations(context as never, () => t.fail() as never, { isReal: true, replyTimeoutMs: 1 });
+    registerSimulations(context as never, { isReal: true, replyTimeoutMs: 1 });
     await t.throwsAsync(async () => route?.({ params: { what: 'wan-down' } }), {
       message: /HF_ROUTER_SIMULATION.*changes the network of this machine/,
     });

@@ -12,7 +12,7 @@ import { diffCommand, historyCommand } from './history.ts';
 import { explainCommand, legsCommand, raCommand } from './networks.ts';
 import type { CommandSettings } from './target.ts';
 
-export function registerCommands(context: PluginContext, settings: CommandSettings): void {
+export function registerCommands(context: Pick<PluginContext, 'command'>, settings: CommandSettings): void {
   const commands = [
     getCommand,
     secretsCommand,

@@ -10,14 +10,14 @@ import type { GeneratedFolder } from './generated-folder.ts';
 import { type InterfaceState, type KernelDriver, KernelRefusal, type Undo } from './kernel/driver.ts';
 import { kernelSteps, type Wan } from './kernel/steps.ts';
 
-export interface BoxParts {
+export interface ApplierTargets {
   readonly kernel: KernelDriver;
   /** Where the files of the DHCP and DNS daemons go; none are made without it. */
   readonly files?: GeneratedFolder | undefined;
 }
 
 /** A change of the box that can still be taken back. */
-export interface BoxChange {
+export interface AppliedChange {
   readonly plan: ReapplyPlan;
   /** Paths of generated files that changed. */
   readonly files: readonly string[];
@@ -27,7 +27,7 @@ export interface BoxChange {
 }
 
 /** Kernel and generated files, which change together. It knows at which config they stand, and is no judge of it. */
-export class Box {
+export class ConfigApplier {
   readonly #kernel: KernelDriver;
   readonly #files: GeneratedFolder | undefined;
   /** Fingerprint of the config that the kernel stands at; while it is not the store's, an apply is a whole one. */
@@ -36,7 +36,7 @@ export class Box {
   /** By interface; what the config does not say of them. */
   readonly #wans = new Map<string, Wan>();
 
-  constructor({ kernel, files }: BoxParts) {
+  constructor({ kernel, files }: ApplierTargets) {
     this.#kernel = kernel;
     this.#files = files;
   }
@@ -51,7 +51,7 @@ export class Box {
   }
 
   /** Nobody knows any more where it stands: the next change is a whole one. */
-  isLost(): void {
+  forget(): void {
     this.#standing = undefined;
   }
 
@@ -74,7 +74,7 @@ export class Box {
   }
 
   /** Kernel first, then the daemons' files; whatever fails, both stay as they were (R7). */
-  async change(plan: ReapplyPlan, config: NetworkConfig, signal: AbortSignal): Promise<BoxChange> {
+  async change(plan: ReapplyPlan, config: NetworkConfig, signal: AbortSignal): Promise<AppliedChange> {
     const files = await this.#files?.stage(generateFiles(config));
     let undoKernel: Undo | undefined;
     const undo = async (): Promise<void> => {

@@ -1,124 +1,151 @@
+/**
+ * The actor `router.config/box`, which decides about the config: what it is sent, how its effects are carried out, and
+ * its records in words. The decisions are those of the machine `machines/router/config.ts`.
+ */
 import { z } from 'zod';
 import type { Envelope } from '../../../bus/bus.ts';
-import { defineTopic, type Topic } from '../../../bus/topic.ts';
+import { defineTopic } from '../../../bus/topic.ts';
 import { routerChannels } from '../../../core/contracts/router.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
-import { defineRoute, type Route } from '../../../core/kernel/actors/route.ts';
-import { parseActorRef } from '../../../core/kernel/ids.ts';
-import { delayOf, type LogEvent, type LogRecord } from '../../../core/kernel/log/record.ts';
-import type {
-  ApplyParams,
-  ConfigEvent,
-  PublishParams,
-  ReplyParams,
-  VerifyParams,
-} from '../../../machines/router/config-shapes.ts';
-import { tellAddresses } from './address-sets.ts';
+import { defineActor, type RecordOf } from '../../../core/kernel/actors/definition.ts';
+import { actorRef } from '../../../core/kernel/ids.ts';
+import { isObject } from '../../../core/kernel/json.ts';
+import { delayOf, type LogRecord } from '../../../core/kernel/log/record.ts';
+import { routerConfig } from '../../../machines/router/config.ts';
+import type { ApplyParams, PublishParams, VerifyParams } from '../../../machines/router/config-shapes.ts';
+import { publishAddresses } from './address-sets.ts';
 import { dhcpRewritten } from './dhcp.ts';
-import type { RouterParts } from './http-api.ts';
-import { CONFIG_ACTOR } from './pending-transaction.ts';
+import type { RouterServices } from './start.ts';
 
-/** The type and key of the actor that decides about the box's config. */
-export const { type: CONFIG_TYPE, key: CONFIG_ACTOR_KEY } = parseActorRef(CONFIG_ACTOR);
+export const configActor = defineActor({
+  type: 'router.config',
+  machine: routerConfig,
+  version: 1,
+  describe: describeConfigRecord,
+});
+/** There is one config, and so one such actor. */
+export const CONFIG_KEY = 'box';
+export const CONFIG_ACTOR = actorRef(configActor.type, CONFIG_KEY);
 
 const origin = {
   /** Where the answer goes. */
   request: z.string(),
-  /** For people: which client asked. */
+  /** The client, for people. */
   who: z.string(),
 };
 
-const setRequest = z.object({
-  ...origin,
-  op: z.enum(['append', 'commit', 'revert']).optional(),
-  transID: z.string().optional(),
-  ncid: z.string().optional(),
-  ignoreNcid: z.literal(true).optional(),
-  fingerprint: z.string().optional(),
-  changed: z.array(z.string()).optional(),
-});
-
 /** A posted config as a projection; its body travels sealed, beside the message. */
-export type SetRequested = z.infer<typeof setRequest>;
-
-export const setRequested: Topic<SetRequested> = defineTopic(
+export const setRequested = defineTopic(
   'router.set_requested',
-  setRequest,
+  z.object({
+    ...origin,
+    op: z.enum(['append', 'commit', 'revert']).exactOptional(),
+    transID: z.string().exactOptional(),
+    ncid: z.string().exactOptional(),
+    ignoreNcid: z.literal(true).exactOptional(),
+    fingerprint: z.string().exactOptional(),
+    changed: z.array(z.string()).exactOptional(),
+  }),
   'A whole config was posted, or a transaction is to end.',
 );
 
-export const applyRequested: Topic<{ request: string; who: string }> = defineTopic(
+export const applyRequested = defineTopic(
   'router.apply_requested',
   z.object(origin),
   'The current config is to be applied again.',
 );
 
 const version = z.object({ ncid: z.string(), fingerprint: z.string() });
-const loaded = version.extend({
-  origin: z.string(),
-  shared: z.literal(true).optional(),
-  transaction: z
-    .object({ transID: z.string(), who: z.string(), previous: version, leftMs: z.number() })
-    .optional(),
-});
 
-export const storeLoaded: Topic<z.infer<typeof loaded>> = defineTopic(
+export const storeLoaded = defineTopic(
   'router.store_loaded',
-  loaded,
+  version.extend({
+    origin: z.string(),
+    shared: z.literal(true).exactOptional(),
+    transaction: z
+      .object({ transID: z.string(), who: z.string(), previous: version, leftMs: z.number() })
+      .exactOptional(),
+  }),
   'The config store was read at start.',
 );
 
-const settings = z.object({ windowMs: z.number(), retryMs: z.number(), queueLimit: z.number() });
-
-/** What an operator may set of the config actor; times are milliseconds. */
-export type TransactionSettings = z.infer<typeof settings>;
-
-export const settingsChanged: Topic<TransactionSettings> = defineTopic(
+/** Times are milliseconds. */
+export const settingsChanged = defineTopic(
   'router.settings_changed',
-  settings,
-  'The configured times and limits of config transactions are other ones than at the last start.',
+  z.object({ windowMs: z.number(), retryMs: z.number(), queueLimit: z.number() }),
+  'The configured times and limits of config transactions differ from those at the last start.',
 );
 
-/** The story, where the request is not its beginning. */
+/** An apply of a real daemon takes 8 s and more; beyond this the store is asked what became of it. */
+const APPLY_DEADLINE_MS = 300_000;
+
+/** Registers the actor, its routes and its effects. */
+export function registerConfigActor(
+  context: PluginContext<RouterServices>,
+  settings: { readonly windowMs: number; readonly retryMs: number; readonly queueLimit: number },
+): void {
+  context.actor({ ...configActor, input: () => settings });
+  context.route(setRequested, configActor, (envelope) => [
+    { key: CONFIG_KEY, event: { type: 'SET', ...storyOf(envelope), ...envelope.payload } },
+  ]);
+  context.route(applyRequested, configActor, (envelope) => [
+    { key: CONFIG_KEY, event: { type: 'APPLY_CURRENT', ...storyOf(envelope), ...envelope.payload } },
+  ]);
+  context.route(settingsChanged, configActor, ({ payload }) => [
+    { key: CONFIG_KEY, event: { type: 'CONFIGURE', ...payload } },
+  ]);
+  context.route(storeLoaded, configActor, ({ payload }) => [
+    { key: CONFIG_KEY, event: { type: 'LOADED', ...payload } },
+  ]);
+
+  context.effect<ApplyParams>('router.apply', (params, effect, { router }) => router.apply(params, effect), {
+    onRecovery: 'retry',
+    deadlineMs: APPLY_DEADLINE_MS,
+    adapter: 'config store, kernel',
+  });
+  context.effect<VerifyParams>('router.verify', (params, _effect, { router }) => router.verify(params), {
+    onRecovery: 'retry',
+    adapter: 'config store',
+  });
+  // After the save, and surviving a crash in between: listeners may hear of one change twice, never of none.
+  context.effect<PublishParams>(
+    'router.publish',
+    async (params, { at, cause, correlation }, { router, redis, services }) => {
+      const { ncid, reapplied, rewritten, apc, transID, story } = params;
+      const { bus } = services;
+      const meta = { correlation: story ?? correlation, cause };
+      const change = { ncid, at, ...(transID !== undefined && { transID }) };
+      for (const intf of reapplied) bus.publish(routerChannels.ifaceChangeApplied, { ...change, intf }, meta);
+      bus.publish(routerChannels.changeApplied, change, meta);
+      if (apc) bus.publish(routerChannels.apcChangeApplied, change, meta);
+      if (rewritten) bus.publish(dhcpRewritten, { legs: [...rewritten], ncid }, meta);
+      if (reapplied.length > 0) await publishAddresses(router, services, meta);
+      await redis?.published();
+    },
+    { onRecovery: 'retry', adapter: 'bus, pub/sub' },
+  );
+}
+
+/** The correlation id, where the request is not the beginning of its story. */
 function storyOf({ correlation, payload }: Envelope<{ request: string }>): { story?: string } {
   return correlation === payload.request ? {} : { story: correlation };
 }
 
-/** Which messages the config actor hears. */
-export const configRoutes: readonly Route<never>[] = [
-  defineRoute(setRequested, CONFIG_TYPE, (envelope) => [
-    { key: CONFIG_ACTOR_KEY, event: { type: 'SET', ...storyOf(envelope), ...envelope.payload } },
-  ]),
-  defineRoute(applyRequested, CONFIG_TYPE, (envelope) => [
-    { key: CONFIG_ACTOR_KEY, event: { type: 'APPLY_CURRENT', ...storyOf(envelope), ...envelope.payload } },
-  ]),
-  defineRoute(settingsChanged, CONFIG_TYPE, ({ payload }) => [
-    { key: CONFIG_ACTOR_KEY, event: { type: 'CONFIGURE', ...payload } },
-  ]),
-  defineRoute(storeLoaded, CONFIG_TYPE, ({ payload }) => [
-    { key: CONFIG_ACTOR_KEY, event: { type: 'LOADED', ...payload } },
-  ]),
-] as unknown as readonly Route<never>[];
-
 const OPS = { append: 'appends', commit: 'commits', revert: 'reverts' } as const;
 
-/** A record of the config actor in an operator's words, for `holdfast log`. */
-export function describeConfigRecord(record: LogRecord): string | undefined {
-  if (record.event.type === 'effect.done') return record.event.gone ? 'nobody waits for the answer' : '';
-  if (delayOf(record.event.type) === 'window') return windowOver(record);
-  const event = known(record.event);
-  if (!event) return undefined;
+/** A record in an operator's words, for `holdfast log`. */
+export function describeConfigRecord(record: RecordOf<typeof routerConfig>): string | undefined {
+  const { event } = record;
+  if (delayOf(event.type) === 'window') return describeWindow(record);
   switch (event.type) {
     case 'SET': {
       const { who, op, transID, changed = [] } = event;
       const what = op ? `${OPS[op]} ${transID}` : 'saves';
       const paths = op === 'commit' || op === 'revert' ? '' : `: ${listed(changed) || 'nothing changed'}`;
-      return `${who} ${what}${paths}${refusalOf(record, event.request)}`;
+      return `${who} ${what}${paths}${describeRefusal(record, event.request)}`;
     }
     case 'APPLY_CURRENT':
-      return `${event.who} reapplies the current config${refusalOf(record, event.request)}`;
-    case 'CONFIGURE':
-      return undefined;
+      return `${event.who} reapplies the current config${describeRefusal(record, event.request)}`;
     case 'LOADED':
       return record.ignored ? '' : `store holds ${short(event.ncid)}`;
     case 'APPLIED':
@@ -127,42 +154,31 @@ export function describeConfigRecord(record: LogRecord): string | undefined {
       return `apply failed: ${event.errors.join('; ')}`;
     case 'OVERTAKEN':
       return `store was changed by somebody else, holds ${short(event.ncid)}`;
-    case 'effect.failed':
-    case 'effect.lost':
-      return undefined;
+    default:
+      return describeEffectDone(record);
   }
 }
 
-const KNOWN: ReadonlySet<string> = new Set<ConfigEvent['type']>([
-  'SET',
-  'APPLY_CURRENT',
-  'CONFIGURE',
-  'LOADED',
-  'APPLIED',
-  'APPLY_FAILED',
-  'OVERTAKEN',
-  'effect.failed',
-  'effect.lost',
-]);
-
-function known(event: LogEvent): ConfigEvent | undefined {
-  return KNOWN.has(event.type) ? (event as unknown as ConfigEvent) : undefined;
+function describeEffectDone({ event }: LogRecord): string | undefined {
+  if (event.type !== 'effect.done') return undefined;
+  return event.gone ? 'nobody waits for the answer' : '';
 }
 
 /** The timer that ends an uncommitted transaction. It reverts at once, unless another apply is still running. */
-function windowOver({ effects }: LogRecord): string {
-  const apply = effects.find(({ type }) => type === 'router.apply')?.params as ApplyParams | undefined;
-  return apply
+function describeWindow({ effects }: LogRecord): string {
+  const apply = effects.find(({ type }) => type === 'router.apply')?.params;
+  return isObject(apply)
     ? `window of ${apply.transID} ran out, reverts`
     : 'window ran out, reverts after the running apply';
 }
 
-/** Why the request was turned away at once, when it was. */
-function refusalOf({ effects }: LogRecord, request: string): string {
+/** Why the request was refused at once, when it was. */
+function describeRefusal({ effects }: LogRecord, request: string): string {
   for (const { type, params } of effects) {
-    if (type !== 'http.reply') continue;
-    const { to, status, body } = params as unknown as ReplyParams;
-    if (to === request && status !== 200) return ` (refused: ${body.errors.join('; ')})`;
+    if (type !== 'http.reply' || !isObject(params) || params.to !== request || params.status === 200)
+      continue;
+    const errors = isObject(params.body) ? params.body.errors : undefined;
+    if (Array.isArray(errors)) return ` (refused: ${errors.join('; ')})`;
   }
   return '';
 }
@@ -173,38 +189,4 @@ function listed(items: readonly string[]): string {
 
 function short(ncid: string): string {
   return `ncid ${ncid.slice(0, 8)}…`;
-}
-
-/** An apply of a real daemon takes up to 8 s and more; beyond this the machine reads the store to learn what stands. */
-const APPLY_DEADLINE_MS = 300_000;
-
-/** The effects that the machine `config-transaction` asks for. */
-export function registerEffects(context: PluginContext, parts: () => RouterParts): void {
-  context.effect<ApplyParams>('router.apply', (params, effect) => parts().router.apply(params, effect), {
-    onRecovery: 'retry',
-    deadlineMs: APPLY_DEADLINE_MS,
-    adapter: 'config store, kernel',
-  });
-
-  context.effect<VerifyParams>('router.verify', (params) => parts().router.verify(params), {
-    onRecovery: 'retry',
-    adapter: 'config store',
-  });
-
-  // After the save, and surviving a crash in between: listeners may hear of one change twice, never of none.
-  context.effect<PublishParams>(
-    'router.publish',
-    async ({ ncid, reapplied, rewritten, apc, transID, story }, { at, cause, correlation }) => {
-      const { bus } = context.services;
-      const meta = { correlation: story ?? correlation, cause };
-      const change = { ncid, at, ...(transID !== undefined && { transID }) };
-      for (const intf of reapplied) bus.publish(routerChannels.ifaceChangeApplied, { ...change, intf }, meta);
-      bus.publish(routerChannels.changeApplied, change, meta);
-      if (apc) bus.publish(routerChannels.apcChangeApplied, change, meta);
-      if (rewritten) bus.publish(dhcpRewritten, { legs: [...rewritten], ncid }, meta);
-      if (reapplied.length > 0) await tellAddresses(parts().router, context.services, meta);
-      await parts().published();
-    },
-    { onRecovery: 'retry', adapter: 'bus, pub/sub' },
-  );
 }

@@ -1,48 +1,45 @@
+/** The DHCP service beside the config: the actor `router.dhcp/box` decides when it is restarted (R23). */
 import { z } from 'zod';
-import { defineTopic, type Topic } from '../../../bus/topic.ts';
+import { defineTopic } from '../../../bus/topic.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
-import { defineActor } from '../../../core/kernel/actors/definition.ts';
-import { defineRoute } from '../../../core/kernel/actors/route.ts';
-import { delayOf, type LogRecord } from '../../../core/kernel/log/record.ts';
-import { type DhcpServiceEvent, dhcpService, type RestartParams } from '../../../machines/router/dhcp.ts';
+import { defineActor, type RecordOf } from '../../../core/kernel/actors/definition.ts';
+import { delayOf } from '../../../core/kernel/log/record.ts';
+import { dhcpService, type RestartParams } from '../../../machines/router/dhcp.ts';
 import { legsOfFiles } from '../config/generated-files.ts';
-import type { RouterParts } from './http-api.ts';
+import type { RouterServices } from './start.ts';
 
-/** The box's DHCP service; its one key is `box`. */
-const DHCP_ACTOR = 'router.dhcp';
+const dhcpActor = defineActor({
+  type: 'router.dhcp',
+  machine: dhcpService,
+  version: 1,
+  describe: describeDhcpRecord,
+});
 const DHCP_KEY = 'box';
+/** A burst of rewrites without end must not put the restart off for ever. */
+const LONGEST_BURST_MS = 120_000;
 
-const rewritten = z.object({ legs: z.array(z.string()), ncid: z.string().optional() });
-
-export const dhcpRewritten: Topic<z.infer<typeof rewritten>> = defineTopic(
+export const dhcpRewritten = defineTopic(
   'router.dhcp_rewritten',
-  rewritten,
+  z.object({ legs: z.array(z.string()), ncid: z.string().exactOptional() }),
   'Files that the DHCP service reads were written anew.',
 );
 
-/** Registers the DHCP service (R23): its actor, its topic, and the restart as an effect. @param delayMs quiet time before it */
-export function registerDhcpService(context: PluginContext, parts: () => RouterParts, delayMs: number): void {
-  const input = { quietMs: delayMs, longestMs: Math.max(delayMs, 120_000) };
-  context.actor(
-    defineActor({
-      type: DHCP_ACTOR,
-      machine: dhcpService,
-      version: 1,
-      input: () => input,
-      describe: describeDhcpRecord,
-    }),
-  );
-  context.route(
-    defineRoute(dhcpRewritten, DHCP_ACTOR, ({ payload }) => [
-      { key: DHCP_KEY, event: { type: 'REWRITTEN', ...payload } },
-    ]),
-  );
+/**
+ * Registers the actor, its route, and the restart as an effect.
+ *
+ * @param quietMs from the last rewrite of a burst to the restart, milliseconds
+ */
+export function registerDhcpService(context: PluginContext<RouterServices>, quietMs: number): void {
+  const input = { quietMs, longestMs: Math.max(quietMs, LONGEST_BURST_MS) };
+  context.actor({ ...dhcpActor, input: () => input });
+  context.route(dhcpRewritten, dhcpActor, ({ payload }) => [
+    { key: DHCP_KEY, event: { type: 'REWRITTEN', ...payload } },
+  ]);
   context.effect<RestartParams>(
     'router.restart_dhcp',
-    async ({ legs }) => {
-      // The embedded box has no DHCP daemon: what one would do at its start is read the directory.
-      const { clock, logger, metrics } = context.services;
-      const files = await parts().router.dhcpFiles();
+    async ({ legs }, _effect, { router, services: { clock, logger, metrics } }) => {
+      // The embedded router has no DHCP daemon. What one does at its start is read the directory.
+      const files = await router.dhcpFiles();
       const adopted = files.filter((name) => legsOfFiles([`dhcp/conf/${name}`]).length === 0);
       metrics.counter('router_dhcp_restarts_total', { help: 'Restarts of the DHCP service.' }).inc();
       logger.info({ legs, files: files.length, adopted }, 'router.dhcp_restarted');
@@ -52,9 +49,8 @@ export function registerDhcpService(context: PluginContext, parts: () => RouterP
   );
 }
 
-function describeDhcpRecord(record: LogRecord): string | undefined {
-  const event = record.event as unknown as DhcpServiceEvent;
-  if (delayOf(record.event.type) !== undefined) return 'the burst is over, restarts';
+function describeDhcpRecord({ event }: RecordOf<typeof dhcpService>): string | undefined {
+  if (delayOf(event.type) !== undefined) return 'the burst is over, restarts';
   if (event.type === 'REWRITTEN') return `files of ${event.legs.join(', ')} were rewritten`;
   if (event.type !== 'RESTARTED') return undefined;
   const { files, adopted } = event;

@@ -17,10 +17,10 @@ import { changedPaths, interfaceOf } from '../config/network-config.ts';
 import { planReapply } from '../config/reapply.ts';
 import { RouterError } from '../errors.ts';
 import {
+  type AppliedChange,
+  type ApplierTargets,
   applied,
-  Box,
-  type BoxChange,
-  type BoxParts,
+  ConfigApplier,
   failed,
   refusal,
   refusedWan,
@@ -31,7 +31,7 @@ import type { Wan } from './kernel/steps.ts';
 import type { SealedConfigs } from './sealed-configs.ts';
 import { StoreReadings } from './sealed-configs.ts';
 
-export interface EmbeddedRouterParts extends BoxParts {
+export interface EmbeddedRouterOptions extends ApplierTargets {
   readonly store: ConfigStore;
   readonly configs: SealedConfigs;
   readonly vault: Vault;
@@ -68,16 +68,16 @@ const WINDOW_MS = 120_000;
  */
 export class EmbeddedRouter {
   readonly #store: ConfigStore;
-  readonly #box: Box;
+  readonly #applier: ConfigApplier;
   readonly #configs: SealedConfigs;
   readonly #vault: Vault;
   readonly #readings: StoreReadings;
   readonly #windowMs: number;
-  readonly #turns = new Turns();
+  readonly #mutex = new Turns();
 
-  constructor({ store, configs, vault, known, windowMs, ...box }: EmbeddedRouterParts) {
+  constructor({ store, configs, vault, known, windowMs, ...targets }: EmbeddedRouterOptions) {
     this.#store = store;
-    this.#box = new Box(box);
+    this.#applier = new ConfigApplier(targets);
     this.#configs = configs;
     this.#vault = vault;
     this.#readings = new StoreReadings(store, configs, known);
@@ -86,7 +86,7 @@ export class EmbeddedRouter {
 
   /** Why the box does not stand at the persisted config; undefined while it does. */
   fault(): string | undefined {
-    return this.#box.fault();
+    return this.#applier.fault();
   }
 
   /** What is persisted now, and so what is served (R2). */
@@ -104,7 +104,7 @@ export class EmbeddedRouter {
   async interface(intf: string): Promise<{ config: unknown; state: InterfaceState | undefined }> {
     const entry = interfaceOf(await this.#config(), intf);
     if (!entry) throw new RouterError('HF_ROUTER_INTERFACE_UNKNOWN', { intf });
-    return { config: entry.config, state: await this.#box.state(intf) };
+    return { config: entry.config, state: await this.#applier.state(intf) };
   }
 
   /**
@@ -114,32 +114,36 @@ export class EmbeddedRouter {
    * @returns the legs whose advertisement a kill, or somebody's editor, had left other than it is now
    */
   setUp(signal: AbortSignal, wans: ReadonlyMap<string, Wan> = new Map()): Promise<string[]> {
-    return this.#turns.take(async () => {
-      this.#box.recall(wans);
+    return this.#mutex.take(async () => {
+      this.#applier.recall(wans);
       const config = await this.#config();
-      return this.#box.setUp(config, this.#configs.fingerprint(config), signal);
+      return this.#applier.setUp(config, this.#configs.fingerprint(config), signal);
     });
   }
 
   /** The config, and every IPv6 address that the kernel has now, by interface; none of an interface it does not know. */
   async addresses(): Promise<{ config: NetworkConfig; held: ReadonlyMap<string, readonly string[]> }> {
     const config = await this.#config();
-    return { config, held: await this.#box.addresses(config) };
+    return { config, held: await this.#applier.addresses(config) };
   }
 
   /** Names of the files that the DHCP service reads, whoever put them there. */
   dhcpFiles(): Promise<readonly string[]> {
-    return this.#box.dhcpFiles();
+    return this.#applier.dhcpFiles();
   }
 
   /** Effect `router.change_wan`: a WAN's new prefix, or that it went down or came up (R17, R39). Idempotent. */
   changeWan(params: WanParams, { signal }: EffectContext): Promise<LogEvent> {
-    return this.#turns.take(async () => {
+    return this.#mutex.take(async () => {
       const { ncid } = await this.active();
       const config = await this.#config();
       if (!interfaceOf(config, params.wan)) return refusedWan(`the config has no interface ${params.wan}`);
       try {
-        return { type: 'WAN_APPLIED', ncid, reapplied: await this.#box.changeWan(config, params, signal) };
+        return {
+          type: 'WAN_APPLIED',
+          ncid,
+          reapplied: await this.#applier.changeWan(config, params, signal),
+        };
       } catch (error) {
         if (error instanceof KernelRefusal) return refusedWan(error.message);
         throw error;
@@ -149,7 +153,7 @@ export class EmbeddedRouter {
 
   /** Reads the store, after whatever apply may still be running, and hands its body to the log's keeping. */
   load(): Promise<{ event: LoadedEvent; blobs: Blobs }> {
-    return this.#turns.take(async () => {
+    return this.#mutex.take(async () => {
       const active = await this.active();
       const { version, blobs } = await this.#readings.of(active, JSON.parse(active.body));
       return { event: { type: 'LOADED', ...version }, blobs };
@@ -158,7 +162,7 @@ export class EmbeddedRouter {
 
   /** Effect `router.verify`: what became of an apply that ended without an answer. The store knows. */
   verify(params: VerifyParams): Promise<EffectOutcome> {
-    return this.#turns.take(async () => {
+    return this.#mutex.take(async () => {
       const active = await this.active();
       const config = JSON.parse(active.body) as NetworkConfig;
       const { op, expected, fingerprint } = params;
@@ -177,7 +181,7 @@ export class EmbeddedRouter {
 
   /** Effect `router.apply`. Idempotent by the effect's id. */
   apply(params: ApplyParams, context: EffectContext): Promise<EffectOutcome> {
-    return this.#turns.take(() => this.#apply(params, context));
+    return this.#mutex.take(() => this.#apply(params, context));
   }
 
   async #apply(params: ApplyParams, { id, at, signal, recovered }: EffectContext): Promise<EffectOutcome> {
@@ -201,10 +205,10 @@ export class EmbeddedRouter {
     const posted = this.#configs.open(params.fingerprint);
     if (!posted) return failed('the config to apply is no longer stored');
     const next: NetworkConfig = { ...posted, ncid };
-    const plan = planReapply(this.#box.isAt(params.before) ? before : undefined, next);
-    let change: BoxChange;
+    const plan = planReapply(this.#applier.isAt(params.before) ? before : undefined, next);
+    let change: AppliedChange;
     try {
-      change = await this.#box.change(plan, next, signal);
+      change = await this.#applier.change(plan, next, signal);
     } catch (error) {
       return refusal(error);
     }
@@ -240,14 +244,14 @@ export class EmbeddedRouter {
 
   /** The save came about after its change had been taken back: kernel and files go there again. */
   async #follow({ before, fingerprint }: VerifyParams, config: NetworkConfig): Promise<void> {
-    if (this.#box.isAt(fingerprint)) return;
+    if (this.#applier.isAt(fingerprint)) return;
     try {
-      const stands = this.#box.isAt(before) ? this.#configs.open(before) : undefined;
+      const stands = this.#applier.isAt(before) ? this.#configs.open(before) : undefined;
       const plan = planReapply(stands, config);
-      const change = await this.#box.change(plan, config, AbortSignal.timeout(FOLLOW_DEADLINE_MS));
+      const change = await this.#applier.change(plan, config, AbortSignal.timeout(FOLLOW_DEADLINE_MS));
       await change.keep(fingerprint);
     } catch {
-      this.#box.isLost();
+      this.#applier.forget();
     }
   }
 
@@ -271,7 +275,7 @@ export class EmbeddedRouter {
   ): Promise<EffectOutcome> {
     const plan = planReapply(config, config, true);
     try {
-      const change = await this.#box.change(plan, config, signal);
+      const change = await this.#applier.change(plan, config, signal);
       await change.keep(fingerprint);
     } catch (error) {
       return refusal(error);

@@ -3,19 +3,9 @@ import type { HistoryEntry } from '../../../core/contracts/config-store.ts';
 import type { HttpSurface, SurfaceError } from '../../../core/host/http/contract.ts';
 import type { Reply } from '../../../core/host/http/exchanges.ts';
 import { PAGE, redact } from '../../../core/host/logging/redact.ts';
-import type { Pending } from '../../../machines/router/config-shapes.ts';
-import type { ConfigWrites, Writer } from './config-writes.ts';
-import type { EmbeddedRouter } from './embedded-router.ts';
-
-/** What the routes stand on; there once the plugin has started. */
-export interface RouterParts {
-  readonly router: EmbeddedRouter;
-  readonly writes: ConfigWrites;
-  /** The transaction that is neither committed nor reverted. */
-  readonly pending: () => Pending | undefined;
-  /** Resolves once what was published on the channels has left the process. */
-  readonly published: () => Promise<void>;
-}
+import { CONFIG_KEY, configActor } from './config-actor.ts';
+import type { Writer } from './config-writes.ts';
+import type { RouterServices } from './start.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const HISTORY_SHOWN = 100;
@@ -27,15 +17,18 @@ export function routerErrorBody({ what, code }: SurfaceError): { errors: string[
 }
 
 /** The router's API. Per-interface writes, PATCH and merge do not exist. */
-export function routerRoutes(surface: HttpSurface, parts: () => RouterParts): void {
+export function routerRoutes(
+  surface: HttpSurface,
+  { router, writes, services: { actors } }: RouterServices,
+): void {
   // The config is served as it is stored, secrets included: that is the contract of this endpoint.
   surface.get('/v1/config/active', async (_request, reply) => {
-    const { body } = await parts().router.active();
+    const { body } = await router.active();
     return reply.type(JSON_TYPE).send(body);
   });
 
   surface.post('/v1/config/set', async (request, reply) =>
-    answer(reply, await parts().writes.set(request.body, writerOf(request))),
+    answer(reply, await writes.set(request.body, writerOf(request))),
   );
 
   surface.register((scope, _options, registered) => {
@@ -43,25 +36,24 @@ export function routerRoutes(surface: HttpSurface, parts: () => RouterParts): vo
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined));
     scope.post('/v1/config/apply_current_config', async (request, reply) =>
-      answer(reply, await parts().writes.applyCurrent(writerOf(request))),
+      answer(reply, await writes.applyCurrent(writerOf(request))),
     );
     registered();
   });
 
-  surface.get('/v1/config/history', async (request) => {
-    const { limit, first } = request.query as { limit?: string; first?: string };
+  surface.get<{ Querystring: { limit?: string; first?: string } }>('/v1/config/history', async (request) => {
+    const { limit, first } = request.query;
     const wanted = /^\d+$/.test(limit ?? '') ? Number(limit) : HISTORY_SHOWN;
-    const entries = await parts().router.history(Math.min(wanted, HISTORY_MOST));
-    // What was there before the first write is nobody's write: it is listed for who asks.
-    const listed = markPending(entries, parts().pending()?.previous.ncid);
+    const entries = await router.history(Math.min(wanted, HISTORY_MOST));
+    // The config before the first write is nobody's write: it is listed on request only.
+    const listed = markPending(entries, actors.get(configActor, CONFIG_KEY)?.context.pending?.previous.ncid);
     return { entries: listed.filter(({ op }) => op !== 'seed' || first === 'true') };
   });
 
   for (const path of ['/v1/config/interfaces/:intf', '/v1/interface/:intf']) {
-    surface.get(path, async (request) => {
-      const { intf } = request.params as { intf: string };
+    surface.get<{ Params: { intf: string } }>(path, async ({ params: { intf } }) => {
       // Nobody posts a single interface back, so nobody needs its secrets.
-      return redact(await parts().router.interface(intf), PAGE);
+      return redact(await router.interface(intf), PAGE);
     });
   }
 }

@@ -1,11 +1,8 @@
 import { timestamp } from '../../../core/host/terminal.ts';
 import type { ActorState } from '../../../core/kernel/actors/state.ts';
-import { actorRef } from '../../../core/kernel/ids.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { delayOf } from '../../../core/kernel/log/record.ts';
-
-/** The one actor that decides about the router's config; it holds its transaction, in the log as well as in memory. */
-export const CONFIG_ACTOR = actorRef('router.config', 'box');
+import { CONFIG_ACTOR } from './config-actor.ts';
 
 /** A transaction of the router that is neither committed nor reverted (R40), as health pages and `status` report it. */
 export type PendingTransaction = {

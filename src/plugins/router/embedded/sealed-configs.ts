@@ -4,8 +4,9 @@ import type { Services } from '../../../core/host/plugin/definition.ts';
 import type { Vault } from '../../../core/host/secrets/vault.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Blobs, EventLog } from '../../../core/kernel/log/event-log.ts';
-import type { ConfigContext, ConfigVersion, SharedState } from '../../../machines/router/config-shapes.ts';
-import { CONFIG_ACTOR } from './pending-transaction.ts';
+import type { ConfigVersion, SharedState } from '../../../machines/router/config-shapes.ts';
+import { CONFIG_KEY, configActor } from './config-actor.ts';
+import example from './example-network-config.json' with { type: 'json' };
 import { CONFIG_PURPOSE } from './store/reader.ts';
 
 export interface SealedConfig {
@@ -57,11 +58,11 @@ export class SealedConfigs {
   /** @returns undefined when nothing keeps that config any more */
   open(fingerprint: string): NetworkConfig | undefined {
     const sealed = this.#log.blob(fingerprint);
-    return sealed && (JSON.parse(this.#vault.open(sealed, CONFIG_PURPOSE)) as NetworkConfig);
+    return sealed && JSON.parse(this.#vault.open(sealed, CONFIG_PURPOSE));
   }
 }
 
-/** What stands in the store, as the machine is told of it: fingerprints, and the sealed bodies that go with them. */
+/** What the store holds, as the machine gets it: fingerprints, and the sealed bodies that go with them. */
 export class StoreReadings {
   readonly #store: ConfigStore;
   readonly #configs: SealedConfigs;
@@ -89,9 +90,8 @@ export class StoreReadings {
     if (!transaction) return { version: { ...version, shared: true }, blobs };
     const { previous, ...rest } = transaction;
     const before = await this.#before(previous);
-    const told = { ...rest, previous: before.version };
     return {
-      version: { ...version, shared: true, transaction: told },
+      version: { ...version, shared: true, transaction: { ...rest, previous: before.version } },
       blobs: new Map([...blobs, ...before.blobs]),
     };
   }
@@ -108,8 +108,6 @@ export class StoreReadings {
   }
 }
 
-import example from './example-network-config.json' with { type: 'json' };
-
 /** Where the config that is served came from. */
 export type ConfigOrigin = 'store' | 'log' | 'example';
 
@@ -124,9 +122,9 @@ export async function ensureConfig(
   { actors, clock }: Pick<Services, 'actors' | 'clock'>,
 ): Promise<ConfigOrigin> {
   if (await store.active()) return 'store';
-  const context = actors.snapshot(CONFIG_ACTOR)?.context as Partial<ConfigContext> | undefined;
-  const pending = store.commit ? context?.pending : undefined;
-  const kept = (pending && keptOf(configs, pending.previous)) ?? keptOf(configs, context?.active);
+  const known = actors.get(configActor, CONFIG_KEY)?.context;
+  const pending = store.commit ? known?.pending : undefined;
+  const kept = (pending && keptOf(configs, pending.previous)) ?? keptOf(configs, known?.active);
   const config = kept ?? example;
   const saved = await store.save({
     expected: undefined,

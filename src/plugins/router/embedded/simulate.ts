@@ -5,48 +5,50 @@ import { postControl } from '../../../core/host/operations/ask.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
-import { delegatingLegs, interfacesOf, isWan } from '../config/network-config.ts';
+import { isObject } from '../../../core/kernel/json.ts';
+import { delegatingLegs, interfacesOf, isWan, stringsOf } from '../config/network-config.ts';
 import { RouterError } from '../errors.ts';
-import type { RouterParts } from './http-api.ts';
 import { isDelegable } from './kernel/steps.ts';
+import type { RouterServices } from './start.ts';
 import { apcEvent, wanEvent } from './wan.ts';
 
 /** What can be simulated, as the command names it (R39). */
 const SIMULATIONS = ['pd-change', 'wan-down', 'wan-up', 'apc'] as const;
 
-export type Simulation = (typeof SIMULATIONS)[number];
+type Simulation = (typeof SIMULATIONS)[number];
 
 /** The path of the control route, before the simulation's name. */
 const SIMULATE_PATH = '/router/simulate';
 
 const body = z.strictObject({ wan: z.string().optional(), prefix: z.string().optional() });
 
-/** Registers what `router simulate` posts to. @param isReal the kernel is one whose network must not be played with */
+/**
+ * Registers what `router simulate` posts to.
+ *
+ * @param isReal the kernel's network is that of this machine, where nothing is simulated
+ */
 export function registerSimulations(
-  context: PluginContext,
-  parts: () => RouterParts,
+  context: PluginContext<RouterServices>,
   { isReal, replyTimeoutMs }: { readonly isReal: boolean; readonly replyTimeoutMs: number },
 ): void {
-  context.control((surface) => {
-    surface.post(`${SIMULATE_PATH}/:what`, async (request, reply) => {
-      const what = SIMULATIONS.find((name) => name === (request.params as { what: string }).what);
+  context.control((surface, { router, services: { bus, exchanges } }) => {
+    surface.post<{ Params: { what: string } }>(`${SIMULATE_PATH}/:what`, async (request, reply) => {
+      const what = SIMULATIONS.find((name) => name === request.params.what);
       if (what === undefined) throw simulation(`only ${SIMULATIONS.join(', ')} can be`);
       if (isReal) throw simulation('the router changes the network of this machine');
       const asked = body.safeParse(request.body ?? {});
       if (!asked.success) throw simulation('the request takes `wan` and `prefix`, both texts');
-      const { bus, exchanges } = context.services;
-      const config = JSON.parse((await parts().router.active()).body) as NetworkConfig;
-      const message =
+      const config: NetworkConfig = JSON.parse((await router.active()).body);
+      const change =
         what === 'apc' ? undefined : { ...wanMessage(what, config, asked.data), request: request.id };
       const answer = exchanges.open(request.id, replyTimeoutMs);
       const meta = { correlation: request.id };
-      if (message) bus.publish(wanEvent, message, meta);
+      if (change) bus.publish(wanEvent, change, meta);
       else bus.publish(apcEvent, { request: request.id }, meta);
-      const { status, body: said } = await answer;
-      if (status !== 200) throw simulation(String((said as { reason?: string }).reason));
-      return reply
-        .code(200)
-        .send({ ...(said as object), ...(message?.prefix && { prefix: message.prefix }) });
+      const { status, body: text } = await answer;
+      const fields = isObject(text) ? text : {};
+      if (status !== 200) throw simulation(String(fields.reason));
+      return reply.code(200).send({ ...fields, ...(change?.prefix && { prefix: change.prefix }) });
     });
   });
 }
@@ -76,15 +78,8 @@ function simulation(reason: string): HoldfastError {
   return new RouterError('HF_ROUTER_SIMULATION', { reason });
 }
 
-interface Simulated {
-  readonly wan?: string;
-  readonly ncid?: string;
-  readonly prefix?: string;
-  readonly reapplied?: readonly string[];
-}
-
 /** `holdfast router simulate`: what happens to a router without anybody writing its config (R39). */
-export function registerSimulateCommand(context: PluginContext): void {
+export function registerSimulateCommand(context: Pick<PluginContext, 'command'>): void {
   context.command({
     name: 'router simulate <what>',
     summary: `Lets the running embedded router meet ${SIMULATIONS.join(', ')}`,
@@ -108,23 +103,23 @@ export function registerSimulateCommand(context: PluginContext): void {
       const { status, body } = await postControl(dataDir, `${SIMULATE_PATH}/${what}`, asked, signal);
       if (status !== 200) throw refused(dataDir, status, body);
       if (json) return print(JSON.stringify(body));
-      print(textOf(what, body as Simulated));
+      print(textOf(what, isObject(body) ? body : {}));
     },
   });
 }
 
-function textOf(what: string, { wan, ncid, prefix, reapplied = [] }: Simulated): string {
+function textOf(what: string, { wan, ncid, prefix, reapplied }: Readonly<Record<string, unknown>>): string {
   if (what === 'apc')
     return 'the access-point controller took a change; router.apc_change_applied is published';
   if (what !== 'pd-change')
     return `${wan} went ${what === 'wan-down' ? 'down' : 'up'}; the two WAN channels are published`;
-  return `${wan} was delegated ${prefix}; reapplied ${reapplied.join(', ') || 'nothing'}; ncid ${ncid} stands`;
+  return `${wan} was delegated ${prefix}; reapplied ${stringsOf(reapplied).join(', ') || 'nothing'}; ncid ${ncid} stands`;
 }
 
 /** What the instance refused, in its own words. */
 function refused(dir: string, status: number, body: unknown): HoldfastError {
-  const { code, what = '' } = (body ?? {}) as { code?: string; what?: string };
-  const reason = /^Nothing is simulated: (.*)\.$/.exec(what)?.[1];
+  const { code, what } = isObject(body) ? body : {};
+  const reason = /^Nothing is simulated: (.*)\.$/.exec(String(what))?.[1];
   if (code === 'HF_ROUTER_SIMULATION' && reason !== undefined) return new RouterError(code, { reason });
   return new CoreError('HF_CONTROL_UNREACHABLE', {
     dir,

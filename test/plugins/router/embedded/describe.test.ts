@@ -15,7 +15,7 @@ test('[R40] the log tells a transaction in an operator’s words: who, what, ref
   await rig.call('POST', '/v1/config/apply_current_config');
   await rig.settled();
   const story = (await rig.records())
-    .map((record) => describeConfigRecord(record)?.replaceAll(/ncid \w+…/g, 'ncid …'))
+    .map((record) => describeConfigRecord(record as any)?.replaceAll(/ncid \w+…/g, 'ncid …'))
     .filter((words) => words !== '' && words !== undefined);
   t.deepEqual(story, [
     'store holds ncid …',

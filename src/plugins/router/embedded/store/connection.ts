@@ -1,50 +1,42 @@
+/** The actor `router.store/redis`: the log says when the Redis with the config was lost and why, and when it was back. */
 import { z } from 'zod';
-import { defineTopic, type Topic } from '../../../../bus/topic.ts';
+import { defineTopic } from '../../../../bus/topic.ts';
 import type { PluginContext } from '../../../../core/host/plugin/definition.ts';
-import { defineActor } from '../../../../core/kernel/actors/definition.ts';
-import { defineRoute } from '../../../../core/kernel/actors/route.ts';
+import { defineActor, type RecordOf } from '../../../../core/kernel/actors/definition.ts';
 import type { LogRecord } from '../../../../core/kernel/log/record.ts';
 import { connection } from '../../../../machines/connection.ts';
+import type { RouterServices } from '../start.ts';
 
-const STORE_ACTOR = 'router.store';
+const storeActor = defineActor({ type: 'router.store', machine: connection, version: 1, describe });
 const KEY = 'redis';
 
-const change = z.object({ store: z.string(), reason: z.string().optional() });
-
 /** Published at the start, and whenever the connection goes or comes. */
-export const storeConnectionChanged: Topic<z.infer<typeof change>> = defineTopic(
+export const storeConnectionChanged = defineTopic(
   'router.store_connection',
-  change,
+  z.object({ store: z.string(), reason: z.string().exactOptional() }),
   'The Redis that holds the config is there, or away for a reason.',
 );
 
-const missed = z.object({ who: z.string() });
-
-export const writeMissed: Topic<z.infer<typeof missed>> = defineTopic(
+export const writeMissed = defineTopic(
   'router.write_missed',
-  missed,
+  z.object({ who: z.string() }),
   'A write was refused because the config store is away.',
 );
 
-/** The actor by which the log tells of the store's connection. */
-export function registerStoreConnection(context: PluginContext): void {
-  context.actor(defineActor({ type: STORE_ACTOR, machine: connection, version: 1, describe }));
-  context.route(
-    defineRoute(storeConnectionChanged, STORE_ACTOR, ({ payload: { store, reason } }) => [
-      {
-        key: KEY,
-        event: reason === undefined ? { type: 'CONNECTED', store } : { type: 'LOST', store, reason },
-      },
-    ]),
+export function registerStoreConnection(context: PluginContext<RouterServices>): void {
+  context.actor(storeActor);
+  context.route(storeConnectionChanged, storeActor, ({ payload: { store, reason } }) =>
+    reason === undefined
+      ? [{ key: KEY, event: { type: 'CONNECTED', store } }]
+      : [{ key: KEY, event: { type: 'LOST', store, reason } }],
   );
-  context.route(
-    defineRoute(writeMissed, STORE_ACTOR, ({ payload: { who } }) => [
-      { key: KEY, event: { type: 'MISSED', who } },
-    ]),
-  );
+  context.route(writeMissed, storeActor, ({ payload: { who } }) => [
+    { key: KEY, event: { type: 'MISSED', who } },
+  ]);
 }
 
-function describe({ event }: LogRecord): string | undefined {
+function describe(record: RecordOf<typeof connection>): string | undefined {
+  const { event } = record;
   switch (event.type) {
     case 'CONNECTED':
       return `${event.store} is there`;
@@ -53,6 +45,10 @@ function describe({ event }: LogRecord): string | undefined {
     case 'MISSED':
       return `${event.who} saves: refused, the store is away`;
     default:
-      return event.type === 'effect.done' ? '' : undefined;
+      return isDone(record) ? '' : undefined;
   }
+}
+
+function isDone({ event }: LogRecord): boolean {
+  return event.type === 'effect.done';
 }

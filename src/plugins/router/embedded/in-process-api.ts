@@ -1,0 +1,57 @@
+import type { RouterApi, SetAnswer } from '../../../core/contracts/router.ts';
+import type { Reply } from '../../../core/host/http/exchanges.ts';
+import { CoreError } from '../../../core/kernel/errors/core-error.ts';
+import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import { newCorrelation } from '../../../core/kernel/ids.ts';
+import { isObject } from '../../../core/kernel/json.ts';
+import { stringsOf, withoutControlFields } from '../config/network-config.ts';
+import type { RouterServices } from './start.ts';
+
+/** Who writes in process, as records and the history name it. */
+const WHO = 'holdfast';
+
+/**
+ * The router's API for plugins of the same process: the same path as over HTTP. Control fields are dropped, so that
+ * nobody here can bypass the ncid check or join somebody's transaction.
+ */
+export function inProcessApi({ router, writes, services: { actors, exchanges } }: RouterServices): RouterApi {
+  return {
+    async active() {
+      return JSON.parse((await router.active()).body);
+    },
+    async set(config, correlation, signal, cause) {
+      if (signal?.aborted) return unknown('it was given up before it was posted');
+      if (!actors.accepting()) return unknown('the event log cannot take the decision now');
+      const writer = { request: newCorrelation(), correlation, cause, who: WHO };
+      const giveUp = () => exchanges.fail(writer.request, new CoreError('HF_HTTP_STOPPING'));
+      signal?.addEventListener('abort', giveUp, { once: true });
+      try {
+        return answerOf(await writes.set(withoutControlFields(config), writer));
+      } catch (error) {
+        if (!isCoded(error)) throw error;
+        return isRefusal(error) ? { kind: 'refused', errors: [error.what] } : unknown(error.what);
+      } finally {
+        signal?.removeEventListener('abort', giveUp);
+      }
+    },
+  };
+}
+
+function answerOf({ status, body }: Reply): SetAnswer {
+  const { ncid, code, errors: given } = isObject(body) ? body : {};
+  const errors = stringsOf(given);
+  if (status === 200) return { kind: 'applied', ncid: String(ncid ?? '') };
+  if (code === 'HF_ROUTER_NCID_MISMATCH') return { kind: 'conflict' };
+  if (code === 'HF_ROUTER_TRANSACTION_PENDING') return { kind: 'pending' };
+  // Nothing was applied, but reading again and posting anew is exactly what a busy router needs.
+  if (code === 'HF_ROUTER_BUSY') return unknown(errors.join('; '));
+  return { kind: 'refused', errors };
+}
+
+function isRefusal({ code }: HoldfastError): boolean {
+  return code === 'HF_ROUTER_REQUEST_INVALID' || code === 'HF_ROUTER_CONFIG_INVALID';
+}
+
+function unknown(reason: string): SetAnswer {
+  return { kind: 'unknown', reason };
+}
