@@ -1,5 +1,6 @@
 // The kernel and the host know no feature: neither their code nor their comments may name what a plugin is about. Part of
 // `npm run lint`; the contracts, which are named for the systems outside, may.
+import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { readSource, sourceFiles } from './source.mjs';
 
@@ -58,7 +59,7 @@ export function domainWordsIn(source) {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  const root = fileURLToPath(new URL('..', import.meta.url));
+  const root = resolve(process.argv[2] ?? fileURLToPath(new URL('..', import.meta.url)));
   let found = 0;
   for (const file of [...sourceFiles(root, 'src/core/kernel'), ...sourceFiles(root, 'src/core/host')]) {
     for (const { word, line } of domainWordsIn(readSource(root, file))) {

@@ -1,4 +1,11 @@
-import { duration, jsonLines, plainText, type Terminal, timestamp } from '../../core/host/terminal.ts';
+import {
+  duration,
+  jsonLines,
+  plainText,
+  stateName,
+  type Terminal,
+  timestamp,
+} from '../../core/host/terminal.ts';
 import { effectId } from '../../core/kernel/ids.ts';
 import {
   type EffectRequest,
@@ -9,7 +16,6 @@ import {
 } from '../../core/kernel/log/record.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 import { Layout } from './layout.ts';
-import { stateName } from './record-text.ts';
 import { shown } from './source.ts';
 import { type Describe, Story } from './story.ts';
 

@@ -1,5 +1,5 @@
 import { HTTP_REPLY } from '../../core/host/http/exchanges.ts';
-import { duration, plainText, shortFields, shortValue } from '../../core/host/terminal.ts';
+import { duration, plainText, shortFields, shortValue, stateName } from '../../core/host/terminal.ts';
 import { EFFECT_DONE, EFFECT_FAILED, EFFECT_LOST } from '../../core/kernel/actors/effect.ts';
 import { parseActorRef } from '../../core/kernel/ids.ts';
 import { isObject } from '../../core/kernel/json.ts';
@@ -93,13 +93,6 @@ function stateText(from: StateValue | undefined, to: StateValue): string {
       return change ? [`${region}: ${change}`] : [];
     })
     .join(', ');
-}
-
-/** `open`; `transaction.none + work.idle` of a parallel machine. */
-export function stateName(value: StateValue): string {
-  if (typeof value === 'string') return value;
-  const parts = Object.entries(value).map(([name, inner]) => `${name}.${stateName(inner)}`);
-  return parts.length > 1 ? parts.join(' + ') : (parts[0] ?? '');
 }
 
 /** @param whole with its parameters; where a plugin has words for the record, they say what matters */

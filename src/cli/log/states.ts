@@ -1,11 +1,18 @@
 import { redact } from '../../core/host/logging/redact.ts';
 import type { Terminal } from '../../core/host/terminal.ts';
-import { cut, duration, jsonLines, plainText, shortFields, timestamp } from '../../core/host/terminal.ts';
+import {
+  cut,
+  duration,
+  jsonLines,
+  plainText,
+  shortFields,
+  stateName,
+  timestamp,
+} from '../../core/host/terminal.ts';
 import type { ActorState } from '../../core/kernel/actors/state.ts';
 import { diffContext, jsonEqual } from '../../core/kernel/json.ts';
 import { delayOf } from '../../core/kernel/log/record.ts';
 import type { Moment } from '../../core/kernel/replay/at.ts';
-import { stateName } from './record-text.ts';
 
 /** A state as it may be shown. */
 export function shownState(state: ActorState): ActorState {

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
+import { openVault } from '../../core/host/secrets/vault.ts';
 import { jsonText, timestamp } from '../../core/host/terminal.ts';
 import { recover } from '../../core/kernel/actors/recover.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
@@ -76,7 +77,11 @@ async function partOf(log: SqliteReader, selection: Selection, context: CommandC
 /** `holdfast log import`: a data folder's log from an exported file (C6). */
 export const importFile: CommandRun = async ([file = ''], _flags, { dataDir, json, print, signal }) => {
   makeDataFolder(dataDir);
-  const { header, records } = await importLog(resolve(file), dataDir, signal);
+  const { header, records } = await importLog(resolve(file), dataDir, {
+    signal,
+    // Its keys are made while there is no log yet that they could be missing for.
+    prepare: () => openVault(dataDir),
+  });
   if (json) return print(JSON.stringify({ dataDir, records, header }, null, 2));
   print(`Imported records ${header.range.from} to ${header.range.to} into ${dataDir}, chain ok.`);
   print('Sealed configs are not in an export: a runtime that goes on from here cannot revert to them.');

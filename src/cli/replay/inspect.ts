@@ -1,11 +1,10 @@
 import type { CommandRun } from '../../core/host/plugin/command.ts';
-import { duration, jsonText, plainText, timestamp } from '../../core/host/terminal.ts';
+import { duration, jsonText, plainText, stateName, timestamp } from '../../core/host/terminal.ts';
 import { diffContext } from '../../core/kernel/json.ts';
 import { momentAt } from '../../core/kernel/replay/at.ts';
 import { causesOf, sentenceOf } from '../../core/kernel/replay/explain.ts';
 import { wholeNumber, wordsOfPlugins } from '../log/flags.ts';
 import { seqOfPlace } from '../log/place.ts';
-import { stateName } from '../log/record-text.ts';
 import { matcher } from '../log/select.ts';
 import { shown, sourceOf, withLog } from '../log/source.ts';
 import { differenceLines, momentLines, shownState } from '../log/states.ts';

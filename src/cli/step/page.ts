@@ -1,9 +1,8 @@
 import type { Format } from '../../core/host/terminal.ts';
-import { duration, jsonText, plainText, shortValue, timestamp } from '../../core/host/terminal.ts';
+import { duration, jsonText, plainText, shortValue, stateName, timestamp } from '../../core/host/terminal.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';
 import type { Candidate } from '../../core/kernel/replay/guards.ts';
-import { stateName } from '../log/record-text.ts';
 import { shown } from '../log/source.ts';
 import type { Describe } from '../log/story.ts';
 import type { Detail } from './log.ts';

@@ -1,7 +1,6 @@
-import { stateName } from '../../cli/log/record-text.ts';
 import type { Divergence } from '../kernel/replay/verify.ts';
 import type { Terminal } from './terminal.ts';
-import { jsonLines, plainText, timestamp } from './terminal.ts';
+import { jsonLines, plainText, stateName, timestamp } from './terminal.ts';
 
 /** Pairs of lines: what is longer than this is shown one after the other, its beginning. */
 const MOST_COMPARED = 4_000_000;

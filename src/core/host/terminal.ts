@@ -1,5 +1,6 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { isObject, type Json } from '../kernel/json.ts';
+import type { StateValue } from '../kernel/log/record.ts';
 import type { Terminal } from './plugin/command.ts';
 
 export type { Colour, Format, Terminal } from './plugin/command.ts';
@@ -189,4 +190,11 @@ function sorted(value: Json): Json {
   if (typeof value !== 'object' || value === null) return value;
   const entries = Object.entries(value as Record<string, Json>).sort(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]));
+}
+
+/** `open`; `door.open + lamp.off` of a parallel machine. */
+export function stateName(value: StateValue): string {
+  if (typeof value === 'string') return value;
+  const parts = Object.entries(value).map(([name, inner]) => `${name}.${stateName(inner)}`);
+  return parts.length > 1 ? parts.join(' + ') : (parts[0] ?? '');
 }

@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { openVault } from '../../../host/secrets/vault.ts';
 import { CoreError } from '../../errors/core-error.ts';
 import { logFile, openForWriting } from '../schema.ts';
 import { insertSignature } from '../signatures.ts';
@@ -9,6 +8,12 @@ import { writeHead } from '../signed-head.ts';
 import { type LogKey, openLogKey, type Signature } from '../signing.ts';
 import { sync } from './file.ts';
 import { type Ingested, ingest } from './ingest.ts';
+
+export interface ImportOptions {
+  /** Called when the file has proved whole and no log is there yet: for what must be older than the log, such as keys. */
+  readonly prepare?: () => void;
+  readonly signal?: AbortSignal;
+}
 
 /** The indices are filled in the order of the records, which is not theirs: as much of them stays in memory. */
 const CACHE_KIB = 32 * 1024;
@@ -20,7 +25,11 @@ const CACHE_KIB = 32 * 1024;
  * @param dataDir made when it is not there; it must not hold a log
  * @throws HF_LOG_EXISTS; HF_PORTABLE_FILTERED the file holds some actors only; HF_PORTABLE_*; HF_LOG_CORRUPT
  */
-export async function importLog(file: string, dataDir: string, signal?: AbortSignal): Promise<Ingested> {
+export async function importLog(
+  file: string,
+  dataDir: string,
+  { prepare, signal }: ImportOptions = {},
+): Promise<Ingested> {
   if (existsSync(logFile(dataDir))) throw new CoreError('HF_LOG_EXISTS', { dir: dataDir });
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const work = mkdtempSync(join(dataDir, 'import-'));
@@ -35,7 +44,7 @@ export async function importLog(file: string, dataDir: string, signal?: AbortSig
         if (!complete) throw new CoreError('HF_PORTABLE_FILTERED', { file });
       };
       ingested = await ingest(db, file, whole, { chained: true, signal });
-      openVault(dataDir); // its keys are made while there is no log yet that they could be missing for
+      prepare?.();
       head = adopt(db, openLogKey(dataDir), ingested.header);
       db.exec('PRAGMA journal_mode = WAL');
     } finally {
