@@ -1,26 +1,24 @@
 import { assign, setup } from 'xstate';
 import { effect } from '../effect.ts';
 import {
+  advance,
   begin,
-  climb,
   delayOf,
   isNew,
-  newcomers,
+  newReceivers,
   noticeTo,
-  regrade,
-  regradeQuietly,
   repeat,
+  reroute,
+  rerouteSilently,
 } from './escalation.ts';
 
-/** What goes into and comes out of an alert and its outbox. Times are epoch milliseconds. */
-
-/** A rung of the ladder: whom to tell, and how long after the one before, while nobody has acknowledged it. */
+/** A step of the escalation: whom to notify, and how long after the step before, while nobody has acknowledged. */
 export interface Step {
   readonly to: readonly string[];
   readonly afterMs: number;
 }
 
-/** What is told to a receiver. */
+/** What a receiver is notified of. Times are epoch milliseconds. */
 export interface Notice {
   /** `event` happened once; the others are of a condition that lasts. */
   readonly state: 'firing' | 'reminder' | 'resolved' | 'event';
@@ -44,22 +42,22 @@ export interface Acknowledgement {
   readonly note?: string;
 }
 
-export type Told = Omit<Notice, 'state' | 'since'>;
+export type AlertContent = Omit<Notice, 'state' | 'since'>;
 
-/** Somebody raised it, and these are the rungs that the configuration gives it. */
+/** Somebody raised the alert, and these are the steps that the configuration gives it. */
 export interface Raised {
   readonly type: 'RAISED';
   readonly at: number;
-  /** The record that raised it: asked for twice after a crash, it is heard once. */
+  /** The record that raised it, so that an effect that runs twice after a crash counts once. */
   readonly cause: string;
   readonly kind: 'firing' | 'resolved' | 'event';
-  /** Its source says it again on purpose. */
+  /** Its source repeats it on purpose, as a reminder. */
   readonly again?: boolean;
-  readonly told: Told;
+  readonly content: AlertContent;
   readonly steps: readonly Step[];
-  /** After the last rung, as long as nobody has acknowledged it. */
+  /** Between reminders after the last step, milliseconds. */
   readonly remindMs: number;
-  /** It is to be silent until then. */
+  /** Nobody is to be notified until then. */
   readonly silentUntil?: number;
 }
 
@@ -72,9 +70,9 @@ export type AlertEvent =
       readonly forMs: number;
       readonly note?: string;
     }
-  /** The configuration gives it other rungs, as when a receiver has got its address. */
+  /** The configuration gives it other steps, for example because a receiver has an address now. */
   | {
-      readonly type: 'LADDER';
+      readonly type: 'ESCALATION';
       readonly at: number;
       readonly steps: readonly Step[];
       readonly remindMs: number;
@@ -83,19 +81,19 @@ export type AlertEvent =
   | { readonly type: 'UNSILENCE'; readonly at: number };
 
 export interface AlertContext {
-  readonly told?: Told | undefined;
+  readonly content?: AlertContent | undefined;
   readonly steps: readonly Step[];
   readonly remindMs: number;
-  /** Rungs climbed. */
-  readonly climbed: number;
-  /** Receivers that know of it, to be told when it is over. */
+  /** How many steps have been taken. */
+  readonly stepsTaken: number;
+  /** Receivers that were notified, to be notified of the end. */
   readonly informed: readonly string[];
   readonly since: number;
   /** The time of the newest event that set a delay. */
   readonly at: number;
-  /** Of the newest raises. */
+  /** The causes of the newest raises. */
   readonly causes: readonly string[];
-  /** Raises since it began, or since it was last told. */
+  /** How often it was raised since it began. */
   readonly count: number;
   readonly ack?: Acknowledgement | undefined;
   readonly silentUntil?: number | undefined;
@@ -108,22 +106,22 @@ export interface AlertArgs {
 
 /** A notice in a receiver's queue. */
 export interface Queued {
-  /** Of the effect that asked for it: queued twice after a crash, it is sent once. */
+  /** The id of the effect that queued it, so that an effect that runs twice after a crash is sent once. */
   readonly id: string;
   readonly at: number;
   readonly notice: Notice;
 }
 
-/** A one-time event that comes again within this time is counted and not told again. */
+/** A one-time event that comes again within this time is counted without another notice. */
 export const SAME_EVENT_MS = 3_600_000;
 
 const notify = (state: Notice['state']) =>
   ({ type: 'alerts.notify', params: (args: AlertArgs) => noticeTo(args, state) }) as const;
 
-const notifyNewcomers = {
+const notifyNewReceivers = {
   type: 'alerts.notify',
   params: (args: AlertArgs) => ({
-    to: newcomers(args),
+    to: newReceivers(args),
     notice: { ...noticeTo(args, 'firing').notice, state: 'firing' as const },
   }),
 } as const;
@@ -134,9 +132,9 @@ const isKind =
     event.type === 'RAISED' && event.kind === kind;
 
 /**
- * One condition that people are told of, and the ladder of who is told next while nobody acknowledges it. It is told once
- * for each change: what comes again unchanged is counted, a reminder comes at the promised spacing, and an
- * acknowledgement or a silence ends by itself.
+ * One condition, and the escalation of who is notified next while nobody acknowledges it. Each change is notified once:
+ * what is raised again unchanged is counted, reminders come at their interval, and an acknowledgement or a silence ends by
+ * itself.
  */
 export const alert = setup({
   types: { context: {} as AlertContext, events: {} as AlertEvent },
@@ -146,23 +144,23 @@ export const alert = setup({
     silence: ({ context }) => Math.max(0, (context.silentUntil ?? context.at) - context.at),
   },
   guards: {
-    heard: ({ context, event }) => event.type === 'RAISED' && context.causes.includes(`${event.cause}`),
+    duplicate: ({ context, event }) => event.type === 'RAISED' && context.causes.includes(`${event.cause}`),
     silent: ({ event }) => event.type === 'RAISED' && (event.silentUntil ?? 0) > event.at,
     firing: isKind('firing'),
     again: (args) => isKind('firing')(args) && args.event.type === 'RAISED' && args.event.again === true,
     resolved: isKind('resolved'),
     newEvent: (args) => isKind('event')(args) && isNew(args, SAME_EVENT_MS),
     event: isKind('event'),
-    newcomers: (args) => newcomers(args).length > 0,
-    resolvedToSomebody: (args) => isKind('resolved')(args) && args.context.informed.length > 0,
+    newReceivers: (args) => newReceivers(args).length > 0,
+    resolvedWithReceivers: (args) => isKind('resolved')(args) && args.context.informed.length > 0,
   },
   actions: {
     'alerts.notify': effect<{ to: readonly string[]; notice: Notice }>(),
     begin: assign(begin),
-    climb: assign(climb),
+    advance: assign(advance),
     repeat: assign(repeat),
-    regrade: assign(regrade),
-    regradeQuietly: assign(regradeQuietly),
+    reroute: assign(reroute),
+    rerouteSilently: assign(rerouteSilently),
     acknowledge: assign(({ event }) =>
       event.type === 'ACKNOWLEDGE'
         ? {
@@ -186,7 +184,7 @@ export const alert = setup({
   context: {
     steps: [],
     remindMs: 3_600_000,
-    climbed: 0,
+    stepsTaken: 0,
     informed: [],
     since: 0,
     at: 0,
@@ -194,49 +192,52 @@ export const alert = setup({
     count: 0,
   },
   initial: 'quiet',
-  on: { RAISED: { guard: 'heard' } },
+  on: { RAISED: { guard: 'duplicate' } },
   states: {
     quiet: {
       on: {
         RAISED: [
-          { guard: 'heard' },
+          { guard: 'duplicate' },
           { guard: 'resolved', actions: 'end' },
           { guard: 'newEvent', actions: ['begin', notify('event')] },
           { guard: 'event', actions: 'repeat' },
           { guard: 'silent', target: 'firing.silenced', actions: 'begin' },
-          { target: 'firing.told', actions: ['begin', notify('firing'), 'climb'] },
+          { target: 'firing.notified', actions: ['begin', notify('firing'), 'advance'] },
         ],
       },
     },
     firing: {
-      initial: 'told',
+      initial: 'notified',
       on: {
         RAISED: [
-          { guard: 'heard' },
-          { guard: 'resolvedToSomebody', target: 'quiet', actions: [notify('resolved'), 'end'] },
+          { guard: 'duplicate' },
+          { guard: 'resolvedWithReceivers', target: 'quiet', actions: [notify('resolved'), 'end'] },
           { guard: 'resolved', target: 'quiet', actions: 'end' },
           { actions: 'repeat' },
         ],
         ACKNOWLEDGE: { target: '.acknowledged', actions: 'acknowledge' },
         SILENCE: { target: '.silenced', actions: 'silence' },
-        LADDER: { actions: 'regradeQuietly' },
+        ESCALATION: { actions: 'rerouteSilently' },
       },
       states: {
-        told: {
-          after: { next: { target: 'told', reenter: true, actions: [notify('reminder'), 'climb'] } },
+        notified: {
+          after: { next: { target: 'notified', reenter: true, actions: [notify('reminder'), 'advance'] } },
           on: {
-            LADDER: [{ guard: 'newcomers', actions: [notifyNewcomers, 'regrade'] }, { actions: 'regrade' }],
-            // Whoever raised it keeps a spacing of its own.
+            ESCALATION: [
+              { guard: 'newReceivers', actions: [notifyNewReceivers, 'reroute'] },
+              { actions: 'reroute' },
+            ],
+            // A source that repeats an alert on purpose sets the interval of the reminders.
             RAISED: [
-              { guard: 'heard' },
+              { guard: 'duplicate' },
               {
                 guard: 'again',
-                target: 'told',
+                target: 'notified',
                 reenter: true,
-                actions: ['repeat', notify('reminder'), 'climb'],
+                actions: ['repeat', notify('reminder'), 'advance'],
               },
               {
-                guard: 'resolvedToSomebody',
+                guard: 'resolvedWithReceivers',
                 target: '#alerts-alert.quiet',
                 actions: [notify('resolved'), 'end'],
               },
@@ -246,11 +247,11 @@ export const alert = setup({
           },
         },
         acknowledged: {
-          after: { acknowledged: { target: 'told', actions: [notify('reminder'), 'climb'] } },
+          after: { acknowledged: { target: 'notified', actions: [notify('reminder'), 'advance'] } },
         },
         silenced: {
-          after: { silence: { target: 'told', actions: [notify('firing'), 'climb'] } },
-          on: { UNSILENCE: { target: 'told', actions: [notify('firing'), 'climb'] } },
+          after: { silence: { target: 'notified', actions: [notify('firing'), 'advance'] } },
+          on: { UNSILENCE: { target: 'notified', actions: [notify('firing'), 'advance'] } },
         },
       },
     },

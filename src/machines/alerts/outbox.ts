@@ -14,9 +14,9 @@ export interface OutboxContext {
   readonly gatherMs: number;
   /** Oldest first. */
   readonly queue: readonly Queued[];
-  /** Ids that were queued of late, to know one that comes again. */
+  /** Ids that were queued lately, to recognise one that comes again. */
   readonly recent: readonly string[];
-  /** How many of the queue are in the post that is under way, or is made again: it stays the same one until it is taken. */
+  /** How many of the queue are in the current post; a post that failed is repeated with the same items. */
   readonly sending: number;
   readonly sent: number;
   readonly sentAt?: number | undefined;
@@ -24,11 +24,11 @@ export interface OutboxContext {
   readonly failures: number;
   readonly failingSince?: number | undefined;
   readonly reason?: string | undefined;
-  /** What the receiver itself asked to wait, milliseconds. */
+  /** The wait that the receiver asked for, milliseconds. */
   readonly askedMs?: number | undefined;
-  /** What it said last, bounded and without its own address. */
+  /** Its last answer, bounded and without its own address. */
   readonly answer?: Answer | undefined;
-  /** Notices that were given up for age or for want of room. */
+  /** Notices that were dropped because they were too old or the queue was full. */
   readonly lost: number;
 }
 
@@ -43,7 +43,7 @@ export type OutboxEvent =
       readonly answer?: Answer;
       readonly retryAfterMs?: number;
     }
-  /** Somebody fixed the receiver and does not want to wait. */
+  /** An operator has fixed the receiver, and asks for a post at once. */
   | { readonly type: 'RETRY'; readonly at: number }
   | { readonly type: 'effect.failed'; readonly code?: string };
 
@@ -56,22 +56,22 @@ export interface OutboxArgs {
 export const QUEUE_KEPT = 200;
 export const RECENT_KEPT = 200;
 export const BATCH = 20;
-/** An alert so old says nothing any more. */
+/** An older notice is dropped. */
 export const KEPT_MS = 86_400_000;
-/** Failures in a row after which other receivers are told. */
-export const TELL_AFTER = 5;
-/** Told to every receiver but the one that it is of. */
+/** Failures in a row after which the other receivers are notified. */
+export const REPORT_AFTER = 5;
+/** The alert that a receiver takes nothing; it goes to every receiver but that one. */
 export const RECEIVER_AWAY = 'alerts.receiver_away';
 
-const queueUp = { guard: 'known' } as const;
-const isBack = {
+const ignoreDuplicate = { guard: 'known' } as const;
+const raiseRecovery = {
   type: 'alert.raise',
-  params: (args: OutboxArgs): Alert => away(args, 'resolved'),
+  params: (args: OutboxArgs): Alert => outageAlert(args, 'resolved'),
 } as const;
 
 /**
- * What is still to be told to one receiver. The log is the outbox: a notice leaves it when the receiver has answered
- * with success, and after a crash the same post is made again under the same id, by which a receiver knows it.
+ * The notices that wait for one receiver. The log is the outbox: a notice leaves it when the receiver has answered with
+ * success, and after a crash the same post is made again under the same id, by which the receiver recognises it.
  */
 export const alertOutbox = setup({
   types: {
@@ -80,7 +80,7 @@ export const alertOutbox = setup({
     input: {} as { readonly receiver: string; readonly gatherMs?: number } | undefined,
   },
   delays: {
-    /** What belongs together comes together. */
+    /** Notices that come together are posted together. */
     gather: ({ context }) => context.gatherMs,
     backoff: ({ context }) => backoffOf(context),
   },
@@ -88,9 +88,9 @@ export const alertOutbox = setup({
     known: ({ context, event }) => event.type === 'QUEUE' && context.recent.includes(event.item?.id),
     empty: ({ context }) => context.queue.length === 0,
     restIsEmpty: ({ context }) => context.queue.length <= context.sending,
-    toTell: ({ context }) => isToTell(context),
-    backEmpty: ({ context }) => isTold(context) && context.queue.length <= context.sending,
-    back: ({ context }) => isTold(context),
+    outageBegins: ({ context }) => outageBegins(context),
+    reportedAndEmpty: ({ context }) => outageReported(context) && context.queue.length <= context.sending,
+    reported: ({ context }) => outageReported(context),
   },
   actions: {
     'alert.raise': effect<Alert>(),
@@ -116,11 +116,11 @@ export const alertOutbox = setup({
   }),
   initial: 'idle',
   on: {
-    QUEUE: [queueUp, { actions: 'enqueue' }],
+    QUEUE: [ignoreDuplicate, { actions: 'enqueue' }],
     CONFIGURE: { actions: 'configure' },
   },
   states: {
-    idle: { on: { QUEUE: [queueUp, { target: 'gathering', actions: 'enqueue' }] } },
+    idle: { on: { QUEUE: [ignoreDuplicate, { target: 'gathering', actions: 'enqueue' }] } },
     gathering: { after: { gather: 'sending' } },
     sending: {
       entry: [
@@ -135,8 +135,8 @@ export const alertOutbox = setup({
       ],
       on: {
         POSTED: [
-          { guard: 'backEmpty', target: 'idle', actions: [isBack, 'posted'] },
-          { guard: 'back', target: 'gathering', actions: [isBack, 'posted'] },
+          { guard: 'reportedAndEmpty', target: 'idle', actions: [raiseRecovery, 'posted'] },
+          { guard: 'reported', target: 'gathering', actions: [raiseRecovery, 'posted'] },
           { guard: 'restIsEmpty', target: 'idle', actions: 'posted' },
           { target: 'gathering', actions: 'posted' },
         ],
@@ -144,17 +144,17 @@ export const alertOutbox = setup({
         'effect.failed': 'failed',
       },
     },
-    /** Decides what the failure means before it waits. */
+    /** Choice: is anything left to post, and is this failure the one to report? */
     failed: {
       entry: ['refused', 'giveUp'],
       always: [
         { guard: 'empty', target: 'idle' },
         {
-          guard: 'toTell',
+          guard: 'outageBegins',
           target: 'waiting',
           actions: {
             type: 'alert.raise',
-            params: (args: OutboxArgs): Alert => away(args, 'firing'),
+            params: (args: OutboxArgs): Alert => outageAlert(args, 'firing'),
           },
         },
         { target: 'waiting' },
@@ -164,18 +164,18 @@ export const alertOutbox = setup({
   },
 });
 
-/** What is posted together: the post that failed as it was, so that its receiver knows it again, else what waits. */
+/** The next post: the one that failed unchanged, so that its receiver recognises it, else what waits. */
 export function take({ context: { queue, sending } }: OutboxArgs): Partial<OutboxContext> {
   return { sending: sending > 0 ? sending : Math.min(queue.length, BATCH) };
 }
 
-/** Room is made at the far end, never by turning the newest away; what is being posted stays. */
+/** A full queue drops its oldest notice, never the newest and never what is being posted. */
 export function enqueue({ context, event }: OutboxArgs): Partial<OutboxContext> {
   if (event.type !== 'QUEUE' || typeof event.item?.id !== 'string') return {};
   const { sending, recent, lost } = context;
   const { item } = event;
-  // One reminder of a condition is enough.
-  const queue = context.queue.filter((each, index) => index < sending || !isOvertaken(each, item));
+  // A newer reminder replaces an older one of the same condition.
+  const queue = context.queue.filter((each, index) => index < sending || !isReplacedBy(each, item));
   const full = queue.length >= QUEUE_KEPT;
   const kept = full ? [...queue.slice(0, sending), ...queue.slice(sending + 1)] : queue;
   return {
@@ -185,7 +185,7 @@ export function enqueue({ context, event }: OutboxArgs): Partial<OutboxContext> 
   };
 }
 
-const isOvertaken = ({ notice: old }: Queued, { notice }: Queued): boolean =>
+const isReplacedBy = ({ notice: old }: Queued, { notice }: Queued): boolean =>
   old.state === 'reminder' &&
   notice.state === 'reminder' &&
   old.name === notice.name &&
@@ -215,7 +215,7 @@ export function refused({ context, event }: OutboxArgs): Partial<OutboxContext> 
   };
 }
 
-/** What is older than a day is given up, and counted. */
+/** Drops and counts what is older than a day. */
 export function giveUp({ context, event }: OutboxArgs): Partial<OutboxContext> {
   if (event.type !== 'REFUSED') return {};
   const queue = context.queue.filter(({ at }) => event.at - at < KEPT_MS);
@@ -229,13 +229,13 @@ export function backoffOf({ failures, askedMs }: OutboxContext): number {
   return Math.min(Math.max(own, askedMs ?? 0), 3_600_000);
 }
 
-/** Whether this failure is the one at which others are told. */
-export const isToTell = ({ failures }: OutboxContext): boolean => failures === TELL_AFTER;
-/** Whether others know of the outage. */
-export const isTold = ({ failures }: OutboxContext): boolean => failures >= TELL_AFTER;
+/** Whether this failure is the one at which the other receivers are notified. */
+export const outageBegins = ({ failures }: OutboxContext): boolean => failures === REPORT_AFTER;
+/** Whether the other receivers were notified of the outage. */
+export const outageReported = ({ failures }: OutboxContext): boolean => failures >= REPORT_AFTER;
 
-/** That a receiver takes nothing, for the other receivers; and that it does again. */
-export function away({ context }: OutboxArgs, state: 'firing' | 'resolved'): Alert {
+/** The alert for the other receivers that this one takes nothing, or that it does again. */
+export function outageAlert({ context }: OutboxArgs, state: 'firing' | 'resolved'): Alert {
   const { receiver, reason, queue } = context;
   return {
     name: RECEIVER_AWAY,

@@ -1,63 +1,61 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
 
-/** What goes into and comes out of an alert rule: settings, context and events. Times are epoch milliseconds. */
-
 /** When a measured value is wrong; the bound itself is not. */
 export interface Condition {
   readonly kind: 'above' | 'below';
   readonly than: number;
 }
 
-/** A rule as its machine needs it; what it asks of the database is the plugin's business. */
+/** A rule as its machine needs it; the plugin knows the query. */
 export interface RuleSettings {
   readonly name: string;
   /** For people. */
   readonly title: string;
   readonly severity: 'info' | 'warning' | 'critical';
   readonly condition: Condition;
-  /** What it looks back over, in words, e.g. `1d`. */
+  /** The time that a query covers, as configured, e.g. `1d`. */
   readonly window: string;
   readonly windowMs: number;
   readonly everyMs: number;
-  /** It must last so long before anybody is told. */
+  /** How long it must last before it fires, milliseconds. */
   readonly forMs: number;
-  /** What silence means. */
+  /** What missing data means. */
   readonly onNoData: 'fire' | 'ok';
-  /** Whether it means that too before the first sample has ever come. */
+  /** What it means before the first sample has ever come. */
   readonly onNeverSeen: 'fire' | 'ok';
   readonly labels: Readonly<Record<string, string>>;
   readonly runbook?: string | undefined;
 }
 
 export interface RuleContext extends RuleSettings {
-  /** Since when signals could have been heard: silence of a shorter time says nothing. */
+  /** Since when signals could have arrived (epoch ms): missing data of a shorter time means nothing. */
   readonly watchingSince: number;
-  /** Own starts within this silence. */
+  /** Starts of the runtime while data has been missing. */
   readonly restarts: number;
-  /** Some look has given a value. */
+  /** An evaluation has given a value. */
   readonly seen: boolean;
-  readonly looks: number;
-  /** The newest look. */
-  readonly lookedAt?: number | undefined;
-  /** What it gave; undefined when there was no data, which is not zero. */
+  readonly evaluations: number;
+  /** When the newest evaluation ended (epoch ms). */
+  readonly evaluatedAt?: number | undefined;
+  /** Its value; undefined when there was no data, which is not zero. */
   readonly value?: number | undefined;
-  /** What else was found that explains it. */
+  /** What else the evaluation found that explains the value. */
   readonly finding?: string | undefined;
   readonly breachSince?: number | undefined;
   readonly firingSince?: number | undefined;
-  /** Looks in a row that saw nothing at all, and why. */
-  readonly misses: number;
-  readonly missed?: string | undefined;
+  /** Evaluations in a row that failed, and why the last one did. */
+  readonly failures: number;
+  readonly failure?: string | undefined;
 }
 
 export type RuleEvent =
   | { readonly type: 'DEFINE'; readonly at: number; readonly settings: RuleSettings }
-  /** The runtime starts: what was sent while it was away may not have been heard. */
+  /** The runtime starts: what was sent while it was down may be lost. */
   | { readonly type: 'WATCH'; readonly at: number }
   | { readonly type: 'REMOVE'; readonly at: number }
-  /** Somebody wants to know now. */
-  | { readonly type: 'LOOK'; readonly at: number }
+  /** An operator asks for an evaluation now. */
+  | { readonly type: 'EVALUATE'; readonly at: number }
   | {
       readonly type: 'EVALUATED';
       readonly at: number;
@@ -65,15 +63,15 @@ export type RuleEvent =
       readonly value?: number;
       readonly finding?: string;
     }
-  /** The database could not be asked. */
-  | { readonly type: 'UNSEEN'; readonly at: number; readonly reason: string }
+  /** The database could not be queried. */
+  | { readonly type: 'EVALUATION_FAILED'; readonly at: number; readonly reason: string }
   | { readonly type: 'effect.failed' };
 
-/** Own starts that lengthen one silence: a runtime that restarts all the time must not hide that nothing comes. */
-export const RESTARTS_FORGIVEN = 3;
+/** Starts that prolong one silence: a runtime that restarts all the time must not hide that nothing comes. */
+const RESTARTS_FORGIVEN = 3;
 
-/** How long a database that could not be asked is left alone, milliseconds, where the rule itself waits longer. */
-export const AGAIN_MS = 30_000;
+/** The longest wait after a failed evaluation, milliseconds. */
+const RETRY_MS = 30_000;
 
 type Verdict = 'ok' | 'pending' | 'firing' | 'noData';
 
@@ -93,19 +91,19 @@ function verdictsFrom(verdict: Verdict) {
   ] as const;
 }
 
-/** Between two looks it rests; while it asks, the verdict is the one of the look before. */
+/** A verdict rests between evaluations, and holds while the next one is under way. */
 function verdict(name: Verdict) {
   return {
     initial: 'resting',
     states: {
-      resting: { after: { due: { target: 'asking' } }, on: { LOOK: { target: 'asking' } } },
-      asking: {
+      resting: { after: { due: { target: 'evaluating' } }, on: { EVALUATE: { target: 'evaluating' } } },
+      evaluating: {
         entry: { type: 'alerts.evaluate', params: ({ context }: Args) => ({ rule: context.name }) },
         on: {
           EVALUATED: verdictsFrom(name),
-          // Nothing was seen, so nothing is said: neither that it is well nor that it is not.
-          UNSEEN: { target: 'resting', actions: 'miss' },
-          'effect.failed': { target: 'resting', actions: 'miss' },
+          // A failed evaluation changes no verdict.
+          EVALUATION_FAILED: { target: 'resting', actions: 'countFailure' },
+          'effect.failed': { target: 'resting', actions: 'countFailure' },
         },
       },
     },
@@ -113,8 +111,8 @@ function verdict(name: Verdict) {
 }
 
 /**
- * One rule over the signals (O17, R28): looks at its interval, tells missing data from zero, and says so when a
- * condition has lasted. Who is told, and whether somebody is at it already, is the business of the machine `alert`.
+ * One rule over the signals (O17, R28): evaluates at its interval, distinguishes missing data from zero, and raises an alert
+ * when a condition has lasted. Whom to notify, and when again, is decided by the machine `alert`.
  */
 export const alertRule = setup({
   types: {
@@ -123,7 +121,7 @@ export const alertRule = setup({
     input: {} as RuleSettings | undefined,
   },
   delays: {
-    due: ({ context }) => (context.misses > 0 ? Math.min(context.everyMs, AGAIN_MS) : context.everyMs),
+    due: ({ context }) => (context.failures > 0 ? Math.min(context.everyMs, RETRY_MS) : context.everyMs),
   },
   guards: {
     fires: (args) => breached(args) && overdueFor(args),
@@ -138,11 +136,11 @@ export const alertRule = setup({
       event.type === 'DEFINE' ? { ...blank, ...event.settings, watchingSince: event.at, restarts: 0 } : {},
     ),
     watch: assign((args) => restarted(args)),
-    note: assign((args) => settled(args as Args & { event: Evaluated })),
+    note: assign((args) => evaluated(args)),
     wait: assign({ firingSince: undefined }),
-    miss: assign(({ context, event }) => ({
-      misses: context.misses + 1,
-      missed: event.type === 'UNSEEN' ? event.reason : 'the look did not end in time',
+    countFailure: assign(({ context, event }) => ({
+      failures: context.failures + 1,
+      failure: event.type === 'EVALUATION_FAILED' ? event.reason : 'the evaluation did not end in time',
     })),
     forget: assign({ firingSince: undefined, breachSince: undefined, value: undefined }),
   },
@@ -154,15 +152,15 @@ export const alertRule = setup({
     watchingSince: 0,
     restarts: 0,
     seen: false,
-    looks: 0,
-    misses: 0,
+    evaluations: 0,
+    failures: 0,
   }),
   initial: 'ok',
   on: {
-    // A rule that is changed is looked at anew, with what it last found.
+    // A changed rule is evaluated at once; until then its last verdict holds.
     DEFINE: [
-      { guard: 'isFiring', target: '.firing.asking', actions: 'define' },
-      { target: '.ok.asking', actions: 'define' },
+      { guard: 'isFiring', target: '.firing.evaluating', actions: 'define' },
+      { target: '.ok.evaluating', actions: 'define' },
     ],
     WATCH: { actions: 'watch' },
     REMOVE: [
@@ -171,7 +169,7 @@ export const alertRule = setup({
     ],
   },
   states: {
-    ok: { ...verdict('ok'), initial: 'asking' },
+    ok: { ...verdict('ok'), initial: 'evaluating' },
     pending: verdict('pending'),
     firing: verdict('firing'),
     noData: verdict('noData'),
@@ -196,54 +194,53 @@ const undefinedRule: RuleSettings = {
 /** Settings that a later definition may leave out. */
 const blank = { runbook: undefined };
 
-export interface Args {
+interface Args {
   readonly context: RuleContext;
   readonly event: RuleEvent;
 }
 
-export type Evaluated = Extract<RuleEvent, { type: 'EVALUATED' }>;
-
-/** Whether what was found is wrong: missing data is what the rule says of it, and never zero (O17). */
-export function breached({ context, event }: Args): boolean {
+/** Whether the value is wrong; what missing data means is the rule's choice, and never zero (O17). */
+function breached({ context, event }: Args): boolean {
   if (event.type !== 'EVALUATED') return false;
   if (event.value === undefined) {
-    // Nobody who has just begun to listen knows that it is silent.
-    const heardLongEnough = event.at - context.watchingSince >= context.windowMs;
+    // Data counts as missing only after a whole window in which it could have arrived.
+    const watchedLongEnough = event.at - context.watchingSince >= context.windowMs;
     const expected = context.onNoData === 'fire' && (context.seen || context.onNeverSeen === 'fire');
-    return expected && (context.firingSince !== undefined || heardLongEnough);
+    return expected && (context.firingSince !== undefined || watchedLongEnough);
   }
   const { kind, than } = context.condition;
   return kind === 'above' ? event.value > than : event.value < than;
 }
 
 /** Whether it has lasted long enough by now. */
-export function overdueFor({ context, event }: Args): boolean {
+function overdueFor({ context, event }: Args): boolean {
   if (event.type !== 'EVALUATED') return false;
   return event.at - Math.min(context.breachSince ?? event.at, event.at) >= context.forMs;
 }
 
-/** A start of ours: what came meanwhile was not heard, so the silence is given its time again, but not for ever. */
-export function restarted({ context, event }: Args): Partial<RuleContext> {
+/** A start of the runtime: missing data is given the time of the window again, but not for ever. */
+function restarted({ context, event }: Args): Partial<RuleContext> {
   if (event.type !== 'WATCH') return {};
   if (context.watchingSince === 0) return { watchingSince: event.at };
   const restarts = context.restarts + 1;
   return restarts > RESTARTS_FORGIVEN ? {} : { watchingSince: event.at, restarts };
 }
 
-/** What a look leaves behind. */
-export function settled(args: Args & { event: Evaluated }): Partial<RuleContext> {
+/** The result of an evaluation. */
+function evaluated(args: Args): Partial<RuleContext> {
   const { context, event } = args;
+  if (event.type !== 'EVALUATED') return {};
   const wrong = breached(args);
   return {
-    looks: context.looks + 1,
-    lookedAt: event.at,
-    // A clock that was ahead and is set back must not make it deaf.
+    evaluations: context.evaluations + 1,
+    evaluatedAt: event.at,
+    // After a clock was set back, the time of watching begins anew.
     watchingSince: event.at < context.watchingSince ? event.at : context.watchingSince,
     ...(event.value !== undefined && { seen: true, restarts: 0 }),
     value: event.value,
     finding: event.finding,
-    misses: 0,
-    missed: undefined,
+    failures: 0,
+    failure: undefined,
     breachSince: wrong ? (context.breachSince ?? event.at) : undefined,
     firingSince: wrong ? (context.firingSince ?? event.at) : undefined,
   };
@@ -254,8 +251,8 @@ function conditionText({ kind, than }: Condition): string {
   return `${kind} ${than}`;
 }
 
-/** What people are told of a rule. */
-export function ruleAlert({ context, event }: Args, state: 'firing' | 'resolved'): Alert {
+/** The alert of a rule. */
+function ruleAlert({ context, event }: Args, state: 'firing' | 'resolved'): Alert {
   const { name, title, severity, condition, window, labels, runbook } = context;
   const { value, finding } = event.type === 'EVALUATED' ? event : context;
   const seen = value === undefined ? `no data in ${window}` : `${value} in ${window}`;

@@ -1,6 +1,6 @@
 import { assign, setup } from 'xstate';
 
-/** Alerts of these names are not told until then. */
+/** Alerts of these names notify nobody until then. */
 export interface Silence {
   readonly id: string;
   /** A name, or its beginning followed by `*`. */
@@ -14,10 +14,10 @@ export type SilencesEvent =
   | { readonly type: 'ADD'; readonly at: number; readonly silence: Silence }
   | { readonly type: 'REMOVE'; readonly at: number; readonly id: string };
 
-/** Silences that are kept at most; the oldest ends first. */
+/** The most silences that are kept; the oldest ends first. */
 const KEPT = 100;
 
-/** What is not to be told for a time: everything in it ends by itself. */
+/** The silences of the runtime (a reducer): each ends by itself at its time. */
 export const alertSilences = setup({
   types: {
     context: {} as { readonly silences: readonly Silence[] },

@@ -7,11 +7,11 @@ import type { AlertsView } from './view.ts';
 
 const NAMED = 5;
 
-/** What `holdfast doctor alerts` looks at: every receiver, without an alert being sent, and whether the rules can look. */
+/** The checks of `holdfast doctor alerts`: whether every receiver can be reached, without an alert being sent, and every rule evaluated. */
 export function alertsChecks({ receivers, rules }: AlertsOptions): CheckDefinition[] {
   const each = Object.entries(receivers).map(([name, receiver]): CheckDefinition => {
     const run = async (context: CheckContext) => {
-      // What runs has an environment and a secrets store of its own; without it, those of this command count.
+      // A running instance has its own environment and secrets store; without one, those of this command are used.
       const found = context.running
         ? await ask<Reach>(context, 'reach', { receiver: name })
         : await reach(name, receiver, process.env, undefined, context.signal);
@@ -30,7 +30,7 @@ function resultOf(name: string, { state, place, reason = 'unknown' }: Reach): Ch
       return { state: 'ok', lookedAt, found: 'it can be connected to; nothing was sent' };
     case 'unconfigured': {
       const remedy = `Give the address by ${url}, or by ${file} (a file of mode 0600).`;
-      return { state: 'warn', lookedAt, found: 'none is configured: nobody is told by it', remedy };
+      return { state: 'warn', lookedAt, found: 'none is configured: nobody is notified by it', remedy };
     }
     case 'unusable': {
       const remedy = `Fix what ${url}, ${file} or plugins.config.ts names; an address in the secrets store is read by a running instance alone.`;
@@ -38,7 +38,7 @@ function resultOf(name: string, { state, place, reason = 'unknown' }: Reach): Ch
     }
     case 'unreached': {
       const remedy = `See that it runs and is reachable from here, then try \`holdfast alerts test ${name}\`.`;
-      return { state: 'fail', lookedAt, found: `it can't be connected to: ${reason}`, remedy };
+      return { state: 'fail', lookedAt, found: `it cannot be connected to: ${reason}`, remedy };
     }
   }
 }
@@ -47,31 +47,31 @@ async function rulesCheck(context: CheckContext, listed: number): Promise<CheckR
   const lookedAt = `${listed} alert rules`;
   if (!context.running) {
     const remedy = 'Start it with `holdfast start`.';
-    return { state: 'warn', lookedAt, found: 'nothing runs here that looks', remedy };
+    return { state: 'warn', lookedAt, found: 'no instance runs that would evaluate them', remedy };
   }
   const { rules } = await ask<AlertsView>(context, 'list', {});
-  const blind = rules.filter(({ unseen }) => unseen !== undefined);
-  const [first] = blind;
-  if (!first) return seenCheck(lookedAt, rules);
+  const failing = rules.filter(({ unseen }) => unseen !== undefined);
+  const [first] = failing;
+  if (!first) return dataCheck(lookedAt, rules);
   return {
     state: 'fail',
     lookedAt,
-    found: `${named(blind)} can't look: ${first.unseen}`,
+    found: `${named(failing)} cannot be evaluated: ${first.unseen}`,
     remedy:
-      'See `holdfast doctor stack` for the columnar database; a rule that can not look says neither well nor wrong.',
+      'See `holdfast doctor stack` for the columnar database; a rule that cannot be evaluated keeps its last verdict.',
   };
 }
 
-/** What never came does not fire on its silence: this is where that is said. */
-function seenCheck(lookedAt: string, rules: AlertsView['rules']): CheckResult {
+/** Rules wait for their first data before they fire on missing data; this check lists those that still wait. */
+function dataCheck(lookedAt: string, rules: AlertsView['rules']): CheckResult {
   const waiting = rules.filter(({ neverSeen }) => neverSeen);
-  if (waiting.length === 0) return { state: 'ok', lookedAt, found: 'each could look at the signals' };
+  if (waiting.length === 0) return { state: 'ok', lookedAt, found: 'each was evaluated' };
   return {
     state: 'warn',
     lookedAt,
-    found: `no data has ever come for ${named(waiting)}: they fire on silence once there has been some`,
+    found: `no data has ever come for ${named(waiting)}: they fire on missing data once there has been some`,
     remedy:
-      "See that its sender runs and sends here (the process's own gauges: OTEL_EXPORTER_OTLP_ENDPOINT=own), or leave the rule out.",
+      "See that the sender runs and sends here (the process's own gauges: OTEL_EXPORTER_OTLP_ENDPOINT=own), or leave the rule out.",
   };
 }
 

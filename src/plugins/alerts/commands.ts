@@ -3,7 +3,7 @@ import { askInstance, operatorName } from '../../core/host/operations/ask.ts';
 import type { CommandContext } from '../../core/host/plugin/command.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { PATH } from './operate.ts';
-import type { Defined } from './rules/define.ts';
+import type { DefinedRule } from './rules/define.ts';
 import type { InUi } from './rules/ui.ts';
 import { show } from './show.ts';
 import { standaloneCommands } from './standalone.ts';
@@ -15,7 +15,7 @@ export function registerCommands(context: PluginContext): void {
   context.command({
     name: 'alerts list',
     first: true,
-    summary: 'Lists what fires, what the rules found, and how the receivers are',
+    summary: 'Lists the alerts that fire, the rules with their values, and the state of the receivers',
     example: 'holdfast alerts list',
     run: async (_args, _flags, command) => {
       const view = await ask<AlertsView>(command, 'list', {});
@@ -25,7 +25,7 @@ export function registerCommands(context: PluginContext): void {
   });
   context.command({
     name: 'alerts ack <alert>',
-    summary: 'Says that somebody is at it: nobody else is told until then',
+    summary: 'Acknowledges an alert: nobody else is notified until then',
     example:
       "holdfast alerts ack 'uptime-monitor.down{monitor=router-ula}' --for 2h --note 'cable is being replaced'",
     flags: [
@@ -34,7 +34,7 @@ export function registerCommands(context: PluginContext): void {
       { flags: '--by <name>', summary: 'who; the user unless given' },
     ],
     run: async ([alert = ''], { for: time, note, by }, command) => {
-      const forMs = lasting(time, 'alerts ack');
+      const forMs = durationOf(time, 'alerts ack');
       show(
         await ask<AlertsView>(command, 'ack', {
           alert,
@@ -48,7 +48,7 @@ export function registerCommands(context: PluginContext): void {
   });
   context.command({
     name: 'alerts silence <names>',
-    summary: 'Tells nobody of alerts of these names until then; what still lasts is told at its end',
+    summary: 'Notifies nobody of alerts of these names until then; what still fires then is notified',
     example: "holdfast alerts silence 'rule.nas-*' --for 2h --note 'the NAS is being moved'",
     flags: [
       { flags: '--for <time>', summary: 'e.g. 30m, 2h or 1d', default: '1h' },
@@ -56,14 +56,14 @@ export function registerCommands(context: PluginContext): void {
       { flags: '--by <name>', summary: 'who; the user unless given' },
     ],
     run: async ([pattern = ''], { for: time, note, by }, command) => {
-      const forMs = lasting(time, 'alerts silence');
-      const said = await ask<AlertsView & { id: string }>(command, 'silence', {
+      const forMs = durationOf(time, 'alerts silence');
+      const result = await ask<AlertsView & { id: string }>(command, 'silence', {
         pattern,
         by: by ?? operatorName(),
         forMs,
         ...(note !== undefined && { note }),
       });
-      show(said, command);
+      show(result, command);
     },
   });
   context.command({
@@ -79,7 +79,7 @@ export function registerCommands(context: PluginContext): void {
       'Makes the rules that run, and the alerts of a UI where one is configured, agree with plugins.config.ts by name; done twice, the second time changes nothing',
     example: 'holdfast alerts bootstrap',
     run: async (_args, _flags, command) => {
-      const done = await ask<{ rules: Defined[]; ui?: InUi[] }>(command, 'bootstrap', {});
+      const done = await ask<{ rules: DefinedRule[]; ui?: InUi[] }>(command, 'bootstrap', {});
       const { rules, ui = [] } = done;
       if (command.json) command.print(JSON.stringify(done));
       else {
@@ -97,20 +97,20 @@ export function registerCommands(context: PluginContext): void {
     summary: 'Sends one alert through the whole path, and shows what the receiver answers',
     example: 'holdfast alerts test cluster-edge',
     run: async ([receiver = ''], _flags, command) => {
-      const said = await ask<Trial>(command, 'test', { receiver, by: operatorName() });
-      if (command.json) command.print(JSON.stringify(said));
+      const result = await ask<TestResult>(command, 'test', { receiver, by: operatorName() });
+      if (command.json) command.print(JSON.stringify(result));
       else {
-        const { outcome, answer, reason } = said;
+        const { outcome, answer, reason } = result;
         const status = answer?.status === undefined ? '' : ` (${answer.status})`;
         command.print(`${receiver}: ${outcome}${status}${reason === undefined ? '' : `, ${reason}`}`);
         if (answer?.body) command.print(answer.body);
       }
-      return said.outcome === 'delivered' ? 0 : 1;
+      return result.outcome === 'delivered' ? 0 : 1;
     },
   });
 }
 
-interface Trial {
+interface TestResult {
   readonly outcome: 'delivered' | 'refused' | 'waiting';
   readonly answer?: { readonly status?: number; readonly body?: string };
   readonly reason?: string;
@@ -121,5 +121,5 @@ async function ask<T extends object>(command: CommandContext, verb: string, body
 }
 
 /** @throws HF_CLI_USAGE */
-const lasting = (text: unknown, command: string): number =>
+const durationOf = (text: unknown, command: string): number =>
   durationFlag('--for', text, { least: '1m', most: '30d', command });

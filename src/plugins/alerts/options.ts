@@ -13,14 +13,14 @@ const route = z.strictObject({
   /** Names of alerts: whole, or the beginning followed by `*`. */
   alerts: z.array(z.string().min(1).max(100)).min(1).default(['*']),
   severities: z.array(severity).min(1).default(['info', 'warning', 'critical']),
-  /** Who is told, and who next when nobody has acknowledged it by then. */
+  /** Who is notified, and who next when nobody has acknowledged the alert by then. */
   steps: z
     .array(
       z.strictObject({ to: z.array(receiverName).min(1).max(8), after: duration('0s', '7d').default('0s') }),
     )
     .min(1)
     .max(8),
-  /** After the last step, until it is over or acknowledged. */
+  /** Between reminders after the last step, until it is over or acknowledged. */
   remind: duration('1m', '30d').default('4h'),
 });
 export type AlertRoute = z.output<typeof route>;
@@ -33,7 +33,7 @@ export const alertsOptions = z
       .array(route)
       .max(100)
       .prefault([
-        { alerts: ['uptime.*'], steps: [{ to: ['cluster-edge'] }] },
+        { alerts: ['uptime.*', 'uptime-monitor.*'], steps: [{ to: ['cluster-edge'] }] },
         { steps: [{ to: ['cluster-infra'] }] },
       ]),
     rules: z
@@ -78,8 +78,8 @@ export function fits(pattern: string, name: string): boolean {
   return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
 }
 
-/** Who is told of an alert; nobody when no route fits it. */
-export function ladderFor(
+/** Who is notified of an alert, step by step; nobody when no route fits it. */
+export function escalationFor(
   routes: readonly AlertRoute[],
   name: string,
   severity: AlertRoute['severities'][number],

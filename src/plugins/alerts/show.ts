@@ -1,12 +1,12 @@
 import type { CommandContext } from '../../core/host/plugin/command.ts';
 import type { AlertsView, AlertView, ReceiverView, RuleView } from './view.ts';
 
-/** What happened once has no end: so long it is shown. */
-const LATELY_MS = 24 * 3_600_000;
+/** How long an event that happened once is listed. */
+const RECENT_MS = 24 * 3_600_000;
 
 const COLOURS = { firing: 'red', acknowledged: 'yellow', silenced: 'yellow', quiet: 'green' } as const;
 
-/** Prints everything that alerts know: what fires first. @param now epoch milliseconds */
+/** Prints alerts, rules, receivers and silences; what fires comes first. @param now epoch milliseconds */
 export function show(
   view: AlertsView,
   { json, print, terminal }: Pick<CommandContext, 'json' | 'print' | 'terminal'>,
@@ -21,13 +21,13 @@ export function show(
   for (const alert of lasting) {
     print(`${terminal.paint(COLOURS[alert.state], alert.state.padEnd(12))}  ${alert.alert}`);
     print(`              ${alert.text}`);
-    print(`              ${storyOf(alert)}`);
+    print(`              ${historyOf(alert)}`);
   }
-  const lately = view.alerts.filter((alert) => happened(alert) && Date.parse(alert.since) > now - LATELY_MS);
-  for (const alert of lately.sort((one, other) => other.since.localeCompare(one.since))) {
+  const recent = view.alerts.filter((alert) => happened(alert) && Date.parse(alert.since) > now - RECENT_MS);
+  for (const alert of recent.sort((one, other) => other.since.localeCompare(one.since))) {
     print(`${terminal.paint('yellow', 'happened'.padEnd(12))}  ${alert.alert}`);
     print(`              ${alert.text}`);
-    print(`              ${storyOf(alert)}`);
+    print(`              ${historyOf(alert)}`);
   }
   if (view.rules.length > 0) print('');
   for (const rule of view.rules) print(ruleLine(rule, terminal));
@@ -40,16 +40,16 @@ export function show(
   }
 }
 
-/** Raised without a state, so nothing says that it is over; of a condition that is over, nothing is counted. */
+/** A one-time event: it has a count and does not fire. */
 const happened = ({ state, count }: AlertView): boolean => state === 'quiet' && count > 0;
 
-function storyOf({ since, informed, acknowledged, silentUntil, count }: AlertView): string {
+function historyOf({ since, informed, acknowledged, silentUntil, count }: AlertView): string {
   const parts = [
     `since ${short(since)}`,
     count > 1 && `raised ${count} times`,
-    informed.length > 0 ? `${informed.join(', ')} knows` : 'nobody has been told',
+    informed.length > 0 ? `${informed.join(', ')} notified` : 'nobody has been notified',
     acknowledged &&
-      `${acknowledged.by} is at it until ${short(acknowledged.until)}${acknowledged.note ? ` (${acknowledged.note})` : ''}`,
+      `acknowledged by ${acknowledged.by} until ${short(acknowledged.until)}${acknowledged.note ? ` (${acknowledged.note})` : ''}`,
     silentUntil && `silent until ${short(silentUntil)}`,
   ];
   return parts.filter(Boolean).join('; ');
@@ -60,13 +60,13 @@ function ruleLine(rule: RuleView, { paint }: CommandContext['terminal']): string
   const colour = verdict === 'ok' ? 'green' : verdict === 'firing' ? 'red' : 'yellow';
   const seen =
     lookedAt === undefined ? '' : `${value ?? (neverSeen ? 'never any data' : 'no data')} in ${window}, `;
-  const blind = unseen === undefined ? '' : `; could not look since: ${unseen}`;
-  return `${paint(colour, verdict.padEnd(14))}  ${title}: ${seen}wrong when ${condition}${blind}`;
+  const failed = unseen === undefined ? '' : `; could not be evaluated since: ${unseen}`;
+  return `${paint(colour, verdict.padEnd(14))}  ${title}: ${seen}wrong when ${condition}${failed}`;
 }
 
 function receiverLine(receiver: ReceiverView, { paint }: CommandContext['terminal']): string {
   const { receiver: name, configured, waiting, sent, sentAt, failing, lost } = receiver;
-  if (!configured) return `${paint('yellow', 'not configured')}  ${name}: nobody is told by it`;
+  if (!configured) return `${paint('yellow', 'not configured')}  ${name}: nobody is notified by it`;
   const parts = [
     `${sent} sent${sentAt === undefined ? '' : `, the last at ${short(sentAt)}`}`,
     waiting > 0 && `${waiting} wait`,

@@ -4,8 +4,8 @@ import type { AlertContext } from '../../machines/alerts/alert.ts';
 import type { OutboxContext } from '../../machines/alerts/outbox.ts';
 import type { RuleContext } from '../../machines/alerts/rule.ts';
 import type { Silence } from '../../machines/alerts/silences.ts';
-import { verdictOf } from './describe.ts';
-import { ALERT_ACTOR, OUTBOX_ACTOR, RULE_ACTOR, silencesNow } from './raised.ts';
+import { alertActor, outboxActor, ruleActor, verdictOf } from './actors.ts';
+import { activeSilences } from './routing.ts';
 
 /** A condition, as commands show it. Times are ISO texts. */
 export interface AlertView {
@@ -15,9 +15,9 @@ export interface AlertView {
   readonly title: string;
   readonly text: string;
   readonly since: string;
-  /** Times that it was raised since. */
+  /** How often it was raised since. */
   readonly count: number;
-  /** Who knows of it. */
+  /** Receivers that were notified. */
   readonly informed: readonly string[];
   readonly acknowledged?: { readonly by: string; readonly until: string; readonly note?: string };
   readonly silentUntil?: string;
@@ -32,10 +32,10 @@ export interface RuleView {
   readonly condition: string;
   readonly window: string;
   readonly onNoData: string;
-  /** Silence would fire, once there has been a first sample. */
+  /** Missing data will fire once there has been a first sample. */
   readonly neverSeen?: true;
   readonly lookedAt?: string;
-  /** Why the newest looks saw nothing. */
+  /** Why the newest evaluations failed. */
   readonly unseen?: string;
 }
 
@@ -47,7 +47,7 @@ export interface ReceiverView {
   readonly sentAt?: string;
   readonly lost: number;
   readonly failing?: { readonly since?: string; readonly reason: string; readonly posts: number };
-  /** What it said last. */
+  /** Its last answer. */
   readonly answer?: { readonly status?: number; readonly body?: string };
 }
 
@@ -61,46 +61,40 @@ export interface AlertsView {
 const iso = (at: number): string => new Date(at).toISOString();
 
 /**
- * Everything that alerts know, read from their actors.
+ * Every alert, rule, receiver and silence, read from the actors.
  *
  * @param receivers the listed ones, and whether an address is named for each
  * @param now epoch milliseconds
  */
 export function viewOf(
-  actors: Pick<ActorSystem, 'list' | 'snapshot'>,
+  actors: Pick<ActorSystem, 'get' | 'list'>,
   receivers: ReadonlyMap<string, boolean>,
   now: number,
 ): AlertsView {
   const outboxes = new Map(
-    actors.list(OUTBOX_ACTOR).map(({ context }) => {
-      const outbox = context as unknown as OutboxContext;
-      return [outbox.receiver, outbox] as const;
-    }),
+    actors.list(outboxActor).map(({ context }) => [context.receiver, context] as const),
   );
   return {
-    alerts: actors
-      .list(ALERT_ACTOR)
-      .flatMap(({ ref, value, context }) => alertView(ref, value, context as unknown as AlertContext)),
+    alerts: actors.list(alertActor).flatMap(({ key, value, context }) => alertView(key, value, context)),
     rules: actors
-      .list(RULE_ACTOR)
+      .list(ruleActor)
       .filter(({ value }) => value !== 'removed')
-      .map(({ value, context }) => ruleView(value, context as unknown as RuleContext)),
+      .map(({ value, context }) => ruleView(value, context)),
     receivers: [...receivers].map(([name, configured]) => receiverView(name, configured, outboxes.get(name))),
-    silences: silencesNow(actors, now),
+    silences: activeSilences(actors, now),
   };
 }
 
-function alertView(ref: string, value: unknown, context: AlertContext): AlertView[] {
-  const { told, since, count, informed, ack, silentUntil } = context;
-  if (!told) return [];
-  const inner = typeof value === 'object' && value !== null ? Object.values(value)[0] : 'quiet';
+function alertView(alert: string, value: unknown, context: AlertContext): AlertView[] {
+  const { content, since, count, informed, ack, silentUntil } = context;
+  if (!content) return [];
   return [
     {
-      alert: ref.slice(ALERT_ACTOR.length + 1),
-      state: inner === 'told' ? 'firing' : (inner as AlertView['state']),
-      severity: told.severity,
-      title: told.title,
-      text: told.text,
+      alert,
+      state: alertState(value),
+      severity: content.severity,
+      title: content.title,
+      text: content.text,
       since: iso(since),
       count,
       informed,
@@ -116,20 +110,27 @@ function alertView(ref: string, value: unknown, context: AlertContext): AlertVie
   ];
 }
 
+/** `{ firing: 'notified' }` is shown as `firing`. */
+function alertState(value: unknown): AlertView['state'] {
+  const inner = typeof value === 'object' && value !== null ? Object.values(value)[0] : undefined;
+  if (inner === undefined) return 'quiet';
+  return inner === 'acknowledged' || inner === 'silenced' ? inner : 'firing';
+}
+
 function ruleView(state: unknown, context: RuleContext): RuleView {
-  const { name, title, value, condition, window, onNoData, lookedAt, misses, missed } = context;
+  const { name, title, value, condition, window, onNoData, evaluatedAt, failures, failure } = context;
   const waits = onNoData === 'fire' && context.onNeverSeen === 'ok' && !context.seen;
   return {
     rule: name,
     title,
-    verdict: lookedAt === undefined ? 'not looked yet' : verdictOf(state),
+    verdict: evaluatedAt === undefined ? 'not evaluated yet' : verdictOf(state),
     ...(value !== undefined && { value }),
     condition: `${condition.kind} ${condition.than}`,
     window,
     onNoData,
-    ...(waits && lookedAt !== undefined && { neverSeen: true as const }),
-    ...(lookedAt !== undefined && { lookedAt: iso(lookedAt) }),
-    ...(misses > 0 && { unseen: missed ?? 'unknown' }),
+    ...(waits && evaluatedAt !== undefined && { neverSeen: true as const }),
+    ...(evaluatedAt !== undefined && { lookedAt: iso(evaluatedAt) }),
+    ...(failures > 0 && { unseen: failure ?? 'unknown' }),
   };
 }
 
@@ -157,21 +158,19 @@ function receiverView(
   };
 }
 
-/** For health pages: what fires, and which receivers take nothing. */
+/** For health pages: how many alerts fire, and which receivers take nothing. */
 export function alertsHealth(actors: Pick<ActorSystem, 'list'>): JsonObject {
-  const rules = actors.list(RULE_ACTOR).filter(({ value }) => value !== 'removed');
-  const firing = actors.list(ALERT_ACTOR).filter(({ value }) => typeof value === 'object').length;
-  const blind = rules.filter(({ context }) => (context as unknown as RuleContext).misses > 2).length;
-  const away = actors.list(OUTBOX_ACTOR).flatMap(({ context }) => {
-    const { receiver, failures, queue, reason } = context as unknown as OutboxContext;
-    return failures > 0
-      ? [`${receiver} takes no alerts (${reason ?? 'no answer'}), ${queue.length} wait`]
-      : [];
+  const rules = actors.list(ruleActor).filter(({ value }) => value !== 'removed');
+  const firing = actors.list(alertActor).filter(({ value }) => typeof value === 'object').length;
+  const failing = rules.filter(({ context }) => context.failures > 2).length;
+  const reasons = actors.list(outboxActor).flatMap(({ context }) => {
+    const { receiver, failures, queue, reason = 'no answer' } = context;
+    return failures > 0 ? [`${receiver} takes no alerts (${reason}), ${queue.length} wait`] : [];
   });
-  if (blind > 0) away.push(`${blind} rules can not look at the database`);
+  if (failing > 0) reasons.push(`${failing} rules cannot be evaluated`);
   const verdicts = Object.groupBy(rules, ({ value }) => verdictOf(value));
   return {
-    ...(away.length > 0 && { ok: false, reason: away.join('; ') }),
+    ...(reasons.length > 0 && { ok: false, reason: reasons.join('; ') }),
     firing,
     rules: Object.fromEntries(Object.entries(verdicts).map(([verdict, list = []]) => [verdict, list.length])),
   };

@@ -39,11 +39,11 @@ test('[O17] a rule fires once for a breach, and missing data is what the rule sa
     labels: { rule: 'nas-failed', state: 'resolved' },
     measured,
   };
-  const look = { type: 'LOOK', at: 2 } as const;
+  const look = { type: 'EVALUATE', at: 2 } as const;
   t.notThrows(() => {
     given(alertRule, { input: rule })
       .initially({
-        state: { ok: 'asking' },
+        state: { ok: 'evaluating' },
         effects: [{ type: 'alerts.evaluate', params: { rule: rule.name } }],
       })
       .when({ type: 'EVALUATED', at: 1, value: 0 })
@@ -67,15 +67,15 @@ test('[O17] a rule fires once for a breach, and missing data is what the rule sa
 
 test('[O17] a rule for which silence is the fault fires on silence, and not when the database was not heard', (t) => {
   const input: RuleSettings = { ...rule, onNoData: 'fire', condition: { kind: 'below', than: 1 } };
-  const unseen = { type: 'UNSEEN', at: 1, reason: 'the database is away' } as const;
+  const unseen = { type: 'EVALUATION_FAILED', at: 1, reason: 'the database is away' } as const;
   t.notThrows(() =>
     given(alertRule, { input })
       .when(unseen)
-      .then({ state: { ok: 'resting' }, context: { misses: 1, missed: 'the database is away' } }),
+      .then({ state: { ok: 'resting' }, context: { failures: 1, failure: 'the database is away' } }),
   );
   const { state, effects } = lastOf(input, [
     unseen,
-    { type: 'LOOK', at: 2 },
+    { type: 'EVALUATE', at: 2 },
     { type: 'EVALUATED', at: 86_400_001 },
   ]);
   t.deepEqual(state, { firing: 'resting' });
@@ -99,7 +99,7 @@ test('[O17] a runtime that is restarted each hour does not hide that nothing com
   const fired = Array.from({ length: 6 }, (_, hour) => {
     const hours = Array.from({ length: hour + 1 }, (_, index): RuleEvent[] => [
       { type: 'WATCH', at: index * HOUR + 1 },
-      { type: 'LOOK', at: index * HOUR + 2 },
+      { type: 'EVALUATE', at: index * HOUR + 2 },
       { type: 'EVALUATED', at: (index + 1) * HOUR },
     ]);
     return lastOf(missing, hours.flat()).effects.includes('alert.raise');
@@ -109,7 +109,7 @@ test('[O17] a runtime that is restarted each hour does not hide that nothing com
 
 test('[O17,R28] silence of what was never seen wakes nobody where the rule says so, and of what was seen it does', (t) => {
   const input: RuleSettings = { ...missing, onNeverSeen: 'ok' };
-  const look = { type: 'LOOK', at: 0 } as const;
+  const look = { type: 'EVALUATE', at: 0 } as const;
   const never = [{ type: 'WATCH', at: 1 }, look, { type: 'EVALUATED', at: 30 * HOUR }] as const;
   t.deepEqual(lastOf(input, never), { state: { noData: 'resting' }, effects: [] });
   const gone = [...never, look, { type: 'EVALUATED', at: 31 * HOUR, value: 1 }, look] as const;
@@ -121,7 +121,7 @@ test('[O17,R28] silence of what was never seen wakes nobody where the rule says 
 
 test('[O17] a breach shorter than the rule asks for is told to nobody', (t) => {
   const input: RuleSettings = { ...rule, forMs: 1_000 };
-  const look = { type: 'LOOK', at: 0 } as const;
+  const look = { type: 'EVALUATE', at: 0 } as const;
   const wrong = { type: 'EVALUATED', at: 1_000, value: 1 } as const;
   const fine = { type: 'EVALUATED', at: 1_500, value: 0 } as const;
   const later = { type: 'EVALUATED', at: 2_000, value: 1 } as const;
@@ -146,13 +146,13 @@ function lastOf(input: RuleSettings, events: readonly RuleEvent[]) {
   return { state: end.step.value, effects: end.effects.map(({ type }) => type) };
 }
 
-const told = { name: 'a', severity: 'critical', title: 'A', text: 'a is bad', labels: {} } as const;
+const content = { name: 'a', severity: 'critical', title: 'A', text: 'a is bad', labels: {} } as const;
 const raised = (kind: Raised['kind'], seq: number, more: Partial<Raised> = {}): Raised => ({
   type: 'RAISED',
   at: 1_000,
   cause: `story:${seq}`,
   kind,
-  told,
+  content,
   steps: [
     { to: ['first'], afterMs: 0 },
     { to: ['second'], afterMs: 900_000 },
@@ -162,7 +162,7 @@ const raised = (kind: Raised['kind'], seq: number, more: Partial<Raised> = {}): 
 });
 const notify = (to: readonly string[], state: string) => ({
   type: 'alerts.notify',
-  params: { to, notice: { ...told, state, since: 1_000 } },
+  params: { to, notice: { ...content, state, since: 1_000 } },
 });
 
 /** What is told after each of the events, `receivers: state`. */
@@ -184,7 +184,7 @@ test('[O17] the ladder: the next one is told when nobody acknowledges, all are r
     given(alert)
       .when(raised('firing', 1))
       .then({
-        state: { firing: 'told' },
+        state: { firing: 'notified' },
         effects: [notify(['first'], 'firing')],
         timers: { next: 900_000 },
       }),
@@ -246,13 +246,13 @@ test('[O17] an acknowledgement stops the ladder and ends by itself; a silence te
 });
 
 test('[O17] an event that comes again unchanged is counted, and told again after an hour or in other words', (t) => {
-  const other = { ...told, text: 'a is worse' };
+  const other = { ...content, text: 'a is worse' };
   t.deepEqual(
     toldOf([
       raised('event', 1),
       raised('event', 2, { at: 5_000 }),
-      raised('event', 3, { at: 9_000, told: other }),
-      raised('event', 4, { at: 3_700_000, told: other }),
+      raised('event', 3, { at: 9_000, content: other }),
+      raised('event', 4, { at: 3_700_000, content: other }),
     ]),
     [['first: event'], [], ['first: event'], ['first: event']],
   );
@@ -260,7 +260,7 @@ test('[O17] an event that comes again unchanged is counted, and told again after
 
 const item = (id: string, at = 1) => ({
   type: 'QUEUE' as const,
-  item: { id, at, notice: { ...told, state: 'firing' as const, since: 1 } },
+  item: { id, at, notice: { ...content, state: 'firing' as const, since: 1 } },
 });
 
 function outbox(events: readonly (OutboxEvent | ReturnType<typeof elapsed>)[]) {
@@ -326,7 +326,7 @@ test('[O17] a receiver that stays away is told of once, and what is a day old is
 test('[O17] reminders of one condition do not pile up at a receiver that is away', (t) => {
   const reminder = (id: string, name = 'a'): OutboxEvent => ({
     type: 'QUEUE',
-    item: { id, at: 1, notice: { ...told, name, state: 'reminder', since: 1 } },
+    item: { id, at: 1, notice: { ...content, name, state: 'reminder', since: 1 } },
   });
   const fail: OutboxEvent = { type: 'REFUSED', at: 2, reason: 'answered 500' };
   const waiting = outbox([
@@ -346,7 +346,7 @@ test('[O17] reminders of one condition do not pile up at a receiver that is away
 
 test('[O17] a receiver that gets its address while an alert fires is told then, and those who know are not told again', (t) => {
   const ladder = (to: string[]): AlertEvent => ({
-    type: 'LADDER',
+    type: 'ESCALATION',
     at: 5_000,
     steps: [{ to, afterMs: 0 }],
     remindMs: 3_600_000,
@@ -371,7 +371,7 @@ test('[O17] a receiver that gets its address while an alert fires is told then, 
 test('[O17] a clock that was ahead and is set back does not make a rule deaf to silence', (t) => {
   const input: RuleSettings = { ...rule, onNoData: 'fire', condition: { kind: 'below', than: 1 } };
   const year = 31_536_000_000;
-  const look = { type: 'LOOK', at: 0 } as const;
+  const look = { type: 'EVALUATE', at: 0 } as const;
   const story = [
     { type: 'WATCH', at: year } as const,
     { type: 'EVALUATED', at: 1_000 } as const,

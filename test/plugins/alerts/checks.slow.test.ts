@@ -6,7 +6,7 @@ import test from 'ava';
 import type { ColumnarDatabase } from '../../../src/core/contracts/columnar-database.ts';
 import type { CheckContext } from '../../../src/core/host/plugin/diagnosis.ts';
 import { alertsChecks } from '../../../src/plugins/alerts/checks.ts';
-import { alertsOptions, ladderFor } from '../../../src/plugins/alerts/options.ts';
+import { alertsOptions, escalationFor } from '../../../src/plugins/alerts/options.ts';
 import { show } from '../../../src/plugins/alerts/show.ts';
 import type { AlertView } from '../../../src/plugins/alerts/view.ts';
 import { tempDir } from '../../support/temp.ts';
@@ -23,7 +23,7 @@ const look = async (options: Options, context: CheckContext) => {
 
 test('[O28] monitors that are DOWN go to cluster-edge and all else to cluster-infra, as it comes', (t) => {
   const { routes } = alertsOptions.parse({});
-  const told = (name: string) => ladderFor(routes, name, 'critical').steps.flatMap(({ to }) => to);
+  const told = (name: string) => escalationFor(routes, name, 'critical').steps.flatMap(({ to }) => to);
   t.deepEqual(told('uptime-monitor.down'), ['cluster-edge']);
   t.deepEqual(told('rule.nas-backup-failed'), ['cluster-infra']);
   t.deepEqual(told('rule.nas-backup-missing'), ['cluster-infra']);
@@ -83,13 +83,13 @@ test('[O17] doctor names the rules that can not look', async (t) => {
   const found = await look(options, { dataDir: alerts.dir, signal, running: { surfaces: {}, facts: {} } });
   t.like(found['alerts.rules'], {
     state: 'fail',
-    found: "a-rule can't look: no columnar database is there",
+    found: 'a-rule cannot be evaluated: no columnar database is there',
   });
 });
 
 test('[O17,R28] doctor names the rules whose data has never come, and nobody is woken for them', async (t) => {
   const database = {
-    schema: async () => ({ columns: new Map() }),
+    schema: async () => ({ columns: new Map(), attribute: () => "''" }),
     query: async () => [{ samples: '0', value: 0 }],
   } as unknown as ColumnarDatabase;
   const alerts = await rig(t, { receivers: {}, routes: [] }, { database });
@@ -130,6 +130,6 @@ test('[O17] alerts list shows what happened in the last day and has no end, and 
     'Nothing fires.',
     'happened      columnar.unreachable{store=db}',
     '              The columnar database cannot be reached.',
-    '              since 2026-11-21 10:29:09 UTC; nobody has been told',
+    '              since 2026-11-21 10:29:09 UTC; nobody has been notified',
   ]);
 });

@@ -96,8 +96,8 @@ export async function rig(
     settled,
     view: () => ask('list'),
     raise(name, state, labels = {}) {
-      const told = { name, severity: 'critical' as const, text: `${name} is ${state ?? 'told'}.` };
-      bus.publish(alertRaised, { ...told, labels: { ...labels, ...(state && { state }) } });
+      const alert = { name, severity: 'critical' as const, text: `${name} is ${state ?? 'told'}.` };
+      bus.publish(alertRaised, { ...alert, labels: { ...labels, ...(state && { state }) } });
     },
     async until(what, holds) {
       const end = performance.now() + 20_000;

@@ -68,7 +68,7 @@ async function watched(t: ExecutionContext, beatSeconds = 300, dataDir = tempDir
     const end = performance.now() + 60_000;
     while (!holds()) {
       if (performance.now() > end) throw new Error(`it never came: ${holds}, the rule is ${verdict()}`);
-      actors.send('alerts.rule/router-ula-reconcile' as never, { type: 'LOOK' });
+      actors.send('alerts.rule/router-ula-reconcile' as never, { type: 'EVALUATE' });
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   };
@@ -94,7 +94,7 @@ test('[R28,R33,O19] gauge, OTLP, table, rule, webhook: a reconciler that is stop
   for (const job of ['memory-snapshot', 'clickstack-watchdog']) bus.publish(jobRun, { ...failed, job });
   const pushRule = 'alerts.rule/watchdog-push-failing' as never;
   await until(() => {
-    actors.send(pushRule, { type: 'LOOK' });
+    actors.send(pushRule, { type: 'EVALUATE' });
     return JSON.stringify(actors.snapshot(pushRule)?.value).includes('firing');
   });
   // The rule decides; the alert is raised by an effect, when that decision is durable.

@@ -1,66 +1,111 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Services } from '../../../core/host/plugin/definition.ts';
-import { actorRef } from '../../../core/kernel/ids.ts';
-import type { RuleContext } from '../../../machines/alerts/rule.ts';
-import { RULE_ACTOR } from '../raised.ts';
+import { ColumnarDatabaseToken } from '../../../core/contracts/columnar-database.ts';
+import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
+import { Semaphore } from '../../../core/host/semaphore.ts';
+import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
+import type { LogEvent } from '../../../core/kernel/log/record.ts';
+import type { RuleContext, RuleSettings } from '../../../machines/alerts/rule.ts';
+import { ruleActor } from '../actors.ts';
+import { evaluate } from './evaluate.ts';
 import { type Rule, settingsOf } from './rule.ts';
 
-/** What became of each rule. */
-export interface Defined {
+/** Queries to the database that run at a time. */
+const QUERIES = 4;
+const QUERY_TIMEOUT_MS = 30_000;
+/** How long an evaluation may take, the wait for those before it included, milliseconds. */
+const EVALUATION_TIMEOUT_MS = 600_000;
+/** Characters of a reason that are kept. */
+const REASON_KEPT = 300;
+
+/** How the definition of a rule changed. */
+export interface DefinedRule {
   readonly name: string;
   readonly title: string;
   readonly change: 'created' | 'changed' | 'unchanged' | 'removed';
 }
 
+/** Registers the actors of the rules, and the effect that evaluates one. */
+export function registerRules(context: PluginContext, listed: readonly Rule[]): void {
+  const rules = new Map(listed.map((rule) => [rule.name, rule]));
+  const queries = new Semaphore(QUERIES);
+  context.actor({
+    ...ruleActor,
+    input: (key) => {
+      const rule = rules.get(key);
+      return rule && settingsOf(rule);
+    },
+  });
+  context.effect<{ rule: string }>(
+    'alerts.evaluate',
+    async ({ rule: name }, { signal }): Promise<LogEvent> => {
+      const { clock, find } = context.services;
+      const failed = (reason: string) => ({ type: 'EVALUATION_FAILED', at: clock.now(), reason });
+      const rule = rules.get(name);
+      if (!rule) return failed('it is no longer listed');
+      const database = find(ColumnarDatabaseToken);
+      if (!database) return failed('no columnar database is there');
+      try {
+        const evaluation = await queries.run(() => {
+          const bounded = AbortSignal.any([signal, AbortSignal.timeout(QUERY_TIMEOUT_MS)]);
+          return evaluate(rule, database, clock.now(), bounded);
+        });
+        return { type: 'EVALUATED', at: clock.now(), ...evaluation };
+      } catch (error) {
+        if (!isCoded(error)) throw error;
+        // The database repeats the whole query in its refusal, behind these words.
+        return failed((error.what.split(' in scope ')[0] ?? '').slice(0, REASON_KEPT));
+      }
+    },
+    { onRecovery: 'retry', adapter: 'columnar.database', deadlineMs: EVALUATION_TIMEOUT_MS },
+  );
+}
+
 /**
- * Makes the actors agree with the list: new rules are looked at at once, changed ones anew, and those that are no longer
- * listed end. Done twice, the second time changes nothing.
+ * Makes the actors agree with the list: new and changed rules are evaluated at once, and those that are no longer listed
+ * end. Called again with the same list it changes nothing.
  */
 export function defineRules(
   rules: readonly Rule[],
   { actors, clock }: Pick<Services, 'actors' | 'clock'>,
-): readonly Defined[] {
+): readonly DefinedRule[] {
   const at = clock.now();
-  const listed = rules.map((rule): Defined => {
+  const listed = rules.map((rule): DefinedRule => {
     const { name, title } = rule;
-    const ref = actorRef(RULE_ACTOR, name);
     const settings = settingsOf(rule);
-    const state = actors.snapshot(ref);
-    const known = state?.context as unknown as RuleContext | undefined;
-    if (known && state?.value !== 'removed' && isSame(known, settings))
-      return { name, title, change: 'unchanged' };
-    if (!state) {
-      // It begins with these settings, and looks at once.
-      actors.send(ref, { type: 'WATCH', at });
+    const known = actors.get(ruleActor, name);
+    if (!known) {
+      // Its `init` has these settings, and the machine begins with an evaluation.
+      actors.send(ruleActor, name, { type: 'WATCH', at });
       return { name, title, change: 'created' };
     }
-    actors.send(ref, { type: 'DEFINE', at, settings: { ...settings } as never });
-    return { name, title, change: state.value === 'removed' ? 'created' : 'changed' };
+    const isRemoved = known.value === 'removed';
+    if (!isRemoved && isSame(known.context, settings)) return { name, title, change: 'unchanged' };
+    actors.send(ruleActor, name, { type: 'DEFINE', at, settings });
+    return { name, title, change: isRemoved ? 'created' : 'changed' };
   });
   const names = new Set(rules.map(({ name }) => name));
-  const gone = actors.list(RULE_ACTOR).flatMap(({ ref, value, context }): Defined[] => {
-    const { name, title } = context as unknown as RuleContext;
+  const removed = actors.list(ruleActor).flatMap(({ key, value, context }): DefinedRule[] => {
+    const { name, title } = context;
     if (names.has(name) || value === 'removed') return [];
-    actors.send(ref, { type: 'REMOVE', at });
+    actors.send(ruleActor, key, { type: 'REMOVE', at });
     return [{ name, title, change: 'removed' }];
   });
-  return [...listed, ...gone];
+  return [...listed, ...removed];
 }
 
-/** At a start: rules for which silence is a fault give it the time of their window, for nobody listened meanwhile. */
+/** At a start: rules that fire on missing data wait a whole window again, for nobody received data meanwhile. */
 export function watchRules({ actors, clock }: Pick<Services, 'actors' | 'clock'>): void {
   const at = clock.now();
-  for (const { ref, value, context } of actors.list(RULE_ACTOR)) {
-    const { onNoData } = context as unknown as RuleContext;
-    if (onNoData === 'fire' && value !== 'removed') actors.send(ref, { type: 'WATCH', at });
+  for (const { key, value, context } of actors.list(ruleActor)) {
+    if (context.onNoData === 'fire' && value !== 'removed')
+      actors.send(ruleActor, key, { type: 'WATCH', at });
   }
 }
 
-function isSame(known: RuleContext, settings: object): boolean {
-  const { runbook, ...rest } = known;
-  const kept = { ...(runbook !== undefined && { runbook }), ...rest } as Record<string, unknown>;
-  const { runbook: wanted, ...others } = settings as RuleContext;
+function isSame(known: RuleContext, settings: RuleSettings): boolean {
+  const held: Readonly<Record<string, unknown>> = { ...known };
   return (
-    runbook === wanted && Object.entries(others).every(([key, value]) => isDeepStrictEqual(kept[key], value))
+    known.runbook === settings.runbook &&
+    Object.entries(settings).every(([name, value]) => isDeepStrictEqual(held[name], value))
   );
 }

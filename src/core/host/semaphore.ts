@@ -1,12 +1,14 @@
-/** Runs at most so much at a time; what comes later waits its turn. */
-export class Lane {
+/** Bounds how many pieces of work run at a time; what comes later waits in order. */
+export class Semaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];
 
-  constructor(width: number) {
-    this.#free = width;
+  /** @param permits how many may run at a time */
+  constructor(permits: number) {
+    this.#free = permits;
   }
 
+  /** Runs `work` as soon as a permit is free. @returns what `work` returns */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free -= 1;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
