@@ -27,7 +27,7 @@ const STORY = [
 ] as const;
 
 /** Effects whose outcome the story tells; every other is done at once. */
-const ANSWERED = new Set(['router.read_leg', 'router.add_address']);
+const ANSWERED = new Set(['reconciler.read_leg', 'reconciler.add_address']);
 
 export function event(index: number): { readonly type: string } {
   return STORY[Math.floor(index / LEGS) % STORY.length] ?? STORY[0];

@@ -10,8 +10,8 @@ export { and, assign, not, or, setup } from 'xstate';
  *
  * @typeParam P the parameters, plain JSON without secrets
  * @example
- * setup({ actions: { 'router.read_leg': effect<{ intf: string }>() } })
- *   .createMachine({ entry: { type: 'router.read_leg', params: ({ context }) => ({ intf: context.intf }) } });
+ * setup({ actions: { 'reconciler.read_leg': effect<{ intf: string }>() } })
+ *   .createMachine({ entry: { type: 'reconciler.read_leg', params: ({ context }) => ({ intf: context.intf }) } });
  */
 export function effect<P = undefined>(): (_: unknown, params: P) => void {
   return () => {};

@@ -63,10 +63,10 @@ export const heartbeat = setup({
   },
   guards: {
     owes: ({ context }) => context.heard > 0,
-    ofPush: ({ event }) => 'effect' in event && event.effect === 'heartbeat.push',
+    ofPush: ({ event }) => 'effect' in event && event.effect === 'reconciler.push_heartbeat',
   },
   actions: {
-    'heartbeat.push': effect<{ monitor: string; heard: number }>(),
+    'reconciler.push_heartbeat': effect<{ monitor: string; heard: number }>(),
     configure: assign(({ event }) =>
       event.type === 'START' && typeof event.settings === 'object' ? event.settings : {},
     ),
@@ -93,7 +93,7 @@ export const heartbeat = setup({
     pushing: {
       entry: [
         {
-          type: 'heartbeat.push',
+          type: 'reconciler.push_heartbeat',
           params: ({ context }) => ({ monitor: context.monitor, heard: context.heard }),
         },
         'send',

@@ -36,7 +36,7 @@ export interface LegSettings {
   readonly resyncMs: number;
 }
 
-/** Effect `router.leg_recovered`: what is known when a leg is whole again. */
+/** Effect `reconciler.leg_recovered`: what is known when a leg is whole again. */
 export interface LegRecovered {
   readonly intf: string;
   readonly label: string;
@@ -125,7 +125,7 @@ const busy = {
 const recovered = {
   guard: 'recovered',
   target: 'present',
-  actions: [{ type: 'router.leg_recovered', params: recovery }, 'found'],
+  actions: [{ type: 'reconciler.leg_recovered', params: recovery }, 'found'],
 } as const;
 
 /** What a reading can answer beside addresses. */
@@ -169,13 +169,13 @@ export const reconciler = setup({
     exhaustedAgain: ({ context }) => context.tries >= context.maxTries && context.alerted === true,
     alerted: ({ context }) => context.alerted === true,
     // Outcomes of the other effects come here too, and say nothing of the router.
-    ofRead: ({ event }) => 'effect' in event && event.effect === 'router.read_leg',
-    ofAdd: ({ event }) => 'effect' in event && event.effect === 'router.add_address',
+    ofRead: ({ event }) => 'effect' in event && event.effect === 'reconciler.read_leg',
+    ofAdd: ({ event }) => 'effect' in event && event.effect === 'reconciler.add_address',
   },
   actions: {
-    'router.read_leg': effect<{ intf: string }>(),
-    'router.add_address': effect<{ intf: string; address: string; ncid: string }>(),
-    'router.leg_recovered': effect<LegRecovered>(),
+    'reconciler.read_leg': effect<{ intf: string }>(),
+    'reconciler.add_address': effect<{ intf: string; address: string; ncid: string }>(),
+    'reconciler.leg_recovered': effect<LegRecovered>(),
     'alert.raise': effect<Alert>(),
     /** A story begins. */
     begin: assign(({ event }) => ({
@@ -271,7 +271,7 @@ export const reconciler = setup({
     },
 
     reading: {
-      entry: { type: 'router.read_leg', params: ({ context }) => ({ intf: context.intf }) },
+      entry: { type: 'reconciler.read_leg', params: ({ context }) => ({ intf: context.intf }) },
       on: {
         LEG_READ: [
           recovered,
@@ -285,7 +285,7 @@ export const reconciler = setup({
 
     adding: {
       entry: {
-        type: 'router.add_address',
+        type: 'reconciler.add_address',
         params: ({ context: { intf, address, lastNcid = '' } }) => ({ intf, address, ncid: lastNcid }),
       },
       on: {
@@ -302,7 +302,7 @@ export const reconciler = setup({
     },
 
     verifying: {
-      entry: { type: 'router.read_leg', params: ({ context }) => ({ intf: context.intf }) },
+      entry: { type: 'reconciler.read_leg', params: ({ context }) => ({ intf: context.intf }) },
       on: {
         LEG_READ: [recovered, { target: 'failed', actions: ['lose', 'fail'] }],
         ...unread,

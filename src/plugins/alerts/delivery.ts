@@ -49,18 +49,17 @@ export function registerDelivery(context: PluginContext, receivers: Receivers): 
   ]);
   context.effect<{ to: readonly string[]; notice: Notice }>(
     'alerts.notify',
-    ({ to, notice }, { id, at, cause, correlation }) => {
+    ({ to, notice }, { id, at, cause, correlation }, { bus }) => {
       for (const receiver of to) {
         const item = { id: `${id}/${receiver}`, at, notice: { ...notice, labels: { ...notice.labels } } };
-        context.services.bus.publish(notified, { receiver, item }, { correlation, cause });
+        bus.publish(notified, { receiver, item }, { correlation, cause });
       }
     },
     { onRecovery: 'retry' },
   );
   context.effect<{ receiver: string; items: readonly Queued[] }>(
     'alerts.post',
-    ({ receiver, items }, { signal }) => {
-      const { clock, find } = context.services;
+    ({ receiver, items }, { signal }, { clock, find }) => {
       const store = find(SecretsStoreToken);
       return deliver(receiver, receivers[receiver], items, { now: () => clock.now(), store, signal });
     },

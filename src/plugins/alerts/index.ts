@@ -33,28 +33,27 @@ export const alerts = definePlugin({
   errors: AlertsError,
   wants: [ColumnarDatabaseToken, SecretsStoreToken],
   onFailure: 'continue',
-  register(context, options) {
-    const { receivers, routes, rules } = options;
+  start(services, { receivers, routes, rules }) {
     const isReady = (name: string) => {
       const receiver = receivers[name];
       return receiver !== undefined && isConfigured(name, receiver, process.env);
     };
-    const routing = (): AlertRouting => ({ ...context.services, routes, isReady });
-
+    const routing: AlertRouting = { actors: services.actors, clock: services.clock, routes, isReady };
+    rerouteAlerts(routing);
+    configureOutboxes(receivers, services);
+    watchRules(services);
+    defineRules(rules, services);
+    return { ...services, routing };
+  },
+  register(context, options) {
     context.actor(alertActor);
     context.actor(silencesActor);
-    context.route(alertRaised, alertActor, (envelope) => raisedTargets(envelope, routing()));
-    registerDelivery(context, receivers);
-    registerRules(context, rules);
+    context.route(alertRaised, alertActor, (envelope, { routing }) => raisedTargets(envelope, routing));
+    registerDelivery(context, options.receivers);
+    registerRules(context, options.rules);
     registerOperations(context, options);
     registerCommands(context);
     for (const check of alertsChecks(options)) context.check(check);
-    context.health('alerts', () => alertsHealth(context.services.actors));
-    context.onStart(() => {
-      rerouteAlerts(routing());
-      configureOutboxes(receivers, context.services);
-      watchRules(context.services);
-      defineRules(rules, context.services);
-    });
+    context.health('alerts', ({ actors }) => alertsHealth(actors));
   },
 });

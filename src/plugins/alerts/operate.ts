@@ -29,17 +29,14 @@ const testBody = z.strictObject({ receiver: z.string().min(1).max(32), by });
 
 /** Serves what the commands ask of the running instance. */
 export function registerOperations(context: PluginContext, options: AlertsOptions): void {
-  context.control((surface) => {
+  context.control((surface, services) => {
     const operate = <T>(
       verb: string,
       schema: z.ZodType<T>,
-      run: (body: T, services: Services, operation: Operation) => unknown,
-    ) =>
-      serveOperation(surface, `${PATH}/${verb}`, schema, (body, operation) =>
-        run(body, context.services, operation),
-      );
-    operate('list', z.strictObject({}), (_body, services) => view(services, options));
-    operate('bootstrap', z.strictObject({}), async (_body, services, { signal }) => {
+      run: (body: T, operation: Operation) => unknown,
+    ) => serveOperation(surface, `${PATH}/${verb}`, schema, run);
+    operate('list', z.strictObject({}), () => view(services, options));
+    operate('bootstrap', z.strictObject({}), async (_body, { signal }) => {
       const { rules, hyperdx } = options;
       const defined = defineRules(rules, services);
       if (!hyperdx) return { rules: defined };
@@ -48,7 +45,7 @@ export function registerOperations(context: PluginContext, options: AlertsOption
         ui: await upsertInUi(hyperdx, rules, services.find(SecretsStoreToken), signal),
       };
     });
-    operate('ack', acknowledgeBody, async ({ alert, ...facts }, services) => {
+    operate('ack', acknowledgeBody, async ({ alert, ...facts }) => {
       const { actors, clock } = services;
       if (!actors.get(alertActor, alert)) throw unknown('alert', alert);
       const event = { type: 'ACKNOWLEDGE', at: clock.now(), ...facts } as const;
@@ -56,7 +53,7 @@ export function registerOperations(context: PluginContext, options: AlertsOption
       if (record.ignored) throw new AlertsError('HF_ALERTS_STATE', { alert, state: 'not firing' });
       return view(services, options);
     });
-    operate('silence', silenceBody, async ({ forMs: ms, ...facts }, services) => {
+    operate('silence', silenceBody, async ({ forMs: ms, ...facts }) => {
       const { actors, clock } = services;
       const at = clock.now();
       const silence = { id: newCorrelation().slice(0, 13), until: at + ms, ...facts };
@@ -66,7 +63,7 @@ export function registerOperations(context: PluginContext, options: AlertsOption
       }
       return { id: silence.id, ...view(services, options) };
     });
-    operate('unsilence', unsilenceBody, async ({ id }, services) => {
+    operate('unsilence', unsilenceBody, async ({ id }) => {
       const { actors, clock } = services;
       const silence = view(services, options).silences.find((each) => each.id === id);
       if (!silence) throw unknown('silence', id);
@@ -82,12 +79,12 @@ export function registerOperations(context: PluginContext, options: AlertsOption
       }
       return view(services, options);
     });
-    operate('reach', reachBody, ({ receiver: name }, { find }, { signal }) => {
+    operate('reach', reachBody, ({ receiver: name }, { signal }) => {
       const receiver = options.receivers[name];
       if (!receiver) throw unknown('receiver', name);
-      return reach(name, receiver, process.env, find(SecretsStoreToken), signal);
+      return reach(name, receiver, process.env, services.find(SecretsStoreToken), signal);
     });
-    operate('test', testBody, ({ receiver, by }, services) => testReceiver(receiver, by, services, options));
+    operate('test', testBody, ({ receiver, by }) => testReceiver(receiver, by, services, options));
   });
 }
 

@@ -34,7 +34,7 @@ export function registerEffects(context: PluginContext, gatherMs: number, random
   });
 
   context.effect<{ intf: string }>(
-    'router.read_leg',
+    'reconciler.read_leg',
     async ({ intf }, { signal }) => {
       try {
         const { ncid, addresses } = readLeg(await parts().poster.reader.read(signal), intf);
@@ -50,7 +50,7 @@ export function registerEffects(context: PluginContext, gatherMs: number, random
   );
 
   context.effect<LegAddress & { ncid: string }>(
-    'router.add_address',
+    'reconciler.add_address',
     async ({ ncid, ...leg }, { correlation, cause, signal }) => {
       const { poster, metrics } = parts();
       const posted = await poster.add({ leg, ncid, correlation, cause, signal });
@@ -62,7 +62,7 @@ export function registerEffects(context: PluginContext, gatherMs: number, random
   );
 
   context.effect<LegRecovered>(
-    'router.leg_recovered',
+    'reconciler.leg_recovered',
     (leg, { at, cause, correlation }) => {
       const { bus, logger } = context.services;
       const latencyMs = leg.heardAt === undefined ? undefined : Math.max(0, at - leg.heardAt);

@@ -49,7 +49,7 @@ export function registerHeartbeat(
     ),
   );
   context.effect<{ monitor: string; heard: number }>(
-    'heartbeat.push',
+    'reconciler.push_heartbeat',
     async ({ monitor: name, heard }, { at, signal, correlation, cause }) => {
       const { bus, clock } = context.services;
       const { whole, of } = status();

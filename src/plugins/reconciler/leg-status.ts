@@ -69,8 +69,8 @@ export function describeLegRecord({ event: recorded, to, effects }: LogRecord): 
     case 'RELEASE':
       return 'is no longer listed';
     case 'LEG_READ':
-      if (asks('router.leg_recovered')) return `is whole again, seen in ${ncid(event)}`;
-      if (asks('router.add_address')) return `lacks its address in ${ncid(event)}, adds it`;
+      if (asks('reconciler.leg_recovered')) return `is whole again, seen in ${ncid(event)}`;
+      if (asks('reconciler.add_address')) return `lacks its address in ${ncid(event)}, adds it`;
       return to.context?.tries ? `still lacks its address in ${ncid(event)}` : '';
     case 'LEG_ABSENT':
       return `has no interface in ${ncid(event)}`;

@@ -169,7 +169,7 @@ const RESYNC_PATH = '/reconciler/resync';
 
 /** Somebody at the command line wants every leg looked at, whatever the events say. */
 export const resyncAsked: Topic<Record<string, never>> = defineTopic(
-  'router.resync_asked',
+  'reconciler.resync_requested',
   z.object({}),
   'An operator asks for every leg to be looked at.',
 );

@@ -7,7 +7,10 @@ import { heartbeat } from '../../../src/machines/reconciler/heartbeat.ts';
 import { runs } from '../../support/runs.ts';
 
 const input = { monitor: 'router-ula', idleMs: 240_000, gatherMs: 250, retryMs: 15_000 };
-const push = (heard: number) => ({ type: 'heartbeat.push', params: { monitor: 'router-ula', heard } });
+const push = (heard: number) => ({
+  type: 'reconciler.push_heartbeat',
+  params: { monitor: 'router-ula', heard },
+});
 const pushed = { type: 'PUSHED', at: 9, status: 200 } as const;
 
 test('[R27] a beat follows news, a storm of them shares one, and quiet has one every 240 s', (t) => {
@@ -40,7 +43,7 @@ test('[R27] a beat that does not arrive is tried again, and its reason is kept',
     })
     .when(elapsed('retry'))
     .then({ state: 'pushing', effects: [push(0)], timers: {} })
-    .when({ type: 'effect.lost', effect: 'heartbeat.push' })
+    .when({ type: 'effect.lost', effect: 'reconciler.push_heartbeat' })
     .then({ state: 'failing', timers: { retry: 15_000 } })
     .when({ type: 'START', settings: input })
     .then({ state: 'starting', timers: { warmUp: 5_000 } })

@@ -145,9 +145,9 @@ class World {
       } else if (type === 'timer.cancel') {
         const index = this.#queue.findIndex((waiting) => waiting.timer === timer);
         if (index >= 0) this.#queue.splice(index, 1);
-      } else if (type === 'router.read_leg') {
+      } else if (type === 'reconciler.read_leg') {
         this.#later(2 + 60 * this.#random() ** 2, () => this.#read());
-      } else if (type === 'router.add_address') {
+      } else if (type === 'reconciler.add_address') {
         this.burst += 1;
         const { ncid } = params as { ncid: string };
         this.#later(5 + 3_000 * this.#random() ** 3, () => this.#add(Number(ncid)));

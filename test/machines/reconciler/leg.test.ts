@@ -14,10 +14,10 @@ const conflict: LegEvent = { type: 'CONFLICT', jitter: 0.5 };
 const pending: LegEvent = { type: 'PENDING' };
 const resync: LegEvent = { type: 'RESYNC', reason: 'connected' };
 
-const read = { type: 'router.read_leg', params: { intf: 'eth1.20' } };
-const add = (ncid = 'n1') => ({ type: 'router.add_address', params: { intf: 'eth1.20', address, ncid } });
+const read = { type: 'reconciler.read_leg', params: { intf: 'eth1.20' } };
+const add = (ncid = 'n1') => ({ type: 'reconciler.add_address', params: { intf: 'eth1.20', address, ncid } });
 const recovered = (details: object) => ({
-  type: 'router.leg_recovered',
+  type: 'reconciler.leg_recovered',
   params: { ...labels, ncid: 'n2', missing: true, alerted: false, tries: 0, ...details },
 });
 
@@ -235,8 +235,8 @@ test('[R24] a refusal and a silence prove nothing: the leg is read, and what was
   const answers: LegEvent[] = [
     { type: 'REFUSED', errors: ['Invalid ipv6 address x for y', 'and more'], jitter: 0.5 },
     { type: 'UNKNOWN', reason: 'no answer in 90 s', jitter: 0.5 },
-    { type: 'effect.failed', effect: 'router.add_address', code: 'HF_EFFECT_TIMEOUT', message: 'late' },
-    { type: 'effect.lost', effect: 'router.add_address' },
+    { type: 'effect.failed', effect: 'reconciler.add_address', code: 'HF_EFFECT_TIMEOUT', message: 'late' },
+    { type: 'effect.lost', effect: 'reconciler.add_address' },
   ];
   for (const answer of answers) {
     given(reconciler, { input, events: adding })
@@ -288,7 +288,7 @@ test('[R24] a router that cannot be read is tried every 5 s, told once, and told
   const four = Array.from({ length: 4 }, () => [gone, elapsed('backOff')] as const).flat();
   const late = {
     type: 'effect.failed',
-    effect: 'router.read_leg',
+    effect: 'reconciler.read_leg',
     code: 'HF_EFFECT_TIMEOUT',
     message: 'late',
   } as const;

@@ -37,8 +37,7 @@ export function registerRules(context: PluginContext, listed: readonly Rule[]): 
   });
   context.effect<{ rule: string }>(
     'alerts.evaluate',
-    async ({ rule: name }, { signal }): Promise<LogEvent> => {
-      const { clock, find } = context.services;
+    async ({ rule: name }, { signal }, { clock, find }): Promise<LogEvent> => {
       const failed = (reason: string) => ({ type: 'EVALUATION_FAILED', at: clock.now(), reason });
       const rule = rules.get(name);
       if (!rule) return failed('it is no longer listed');
