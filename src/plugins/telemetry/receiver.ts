@@ -1,3 +1,4 @@
+/** The receiver of this process's telemetry: the key that it gets, and the check for plaintext. */
 import type { IngestKeys } from '../../core/contracts/ingest-keys.ts';
 import { isLoopback } from '../../core/host/http/admission.ts';
 import { plaintextHost } from '../../core/host/plaintext.ts';
@@ -5,10 +6,11 @@ import type { CheckResult } from '../../core/host/plugin/diagnosis.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';
 
 /**
- * What to send as `authorization`, read for each batch: a rotated key needs no restart. What can't be read leaves the
- * header out, and the receiver says so.
+ * Reads the value of the header `authorization` for each export, so that a rotated key needs no restart. When it can't be
+ * read, the header is left out and the receiver refuses the export.
  *
- * @param endpoint the key known here goes to no other machine by itself
+ * @param file with the token, which goes to any endpoint
+ * @param endpoint decides about `keys`, which are used for a receiver on this machine only
  */
 export function tokenReader(
   file: string | undefined,
@@ -26,9 +28,9 @@ export function tokenReader(
   };
 }
 
-/** Whether this process sends OTLP off the host in plaintext (O26). The collector's exporters are in its own config. */
+/** Checks whether this process sends OTLP to another host in plaintext (O26). The collector's exporters are checked by its own plugin. */
 export function plaintextCheck(endpoint: string | undefined, env: NodeJS.ProcessEnv): CheckResult {
-  const lookedAt = 'where OTLP of this process goes';
+  const lookedAt = 'endpoints of the OTLP of this process';
   const named = ['TRACES', 'METRICS', 'LOGS'].map((signal) => `OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`);
   const places = [
     ['the telemetry plugin', endpoint] as const,

@@ -49,7 +49,10 @@ test('[G14] a minted key stands alone on standard output, once', async (t) => {
   t.is(minted.code, 0, minted.err);
   const value = minted.out.trim();
   t.regex(minted.out, /^sk-[\w-]{43}\n$/);
-  t.regex(minted.err, /k_[0-9a-f]{32} \(laptop\), for memory, repo_wiki\.\nThis is the only time/);
+  t.regex(
+    minted.err,
+    /k_[0-9a-f]{32} \(laptop\), for memory, repo_wiki\.\nThe value is shown only this once/,
+  );
   t.is((await rig.rest('GET', '/key/info', { authorization: `Bearer ${value}` })).status, 200);
 
   const shown = [
@@ -96,7 +99,7 @@ test('[G14] a key is updated, rotated and revoked by its alias, its id or a file
   t.is(made.key, 'a-value-that-two-replicas-hold');
   t.regex(
     (await keys('update', 'ci', '--server', 'repo_wiki', '--clear', 'rpm-limit')).out,
-    /\(ci\) is changed, revision 2/,
+    /\(ci\) was changed, revision 2/,
   );
   t.like(JSON.parse((await keys('info', made.key_id, '--json')).out), { rpm_limit: null, revision: 2 });
   const rotated = await keys('rotate', '--key-file', mine, '--overlap', '1h');

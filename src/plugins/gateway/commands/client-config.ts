@@ -63,7 +63,7 @@ function printCli(
   const commands = routes.map((entry) => ({ route: entry.name, words: cliEntry(entry, options) }));
   if (json) print(JSON.stringify({ client: 'cli', variable: KEY_VARIABLE, commands }));
   else for (const { words } of commands) print(asTyped(words));
-  note(`The client fills in \${${KEY_VARIABLE}} itself: set it in its environment to the virtual key.`);
+  note(`The client replaces \${${KEY_VARIABLE}}: set this variable to the virtual key in its environment.`);
   for (const entry of routes) {
     const scopes = fallbackScopes(entry);
     if (options.clientId !== undefined && scopes !== undefined) {
@@ -88,12 +88,12 @@ function printDesktop(
   );
   print(JSON.stringify({ mcpServers }, undefined, 2));
   for (const refusal of refusals) note(refusal);
-  note('The desktop client reads its file at its start: restart it to reload.');
+  note('The desktop client reads its file when it starts: restart it to reload.');
   if (key !== undefined) note('The entries hold the key: keep the file at mode 0600.');
   return 0;
 }
 
-/** The variable by which client entries name the virtual key, so that no entry holds it. */
+/** Client entries refer to the virtual key by this variable, so that no entry contains it. */
 const KEY_VARIABLE = 'HOLDFAST_VIRTUAL_KEY';
 
 export interface ClientOptions {
@@ -101,7 +101,7 @@ export interface ClientOptions {
   readonly gatewayUrl: string;
   /** `user` for all projects, `local` for the current one. */
   readonly scope: 'user' | 'local';
-  /** Name a registered client instead of registering one: where the identity provider refuses that. */
+  /** A registered client, for an identity provider that refuses to register one. */
   readonly clientId?: string | undefined;
 }
 

@@ -6,7 +6,7 @@ import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 
 type Flags = Readonly<Record<string, unknown>>;
 
-/** What a key may do, as flags. */
+/** The terms of a key as flags. */
 export const termFlags: readonly CommandFlag[] = [
   { flags: '--alias <name>', summary: 'a label for reports and logs' },
   { flags: '--user <id>', summary: 'its owner, to whom spend is attributed' },
@@ -27,7 +27,7 @@ export const termFlags: readonly CommandFlag[] = [
   { flags: '--expires <when>', summary: 'a time from now (30d, 12h) or a moment (2027-01-31T00:00:00Z)' },
 ];
 
-/** What `--clear` takes away, by the names of the fields. */
+/** The fields that `--clear` removes, by its argument. */
 const CLEARED: Readonly<Record<string, object>> = {
   user: { user_id: null },
   server: { object_permission: null },
@@ -41,11 +41,11 @@ const CLEARED: Readonly<Record<string, object>> = {
 
 export const clearFlag: CommandFlag = {
   flags: '--clear <term>',
-  summary: `take a term away: ${Object.keys(CLEARED).join(', ')}; several times`,
+  summary: `remove a term: ${Object.keys(CLEARED).join(', ')}; several times`,
   repeatable: true,
 };
 
-/** The flags as fields of a request. @throws HF_CLI_USAGE */
+/** Converts flags to fields of a request. @throws HF_CLI_USAGE */
 export function termsOfFlags(flags: Flags, command: string): Record<string, unknown> {
   const { alias, user, server, tool, rpmLimit, maxBudget, maxParallel, maxStreams, expires } = flags;
   const cleared = ((flags.clear ?? []) as string[]).map((term) => {
@@ -81,7 +81,7 @@ function numberOf(text: unknown, flag: string, command: string): number {
 const LARGEST_BYTES = 4_096;
 
 /**
- * Reads the value of a key: arguments are seen by everybody on the machine, so it comes from a file or a pipe.
+ * Reads the value of a key from a file or a pipe, because every user of the machine can see arguments.
  *
  * @param file path (mode 0600), or `-` for standard input
  * @throws HF_CONFIG_SECRET_MISSING, HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID, HF_CLI_USAGE
@@ -92,15 +92,15 @@ export async function readKey(file: string, command: string): Promise<string> {
   let size = 0;
   for await (const chunk of process.stdin) {
     size += (chunk as Buffer).length;
-    if (size > LARGEST_BYTES) throw usage('What came on standard input is no key.', command);
+    if (size > LARGEST_BYTES) throw usage('Standard input is too long for a key.', command);
     chunks.push(chunk as Buffer);
   }
   const value = Buffer.concat(chunks).toString('utf8').trim();
-  if (value === '') throw usage('Nothing came on standard input.', command);
+  if (value === '') throw usage('Standard input is empty.', command);
   return value;
 }
 
-/** How a command says which key it is about: an id or an alias, or a file with the value. */
+/** Reads which key a command is about: its id or alias, or a file with its value. */
 export async function keyNamed(
   name: string | undefined,
   file: unknown,

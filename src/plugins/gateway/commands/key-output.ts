@@ -1,37 +1,40 @@
-import type { Terminal } from '../../../core/host/terminal.ts';
-import { plainText, table } from '../../../core/host/terminal.ts';
+/** Keys as the commands print them. */
+import { z } from 'zod';
+import { plainText, type Terminal, table } from '../../../core/host/terminal.ts';
 
-/** A key as the instance tells of it, without anything by which it could be presented. */
-export interface ShownKey {
-  readonly key_id: string;
-  readonly key_alias: string | null;
-  readonly user_id: string | null;
-  readonly object_permission: {
-    readonly mcp_servers: readonly string[];
-    readonly mcp_server_names?: readonly string[];
-    readonly mcp_tools?: readonly string[];
-  };
-  readonly rpm_limit: number | null;
-  readonly max_budget: number | null;
-  readonly max_parallel_requests: number | null;
-  readonly max_streams: number | null;
-  readonly expires: string | null;
-  readonly allowed_routes: readonly string[];
-  readonly created_at: string | null;
-  readonly revision: number;
-  readonly status?: string;
-  readonly spend?: number;
-  readonly calls?: number;
-  readonly refused?: number;
-  readonly updated_at?: string | null;
-  readonly revoked_at?: string | null;
-  readonly last_seen_at?: string | null;
-  readonly values?: readonly { readonly value_id: string; readonly until: string | null }[];
-}
+/** A key as the instance describes it, without any of its values. */
+export const shownKey = z.object({
+  key_id: z.string(),
+  key_alias: z.string().nullable(),
+  user_id: z.string().nullable(),
+  object_permission: z.object({
+    mcp_servers: z.array(z.string()),
+    mcp_server_names: z.array(z.string()).optional(),
+    mcp_tools: z.array(z.string()).optional(),
+  }),
+  rpm_limit: z.number().nullable(),
+  max_budget: z.number().nullable(),
+  max_parallel_requests: z.number().nullable(),
+  max_streams: z.number().nullable(),
+  expires: z.string().nullable(),
+  allowed_routes: z.array(z.string()),
+  created_at: z.string().nullable(),
+  revision: z.number(),
+  status: z.string().optional(),
+  spend: z.number().optional(),
+  calls: z.number().optional(),
+  refused: z.number().optional(),
+  updated_at: z.string().nullable().optional(),
+  revoked_at: z.string().nullable().optional(),
+  last_seen_at: z.string().nullable().optional(),
+  values: z.array(z.object({ value_id: z.string(), until: z.string().nullable() })).optional(),
+});
+
+type ShownKey = z.output<typeof shownKey>;
 
 const second = (time: string | null | undefined): string => time?.slice(0, 19).concat('Z') ?? 'never';
 
-/** One key a line, in columns. */
+/** @returns one line for each key, in columns */
 export function listLines(keys: readonly ShownKey[], terminal: Terminal): string[] {
   const rows = keys.map((key) => [
     key.key_id,
@@ -48,7 +51,7 @@ export function listLines(keys: readonly ShownKey[], terminal: Terminal): string
   ).flat();
 }
 
-/** All that is known of one. */
+/** @returns one line for each field of a key */
 export function infoLines(key: ShownKey): string[] {
   const { rpm_limit, calls = 0, refused = 0, values = [], object_permission } = key;
   const fields: [string, string | undefined][] = [
@@ -59,7 +62,7 @@ export function infoLines(key: ShownKey): string[] {
     ['servers', namesOf(key)],
     ['tools', object_permission.mcp_tools?.join(', ') ?? 'all of its servers'],
     ['limit', rpm_limit === null ? 'none' : `${rpm_limit} calls of tools a minute`],
-    ['open', openOf(key)],
+    ['open', openLimits(key)],
     ['spent', spent(key)],
     ['calls', `${calls} admitted, ${refused} refused`],
     ['restricted', key.allowed_routes.join(', ') || undefined],
@@ -80,8 +83,8 @@ export function infoLines(key: ShownKey): string[] {
 const namesOf = ({ object_permission: { mcp_server_names, mcp_servers } }: ShownKey): string =>
   (mcp_server_names ?? mcp_servers).join(', ') || '(none)';
 
-/** What it may have open, where it is not the gateway's own limit that holds. */
-function openOf({ max_parallel_requests: calls, max_streams: streams }: ShownKey): string | undefined {
+/** @returns the key's own limits of open requests and streams; undefined when the gateway's defaults apply */
+function openLimits({ max_parallel_requests: calls, max_streams: streams }: ShownKey): string | undefined {
   const limits = [
     ...(calls === null ? [] : [`${calls} requests`]),
     ...(streams === null ? [] : [`${streams} streams`]),

@@ -3,11 +3,12 @@
  * or standard input and written to standard output once; it is never an argument.
  */
 
+import { z } from 'zod';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { jsonText } from '../../../core/host/terminal.ts';
 import { KEYS_PATH } from '../keys/operations.ts';
 import { clearFlag, keyNamed, readKey, termFlags, termsOfFlags } from './key-flags.ts';
-import { infoLines, listLines, type ShownKey } from './key-output.ts';
+import { infoLines, listLines, shownKey } from './key-output.ts';
 import { askGateway } from './target.ts';
 
 const keyFile = {
@@ -18,13 +19,16 @@ const keyFile = {
 const askKeys = (verb: string, body: object, context: CommandContext) =>
   askGateway<Readonly<Record<string, unknown>>>(context, `${KEYS_PATH}/${verb}`, body);
 
-/** The value alone on standard output, so that it can be put where it belongs; all else beside it. */
+const keyWithValue = shownKey.extend({ key: z.string() });
+const keyPage = z.object({ keys: z.array(shownKey), total_count: z.number(), total_pages: z.number() });
+
+/** Prints the value alone on standard output, so that it can be redirected into a file, and the rest as notes. */
 function showOnce(answer: Readonly<Record<string, unknown>>, { json, print, note }: CommandContext): void {
-  const { key, key_id, key_alias, object_permission } = answer as unknown as ShownKey & { key: string };
+  const { key, key_id, key_alias, object_permission } = keyWithValue.parse(answer);
   print(json ? jsonText(answer) : key);
   if (json) return;
   note(`${key_id} (${key_alias}), for ${object_permission.mcp_servers.join(', ') || 'no server yet'}.`);
-  note('This is the only time that it is shown: only its hash is kept.');
+  note('The value is shown only this once: only its hash is kept.');
 }
 
 const mint: CommandDefinition = {
@@ -67,11 +71,7 @@ const list: CommandDefinition = {
     };
     const answer = await askKeys('list', query, context);
     if (context.json) return context.print(jsonText(answer));
-    const { keys, total_count, total_pages } = answer as unknown as {
-      keys: ShownKey[];
-      total_count: number;
-      total_pages: number;
-    };
+    const { keys, total_count, total_pages } = keyPage.parse(answer);
     if (keys.length === 0) return context.print('no keys');
     for (const line of listLines(keys, context.terminal)) context.print(line);
     if (total_pages > 1) context.note(`Page ${page} of ${total_pages}, ${total_count} keys in all.`);
@@ -87,7 +87,7 @@ const info: CommandDefinition = {
     const key = await keyNamed(name, flags.keyFile, 'gateway keys info');
     const answer = await askKeys('info', key, context);
     if (context.json) return context.print(jsonText(answer));
-    for (const line of infoLines(answer as unknown as ShownKey)) context.print(line);
+    for (const line of infoLines(shownKey.parse(answer))) context.print(line);
   },
 };
 
@@ -104,8 +104,8 @@ const update: CommandDefinition = {
       context,
     );
     if (context.json) return context.print(jsonText(answer));
-    const { key_id, key_alias, revision } = answer as unknown as ShownKey;
-    context.print(`${key_id} (${key_alias}) is changed, revision ${revision}`);
+    const { key_id, key_alias, revision } = shownKey.parse(answer);
+    context.print(`${key_id} (${key_alias}) was changed, revision ${revision}`);
   },
 };
 
@@ -118,7 +118,7 @@ const revoke: CommandDefinition = {
     const key = await keyNamed(name, flags.keyFile, 'gateway keys revoke');
     const answer = await askKeys('revoke', key, context);
     if (context.json) return context.print(jsonText(answer));
-    context.print(`revoked ${(answer.deleted_keys as string[]).join(', ')}`);
+    context.print(`revoked ${z.array(z.string()).parse(answer.deleted_keys).join(', ')}`);
   },
 };
 

@@ -14,11 +14,11 @@ import {
 } from '../routes/operations.ts';
 import { askGateway } from './target.ts';
 
-/** `holdfast gateway routes`: what serves, how it is, and what of the configuration does not serve. */
+/** `holdfast gateway routes`: the routes with their health, and the entries that are rejected. */
 export const routesCommand: CommandDefinition = {
   name: 'gateway routes',
   first: true,
-  summary: 'Lists the routes: how each is, where it goes, and which entries are rejected',
+  summary: 'Lists the routes with their health and upstreams, and the entries that are rejected',
   example: 'holdfast gateway routes --json',
   async run(_args, _flags, context) {
     const view = await tableOf(context);
@@ -27,7 +27,7 @@ export const routesCommand: CommandDefinition = {
   },
 };
 
-/** Of the running instance; where none runs, what the configuration would start. */
+/** Asks the running instance; when none runs, reads the configuration. */
 async function tableOf(context: CommandContext): Promise<TableView & { readonly running: boolean }> {
   try {
     return { running: true, ...(await askGateway<TableView>(context, ROUTES_PATH)) };
@@ -71,7 +71,7 @@ function tableLines(
   const [title = [], ...lines] = table([head, ...rows], terminal);
   const wrong = [
     ...rejected.map(({ name, reason }) => `rejected: ${name}: ${reason}`),
-    ...(refused === undefined ? [] : [`the file is refused: ${refused}`]),
+    ...(refused === undefined ? [] : [`the changed file is refused: ${refused}`]),
   ];
   return [
     running ? `revision ${revision}` : 'no instance runs; this is what the configuration would start',
@@ -92,13 +92,13 @@ function stateOf({ health, reason }: RouteView, running: boolean): string {
 const toolsOf = ({ health }: RouteView): string => (health?.tools === undefined ? '-' : String(health.tools));
 const checkedOf = ({ health }: RouteView): string => health?.checkedAt?.slice(11, 19) ?? '-';
 
-/** Clients hear who should have the token; the operator also by which name. */
+/** Unlike clients, the operator also sees the name of the missing token. */
 function missingOf({ reason, secret }: RouteView): string | undefined {
   const names = reason?.startsWith('without its token') && secret !== undefined;
   return names ? `${reason} (${secret})` : reason;
 }
 
-/** What is served of a relay route's document though its upstream can't be asked for it. */
+/** Says which document of a relay route is served while the upstream can't be reached. */
 function documentTexts({ document, health }: RouteView): string[] {
   if (document?.trouble === undefined) return [];
   const { trouble, last, heardAt = '' } = document;
@@ -119,24 +119,24 @@ function whyOf(route: RouteView): string {
   return texts.filter((text) => text !== '').join('; ');
 }
 
-/** `holdfast gateway reload`: takes the configuration up now, without waiting for the watch on its file. */
+/** `holdfast gateway reload`: reads the configuration now, without waiting for the watch on its file. */
 export const reloadCommand: CommandDefinition = {
   name: 'gateway reload',
-  summary: 'Reads plugins.config.ts again and swaps the routes in; exit 1 when an entry is rejected',
+  summary: 'Reads plugins.config.ts again and replaces the routes; exit 1 when an entry is rejected',
   example: 'holdfast gateway reload',
   async run(_args, _flags, context) {
     const { revision } = await askGateway<TableView>(context, ROUTES_PATH);
-    return tell(context, await askGateway(context, RELOAD_PATH), revision);
+    return printChanges(context, await askGateway(context, RELOAD_PATH), revision);
   },
 };
 
-/** `holdfast gateway rollback <route>`: entry, environment entry and secret reference as they were, together (G24). */
+/** `holdfast gateway rollback <route>`: restores entry, environment entry and secret reference together (G24). */
 export const rollbackCommand: CommandDefinition = {
   name: 'gateway rollback <route>',
-  summary: 'Brings back what served before the last change of a route, until its entry changes again',
+  summary: 'Restores the definition before the last change of a route, until its entry changes again',
   example: 'holdfast gateway rollback library_docs',
   flags: [
-    { flags: '--to <revision>', summary: 'not the change before, but what began to serve in this revision' },
+    { flags: '--to <revision>', summary: 'restore the definition that began to serve in this revision' },
   ],
   async run([route], flags, context) {
     const to = flags.to === undefined ? undefined : Number(flags.to);
@@ -145,19 +145,24 @@ export const rollbackCommand: CommandDefinition = {
       throw new CoreError('HF_CLI_USAGE', { reason, command: 'gateway rollback' });
     }
     const body = { route, ...(to !== undefined && { to }) };
-    tell(context, await askGateway(context, ROLLBACK_PATH, body), 0); // what is wrong with other entries is no failure of this
+    // Rejected entries of other routes are no failure of this command.
+    printChanges(context, await askGateway(context, ROLLBACK_PATH, body), 0);
   },
 };
 
-interface Told {
+interface ChangedTable {
   readonly revision: number;
   readonly changes: readonly RouteChange[];
   readonly rejected: readonly { readonly name: string; readonly reason: string }[];
   readonly restart?: readonly string[];
 }
 
-/** @param before the revision that served, to tell an answer that changed nothing */
-function tell({ json, print, terminal }: CommandContext, answer: Told, before: number): number {
+/** @param before revision that served before, by which an answer without changes is recognized @returns the exit code */
+function printChanges(
+  { json, print, terminal }: CommandContext,
+  answer: ChangedTable,
+  before: number,
+): number {
   const { revision, changes, rejected, restart = [] } = answer;
   const failed = rejected.length > 0 ? 1 : 0;
   const isNew = revision !== before;

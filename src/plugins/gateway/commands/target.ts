@@ -1,3 +1,4 @@
+/** How a command reaches the gateway: the running instance, the routes that it names, and the URL that clients use. */
 import { type Asking, askInstance } from '../../../core/host/operations/ask.ts';
 import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
@@ -5,15 +6,15 @@ import { lockedBy } from '../../../core/kernel/log/lock.ts';
 import { type RouteEntry, routeSchema } from '../routes/entry.ts';
 
 /**
- * Asks the gateway that runs on the data folder.
+ * Sends a request to the gateway that runs on the data folder.
  *
- * @throws HF_CONTROL_UNREACHABLE none runs, or it runs no gateway; and what it refuses, HF_GATEWAY_*, HF_LOG_WRITE
+ * @throws HF_CONTROL_UNREACHABLE no instance runs, or it runs no gateway; HF_GATEWAY_*, HF_LOG_WRITE the gateway refuses
  */
 export function askGateway<T extends object>(command: Asking, path: string, body: object = {}): Promise<T> {
   return askInstance<T>(command, path, body, 'it runs no gateway');
 }
 
-/** What commands that speak of clients know of the configuration. */
+/** The options of the plugin that commands about clients need. */
 export interface ClientSettings {
   readonly routes: readonly unknown[];
   readonly port: number;
@@ -21,9 +22,9 @@ export interface ClientSettings {
 }
 
 /**
- * The routes that a command is to speak of, in the order of the configuration.
+ * Selects the routes that a command is about, in the order of the configuration.
  *
- * @throws HF_CLI_USAGE a name is none of them
+ * @throws HF_CLI_USAGE there is no route of that name
  */
 export function chosenRoutes(
   entries: readonly unknown[],
@@ -41,10 +42,10 @@ export function chosenRoutes(
 }
 
 /**
- * The base that clients use, without a slash at its end: the one given, the public one, where the instance on the data
- * folder listens, or would.
+ * The base URL that clients use, without a slash at its end: the given one, the public one, else the address on which the
+ * instance on the data folder listens, or would listen.
  *
- * @throws HF_CLI_USAGE it is no URL, or nobody knows it
+ * @throws HF_CLI_USAGE it is not a URL, or the port is chosen at each start
  */
 export function baseUrl(
   given: string | undefined,

@@ -11,8 +11,8 @@ import {
   canonical,
   deleteRequest,
   generateRequest,
+  hasLabel,
   invalid,
-  isCalled,
   type KnownServers,
   readRequest,
   rotateRequest,
@@ -119,7 +119,7 @@ export class KeyAdmin {
     const byId = keys.find(name);
     if (byId !== undefined) return byId;
     const wanted = canonical(name);
-    const called = keys.list().filter(({ context }) => isCalled(context.terms?.alias, wanted));
+    const called = keys.list().filter(({ context }) => hasLabel(context.terms?.alias, wanted));
     const good = called.filter((key) => this.#isGood(key));
     const [found, second] = good.length > 0 ? good : called;
     if (!found) throw unknown(name);
@@ -160,7 +160,7 @@ export class KeyAdmin {
     const wanted = canonical(alias); // that of a key that is good again may be older than the rule
     const holder = this.#parts.keys
       .list()
-      .find((key) => key.id !== id && isCalled(key.context.terms?.alias, wanted) && this.#isGood(key));
+      .find((key) => key.id !== id && hasLabel(key.context.terms?.alias, wanted) && this.#isGood(key));
     const taken = holder?.id ?? this.#asked.get(wanted);
     if (taken !== undefined) throw new GatewayError('HF_GATEWAY_KEY_ALIAS', { alias, id: taken });
     this.#asked.set(wanted, id);

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { createSecretFile, readTokenFile } from '../../../core/kernel/secret-file.ts';
 import { keyId } from './directory.ts';
 
-const READ_AGAIN_MS = 5_000;
+const MAX_AGE_MS = 5_000;
 
 /**
- * The key of the admin endpoints (G14, G25). Only its id stays in memory; the file is read again now and then, so that
- * a changed one needs no restart.
+ * The key of the admin endpoints (G14, G25). Only its id is kept in memory. The file is read again every five seconds,
+ * so that a changed key needs no restart.
  */
 export class MasterKey {
   readonly #read: () => string;
@@ -20,8 +20,8 @@ export class MasterKey {
   }
 
   /**
-   * From the given file, from `HOLDFAST_MASTER_KEY_FILE` or `HOLDFAST_MASTER_KEY`, else from the data folder, where it
-   * is made at the first start.
+   * Reads it from the given file, from `HOLDFAST_MASTER_KEY_FILE` or `HOLDFAST_MASTER_KEY`, else from the data folder,
+   * where it is generated at the first start.
    *
    * @throws HF_CONFIG_SECRET_MISSING, HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID
    */
@@ -35,10 +35,10 @@ export class MasterKey {
     return new MasterKey(() => readTokenFile(own));
   }
 
-  /** Id of the key as it is now. A file that can't be read for a moment leaves the last one good. */
+  /** @returns the id of the key. While the file can't be read, the last key stays valid. */
   id(): string {
     const now = performance.now();
-    if (now - this.#readAt < READ_AGAIN_MS) return this.#id;
+    if (now - this.#readAt < MAX_AGE_MS) return this.#id;
     try {
       this.#id = keyId(this.#read());
     } catch (error) {

@@ -4,33 +4,33 @@ import type { ClearableTerm, KeyTerms } from '../../../machines/gateway/key.ts';
 import { GatewayError } from '../errors.ts';
 
 /**
- * A label as it is kept and looked for: two that look the same are one (G14). Composed characters are one character,
- * white space of any kind is one space, and there is none around it.
+ * The canonical form of a label, so that two labels that look the same are the same (G14): composed characters (NFC),
+ * single spaces, no space around it.
  */
 export const canonical = (label: string): string => label.normalize('NFC').trim().replace(/\s+/g, ' ');
 
 /**
- * Whether a key bears it: those of a log from before may have theirs as it was written.
+ * Compares labels. A log of an earlier version may contain labels that are not canonical.
  *
  * @param wanted canonical
  */
-export function isCalled(label: string | undefined, wanted: string): boolean {
+export function hasLabel(label: string | undefined, wanted: string): boolean {
   return label === wanted || (label !== undefined && canonical(label) === wanted);
 }
 
-/** Alias or owner of a key; shown in spans, reports and logs. */
+/** Alias or owner of a key. Spans, reports and logs show it. */
 const label = z
   .string()
-  .max(512) // before it is made canonical: nobody has us do that with a megabyte
+  .max(512) // checked before the costly normalization
   .overwrite(canonical)
   .min(1)
   .max(128)
-  // Neither what can't be shown nor what is drawn as nothing.
+  // Neither control characters nor invisible ones.
   .regex(/^[^\p{C}\p{Default_Ignorable_Code_Point}]*$/u, 'it has characters that can not be shown')
   .refine((text) => !/\bsk-/.test(text), 'it looks like a key; labels are shown everywhere');
 
-/** What somebody looks for by it. */
-const wantedLabel = z.string().max(512).overwrite(canonical);
+/** A label in a query. */
+const labelQuery = z.string().max(512).overwrite(canonical);
 
 const UNITS_MS: Readonly<Record<string, number>> = {
   s: 1_000,
@@ -49,10 +49,10 @@ const duration = z
   .transform((text) => Number(text.slice(0, -1)) * (UNITS_MS[text.slice(-1)] ?? 0))
   .refine((ms) => ms <= LONGEST_MS, 'no longer than a hundred years');
 
-/** Nobody guesses a value of so many characters. */
+/** Shortest value of a key, characters: long enough not to be guessed. */
 export const SHORTEST_KEY = 20;
 
-/** A value for a key: long enough that nobody guesses it. */
+/** A value for a key, chosen by the caller. */
 const keyValue = z
   .string()
   .min(SHORTEST_KEY, `a key has at least ${SHORTEST_KEY} characters`)
@@ -95,22 +95,22 @@ export const deleteRequest = z
 export const rotateRequest = z.strictObject({
   key,
   new_key: keyValue.optional(),
-  /** How long the values before stay good. */
+  /** How long the previous values stay valid. */
   overlap: duration.default(0),
 });
 export const listRequest = z.strictObject({
   page: z.coerce.number().int().min(1).default(1),
   size: z.coerce.number().int().min(1).max(1_000).default(100),
-  user_id: wantedLabel.optional(),
-  key_alias: wantedLabel.optional(),
+  user_id: labelQuery.optional(),
+  key_alias: labelQuery.optional(),
 });
 
 type Fields = Omit<z.output<typeof generateRequest>, 'key'>;
 
 /**
- * Holds a request against its schema.
+ * Checks a request against its schema.
  *
- * @throws HF_GATEWAY_KEY_REQUEST naming the field; never with what stood in it, which may be a key
+ * @throws HF_GATEWAY_KEY_REQUEST naming the field, but not its content, which may be a key
  */
 export function readRequest<T>(schema: z.ZodType<T>, body: unknown): T {
   const { data, error } = schema.safeParse(body ?? {}, {
@@ -127,13 +127,13 @@ export function readRequest<T>(schema: z.ZodType<T>, body: unknown): T {
 export const invalid = (field: string, reason: string): HoldfastError =>
   new GatewayError('HF_GATEWAY_KEY_REQUEST', { field, reason });
 
-/** What scopes are held against: the servers there are, and whether their tools bear their names. */
+/** The servers that a scope may name, and whether their tools have a prefix. */
 export type KnownServers = ReadonlyMap<string, { readonly entry: { readonly prefix: boolean } }>;
 
 /**
  * A request as terms of a key.
  *
- * @param before scope that the key has already
+ * @param before servers that the key may use already
  * @throws HF_GATEWAY_KEY_REQUEST
  */
 export function termsOf(
@@ -193,10 +193,10 @@ function checkTool(name: string, field: string, scope: readonly string[], known:
   );
 }
 
-/** A name as an answer may repeat it. */
+/** A name as far as an answer may repeat it: it may be a key. */
 const shown = (name: string): string => (/^[\w.-]{1,64}$/.test(name) && !/^sk-/.test(name) ? name : 'that');
 
-/** @returns undefined when nothing is said of it, null when it is to be taken away */
+/** @returns undefined when the request does not mention it, null to remove it */
 function expiryOf({ duration, expires }: Fields, now: number): number | null | undefined {
   if (duration != null && expires != null) throw invalid('expires', 'give either duration or expires');
   if (duration != null) {

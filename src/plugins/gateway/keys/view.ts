@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { WINDOW_MS, windowAt } from '../../../machines/gateway/key-rules.ts';
 import type { KeyDirectory, KeyView } from './directory.ts';
-import { isCalled, listRequest, readRequest } from './request.ts';
+import { hasLabel, listRequest, readRequest } from './request.ts';
 
 /** The internal id of a server, the same in every process (G27). */
 export function serverId(name: string): string {
@@ -16,7 +16,7 @@ function stateOf({ state, context }: KeyView, now: number): string {
   return state === 'active' && expiresAt !== undefined && now >= expiresAt ? 'expired' : state;
 }
 
-/** The fields of a key as they were asked for, with nothing by which it could be presented. */
+/** The fields of a key as they were requested. No value of the key is among them. */
 export function keyFields({ id, context }: KeyView): Record<string, unknown> {
   const { terms, createdAt, revision } = context;
   return {
@@ -35,7 +35,7 @@ export function keyFields({ id, context }: KeyView): Record<string, unknown> {
   };
 }
 
-/** A key with what became of it. The scope is told by ids, as it is stored, and by names, as it is written. */
+/** A key with its use so far. The servers are listed by id and by name. */
 export function keyInfo(key: KeyView, now: number): Record<string, unknown> {
   const { context } = key;
   const { terms, spend, calls, refused, presents } = context;
@@ -60,7 +60,7 @@ export function keyInfo(key: KeyView, now: number): Record<string, unknown> {
   };
 }
 
-/** What a key may spend and has spent. */
+/** Budget and spend of a key. */
 export function budgetOf(key: KeyView, now: number): Record<string, unknown> {
   const { terms, spend } = key.context;
   return {
@@ -85,7 +85,7 @@ export interface KeyPage {
 }
 
 /**
- * One page of the keys that are asked for, oldest first.
+ * One page of the keys that match a query, oldest first.
  *
  * @param query `page`, `size`, `user_id`, `key_alias`
  * @throws HF_GATEWAY_KEY_REQUEST
@@ -95,8 +95,8 @@ export function pageOfKeys(query: unknown, keys: KeyDirectory): KeyPage {
   const wanted = keys
     .list()
     .filter(({ context: { terms } }) => {
-      if (!terms || (user_id !== undefined && !isCalled(terms.owner, user_id))) return false;
-      return key_alias === undefined || isCalled(terms.alias, key_alias);
+      if (!terms || (user_id !== undefined && !hasLabel(terms.owner, user_id))) return false;
+      return key_alias === undefined || hasLabel(terms.alias, key_alias);
     })
     .sort((a, b) => (a.context.createdAt ?? 0) - (b.context.createdAt ?? 0) || (a.id < b.id ? -1 : 1));
   return {

@@ -6,20 +6,20 @@ import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import { GatewayError } from '../errors.ts';
 import type { Environment } from './entry.ts';
 
-/** Tokens are read again after this long, so that a rotated one needs no restart. */
-const KEPT_MS = 5_000;
-const DEADLINE_MS = 5_000;
+/** Age at which a token is read again, so that a rotated one needs no restart. */
+const MAX_AGE_MS = 5_000;
+const STORE_TIMEOUT_MS = 5_000;
 
-/** Where tokens are read from. */
+/** The places that tokens are read from. */
 export interface SecretSources {
   readonly env: Environment;
-  /** Where some plugin provides one. */
+  /** Undefined when no plugin provides one. */
   readonly store: SecretsStore | undefined;
 }
 
 /**
- * The token of a route: read when it is needed, and again when it is older than some seconds. One that can't be read
- * for a moment leaves the last one good. It is held here and in the request alone.
+ * The token of a route. It is read when it is needed, and again after five seconds; while it can't be read, the last one
+ * stays in use. It is kept in this object and in requests only.
  */
 export class UpstreamSecret {
   readonly #source: string;
@@ -38,8 +38,8 @@ export class UpstreamSecret {
   /**
    * Reads it for the first time.
    *
-   * @throws HF_GATEWAY_ROUTE it carries the scheme; HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID. One that is not
-   * there (yet) is no reason to refuse the route: it is `missing`.
+   * @throws HF_GATEWAY_ROUTE it begins with the scheme; HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID. A token that
+   * does not exist yet throws nothing: it is `missing`.
    */
   async load(): Promise<void> {
     this.#refresh();
@@ -47,19 +47,19 @@ export class UpstreamSecret {
     if (this.#problem && !isCoded(this.#problem, 'HF_CONFIG_SECRET_MISSING')) throw this.#problem;
   }
 
-  /** Whether there is no token now. Why, and at which path, is not for clients to know. */
+  /** Whether there is no token now. The reason may name a path, so clients do not see it. */
   get missing(): boolean {
     this.#refresh();
     return this.#token === undefined;
   }
 
-  /** Who should have it, in words. */
+  /** The kind of place that should hold it, for messages. */
   get keeper(): string {
     if (this.#source.startsWith('file:')) return 'its file';
     return this.#source.startsWith('env:') ? 'its variable' : 'the secrets store';
   }
 
-  /** @throws HF_CONFIG_SECRET_*, HF_GATEWAY_ROUTE there never was one that can be used */
+  /** @throws HF_CONFIG_SECRET_*, HF_GATEWAY_ROUTE it could never be read */
   read(): string {
     this.#refresh();
     if (this.#token === undefined) throw this.#problem ?? this.#unusable('it has not been read yet');
@@ -68,7 +68,7 @@ export class UpstreamSecret {
 
   #refresh(): void {
     const now = performance.now();
-    if (now - this.#readAt < KEPT_MS || this.#reading !== undefined) return;
+    if (now - this.#readAt < MAX_AGE_MS || this.#reading !== undefined) return;
     this.#readAt = now;
     try {
       const read = this.#fetch();
@@ -87,7 +87,7 @@ export class UpstreamSecret {
     }
   }
 
-  /** A stored value that carries the scheme would go out with it twice (G7). */
+  /** A stored value that begins with `Bearer` would be sent with the scheme twice (G7). */
   #take(token: string): void {
     const bare = token.trim();
     if (/^bearer\s/i.test(bare)) {
@@ -119,7 +119,7 @@ function fetcher(source: string, { env, store }: SecretSources): () => string | 
     default: {
       if (!store) return () => missing(place, 'no plugin provides a secrets store');
       const { path, property } = parseSecretReference(place);
-      return () => store.read(path, property, AbortSignal.timeout(DEADLINE_MS));
+      return () => store.read(path, property, AbortSignal.timeout(STORE_TIMEOUT_MS));
     }
   }
 }

@@ -5,19 +5,19 @@ import type { CallEnded } from '../../../machines/gateway/key.ts';
  * may know of it.
  */
 
-/** A call as telemetry may know it: no key material, no method name, no query (O24). */
+/** What telemetry may contain about a call: no key, no method name, no query (O24). */
 export interface CallFacts {
   /** Path without its query, e.g. `/memory/mcp`. */
   readonly path: string;
-  /** Name of the server; the aggregate's is empty. */
+  /** Name of the server; empty for the aggregate. */
   readonly server: string;
   readonly alias?: string | undefined;
   /** `user_id` of the key. */
   readonly owner?: string | undefined;
-  /** HTTP status sent; absent when the client left before. */
+  /** HTTP status of the answer; absent when the client left before. */
   readonly status?: number | undefined;
   readonly outcome?: CallEnded['outcome'] | undefined;
-  /** Of a call of a tool that went to its upstream. */
+  /** Only when the call of a tool was forwarded. */
   readonly tool?: ToolFacts | undefined;
 }
 
@@ -29,33 +29,33 @@ export interface ToolFacts {
   readonly cost: number;
   /** Until the upstream began to answer, milliseconds. */
   readonly responseMs: number;
-  /** Tokens that the result reports. */
+  /** Tokens as the result reports them. */
   readonly tokens?: { readonly input?: number | undefined; readonly output?: number | undefined } | undefined;
 }
 
-/** A span that is under way. */
+/** A span that has begun. */
 export interface CallSpan {
-  /** The trace headers that go up, so that an upstream's spans hang below this one. */
+  /** Trace headers for the upstream, so that its spans become children of this one. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Ends it. Exactly once; later calls do nothing. */
+  /** Ends the span. Only the first call has an effect. */
   end(facts: CallFacts): void;
 }
 
-/** Spans and instruments of gateway calls. */
+/** Records the calls of the gateway. */
 export interface CallTelemetry {
   /**
-   * @param carrier trace context of the caller: `traceparent` and `tracestate`, of its headers or its `_meta`
+   * @param carrier the caller's headers or `_meta`, with `traceparent` and `tracestate`
    * @param agoMs how long ago the request came, milliseconds
    */
   begin(carrier: Readonly<Record<string, unknown>>, agoMs?: number): CallSpan;
 }
 
-/** Version ff is none. */
+/** W3C trace context; version ff is invalid. */
 const TRACEPARENT = /^(?!ff)[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/;
-/** What may be a header: a message can hold anything here. */
+/** `_meta` may hold any text, and only this one fits into a header. */
 const TRACESTATE = /^[\t\x20-\x7e]{1,512}$/;
 
-/** What of a caller's trace context is well-formed. */
+/** @returns the well-formed part of a caller's trace context */
 export function traceHeaders(carrier: Readonly<Record<string, unknown>>): Record<string, string> {
   const { traceparent, tracestate } = carrier;
   if (typeof traceparent !== 'string' || !TRACEPARENT.test(traceparent)) return {};
@@ -63,7 +63,7 @@ export function traceHeaders(carrier: Readonly<Record<string, unknown>>): Record
   return { traceparent, ...(state && { tracestate: state }) };
 }
 
-/** Where nothing is exported: the caller's trace context goes up as it came. */
+/** Used where telemetry is disabled: the caller's trace context is forwarded unchanged. */
 export const noTelemetry: CallTelemetry = {
   begin: (carrier) => ({ headers: traceHeaders(carrier), end() {} }),
 };
