@@ -14,6 +14,12 @@ import type { CollectorOptions } from './options.ts';
 import { configRead, producerMoved, rotationActor } from './rotation/actor.ts';
 import { isAwaited } from './rotation/view.ts';
 
+/** What the plugin's start makes. */
+export interface StartedCollector {
+  readonly services: Services;
+  readonly keys: ActiveKeys;
+}
+
 /** The keys in force: read from their source, again whenever that changes, and accepted by the ring. */
 export class ActiveKeys {
   readonly ring: KeyRing;

@@ -4,6 +4,7 @@ import { defineTopic } from '../../bus/topic.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { type FindingEvent, finding } from '../../machines/collector/finding.ts';
+import type { StartedCollector } from './active-keys.ts';
 import { FINDINGS, type Finding } from './effective-config.ts';
 
 const findingActor = defineActor({
@@ -41,14 +42,14 @@ export function findingsMessage(place: string, findings: readonly Finding[]) {
   return { findings: findings.map((one) => ({ ...one, place, severity: FINDINGS[one.code] })) };
 }
 
-export function registerFindings(context: PluginContext): void {
+export function registerFindings(context: PluginContext<StartedCollector>): void {
   context.actor(findingActor);
-  context.route(findingsRead, findingActor, ({ payload: { findings } }) => {
+  context.route(findingsRead, findingActor, ({ payload: { findings } }, { services }) => {
     const found = findings.map((one): Target => ({ key: one.code, event: { type: 'FOUND', ...one } }));
     const codes = new Set(findings.map(({ code }) => code));
     // An unreadable config does not show whether the others are fixed.
     const fixed = codes.has('unreadable') ? [] : Object.keys(FINDINGS).filter((code) => !codes.has(code));
-    const known = fixed.filter((code) => context.services.actors.get(findingActor, code));
+    const known = fixed.filter((code) => services.actors.get(findingActor, code));
     return [...found, ...known.map((key): Target => ({ key, event: { type: 'GONE' } }))];
   });
 }

@@ -35,42 +35,33 @@ export const collector = definePlugin({
   wants: [SecretsStoreToken, ClusterToken, ColumnarDatabaseToken],
   provides: [IngestKeysToken],
   onFailure: 'continue',
+  async start(services, options, signal) {
+    const { bus, actors } = services;
+    const keys = new ActiveKeys(services, options);
+    bus.publish(findingsRead, findingsMessage(keys.source.place, keys.reading.findings));
+    const old = actors.get(rotationActor, INGEST_KEY_NAME)?.context.old;
+    if (old !== undefined) keys.ring.watchRetired([old]);
+    keys.ring.knowVestigial(await vestigialToken(services, options.secretsPath, signal));
+    return { services, keys, unwatch: keys.source.watch(() => keys.reload()) };
+  },
   register(context, options) {
-    let active: ActiveKeys | undefined;
-    const keys = (): ActiveKeys => {
-      active ??= new ActiveKeys(context.services, options);
-      return active;
-    };
-    context.provide(IngestKeysToken, () => keys().ring);
+    context.provide(IngestKeysToken, ({ keys }) => keys.ring);
     registerFindings(context);
     registerRotationActor(context);
-    registerRotationEffects(context, options, keys);
-    registerRotationControl(context, options, keys);
+    registerRotationEffects(context, options);
+    registerRotationControl(context, options);
     context.command(rotateCommand);
-    registerProbe(context, keys);
-    registerSecrets(context, options, keys);
+    registerProbe(context);
+    registerSecrets(context, options);
     for (const check of collectorChecks(options)) context.check(check);
-    context.health('collector', () => {
-      if (!active) return undefined;
-      const { source, ring, reading } = active;
+    context.health('collector', ({ keys: { source, ring, reading } }) => {
       const [finding] = reading.findings;
       return {
         ...(finding && { ok: false, reason: finding.text }),
         ...{ source: source.kind, place: source.place, keys: [...ring.fingerprints] },
       };
     });
-
-    let unwatch: (() => void) | undefined;
-    context.onStart(async (signal) => {
-      const { bus, actors } = context.services;
-      const { ring, source, reading } = keys();
-      bus.publish(findingsRead, findingsMessage(source.place, reading.findings));
-      unwatch = source.watch(() => keys().reload());
-      const old = actors.get(rotationActor, INGEST_KEY_NAME)?.context.old;
-      if (old !== undefined) ring.watchRetired([old]);
-      ring.knowVestigial(await vestigialToken(context.services, options.secretsPath, signal));
-    });
-    context.onStop(() => unwatch?.());
+    context.onStop(({ unwatch }) => unwatch());
   },
 });
 

@@ -11,7 +11,7 @@ import { readRuntimeFile } from '../../core/host/runtime/runtime-file.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { probe } from '../../machines/collector/probe.ts';
-import type { ActiveKeys } from './active-keys.ts';
+import type { StartedCollector } from './active-keys.ts';
 import { NO_COLLECTOR } from './rotation/command.ts';
 import { type ProbeReport, runProbe } from './run-probe.ts';
 
@@ -40,16 +40,15 @@ const probed = defineTopic(
   'A span was sent through trace ingest and looked for in the database.',
 );
 
-export function registerProbe(context: PluginContext, keys: () => ActiveKeys): void {
+export function registerProbe(context: PluginContext<StartedCollector>): void {
   context.actor(probeActor);
   context.route(probed, probeActor, ({ payload }) => [{ key: KEY, event: { type: 'PROBED', ...payload } }]);
-  context.control((surface) => {
+  context.control((surface, { keys, services }) => {
     serveOperation(surface, PROBE_PATH, asked, async ({ endpoint, seconds }, { correlation, signal }) => {
-      const { services } = context;
       const own = readRuntimeFile(services.dataDir)?.surfaces.otlpHttp?.url;
       const report = await runProbe({
         endpoint: endpoint ?? own ?? 'http://127.0.0.1:4318',
-        keys: keys().ring,
+        keys: keys.ring,
         database: services.find(ColumnarDatabaseToken),
         waitMs: seconds * 1_000,
         signal: AbortSignal.any([signal, AbortSignal.timeout((seconds + 30) * 1_000)]),
@@ -65,8 +64,8 @@ export function registerProbe(context: PluginContext, keys: () => ActiveKeys): v
     });
   });
   context.command(probeCommand);
-  context.health('probe', () => {
-    const state = context.services.actors.get(probeActor, KEY);
+  context.health('probe', ({ services }) => {
+    const state = services.actors.get(probeActor, KEY);
     if (!state) return undefined;
     const { end, at, arrivedAt, arrivedMs } = state.context;
     return {

@@ -1,3 +1,4 @@
+/** `holdfast stack secrets`: the documents' table of keys, with where each is and how old; never a value (O25). */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -7,12 +8,10 @@ import { serveOperation } from '../../core/host/operations/serve.ts';
 import type { CommandDefinition } from '../../core/host/plugin/command.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import type { ActiveKeys } from './active-keys.ts';
+import type { ActiveKeys, StartedCollector } from './active-keys.ts';
 import { INGEST_KEY_NAME } from './key-source.ts';
 import type { CollectorOptions } from './options.ts';
 import { NO_COLLECTOR } from './rotation/command.ts';
-
-/** `holdfast stack secrets`: the documents' table of keys with where each is and how old; never a value (O25). */
 
 const SECRETS_PATH = '/collector/secrets';
 const DEADLINE_MS = 15_000;
@@ -27,21 +26,16 @@ export interface SecretRow extends Omit<KnownKey, 'isVestigial'> {
   readonly note?: string;
 }
 
-export function registerSecrets(
-  context: PluginContext,
-  options: CollectorOptions,
-  keys: () => ActiveKeys,
-): void {
-  context.control((surface) => {
+export function registerSecrets(context: PluginContext<StartedCollector>, options: CollectorOptions): void {
+  context.control((surface, { keys, services: { find, clock, dataDir } }) => {
     serveOperation(surface, SECRETS_PATH, z.strictObject({}), async (_asked, operation) => {
-      const { services } = context;
-      const store = services.find(SecretsStoreToken);
+      const store = find(SecretsStoreToken);
       const signal = AbortSignal.any([operation.signal, AbortSignal.timeout(DEADLINE_MS)]);
       const rows: SecretRow[] = [];
       for (const known of KNOWN_KEYS) {
         const path = known.of === 'stack' ? options.secretsPath : options.gatewaySecretsPath;
-        const row = await rowOf(known, path, store, services.clock.now(), signal);
-        const own = row.state === 'missing' ? ownPlace(known.name, services.dataDir, keys()) : undefined;
+        const row = await rowOf(known, path, store, clock.now(), signal);
+        const own = row.state === 'missing' ? ownPlace(known.name, dataDir, keys) : undefined;
         rows.push(own ? { ...row, ...own } : row);
       }
       return { secrets: rows };

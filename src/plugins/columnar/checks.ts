@@ -3,9 +3,9 @@ import type { EngineDrift } from '../../core/contracts/columnar-database.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../core/host/plugin/diagnosis.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../core/kernel/json.ts';
-import type { ClickhouseOptions } from './options.ts';
+import type { ColumnarOptions } from './options.ts';
 import { counted } from './questions/findings.ts';
-import { put } from './questions/questions.ts';
+import { askDatabase } from './questions/questions.ts';
 import type { SeenTable } from './schema.ts';
 
 const SECONDS = 10;
@@ -19,7 +19,7 @@ interface Looked {
 }
 
 /** What `holdfast doctor stack` looks at of the database (O26). */
-export function databaseChecks(options: ClickhouseOptions): CheckDefinition[] {
+export function databaseChecks(options: ColumnarOptions): CheckDefinition[] {
   const configured = options.url === undefined ? 'the embedded columnar database' : new URL(options.url).host;
   return [
     {
@@ -43,7 +43,7 @@ function placeOf({ running }: CheckContext): string | undefined {
 }
 
 async function databaseCheck(
-  options: ClickhouseOptions,
+  options: ColumnarOptions,
   lookedAt: string,
   context: CheckContext,
 ): Promise<CheckResult> {
@@ -77,7 +77,7 @@ async function databaseCheck(
 }
 
 async function enginesCheck(
-  options: ClickhouseOptions,
+  options: ColumnarOptions,
   lookedAt: string,
   context: CheckContext,
 ): Promise<CheckResult> {
@@ -111,7 +111,7 @@ async function enginesCheck(
 
 /** The native protocol is for the database's own client; what answers there need not be asked anything. */
 async function nativeCheck(
-  { url = '', native }: ClickhouseOptions,
+  { url = '', native }: ColumnarOptions,
   { signal }: CheckContext,
 ): Promise<CheckResult> {
   const { hostname } = new URL(url);
@@ -143,12 +143,12 @@ function connects(host: string, port: number, signal: AbortSignal): Promise<stri
 }
 
 async function look(
-  options: ClickhouseOptions,
+  options: ColumnarOptions,
   lookedAt: string,
   { dataDir, signal }: CheckContext,
 ): Promise<Looked | CheckResult> {
   try {
-    return await put<Looked>('drift', { seconds: SECONDS }, { dataDir, signal }, options);
+    return await askDatabase<Looked>('drift', { seconds: SECONDS }, { dataDir, signal }, options);
   } catch (error) {
     if (!isCoded(error)) throw error;
     const state = error.code === 'HF_COLUMNAR_NOT_RUNNING' ? 'warn' : 'fail';

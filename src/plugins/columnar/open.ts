@@ -5,7 +5,7 @@ import { parseSecretReference } from '../../core/host/secrets/secret-reference.t
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';
 import type { Engine } from './engine/engine.ts';
-import type { ClickhouseOptions } from './options.ts';
+import type { ColumnarOptions } from './options.ts';
 import type { SchemaOptions } from './schema.ts';
 
 /**
@@ -15,7 +15,7 @@ import type { SchemaOptions } from './schema.ts';
  * @throws HF_COLUMNAR_ENGINE_MISSING
  */
 export async function openEngine(
-  options: ClickhouseOptions,
+  options: ColumnarOptions,
   dataDir: string,
   secrets: SecretsStore | undefined,
   mayOpen?: Promise<void>,
@@ -40,14 +40,14 @@ export async function openEngine(
   });
 }
 
-export function schemaOptions({ url, database, retentionDays, replicas }: ClickhouseOptions): SchemaOptions {
+export function schemaOptions({ url, database, retentionDays, replicas }: ColumnarOptions): SchemaOptions {
   return url === undefined
     ? { database: 'default', retentionDays, replicas: 1, isDurable: true }
     : { database, retentionDays, replicas };
 }
 
 async function passwordOf(
-  { password, passwordFile }: ClickhouseOptions,
+  { password, passwordFile }: ColumnarOptions,
   secrets: SecretsStore | undefined,
   signal: AbortSignal,
 ): Promise<string | undefined> {

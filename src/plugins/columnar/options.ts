@@ -18,7 +18,7 @@ const url = z
   );
 
 /** Times are milliseconds unless they say otherwise. */
-export const clickhouseOptions = z.strictObject({
+export const columnarOptions = z.strictObject({
   /** HTTP address of a server, plain or TLS; without it the embedded engine keeps everything in the data folder. */
   url: url.optional(),
   user: z.string().min(1).max(128).default('default'),
@@ -48,10 +48,10 @@ export const clickhouseOptions = z.strictObject({
   folder: z.string().min(1).optional(),
 });
 
-export type ClickhouseOptions = z.output<typeof clickhouseOptions>;
+export type ColumnarOptions = z.output<typeof columnarOptions>;
 
 /** Environment variables of the options. */
-export const clickhouseVariables = {
+export const columnarVariables = {
   HOLDFAST_CLICKHOUSE_URL: 'url',
   HOLDFAST_CLICKHOUSE_USER: 'user',
   HOLDFAST_CLICKHOUSE_PASSWORD_SECRET: 'password',

@@ -3,7 +3,7 @@
  * `receive/` (who may send, how much) → `intake.ts` → `spool/` (a thread, which decodes it by `decode/` and writes its rows
  * to disk) → `drain.ts` → the columnar database → the answer. `machines/otlp/intake.ts` says when that stopped, and why.
  */
-import { Subject, type Subscription } from 'rxjs';
+import { Subject } from 'rxjs';
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
 import { IngestKeysToken } from '../../core/contracts/ingest-keys.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
@@ -26,12 +26,6 @@ import { otlpErrorBody, otlpRoutes } from './receive/http.ts';
 import { mtlsListener } from './receive/mtls.ts';
 import { BodyBudget, Receiver } from './receive/receiver.ts';
 
-interface Running {
-  readonly receiver: Receiver;
-  readonly intake: Intake;
-  readonly load: Subscription;
-}
-
 export const otlp = definePlugin({
   name: 'otlp',
   about: {
@@ -48,21 +42,60 @@ export const otlp = definePlugin({
     HOLDFAST_OTLP_GRPC_PORT: 'grpcPort',
     HOLDFAST_OTLP_MTLS_PORT: 'mtls.port',
   },
-  register(context, settings) {
-    const { httpPort, grpcPort, host, allowedHosts, mtls, bodyLimit, memoryLimit, requestTimeoutMs } =
-      settings;
-    let running: Running | undefined;
-    const receiver = (): Receiver => {
-      if (!running) throw new Error('the otlp plugin has not started');
-      return running.receiver;
-    };
-    const state = () => context.services.actors.get(intakeActor, RECEIVER)?.context;
-
-    registerIntakeActor(context);
-    context.health('otlp', () => {
-      const { spool, damaged = 0 } = running?.intake ?? {};
-      return spool && intakeHealth(state(), spool, damaged, context.services.clock.now());
+  start({ bus, clock, metrics, logger, dataDir, find, actors }, options) {
+    const state = () => actors.get(intakeActor, RECEIVER)?.context;
+    const budget = new BodyBudget(options.memoryLimit);
+    const intake: Intake = new Intake({
+      clock,
+      dataDir,
+      bodyLimit: options.bodyLimit,
+      spoolLimit: options.spoolLimit,
+      lingerMs: options.lingerMs,
+      database: () => find(ColumnarDatabaseToken),
+      onDatabase: (place, reason) =>
+        bus.publish(databaseChanged, {
+          place,
+          since: clock.now(),
+          ...(reason !== undefined && { reason }),
+        }),
+      onSpool: (reason) => bus.publish(spoolChanged, reason === undefined ? {} : { reason }),
+      onLeft: (frame, result) => {
+        measured.left(frame, result);
+        if (result === 'lost') logger.error({ table: frame.table, rows: frame.rows }, 'otlp.frame_lost');
+      },
+      onDamaged: (frames) => {
+        measured.damaged(frames);
+        logger.error({ frames }, 'otlp.frames_damaged');
+      },
+      onThreadEnded: (reason) => logger.error({ reason }, 'otlp.thread_ended'),
     });
+    const measured = new IntakeMetrics(metrics, {
+      spool: () => intake.spool,
+      held: () => budget.used,
+      now: () => clock.now(),
+    });
+    const refusals = new Subject<void>();
+    const receiver = new Receiver({
+      intake,
+      budget,
+      keys: () => find(IngestKeysToken),
+      blocked: () => state()?.blocked,
+      onTaken: (signal, rows, refused) => measured.taken(signal, rows, refused),
+      onRefused: (refusal) => {
+        measured.refused(refusal);
+        if (refusal.reason === 'overloaded') refusals.next();
+      },
+    });
+    // What blocked the last run may be over; if not, the spool reports it again.
+    if (state()?.blocked !== undefined) bus.publish(spoolChanged, {});
+    intake.start();
+    const load = overloads(refusals).subscribe((change) => bus.publish(loadChanged, change));
+    const health = () => intakeHealth(state(), intake.spool, intake.damaged, clock.now());
+    return { receiver, intake, load, health, logger };
+  },
+  register(context, { httpPort, grpcPort, host, allowedHosts, mtls, bodyLimit, requestTimeoutMs }) {
+    registerIntakeActor(context);
+    context.health('otlp', ({ health }) => health());
     context.check({ name: 'stack.otlp', run: intakeCheck });
     context.http(
       {
@@ -75,75 +108,22 @@ export const otlp = definePlugin({
         admission: 'own',
         errorBody: otlpErrorBody,
       },
-      (http) => otlpRoutes(http, receiver, bodyLimit),
+      (http, { receiver }) => otlpRoutes(http, receiver, bodyLimit),
     );
-    const grpc = { receiver, bodyLimit, requestTimeoutMs, logger: () => context.services.logger };
-    context.listener(
+    context.listener('otlpGrpc', ({ receiver, logger }) =>
       grpcListener({
-        ...grpc,
-        name: 'otlpGrpc',
-        host,
-        port: grpcPort,
-        portVariable: 'HOLDFAST_OTLP_GRPC_PORT',
+        ...{ receiver, logger, bodyLimit, requestTimeoutMs },
+        ...{ name: 'otlpGrpc', host, port: grpcPort, portVariable: 'HOLDFAST_OTLP_GRPC_PORT' },
       }),
     );
-    if (mtls.port !== undefined) context.listener(mtlsListener(grpc, { ...mtls, port: mtls.port }));
-
-    context.onStart(() => {
-      const { bus, clock, metrics, logger, dataDir, find } = context.services;
-      const budget = new BodyBudget(memoryLimit);
-      const intake: Intake = new Intake({
-        clock,
-        dataDir,
-        bodyLimit,
-        spoolLimit: settings.spoolLimit,
-        lingerMs: settings.lingerMs,
-        database: () => find(ColumnarDatabaseToken),
-        onDatabase: (place, reason) =>
-          bus.publish(databaseChanged, {
-            place,
-            since: clock.now(),
-            ...(reason !== undefined && { reason }),
-          }),
-        onSpool: (reason) => bus.publish(spoolChanged, reason === undefined ? {} : { reason }),
-        onLeft: (frame, result) => {
-          measured.left(frame, result);
-          if (result === 'lost') logger.error({ table: frame.table, rows: frame.rows }, 'otlp.frame_lost');
-        },
-        onDamaged: (frames) => {
-          measured.damaged(frames);
-          logger.error({ frames }, 'otlp.frames_damaged');
-        },
-        onThreadEnded: (reason) => logger.error({ reason }, 'otlp.thread_ended'),
-      });
-      const measured = new IntakeMetrics(metrics, {
-        spool: () => intake.spool,
-        held: () => budget.used,
-        now: () => clock.now(),
-      });
-      const refusals = new Subject<void>();
-      running = {
-        intake,
-        load: overloads(refusals).subscribe((load) => bus.publish(loadChanged, load)),
-        receiver: new Receiver({
-          intake,
-          budget,
-          keys: () => find(IngestKeysToken),
-          blocked: () => state()?.blocked,
-          onTaken: (signal, rows, refused) => measured.taken(signal, rows, refused),
-          onRefused: (refusal) => {
-            measured.refused(refusal);
-            if (refusal.reason === 'overloaded') refusals.next();
-          },
-        }),
-      };
-      // What blocked the last run may be over; if not, the spool reports it again.
-      if (state()?.blocked !== undefined) bus.publish(spoolChanged, {});
-      intake.start();
-    });
-    context.onStop(async () => {
-      running?.load.unsubscribe();
-      await running?.intake.stop();
+    const { port } = mtls;
+    if (port !== undefined)
+      context.listener('otlpMtls', ({ receiver, logger }) =>
+        mtlsListener({ receiver, logger, bodyLimit, requestTimeoutMs }, { ...mtls, port }),
+      );
+    context.onStop(async ({ intake, load }) => {
+      load.unsubscribe();
+      await intake.stop();
     });
   },
 });

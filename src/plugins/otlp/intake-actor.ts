@@ -59,7 +59,7 @@ export const spoolChanged = defineTopic(
   'Nothing can be kept on disk any more for a reason, or something again.',
 );
 
-export function registerIntakeActor(context: PluginContext): void {
+export function registerIntakeActor<S>(context: PluginContext<S>): void {
   const toReceiver = (event: IntakeEvent) => [{ key: RECEIVER, event }];
   context.actor(intakeActor);
   context.route(databaseChanged, intakeActor, ({ payload: { place, reason, since } }) =>

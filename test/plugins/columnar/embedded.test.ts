@@ -5,7 +5,7 @@ import type { SignalRow } from '../../../src/core/contracts/columnar-database.ts
 import { SIGNAL_TABLES } from '../../../src/core/contracts/columnar-tables.ts';
 import { isCoded } from '../../../src/core/kernel/errors/holdfast-error.ts';
 import { areSubstreamsWhole } from '../../../src/plugins/columnar/engine/write-check.ts';
-import { clickhouseOptions } from '../../../src/plugins/columnar/options.ts';
+import { columnarOptions } from '../../../src/plugins/columnar/options.ts';
 import { writerOf } from '../../../src/plugins/otlp/decode/row-writer.ts';
 import { type ColumnarRig, openColumnar } from '../../support/columnar.ts';
 import { runs } from '../../support/runs.ts';
@@ -153,7 +153,7 @@ test.serial(
       t.is(found.get('ResourceAttributes'), map, table);
       if (table.includes('metrics')) t.is(found.get('Attributes'), map, table);
     }
-    t.regex(String(clickhouseOptions.safeParse({ retentionDays: 13 }).error), /at least 14 days/);
+    t.regex(String(columnarOptions.safeParse({ retentionDays: 13 }).error), /at least 14 days/);
 
     const DAY = 86_400_000;
     await rig.empty('otel_logs');

@@ -61,18 +61,18 @@ async function until<T>(look: () => Promise<T | undefined | false>): Promise<T> 
 }
 
 test.serial(
-  '[O7] a server that is away keeps nobody from starting, and its coming and going is in the log',
+  '[O7] a server that is away holds up no start, and the log shows when it is lost and back',
   async (t) => {
     await server.stop();
     const { health, runtime, dataDir } = await start(t, { url: server.url });
     const away = await until(async () => {
       const { status, columnar } = await health();
-      return columnar?.state === 'away' && { status, columnar };
+      return columnar?.state === 'lost' && { status, columnar };
     });
     t.is(away.status, 'degraded');
     t.regex(away.columnar.reason, /cannot be reached: nothing listens there/);
     await server.restart();
-    await until(async () => (await health()).columnar.state === 'there');
+    await until(async () => (await health()).columnar.state === 'connected');
     await runtime.stop('test');
     const log = new SqliteReader(dataDir);
     const told: string[] = [];
@@ -100,15 +100,15 @@ test.serial(
       { url: server.url, password: 'clickstack#admin_password' },
       dataDir,
     );
-    await until(async () => (await health()).columnar.state === 'there');
+    await until(async () => (await health()).columnar.state === 'connected');
     server.password = 'canary-two';
     const away = await until(async () => {
       const { columnar } = await health();
-      return columnar.state === 'away' && columnar;
+      return columnar.state === 'lost' && columnar;
     });
     t.regex(away.reason, /does not accept the user or the password/);
     writeFileSync(secret, 'canary-two', { mode: 0o600 });
-    await until(async () => (await health()).columnar.state === 'there');
+    await until(async () => (await health()).columnar.state === 'connected');
     t.notRegex(lines.join('') + JSON.stringify(await health()), /canary/);
   },
 );

@@ -50,7 +50,7 @@ export const producerMoved = defineTopic(
   'A producer is seen with the new ingest key for the first time, while a rotation waits for that.',
 );
 
-export function registerRotationActor(context: PluginContext): void {
+export function registerRotationActor<S>(context: PluginContext<S>): void {
   context.actor(rotationActor);
   context.route(configRead, rotationActor, ({ payload }) => [
     { key: INGEST_KEY_NAME, event: { type: 'CONFIG_READ', ...payload } },

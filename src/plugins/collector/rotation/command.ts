@@ -4,7 +4,7 @@ import type { CommandContext, CommandDefinition } from '../../../core/host/plugi
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { INGEST_KEY_NAME } from '../key-source.ts';
 import { ROTATION_PATH } from './control.ts';
-import type { RotationView } from './view.ts';
+import type { RotationPlan, RotationView } from './view.ts';
 
 /** Said by a command when the instance lacks this plugin. */
 export const NO_COLLECTOR = 'it runs no collector plugin';
@@ -101,19 +101,6 @@ async function follow(
   else if (view.state !== 'done') print(nowLine(view));
   if (view.state === 'failed') return 1;
   return view.state === 'done' || view.state === 'idle' ? 0 : WAITS;
-}
-
-export interface RotationPlan {
-  readonly maker: 'own' | 'api' | 'operator';
-  readonly old?: string;
-  readonly producers: readonly { readonly producer: string; readonly at: number }[];
-  readonly external: readonly string[];
-  readonly canForce: boolean;
-  readonly source: string;
-  readonly store: string;
-  readonly storeIsWritable: boolean;
-  readonly refreshMinutes: number;
-  readonly overlapMinutes: number;
 }
 
 const MAKERS = {

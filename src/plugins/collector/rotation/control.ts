@@ -4,12 +4,12 @@ import { SecretsStoreToken } from '../../../core/contracts/secrets-store.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import type { RotationEvent } from '../../../machines/collector/key-rotation-rules.ts';
-import type { ActiveKeys } from '../active-keys.ts';
+import type { StartedCollector } from '../active-keys.ts';
 import { CollectorError } from '../errors.ts';
 import { INGEST_KEY_NAME } from '../key-source.ts';
 import type { CollectorOptions } from '../options.ts';
 import { rotationActor } from './actor.ts';
-import { rotationView } from './view.ts';
+import { type RotationPlan, rotationView } from './view.ts';
 
 export const ROTATION_PATH = '/collector/rotation';
 
@@ -23,16 +23,20 @@ const asked = z.strictObject({
 
 /** The operation behind `stack rotate-ingest-key`: it sends an event, and the machine decides. */
 export function registerRotationControl(
-  context: PluginContext,
+  context: PluginContext<StartedCollector>,
   options: CollectorOptions,
-  keys: () => ActiveKeys,
 ): void {
-  context.control((surface) => {
+  context.control((surface, started) => {
+    const { actors, clock } = started.services;
+    const rotation = () => actors.get(rotationActor, INGEST_KEY_NAME);
     serveOperation(surface, ROTATION_PATH, asked, async ({ action, name }, { correlation, signal }) => {
-      const { actors } = context.services;
-      const rotation = () => actors.get(rotationActor, INGEST_KEY_NAME);
-      if (action === 'plan') return { ...rotationView(rotation()), plan: await plan(signal) };
-      const event = eventOf(action, name);
+      const at = clock.now();
+      if (action === 'plan')
+        return { ...rotationView(rotation()), plan: await planOf(started, options, at, signal) };
+      const event =
+        action === 'rotate'
+          ? { type: 'ROTATE' as const, at, name, ...factsOf(started, options, at) }
+          : eventOf(action, at);
       if (event) await actors.send(rotationActor, INGEST_KEY_NAME, event, { correlation }).durable();
       const refused = rotation()?.context.refused;
       if (action === 'rotate' && refused !== undefined) {
@@ -41,56 +45,58 @@ export function registerRotationControl(
       return { ...rotationView(rotation()), correlation };
     });
   });
+}
 
-  function eventOf(action: string, name: string): RotationEvent | undefined {
-    const at = context.services.clock.now();
-    switch (action) {
-      case 'rotate':
-        return { type: 'ROTATE', at, name, ...facts(at) };
-      case 'resume':
-        return { type: 'RESUME', at };
-      case 'force':
-        return { type: 'FORCE', at };
-      case 'stored':
-        return { type: 'STORED', at, place: 'by hand' };
-      case 'external_done':
-        return { type: 'EXTERNAL_DONE', at };
-      case 'abandon':
-        return { type: 'ABANDON', at };
-      default:
-        return undefined;
-    }
+function eventOf(
+  action: Exclude<z.output<typeof asked>['action'], 'plan' | 'rotate'>,
+  at: number,
+): RotationEvent | undefined {
+  switch (action) {
+    case 'show':
+      return undefined;
+    case 'resume':
+      return { type: 'RESUME', at };
+    case 'force':
+      return { type: 'FORCE', at };
+    case 'stored':
+      return { type: 'STORED', at, place: 'by hand' };
+    case 'external_done':
+      return { type: 'EXTERNAL_DONE', at };
+    case 'abandon':
+      return { type: 'ABANDON', at };
   }
+}
 
-  /** What the machine needs to know to begin. */
-  function facts(at: number) {
-    const { ring, own } = keys();
-    const [old] = ring.fingerprints;
-    const recent = old === undefined ? [] : ring.sightings(old).filter((seen) => at - seen.at < RECENT_MS);
-    return {
-      maker: own ? ('own' as const) : options.ui?.tokenFile ? ('api' as const) : ('operator' as const),
-      ...(old !== undefined && { old }),
-      producers: recent.map((seen) => ({ producer: seen.producer, at: seen.at })),
-      external: options.externalProducers,
-      canForce: options.refresh !== undefined && context.services.find(ClusterToken) !== undefined,
-      settings: options.rotation,
-    };
-  }
+/** What the machine needs to know to begin. */
+function factsOf({ keys: { ring, own }, services }: StartedCollector, options: CollectorOptions, at: number) {
+  const [old] = ring.fingerprints;
+  const recent = old === undefined ? [] : ring.sightings(old).filter((seen) => at - seen.at < RECENT_MS);
+  return {
+    maker: own ? ('own' as const) : options.ui?.tokenFile ? ('api' as const) : ('operator' as const),
+    ...(old !== undefined && { old }),
+    producers: recent.map((seen) => ({ producer: seen.producer, at: seen.at })),
+    external: options.externalProducers,
+    canForce: options.refresh !== undefined && services.find(ClusterToken) !== undefined,
+    settings: options.rotation,
+  };
+}
 
-  async function plan(signal: AbortSignal) {
-    const { source } = keys();
-    const { settings, ...rest } = facts(context.services.clock.now());
-    const store = context.services.find(SecretsStoreToken);
-    const described = await store
-      ?.describe?.(options.secretsPath, INGEST_KEY_NAME, signal)
-      .catch(() => undefined);
-    return {
-      ...rest,
-      source: source.place,
-      store: described?.place ?? (store ? `${options.secretsPath}#${INGEST_KEY_NAME}` : 'none'),
-      storeIsWritable: store?.write !== undefined,
-      refreshMinutes: settings.refreshMs / 60_000,
-      overlapMinutes: settings.overlapMs / 60_000,
-    };
-  }
+async function planOf(
+  started: StartedCollector,
+  options: CollectorOptions,
+  at: number,
+  signal: AbortSignal,
+): Promise<RotationPlan> {
+  const { settings, ...facts } = factsOf(started, options, at);
+  const { secretsPath } = options;
+  const store = started.services.find(SecretsStoreToken);
+  const described = await store?.describe?.(secretsPath, INGEST_KEY_NAME, signal).catch(() => undefined);
+  return {
+    ...facts,
+    source: started.keys.source.place,
+    store: described?.place ?? (store ? `${secretsPath}#${INGEST_KEY_NAME}` : 'none'),
+    storeIsWritable: store?.write !== undefined,
+    refreshMinutes: settings.refreshMs / 60_000,
+    overlapMinutes: settings.overlapMs / 60_000,
+  };
 }

@@ -5,7 +5,7 @@ import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import type { LogEvent } from '../../../core/kernel/log/record.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import type { RotationEvent } from '../../../machines/collector/key-rotation-rules.ts';
-import type { ActiveKeys } from '../active-keys.ts';
+import type { StartedCollector } from '../active-keys.ts';
 import { CollectorError } from '../errors.ts';
 import { INGEST_KEY_NAME } from '../key-source.ts';
 import type { CollectorOptions } from '../options.ts';
@@ -19,114 +19,111 @@ const IN_UI =
 
 /** The effects of the rotation's machine. Each may run twice after a crash. */
 export function registerRotationEffects(
-  context: PluginContext,
-  options: CollectorOptions,
-  keys: () => ActiveKeys,
+  context: PluginContext<StartedCollector>,
+  { ui, secretsPath, refresh }: CollectorOptions,
 ): void {
-  const now = () => context.services.clock.now();
-  const { ui, secretsPath, refresh } = options;
-
   context.effect<{ maker: string; old: string }>(
     'collector.regenerate_key',
-    async ({ maker, old }, { signal, recovered }) => {
-      const active = keys();
-      const { ring, own } = active;
+    async ({ maker, old }, { signal, recovered }, { keys, services: { clock } }) => {
+      const { ring, own } = keys;
       ring.watchRetired([old]);
       if (maker === 'own' && own) {
         if (ring.fingerprints[0] === old) own.regenerate();
-        active.reload();
-        return outcome({ type: 'REGENERATED', at: now() });
+        keys.reload();
+        return outcome({ type: 'REGENERATED', at: clock.now() });
       }
       if (maker !== 'api' || ui?.tokenFile === undefined) {
-        return outcome({ type: 'BY_HAND', at: now(), text: IN_UI });
+        return outcome({ type: 'BY_HAND', at: clock.now(), text: IN_UI });
       }
       if (recovered) {
         // Asked a second time it would make a second key.
         const text = `the process ended while the UI was asked: if no new key is adopted, ${IN_UI}`;
-        return outcome({ type: 'BY_HAND', at: now(), text });
+        return outcome({ type: 'BY_HAND', at: clock.now(), text });
       }
       await regenerateInUi({ ...ui, tokenFile: ui.tokenFile }, signal);
-      return outcome({ type: 'REGENERATED', at: now() });
+      return outcome({ type: 'REGENERATED', at: clock.now() });
     },
     { onRecovery: 'retry', adapter: 'UI' },
   );
 
   context.effect(
     'collector.read_config',
-    () => {
-      const active = keys();
-      const { ring } = active;
-      active.reload();
-      const [fingerprint] = ring.fingerprints;
-      return outcome({ type: 'CONFIG_READ', at: now(), ...(fingerprint !== undefined && { fingerprint }) });
+    (_params, _effect, { keys, services: { clock } }) => {
+      keys.reload();
+      const [fingerprint] = keys.ring.fingerprints;
+      return outcome({
+        type: 'CONFIG_READ',
+        at: clock.now(),
+        ...(fingerprint !== undefined && { fingerprint }),
+      });
     },
     { onRecovery: 'retry', adapter: 'collector config' },
   );
 
   context.effect<{ fresh: string }>(
     'collector.store_key',
-    async ({ fresh }, { signal }) => {
-      const { ring, own } = keys();
+    async ({ fresh }, { signal }, { keys: { ring, own }, services: { clock, find } }) => {
       const current = await ring.current();
       if (ring.fingerprintOf(current) !== fresh) {
         throw new CollectorError('HF_COLLECTOR_NO_KEY', { reason: 'the collector has another one by now' });
       }
-      const store = context.services.find(SecretsStoreToken);
+      const store = find(SecretsStoreToken);
+      const property = `${secretsPath}#${INGEST_KEY_NAME}`;
       if (store?.write) {
         await store.write(secretsPath, INGEST_KEY_NAME, current, signal);
         const kept = await store.read(secretsPath, INGEST_KEY_NAME, signal);
-        if (kept !== current) {
-          throw new SecretsError('HF_SECRETS_CONFLICT', { place: `${secretsPath}#${INGEST_KEY_NAME}` });
-        }
-        return outcome({ type: 'STORED', at: now(), place: `${secretsPath}#${INGEST_KEY_NAME}` });
+        if (kept !== current) throw new SecretsError('HF_SECRETS_CONFLICT', { place: property });
+        return outcome({ type: 'STORED', at: clock.now(), place: property });
       }
-      if (!store && own) return outcome({ type: 'STORED', at: now(), place: own.file });
+      if (!store && own) return outcome({ type: 'STORED', at: clock.now(), place: own.file });
       const place = (await store?.describe?.(secretsPath, INGEST_KEY_NAME, signal))?.place;
       const where = own ? ` (it is in ${own.file})` : '';
       const text = place
         ? `the secrets store can only be read: put the new key${where} in ${place}, then add --stored`
         : `no secrets store is configured: put the new key${where} where your producers read it, then add --stored`;
-      return outcome({ type: 'BY_HAND', at: now(), text });
+      return outcome({ type: 'BY_HAND', at: clock.now(), text });
     },
     { onRecovery: 'retry', adapter: SecretsStoreToken.name },
   );
 
   context.effect<{ old: string; fresh: string }>(
     'collector.read_sightings',
-    ({ old, fresh }) => {
-      const { ring } = keys();
+    ({ old, fresh }, _effect, { keys: { ring }, services: { actors, clock } }) => {
       ring.watchRetired([old]);
-      const rotation = context.services.actors.get(rotationActor, INGEST_KEY_NAME)?.context;
+      const rotation = actors.get(rotationActor, INGEST_KEY_NAME)?.context;
       const seen = (fingerprint: string) =>
         ring.sightings(fingerprint).map(({ producer, at }) => ({ producer, at }));
       const moved = seen(fresh);
       // A few others show that the new key is in use; many would leave no room for those that are waited for.
       const others = moved.filter(({ producer }) => !isAwaited(rotation, producer)).slice(-MOST_OTHERS);
       const awaited = moved.filter(({ producer }) => isAwaited(rotation, producer));
-      return outcome({ type: 'SIGHTINGS_READ', at: now(), old: seen(old), fresh: [...awaited, ...others] });
+      return outcome({
+        type: 'SIGHTINGS_READ',
+        at: clock.now(),
+        old: seen(old),
+        fresh: [...awaited, ...others],
+      });
     },
     { onRecovery: 'retry', adapter: 'OTLP receiver' },
   );
 
   context.effect(
     'collector.force_refresh',
-    async (_params, { at, signal }) => {
-      const cluster = context.services.find(ClusterToken);
+    async (_params, { at, signal }, { services: { clock, find } }) => {
+      const cluster = find(ClusterToken);
       const what = cluster && refresh ? await forceRefresh(cluster, refresh, at, signal) : [];
-      return outcome({ type: 'FORCED', at: now(), what });
+      return outcome({ type: 'FORCED', at: clock.now(), what });
     },
     { onRecovery: 'retry', adapter: ClusterToken.name },
   );
 
   context.effect<{ fresh: string }>(
     'collector.retire_key',
-    ({ fresh }) => {
-      const active = keys();
-      const { own, ring } = active;
-      // Never the last key: what is there now must be the new one.
-      if (ring.fingerprints[0] === fresh) own?.retire();
-      active.reload();
-      return outcome({ type: 'RETIRED', at: now() });
+    ({ fresh }, _effect, { keys, services: { clock } }) => {
+      // Never the last key: the key in force must be the new one.
+      if (keys.ring.fingerprints[0] === fresh) keys.own?.retire();
+      keys.reload();
+      return outcome({ type: 'RETIRED', at: clock.now() });
     },
     { onRecovery: 'retry' },
   );

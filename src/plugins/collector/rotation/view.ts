@@ -34,6 +34,20 @@ export interface RotationView {
   readonly until?: string | undefined;
 }
 
+/** What a rotation would do. */
+export interface RotationPlan {
+  readonly maker: 'own' | 'api' | 'operator';
+  readonly old?: string;
+  readonly producers: readonly { readonly producer: string; readonly at: number }[];
+  readonly external: readonly string[];
+  readonly canForce: boolean;
+  readonly source: string;
+  readonly store: string;
+  readonly storeIsWritable: boolean;
+  readonly refreshMinutes: number;
+  readonly overlapMinutes: number;
+}
+
 export function rotationView(actor: ActorSnapshot<typeof keyRotation> | undefined): RotationView {
   if (!actor) return { state: 'idle', maker: 'none', steps: [], pending: [], unconfirmed: [] };
   const { context } = actor;

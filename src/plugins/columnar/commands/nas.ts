@@ -4,10 +4,10 @@ import { promisify } from 'node:util';
 import { HttpClient } from '../../../core/host/http/client.ts';
 import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
-import type { ClickhouseOptions } from '../options.ts';
+import type { ColumnarOptions } from '../options.ts';
 import type { Finding } from '../questions/findings.ts';
 import type { NasReport } from '../questions/nas.ts';
-import { put } from '../questions/questions.ts';
+import { askDatabase } from '../questions/questions.ts';
 import { codeOf, findingLines } from './output.ts';
 
 const SECONDS = 30;
@@ -17,7 +17,7 @@ const UNIT = 'otelcol-contrib.service';
 const NAME = 'stack nas';
 
 /** `holdfast stack nas --host <name>`: whether a NAS sends what it should, and its collector is well (O21). */
-export function nasCommand(options: ClickhouseOptions): CommandDefinition {
+export function nasCommand(options: ColumnarOptions): CommandDefinition {
   return {
     name: NAME,
     summary:
@@ -38,7 +38,7 @@ export function nasCommand(options: ClickhouseOptions): CommandDefinition {
           reason: '--unit takes the name of a unit.',
           command: NAME,
         });
-      const report = await put<NasReport>('nas', { host, seconds: SECONDS }, context, options);
+      const report = await askDatabase<NasReport>('nas', { host, seconds: SECONDS }, context, options);
       const collector = await collectorFindings(host, unit, String(flags.health), context.signal);
       const findings = [...report.findings, ...collector];
       if (context.json) context.print(JSON.stringify({ ...report, findings }, null, 2));

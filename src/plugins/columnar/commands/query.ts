@@ -2,9 +2,9 @@ import type { QueryTable } from '../../../core/contracts/columnar-database.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { type AnswerText, tableOf } from '../answer.ts';
 import { MOST_SECONDS } from '../database.ts';
-import type { ClickhouseOptions } from '../options.ts';
+import type { ColumnarOptions } from '../options.ts';
 import { counted } from '../questions/findings.ts';
-import { MOST_LIMIT, put } from '../questions/questions.ts';
+import { askDatabase, MOST_LIMIT } from '../questions/questions.ts';
 import { tableLines, wholeNumber } from './output.ts';
 
 const NAME = 'stack query';
@@ -13,7 +13,7 @@ const PROGRESS_MS = 500;
 const INTERRUPTED = 130;
 
 /** `holdfast stack query '<sql>'`: a person's own question, where nothing can be changed by it. */
-export function queryCommand(options: ClickhouseOptions): CommandDefinition {
+export function queryCommand(options: ColumnarOptions): CommandDefinition {
   return {
     name: `${NAME} <sql>`,
     summary: 'Asks the columnar database one reading statement, bounded in time, memory and rows',
@@ -27,7 +27,7 @@ export function queryCommand(options: ClickhouseOptions): CommandDefinition {
       const seconds = wholeNumber(flags.timeout, '--timeout', 1, MOST_SECONDS, NAME);
       try {
         const answer = await withProgress(context, () =>
-          put<AnswerText>('ask', { sql, limit, seconds }, context, options),
+          askDatabase<AnswerText>('ask', { sql, limit, seconds }, context, options),
         );
         show(await tableOf(answer, limit), context);
         return 0;

@@ -1,13 +1,13 @@
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
-import type { ClickhouseOptions } from '../options.ts';
-import { put } from '../questions/questions.ts';
+import type { ColumnarOptions } from '../options.ts';
+import { askDatabase } from '../questions/questions.ts';
 import type { VerifyReport } from '../questions/verify.ts';
 import { codeOf, findingLines, tableLines } from './output.ts';
 
 const SECONDS = 30;
 
 /** `holdfast stack verify`: what arrived in the last hour, by which way, and what is wrong (O20, O27). */
-export function verifyCommand(options: ClickhouseOptions): CommandDefinition {
+export function verifyCommand(options: ColumnarOptions): CommandDefinition {
   return {
     name: 'stack verify',
     first: true,
@@ -15,7 +15,7 @@ export function verifyCommand(options: ClickhouseOptions): CommandDefinition {
       'Counts what arrived in the last hour, by signal, service, namespace and MCP server; exit 1 when a finding is `fail`',
     example: 'holdfast stack verify --json',
     async run(_args, _flags, context) {
-      const report = await put<VerifyReport>('verify', { seconds: SECONDS }, context, options);
+      const report = await askDatabase<VerifyReport>('verify', { seconds: SECONDS }, context, options);
       if (context.json) context.print(JSON.stringify(report, null, 2));
       else for (const line of lines(report, context.terminal)) context.print(line);
       return codeOf(report.findings);

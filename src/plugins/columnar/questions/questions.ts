@@ -7,7 +7,7 @@ import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { Database, MOST_SECONDS } from '../database.ts';
 import { ColumnarError } from '../errors.ts';
 import { openEngine, schemaOptions } from '../open.ts';
-import type { ClickhouseOptions } from '../options.ts';
+import type { ColumnarOptions } from '../options.ts';
 import { explainMistakes } from './mistakes.ts';
 import { verifyNas } from './nas.ts';
 import { verify } from './verify.ts';
@@ -23,20 +23,27 @@ const ask = z.strictObject({
 const bounded = z.strictObject({ seconds });
 const nas = z.strictObject({ host: z.string().min(1).max(253), seconds });
 
-interface Question<B> {
-  readonly schema: z.ZodType<B>;
-  readonly answer: (database: Database, asked: B, signal: AbortSignal) => Promise<object>;
+interface Question {
+  readonly serve: (surface: HttpSurface, path: string, database: Database) => void;
+  readonly answer: (database: Database, body: object, signal: AbortSignal) => Promise<object>;
 }
 
-function question<B>(schema: z.ZodType<B>, answer: Question<B>['answer']): Question<B> {
-  return { schema, answer };
+function question<B>(
+  schema: z.ZodType<B>,
+  answer: (database: Database, asked: B, signal: AbortSignal) => Promise<object>,
+): Question {
+  return {
+    serve: (surface, path, database) =>
+      serveOperation(surface, path, schema, (asked, { signal }) => answer(database, asked, signal)),
+    answer: (database, body, signal) => answer(database, schema.parse(body), signal),
+  };
 }
 
-/** What commands ask of the database: of the running instance as operations, or of a server directly. */
+/** What commands ask the database: through the running instance, or a server directly. */
 const QUESTIONS = {
   ask: question(ask, async (database, { sql, limit, seconds }, signal) => {
     await explainMistakes(sql, database, signal);
-    // As text: the lines are parsed by who asked, not in the process that the gateway shares.
+    // As text: the command parses the lines, not the process that also runs the gateway.
     return database.askText(sql, limit, { signal, maxSeconds: seconds });
   }),
   verify: question(bounded, (database, { seconds }, signal) =>
@@ -51,44 +58,26 @@ const QUESTIONS = {
   })),
 } as const;
 
-export type QuestionName = keyof typeof QUESTIONS;
-export const pathOf = (name: QuestionName): string => `/columnar/${name}`;
+const pathOf = (name: string): string => `/columnar/${name}`;
 
-/** Answers commands. @param database throws while there is none, with why */
-export function serveQuestions(surface: HttpSurface, database: () => Database): void {
-  for (const [name, question] of Object.entries(QUESTIONS)) {
-    // Each answers what its own schema lets through.
-    const { schema, answer } = question as Question<unknown>;
-    serveOperation(surface, pathOf(name as QuestionName), schema, (asked, { signal }) =>
-      answer(database(), asked, signal),
-    );
-  }
-}
-
-/** For a server that is asked without an instance. @throws whatever the question throws */
-export function answerQuestion(
-  name: QuestionName,
-  database: Database,
-  body: object,
-  signal: AbortSignal,
-): Promise<object> {
-  const { schema, answer } = QUESTIONS[name] as Question<unknown>;
-  return answer(database, schema.parse(body), signal);
+/** Answers commands. */
+export function serveQuestions(surface: HttpSurface, database: Database): void {
+  for (const [name, { serve }] of Object.entries(QUESTIONS)) serve(surface, pathOf(name), database);
 }
 
 const NONE_HERE = 'the instance that runs here has none; `holdfast status` says why';
 
 /**
- * Puts a question to the instance that runs on the data folder; where none runs, to the server that the options name.
- * The embedded folder is never opened a second time.
+ * Asks the instance that runs on the data folder; where none runs, the server that the options name. The embedded folder
+ * is never opened a second time.
  *
- * @throws HF_COLUMNAR_NOT_RUNNING neither is there; whatever the question throws
+ * @throws HF_COLUMNAR_NOT_RUNNING there is neither; whatever the question throws
  */
-export async function put<T extends object>(
-  name: QuestionName,
+export async function askDatabase<T extends object>(
+  name: keyof typeof QUESTIONS,
   body: object,
   asking: Asking,
-  options: ClickhouseOptions,
+  options: ColumnarOptions,
 ): Promise<T> {
   try {
     return await askInstance<T>(asking, pathOf(name), body, NONE_HERE);
@@ -102,15 +91,15 @@ export async function put<T extends object>(
 }
 
 async function direct(
-  name: QuestionName,
+  name: keyof typeof QUESTIONS,
   body: object,
   { dataDir, signal }: Asking,
-  options: ClickhouseOptions,
+  options: ColumnarOptions,
 ): Promise<object> {
   const engine = await openEngine(options, dataDir, undefined);
   try {
     const database = new Database({ engine, clock: systemClock, schema: schemaOptions(options) });
-    return await answerQuestion(name, database, body, signal);
+    return await QUESTIONS[name].answer(database, body, signal);
   } finally {
     await engine.close();
   }

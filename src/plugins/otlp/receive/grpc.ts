@@ -15,12 +15,12 @@ const METHODS: readonly [Signal, string][] = [
 
 /** What the listeners of gRPC have in common. */
 export interface GrpcDependencies {
-  readonly receiver: () => Receiver;
+  readonly receiver: Receiver;
   /** Largest message, bytes. */
   readonly bodyLimit: number;
   /** In which a message comes whole, ms. */
   readonly requestTimeoutMs: number;
-  readonly logger: () => Logger;
+  readonly logger: Logger;
 }
 
 export interface GrpcListenerOptions extends GrpcDependencies {
@@ -59,7 +59,7 @@ export function grpcListener(options: GrpcListenerOptions): Listener {
         );
         boundStreams(server, options.requestTimeoutMs);
         const url = urlOf(credentials ? 'https' : 'http', host, bound);
-        options.logger().info({ url, surface: name }, 'grpc.listening');
+        options.logger.info({ url, surface: name }, 'grpc.listening');
         return { url };
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
@@ -93,7 +93,7 @@ function serverOf(
 ): Grpc.Server {
   const server = new grpc.Server({
     ...serverOptions(bodyLimit),
-    interceptors: [(_method, call) => admitted(grpc, call, receiver(), requestTimeoutMs)],
+    interceptors: [(_method, call) => admitted(grpc, call, receiver, requestTimeoutMs)],
   });
   const same = (bytes: Buffer) => bytes;
   for (const [signal, service] of METHODS) {
@@ -109,8 +109,8 @@ function serverOf(
       { Export: { ...method, ...codec } },
       {
         Export: (call: Grpc.ServerUnaryCall<Buffer, Buffer>, answer: Grpc.sendUnaryData<Buffer>) =>
-          serve(grpc, receiver(), signal, call, answer).catch((err) => {
-            logger().error({ err, signal }, 'grpc.failed');
+          serve(grpc, receiver, signal, call, answer).catch((err) => {
+            logger.error({ err, signal }, 'grpc.failed');
             answer({ code: grpc.status.INTERNAL, details: 'The request could not be handled.' });
           }),
       },

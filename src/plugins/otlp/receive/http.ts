@@ -22,13 +22,13 @@ export function otlpErrorBody({ status, what, remedy }: SurfaceError): unknown {
 }
 
 /** `POST /v1/traces`, `/v1/metrics` and `/v1/logs` (O1, O2, O4). */
-export function otlpRoutes(http: HttpSurface, receiver: () => Receiver, bodyLimit: number): void {
+export function otlpRoutes(http: HttpSurface, receiver: Receiver, bodyLimit: number): void {
   http.register((scope, _options, registered) => {
     scope.removeAllContentTypeParsers();
     // The route reads the body itself: within limits, and only when its sender is admitted.
     scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
     scope.addHook('onRequest', (request, reply, done) => {
-      const refusal = receiver().refusalOf(request.headers.authorization, request.ip);
+      const refusal = receiver.refusalOf(request.headers.authorization, request.ip);
       const unsupported = refusal ? undefined : unsupportedMedia(request);
       if (!refusal && unsupported === undefined) return done();
       dropBody(request, bodyLimit);
@@ -36,7 +36,7 @@ export function otlpRoutes(http: HttpSurface, receiver: () => Receiver, bodyLimi
       else reply.code(415).type('text/plain; charset=utf-8').send(unsupported);
     });
     for (const signal of SIGNALS) {
-      scope.post(`/v1/${signal}`, (request, reply) => serve(receiver(), request, reply, signal, bodyLimit));
+      scope.post(`/v1/${signal}`, (request, reply) => serve(receiver, request, reply, signal, bodyLimit));
     }
     registered();
   });

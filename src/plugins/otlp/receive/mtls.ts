@@ -59,13 +59,13 @@ type Authority = Grpc.experimental.CaCertificateUpdateListener;
 class Certificates implements Grpc.experimental.CertificateProvider {
   readonly #read: () => Promise<Files>;
   readonly #checkMs: number;
-  readonly #logger: () => Logger;
+  readonly #logger: Logger;
   readonly #identities = new Set<Identity>();
   readonly #authorities = new Set<Authority>();
   #files: Files | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(read: () => Promise<Files>, checkMs: number, logger: () => Logger) {
+  constructor(read: () => Promise<Files>, checkMs: number, logger: Logger) {
     this.#read = read;
     this.#checkMs = checkMs;
     this.#logger = logger;
@@ -106,9 +106,9 @@ class Certificates implements Grpc.experimental.CertificateProvider {
       this.#files = files;
       for (const listener of this.#identities) listener(files);
       for (const listener of this.#authorities) listener(files);
-      this.#logger().info({ surface: 'otlpMtls' }, 'otlp.certificates_renewed');
+      this.#logger.info({ surface: 'otlpMtls' }, 'otlp.certificates_renewed');
     } catch (error) {
-      this.#logger().warn({ err: error, surface: 'otlpMtls' }, 'otlp.certificates_unusable');
+      this.#logger.warn({ err: error, surface: 'otlpMtls' }, 'otlp.certificates_unusable');
     }
   }
 }
