@@ -1,0 +1,56 @@
+/**
+ * A whole plugin in one file: an API that takes a ring, a topic, a route to an actor, an effect, an error of its own.
+ *
+ *     holdfast start --config examples/doorbell/plugins.config.ts
+ *     curl -X POST http://127.0.0.1:7900/ring/front
+ *     holdfast log list --config examples/doorbell/plugins.config.ts
+ */
+import { defineActor, defineErrors, definePlugin, defineTopic } from 'holdfast';
+import { z } from 'zod';
+import { door } from './door.ts';
+
+export const DoorbellError = defineErrors({
+  HF_DOORBELL_JAMMED: {
+    status: 503,
+    what: 'The bell of {door} is jammed.',
+    remedy: 'Let it rest for a minute, then press it again.',
+  },
+});
+
+const rung = defineTopic('doorbell.rung', z.object({ door: z.string() }), 'Somebody pressed a bell.');
+const doorActor = defineActor({ type: 'doorbell.door', machine: door, version: 1 });
+
+/** @example doorbell({ port: 7901, jamsAfter: 3 }) */
+export const doorbell = definePlugin({
+  name: 'doorbell',
+  options: z.strictObject({
+    port: z.int().min(0).max(65_535).default(7900),
+    /** The bell jams after so many rings. */
+    jamsAfter: z.int().min(1).default(100),
+  }),
+  env: { HOLDFAST_DOORBELL_PORT: 'port' },
+  errors: DoorbellError,
+  // What is returned here reaches every handler below.
+  start({ bus, logger }, { jamsAfter }) {
+    return { bus, logger, jamsAfter };
+  },
+  register(ctx, { port }) {
+    ctx.actor(doorActor);
+    ctx.route(rung, doorActor, ({ payload }) => [{ key: payload.door, event: { type: 'RUNG' } }]);
+    ctx.effect(
+      'doorbell.chime',
+      ({ rings }: { rings: number }, { actor }, { logger, jamsAfter }) => {
+        if (rings > jamsAfter) throw new DoorbellError('HF_DOORBELL_JAMMED', { door: actor });
+        logger.info({ actor, rings }, 'doorbell.chimed');
+      },
+      { onRecovery: 'fail' }, // a chime that a crash interrupted is not repeated an hour later
+    );
+    ctx.http({ name: 'doorbell', port, portVariable: 'HOLDFAST_DOORBELL_PORT' }, (http, { bus }) => {
+      // Nothing is decided here: it was rung, whatever the machine makes of it.
+      http.post<{ Params: { door: string } }>('/ring/:door', async (request) => {
+        bus.publish(rung, { door: request.params.door }, { correlation: request.id });
+        return { rung: true };
+      });
+    });
+  },
+});
