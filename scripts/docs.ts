@@ -1,9 +1,9 @@
 // `npm run docs`: writes the generated pages of docs/. Tests fail while one of them is not what this would write.
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { deliveredRegistrations, errorTables, referencePages } from './reference.ts';
+import { deliveredRegistrations, ownDefinitions, referencePages } from './reference.ts';
 
 const root = new URL('../', import.meta.url);
 mkdirSync(new URL('docs/reference/', root), { recursive: true });
-const pages = referencePages(await deliveredRegistrations(), await errorTables());
+const pages = referencePages(await deliveredRegistrations(), await ownDefinitions());
 for (const [path, text] of Object.entries(pages)) writeFileSync(new URL(path, root), text);
 console.log(`written: ${Object.keys(pages).join(', ')}`);

@@ -22,15 +22,19 @@ export async function deliveredRegistrations(): Promise<Registrations> {
   return new PluginHost(plugins).register();
 }
 
-/** The errors of core and of every plugin of this repository, by code. */
-export async function errorTables(): Promise<Record<string, ErrorEntry>> {
-  const folders = readdirSync(new URL('src/plugins/', root));
+/** The definitions of every plugin of this repository, also of those that the delivered configuration does not list. */
+export async function ownDefinitions(): Promise<readonly PluginDefinition[]> {
+  const folders = readdirSync(new URL('src/plugins/', root)).sort();
   const modules = await Promise.all(folders.map((name) => import(`../src/plugins/${name}/index.ts`)));
-  const definitions: PluginDefinition[] = modules.flatMap((module) =>
+  return modules.flatMap((module) =>
     Object.values<object>(module).flatMap((value) =>
-      'definition' in value ? [value.definition as never] : [],
+      'definition' in value ? [value.definition as PluginDefinition] : [],
     ),
   );
+}
+
+/** The errors of core and of plugins, by code. */
+export function errorTables(definitions: readonly PluginDefinition[]): Record<string, ErrorEntry> {
   return Object.assign(
     {},
     CoreError.table,
@@ -41,14 +45,15 @@ export async function errorTables(): Promise<Record<string, ErrorEntry>> {
 /** @returns the text of every page, by its path from the root of the project */
 export function referencePages(
   registrations: Registrations,
-  errors: Readonly<Record<string, ErrorEntry>>,
+  definitions: readonly PluginDefinition[],
 ): Record<string, string> {
   return {
     'docs/reference/commands.md': commandsPage(registrations),
-    'docs/reference/errors.md': errorsPage(errors),
+    'docs/reference/errors.md': errorsPage(errorTables(definitions)),
     'docs/reference/graph.md': graphPage(registrations),
     'docs/reference/plugins.md': pluginsPage(registrations),
     'docs/reference/surfaces.md': surfacesPage(registrations),
+    'docs/reference/variables.md': variablesPage(definitions),
   };
 }
 
@@ -175,6 +180,31 @@ function surfacesPage({ surfaces, listeners }: Registrations): string {
     'token. Port 0 means any free one; `runtime.json` in the data folder names those that were chosen.',
     '',
     ...table(['surface', 'address', 'variable', 'plugin'], rows),
+  );
+}
+
+/** Variables that core reads itself. */
+const CORE_VARIABLES = {
+  HOLDFAST_DATA_DIR:
+    'Data folder; `--data-dir` goes before it, `.holdfast` of the working directory is the default.',
+};
+
+function variablesPage(definitions: readonly PluginDefinition[]): string {
+  const rows = definitions.flatMap(({ name, env = {}, variables = {} }) =>
+    [...new Set([...Object.keys(variables), ...Object.keys(env)])].map((variable) => [
+      `\`${variable}\``,
+      variables[variable] ?? '',
+      `\`${name}\``,
+      env[variable] === undefined ? '' : `\`${env[variable]}\``,
+    ]),
+  );
+  const core = Object.entries(CORE_VARIABLES).map(([variable, what]) => [`\`${variable}\``, what, '', '']);
+  return page(
+    'Variables',
+    `${GENERATED} A variable goes before the option of \`plugins.config.ts\` that it stands for; an empty one counts as unset. A secret is`,
+    'best given as a file of mode 0600.',
+    '',
+    ...table(['variable', 'what it is for', 'plugin', 'option'], [...core, ...rows]),
   );
 }
 

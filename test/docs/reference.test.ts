@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
-import { deliveredRegistrations, errorTables, referencePages } from '../../scripts/reference.ts';
+import { deliveredRegistrations, ownDefinitions, referencePages } from '../../scripts/reference.ts';
 
 const root = new URL('../../', import.meta.url);
 const text = (path: string): string => readFileSync(new URL(path, root), 'utf8');
@@ -10,9 +10,10 @@ const filesOf = (folder: string, ending: string): string[] =>
     .map((name) => `${folder}/${name}`);
 
 const registrations = await deliveredRegistrations();
+const definitions = await ownDefinitions();
 const pages = () => ['README.md', ...filesOf('docs', '.md')];
 
-for (const [path, expected] of Object.entries(referencePages(registrations, await errorTables()))) {
+for (const [path, expected] of Object.entries(referencePages(registrations, definitions))) {
   test(`[C11,C14] ${path} is what the code declares`, (t) =>
     t.is(text(path), expected, 'run `npm run docs`'));
 }
@@ -27,6 +28,13 @@ test('[C11] every feature stands in docs/architecture.md, and every plugin says 
     t.truthy(about, `${name} says what it is for`);
     t.notThrows(() => text(`docs/${about?.docs}`), `the page of ${name}`);
   }
+});
+
+test('[C11] every variable that stands for an option says what it is for', (t) => {
+  const silent = definitions.flatMap(({ env = {}, variables = {} }) =>
+    Object.keys(env).filter((name) => variables[name] === undefined),
+  );
+  t.deepEqual(silent, []);
 });
 
 test('[C11] every link of README and docs to a file of the project leads somewhere', (t) => {

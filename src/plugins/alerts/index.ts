@@ -30,6 +30,11 @@ export const alerts = definePlugin({
     docs: 'alerts.md',
   },
   options: alertsOptions,
+  variables: {
+    'HOLDFAST_ALERTS_<RECEIVER>_URL':
+      'Address of a receiver, e.g. HOLDFAST_ALERTS_CLUSTER_EDGE_URL (monitors that are DOWN) and HOLDFAST_ALERTS_CLUSTER_INFRA_URL (everything else).',
+    'HOLDFAST_ALERTS_<RECEIVER>_URL_FILE': 'File (mode 0600) with that address.',
+  },
   errors: AlertsError,
   wants: [ColumnarDatabaseToken, SecretsStoreToken],
   onFailure: 'continue',

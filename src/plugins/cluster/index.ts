@@ -30,6 +30,10 @@ export const cluster = definePlugin({
   },
   options: clusterOptions,
   env: { HOLDFAST_KUBECONFIG: 'kubeconfig', HOLDFAST_KUBE_CONTEXT: 'context' },
+  variables: {
+    HOLDFAST_KUBECONFIG: 'File that names the cluster; in a pod its own account unless set.',
+    HOLDFAST_KUBE_CONTEXT: 'Another context of that file than its current one.',
+  },
   errors: ClusterError,
   provides: [ClusterToken],
   onFailure: 'continue',

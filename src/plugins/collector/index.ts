@@ -32,6 +32,11 @@ export const collector = definePlugin({
   options: collectorOptions,
   errors: CollectorError,
   env: { HOLDFAST_COLLECTOR_CONFIG: 'effectiveConfig', HOLDFAST_UI_URL: 'ui.url' },
+  variables: {
+    HOLDFAST_COLLECTOR_CONFIG:
+      'Effective config of a collector, whose ingest keys are then taken; the file is watched.',
+    HOLDFAST_UI_URL: 'UI of the telemetry stack, by which `doctor stack` checks its document database.',
+  },
   wants: [SecretsStoreToken, ClusterToken, ColumnarDatabaseToken],
   provides: [IngestKeysToken],
   onFailure: 'continue',

@@ -28,6 +28,9 @@ export const consolePlugin = definePlugin({
     tokenFile: z.string().optional(),
   }),
   env: { HOLDFAST_CONSOLE_PORT: 'port' },
+  variables: {
+    HOLDFAST_CONSOLE_PORT: 'Port of health, readiness and metrics.',
+  },
 
   register(context, { port, host, allowedHosts, tokenFile }) {
     context.http(

@@ -101,6 +101,15 @@ export const gateway = definePlugin({
     HOLDFAST_GATEWAY_PORT: 'port',
     HOLDFAST_PUBLIC_URL: 'publicUrl',
   },
+  variables: {
+    HOLDFAST_GATEWAY_PORT: 'Port of the MCP gateway.',
+    HOLDFAST_PUBLIC_URL: 'The base under which clients see the gateway.',
+    HOLDFAST_MASTER_KEY: 'The master key itself; a file is better.',
+    HOLDFAST_MASTER_KEY_FILE: 'File (mode 0600) with the master key; made in the data folder when absent.',
+    'HOLDFAST_MCP_<SERVER>_URL': 'Upstream of a server, e.g. HOLDFAST_MCP_LIBRARY_DOCS_URL.',
+    'HOLDFAST_MCP_<SERVER>_TOKEN_FILE': 'File (mode 0600) with the token of that upstream.',
+    'HOLDFAST_MCP_<SERVER>_TOKEN': 'The token itself; a file is better.',
+  },
   register(context, settings) {
     const { port, host, allowedHosts, bodyLimit, requestTimeoutMs } = settings;
     const publicBase = settings.publicUrl?.replace(/\/+$/, '');

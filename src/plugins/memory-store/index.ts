@@ -28,6 +28,9 @@ export const memoryStore = definePlugin({
   },
   options: memoryStoreOptions,
   env: { HOLDFAST_MEMORY_PORT: 'port' },
+  variables: {
+    HOLDFAST_MEMORY_PORT: 'Port of the embedded memory store.',
+  },
   errors: MemoryStoreError,
   provides: [MemoryInstanceToken, ScratchStoresToken],
   onFailure: 'continue',

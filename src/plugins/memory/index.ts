@@ -47,6 +47,11 @@ export const memory = definePlugin({
     HOLDFAST_MEMORY_API_KEY_FILE: 'apiKeyFile',
     HOLDFAST_MEMORY_CA_FILE: 'caFile',
   },
+  variables: {
+    HOLDFAST_MEMORY_URL: 'A memory store elsewhere, in the place of the embedded one.',
+    HOLDFAST_MEMORY_API_KEY_FILE: 'File (mode 0600) with its key.',
+    HOLDFAST_MEMORY_CA_FILE: 'Authority of its certificate.',
+  },
   provides: [MemoryStoresToken, SnapshotRecordsToken],
   wants: [MemoryInstanceToken, SecretsStoreToken, ClusterToken],
   onFailure: 'continue',

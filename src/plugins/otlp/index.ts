@@ -42,6 +42,12 @@ export const otlp = definePlugin({
     HOLDFAST_OTLP_GRPC_PORT: 'grpcPort',
     HOLDFAST_OTLP_MTLS_PORT: 'mtls.port',
   },
+  variables: {
+    HOLDFAST_OTLP_HTTP_PORT: 'Port of OTLP over HTTP.',
+    HOLDFAST_OTLP_GRPC_PORT: 'Port of OTLP over gRPC.',
+    HOLDFAST_OTLP_MTLS_PORT:
+      'Port for producers from outside, which must show a client certificate; off unless set.',
+  },
   start({ bus, clock, metrics, logger, dataDir, find, actors }, options) {
     const state = () => actors.get(intakeActor, RECEIVER)?.context;
     const budget = new BodyBudget(options.memoryLimit);

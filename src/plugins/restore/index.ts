@@ -52,6 +52,9 @@ export const restore = definePlugin({
   },
   options: restoreOptions,
   env: { HOLDFAST_MEMORY_SCRATCH_URL: 'scratchUrl' },
+  variables: {
+    HOLDFAST_MEMORY_SCRATCH_URL: 'A scratch instance of the memory store for restore drills.',
+  },
   errors: RestoreError,
   requires: [MemoryStoresToken],
   wants: [ScratchStoresToken, SnapshotRecordsToken, ClusterToken],

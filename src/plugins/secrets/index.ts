@@ -30,6 +30,9 @@ export const secretsFolder = definePlugin({
     folder: z.string().min(1).optional(),
   }),
   env: { HOLDFAST_SECRETS_DIR: 'folder' },
+  variables: {
+    HOLDFAST_SECRETS_DIR: 'Folder of secrets, one file each; `secrets/store` of the data folder unless set.',
+  },
   provides: [SecretsStoreToken],
   onFailure: 'continue',
   register(context, { folder }) {
@@ -101,6 +104,10 @@ export const secretsKv = definePlugin({
     deadlineMs: z.int().min(100).max(60_000).default(5_000),
   }),
   env: { HOLDFAST_SECRETS_URL: 'url', HOLDFAST_SECRETS_TOKEN_FILE: 'tokenFile' },
+  variables: {
+    HOLDFAST_SECRETS_URL: 'Server of the KV version 2 protocol (Vault, OpenBao), in the place of the folder.',
+    HOLDFAST_SECRETS_TOKEN_FILE: 'File (mode 0600) with the token for it.',
+  },
   errors: SecretsError,
   provides: [SecretsStoreToken],
   onFailure: 'continue',

@@ -37,6 +37,10 @@ export const telemetry = definePlugin({
   },
   options,
   env: { OTEL_EXPORTER_OTLP_ENDPOINT: 'endpoint' },
+  variables: {
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'Receiver of our own spans and metrics; `own` for the one of this process.',
+    OTEL_EXPORTER_OTLP_HEADERS: 'Headers of those exports, as the OpenTelemetry SDK reads them.',
+  },
   wants: [IngestKeysToken],
   provides: [TelemetryToken],
   onFailure: 'continue',

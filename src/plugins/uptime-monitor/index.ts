@@ -33,6 +33,9 @@ export const uptimeMonitor = definePlugin({
   },
   options: uptimeMonitorOptions,
   env: { HOLDFAST_UPTIME_PORT: 'port' },
+  variables: {
+    HOLDFAST_UPTIME_PORT: 'Port of the embedded uptime monitor.',
+  },
   errors: UptimeMonitorError,
   register(context, options) {
     const { port, host, allowedHosts } = options;

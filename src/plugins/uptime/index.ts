@@ -30,6 +30,10 @@ export const uptime = definePlugin({
   },
   options: uptimeOptions,
   env: { HOLDFAST_UPTIME_URL: 'url', HOLDFAST_UPTIME_CONNECT: 'connect' },
+  variables: {
+    HOLDFAST_UPTIME_URL: 'Uptime monitor that beats go to; the embedded one unless set.',
+    HOLDFAST_UPTIME_CONNECT: 'Address to connect to, where it is not that of the URL.',
+  },
   errors: UptimeError,
   wants: [SecretsStoreToken, ClusterToken],
   provides: [UptimeMonitorToken],

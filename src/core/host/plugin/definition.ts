@@ -177,6 +177,8 @@ export interface PluginDefinition<O extends z.ZodObject = z.ZodObject, S = unkno
   readonly options: O;
   /** Environment variables that override options: name to option path, e.g. `HOLDFAST_LAMP_PORT: 'port'`. */
   readonly env?: Readonly<Record<string, string>>;
+  /** What each variable that the plugin reads is for, as one sentence; those of `env` too. For docs/reference/variables.md. */
+  readonly variables?: Readonly<Record<string, string>>;
   /** What is secret in the plugin's documents: the redactor holds it back from the moment that the plugin is defined. */
   readonly secretFields?: SecretFields;
   readonly requires?: readonly Token<unknown>[];

@@ -33,6 +33,13 @@ export const router = definePlugin({
   options: routerOptions,
   secretFields: networkConfigSecrets,
   env: { HOLDFAST_ROUTER_PORT: 'port', HOLDFAST_REDIS_URL: 'redisUrl' },
+  variables: {
+    HOLDFAST_ROUTER_PORT: 'Port of the embedded router’s API.',
+    HOLDFAST_REDIS_URL:
+      'The Redis that holds the config and carries the channels; the data folder and this process unless set.',
+    HOLDFAST_TRANSACTION: 'Given to the checks of `router apply`: the open transaction.',
+    HOLDFAST_DEADLINE: 'Given to the checks of `router apply`: when that transaction reverts.',
+  },
   errors: RouterError,
   provides: [RouterApiToken],
   start: async (services, options, signal) =>

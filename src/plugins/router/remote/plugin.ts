@@ -87,6 +87,11 @@ export const routerRemote = definePlugin({
     HOLDFAST_REDIS_URL: 'redisUrl',
     HOLDFAST_ROUTER_CHANNEL_PREFIX: 'channelPrefix',
   },
+  variables: {
+    HOLDFAST_ROUTER_URL: 'Config API of a router elsewhere, in the place of the embedded one.',
+    HOLDFAST_REDIS_URL: 'The Redis on which that router publishes.',
+    HOLDFAST_ROUTER_CHANNEL_PREFIX: 'Prefix of its channels.',
+  },
   errors: RouterError,
   provides: [RouterApiToken],
   register(context, options) {

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
-import { errorTables } from '../../../../scripts/reference.ts';
+import { errorTables, ownDefinitions } from '../../../../scripts/reference.ts';
 import { CoreError } from '../../../../src/core/kernel/errors/core-error.ts';
 import { isCoded, toErrorBody } from '../../../../src/core/kernel/errors/holdfast-error.ts';
 
 const root = new URL('../../../../', import.meta.url);
-const tables = await errorTables();
+const tables = errorTables(await ownDefinitions());
 const codes = Object.keys(tables);
 
 /** Codes that are raised: quoted, outside the table, and not only compared with. */
