@@ -3,7 +3,7 @@ import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, type Dispatcher } from 'undici';
-import { postControl } from '../src/core/host/operations/ask.ts';
+import { postControl } from '../src/core/host/operations/control-client.ts';
 import { readRuntimeFile } from '../src/core/host/runtime/runtime-file.ts';
 import { syncPath } from '../src/core/kernel/sync-path.ts';
 import { storePoints, vectorOf } from '../test/plugins/memory-store/rig.ts';

@@ -1,5 +1,5 @@
 import { HttpCallError, HttpClient } from '../core/host/http/client.ts';
-import { HOST, runsOf } from '../core/host/lifecycle/actor.ts';
+import { HOST, runsOf } from '../core/host/lifecycle/run.ts';
 import type { HealthRegistration } from '../core/host/plugin/registrations.ts';
 import { type RuntimeFile, readRuntimeFile } from '../core/host/runtime/runtime-file.ts';
 import { recover } from '../core/kernel/actors/recover.ts';

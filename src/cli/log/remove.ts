@@ -1,18 +1,17 @@
 import { resolve } from 'node:path';
-import { askIfRunning } from '../../core/host/operations/ask.ts';
+import { askIfRunning } from '../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
-import { archiveFolder, parseAge, parseSize } from '../../core/host/retention/limits.ts';
-import type { Pruned } from '../../core/host/retention/offline.ts';
-import { pruneStopped } from '../../core/host/retention/offline.ts';
 import type { PruneRequest } from '../../core/host/retention/plan.ts';
-import { planPrune } from '../../core/host/retention/plan.ts';
+import { archiveFolder, parseAge, parseSize, planPrune } from '../../core/host/retention/plan.ts';
+import type { Pruned } from '../../core/host/retention/prune-stopped.ts';
+import { pruneStopped } from '../../core/host/retention/prune-stopped.ts';
 import { timestamp } from '../../core/host/terminal.ts';
 import { recover } from '../../core/kernel/actors/recover.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import type { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { lockDataDir } from '../../core/kernel/log/lock.ts';
 import { LogWriter } from '../../core/kernel/log/log-writer.ts';
-import { checkBeforeStart } from '../../core/kernel/log/signed-head.ts';
+import { checkBeforeStart } from '../../core/kernel/log/trust.ts';
 import { withLog } from './source.ts';
 
 /** Where a running instance is asked to prune its log. */

@@ -5,10 +5,9 @@ import { jsonText } from '../../core/host/terminal.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import type { IntegrityReport } from '../../core/kernel/log/integrity.ts';
 import { integritySteps } from '../../core/kernel/log/integrity.ts';
-import { readMark } from '../../core/kernel/log/mark.ts';
-import { readHead } from '../../core/kernel/log/signed-head.ts';
 import { findLogKey, isPublicKey } from '../../core/kernel/log/signing.ts';
 import type { Anchor, Trust } from '../../core/kernel/log/trust.ts';
+import { readHead, readMark } from '../../core/kernel/log/trust.ts';
 import { sourcesOf, withLog } from './source.ts';
 
 /** `holdfast log verify`: is every record what was written, and is none missing (C9)? */

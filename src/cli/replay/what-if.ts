@@ -101,7 +101,7 @@ async function known({ actors }: CommandContext, hasOwn: boolean): Promise<reado
 
 /** @throws HF_REPLAY_CHANGE */
 async function machinesOf(module: string): Promise<ActorDefinition[]> {
-  const { serveOwnModules } = await import('../../core/host/config/own-modules.ts');
+  const { serveOwnModules } = await import('../../core/host/config/load.ts');
   serveOwnModules();
   let exported: Record<string, unknown>;
   try {

@@ -1,4 +1,4 @@
-import { askInstance } from '../../core/host/operations/ask.ts';
+import { askInstance } from '../../core/host/operations/control-client.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../core/host/plugin/diagnosis.ts';
 import { PATH } from './operate.ts';
 import type { AlertsOptions } from './options.ts';

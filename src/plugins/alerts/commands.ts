@@ -1,5 +1,5 @@
 import { durationFlag } from '../../core/host/duration.ts';
-import { askInstance, operatorName } from '../../core/host/operations/ask.ts';
+import { askInstance, operatorName } from '../../core/host/operations/control-client.ts';
 import type { CommandContext } from '../../core/host/plugin/command.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { PATH } from './operate.ts';

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { defineTopic } from '../../bus/topic.ts';
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
-import { askInstance } from '../../core/host/operations/ask.ts';
+import { askInstance } from '../../core/host/operations/control-client.ts';
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import type { CommandDefinition } from '../../core/host/plugin/command.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';

@@ -4,8 +4,8 @@ import { z } from 'zod';
 import type { ColumnarDatabase } from '../../core/contracts/columnar-database.ts';
 import { PROBE_SERVICE } from '../../core/contracts/columnar-tables.ts';
 import type { IngestKeys } from '../../core/contracts/ingest-keys.ts';
+import { plaintextHost } from '../../core/host/http/admission.ts';
 import { type HttpAnswer, HttpCallError, HttpClient } from '../../core/host/http/client.ts';
-import { plaintextHost } from '../../core/host/plaintext.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { ProbeEnd } from '../../machines/collector/probe.ts';
 

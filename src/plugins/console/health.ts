@@ -1,6 +1,6 @@
 import type { HttpSurface } from '../../core/host/http/contract.ts';
-import { HOST, runsOf } from '../../core/host/lifecycle/actor.ts';
 import type { EndedRun, Run } from '../../core/host/lifecycle/machine.ts';
+import { HOST, runsOf } from '../../core/host/lifecycle/run.ts';
 import { redact } from '../../core/host/logging/redact.ts';
 import type { PluginStatus, Services } from '../../core/host/plugin/definition.ts';
 import { isObject, type Json } from '../../core/kernel/json.ts';

@@ -1,4 +1,4 @@
-import { askInstance } from '../../core/host/operations/ask.ts';
+import { askInstance } from '../../core/host/operations/control-client.ts';
 import type { CommandDefinition } from '../../core/host/plugin/command.ts';
 import type { ActorState } from '../../core/kernel/actors/state.ts';
 import { clearsAfter } from '../../machines/jobs/failure.ts';

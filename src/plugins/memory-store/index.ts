@@ -11,7 +11,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { MemoryInstanceToken, ScratchStoresToken } from '../../core/contracts/memory-store.ts';
-import { urlOf } from '../../core/host/http/url.ts';
+import { urlOf } from '../../core/host/http/addresses.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';
 import { MemoryStoreError } from './errors.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { HttpCallError, HttpClient } from '../../core/host/http/client.ts';
-import { type Asking, askInstance, operatorName } from '../../core/host/operations/ask.ts';
+import { type Asking, askInstance, operatorName } from '../../core/host/operations/control-client.ts';
 import type { CommandContext } from '../../core/host/plugin/command.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import { UNIT_PATH, type UnitView } from './unit.ts';

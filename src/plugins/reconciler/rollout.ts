@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { durationFlag } from '../../core/host/duration.ts';
-import { askInstance } from '../../core/host/operations/ask.ts';
+import { askInstance } from '../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandDefinition } from '../../core/host/plugin/command.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { askUnit, type DrillResult, drill, look, type Moment } from './drill.ts';

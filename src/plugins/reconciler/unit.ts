@@ -4,7 +4,7 @@ import { RouterApiToken } from '../../core/contracts/router.ts';
 import { TelemetryToken } from '../../core/contracts/telemetry.ts';
 import { UptimeMonitorToken } from '../../core/contracts/uptime.ts';
 import { durationFlag } from '../../core/host/duration.ts';
-import { askInstance, operatorName } from '../../core/host/operations/ask.ts';
+import { askInstance, operatorName } from '../../core/host/operations/control-client.ts';
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import type { CommandContext } from '../../core/host/plugin/command.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Asking, askInstance } from '../../core/host/operations/ask.ts';
+import { type Asking, askInstance } from '../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandDefinition } from '../../core/host/plugin/command.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import type { Result } from '../../machines/restore/drill-shapes.ts';

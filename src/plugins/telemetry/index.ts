@@ -7,7 +7,7 @@
 import { z } from 'zod';
 import { IngestKeysToken } from '../../core/contracts/ingest-keys.ts';
 import { type Telemetry, TelemetryToken } from '../../core/contracts/telemetry.ts';
-import { plaintextHost } from '../../core/host/plaintext.ts';
+import { plaintextHost } from '../../core/host/http/admission.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
 import { readRuntimeFile } from '../../core/host/runtime/runtime-file.ts';
 import { plaintextCheck, tokenReader } from './receiver.ts';

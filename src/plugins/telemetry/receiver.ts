@@ -1,7 +1,6 @@
 /** The receiver of this process's telemetry: the key that it gets, and the check for plaintext. */
 import type { IngestKeys } from '../../core/contracts/ingest-keys.ts';
-import { isLoopback } from '../../core/host/http/admission.ts';
-import { plaintextHost } from '../../core/host/plaintext.ts';
+import { isLoopback, plaintextHost } from '../../core/host/http/admission.ts';
 import type { CheckResult } from '../../core/host/plugin/diagnosis.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { durationFlag } from '../../core/host/duration.ts';
-import { askInstance, operatorName } from '../../core/host/operations/ask.ts';
+import { askInstance, operatorName } from '../../core/host/operations/control-client.ts';
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import type { CommandContext, CommandDefinition } from '../../core/host/plugin/command.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';

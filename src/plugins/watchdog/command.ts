@@ -1,7 +1,7 @@
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { UptimeMonitorToken } from '../../core/contracts/uptime.ts';
-import { askIfRunning } from '../../core/host/operations/ask.ts';
+import { askIfRunning } from '../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandDefinition } from '../../core/host/plugin/command.ts';
 import type { ConfiguredPlugin, PluginDefinition } from '../../core/host/plugin/definition.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';

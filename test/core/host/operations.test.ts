@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
 import { durationFlag } from '../../../src/core/host/duration.ts';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
-import { askInstance } from '../../../src/core/host/operations/ask.ts';
+import { askInstance } from '../../../src/core/host/operations/control-client.ts';
 import { serveOperation } from '../../../src/core/host/operations/serve.ts';
 import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
 import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import type { ColumnarDatabase } from '../../../src/core/contracts/columnar-database.ts';
-import { postControl } from '../../../src/core/host/operations/ask.ts';
+import { postControl } from '../../../src/core/host/operations/control-client.ts';
 import { readRuntimeFile } from '../../../src/core/host/runtime/runtime-file.ts';
 import { call, root, spawnHoldfast, writeConfig } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';

@@ -7,7 +7,7 @@ import {
 } from '../../../src/core/contracts/columnar-database.ts';
 import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
-import { askInstance } from '../../../src/core/host/operations/ask.ts';
+import { askInstance } from '../../../src/core/host/operations/control-client.ts';
 import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
 import { createRuntime, type Runtime } from '../../../src/core/host/runtime/runtime.ts';
 import type { LogRecord } from '../../../src/core/kernel/log/record.ts';

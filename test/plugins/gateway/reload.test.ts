@@ -4,7 +4,7 @@ import test, { type ExecutionContext } from 'ava';
 import { ConfigFile } from '../../../src/core/host/config/config-file.ts';
 import { loadConfig } from '../../../src/core/host/config/load.ts';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
-import { postControl } from '../../../src/core/host/operations/ask.ts';
+import { postControl } from '../../../src/core/host/operations/control-client.ts';
 import { createRuntime, type Runtime } from '../../../src/index.ts';
 import { startUpstream } from '../../support/mcp-upstream.ts';
 import { tempDir } from '../../support/temp.ts';

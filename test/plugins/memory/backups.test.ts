@@ -2,7 +2,7 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import test from 'ava';
-import { postControl } from '../../../src/core/host/operations/ask.ts';
+import { postControl } from '../../../src/core/host/operations/control-client.ts';
 import { call, type Finished } from '../../support/cli.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { fill, rest, somePoints, startMemory } from '../memory-store/rig.ts';

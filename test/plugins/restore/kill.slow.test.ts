@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
-import { postControl } from '../../../src/core/host/operations/ask.ts';
+import { postControl } from '../../../src/core/host/operations/control-client.ts';
 import { call, root, spawnHoldfast, writeConfig } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
 import { FieldStore } from './field-store.ts';

@@ -8,7 +8,7 @@ import {
 } from '../../../src/core/contracts/memory-store.ts';
 import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
-import { postControl } from '../../../src/core/host/operations/ask.ts';
+import { postControl } from '../../../src/core/host/operations/control-client.ts';
 import { definePlugin, type PluginEntry } from '../../../src/core/host/plugin/definition.ts';
 import { createRuntime, type Runtime } from '../../../src/core/host/runtime/runtime.ts';
 import type { Result } from '../../../src/machines/restore/drill-shapes.ts';

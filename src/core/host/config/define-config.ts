@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { PluginEntry } from '../plugin/definition.ts';
-import { parseAge, parseSize } from '../retention/limits.ts';
+import { parseAge, parseSize } from '../retention/plan.ts';
 
 /** Where the runtime keeps its data, and how eagerly it writes. */
 export interface DataOptions {

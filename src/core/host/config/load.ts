@@ -1,4 +1,5 @@
 import { existsSync, statSync } from 'node:fs';
+import { registerHooks } from 'node:module';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { CoreError } from '../../kernel/errors/core-error.ts';
@@ -6,7 +7,6 @@ import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import { isObject } from '../../kernel/json.ts';
 import type { ConfigSource } from './data-dir.ts';
 import type { Config } from './define-config.ts';
-import { serveOwnModules } from './own-modules.ts';
 import { type ResolvedConfig, resolveConfig } from './resolve.ts';
 
 /** The file looked for in the working directory. */
@@ -70,4 +70,46 @@ function reasonOf(error: unknown, file: string): string {
   // A module that is not found was looked for by this folder; its message names who wanted it.
   if (line === undefined || place.startsWith(import.meta.dirname)) return text;
   return `${text} (${place === file ? 'line ' : `${place}:`}${line})`;
+}
+
+/** `src/` in a checkout, `dist/` in the published package. */
+const ROOT = new URL('../../../', import.meta.url);
+const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
+const OWN = /^holdfast(?:\/(machines|testing|plugins\/[a-z0-9-]+))?$/;
+
+/** The entrances that are no `index` of a folder of their name, as in the `exports` of package.json. */
+const ENTRANCES: Readonly<Record<string, string>> = {
+  machines: 'machines/effect',
+  testing: 'core/host/testing/index',
+};
+
+let registered = false;
+
+/**
+ * Lets a configuration lie anywhere: from then on `holdfast` and its sub-paths mean the modules of this very
+ * process (a second copy would know other classes and other tokens), and a package that a file outside this
+ * installation imports without having it is looked for among ours.
+ */
+export function serveOwnModules(): void {
+  if (registered) return;
+  registered = true;
+  registerHooks({
+    resolve(specifier, context, next) {
+      const own = ownModule(specifier);
+      if (own) return next(own, context);
+      try {
+        return next(specifier, context);
+      } catch (error) {
+        const outside = !context.parentURL?.startsWith(new URL('..', ROOT).href);
+        if (!outside || !/^(@[^/]+\/)?[^./:]+(\/|$)/.test(specifier)) throw error;
+        return next(specifier, { ...context, parentURL: import.meta.url });
+      }
+    },
+  });
+}
+
+function ownModule(specifier: string): string | undefined {
+  const [match, path = '.'] = OWN.exec(specifier) ?? [];
+  if (match === undefined) return undefined;
+  return new URL(`${ENTRANCES[path] ?? `${path}/index`}${EXTENSION}`, ROOT).href;
 }

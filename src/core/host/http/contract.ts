@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import type { CodedError } from '../../kernel/errors/holdfast-error.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import type { ShortRoute } from './fast-path.ts';
 import type { Unhandled } from './measure.ts';
-import type { ShortRoute } from './short-way.ts';
 
 /** A listener as a plugin asks for it. */
 export interface SurfaceOptions {

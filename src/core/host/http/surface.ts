@@ -1,21 +1,25 @@
 import { chmodSync, rmSync } from 'node:fs';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  fastify,
+  type RouteOptions,
+} from 'fastify';
 import { CoreError } from '../../kernel/errors/core-error.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { newCorrelation } from '../../kernel/ids.ts';
 import type { Logger } from '../logging/logger.ts';
+import { nearPath, urlOf } from './addresses.ts';
 import { Admission, isLoopback } from './admission.ts';
 import type { HttpSurface, Surface, SurfaceDependencies, SurfaceOptions } from './contract.ts';
 import { InFlight } from './drain.ts';
+import { headersOfAll, type ShortRoute, ShortWay } from './fast-path.ts';
 import { parseJsonBody } from './json-body.ts';
 import { measure } from './measure.ts';
-import { RouteTable } from './route-table.ts';
-import { headersOfAll, type ShortRoute, ShortWay } from './short-way.ts';
-import { nearPath } from './socket-path.ts';
 import { codedError, connectionError, errorBody, shownPath, wholeAnswer } from './surface-errors.ts';
-import { urlOf } from './url.ts';
 
 const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_PARAM_LENGTH = 256;
@@ -200,4 +204,43 @@ function listenError(
   };
   if (!Object.hasOwn(reasons, code)) return error;
   return new CoreError('HF_HTTP_LISTEN', { ...details, reason: reasons[code] }, { cause: error });
+}
+
+interface Entry {
+  readonly pattern: RegExp;
+  readonly methods: Set<string>;
+}
+
+/**
+ * The routes of a surface by path pattern, for the one question that fastify does not answer: with which methods
+ * would this path have been found?
+ */
+export class RouteTable {
+  readonly #entries = new Map<string, Entry>();
+
+  add({ url, method }: Pick<RouteOptions, 'url' | 'method'>): void {
+    const entry = this.#entries.get(url) ?? { pattern: patternOf(url), methods: new Set() };
+    for (const name of [method].flat()) entry.methods.add(name);
+    this.#entries.set(url, entry);
+  }
+
+  /** @returns the methods of every route that the path fits, sorted; empty when there is nothing at the path */
+  methodsOf(path: string): string[] {
+    const methods = new Set<string>();
+    for (const entry of this.#entries.values()) {
+      if (entry.pattern.test(path)) for (const method of entry.methods) methods.add(method);
+    }
+    return [...methods].sort();
+  }
+}
+
+/** `:name`, optionally with a pattern of its own or a question mark; `*`; and whatever means something to RegExp. */
+const PART = /:\w+(?:\([^)]*\))?(\?)?|\*|[.+^${}()|[\]\\?]/g;
+
+function patternOf(url: string): RegExp {
+  const source = url.replace(PART, (part, optional?: string) => {
+    if (part.startsWith(':')) return optional ? '[^/]*' : '[^/]+';
+    return part === '*' ? '.*' : `\\${part}`;
+  });
+  return new RegExp(`^${source}$`);
 }

@@ -1,8 +1,16 @@
+import { z } from 'zod';
+import { defineTopic, type Topic } from '../../../bus/topic.ts';
+import { type ActorDefinition, defineActor } from '../../kernel/actors/definition.ts';
+import { defineRoute } from '../../kernel/actors/route.ts';
+import type { ActorState } from '../../kernel/actors/state.ts';
 import type { ActorSystem } from '../../kernel/actors/system.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import { type ActorRef, parseActorRef } from '../../kernel/ids.ts';
+import type { SnapshotsSaved } from '../../kernel/log/event-log.ts';
+import { CHECKPOINT, type LogRecord } from '../../kernel/log/record.ts';
 import { version } from '../../kernel/version.ts';
 import type { Logger } from '../logging/logger.ts';
-import { HOST, runsOf } from './actor.ts';
+import { type LifecycleContext, lifecycle } from './machine.ts';
 
 /**
  * Records that this process runs on the data folder, and logs how the run before it ended.
@@ -18,4 +26,54 @@ export function beginRun(actors: ActorSystem, clock: Clock, logger: Logger): (re
     actors.send(HOST, { type: 'STOPPING', reason, stoppedAt: clock.now() });
     logger.info({ reason }, 'runtime.stopping');
   };
+}
+
+/** The one actor that remembers the runs of a data folder. */
+export const HOST = CHECKPOINT.actor as ActorRef;
+
+const { type, key } = parseActorRef(HOST);
+
+/** Its version stays 1: logs since the first release hold it. */
+export const lifecycleActor: ActorDefinition = defineActor({
+  type,
+  machine: lifecycle,
+  version: 1,
+  describe: describeLifecycle,
+});
+
+/** Snapshots of actors were saved; the digest becomes a record, so that the chain covers them too. */
+export const checkpointSaved: Topic<SnapshotsSaved> = defineTopic(
+  'log.checkpoint_saved',
+  z.object({ seq: z.number(), count: z.number(), digest: z.string() }),
+  'The states of the actors that changed were saved, so that a start need not read older records.',
+);
+
+export const checkpointRoute = defineRoute(checkpointSaved, type, ({ payload }) => [
+  { key, event: { type: CHECKPOINT.event, ...payload } },
+]);
+
+/** What the actor of a data folder remembers; nothing before its first run. */
+export function runsOf(state: Readonly<ActorState> | undefined): Partial<LifecycleContext> {
+  return (state?.context ?? {}) as Partial<LifecycleContext>;
+}
+
+/** A record of the runtime's own life in few words; an empty text is routine. */
+export function describeLifecycle({ event, to }: LogRecord): string {
+  const { pid, reason, version } = event as Readonly<Record<string, unknown>>;
+  switch (event.type) {
+    case 'BOOTED':
+      return `runtime ${version} starts as process ${pid}${ended(to.context?.last)}`;
+    case 'STOPPING':
+      return `stops: ${reason}`;
+    default:
+      return ''; // init, and checkpoints
+  }
+}
+
+function ended(last: unknown): string {
+  const { pid, reason } = (last ?? {}) as Partial<NonNullable<LifecycleContext['last']>>;
+  if (pid === undefined) return '';
+  return reason === 'killed'
+    ? `; the run before it (process ${pid}) was killed`
+    : `; the run before it stopped: ${reason}`;
 }

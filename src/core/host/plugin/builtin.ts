@@ -2,7 +2,7 @@ import { ALERT_RAISE } from '../../contracts/alerts.ts';
 import type { ActorDefinition } from '../../kernel/actors/definition.ts';
 import type { Route } from '../../kernel/actors/route.ts';
 import { HTTP_REPLY } from '../http/exchanges.ts';
-import { checkpointRoute, lifecycleActor } from '../lifecycle/actor.ts';
+import { checkpointRoute, lifecycleActor } from '../lifecycle/run.ts';
 import type { Owned } from './registrations.ts';
 
 /** The owner of what no plugin declares. */

@@ -1,6 +1,6 @@
 import type { styleText } from 'node:util';
 import type { ActorDefinition } from '../../kernel/actors/definition.ts';
-import type { RetentionSettings } from '../retention/automatic.ts';
+import type { RetentionSettings } from '../retention/prune-running.ts';
 import type { ConfiguredPlugin } from './definition.ts';
 import type { Registrations } from './registrations.ts';
 

@@ -2,13 +2,14 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { recover } from '../../kernel/actors/recover.ts';
 import { CoreError } from '../../kernel/errors/core-error.ts';
-import { readChained } from '../../kernel/log/chained.ts';
+import type { ErrorData } from '../../kernel/errors/holdfast-error.ts';
+import { readChained } from '../../kernel/log/chain.ts';
 import { portableHeader, portableLines } from '../../kernel/log/portable/export.ts';
 import { writePortable } from '../../kernel/log/portable/file.ts';
 import { openReader } from '../../kernel/log/portable/open-reader.ts';
 import { findLogKey } from '../../kernel/log/signing.ts';
 import type { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
-import type { PrunePlan } from './plan.ts';
+import type { PrunePlan, PruneRequest } from './plan.ts';
 
 /**
  * Writes a prefix into a file of its own, and reads it back: nothing is deleted that was not seen there.
@@ -54,3 +55,19 @@ export function* statesAt(reader: SqliteReader, to: number): Generator<string[]>
   ]);
   for (let at = 0; at < rows.length; at += 512) yield rows.slice(at, at + 512);
 }
+
+/** What the archiving thread is told. */
+export interface ArchiverData {
+  readonly dataDir: string;
+  readonly request: PruneRequest;
+  readonly folder: string;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+/** What it answers: the plan with the file, then the states where what stays begins; or why not. */
+export type ArchiverMessage =
+  | { readonly kind: 'archived'; readonly plan: PrunePlan; readonly file?: string }
+  | { readonly kind: 'states'; readonly rows: readonly string[] }
+  | { readonly kind: 'end' }
+  | { readonly kind: 'failed'; readonly error: ErrorData };

@@ -2,9 +2,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
+import type { ArchiverData, ArchiverMessage } from './archive.ts';
 import { archive, statesAt } from './archive.ts';
 import { planPrune } from './plan.ts';
-import type { ArchiverData, ArchiverMessage } from './protocol.ts';
 
 const say = (message: ArchiverMessage) => parentPort?.postMessage(message);
 

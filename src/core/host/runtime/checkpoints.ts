@@ -3,7 +3,7 @@ import type { ActorState } from '../../kernel/actors/state.ts';
 import type { ActorSystem } from '../../kernel/actors/system.ts';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import type { EventLog, Snapshot } from '../../kernel/log/event-log.ts';
-import { checkpointSaved } from '../lifecycle/actor.ts';
+import { checkpointSaved } from '../lifecycle/run.ts';
 
 /** Bodies that nobody names any more stay until a checkpoint: so many bytes of records and bodies call for one. */
 const EVERY_BYTES = 64 * 1024 * 1024;

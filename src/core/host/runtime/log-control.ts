@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { HttpSurface } from '../http/contract.ts';
 import { serveOperation } from '../operations/serve.ts';
 import type { RuntimeServices } from '../plugin/host.ts';
-import { pruneRunning } from '../retention/online.ts';
+import { pruneRunning } from '../retention/prune-running.ts';
 
 const pruneBody = z.strictObject({
   olderThanMs: z.int().nonnegative().optional(),

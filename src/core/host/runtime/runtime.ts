@@ -18,7 +18,7 @@ import { Metrics } from '../metrics/metrics.ts';
 import type { ConfiguredPlugin, OptionsFile } from '../plugin/definition.ts';
 import { PluginHost, type RuntimeServices } from '../plugin/host.ts';
 import type { Registrations } from '../plugin/registrations.ts';
-import { AutomaticRetention, type RetentionSettings } from '../retention/automatic.ts';
+import { AutomaticRetention, type RetentionSettings } from '../retention/prune-running.ts';
 import { openVault } from '../secrets/vault.ts';
 import { builtinEffects } from './builtin-effects.ts';
 import { Checkpoints } from './checkpoints.ts';

@@ -1,5 +1,5 @@
+import { controlSocket } from '../http/addresses.ts';
 import type { Listener, Surface, SurfaceDependencies } from '../http/contract.ts';
-import { controlSocket } from '../http/socket-path.ts';
 import { createSurface } from '../http/surface.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { RuntimeServices } from '../plugin/host.ts';

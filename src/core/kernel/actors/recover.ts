@@ -1,4 +1,4 @@
-import { readChained } from '../log/chained.ts';
+import { readChained } from '../log/chain.ts';
 import type { SqliteReader } from '../log/sqlite-reader.ts';
 import { type ActorState, applyRecord } from './state.ts';
 

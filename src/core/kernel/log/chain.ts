@@ -1,4 +1,7 @@
 import { hash } from 'node:crypto';
+import { CoreError } from '../errors/core-error.ts';
+import { type LogRecord, parseRecord } from './record.ts';
+import type { SqliteReader } from './sqlite-reader.ts';
 
 /** The hash that the first record chains to. */
 export const CHAIN_START = '0'.repeat(64);
@@ -9,4 +12,44 @@ export const CHAIN_START = '0'.repeat(64);
  */
 export function chainHash(previous: string, body: string): string {
   return hash('sha256', previous + body, 'hex');
+}
+
+/**
+ * Records in order, each checked against the one before. Start at the first record, at the oldest that is kept, or
+ * behind one whose hash is trusted.
+ *
+ * @throws HF_LOG_CORRUPT naming the first record that is missing or not what was written
+ */
+export function* readChained(
+  reader: SqliteReader,
+  from: number,
+  to = Number.MAX_SAFE_INTEGER,
+): Iterable<LogRecord> {
+  let previous = from <= 1 ? CHAIN_START : reader.hashBefore(from);
+  let expected = from;
+  for (const page of reader.pages({ from, to })) {
+    for (const raw of page) {
+      if (raw.seq !== expected) {
+        if (!reader.partial)
+          throw new CoreError('HF_LOG_CORRUPT', { seq: expected, reason: 'it is missing' });
+        previous = reader.hashBefore(raw.seq);
+      }
+      if (previous !== undefined && chainHash(previous, raw.body) !== raw.hash) {
+        throw new CoreError('HF_LOG_CORRUPT', {
+          seq: raw.seq,
+          reason: 'its hash does not fit what stands before it',
+        });
+      }
+      const record = parseRecord(raw.seq, raw.body);
+      if (record.seq !== raw.seq || record.actor !== raw.actor || record.correlation !== raw.correlation) {
+        throw new CoreError('HF_LOG_CORRUPT', {
+          seq: raw.seq,
+          reason: 'its columns differ from its body',
+        });
+      }
+      yield record;
+      previous = raw.hash;
+      expected = raw.seq + 1;
+    }
+  }
 }

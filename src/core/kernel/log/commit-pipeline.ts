@@ -1,9 +1,8 @@
 import type { Worker } from 'node:worker_threads';
 import type { Clock } from '../clock.ts';
 import { startWorker } from '../worker.ts';
-import type { Batch, CommitQueue } from './commit-queue.ts';
+import type { Batch, CommitQueue, CommitReply } from './commit-queue.ts';
 import type { LogWriterOptions } from './log-writer.ts';
-import type { CommitReply } from './protocol.ts';
 
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 5_000;

@@ -1,16 +1,20 @@
 import { existsSync } from 'node:fs';
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import { type BodyKey, BodyKeys, sealBody } from './body-keys.ts';
 import { CHAIN_START, chainHash } from './chain.ts';
-import { Mark } from './mark.ts';
-import type { CommitRequest, Done, SavingPart } from './protocol.ts';
-import { pruneSlice } from './prune.ts';
+import type { CommitRequest, Done, SavingPart } from './commit-queue.ts';
+import { emptyWal, pruneSlice, shredBlobs } from './removal.ts';
 import { SavedStates } from './saved-states.ts';
 import { INSERT_RECORD, INSERT_RECORDS, openForWriting, RECORD_COLUMNS, RECORDS_AT_ONCE } from './schema.ts';
-import { emptyWal, shredBlobs } from './shred.ts';
-import { insertSignature, newestSignature } from './signatures.ts';
-import { writeHead } from './signed-head.ts';
-import { headFile, type LogKey, openLogKey, type Signature } from './signing.ts';
+import { type BodyKey, BodyKeys, sealBody } from './sealed-bodies.ts';
+import {
+  headFile,
+  insertSignature,
+  type LogKey,
+  newestSignature,
+  openLogKey,
+  type Signature,
+} from './signing.ts';
+import { Mark, writeHead } from './trust.ts';
 
 export interface LogWriterOptions {
   readonly dataDir: string;

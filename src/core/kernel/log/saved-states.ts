@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { Saved, SavingPart } from './protocol.ts';
+import type { Saved, SavingPart } from './commit-queue.ts';
 import type { LogKey } from './signing.ts';
 
 /** So many full checkpoints are kept; when there are more, every second one goes, the newest never. */

@@ -160,3 +160,13 @@ function unusable(dataDir: string, error: unknown): HoldfastError {
   if (damaged) return new CoreError('HF_LOG_DAMAGED', { reason }, { cause: error });
   return new CoreError('HF_LOG_FOLDER', { dir: dataDir, reason }, { cause: error });
 }
+
+/** @throws HF_LOG_DAMAGED SQLite cannot make sense of the file */
+export function sound<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CoreError('HF_LOG_DAMAGED', { reason }, { cause: error });
+  }
+}

@@ -2,6 +2,7 @@ import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 import { type Clock, systemClock } from '../clock.ts';
 import { CoreError } from '../errors/core-error.ts';
 import { CommitPipeline } from './commit-pipeline.ts';
+import type { Chore, Done } from './commit-queue.ts';
 import { type Batch, CommitQueue } from './commit-queue.ts';
 import type {
   AppendOptions,
@@ -12,11 +13,10 @@ import type {
   Snapshot,
   SnapshotsSaved,
 } from './event-log.ts';
-import type { Chore, Done } from './protocol.ts';
 import type { LogRecord } from './record.ts';
 import { openForWriting } from './schema.ts';
-import { checkBeforeStart } from './signed-head.ts';
 import { SqliteReader } from './sqlite-reader.ts';
+import { checkBeforeStart } from './trust.ts';
 
 export interface SqliteLogOptions {
   readonly dataDir: string;

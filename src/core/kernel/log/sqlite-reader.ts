@@ -1,14 +1,13 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { CoreError } from '../errors/core-error.ts';
 import type { LogReader, ReadRange } from './event-log.ts';
-import { parseRecord } from './parse-record.ts';
 import type { LogRecord } from './record.ts';
+import { parseRecord } from './record.ts';
 import { digestOf, newestFull } from './saved-states.ts';
-import { hasTable, openForReading } from './schema.ts';
-import { newestSignature, signaturesBetween } from './signatures.ts';
+import { hasTable, openForReading, sound } from './schema.ts';
+import { StoredBodies } from './sealed-bodies.ts';
 import type { Signature } from './signing.ts';
-import { sound } from './sound.ts';
-import { StoredBodies } from './stored-bodies.ts';
+import { newestSignature, signaturesBetween } from './signing.ts';
 
 const PAGE = 1_000;
 

@@ -3,8 +3,8 @@
  * disk for hundreds of milliseconds; here it blocks nobody who has something else to do.
  */
 import { parentPort, workerData } from 'node:worker_threads';
+import type { CommitReply, CommitRequest } from './commit-queue.ts';
 import { LogWriter, type LogWriterOptions } from './log-writer.ts';
-import type { CommitReply, CommitRequest } from './protocol.ts';
 
 /** So long after a commit the newest signature is noted: many commits share it. */
 const NOTE_MS = 1_000;

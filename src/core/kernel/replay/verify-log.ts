@@ -1,6 +1,6 @@
 import type { ActorDefinition } from '../actors/definition.ts';
 import { savedStates } from '../actors/recover.ts';
-import { readChained } from '../log/chained.ts';
+import { readChained } from '../log/chain.ts';
 import type { SqliteReader } from '../log/sqlite-reader.ts';
 import { Replay, type ReplayReport } from './verify.ts';
 

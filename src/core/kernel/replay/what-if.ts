@@ -5,7 +5,7 @@ import { type ActorState, applyRecord } from '../actors/state.ts';
 import { CoreError } from '../errors/core-error.ts';
 import { parseActorRef } from '../ids.ts';
 import { type Json, jsonEqual } from '../json.ts';
-import { readChained } from '../log/chained.ts';
+import { readChained } from '../log/chain.ts';
 import { type LogEvent, type LogRecord, TIMER_CANCEL, TIMER_START } from '../log/record.ts';
 import type { SqliteReader } from '../log/sqlite-reader.ts';
 import type { Change, Inserted } from './changes.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
-import { type Asking, askInstance } from '../../../core/host/operations/ask.ts';
+import { type Asking, askInstance } from '../../../core/host/operations/control-client.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import { systemClock } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
-import { headersOfAll } from '../../../core/host/http/short-way.ts';
+import { headersOfAll } from '../../../core/host/http/fast-path.ts';
 import { type Exchange, HttpExchange, hijacked } from '../exchange.ts';
 import { type AuthenticatedKey, authenticate, inspectCaller, type RejectedCaller } from '../keys/caller.ts';
 import { type Answer, notFound, unauthorized } from '../mcp/answers.ts';

@@ -1,5 +1,5 @@
 /** How a command reaches the gateway: the running instance, the routes that it names, and the URL that clients use. */
-import { type Asking, askInstance } from '../../../core/host/operations/ask.ts';
+import { type Asking, askInstance } from '../../../core/host/operations/control-client.ts';
 import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { lockedBy } from '../../../core/kernel/log/lock.ts';

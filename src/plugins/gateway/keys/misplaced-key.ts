@@ -3,7 +3,7 @@
  * query. Such a key is reported by an alert, and its header does not reach the upstream.
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import { MOST_DECODED, percentDecoded } from '../../../core/host/percent-encoding.ts';
+import { MOST_DECODED, percentDecoded } from '../../../core/host/logging/mask-text.ts';
 import type { MisplacedKey } from '../../../machines/gateway/key.ts';
 import { type KeyLookup, keyId } from './directory.ts';
 import { SHORTEST_KEY } from './request.ts';

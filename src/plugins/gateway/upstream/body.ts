@@ -1,4 +1,4 @@
-import { free } from '../../../core/host/free.ts';
+import { free } from '../../../core/host/http/bounded-body.ts';
 import type { AnswerBody } from './client.ts';
 
 /** A body, whole. @param limit bytes @throws RangeError it is larger; whatever breaks the body off */

@@ -3,7 +3,7 @@
  * decided and recorded there. Without an instance, a store elsewhere is called directly, and nothing is recorded.
  */
 
-import { askIfRunning } from '../../../core/host/operations/ask.ts';
+import { askIfRunning } from '../../../core/host/operations/control-client.ts';
 import type { CommandContext } from '../../../core/host/plugin/command.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import { systemClock } from '../../../core/kernel/clock.ts';

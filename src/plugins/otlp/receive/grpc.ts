@@ -1,6 +1,6 @@
 import type * as Grpc from '@grpc/grpc-js';
+import { bracketed, urlOf } from '../../../core/host/http/addresses.ts';
 import type { Listener } from '../../../core/host/http/contract.ts';
-import { bracketed, urlOf } from '../../../core/host/http/url.ts';
 import type { Logger } from '../../../core/host/logging/logger.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import type { Signal } from '../decode/decode.ts';

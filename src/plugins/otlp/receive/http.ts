@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { free } from '../../../core/host/free.ts';
+import { free } from '../../../core/host/http/bounded-body.ts';
 import type { HttpSurface, SurfaceError } from '../../../core/host/http/contract.ts';
 import type { Encoding, Signal } from '../decode/decode.ts';
 import { OtlpError } from '../errors.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import type { TableShape } from '../../../core/contracts/columnar-database.ts';
 import type { SignalTable } from '../../../core/contracts/columnar-tables.ts';
-import { free } from '../../../core/host/free.ts';
+import { free } from '../../../core/host/http/bounded-body.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { startWorker } from '../../../core/kernel/worker.ts';
 import { OtlpError } from '../errors.ts';

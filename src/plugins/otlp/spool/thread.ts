@@ -2,7 +2,7 @@ import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { gunzipSync } from 'node:zlib';
 import type { SignalTable } from '../../../core/contracts/columnar-tables.ts';
-import { free } from '../../../core/host/free.ts';
+import { free } from '../../../core/host/http/bounded-body.ts';
 import { decode } from '../decode/decode.ts';
 import { defaultShape, type RowWriter, readRows, writerOf } from '../decode/row-writer.ts';
 import { BodyInvalid } from '../decode/values.ts';

@@ -5,7 +5,7 @@
 import { resolve } from 'node:path';
 import type { ConfigStore, HistoryEntry } from '../../../core/contracts/config-store.ts';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
-import { postControl } from '../../../core/host/operations/ask.ts';
+import { postControl } from '../../../core/host/operations/control-client.ts';
 import type { CommandContext } from '../../../core/host/plugin/command.ts';
 import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { z } from 'zod';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
-import { postControl } from '../../../core/host/operations/ask.ts';
+import { postControl } from '../../../core/host/operations/control-client.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';

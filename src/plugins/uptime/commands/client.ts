@@ -41,7 +41,7 @@ export async function push(
 }
 
 async function ask(command: CommandContext, monitor: string, beat: Heartbeat): Promise<PushedByHand> {
-  const { askInstance } = await import('../../../core/host/operations/ask.ts');
+  const { askInstance } = await import('../../../core/host/operations/control-client.ts');
   return askInstance<PushedByHand>(command, PUSH_PATH, { monitor, beat }, 'it has no push client');
 }
 

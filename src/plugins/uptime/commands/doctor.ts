@@ -138,7 +138,7 @@ function adviceOf(answer: PushAnswer): string | undefined {
 
 /** The running instance reaches the cluster; without one nothing is known. */
 async function askCluster(command: CommandContext, namespace: string): Promise<ClusterLook> {
-  const { askIfRunning } = await import('../../../core/host/operations/ask.ts');
+  const { askIfRunning } = await import('../../../core/host/operations/control-client.ts');
   try {
     const said = await askIfRunning<ClusterLook>(
       command,

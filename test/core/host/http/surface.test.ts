@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import test from 'ava';
-import { headersOfAll } from '../../../../src/core/host/http/short-way.ts';
+import { headersOfAll } from '../../../../src/core/host/http/fast-path.ts';
 import { createSurface } from '../../../../src/core/host/http/surface.ts';
 import { createLogger } from '../../../../src/core/host/logging/logger.ts';
 import { HoldfastError } from '../../../../src/core/kernel/errors/holdfast-error.ts';

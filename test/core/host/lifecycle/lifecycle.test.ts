@@ -1,12 +1,12 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { transition } from 'xstate';
-import { HOST, lifecycleActor } from '../../../../src/core/host/lifecycle/actor.ts';
 import {
   type LifecycleContext,
   type LifecycleEvent,
   lifecycle,
 } from '../../../../src/core/host/lifecycle/machine.ts';
+import { HOST, lifecycleActor } from '../../../../src/core/host/lifecycle/run.ts';
 import { given, impurities } from '../../../../src/core/host/testing/index.ts';
 import { openBench } from '../../../support/actors.ts';
 import { tempDir } from '../../../support/temp.ts';

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { ExecutionContext } from 'ava';
 import test from 'ava';
 import { loadConfig } from '../../../../src/core/host/config/load.ts';
-import { pruneRunning } from '../../../../src/core/host/retention/online.ts';
+import { pruneRunning } from '../../../../src/core/host/retention/prune-running.ts';
 import { recover } from '../../../../src/core/kernel/actors/recover.ts';
 import { SqliteReader } from '../../../../src/core/kernel/log/sqlite-reader.ts';
 import { openBench } from '../../../support/actors.ts';

@@ -5,7 +5,7 @@ import test from 'ava';
 import { z } from 'zod';
 import { defineTopic } from '../../../../src/bus/topic.ts';
 import { resolveConfig } from '../../../../src/core/host/config/resolve.ts';
-import { checkpointSaved, HOST, runsOf } from '../../../../src/core/host/lifecycle/actor.ts';
+import { checkpointSaved, HOST, runsOf } from '../../../../src/core/host/lifecycle/run.ts';
 import { createLogger } from '../../../../src/core/host/logging/logger.ts';
 import { definePlugin } from '../../../../src/core/host/plugin/definition.ts';
 import { createRuntime, type Runtime } from '../../../../src/core/host/runtime/runtime.ts';

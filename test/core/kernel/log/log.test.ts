@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import test from 'ava';
 import { recover } from '../../../../src/core/kernel/actors/recover.ts';
-import { readChained } from '../../../../src/core/kernel/log/chained.ts';
+import { readChained } from '../../../../src/core/kernel/log/chain.ts';
 import { lockDataDir, lockedBy } from '../../../../src/core/kernel/log/lock.ts';
 import type { LogRecord } from '../../../../src/core/kernel/log/record.ts';
 import { SqliteLog } from '../../../../src/core/kernel/log/sqlite-log.ts';

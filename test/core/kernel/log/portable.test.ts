@@ -5,7 +5,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { recover } from '../../../../src/core/kernel/actors/recover.ts';
 import { isCoded } from '../../../../src/core/kernel/errors/holdfast-error.ts';
-import { readChained } from '../../../../src/core/kernel/log/chained.ts';
+import { readChained } from '../../../../src/core/kernel/log/chain.ts';
 import {
   type ExportPart,
   portableHeader,

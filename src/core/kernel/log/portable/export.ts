@@ -1,7 +1,7 @@
 import { CoreError } from '../../errors/core-error.ts';
 import { version } from '../../version.ts';
 import { CHAIN_START } from '../chain.ts';
-import { parseRecord } from '../parse-record.ts';
+import { parseRecord } from '../record.ts';
 import type { LogKey } from '../signing.ts';
 import type { RawRecord, SqliteReader } from '../sqlite-reader.ts';
 import {

@@ -1,13 +1,16 @@
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
+import { setImmediate as turn } from 'node:timers/promises';
 import { CoreError } from '../../errors/core-error.ts';
-import { logFile, openForWriting } from '../schema.ts';
-import { insertSignature } from '../signatures.ts';
-import { writeHead } from '../signed-head.ts';
-import { type LogKey, openLogKey, type Signature } from '../signing.ts';
-import { sync } from './file.ts';
-import { type Ingested, ingest } from './ingest.ts';
+import { chainHash } from '../chain.ts';
+import { checkRecord } from '../record.ts';
+import { digestOf } from '../saved-states.ts';
+import { INSERT_RECORD, logFile, openForWriting } from '../schema.ts';
+import { insertSignature, type LogKey, openLogKey, type Signature } from '../signing.ts';
+import { writeHead } from '../trust.ts';
+import { readLines, sync } from './file.ts';
+import { type PortableHeader, parseHeader, parseLine } from './format.ts';
 
 export interface ImportOptions {
   /** Called when the file has proved whole and no log is there yet: for what must be older than the log, such as keys. */
@@ -77,4 +80,178 @@ function adopt(db: DatabaseSync, key: LogKey, { range, chainStart }: Ingested['h
   const { signature } = key.sign('states', before, digest);
   db.prepare('UPDATE checkpoints SET signature = ? WHERE seq = ?').run(signature, before);
   return head;
+}
+
+const TURN = 2_000;
+
+/** What came of reading a portable file. */
+export interface Ingested {
+  readonly header: PortableHeader;
+  readonly records: number;
+  /** Its last record. */
+  readonly end: End;
+}
+
+/** Where a log ends. */
+export interface End {
+  readonly seq: number;
+  readonly hash: string;
+}
+
+export interface IngestOptions {
+  /** Whether every record is checked against the one before. */
+  readonly chained: boolean;
+  /** Where the file before ends, when it goes on from there. */
+  readonly after?: End | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Reads a portable file into the tables of a log, in one transaction, a line at a time.
+ *
+ * @param accept looks at the header first, and throws when it wants none of it
+ * @throws HF_PORTABLE_* the file is not whole; HF_LOG_GAP it does not go on from the file before; HF_LOG_CORRUPT naming the first record that is not what was written
+ */
+export async function ingest(
+  db: DatabaseSync,
+  file: string,
+  accept: (header: PortableHeader) => void,
+  options: IngestOptions,
+): Promise<Ingested> {
+  db.exec('BEGIN');
+  try {
+    const ingested = await fill(db, file, accept, options);
+    db.exec('COMMIT');
+    return ingested;
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+async function fill(
+  db: DatabaseSync,
+  file: string,
+  accept: (header: PortableHeader) => void,
+  { chained, after, signal }: IngestOptions,
+): Promise<Ingested> {
+  const insertRecord = db.prepare(INSERT_RECORD);
+  const insertLink = db.prepare('INSERT INTO links (seq, hash) VALUES (?, ?)');
+  const insertState = db.prepare('INSERT OR REPLACE INTO snapshots (actor, seq, body) VALUES (?, ?, ?)');
+  let header: PortableHeader | undefined;
+  let newest = { seq: 0, hash: '' };
+  let time = 0;
+  let records = 0;
+  let ended = false;
+  let lines = 0;
+  for await (const { text, line } of readLines(file)) {
+    lines = line;
+    if (line % TURN === 0) {
+      await turn();
+      signal?.throwIfAborted();
+    }
+    if (!header) {
+      header = parseHeader(text, file);
+      accept(header);
+      newest = { seq: header.range.from - 1, hash: header.chainStart };
+      if (after) goesOn(header, file, after);
+      else insertLink.run(header.range.from, header.chainStart);
+      insertMeta(db, header);
+      continue;
+    }
+    const damaged = (reason: string) => new CoreError('HF_PORTABLE_DAMAGED', { file, line, reason });
+    if (ended) throw damaged('there is more behind the end');
+    const parsed = parseLine(text, file, line);
+    switch (parsed.kind) {
+      case 'state':
+        if (records > 0) throw damaged('a state stands behind records');
+        if (!after) insertState.run(parsed.ref, header.range.from - 1, parsed.body);
+        break;
+      case 'record': {
+        const { body, value, hash, previous } = parsed;
+        const { seq, at, actor, correlation } = checkRecord(newest.seq + 1, value, chained);
+        if (at < time) {
+          const reason = `its time lies ${time - at} ms before that of the record before`;
+          throw new CoreError('HF_LOG_CORRUPT', { seq, reason });
+        }
+        time = at;
+        if (seq <= newest.seq) throw damaged(`record ${seq} stands behind record ${newest.seq}`);
+        if (seq > newest.seq + 1) {
+          if (previous === undefined || header.complete) {
+            throw new CoreError('HF_LOG_CORRUPT', { seq: newest.seq + 1, reason: 'it is missing' });
+          }
+          insertLink.run(seq, previous);
+        }
+        const link = seq === newest.seq + 1 ? newest.hash : previous;
+        if (chained && chainHash(link ?? '', body) !== hash) {
+          const reason = 'its hash does not fit what stands before it';
+          throw new CoreError('HF_LOG_CORRUPT', { seq, reason });
+        }
+        if (after && seq <= after.seq) {
+          if (seq === after.seq && hash !== after.hash) {
+            throw new CoreError('HF_LOG_CORRUPT', { seq, reason: 'the file before has another' });
+          }
+          newest = { seq, hash };
+          records += 1;
+          break;
+        }
+        try {
+          insertRecord.run(seq, actor, correlation, body, hash);
+        } catch (error) {
+          const reason = error instanceof Error ? error.message : String(error); // a full disk, say
+          throw new CoreError('HF_LOG_WRITE', { reason }, { cause: error });
+        }
+        newest = { seq, hash };
+        records += 1;
+        break;
+      }
+      case 'signature':
+        if (parsed.signature.seq !== newest.seq) throw damaged('a signature stands apart from its record');
+        insertSignature(db, parsed.signature);
+        break;
+      case 'end':
+        if (
+          parsed.end.records !== records ||
+          parsed.end.seq !== newest.seq ||
+          parsed.end.hash !== newest.hash
+        ) {
+          throw damaged(`it tells of ${parsed.end.records} records up to ${parsed.end.seq}, not of these`);
+        }
+        ended = true;
+        break;
+    }
+  }
+  if (!header) {
+    throw new CoreError('HF_PORTABLE_FOREIGN', { file, reason: 'it is empty' });
+  }
+  if (!ended) {
+    const reason = `the end is missing; the file is cut off behind record ${newest.seq}`;
+    throw new CoreError('HF_PORTABLE_DAMAGED', { file, line: lines + 1, reason });
+  }
+  if (after) return { header, records, end: newest };
+  const before = header.range.from - 1;
+  const { digest } = digestOf(db, before, true);
+  db.prepare(`INSERT INTO checkpoints (seq, "full", digest, signature) VALUES (?, 1, ?, '')`).run(
+    before,
+    digest,
+  );
+  return { header, records, end: newest };
+}
+
+function insertMeta(db: DatabaseSync, { complete }: PortableHeader): void {
+  const insert = db.prepare('INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)');
+  if (!complete) insert.run('partial', 'true');
+}
+
+/** An archive may begin earlier than the one before ends: a prune that was killed is done again from its begin. */
+function goesOn({ complete, range, chainStart }: PortableHeader, file: string, after: End): void {
+  const gap = (reason: string) => new CoreError('HF_LOG_GAP', { source: file, reason });
+  if (!complete) throw gap('it holds some actors only');
+  if (range.from > after.seq + 1)
+    throw gap(`its first record is ${range.from}, and ${after.seq + 1} is the next`);
+  if (range.to <= after.seq) throw gap(`its last record is ${range.to}, and ${after.seq} stands before it`);
+  if (range.from === after.seq + 1 && chainStart !== after.hash) {
+    const reason = `what it is chained to is not record ${after.seq} as the file before has it`;
+    throw new CoreError('HF_LOG_CORRUPT', { seq: range.from, reason });
+  }
 }

@@ -2,9 +2,9 @@ import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { CoreError } from '../../errors/core-error.ts';
 import { INSERT_RECORD, logTables } from '../schema.ts';
-import { insertSignature } from '../signatures.ts';
+import { insertSignature } from '../signing.ts';
 import { SqliteReader } from '../sqlite-reader.ts';
-import { type End, ingest } from './ingest.ts';
+import { type End, ingest } from './import.ts';
 
 /**
  * Opens what holds a log: a data folder, a portable file, or several that go on where the one before ends (archives

@@ -1,7 +1,7 @@
 import { lockDataDir } from '../../kernel/log/lock.ts';
 import { LogWriter } from '../../kernel/log/log-writer.ts';
-import { checkBeforeStart } from '../../kernel/log/signed-head.ts';
 import { SqliteReader } from '../../kernel/log/sqlite-reader.ts';
+import { checkBeforeStart } from '../../kernel/log/trust.ts';
 import { archive, statesAt } from './archive.ts';
 import { type PrunePlan, type PruneRequest, planPrune } from './plan.ts';
 

@@ -3,7 +3,7 @@ import { CoreError } from '../../kernel/errors/core-error.ts';
 import { type ErrorData, HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { isObject } from '../../kernel/json.ts';
 import { lockedBy } from '../../kernel/log/lock.ts';
-import { controlSocket, nearPath } from '../http/socket-path.ts';
+import { controlSocket, nearPath } from '../http/addresses.ts';
 
 /** Of a command's context: which instance, and until when. */
 export interface Asking {
