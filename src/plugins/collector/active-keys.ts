@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Services } from '../../core/host/plugin/definition.ts';
-import { findingsMessage, findingsRead } from './findings.ts';
+import { reportFindings } from './findings.ts';
 import { KeyRing } from './key-ring.ts';
 import {
   fileSource,
@@ -59,7 +59,7 @@ export class ActiveKeys {
     const isSame = JSON.stringify(before) === JSON.stringify(this.ring.fingerprints);
     if (isSame && findings === JSON.stringify(this.#reading.findings)) return;
     this.#accept();
-    bus.publish(findingsRead, findingsMessage(this.source.place, this.#reading.findings));
+    reportFindings(this.#services, this.source.place, this.#reading.findings);
     const [fingerprint] = this.ring.fingerprints;
     if (fingerprint === undefined || fingerprint === before[0] || this.#reading.current === undefined) return;
     bus.publish(configRead, { at: clock.now(), fingerprint });

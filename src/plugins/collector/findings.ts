@@ -1,10 +1,9 @@
 /** What is wrong with the collector's config, as actors: each raises an alert, and resolves it when it is fixed. */
 import { z } from 'zod';
 import { defineTopic } from '../../bus/topic.ts';
-import type { PluginContext } from '../../core/host/plugin/definition.ts';
+import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { type FindingEvent, finding } from '../../machines/collector/finding.ts';
-import type { StartedCollector } from './active-keys.ts';
 import { FINDINGS, type Finding } from './effective-config.ts';
 
 const findingActor = defineActor({
@@ -19,7 +18,7 @@ const findingActor = defineActor({
 });
 
 /** Everything that is wrong with the collector's config, at each start and when that changes. */
-export const findingsRead = defineTopic(
+const findingsRead = defineTopic(
   'collector.findings_read',
   z.object({
     findings: z
@@ -33,28 +32,31 @@ export const findingsRead = defineTopic(
         }),
       )
       .readonly(),
+    /** Codes of what was found before and is not wrong any more. */
+    fixed: z.array(z.string()).readonly(),
   }),
-  "What is wrong with the collector's effective config; nothing when the list is empty.",
+  "What is wrong with the collector's effective config, and what is fixed.",
 );
 
-/** @param place the config's file */
-export function findingsMessage(place: string, findings: readonly Finding[]) {
-  return { findings: findings.map((one) => ({ ...one, place, severity: FINDINGS[one.code] })) };
+export function registerFindings<S>(context: PluginContext<S>): void {
+  context.actor(findingActor);
+  context.route(findingsRead, findingActor, ({ payload: { findings, fixed } }) => [
+    ...findings.map((one) => target(one.code, { type: 'FOUND', ...one })),
+    ...fixed.map((code) => target(code, { type: 'GONE' })),
+  ]);
 }
 
-export function registerFindings(context: PluginContext<StartedCollector>): void {
-  context.actor(findingActor);
-  context.route(findingsRead, findingActor, ({ payload: { findings } }, { services }) => {
-    const found = findings.map((one): Target => ({ key: one.code, event: { type: 'FOUND', ...one } }));
-    const codes = new Set(findings.map(({ code }) => code));
-    // An unreadable config does not show whether the others are fixed.
-    const fixed = codes.has('unreadable') ? [] : Object.keys(FINDINGS).filter((code) => !codes.has(code));
-    const known = fixed.filter((code) => services.actors.get(findingActor, code));
-    return [...found, ...known.map((key): Target => ({ key, event: { type: 'GONE' } }))];
+/** @param place the config's file */
+export function reportFindings({ bus, actors }: Services, place: string, findings: readonly Finding[]): void {
+  const codes = new Set<string>(findings.map(({ code }) => code));
+  // An unreadable config does not show whether the others are fixed.
+  const fixed = codes.has('unreadable') ? [] : Object.keys(FINDINGS).filter((code) => !codes.has(code));
+  bus.publish(findingsRead, {
+    findings: findings.map((one) => ({ ...one, place, severity: FINDINGS[one.code] })),
+    fixed: fixed.filter((code) => actors.get(findingActor, code)),
   });
 }
 
-interface Target {
-  readonly key: string;
-  readonly event: FindingEvent;
+function target(key: string, event: FindingEvent) {
+  return { key, event };
 }

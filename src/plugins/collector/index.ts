@@ -12,7 +12,7 @@ import { definePlugin, type Services } from '../../core/host/plugin/definition.t
 import { ActiveKeys } from './active-keys.ts';
 import { collectorChecks } from './checks.ts';
 import { CollectorError } from './errors.ts';
-import { findingsMessage, findingsRead, registerFindings } from './findings.ts';
+import { registerFindings, reportFindings } from './findings.ts';
 import { INGEST_KEY_NAME } from './key-source.ts';
 import { collectorOptions } from './options.ts';
 import { registerProbe } from './probe.ts';
@@ -41,10 +41,9 @@ export const collector = definePlugin({
   provides: [IngestKeysToken],
   onFailure: 'continue',
   async start(services, options, signal) {
-    const { bus, actors } = services;
     const keys = new ActiveKeys(services, options);
-    bus.publish(findingsRead, findingsMessage(keys.source.place, keys.reading.findings));
-    const old = actors.get(rotationActor, INGEST_KEY_NAME)?.context.old;
+    reportFindings(services, keys.source.place, keys.reading.findings);
+    const old = services.actors.get(rotationActor, INGEST_KEY_NAME)?.context.old;
     if (old !== undefined) keys.ring.watchRetired([old]);
     keys.ring.knowVestigial(await vestigialToken(services, options.secretsPath, signal));
     return { services, keys, unwatch: keys.source.watch(() => keys.reload()) };
