@@ -59,7 +59,7 @@ const begin = [
   { guard: 'waits', target: 'busy', actions: ['begin', apply] },
 ] as const;
 
-/** An apply that ended without saying what it did: the store is asked until it can be read. */
+/** After an apply that ended without a result, the store is read until it says what became of it. */
 const applyAndVerify = {
   initial: 'applying',
   states: {

@@ -28,7 +28,7 @@ export interface DhcpServiceContext extends Required<DhcpServiceInput> {
 
 export type DhcpServiceEvent =
   | { readonly type: 'REWRITTEN'; readonly legs: readonly string[]; readonly ncid?: string }
-  /** `adopted`: files of the directory that nobody generates, staged by hand. */
+  /** `adopted`: files of the directory that are not generated, but staged by hand. */
   | {
       readonly type: 'RESTARTED';
       readonly at: number;

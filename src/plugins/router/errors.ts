@@ -117,7 +117,7 @@ export const RouterError = defineErrors({
   },
   HF_ROUTER_KERNEL: {
     status: 500,
-    what: 'The kernel of this machine cannot be asked: {reason}.',
+    what: 'The kernel of this machine cannot be read: {reason}.',
     remedy:
       "Install iproute2 and run Holdfast with the rights to change the network, or set the router's `kernel` to 'memory'.",
   },

@@ -22,9 +22,9 @@ export interface RedisDiagnosis {
   /** The URL without its secrets. */
   readonly url: string;
   readonly reachable: boolean;
-  /** The index that a reader of this URL looks into. */
+  /** The index that a reader of this URL reads. */
   readonly database: number;
-  /** Indices that hold the config, among those that were looked into. */
+  /** Indices that hold the config, among those that were read. */
   readonly configIn: readonly number[];
   readonly historyIn: readonly number[];
   /** Whether everything is where the documents say. */
@@ -33,10 +33,10 @@ export interface RedisDiagnosis {
   readonly lines: readonly string[];
 }
 
-/** Redis has 16 databases unless it is told otherwise. */
+/** The databases of a Redis with the default configuration. */
 const DATABASES = 16;
 
-const LOOK = `
+const FIND = `
   local found = {}
   for index = 0, tonumber(ARGV[1]) - 1 do
     local selected = redis.pcall('SELECT', index)
@@ -47,8 +47,8 @@ const LOOK = `
 `;
 
 /**
- * Looks where a Redis holds the router's config and history (R30): a reader that is pointed at the wrong index is told
- * so, instead of "no config".
+ * Finds where a Redis holds the router's config and history (R30), so that the answer to a wrong index is the right
+ * one, instead of "no config".
  *
  * @param url as a reader would use it; without an index it means database 1
  * @returns what was found; never throws, and never says user or password
@@ -67,7 +67,7 @@ export async function diagnoseRedis(url: string, timeoutMs = 5_000): Promise<Red
       const line = `no answer from ${address.shown}: ${client.state().reason}`;
       return { ...nothing, url: address.shown, lines: [line] };
     }
-    const found = (await client.run((redis) => redis.eval(LOOK, 2, CONFIG_KEY, HISTORY_KEY, DATABASES))) as [
+    const found = (await client.run((redis) => redis.eval(FIND, 2, CONFIG_KEY, HISTORY_KEY, DATABASES))) as [
       index: number,
       config: number,
       history: string,
@@ -76,7 +76,7 @@ export async function diagnoseRedis(url: string, timeoutMs = 5_000): Promise<Red
     const historyIn = found.filter(([, , history]) => history !== 'none').map(([index]) => index);
     const historyType = found[HISTORY_DATABASE]?.[2] ?? 'none';
     const facts = { database, configIn, historyIn, historyType };
-    return { url: address.shown, reachable: true, ...facts, ...judge(facts) };
+    return { url: address.shown, reachable: true, ...facts, ...assess(facts) };
   } catch (error) {
     if (!(error instanceof RedisFault)) throw error;
     return { ...nothing, url: address.shown, lines: [`${address.shown} answered: ${error.message}`] };
@@ -92,7 +92,7 @@ interface Facts {
   readonly historyType: string;
 }
 
-function judge({ database, configIn, historyIn, historyType }: Facts): Pick<RedisDiagnosis, 'ok' | 'lines'> {
+function assess({ database, configIn, historyIn, historyType }: Facts): Pick<RedisDiagnosis, 'ok' | 'lines'> {
   const lines: string[] = [];
   const here = configIn.includes(database);
   if (here) lines.push(`${CONFIG_KEY}: key present in database ${database}`);
@@ -120,7 +120,7 @@ function judge({ database, configIn, historyIn, historyType }: Facts): Pick<Redi
 const PATIENCE_MS = 5_000;
 
 /**
- * What `holdfast doctor router` looks at in the Redis of a router: where the config is (R30), and who may read it.
+ * What `holdfast doctor router` checks in the Redis of a router: where the config is (R30), and who may read it.
  *
  * @param url as `HOLDFAST_REDIS_URL` gives it; its user and password are never shown
  */
@@ -165,7 +165,7 @@ async function plaintextCheck(url: string): Promise<CheckResult> {
   return { state: 'warn', lookedAt, found: `${what}; no password is in the URL`, remedy };
 }
 
-/** A pending transaction of a daemon, which its API does not tell: every plain write is refused meanwhile. */
+/** A pending transaction of a daemon, which its API does not report: every plain write is refused meanwhile. */
 export async function transactionCheck(url: string): Promise<CheckResult> {
   const lookedAt = `${maskRedisUrl(url)}, key ${PENDING_KEY}`;
   const exists = await askRedis(url, async (redis) => {

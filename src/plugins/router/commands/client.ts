@@ -8,7 +8,7 @@ import { isObject } from '../../../core/kernel/json.ts';
 import { withoutControlFields } from '../config/network-config.ts';
 import { RouterError } from '../errors.ts';
 
-/** An apply takes 8 s and more on real hardware; after this long nobody knows what became of it. */
+/** An apply takes 8 s and more on real hardware; after this long the result is unknown. */
 const SET_TIMEOUT_MS = 150_000;
 const READ_TIMEOUT_MS = 60_000;
 const LARGEST_ANSWER = 64 * 1_048_576;

@@ -65,7 +65,7 @@ export function unusable(file: string, reason: string): HoldfastError {
 }
 
 /**
- * Writes a copy of a config that nobody else may read, mode 0600, into a new file (R35).
+ * Writes a copy of a config into a new file that only this user may read (mode 0600; R35).
  *
  * @param file absolute path
  * @throws HF_ROUTER_COPY it lies in a git work tree, something is there already, or it cannot be written

@@ -14,7 +14,7 @@ const ARMOR = '-----BEGIN AGE ENCRYPTED FILE-----';
 
 /**
  * Encrypts for the recipients of `--recipient-file`, else with the passphrase of `--passphrase-file` or the one that
- * is asked for. A passphrase is never an argument.
+ * is entered on the terminal. A passphrase is never an argument.
  *
  * @throws HF_ROUTER_FILE the file holds no recipient
  * @throws HF_CLI_USAGE there is neither, and no terminal to ask on

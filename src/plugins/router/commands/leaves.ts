@@ -21,8 +21,8 @@ export interface Leaf {
 }
 
 /**
- * The values of a config, in its order. What is secret is what the one redactor changes (R32): nobody else knows
- * better, and what it does not recognise is not shown as a secret by anybody.
+ * The values of a config, in its order. A secret is what the redactor changes (R32), so that commands and log lines
+ * agree on it.
  */
 export function leavesOf(config: unknown): Leaf[] {
   const leaves: Leaf[] = [];
@@ -126,7 +126,7 @@ interface Change {
 /** Names a secret without telling it: equal secrets have equal names. */
 export type Fingerprint = (value: unknown) => string;
 
-/** Enough to tell secrets of one config apart, and to compare by eye. */
+/** Enough to distinguish the secrets of one config, and to compare them by eye. */
 const SHOWN = 'fp_'.length + 12;
 
 /**
@@ -140,7 +140,7 @@ export function differenceOf(
 ): Change[] {
   const [old, now] = [byPath(before), byPath(after)];
   const leaves = [...old.values(), ...now.values()];
-  // A secret stays one also where somebody put it in a field of another name.
+  // A secret is masked in every field that holds it.
   const secrets = new Set(leaves.flatMap(({ value, secret }) => (secret ? [value] : [])));
   const text = ({ value, secret }: Leaf) =>
     secret || secrets.has(value) ? `secret ${fingerprint(value).slice(0, SHOWN)}` : jsonText(value);

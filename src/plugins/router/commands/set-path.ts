@@ -28,8 +28,8 @@ export function setPath(config: NetworkConfig, assignment: string, command: stri
 }
 
 /**
- * A slip of the finger must not store a section that nobody reads, or a device that does not exist: what is above the
- * last key is there already, or is a section for an interface that is. A JSON pointer means what it says.
+ * A typing error must not store a section without effect, or a device that does not exist: everything above the last key
+ * must be there already, or be a section for an existing interface. A JSON pointer is taken literally.
  */
 function refuseInvented(config: NetworkConfig, path: readonly string[], command: string): void {
   const interfaces = new Set(interfacesOf(config).map(({ name }) => name));

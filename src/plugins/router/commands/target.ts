@@ -49,7 +49,7 @@ export interface RouterTarget {
   history(limit: number, signal: AbortSignal): Promise<readonly ListedEntry[]>;
   /** The addresses that interfaces have now, delegated ones included; undefined for one that is not known. */
   addresses(config: NetworkConfig, signal: AbortSignal): Promise<Held>;
-  /** What the packet filter's address sets hold now; undefined where nobody can say. */
+  /** What the packet filter's address sets hold now; undefined where that is not known. */
   filledSets(signal: AbortSignal): Promise<FilledSets | undefined>;
   /** When the router will revert a pending transaction, epoch milliseconds; undefined where it does not say. */
   deadline(transID: string): Promise<number | undefined>;
@@ -188,7 +188,7 @@ class RunningInstance extends RouterByUrl {
 
 /** The store that an instance left, while none runs: it can be read and not changed. */
 class StoppedInstance implements RouterTarget {
-  readonly from = 'the store, for nothing runs here';
+  readonly from = 'the store, because no instance runs here';
   readonly windowMs: number;
   readonly #dataDir: string;
   readonly #settings: CommandSettings;

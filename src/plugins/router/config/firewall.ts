@@ -22,7 +22,7 @@ export interface Explanation {
   /**
    * - `returned`: the ULA chain hands it back, for a WAN is on one side; per-network policy decides.
    * - `policy`: per-network policy decides.
-   * - `bypassed`: accepted before per-network policy was asked.
+   * - `bypassed`: accepted before per-network policy is consulted.
    * - `not forwarded`: it stays on one network, and no chain sees it.
    */
   readonly verdict: 'returned' | 'policy' | 'bypassed' | 'not forwarded';
@@ -39,7 +39,7 @@ interface Side {
   readonly which: 'from' | 'to';
   readonly address: ipaddr.IPv4 | ipaddr.IPv6;
   readonly network?: Network;
-  /** The network's own prefix; else the /64 (or the address, of IPv4) that nobody holds. */
+  /** The network's own prefix; else the /64 (for IPv4 the address) that no network holds. */
   readonly prefix: string;
   readonly wan: boolean;
 }
@@ -65,7 +65,7 @@ export function explainFlow(
   if (source.network && source.network === target.network) {
     return {
       verdict: 'not forwarded',
-      accepts: `no chain is asked: both are on ${named(source)}, and the packet stays there`,
+      accepts: `no chain sees it: both are on ${named(source)}, and the packet stays there`,
       steps: [],
       missing: [],
     };
@@ -76,7 +76,7 @@ export function explainFlow(
     const steps: Step[] = [
       {
         chain: 'FW_FORWARD',
-        why: `the source is not in fc00::/7, so FW_ULA_LOCAL_ONLY is not asked; ${policy}`,
+        why: `the source is not in fc00::/7, so FW_ULA_LOCAL_ONLY is not consulted; ${policy}`,
       },
     ];
     return { verdict: 'policy', accepts: 'FW_FORWARD, by per-network policy', steps, missing };
@@ -100,7 +100,7 @@ export function explainFlow(
     const steps: Step[] = [sent, local, { chain: 'FW_ACCEPT_DEFAULT', why }];
     return { verdict: 'policy', accepts: 'FW_ACCEPT_DEFAULT, after per-network policy', steps, missing };
   }
-  const why = `accepts at once, and the rest of FW_FORWARD is never asked: ${missing.map(missingText).join('; ')}`;
+  const why = `accepts at once, and the rest of FW_FORWARD is never reached: ${missing.map(missingText).join('; ')}`;
   const steps: Step[] = [sent, local, { chain: 'FW_ACCEPT_DEFAULT', why }];
   return {
     verdict: 'bypassed',
@@ -127,11 +127,11 @@ function sideOf(networks: readonly Network[], which: 'from' | 'to', text: string
     usage(`--${which} takes an address, not ${text}.`);
   const address = ipaddr.parse(bare);
   const holder = holderOf(networks, address);
-  const told = networks.find(({ intf, label }) => zone !== undefined && (intf === zone || label === zone));
-  if (zone !== undefined && !told) usage(`--${which}: there is no interface ${zone}.`);
-  const network = told ?? holder?.network;
+  const zoned = networks.find(({ intf, label }) => zone !== undefined && (intf === zone || label === zone));
+  if (zone !== undefined && !zoned) usage(`--${which}: there is no interface ${zone}.`);
+  const network = zoned ?? holder?.network;
   const prefix = holder && holder.network === network ? holder.prefix : ownPrefix(address);
-  // What is nobody's and no ULA lies beyond the WAN.
+  // An address that no network holds, and that is no ULA, lies beyond the WAN.
   const wan = network?.wan ?? !isUla(address);
   return { which, address, ...(network && { network }), prefix, wan };
 }

@@ -27,7 +27,7 @@ export function ipv6Enabled({ ipv6, ipv6DelegateFrom, ipv6PassthroughFrom }: Fie
   return [ipv6, ipv6DelegateFrom, ipv6PassthroughFrom].some((value) => value !== undefined && value !== null);
 }
 
-/** WANs are told from LANs by what the app calls them. */
+/** Whether an interface is a WAN, by the type that the app gives it. */
 export function isWan({ meta }: Fields): boolean {
   return isObject(meta) && meta.type === 'wan';
 }

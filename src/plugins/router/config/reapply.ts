@@ -25,7 +25,7 @@ export interface ReapplyPlan {
   readonly interfaces: readonly string[];
 }
 
-/** Parts of a config that have an owner, in the order of their application. Keys beyond these nobody applies. */
+/** The parts of a config that are applied, in this order. Other keys are stored only. */
 const PLUGINS = [
   'interface',
   'routing',

@@ -14,7 +14,7 @@ export function isDeviceName(name: string): boolean {
   return DEVICE_NAME_PATTERN.test(name);
 }
 
-/** Whether it names a device that may be configured: the loopback is nobody's. */
+/** Whether a name is that of a device that may be configured, which the loopback is not. */
 export function isConfigurable(name: string): boolean {
   return isDeviceName(name) && name !== 'lo';
 }
@@ -78,7 +78,7 @@ const networkInterface = z
     path: ['ipv6PassthroughFrom'],
   });
 
-/** A VLAN is made of its parent and its number: without them there is nothing that the kernel could be told. */
+/** A VLAN is made of its parent and its number: without them the kernel can make none. */
 const vlan = networkInterface.safeExtend({
   vid: z.int('a VLAN needs its number').min(1).max(4094),
   intf: z.string('a VLAN needs the device that it stands on').min(1),
@@ -130,7 +130,7 @@ const networkConfig = z.looseObject({
 });
 
 /**
- * Checks a whole config before it is applied (R36). Fields that nobody here knows pass as they are.
+ * Checks a whole config before it is applied (R36). Unknown fields pass unchecked.
  *
  * @throws HF_ROUTER_STATIC_ROUTE names the path of a static route, which no config can hold (R37)
  * @throws HF_ROUTER_CONFIG_INVALID names the path of the first bad field and how many more there are; never its value

@@ -16,24 +16,24 @@ export interface ApplierTargets {
   readonly files?: GeneratedFolder | undefined;
 }
 
-/** A change of the box that can still be taken back. */
+/** A change of kernel and files that can still be undone. */
 export interface AppliedChange {
   readonly plan: ReapplyPlan;
   /** Paths of generated files that changed. */
   readonly files: readonly string[];
   undo(): Promise<void>;
-  /** From now on the box stands at that config. */
+  /** The change stands; kernel and files are at the config with that fingerprint. */
   keep(fingerprint: string): Promise<void>;
 }
 
-/** Kernel and generated files, which change together. It knows at which config they stand, and is no judge of it. */
+/** Applies configs to the kernel and the generated files, both or neither, and remembers which config they are at. */
 export class ConfigApplier {
   readonly #kernel: KernelDriver;
   readonly #files: GeneratedFolder | undefined;
-  /** Fingerprint of the config that the kernel stands at; while it is not the store's, an apply is a whole one. */
+  /** Fingerprint of the applied config. While it is not that of the stored one, the next apply is a complete one. */
   #standing: string | undefined;
   #fault: string | undefined;
-  /** By interface; what the config does not say of them. */
+  /** State of the WANs that the config does not hold, by interface. */
   readonly #wans = new Map<string, Wan>();
 
   constructor({ kernel, files }: ApplierTargets) {
@@ -41,7 +41,7 @@ export class ConfigApplier {
     this.#files = files;
   }
 
-  /** Why the box could not be brought to the persisted config at start; undefined once it stands at one. */
+  /** Why the persisted config could not be applied at the start; undefined once one is. */
   fault(): string | undefined {
     return this.#standing === undefined ? this.#fault : undefined;
   }
@@ -50,15 +50,15 @@ export class ConfigApplier {
     return this.#standing === fingerprint;
   }
 
-  /** Nobody knows any more where it stands: the next change is a whole one. */
+  /** What is applied is not known any more, so the next change is a complete one. */
   forget(): void {
     this.#standing = undefined;
   }
 
   /**
-   * Brings all of it, of which nothing is known, to a config.
+   * Applies a config to a kernel and files of which nothing is known.
    *
-   * @returns the legs whose advertisement was another than it is now
+   * @returns the legs whose advertisement was different before
    */
   async setUp(config: NetworkConfig, fingerprint: string, signal: AbortSignal): Promise<string[]> {
     if (this.isAt(fingerprint)) return [];
@@ -73,13 +73,13 @@ export class ConfigApplier {
     }
   }
 
-  /** Kernel first, then the daemons' files; whatever fails, both stay as they were (R7). */
+  /** Kernel first, then the daemons' files. If either fails, both stay as they were (R7). */
   async change(plan: ReapplyPlan, config: NetworkConfig, signal: AbortSignal): Promise<AppliedChange> {
     const files = await this.#files?.stage(generateFiles(config));
     let undoKernel: Undo | undefined;
     const undo = async (): Promise<void> => {
       const standing = this.#standing;
-      this.#standing = undefined; // unless all of it is taken back
+      this.#standing = undefined; // until all of it is undone
       await files?.undo();
       await undoKernel?.();
       this.#standing = standing;
@@ -99,15 +99,15 @@ export class ConfigApplier {
     return { plan, files: files?.changed ?? [], undo, keep };
   }
 
-  /** What was last known of the WANs. */
+  /** Sets what was last known of the WANs. */
   recall(wans: ReadonlyMap<string, Wan>): void {
     for (const [intf, wan] of wans) this.#wans.set(intf, wan);
   }
 
   /**
-   * A WAN's new prefix, or that it went down or came up. Idempotent.
+   * Applies a WAN's new prefix, or that it went down or came up. Idempotent.
    *
-   * @returns the legs that got another address by it
+   * @returns the legs whose address changed with it
    * @throws KernelRefusal nothing is changed then
    */
   async changeWan(
@@ -140,15 +140,13 @@ export class ConfigApplier {
     return this.#kernel.addresses(interfacesOf(config).map(({ name }) => name));
   }
 
-  /** Names of the files that the DHCP service reads, whoever put them there. */
+  /** Names of the files that the DHCP service reads, those put there by hand included. */
   async dhcpFiles(): Promise<readonly string[]> {
     return (await this.#files?.dhcpFiles()) ?? [];
   }
 }
 
-/** How applies and changes of a WAN end, as the events that their machines wait for. */
-
-/** What an apply reached, for those who listen to the channels. */
+/** What an apply changed, for subscribers of the channels. */
 interface Reapplied {
   readonly reapplied: string[];
   /** Legs whose file for the DHCP service was rewritten. */
@@ -156,6 +154,7 @@ interface Reapplied {
   readonly apc?: true;
 }
 
+/** The outcomes of applies and of changes of a WAN, as the events that their machines wait for. */
 export function applied(
   ncid: string,
   fingerprint: string,
@@ -176,7 +175,7 @@ function reappliedBy(plan: ReapplyPlan, before: NetworkConfig, after: NetworkCon
   };
 }
 
-/** What the kernel or the daemons' files could not take, in words for the client. @throws anything else, as it is */
+/** An apply that the kernel or the daemons' files refused, in words for the client. @throws any other error */
 export function refusal(error: unknown): LogEvent {
   if (error instanceof KernelRefusal) return failed(error.message);
   if (isCoded(error, 'HF_ROUTER_GENERATE') || isCoded(error, 'HF_ROUTER_KERNEL'))

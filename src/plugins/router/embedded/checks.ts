@@ -15,7 +15,7 @@ interface Checked {
   readonly token: () => string | undefined;
 }
 
-/** What `holdfast doctor router` looks at where the router is our own. */
+/** What `holdfast doctor router` checks of the embedded router. */
 export function routerChecks({ redisUrl, token }: Checked): CheckDefinition[] {
   return [
     { name: 'router.api', run: (context) => apiCheck(context, token) },

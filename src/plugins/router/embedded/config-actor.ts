@@ -107,7 +107,7 @@ export function registerConfigActor(
     onRecovery: 'retry',
     adapter: 'config store',
   });
-  // After the save, and surviving a crash in between: listeners may hear of one change twice, never of none.
+  // After the save, and surviving a crash in between: subscribers may get one change twice, and never miss one.
   context.effect<PublishParams>(
     'router.publish',
     async (params, { at, cause, correlation }, { router, redis, services }) => {

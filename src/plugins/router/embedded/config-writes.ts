@@ -12,7 +12,7 @@ import type { EmbeddedRouter } from './embedded-router.ts';
 import type { SealedConfigs } from './sealed-configs.ts';
 import { writeMissed } from './store/connection.ts';
 
-/** A posted body, understood. */
+/** A posted body, parsed. */
 export interface ConfigRequest {
   readonly op?: 'append' | 'commit' | 'revert';
   /** Set with `op`. */
@@ -26,7 +26,7 @@ export interface ConfigRequest {
 const LONGEST_ID = 256;
 
 /**
- * Understands the body of `POST /v1/config/set`: the config, and the control fields in it.
+ * Parses the body of `POST /v1/config/set`: the config, and the control fields in it.
  *
  * @throws HF_ROUTER_REQUEST_INVALID the body or a control field is not what it must be
  * @throws HF_ROUTER_CONFIG_INVALID the config has a bad field
@@ -73,15 +73,15 @@ function invalid(reason: string): never {
 export interface Writer {
   /** The id that the answer is addressed to; unique among the requests under way. */
   readonly request: string;
-  /** The story the records join; mostly the request's own. */
+  /** Correlation id of the records; mostly the request's own. */
   readonly correlation: string;
-  /** The record that asked for it, when one did. */
+  /** The record that caused it, when one did. */
   readonly cause?: number | undefined;
   /** For people. */
   readonly who: string;
 }
 
-/** The way of every write, over HTTP or in process: understood, sealed, published, decided, answered. */
+/** Takes every write, over HTTP or in process: parses it, seals it, publishes it, and waits for the machine's answer. */
 export class ConfigWrites {
   readonly #bus: Services['bus'];
   readonly #logger: Pick<Services['logger'], 'warn'>;
@@ -112,14 +112,14 @@ export class ConfigWrites {
    * @throws HF_LOG_WRITE the decision cannot be recorded now; HF_HTTP_TIMEOUT it was not made in time
    */
   async set(body: unknown, { request, correlation, cause, who }: Writer): Promise<Reply> {
-    const { config, ...control } = this.#understood(body, { correlation, who });
-    // Each step over a config of a megabyte takes some 50 ms: others have their turn in between.
+    const { config, ...control } = this.#parse(body, { correlation, who });
+    // Each step over a config of a megabyte takes some 50 ms: other work may run in between.
     await setImmediate();
     const sealed = config && this.#configs.seal(config);
     await setImmediate();
     const before = config && JSON.parse(await this.#activeFor(who, correlation));
     const changed = config && changedPaths(before, config);
-    // What a revert goes back to must be kept from here on, also where it was shredded meanwhile.
+    // The config that a revert restores must be kept from here on, also if it was shredded meanwhile.
     const undo = config && control.op === 'append' ? this.#configs.seal(before).blobs : [];
     const reply = this.#exchanges.open(request, this.#replyTimeoutMs);
     const payload = {
@@ -137,8 +137,8 @@ export class ConfigWrites {
     return reply;
   }
 
-  /** What is turned away here reaches no machine, and so no record: the log line says who was told what. */
-  #understood(body: unknown, writer: Pick<Writer, 'correlation' | 'who'>): ConfigRequest {
+  /** A request that is refused here reaches no machine, and so no record: the log line has who was refused and why. */
+  #parse(body: unknown, writer: Pick<Writer, 'correlation' | 'who'>): ConfigRequest {
     try {
       return parseRequest(body);
     } catch (error) {
@@ -148,7 +148,7 @@ export class ConfigWrites {
     }
   }
 
-  /** @throws HF_ROUTER_STORE_UNAVAILABLE which the log then tells of, for nothing else of the write will be there */
+  /** @throws HF_ROUTER_STORE_UNAVAILABLE which the log then records, because nothing else of the write will be in it */
   async #activeFor(who: string, correlation: string): Promise<string> {
     try {
       return (await this.#router.active()).body;
@@ -161,7 +161,7 @@ export class ConfigWrites {
 
   /** `POST /v1/config/apply_current_config`. @throws as `set` does */
   async applyCurrent({ request, correlation, who }: Writer): Promise<Reply> {
-    await this.#activeFor(who, correlation); // a store that is away is said at once, and nothing is set going
+    await this.#activeFor(who, correlation); // a lost store is reported at once, before anything is begun
     const reply = this.#exchanges.open(request, this.#replyTimeoutMs);
     this.#bus.publish(applyRequested, { request, who }, { correlation });
     return reply;

@@ -35,9 +35,9 @@ export interface EmbeddedRouterOptions extends ApplierTargets {
   readonly store: ConfigStore;
   readonly configs: SealedConfigs;
   readonly vault: Vault;
-  /** What the machine knows under an ncid, and so what the log still keeps; for a shared store alone. */
+  /** The version that the machine knows by an ncid, whose body the log still keeps; needed for a shared store only. */
   readonly known?: (ncid: string) => ConfigVersion | undefined;
-  /** Until an uncommitted transaction reverts; for a shared store alone. */
+  /** Until an uncommitted transaction reverts, milliseconds; needed for a shared store only. */
   readonly windowMs?: number;
 }
 
@@ -47,10 +47,10 @@ const FOLLOW_DEADLINE_MS = 60_000;
 const WINDOW_MS = 120_000;
 
 /**
- * The box and its config store, which change together and in one critical section. It carries out what the machine
- * `config-transaction` decided and decides nothing itself.
+ * Kernel, generated files and config store, which change together and in one critical section. It carries out what the
+ * machine `router-config` decided and decides nothing itself.
  *
- * What a crash leaves, and what heals it (R9): the record that asks for an apply is durable before the apply begins,
+ * What a crash leaves, and how it is completed (R9): the record that asks for an apply is durable before the apply begins,
  * and the apply is retried with the same effect id, from which its ncid follows.
  *
  * | killed                                | store | after the start                                          |
@@ -62,9 +62,9 @@ const WINDOW_MS = 120_000;
  * | after the outcome, before publishing  | new   | publishing is an effect of its own and is retried        |
  * | after publishing, before the answer   | new   | the exchange is gone with the process; the answer is too |
  *
- * At the start the store's ncid is told to the machine before effects are retried. While an apply is open the machine
- * takes no notice, for the retry will say what stands; otherwise a difference means that somebody wrote behind the
- * API's back.
+ * At the start the machine gets the store's ncid before effects are retried. While an apply is open the machine ignores
+ * it, because the retry will report what stands. Otherwise a difference means that the store was written without the
+ * API.
  */
 export class EmbeddedRouter {
   readonly #store: ConfigStore;
@@ -84,7 +84,7 @@ export class EmbeddedRouter {
     this.#windowMs = windowMs ?? WINDOW_MS;
   }
 
-  /** Why the box does not stand at the persisted config; undefined while it does. */
+  /** Why kernel and files are not at the persisted config; undefined while they are. */
   fault(): string | undefined {
     return this.#applier.fault();
   }
@@ -111,7 +111,7 @@ export class EmbeddedRouter {
    * Brings kernel and files, of which nothing is known after a start, to the persisted config.
    *
    * @param wans what was last known of the WANs
-   * @returns the legs whose advertisement a kill, or somebody's editor, had left other than it is now
+   * @returns the legs whose advertisement differed, after a kill or an edit by hand, from what it is now
    */
   setUp(signal: AbortSignal, wans: ReadonlyMap<string, Wan> = new Map()): Promise<string[]> {
     return this.#mutex.take(async () => {
@@ -127,7 +127,7 @@ export class EmbeddedRouter {
     return { config, held: await this.#applier.addresses(config) };
   }
 
-  /** Names of the files that the DHCP service reads, whoever put them there. */
+  /** Names of the files that the DHCP service reads, those put there by hand included. */
   dhcpFiles(): Promise<readonly string[]> {
     return this.#applier.dhcpFiles();
   }
@@ -151,7 +151,7 @@ export class EmbeddedRouter {
     });
   }
 
-  /** Reads the store, after whatever apply may still be running, and hands its body to the log's keeping. */
+  /** Reads the store once no apply is running any more. The sealed body comes along, for the log to keep. */
   load(): Promise<{ event: LoadedEvent; blobs: Blobs }> {
     return this.#mutex.take(async () => {
       const active = await this.active();
@@ -160,7 +160,7 @@ export class EmbeddedRouter {
     });
   }
 
-  /** Effect `router.verify`: what became of an apply that ended without an answer. The store knows. */
+  /** Effect `router.verify`: finds out in the store what became of an apply that ended without an answer. */
   verify(params: VerifyParams): Promise<EffectOutcome> {
     return this.#mutex.take(async () => {
       const active = await this.active();
@@ -189,14 +189,14 @@ export class EmbeddedRouter {
     try {
       active = await this.active();
     } catch (error) {
-      // A first run has changed nothing yet; what became of an earlier one is for the store to say.
+      // A first run has changed nothing yet. What became of an earlier one, only the store can say.
       if (!recovered && isCoded(error, 'HF_ROUTER_STORE_UNAVAILABLE')) return unavailable(error);
       throw error;
     }
     const before = JSON.parse(active.body) as NetworkConfig;
     const ncid = this.#newNcid(id, at);
     if (params.op !== 'reapply' && active.ncid === ncid) return this.#savedBefore(params, before);
-    // A hand that edits the store leaves the ncid as it was.
+    // Somebody who edits the store by hand leaves the ncid as it was.
     const untouched = this.#configs.fingerprintOf(active.body, before) === params.before;
     if (active.ncid !== params.expected || !untouched) return this.#overtaken(active);
     if (params.op === 'commit') return this.#commit(params, active);
@@ -242,7 +242,7 @@ export class EmbeddedRouter {
     return applied(ncid, params.fingerprint, plan, before, next);
   }
 
-  /** The save came about after its change had been taken back: kernel and files go there again. */
+  /** The save succeeded after all, when its change had been undone: kernel and files are brought there again. */
   async #follow({ before, fingerprint }: VerifyParams, config: NetworkConfig): Promise<void> {
     if (this.#applier.isAt(fingerprint)) return;
     try {
@@ -255,7 +255,7 @@ export class EmbeddedRouter {
     }
   }
 
-  /** A save without an answer may have come about: the store knows. */
+  /** A save without an answer may have succeeded, so the store is read. */
   async #save(write: Parameters<ConfigStore['save']>[0]): Promise<boolean> {
     try {
       return await this.#store.save(write);
@@ -290,7 +290,7 @@ export class EmbeddedRouter {
     return applied(String(saved.ncid), fingerprint, planReapply(before, saved), before ?? {}, saved);
   }
 
-  /** The store's part of a commit, where others hold to its window. Nothing is applied and nothing published. */
+  /** A commit on a shared store, which holds the transaction. Nothing is applied and nothing published. */
   async #commit({ transID = '', fingerprint }: ApplyParams, active: StoredConfig): Promise<EffectOutcome> {
     try {
       const isKept = (await this.#store.commit?.(transID, active.ncid)) ?? true;
@@ -302,7 +302,7 @@ export class EmbeddedRouter {
     return { type: 'APPLIED', ncid: active.ncid, fingerprint, reapplied: [] };
   }
 
-  /** Somebody else wrote the store: it counts, and the kernel follows with the next apply. */
+  /** Another writer changed the store. Its config becomes the active one, and the kernel follows with the next apply. */
   async #overtaken(active: StoredConfig): Promise<EffectOutcome> {
     const { version, blobs } = await this.#readings.of(active, JSON.parse(active.body));
     return { event: { type: 'OVERTAKEN', ...version }, blobs };

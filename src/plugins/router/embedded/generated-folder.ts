@@ -34,7 +34,7 @@ export class GeneratedFolder {
     this.root = root;
   }
 
-  /** Names of the files that the DHCP daemon reads, whoever put them there. */
+  /** Names of the files that the DHCP daemon reads, those put there by hand included. */
   async dhcpFiles(): Promise<string[]> {
     return (await this.#names('dhcp/conf')).filter((name) => !name.startsWith('.')).sort();
   }
@@ -82,7 +82,7 @@ export class GeneratedFolder {
   }
 }
 
-/** A few at a time, for each waits for the disk; a failure is told once nothing of its turn is under way. */
+/** Runs a few at a time, because each waits for the disk. A failure is thrown when none of its group is still running. */
 async function inTurns<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   for (let first = 0; first < items.length; first += AT_ONCE) {
     const turn = await Promise.allSettled(items.slice(first, first + AT_ONCE).map(work));

@@ -52,13 +52,13 @@ export function routerRoutes(
 
   for (const path of ['/v1/config/interfaces/:intf', '/v1/interface/:intf']) {
     surface.get<{ Params: { intf: string } }>(path, async ({ params: { intf } }) => {
-      // Nobody posts a single interface back, so nobody needs its secrets.
+      // A single interface is never posted back, so its secrets are not needed.
       return redact(await router.interface(intf), PAGE);
     });
   }
 }
 
-/** Newest first: what is newer than the config that a revert restores is not kept yet. */
+/** Marks the appends that are newer than the config that a revert would restore. Entries are newest first. */
 function markPending(
   entries: readonly HistoryEntry[],
   previous: string | undefined,

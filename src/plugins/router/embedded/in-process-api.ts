@@ -7,12 +7,12 @@ import { isObject } from '../../../core/kernel/json.ts';
 import { stringsOf, withoutControlFields } from '../config/network-config.ts';
 import type { RouterServices } from './start.ts';
 
-/** Who writes in process, as records and the history name it. */
+/** The name of in-process writers in records and in the history. */
 const WHO = 'holdfast';
 
 /**
- * The router's API for plugins of the same process: the same path as over HTTP. Control fields are dropped, so that
- * nobody here can bypass the ncid check or join somebody's transaction.
+ * The router's API for plugins of the same process, by the same way as over HTTP. Control fields are dropped, so that
+ * no plugin can bypass the ncid check or write into another client's transaction.
  */
 export function inProcessApi({ router, writes, services: { actors, exchanges } }: RouterServices): RouterApi {
   return {
@@ -20,7 +20,7 @@ export function inProcessApi({ router, writes, services: { actors, exchanges } }
       return JSON.parse((await router.active()).body);
     },
     async set(config, correlation, signal, cause) {
-      if (signal?.aborted) return unknown('it was given up before it was posted');
+      if (signal?.aborted) return unknown('it was cancelled before it was posted');
       if (!actors.accepting()) return unknown('the event log cannot take the decision now');
       const writer = { request: newCorrelation(), correlation, cause, who: WHO };
       const giveUp = () => exchanges.fail(writer.request, new CoreError('HF_HTTP_STOPPING'));

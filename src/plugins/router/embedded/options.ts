@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseRedisUrl } from '../../../core/host/redis/url.ts';
 
-/** Options of the router plugin that are about the box under the config. */
+/** Options about the kernel and the daemons' files. */
 const kernelOptions = {
   /**
    * `memory`: a model of a kernel, which touches nothing. `linux`: the network of this machine, through iproute2; needs
@@ -23,14 +23,14 @@ const kernelOptions = {
 
 /** Where the config is kept in Redis; without `redisUrl` it is kept in the data folder. */
 const redisOptions = {
-  /** A secret when it bears a password; then it belongs into the variable HOLDFAST_REDIS_URL. */
+  /** A secret when it bears a password; then set it by the variable HOLDFAST_REDIS_URL. */
   redisUrl: z
     .string()
     .refine((url) => parseRedisUrl(url) !== undefined, 'redis://[user:password@]host[:port] is wanted')
     .optional(),
   /** What the names of the channels on Redis begin with; a real daemon's begin with `firerouter.`. */
   channelPrefix: z.string().min(1).max(64).default('router.'),
-  /** Between two looks whether somebody else wrote the config in Redis. */
+  /** Between two readings of Redis that find out whether another program wrote the config. */
   storeCheckMs: z.int().min(10).default(5_000),
   /** Until a command to Redis without answer is given up. */
   redisTimeoutMs: z.int().min(50).default(5_000),
@@ -55,7 +55,7 @@ export const routerOptions = z.strictObject({
   retryMs: z.int().min(10).default(10_000),
   /** Writes that may wait behind the one being applied. */
   queueLimit: z.int().min(1).max(10_000).default(64),
-  /** How long a request waits for its decision before it is answered that the result is unknown. */
+  /** How long a request waits for its decision; then the answer is that the result is unknown. */
   replyTimeoutMs: z.int().min(100).default(180_000),
   /** Accepted writes that the history keeps. */
   historyLimit: z.int().min(1).default(500),

@@ -19,7 +19,7 @@ const KEPT = 2;
 
 /** Whole configs in the log's keeping: machines know their fingerprints, records never hold them (R32). */
 export class SealedConfigs {
-  /** Of the last texts: the active config is asked for with every write, and a large one takes a tenth of a second. */
+  /** Fingerprints of the last texts: every write needs that of the active config, and a large one takes a tenth of a second. */
   readonly #known = new Map<string, string>();
   readonly #log: Pick<EventLog, 'blob'>;
   readonly #vault: Vault;
@@ -29,7 +29,7 @@ export class SealedConfigs {
     this.#vault = vault;
   }
 
-  /** Of the config without its ncid: posting what is active keeps it. */
+  /** The fingerprint of a config without its ncid, so that posting the active config again does not change it. */
   fingerprint({ ncid: _, ...rest }: NetworkConfig): string {
     return this.#vault.fingerprint(rest);
   }
@@ -68,7 +68,7 @@ export class StoreReadings {
   readonly #configs: SealedConfigs;
   readonly #known: (ncid: string) => ConfigVersion | undefined;
 
-  /** @param known what the machine knows under an ncid, and so what the log still keeps */
+  /** @param known the version that the machine knows by an ncid, whose body the log still keeps */
   constructor(
     store: ConfigStore,
     configs: SealedConfigs,
@@ -96,11 +96,11 @@ export class StoreReadings {
     };
   }
 
-  /** What another router's transaction reverts to: known here, or an entry of the history. */
+  /** The config that another router's transaction reverts to: one known here, or an entry of the history. */
   async #before(ncid: string): Promise<{ version: ConfigVersion; blobs: Blobs }> {
     const version = this.#known(ncid);
     if (version) return { version, blobs: new Map() };
-    // Without it the revert will say that it cannot: an alert, and a person who restores the config.
+    // Without it the revert will fail and raise an alert, and a person must restore the config.
     const entry = await this.#store.entry(ncid).catch(() => undefined);
     if (!entry) return { version: { ncid, fingerprint: '' }, blobs: new Map() };
     const { fingerprint, blobs } = this.#configs.seal(JSON.parse(entry.body));
@@ -137,12 +137,12 @@ export async function ensureConfig(
     // It may still be held there, and refuses whatever is not its own.
     ...(pending && { transaction: { transID: pending.transID, windowMs: 0 } }),
   });
-  // Somebody else filled it in between: theirs is the config then.
+  // Another router filled it in between: its config counts.
   if (!saved) return 'store';
   return kept ? 'log' : 'example';
 }
 
-/** A body that was shredded is as gone as one that was dropped. */
+/** The config of a version, where the log still keeps it and it was not shredded. */
 function keptOf(configs: SealedConfigs, version: ConfigVersion | undefined): NetworkConfig | undefined {
   if (!version?.fingerprint) return undefined;
   try {

@@ -36,11 +36,11 @@ export function registerSimulations(
       const what = SIMULATIONS.find((name) => name === request.params.what);
       if (what === undefined) throw simulation(`only ${SIMULATIONS.join(', ')} can be`);
       if (isReal) throw simulation('the router changes the network of this machine');
-      const asked = body.safeParse(request.body ?? {});
-      if (!asked.success) throw simulation('the request takes `wan` and `prefix`, both texts');
+      const options = body.safeParse(request.body ?? {});
+      if (!options.success) throw simulation('the request takes `wan` and `prefix`, both texts');
       const config: NetworkConfig = JSON.parse((await router.active()).body);
       const change =
-        what === 'apc' ? undefined : { ...wanMessage(what, config, asked.data), request: request.id };
+        what === 'apc' ? undefined : { ...wanMessage(what, config, options.data), request: request.id };
       const answer = exchanges.open(request.id, replyTimeoutMs);
       const meta = { correlation: request.id };
       if (change) bus.publish(wanEvent, change, meta);
@@ -59,17 +59,17 @@ type WanMessage = { wan: string; kind: 'pd-change' | 'down' | 'up'; prefix?: str
 function wanMessage(
   what: Exclude<Simulation, 'apc'>,
   config: NetworkConfig,
-  asked: z.infer<typeof body>,
+  options: z.infer<typeof body>,
 ): WanMessage {
   const wans = interfacesOf(config).filter(({ config: fields }) => isWan(fields));
   const chosen =
-    asked.wan ?? wans.find(({ name }) => delegatingLegs(config, name).length > 0)?.name ?? wans[0]?.name;
+    options.wan ?? wans.find(({ name }) => delegatingLegs(config, name).length > 0)?.name ?? wans[0]?.name;
   if (chosen === undefined) throw simulation('the config has no WAN');
   if (!wans.some(({ name }) => name === chosen)) throw simulation(`${chosen} is no WAN of the config`);
   if (what !== 'pd-change') return { wan: chosen, kind: what === 'wan-down' ? 'down' : 'up' };
   if (delegatingLegs(config, chosen).length === 0) throw simulation(`no leg delegates from ${chosen}`);
-  // RFC 3849: for documentation, and so nobody's.
-  const prefix = asked.prefix ?? `2001:db8:${randomInt(1, 0xfffe).toString(16)}::/56`;
+  // RFC 3849: reserved for documentation.
+  const prefix = options.prefix ?? `2001:db8:${randomInt(1, 0xfffe).toString(16)}::/56`;
   if (!isDelegable(prefix)) throw simulation(`${prefix} is no IPv6 prefix of 16 to 64 bits`);
   return { wan: chosen, kind: 'pd-change', prefix };
 }
@@ -96,11 +96,11 @@ export function registerSimulateCommand(context: Pick<PluginContext, 'command'>)
         const reason = `${what} is none of ${SIMULATIONS.join(', ')}.`;
         throw new CoreError('HF_CLI_USAGE', { reason, command: 'router simulate' });
       }
-      const asked = {
+      const options = {
         ...(typeof wan === 'string' && { wan }),
         ...(typeof prefix === 'string' && { prefix }),
       };
-      const { status, body } = await postControl(dataDir, `${SIMULATE_PATH}/${what}`, asked, signal);
+      const { status, body } = await postControl(dataDir, `${SIMULATE_PATH}/${what}`, options, signal);
       if (status !== 200) throw refused(dataDir, status, body);
       if (json) return print(JSON.stringify(body));
       print(textOf(what, isObject(body) ? body : {}));
@@ -116,7 +116,7 @@ function textOf(what: string, { wan, ncid, prefix, reapplied }: Readonly<Record<
   return `${wan} was delegated ${prefix}; reapplied ${stringsOf(reapplied).join(', ') || 'nothing'}; ncid ${ncid} stands`;
 }
 
-/** What the instance refused, in its own words. */
+/** The error that the instance answered with. */
 function refused(dir: string, status: number, body: unknown): HoldfastError {
   const { code, what } = isObject(body) ? body : {};
   const reason = /^Nothing is simulated: (.*)\.$/.exec(String(what))?.[1];

@@ -11,7 +11,7 @@ import { RemoteRouter, routerClient } from './remote-router.ts';
 
 const READ_MS = 10_000;
 
-/** What `holdfast doctor router` looks at where the router is elsewhere. */
+/** What `holdfast doctor router` checks where the router is elsewhere. */
 export function remoteChecks(
   options: RouterRemoteOptions,
   token: () => string | undefined,
@@ -38,7 +38,7 @@ async function apiCheck(
     token,
     readTimeoutMs: READ_MS,
     writeTimeoutMs: READ_MS,
-    observe: () => {},
+    onCall: () => {},
   });
   const began = performance.now();
   const lookedAt = `${url.replace(/\/*$/, '')}/v1/config/active`;
@@ -96,15 +96,15 @@ async function eventsCheck(
       state: 'fail',
       lookedAt,
       found,
-      remedy: 'It tries again by itself; look at router.events_lost in its log.',
+      remedy: 'It tries again by itself; see router.events_lost in its log.',
     };
   }
-  const heard = Number(fact.received);
-  if (heard === 0) {
-    const hint = `after a save that it did not hear, try another HOLDFAST_ROUTER_CHANNEL_PREFIX`;
-    const found = `the running instance is subscribed since ${String(fact.since)}, nothing heard yet (${hint})`;
+  const received = Number(fact.received);
+  if (received === 0) {
+    const hint = `after a save that it did not notice, try another HOLDFAST_ROUTER_CHANNEL_PREFIX`;
+    const found = `the running instance is subscribed since ${String(fact.since)}, nothing received yet (${hint})`;
     return { state: 'ok', lookedAt, found };
   }
-  const found = `the running instance is subscribed since ${String(fact.since)}, heard ${heard}, last ${String(fact.lastAt)}`;
+  const found = `the running instance is subscribed since ${String(fact.since)}, received ${received}, last ${String(fact.lastAt)}`;
   return { state: 'ok', lookedAt, found };
 }

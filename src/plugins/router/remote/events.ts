@@ -11,7 +11,7 @@ import { isObject, type JsonObject } from '../../../core/kernel/json.ts';
 /** Every channel is named `router.…`; a daemon may have another prefix. */
 const DOCUMENTED_PREFIX = 'router.';
 
-interface RouterEventsParts {
+interface RouterEventsOptions {
   /** May hold a password: it is shown nowhere. */
   readonly redisUrl: string;
   readonly channelPrefix: string;
@@ -38,7 +38,7 @@ export function channelNames(prefix: string): string[] {
  * whoever holds something against the router reads it then.
  */
 export class RouterEvents {
-  readonly #parts: RouterEventsParts;
+  readonly #options: RouterEventsOptions;
   readonly #topics: ReadonlyMap<string, Topic<RouterChange>>;
   readonly #received: Counter;
   readonly #reported = new Set<string>();
@@ -53,24 +53,24 @@ export class RouterEvents {
   #cancelAlert = () => {};
   #cancelPing = () => {};
 
-  constructor(parts: RouterEventsParts) {
-    this.#parts = parts;
+  constructor(options: RouterEventsOptions) {
+    this.#options = options;
     this.#topics = new Map(
-      Object.values(routerChannels).map((topic) => [channelOf(topic, parts.channelPrefix), topic]),
+      Object.values(routerChannels).map((topic) => [channelOf(topic, options.channelPrefix), topic]),
     );
-    this.#received = parts.metrics.counter('router_events_total', {
+    this.#received = options.metrics.counter('router_events_total', {
       help: "Messages on the router's channels, by whether the payload was understood.",
       labels: ['channel', 'payload'],
     });
-    parts.metrics.gauge('router_events_subscribed', {
+    options.metrics.gauge('router_events_subscribed', {
       help: "1 while Redis has acknowledged the subscription to the router's channels.",
       collect: (gauge) => gauge.set(this.#subscribedAt === undefined ? 0 : 1),
     });
   }
 
-  /** Begins to connect, and goes on trying until it is stopped; a Redis that is down keeps nobody from starting. */
+  /** Begins to connect, and goes on trying until it is stopped; a Redis that is down does not delay the start. */
   async start(): Promise<void> {
-    const { redisUrl: url, pingMs } = this.#parts;
+    const { redisUrl: url, pingMs } = this.#options;
     const client = await RedisClient.open({ url, name: 'holdfast-router-events', commandTimeoutMs: pingMs });
     if (this.#stopped) return client.close();
     this.#client = client;
@@ -107,10 +107,12 @@ export class RouterEvents {
   }
 
   async #subscribe(client: RedisClient): Promise<void> {
-    const { bus, clock, logger } = this.#parts;
+    const { bus, clock, logger } = this.#options;
     try {
       await client.run(async (redis) => {
-        redis.removeAllListeners('message').on('message', (channel, payload) => this.#hear(channel, payload));
+        redis
+          .removeAllListeners('message')
+          .on('message', (channel, payload) => this.#receive(channel, payload));
         await redis.subscribe(...this.#topics.keys());
       });
     } catch (error) {
@@ -124,22 +126,22 @@ export class RouterEvents {
     logger.info({ channels: this.#topics.size, connects: this.#connects }, 'router.events_subscribed');
     if (this.#alerted) {
       this.#alerted = false;
-      this.#alert('info', "The router's events are heard again; every leg is checked now.");
+      this.#alert('info', "The router's events are received again, and every leg is checked now.");
     }
     this.#pingLater(client);
     bus.publish(routerConnected, {});
   }
 
-  #hear(channel: string, payload: string): void {
-    const { bus, clock, logger } = this.#parts;
+  #receive(channel: string, payload: string): void {
+    const { bus, clock, logger } = this.#options;
     const topic = this.#topics.get(channel);
     if (!topic) return;
     const at = clock.now();
     this.#count += 1;
     this.#lastAt = at;
-    const { change, fault } = understand(payload, at);
+    const { change, fault } = parsePayload(payload, at);
     this.#received.inc({ channel: topic.name, payload: fault === undefined ? 'good' : 'bad' });
-    // A chatty publisher must not fill the log: the counter has the rest.
+    // One line a channel, so that a busy publisher does not fill the log; the counter has the rest.
     if (fault !== undefined && !this.#reported.has(topic.name)) {
       this.#reported.add(topic.name);
       logger.warn({ channel, reason: fault }, 'router.payload_not_understood');
@@ -152,31 +154,31 @@ export class RouterEvents {
     if (this.#subscribedAt === undefined || this.#stopped) return;
     this.#subscribedAt = undefined;
     this.#fault ??= reason;
-    this.#parts.logger.warn({ reason: this.#fault }, 'router.events_lost');
+    this.#options.logger.warn({ reason: this.#fault }, 'router.events_lost');
     this.#watch();
   }
 
-  /** Tells a person when there is no subscription for too long. */
+  /** Raises an alert when there is no subscription for too long. */
   #watch(): void {
-    const { clock, alertAfterMs } = this.#parts;
+    const { clock, alertAfterMs } = this.#options;
     this.#cancelAlert = clock.after(alertAfterMs, () => {
       this.#alerted = true;
       const reason = this.#fault ?? this.#client?.state().reason ?? 'no reason is known';
       this.#alert(
         'warning',
-        `The router's events have not been heard for ${Math.round(alertAfterMs / 1_000)} s (${reason}); saves are found by the resync only.`,
+        `The router's events have not been received for ${Math.round(alertAfterMs / 1_000)} s (${reason}); saves are found by the resync only.`,
       );
     });
   }
 
   #alert(severity: 'info' | 'warning', text: string): void {
     const name = severity === 'info' ? 'router.events.heard_again' : 'router.events.lost';
-    this.#parts.bus.publish(alertRaised, { name, severity, text, labels: {} });
+    this.#options.bus.publish(alertRaised, { name, severity, text, labels: {} });
   }
 
-  /** A cut cable says nothing by itself: who does not answer is taken as gone. */
+  /** A cut cable is not noticed otherwise: a Redis that does not answer is taken as lost. */
   #pingLater(client: RedisClient): void {
-    const { clock, pingMs } = this.#parts;
+    const { clock, pingMs } = this.#options;
     this.#cancelPing = clock.after(pingMs, () => {
       client
         .run((redis) => redis.ping())
@@ -189,7 +191,7 @@ export class RouterEvents {
     });
   }
 
-  /** Gives a connection up that is of no use; the next one is made by itself. */
+  /** Gives up a connection that is of no use; the client makes the next one. */
   #reconnect(client: RedisClient, fault: string): void {
     if (this.#stopped) return;
     this.#fault = fault;
@@ -202,8 +204,8 @@ function iso(at: number): string {
   return new Date(at).toISOString();
 }
 
-/** What a message says, and what of it could not be understood. */
-export interface Understood {
+/** The content of a message, and what of it could not be parsed. */
+interface Parsed {
   readonly change: RouterChange;
   /** Undefined when nothing was wrong. */
   readonly fault?: string;
@@ -214,12 +216,12 @@ const FIELDS = ['ncid', 'transID', 'intf'] as const;
 const LARGEST = 64 * 1024;
 
 /**
- * Understands the payload of a router's channel: nothing, or JSON of which only our fields count. The channel is the
- * news and the payload a remark, so a bad one takes nothing away.
+ * Parses the payload of a router's channel: nothing, or JSON of which only our fields count. The channel itself says what
+ * happened, so a payload that cannot be parsed is no reason to drop the message.
  *
  * @param at when it was received, epoch milliseconds; a router's own clock is not ours
  */
-export function understand(text: string, at: number): Understood {
+export function parsePayload(text: string, at: number): Parsed {
   if (text.trim() === '') return { change: { at } };
   if (text.length > LARGEST) return { change: { at }, fault: `it is ${text.length} characters long` };
   let body: unknown;

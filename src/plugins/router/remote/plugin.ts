@@ -1,11 +1,14 @@
+/**
+ * A router elsewhere: its config API over HTTP (`remote-router.ts`), and its events by Redis pub/sub (`events.ts`). The
+ * shipped configuration takes this plugin when HOLDFAST_ROUTER_URL is set. How real daemons behave, and what follows
+ * from it: `docs/guides/reconcile-a-real-router.md`.
+ */
 import { z } from 'zod';
 import { RouterApiToken } from '../../../core/contracts/router.ts';
-import type { HttpClient } from '../../../core/host/http/client.ts';
 import { definePlugin } from '../../../core/host/plugin/definition.ts';
 import { parseRedisUrl } from '../../../core/host/redis/url.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
-import { networkConfigSecrets } from '../config/secrets.ts';
 import { RouterError } from '../errors.ts';
 import { remoteChecks } from './checks.ts';
 import { RouterEvents } from './events.ts';
@@ -39,7 +42,7 @@ const routerRemoteOptions = z.strictObject({
   url: routerUrl,
   /** File (mode 0600) with a bearer token, read at each call; a router on loopback, and a real daemon, ask for none. */
   tokenFile: z.string().min(1).optional(),
-  /** The Redis that the router publishes on. Without it nobody is told of a save: it is found by the resync. */
+  /** The Redis that the router publishes on. Without it a save is found by the resync only. */
   redisUrl: redisUrl.optional(),
   /** What stands before `iface_change_applied` and the others; `firerouter.` on some daemons. */
   channelPrefix: z
@@ -55,22 +58,13 @@ const routerRemoteOptions = z.strictObject({
     .int()
     .min(1_024)
     .default(8 * 1024 * 1024),
-  /** Between two questions to Redis whether it is still there: a cut cable says nothing by itself. */
+  /** Between two pings of Redis: a cut cable is not noticed otherwise. */
   pingMs: z.int().min(100).default(15_000),
-  /** Without a subscription for so long, a person is told. */
+  /** After so long without a subscription an alert is raised. */
   alertAfterMs: z.int().min(100).default(60_000),
 });
 
 export type RouterRemoteOptions = z.output<typeof routerRemoteOptions>;
-
-/**
- * A router elsewhere: its config API over HTTP (`remote-router.ts`), and its events by Redis pub/sub
- * (`router-events.ts`). It provides the same token as the embedded router, so one of the two is enabled; the shipped
- * configuration takes this one when HOLDFAST_ROUTER_URL is set. How real daemons behave, and what is made of it:
- * `docs/guides/reconcile-a-real-router.md`.
- *
- * Imports core and bus; no other plugin.
- */
 
 /** @example routerRemote({ url: 'http://192.168.1.1:8837', redisUrl: 'redis://192.168.1.1:6379', channelPrefix: 'firerouter.' }) */
 export const routerRemote = definePlugin({
@@ -81,7 +75,6 @@ export const routerRemote = definePlugin({
     docs: 'guides/reconcile-a-real-router.md',
   },
   options: routerRemoteOptions,
-  secretFields: networkConfigSecrets,
   env: {
     HOLDFAST_ROUTER_URL: 'url',
     HOLDFAST_REDIS_URL: 'redisUrl',
@@ -94,64 +87,55 @@ export const routerRemote = definePlugin({
   },
   errors: RouterError,
   provides: [RouterApiToken],
-  register(context, options) {
-    const { url, redisUrl, tokenFile, channelPrefix, pingMs, alertAfterMs, answerLimit } = options;
-    let http: HttpClient | undefined;
+  async start({ bus, clock, logger, metrics }, options) {
+    const { url, redisUrl, channelPrefix, pingMs, alertAfterMs, answerLimit } = options;
+    const { readTimeoutMs, writeTimeoutMs } = options;
+    const calls = metrics.counter('router_calls_total', {
+      help: "Calls of a router's config API, by whether a usable answer came.",
+      labels: ['call', 'outcome'],
+    });
+    const lastCalls: { read?: JsonObject; write?: JsonObject } = {};
     let events: RouterEvents | undefined;
-    const token = () => (tokenFile === undefined ? undefined : readTokenFile(tokenFile));
-    const last: { read?: JsonObject; write?: JsonObject } = {};
-
-    context.provide(RouterApiToken, () => {
-      const { clock, metrics } = context.services;
-      const calls = metrics.counter('router_calls_total', {
-        help: "Calls of a router's config API, by whether a usable answer came.",
-        labels: ['call', 'outcome'],
-      });
-      http = routerClient(url, answerLimit, clock);
-      return new RemoteRouter({
-        http,
-        token,
-        isHeard: () => events?.isSubscribed === true,
-        readTimeoutMs: options.readTimeoutMs,
-        writeTimeoutMs: options.writeTimeoutMs,
-        observe(call, fault) {
-          calls.inc({ call, outcome: fault === undefined ? 'answered' : 'unknown' });
-          const at = new Date(clock.now()).toISOString();
-          last[call] = fault === undefined ? { at } : { at, fault };
-        },
-      });
+    const http = routerClient(url, answerLimit, clock);
+    const api = new RemoteRouter({
+      http,
+      token: tokenOf(options),
+      isHeard: () => events?.isSubscribed === true,
+      readTimeoutMs,
+      writeTimeoutMs,
+      onCall(call, fault) {
+        calls.inc({ call, outcome: fault === undefined ? 'answered' : 'unknown' });
+        const at = new Date(clock.now()).toISOString();
+        lastCalls[call] = fault === undefined ? { at } : { at, fault };
+      },
     });
-
-    for (const check of remoteChecks(options, token)) context.check(check);
-    context.health('router', () => ({
-      ok: last.read?.fault === undefined && events?.isSubscribed !== false,
-      url,
-      events: events?.status() ?? { subscribed: false, fault: 'no HOLDFAST_REDIS_URL is set' },
-      ...last,
-    }));
-
-    context.onStart(async () => {
-      const { bus, clock, logger, metrics } = context.services;
-      if (redisUrl === undefined) {
-        const reason = 'no HOLDFAST_REDIS_URL: a save is found by the resync (every 240 s), not by its event';
-        logger.warn({ reason }, 'router.events_off');
-        return;
-      }
-      events = new RouterEvents({
-        redisUrl,
-        channelPrefix,
-        pingMs,
-        alertAfterMs,
-        bus,
-        clock,
-        logger,
-        metrics,
-      });
+    if (redisUrl === undefined) {
+      const reason = 'no HOLDFAST_REDIS_URL: a save is found by the resync (every 240 s), not by its event';
+      logger.warn({ reason }, 'router.events_off');
+    } else {
+      const services = { bus, clock, logger, metrics };
+      events = new RouterEvents({ redisUrl, channelPrefix, pingMs, alertAfterMs, ...services });
       await events.start();
-    });
-    context.onStop(async () => {
+    }
+    return { http, api, events, lastCalls };
+  },
+  register(context, options) {
+    context.provide(RouterApiToken, ({ api }) => api);
+    context.health('router', ({ events, lastCalls }) => ({
+      ok: lastCalls.read?.fault === undefined && events?.isSubscribed !== false,
+      url: options.url,
+      events: events?.status() ?? { subscribed: false, fault: 'no HOLDFAST_REDIS_URL is set' },
+      ...lastCalls,
+    }));
+    for (const check of remoteChecks(options, tokenOf(options))) context.check(check);
+    context.onStop(async ({ http, events }) => {
       events?.stop();
-      await http?.close();
+      await http.close();
     });
   },
 });
+
+/** Reads the bearer token at each call. */
+function tokenOf({ tokenFile }: RouterRemoteOptions): () => string | undefined {
+  return () => (tokenFile === undefined ? undefined : readTokenFile(tokenFile));
+}

@@ -7,15 +7,15 @@ import { isObject } from '../../../core/kernel/json.ts';
 import { withoutControlFields } from '../config/network-config.ts';
 import { RouterError } from '../errors.ts';
 
-interface RemoteRouterParts {
+interface RemoteRouterOptions {
   readonly http: HttpClient;
   /** Read at each call. @throws HF_CONFIG_SECRET_* its file cannot be used */
   readonly token: () => string | undefined;
   readonly readTimeoutMs: number;
   readonly writeTimeoutMs: number;
   readonly isHeard?: () => boolean;
-  /** Told of each call, and why it did not come to a usable answer. */
-  readonly observe: (call: 'read' | 'write', fault: string | undefined) => void;
+  /** Called after each call; `fault` is why there was no usable answer. */
+  readonly onCall: (call: 'read' | 'write', fault: string | undefined) => void;
 }
 
 /** Writes follow one another, but a read must not wait behind one that takes eight seconds. */
@@ -32,23 +32,23 @@ export function routerClient(base: string, answerLimit: number, clock: Clock): H
 const READ_TRIES = 2;
 
 /**
- * The config API of a router elsewhere, over HTTP. It believes the router's own words
- * only; whatever else happens to a write makes it `unknown`, and whoever wrote reads again.
+ * The config API of a router elsewhere, over HTTP. Only answers in the router's own format count. Any other end of a
+ * write is `unknown`, and the writer reads again.
  */
 export class RemoteRouter implements RouterApi {
-  readonly #parts: RemoteRouterParts;
+  readonly #options: RemoteRouterOptions;
 
-  constructor(parts: RemoteRouterParts) {
-    this.#parts = parts;
+  constructor(options: RemoteRouterOptions) {
+    this.#options = options;
   }
 
   isHeard(): boolean {
-    return this.#parts.isHeard?.() ?? false;
+    return this.#options.isHeard?.() ?? false;
   }
 
   async active(signal?: AbortSignal): Promise<NetworkConfig> {
     const config = activeOf(await this.#read(signal));
-    this.#parts.observe('read', typeof config === 'string' ? config : undefined);
+    this.#options.onCall('read', typeof config === 'string' ? config : undefined);
     if (typeof config === 'string') throw new RouterError('HF_ROUTER_UNREACHABLE', { reason: config });
     return config;
   }
@@ -60,12 +60,12 @@ export class RemoteRouter implements RouterApi {
       return { kind: 'refused', errors: ['the config bears no ncid, so it was not posted'] };
     if (signal?.aborted) return { kind: 'unknown', reason: 'it was given up before it was posted' };
     const answer = await this.#write(JSON.stringify(body), signal);
-    this.#parts.observe('write', answer.kind === 'unknown' ? answer.reason : undefined);
+    this.#options.onCall('write', answer.kind === 'unknown' ? answer.reason : undefined);
     return answer;
   }
 
   async #read(signal: AbortSignal | undefined): Promise<HttpAnswer> {
-    const { readTimeoutMs: timeoutMs, observe } = this.#parts;
+    const { readTimeoutMs: timeoutMs, onCall } = this.#options;
     for (let tries = 1; ; tries += 1) {
       try {
         return await this.#call({ url: '/v1/config/active', timeoutMs, signal });
@@ -74,14 +74,14 @@ export class RemoteRouter implements RouterApi {
         if (reason === undefined) throw error;
         const isBroken = error instanceof HttpCallError && error.failure === 'broken';
         if (isBroken && tries < READ_TRIES) continue;
-        observe('read', reason);
+        onCall('read', reason);
         throw new RouterError('HF_ROUTER_UNREACHABLE', { reason }, { cause: error });
       }
     }
   }
 
   async #write(body: string, signal: AbortSignal | undefined): Promise<SetAnswer> {
-    const { writeTimeoutMs: timeoutMs } = this.#parts;
+    const { writeTimeoutMs: timeoutMs } = this.#options;
     const headers = { 'content-type': 'application/json' };
     try {
       return setAnswerOf(
@@ -97,7 +97,7 @@ export class RemoteRouter implements RouterApi {
   }
 
   #call(call: HttpCall): Promise<HttpAnswer> {
-    const { http, token: readToken } = this.#parts;
+    const { http, token: readToken } = this.#options;
     const token = readToken();
     const headers = {
       accept: 'application/json',
@@ -114,7 +114,7 @@ function faultOf(error: unknown, signal: AbortSignal | undefined): string | unde
   return signal?.aborted ? 'it was given up' : undefined;
 }
 
-/** A router's complaints are told to a person, not parsed. */
+/** A router's error texts are shown to a person, and not parsed. */
 const COMPLAINTS = 10;
 const COMPLAINT_LENGTH = 300;
 
@@ -124,9 +124,8 @@ const TRANSACTION_PENDING = /transaction context is in progress/i;
 const NOT_NOW: readonly number[] = [408, 425, 429];
 
 /**
- * What an answer to `POST /v1/config/set` means. Only an answer in the
- * router's own words is believed; a 200 without a new ncid, a 5xx and whatever a proxy says prove neither that the
- * config was applied nor that it was not.
+ * What an answer to `POST /v1/config/set` means. A 200 without a new ncid, a 5xx and any answer of a proxy prove neither
+ * that the config was applied nor that it was not.
  */
 export function setAnswerOf(answer: HttpAnswer): SetAnswer {
   const { status } = answer;

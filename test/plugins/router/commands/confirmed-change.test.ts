@@ -114,22 +114,22 @@ const cases: [
 for (const [promise, script, verdict, outcome, asked] of cases) {
   test(`[R31] beside a daemon as they are in the field: ${promise}`, async (t) => {
     const router = await daemon(t, script);
-    const judge = async () => verdict;
+    const decide = async () => verdict;
     const end = await changeSafely({
       client: router.client,
       config: { ncid: 'n1', reqId: 'x' },
       transID: 't',
-      judge,
+      decide,
     });
     t.is(end.outcome, outcome, JSON.stringify(end));
     t.deepEqual(router.asked, asked);
   });
 }
 
-test('[R31] when the command itself fails while it judges, the change is reverted', async (t) => {
+test('[R31] when the command itself fails while it decides, the change is reverted', async (t) => {
   const { client, asked } = await daemon(t, { append: [OK], revert: [OK] });
-  const judge = () => Promise.reject(new Error('no more memory'));
-  await t.throwsAsync(changeSafely({ client, config: {}, transID: 't', judge }), {
+  const decide = () => Promise.reject(new Error('no more memory'));
+  await t.throwsAsync(changeSafely({ client, config: {}, transID: 't', decide }), {
     message: 'no more memory',
   });
   t.deepEqual(asked, ['append', 'revert']);
@@ -138,7 +138,7 @@ test('[R31] when the command itself fails while it judges, the change is reverte
 test('[R31] a router that does not answer any more leaves the outcome unknown', async (t) => {
   const { client } = await daemon(t, { append: [OK], commit: ['hangs up'] });
   t.is(
-    (await changeSafely({ client, config: {}, transID: 't', judge: async () => keep })).outcome,
+    (await changeSafely({ client, config: {}, transID: 't', decide: async () => keep })).outcome,
     'unknown',
   );
 });

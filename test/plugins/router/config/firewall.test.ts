@@ -67,7 +67,7 @@ test('[R22] until its set is filled, an address that was just added bypasses pol
       sets: [{ name: 'c_net_df62a84c-ed88_set6', intf: 'eth1.10', label: 'Main' }],
     },
   ]);
-  t.regex(answer.steps[2]?.why ?? '', /rest of FW_FORWARD is never asked.*c_net_df62a84c-ed88_set6/);
+  t.regex(answer.steps[2]?.why ?? '', /rest of FW_FORWARD is never reached.*c_net_df62a84c-ed88_set6/);
 });
 
 test('[R22] what is no ULA is not sent to the ULA chain, and what stays on one network meets none', (t) => {

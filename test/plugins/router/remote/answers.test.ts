@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { HttpAnswer } from '../../../../src/core/host/http/client.ts';
-import { understand } from '../../../../src/plugins/router/remote/events.ts';
+import { parsePayload } from '../../../../src/plugins/router/remote/events.ts';
 import { activeOf, setAnswerOf } from '../../../../src/plugins/router/remote/remote-router.ts';
 
 const came = (status: number, text: string) => new HttpAnswer(status, {}, Buffer.from(text), false);
@@ -66,16 +66,16 @@ test('[R24] only a 200 with a JSON object is a config', (t) => {
 });
 
 test('[R18] whatever a channel carries is heard, stamped when received, and only known fields are taken', (t) => {
-  t.deepEqual(understand('', 5), { change: { at: 5 } });
-  t.deepEqual(understand(' \n', 5), { change: { at: 5 } });
-  t.deepEqual(understand('{"ncid":"n1","intf":"eth0","up":false,"at":1,"wans":[]}', 5), {
+  t.deepEqual(parsePayload('', 5), { change: { at: 5 } });
+  t.deepEqual(parsePayload(' \n', 5), { change: { at: 5 } });
+  t.deepEqual(parsePayload('{"ncid":"n1","intf":"eth0","up":false,"at":1,"wans":[]}', 5), {
     change: { ncid: 'n1', intf: 'eth0', up: false, at: 5 },
   });
-  t.deepEqual(understand('{"ncid":1}', 5), { change: { at: 5 }, fault: 'ncid is no text' });
+  t.deepEqual(parsePayload('{"ncid":1}', 5), { change: { at: 5 }, fault: 'ncid is no text' });
   const known = new Set(['ncid', 'transID', 'intf', 'up', 'at']);
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
-      const { change } = understand(text, 5);
+      const { change } = parsePayload(text, 5);
       return change.at === 5 && Object.keys(change).every((key) => known.has(key));
     }),
   );

@@ -25,7 +25,7 @@ export interface WantedChange {
  * Shows a change and carries it out by the safe procedure (R31), on a terminal or without one.
  *
  * @throws HF_ROUTER_CONFIG_INVALID, HF_ROUTER_STATIC_ROUTE the config would be refused; nothing is posted then
- * @throws HF_CLI_USAGE nobody could confirm
+ * @throws HF_CLI_USAGE there is no terminal to confirm on
  */
 export async function carryOut(
   wanted: WantedChange,
@@ -56,7 +56,7 @@ export async function carryOut(
   const checks = Array.isArray(flags.check) ? (flags.check as string[]) : [];
   const ask = flags.yes !== true && checks.length === 0;
   if (ask && !(terminal.interactive && process.stdin.isTTY === true && !json)) {
-    const reason = 'Nobody could confirm here, for this is no terminal: give --check, --yes or --dry-run.';
+    const reason = 'No terminal is there to confirm on: give --check, --yes or --dry-run.';
     throw new CoreError('HF_CLI_USAGE', { reason, command });
   }
   context.signal.throwIfAborted(); // from here on there is something to undo
@@ -71,7 +71,7 @@ export async function carryOut(
       client: target.api(),
       config: after,
       transID,
-      judge: async (askedAt): Promise<Verdict> => {
+      decide: async (askedAt): Promise<Verdict> => {
         await window.open(askedAt);
         quietly(`In force, and reverted at ${window.deadlineText} unless it is kept.`);
         for (const [index, check] of checks.entries()) {
@@ -101,7 +101,7 @@ export async function carryOut(
   return finished({ ...end, transID, checks: results }, EXIT[end.outcome]);
 }
 
-/** An interrupt before anything was posted is no success, whatever a command that only reads makes of it. */
+/** An interrupt before anything was posted is a failure here, unlike in commands that only read. */
 export async function unlessInterrupted(
   { signal, note }: Pick<CommandContext, 'signal' | 'note'>,
   work: () => Promise<number>,
@@ -115,7 +115,7 @@ export async function unlessInterrupted(
   }
 }
 
-/** Lines inside the window must not end it: that nobody reads is seen elsewhere, and reverts. */
+/** A line that cannot be printed must not end the window: a closed output is noticed elsewhere, and reverts. */
 function quiet(
   say: (line: string) => void,
   { progress }: CommandContext['terminal'],

@@ -11,7 +11,7 @@ export interface CheckResult {
   readonly ms: number;
 }
 
-/** From the request to end to the end that is not asked for. */
+/** From SIGTERM to SIGKILL. */
 const GRACE_MS = 500;
 
 /**

@@ -25,23 +25,23 @@ export interface ConfirmedChange {
    *
    * @param askedAt epoch milliseconds before the append was sent: the window cannot have begun earlier
    */
-  readonly judge: (askedAt: number) => Promise<Verdict>;
+  readonly decide: (askedAt: number) => Promise<Verdict>;
 }
 
 const TRIES = 5;
 const RETRY_MS = 400;
 
 /**
- * The safe change procedure (`docs/guides/change-the-config.md`; R31): append, judge, commit or revert. Whatever
+ * The safe change procedure (`docs/guides/change-the-config.md`; R31): append, decide, commit or revert. Whatever
  * happens here, also the death of this process, the router reverts by itself at the end of its window.
  */
-export async function changeSafely({ client, config, transID, judge }: ConfirmedChange): Promise<ChangeEnd> {
+export async function changeSafely({ client, config, transID, decide }: ConfirmedChange): Promise<ChangeEnd> {
   const askedAt = Date.now();
   const answer = await client.append(config, transID);
   if (answer.kind !== 'done') return notAppended(client, transID, answer);
   let verdict: Verdict;
   try {
-    verdict = await judge(askedAt);
+    verdict = await decide(askedAt);
   } catch (error) {
     await revert(client, transID, 'the command failed');
     throw error;
@@ -68,7 +68,7 @@ async function commit(client: RouterClient, transID: string, ncid: string): Prom
   const answer = await finish(client, 'commit', transID);
   if (answer.kind === 'done') return { outcome: 'committed', ncid };
   if (answer.kind === 'unknown') return { outcome: 'unknown', reason: `the commit: ${answer.reason}` };
-  // Only we know this id, and we asked for nothing but the commit: an earlier try has reached the router.
+  // Only this command knows the id, and it requested nothing but the commit: an earlier try has reached the router.
   if (answer.code === 'HF_ROUTER_TRANSACTION_USED') return { outcome: 'committed', ncid };
   if (answer.tries > 1) return { outcome: 'unknown', reason: `the commit: ${answer.reason}` };
   return { outcome: 'reverted', reason: `the commit came too late: ${answer.reason}` };

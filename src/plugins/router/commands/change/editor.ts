@@ -98,7 +98,7 @@ function isWritable(folder: string): boolean {
 }
 
 /**
- * Has the active config edited, secrets as placeholders. A slip of the pen opens the editor again with what was
+ * Has the active config edited, secrets as placeholders. A text that is no valid config opens the editor again with what was
  * written, until it is left without a change.
  *
  * @throws HF_ROUTER_FILE, HF_ROUTER_CONTROL_FIELDS, HF_ROUTER_PLACEHOLDER

@@ -35,7 +35,7 @@ export class Window {
     // something to undo, so it counts everywhere; also while the append is under way.
     process.on('SIGHUP', this.#hungUp);
     const interrupted = () => this.#end(`interrupted (${String(signal.reason)})`);
-    const unread = () => this.#end('nobody reads the output any more');
+    const unread = () => this.#end('the output is not read any more');
     if (signal.aborted) interrupted();
     signal.addEventListener('abort', interrupted, { once: true });
     terminal.closed.addEventListener('abort', unread, { once: true });
@@ -69,7 +69,7 @@ export class Window {
     this.#tick = setInterval(this.#show, TICK_MS);
   }
 
-  /** What the countdown line tells beside the seconds. */
+  /** Sets the text of the countdown line beside the seconds. */
   says(text: string): void {
     this.#says = text;
     this.#show();
@@ -99,7 +99,7 @@ export function askToKeep(over: AbortSignal): Promise<boolean | undefined> {
     // The terminal echoes and edits the line by itself, and its Ctrl-C stays a signal.
     const lines = createInterface({ input: process.stdin, terminal: false });
     const settle = (answer: boolean | undefined) => {
-      resolve(answer); // first, for closing tells of an end of input
+      resolve(answer); // before closing, which reports an end of input
       over.removeEventListener('abort', abandon);
       lines.close();
       process.stdin.pause();

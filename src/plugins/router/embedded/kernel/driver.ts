@@ -20,7 +20,7 @@ export type KernelStep =
       /** The device of a VLAN, the members of a bridge or bond. */
       readonly lower: readonly string[];
       readonly up: boolean;
-      /** Of a VLAN. */
+      /** The number of a VLAN. */
       readonly vid?: number;
     }
   | { readonly step: 'applyIpv4Settings'; readonly intf: string; readonly addresses: readonly string[] }
@@ -61,7 +61,7 @@ export interface InterfaceState {
 /** Takes back what an apply did, as far as the kernel can. */
 export type Undo = () => Promise<void>;
 
-/** How the router changes the box's network. */
+/** How the router changes the network. */
 export interface KernelDriver {
   /**
    * Runs the steps in order, all or none. Removing what was never made is no failure: it is not there.

@@ -83,7 +83,7 @@ export class LinuxSteps {
     this.#up.set(intf, up);
   }
 
-  /** @returns false for a device that is off and that nobody can make */
+  /** @returns false for a device that is off and that cannot be made */
   #make({ intf, kind, lower, up, vid }: Omit<Step<'setLink'>, 'step'>): boolean {
     const made = MADE[kind];
     if (made === undefined || (kind === 'vlan' && (lower[0] === undefined || vid === undefined))) {

@@ -78,7 +78,7 @@ export class LinuxKernel implements KernelDriver {
 const DEADLINE_MS = 60_000;
 
 /**
- * Brings devices back to what was read before: links, addresses, and every route through one device, whoever made it.
+ * Brings devices back to what was read before: links, addresses, and every route through one device, also those from outside.
  * It goes as far as it can, for what cannot be taken back must not keep the rest from it.
  */
 export async function restore(

@@ -13,8 +13,8 @@ import {
 const STEPS_A_TURN = 200;
 
 /**
- * A faithful model of what a reapply does to links, addresses and routes, for a box whose network must not be
- * touched. An apply works on a draft that takes the model's place when its last step is done.
+ * A faithful model of what a reapply does to links, addresses and routes, where the network of the machine must not
+ * be touched. An apply works on a draft that takes the model's place when its last step is done.
  */
 export class MemoryKernel implements KernelDriver {
   #devices: Devices = new Map();
@@ -138,7 +138,7 @@ function flushIP(draft: Draft, { intf, family }: Step<'flushIP'>): void {
     draft.set(intf, connected({ ...device, ip4: [] }, intf, 4));
     return;
   }
-  // Down: every single-nexthop route goes, whoever made it. Up: only what follows from the addresses left comes back.
+  // Down: every single-nexthop route goes, also those from outside. Up: only those of the remaining addresses come back.
   draft.set(intf, connected({ ...device, ip6: [], routes: [] }, intf, 4));
 }
 

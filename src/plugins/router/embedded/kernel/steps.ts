@@ -70,7 +70,7 @@ function interfaceSteps(
   ];
 }
 
-/** A function that is asked the same for thousands of legs. */
+/** Caches a function that is called with the same few keys for thousands of legs. */
 function remembering<T>(compute: (key: string) => T): (key: string) => T {
   const known = new Map<string, T>();
   return (key) => {

@@ -22,7 +22,7 @@ export class StoreReader {
   #cached: (StoredConfig & { readonly id: number }) | undefined;
 
   /**
-   * @param vault asked for when there is a body to open: reading an absent store must not make keys for it
+   * @param vault called when there is a body to open: reading an absent store must not make keys for it
    * @throws HF_ROUTER_STORE_MISSING there is none
    * @throws HF_ROUTER_STORE it cannot be read
    */

@@ -17,7 +17,7 @@ export interface RedisBackendOptions {
   readonly url: string;
   readonly historyLimit: number;
   readonly channelPrefix: string;
-  /** Between two looks whether somebody else wrote the store, milliseconds. */
+  /** Between two readings that find out whether another program wrote the store, milliseconds. */
   readonly checkMs: number;
   readonly commandTimeoutMs: number;
 }
@@ -30,7 +30,7 @@ const START_WAIT_MS = 2_000;
 const OWNER = 'router';
 
 /**
- * A Redis as the router's store: the connection's coming and going, and the look after what others write there. While
+ * A Redis as the router's store: follows the connection, and detects what other programs write there. While
  * it is away, reads and writes are answered as unavailable; when it comes (back), whatever it holds then is taken up.
  */
 export class RedisBackend {
@@ -78,7 +78,7 @@ export class RedisBackend {
   }
 
   /**
-   * Takes the store up, and again at every reconnect and whenever somebody else has written it. Without a Redis it
+   * Takes the store up, and again at every reconnect and whenever another program has written it. Without a Redis it
    * goes on after a moment, and takes the store up when it comes.
    *
    * @throws HF_ROUTER_STORE_DATABASE the URL names another database than the documents
@@ -175,7 +175,7 @@ export class RedisBackend {
     try {
       await this.#takeUp(signal);
       this.#fault = undefined;
-      // Of what others did nothing was heard here, on the bus: whoever holds the config to something reads it anew.
+      // What others wrote was not published on the bus here, so whoever watches the config must read it again.
       this.#services.bus.publish(routerConnected, {});
     } catch (error) {
       this.#isDue = true;
@@ -183,7 +183,7 @@ export class RedisBackend {
     }
   }
 
-  /** Keys that are no config are told once; a connection that is gone has been told of already. */
+  /** Reports keys that hold no config, once. A lost connection has been reported already. */
   #failed(error: unknown): void {
     if (isCoded(error, 'HF_ROUTER_STORE_UNAVAILABLE')) return;
     const fault = isCoded(error) ? error.what : String(error);
@@ -234,8 +234,8 @@ const CHANNEL_PREFIX = 'router.';
 
 /**
  * The router's channels on Redis pub/sub: what is published on the bus goes out there too, in the same order. Pub/sub
- * keeps nothing, so a message that Redis cannot take is given up: whoever listens there has lost its connection as
- * well, and reads the config anew when it is back.
+ * keeps nothing, so a message that Redis cannot take is given up: subscribers there have lost their connection as
+ * well, and read the config again when it is back.
  */
 class RedisChannels {
   readonly #options: RedisChannelsOptions;

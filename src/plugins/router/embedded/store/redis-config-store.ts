@@ -32,9 +32,9 @@ export interface RedisConfigStoreOptions {
   readonly client: RedisClient;
   /** Entries of the history that are kept. */
   readonly historyLimit: number;
-  /** For the one copy beside the keys of the documents; asked for when there is something to seal or open. */
+  /** Called when there is something to seal or open: the copy beside the keys of the documents is encrypted. */
   readonly vault: () => Vault;
-  /** A reading differed from what was read or written last: somebody else writes this store. */
+  /** Called when a reading differs from what was read or written last: another program writes this store. */
   readonly onForeign?: () => void;
 }
 
@@ -226,7 +226,7 @@ export class RedisConfigStore implements ConfigStore {
 
 const SHA_LENGTH = 40;
 
-/** Redis has no other hash for its scripts; it tells texts apart here and protects nothing. */
+/** Redis has no other hash for its scripts. Here it distinguishes texts and protects nothing. */
 function sha1(text: string): string {
   return createHash('sha1').update(text).digest('hex');
 }

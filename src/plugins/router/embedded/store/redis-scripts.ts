@@ -1,5 +1,5 @@
 /**
- * What is asked of Redis, as scripts: each runs as one step that nobody gets between, across both databases, and
+ * The Redis scripts of the config store. Each runs as one atomic step across both databases, and
  * chooses its database itself, so that nothing depends on what a connection had selected before.
  */
 
@@ -23,7 +23,7 @@ export const READ = `
 
 /**
  * The optimistic lock (R3): the config is replaced only if it still has the expected ncid, and is still the text that
- * was read with it, which a hand that edits the key does not change the ncid for. Types are looked at first, so that
+ * was read with it, because an edit of the key by hand does not change the ncid. Types are checked first, so that
  * nothing can fail between the first change and the last. The history is trimmed by score, and among the writes of one
  * second by their order. The first write of all keeps what was there before it.
  *

@@ -1,6 +1,6 @@
 /**
- * The worker thread that owns the writing connection of `router.db`: its fsyncs, however slow the disk, stall
- * nobody who has something else to do.
+ * The worker thread that owns the writing connection of `router.db`: its fsyncs do not block the main thread, however
+ * slow the disk is.
  */
 import { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -35,7 +35,7 @@ const trim = db.prepare(`
     AND id <= (SELECT id FROM configs ORDER BY id DESC LIMIT 1 OFFSET ?)
 `);
 
-/** The check and the change are one transaction, so that of two writers one is told no (R3). */
+/** The check and the change are one transaction, so that of two writers one is refused (R3). */
 function save({ expected, ncid, at, op, who, changed, body }: SaveRequest): boolean {
   db.exec('BEGIN IMMEDIATE');
   try {
