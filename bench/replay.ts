@@ -2,7 +2,7 @@ import { type AnyMachineSnapshot, initialTransition, transition } from 'xstate';
 import { recover } from '../src/core/kernel/actors/recover.ts';
 import { SqliteReader } from '../src/core/kernel/log/sqlite-reader.ts';
 import { verifyLog } from '../src/core/kernel/replay/verify-log.ts';
-import { reconciler } from '../src/machines/reconciler/leg.ts';
+import { leg as reconciler } from '../src/machines/reconciler/leg.ts';
 import { type Benchmark, fastest, perSecond, withFolder } from './measure.ts';
 import { largeLog } from './replay/large.ts';
 import { event, LEGS, leg, writeLog } from './replay/log.ts';

@@ -3,7 +3,7 @@ import { EFFECT_DONE } from '../../src/core/kernel/actors/effect.ts';
 import { ActorSystem } from '../../src/core/kernel/actors/system.ts';
 import { systemClock } from '../../src/core/kernel/clock.ts';
 import { SqliteLog } from '../../src/core/kernel/log/sqlite-log.ts';
-import { reconciler } from '../../src/machines/reconciler/leg.ts';
+import { leg as reconciler } from '../../src/machines/reconciler/leg.ts';
 
 export const LEGS = 50;
 const ADDRESS = 'fd5e:21aa:90c4:10::1/64';

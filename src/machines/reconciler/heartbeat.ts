@@ -5,16 +5,16 @@ import { effect } from '../effect.ts';
 export interface HeartbeatSettings {
   /** The push monitor that expects the beats. */
   readonly monitor: string;
-  /** Without news a beat is due after this. */
+  /** The longest time without a beat. */
   readonly idleMs: number;
-  /** News within this time share one beat. */
+  /** Events within this time share one beat. */
   readonly gatherMs: number;
   /** Until a beat that did not arrive is tried again. */
   readonly retryMs: number;
 }
 
 export interface HeartbeatContext extends HeartbeatSettings {
-  /** News since the last beat was sent. */
+  /** Events since the last beat was sent. */
   readonly heard: number;
   readonly deliveredAt?: number | undefined;
   /** Why the last one did not arrive, and how many in a row did not. */
@@ -32,6 +32,7 @@ export type HeartbeatEvent =
   | { type: 'PUSH_REFUSED'; at: number; status: number; msg?: string; body: string; exitStatus: number }
   | { type: 'PUSH_FAILED'; at: number; reason: string; exitStatus: number }
   | { type: 'effect.failed'; effect: string; code: string; message: string }
+  | { type: 'effect.done'; effect: string }
   | { type: 'effect.lost'; effect: string };
 
 /** Before the first beat of a run: its receiver may be starting too. */
@@ -46,8 +47,8 @@ const failed = {
 } as const;
 
 /**
- * The beats of somebody who hears news (R27): one after news, however many come at once, and one when it has long been
- * quiet. A beat that does not arrive is tried again, for nobody else would send it.
+ * The beats of the reconciler (R27): one after events, however many come at once, and one after a long time without. A beat
+ * that does not arrive is sent again.
  */
 export const heartbeat = setup({
   types: {
@@ -71,7 +72,7 @@ export const heartbeat = setup({
       event.type === 'START' && typeof event.settings === 'object' ? event.settings : {},
     ),
     hear: assign(({ context }) => ({ heard: context.heard + 1 })),
-    /** What is heard from now on is owed a beat of its own. */
+    /** Events from here on get a beat of their own. */
     send: assign({ heard: 0 }),
     arrive: assign(({ event }) =>
       event.type === 'PUSHED' ? { deliveredAt: event.at, fault: undefined, failures: 0 } : {},

@@ -1,8 +1,6 @@
 import type { Alert } from '../effect.ts';
 import type { Args, LegContext, LegEvent, LegRecovered, LegSettings } from './leg.ts';
 
-/** What the reconciler reads out of events and context: pure functions, without the statechart. */
-
 /** Why a try failed, in words for the alert. */
 export function reasonOf(event: LegEvent): string | undefined {
   switch (event.type) {
@@ -26,15 +24,15 @@ export function reasonOf(event: LegEvent): string | undefined {
 
 export const jitterOf = (event: LegEvent) => ('jitter' in event ? event.jitter : undefined);
 
-/** A lost race is tried again soon, and apart from its rivals; a router that cannot be read needs time. */
+/** The back-off of the next try, milliseconds: short and jittered after a lost race, longer for a router that cannot be read. */
 export function pauseAfter(event: LegEvent, { retryMs, waitMs, tries, jitter }: LegContext): number {
   if (event.type === 'UNREACHABLE' || event.type === 'effect.failed') return waitMs;
   return Math.round(retryMs * 2 ** tries * (0.5 + (jitterOf(event) ?? jitter)));
 }
 
 /**
- * After giving up, the next event is waited for. But a lost race proves that somebody saves, and a save that touches
- * no interface publishes nothing.
+ * The pause after giving up, milliseconds. After a lost race it is short: somebody is saving, and a save that touches no
+ * interface publishes no event that would end the pause.
  */
 export function restAfter(event: LegEvent, { waitMs, resyncMs }: LegContext): number {
   return event.type === 'CONFLICT' ? waitMs : resyncMs;

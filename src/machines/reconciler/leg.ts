@@ -12,9 +12,7 @@ import {
   vanished,
 } from './leg-outcomes.ts';
 
-/** What goes into and comes out of a leg's reconciler: settings, context, events and effect parameters. */
-
-/** What a leg is held to, and how patiently. Times are milliseconds. */
+/** What a leg is held to, and at which intervals. Times are milliseconds. */
 export interface LegSettings {
   /** Interface name, e.g. `eth1.10`; the app cannot change it, unlike the display name. */
   readonly intf: string;
@@ -28,7 +26,7 @@ export interface LegSettings {
   readonly secondLookMs: number;
   /** Base of the back-off; doubled with each failed try. */
   readonly retryMs: number;
-  /** Failed tries after which a person is told. */
+  /** Failed tries after which a person is alerted. */
   readonly maxTries: number;
   /** Between two tries while somebody's transaction is pending. */
   readonly waitMs: number;
@@ -44,7 +42,7 @@ export interface LegRecovered {
   readonly ncid: string;
   /** The address had been missing; otherwise only the router could not be read. */
   readonly missing: boolean;
-  /** A person had been told of the trouble. */
+  /** A person had been alerted. */
   readonly alerted: boolean;
   /** Failed tries before this one. */
   readonly tries: number;
@@ -68,12 +66,12 @@ export interface LegContext extends LegSettings {
   readonly tries: number;
   /** Why the last try failed. */
   readonly lastError?: string | undefined;
-  /** 0 to 1, brought by the newest outcome that failed: a machine has no dice. */
+  /** 0 to 1, from the newest outcome that failed: machines make no random numbers. */
   readonly jitter: number;
   /** How long the next back-off takes, and the rest after giving up. */
   readonly pauseMs: number;
   readonly restMs: number;
-  /** A person has been told, and not yet that it is over. */
+  /** A person has been alerted, and not yet of the end. */
   readonly alerted?: true | undefined;
   /** How often a missing address came back, and how often a race for the ncid was lost; ever. */
   readonly healed: number;
@@ -94,15 +92,16 @@ export type LegEvent =
   | { type: 'REFUSED'; errors: readonly string[]; jitter: number }
   | { type: 'UNKNOWN'; reason: string; jitter: number }
   | { type: 'effect.failed'; effect: string; code: string; message: string }
+  | { type: 'effect.done'; effect: string }
   | { type: 'effect.lost'; effect: string };
 
-/** What XState hands to a function that computes. */
+/** The argument of guards, actions and effect parameters. */
 export interface Args {
   readonly context: LegContext;
   readonly event: LegEvent;
 }
 
-/** The settings of a leg that nobody names. */
+/** The default settings of a leg. */
 export const legDefaults = {
   settleMs: 25,
   secondLookMs: 1_000,
@@ -115,7 +114,7 @@ export const legDefaults = {
 /** Events that may start the settling anew: an endless burst must not keep the leg from being read. */
 const PATIENCE = 20;
 
-/** News while the router is being asked: the answer may be from before them, so a reading of their own is owed. */
+/** Events while the router is being asked: its answer may be from before them, so another reading is owed. */
 const busy = {
   CHANGED: { actions: 'owe' },
   RESYNC: { actions: 'owe' },
@@ -128,7 +127,7 @@ const recovered = {
   actions: [{ type: 'reconciler.leg_recovered', params: recovery }, 'found'],
 } as const;
 
-/** What a reading can answer beside addresses. */
+/** The outcomes of a reading that gives no addresses. */
 const unread = {
   LEG_ABSENT: { target: 'vanished', actions: 'lose' },
   UNREACHABLE: { target: 'failed', actions: 'fail' },
@@ -137,11 +136,11 @@ const unread = {
 } as const;
 
 /**
- * Holds one leg of the router to its static address (R24, R25): after
- * an event it reads, adds what is missing on the very config it read, and believes nothing but the next reading.
- * One actor a leg; the ncid decides races between them, as between all writers.
+ * Holds one leg of the router to its static address (R24, R25): after an event it reads the config, adds what is missing to
+ * the very config it read, and trusts only the next reading. One actor a leg; the ncid decides races between them, as
+ * between all writers.
  */
-export const reconciler = setup({
+export const leg = setup({
   types: {
     context: {} as LegContext,
     events: {} as LegEvent,
@@ -177,7 +176,7 @@ export const reconciler = setup({
     'reconciler.add_address': effect<{ intf: string; address: string; ncid: string }>(),
     'reconciler.leg_recovered': effect<LegRecovered>(),
     'alert.raise': effect<Alert>(),
-    /** A story begins. */
+    /** An event begins a new story. */
     begin: assign(({ event }) => ({
       heard: event.type === 'CHANGED' ? 1 : 0,
       heardAt: publishedAt(event),
@@ -191,7 +190,7 @@ export const reconciler = setup({
       owes: 'read' as const,
       owedAt: context.owedAt ?? publishedAt(event),
     })),
-    /** What was owed becomes the story. */
+    /** The event that is owed a reading begins a new story. */
     turn: assign(({ context }) => ({
       heardAt: context.owedAt,
       owes: undefined,
@@ -214,7 +213,7 @@ export const reconciler = setup({
       missing: true as const,
       lastNcid: ncidOf(event) ?? context.lastNcid,
     })),
-    /** The router took a write: an earlier complaint explains nothing any more. */
+    /** The router accepted a write, so an earlier error no longer explains anything. */
     trust: assign({ lastError: undefined }),
     doubt: assign(({ context, event }) => ({
       lastError: reasonOf(event),
@@ -228,7 +227,7 @@ export const reconciler = setup({
       pauseMs: pauseAfter(event, context),
       restMs: restAfter(event, context),
     })),
-    tell: assign({ alerted: true as const }),
+    markAlerted: assign({ alerted: true as const }),
   },
 }).createMachine({
   id: 'reconciler-leg',
@@ -247,7 +246,7 @@ export const reconciler = setup({
     conflicts: 0,
   }),
   initial: 'unread',
-  // What a state makes of news unless it says otherwise below.
+  // What these events do in a state that does not handle them itself.
   on: {
     CHANGED: { target: '.settling', actions: 'begin' },
     RESYNC: { target: '.reading', actions: ['begin', 'oweLook'] },
@@ -329,14 +328,14 @@ export const reconciler = setup({
       after: { resync: { target: 'reading', actions: 'begin' } },
     },
 
-    /** Choice: try again, or tell a person? */
+    /** Choice: try again, or alert a person? */
     failed: {
       always: [
         { guard: 'exhaustedAgain', target: 'gaveUp' },
         {
           guard: 'exhausted',
           target: 'gaveUp',
-          actions: [{ type: 'alert.raise', params: ({ context }) => gaveUp(context) }, 'tell'],
+          actions: [{ type: 'alert.raise', params: ({ context }) => gaveUp(context) }, 'markAlerted'],
         },
         { target: 'backingOff' },
       ],
@@ -357,7 +356,7 @@ export const reconciler = setup({
       after: { coolDown: { target: 'reading', actions: ['begin', 'oweLook'] } },
     },
 
-    /** Choice: the config has no such interface; is that certain, and has it been told? */
+    /** Choice: the config has no such interface; is that certain, and has a person been alerted? */
     vanished: {
       always: [
         { guard: 'owesRead', target: 'settling', actions: 'turn' },
@@ -365,12 +364,12 @@ export const reconciler = setup({
         { guard: 'alerted', target: 'absent' },
         {
           target: 'absent',
-          actions: [{ type: 'alert.raise', params: ({ context }) => vanished(context) }, 'tell'],
+          actions: [{ type: 'alert.raise', params: ({ context }) => vanished(context) }, 'markAlerted'],
         },
       ],
     },
 
-    /** An interface is never made up: the app must bring it back. */
+    /** An interface is never created here: the app must bring it back. */
     absent: {
       entry: 'rest',
       after: { resync: { target: 'reading', actions: 'begin' } },

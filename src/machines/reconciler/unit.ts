@@ -10,14 +10,14 @@ export type UnitEvent =
   | { type: 'PAUSE'; at: number; by: string; forMs: number }
   | { type: 'RESUME'; by: string };
 
-/** Nothing stops it for longer, whoever asks. */
+/** The longest pause, milliseconds. */
 export const LONGEST_PAUSE_MS = 1_800_000;
 
 /**
  * Whether the reconciler hears its router (R28, R33). An operator may stop it for a bounded time, as one would stop a
  * unit, to see that its absence is noticed; it starts again by itself, also when the process ended meanwhile.
  */
-export const reconcilerUnit = setup({
+export const unit = setup({
   types: { context: {} as UnitContext, events: {} as UnitEvent },
   delays: {
     bound: ({ context: { pause } }) => (pause ? Math.max(0, pause.until - pause.at) || 0 : 0),

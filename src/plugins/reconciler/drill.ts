@@ -3,7 +3,7 @@ import { HttpCallError, HttpClient } from '../../core/host/http/client.ts';
 import { type Asking, askInstance, operatorName } from '../../core/host/operations/control-client.ts';
 import type { CommandContext } from '../../core/host/plugin/command.ts';
 import { isObject } from '../../core/kernel/json.ts';
-import { UNIT_PATH, type UnitView } from './unit.ts';
+import { NO_RECONCILER, UNIT_PATH, type UnitView } from './unit.ts';
 
 const LOOK_MS = 500;
 /** How long the instance may take to be asked to go on, when the command itself is interrupted. */
@@ -130,7 +130,7 @@ export async function look(command: CommandContext): Promise<Look> {
 
 /** @throws HF_CONTROL_UNREACHABLE */
 export function askUnit(command: Asking, verb = '', body: object = {}): Promise<UnitView> {
-  return askInstance<UnitView>(command, `${UNIT_PATH}${verb}`, body, 'it runs no reconciler');
+  return askInstance<UnitView>(command, `${UNIT_PATH}${verb}`, body, NO_RECONCILER);
 }
 
 async function ruleState(command: CommandContext): Promise<AlertState> {

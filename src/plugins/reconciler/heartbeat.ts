@@ -1,77 +1,48 @@
 import { routerChannels } from '../../core/contracts/router.ts';
 import { runTrouble, type UptimeMonitor, UptimeMonitorToken } from '../../core/contracts/uptime.ts';
-import type { PluginContext } from '../../core/host/plugin/definition.ts';
-import { defineActor } from '../../core/kernel/actors/definition.ts';
-import { defineRoute } from '../../core/kernel/actors/route.ts';
+import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import { actorRef } from '../../core/kernel/ids.ts';
-import type { JsonObject } from '../../core/kernel/json.ts';
-import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';
-import {
-  type HeartbeatContext,
-  type HeartbeatSettings,
-  heartbeatDefaults,
-  heartbeat as machine,
-} from '../../machines/reconciler/heartbeat.ts';
-
-const HEARTBEAT_ACTOR = 'reconciler.heartbeat';
+import { type HeartbeatSettings, heartbeatDefaults } from '../../machines/reconciler/heartbeat.ts';
+import { heartbeatActor, legActor } from './actors.ts';
+import { legsStatus } from './leg-status.ts';
+import type { Unit } from './unit.ts';
 
 /**
- * Registers the reconciler's own beats (R27): where some plugin speaks to an uptime monitor it hears that the reconciler
- * lives, after each event and every 240 s without one. Who is not watched sends nothing.
- *
- * @param status how the legs are, as on health pages
- * @param isPaused whether the reconciler is stopped, and so is silent
- * @returns begins and ends the beats
+ * The reconciler's own beats (R27): where a plugin pushes to an uptime monitor, the monitor learns that the reconciler runs,
+ * after each event and every 240 s without one.
  */
-export function registerHeartbeat(
-  context: PluginContext,
-  { monitor, idleMs }: Pick<HeartbeatSettings, 'monitor' | 'idleMs'>,
-  status: () => JsonObject,
-  isPaused: () => boolean,
-): { readonly start: () => void; readonly stop: () => void } {
-  const settings: HeartbeatSettings = { ...heartbeatDefaults, monitor, idleMs };
-  const ref = actorRef(HEARTBEAT_ACTOR, monitor);
-  const receiver = () => context.services.find(UptimeMonitorToken);
+export class Heartbeats {
+  readonly #services: Services;
+  readonly #settings: HeartbeatSettings;
 
-  context.actor(
-    defineActor({
-      type: HEARTBEAT_ACTOR,
-      machine,
-      version: 1,
-      input: () => ({ ...settings }),
-      describe: describeBeat,
-    }),
-  );
-  context.route(
-    defineRoute(routerChannels.ifaceChangeApplied, HEARTBEAT_ACTOR, () =>
-      receiver() === undefined || isPaused() ? [] : [{ key: monitor, event: { type: 'HEARD' } }],
-    ),
-  );
-  context.effect<{ monitor: string; heard: number }>(
-    'reconciler.push_heartbeat',
-    async ({ monitor: name, heard }, { at, signal, correlation, cause }) => {
-      const { bus, clock } = context.services;
-      const { whole, of } = status();
-      const msg = `${whole} of ${of} legs whole, ${heard === 0 ? 'no event' : heard === 1 ? '1 event' : `${heard} events`} since the last beat`;
-      const event = (await receiver()?.pushEvent(name, { status: 'up', msg }, signal)) ?? {
-        type: 'PUSH_FAILED' as const,
-        at: clock.now(),
-        reason: 'no plugin speaks to an uptime monitor',
-        exitStatus: 3 as const,
-      };
-      if (event.type !== 'PUSHED') {
-        const text = event.type === 'PUSH_FAILED' ? event.reason : (event.msg ?? event.body);
-        bus.publish(runTrouble, { monitor: name, at, outcome: 'undelivered', text }, { correlation, cause });
-      }
-      return event;
-    },
-    { onRecovery: 'fail', adapter: UptimeMonitorToken.name },
-  );
-  context.health('reconcilerPush', () => {
-    const state = context.services.actors.snapshot(ref);
-    if (!state || receiver() === undefined) return undefined;
-    const { fault, deliveredAt } = state.context as unknown as HeartbeatContext;
+  /** @param options the push monitor, and the longest time without a beat, milliseconds */
+  constructor(services: Services, options: Pick<HeartbeatSettings, 'monitor' | 'idleMs'>) {
+    this.#services = services;
+    this.#settings = { ...heartbeatDefaults, ...options };
+  }
+
+  /** Undefined where no plugin pushes to a monitor: then nothing is sent. */
+  get receiver(): UptimeMonitor | undefined {
+    return this.#services.find(UptimeMonitorToken);
+  }
+
+  start(): void {
+    const { monitor } = this.#settings;
+    const event = { type: 'START', settings: this.#settings } as const;
+    if (this.receiver) this.#services.actors.send(heartbeatActor, monitor, event);
+  }
+
+  stop(): void {
+    const { monitor } = this.#settings;
+    if (this.receiver) this.#services.actors.send(heartbeatActor, monitor, { type: 'STOP' });
+  }
+
+  /** Whether beats arrive, for health pages; undefined before the first one, and where none are sent. */
+  health() {
+    const { monitor } = this.#settings;
+    const snapshot = this.#services.actors.get(heartbeatActor, monitor);
+    if (!snapshot || !this.receiver) return undefined;
+    const { fault, deliveredAt } = snapshot.context;
     return {
       ...(fault !== undefined && { ok: false, reason: `no beat arrives at ${monitor}: ${fault}` }),
       heartbeat:
@@ -79,39 +50,49 @@ export function registerHeartbeat(
           ? 'none has arrived yet'
           : `arrived at ${new Date(deliveredAt).toISOString()}`,
     };
-  });
-  const start = () => {
-    if (receiver() !== undefined) context.services.actors.send(ref, { type: 'START', settings });
-  };
-  const stop = () => {
-    if (receiver() !== undefined) context.services.actors.send(ref, { type: 'STOP' });
-  };
-  context.onStart(() => {
-    if (!isPaused()) start();
-  });
-  return { start, stop };
-}
-
-/** A beat that arrives is routine. */
-function describeBeat({ event }: LogRecord): string | undefined {
-  switch (event.type) {
-    case 'PUSH_REFUSED':
-      return `no beat arrives: HTTP ${String(event.status)}: ${String(event.msg ?? event.body)}`;
-    case 'PUSH_FAILED':
-      return `no beat arrives: ${String(event.reason)}`;
-    case 'init':
-    case 'START':
-    case 'HEARD':
-    case 'PUSHED':
-    case 'STOP':
-    case 'effect.done':
-      return '';
   }
-  return delayOf(event.type) === undefined ? undefined : '';
 }
 
-/** One beat out of turn, for the check of a deployment. */
-export interface Trial {
+interface Started extends Services {
+  readonly heartbeats: Heartbeats;
+  readonly unit: Unit;
+}
+
+/** Registers the actor of the beats, the events that it hears, and its pushes. */
+export function registerHeartbeat(
+  context: PluginContext<Started>,
+  options: Pick<HeartbeatSettings, 'monitor' | 'idleMs'>,
+): void {
+  const { monitor } = options;
+  context.actor({ ...heartbeatActor, input: () => ({ ...heartbeatDefaults, ...options }) });
+  context.route(routerChannels.ifaceChangeApplied, heartbeatActor, (_envelope, { heartbeats, unit }) =>
+    heartbeats.receiver && !unit.isPaused() ? [{ key: monitor, event: { type: 'HEARD' } }] : [],
+  );
+  context.effect<{ monitor: string; heard: number }>(
+    'reconciler.push_heartbeat',
+    async ({ monitor, heard }, { at, signal, correlation, cause }, { actors, bus, clock, heartbeats }) => {
+      const { whole, of } = legsStatus(actors.list(legActor));
+      const events = heard === 0 ? 'no event' : heard === 1 ? '1 event' : `${heard} events`;
+      const msg = `${whole} of ${of} legs whole, ${events} since the last beat`;
+      const event = (await heartbeats.receiver?.pushEvent(monitor, { status: 'up', msg }, signal)) ?? {
+        type: 'PUSH_FAILED' as const,
+        at: clock.now(),
+        reason: 'no plugin pushes to an uptime monitor',
+        exitStatus: 3 as const,
+      };
+      if (event.type !== 'PUSHED') {
+        const text = event.type === 'PUSH_FAILED' ? event.reason : (event.msg ?? event.body);
+        bus.publish(runTrouble, { monitor, at, outcome: 'undelivered', text }, { correlation, cause });
+      }
+      return event;
+    },
+    { onRecovery: 'fail', adapter: UptimeMonitorToken.name },
+  );
+  context.health('reconcilerPush', ({ heartbeats }) => heartbeats.health());
+}
+
+/** The result of one beat that `holdfast deploy ula --check` sends out of turn. */
+export interface TestBeat {
   readonly place: string;
   readonly monitor: string;
   readonly token: { readonly ok: true } | { readonly ok: false; readonly reason: string };
@@ -121,29 +102,30 @@ export interface Trial {
     | { readonly kind: 'none'; readonly reason: string };
 }
 
-/** @param down why no beat may be sent: one that says up would be a lie */
-export async function tryBeat(
+/** @param downReason why the reconciler is not up, in which case no beat is sent that says up */
+export async function sendTestBeat(
   receiver: UptimeMonitor | undefined,
   monitor: string,
-  down: string | undefined,
-): Promise<Trial> {
+  downReason: string | undefined,
+): Promise<TestBeat> {
   const place = receiver?.place ?? 'nowhere';
-  const none = (reason: string) =>
-    ({ place, monitor, token: { ok: true }, push: { kind: 'none', reason } }) as const;
+  const none = (reason: string): TestBeat => ({
+    place,
+    monitor,
+    token: { ok: true },
+    push: { kind: 'none', reason },
+  });
   if (!receiver) return none('no plugin sends beats');
-  if (down !== undefined) return none(down);
+  if (downReason !== undefined) return none(downReason);
   try {
     const answer = await receiver.push(monitor, { status: 'up', msg: 'checked by holdfast deploy ula' });
     if (answer.kind === 'delivered') return { place, monitor, token: { ok: true }, push: answer };
-    const push =
-      answer.kind === 'refused'
-        ? {
-            kind: 'failed' as const,
-            status: answer.status,
-            reason: `HTTP ${answer.status}: ${answer.msg ?? answer.body}`,
-          }
-        : { kind: 'failed' as const, reason: answer.reason };
-    return { place, monitor, token: { ok: true }, push };
+    if (answer.kind === 'failed') {
+      return { place, monitor, token: { ok: true }, push: { kind: 'failed', reason: answer.reason } };
+    }
+    const { status, msg, body } = answer;
+    const reason = `HTTP ${status}: ${msg ?? body}`;
+    return { place, monitor, token: { ok: true }, push: { kind: 'failed', status, reason } };
   } catch (error) {
     if (!isCoded(error, 'HF_UPTIME_TOKEN')) throw error;
     const reason = error.what;

@@ -1,11 +1,8 @@
 /**
  * The reconciler: holds listed legs of the router to a static IPv6 address, which every save of the phone app drops
- * (R24–R26). The machine `machines/reconciler.ts` decides, one actor a leg; `read-active.ts`
- * and `post-legs.ts` gather what the legs ask for into one read and one post.
- *
- * Imports core, bus and its machine; no other plugin. Works with whatever provides the router's API.
+ * (R24–R26). The machine `reconciler-leg` decides, one actor a leg; `router-access.ts` combines what the legs ask for into one
+ * read and one post. It works with whatever plugin provides the router's API.
  */
-
 import {
   RouterApiToken,
   type RouterChange,
@@ -15,21 +12,16 @@ import {
 import { TelemetryToken } from '../../core/contracts/telemetry.ts';
 import { UptimeMonitorToken } from '../../core/contracts/uptime.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
-import { defineActor } from '../../core/kernel/actors/definition.ts';
-import { defineRoute } from '../../core/kernel/actors/route.ts';
-import type { ActorState } from '../../core/kernel/actors/state.ts';
-import { actorRef, newCorrelation } from '../../core/kernel/ids.ts';
-import type { LegSettings } from '../../machines/reconciler/leg.ts';
-import { reconciler as machine } from '../../machines/reconciler/leg.ts';
-import { registerEffects } from './effects.ts';
-import { registerHeartbeat } from './heartbeat.ts';
-import { describeLegRecord, legsCheck, legsStatus } from './leg-status.ts';
+import { newCorrelation } from '../../core/kernel/ids.ts';
+import type { LegContext, LegSettings } from '../../machines/reconciler/leg.ts';
+import { legActor } from './actors.ts';
+import { legMetrics, registerEffects } from './effects.ts';
+import { Heartbeats, registerHeartbeat } from './heartbeat.ts';
+import { legsCheck, legsStatus } from './leg-status.ts';
 import { legSettings, reconcilerOptions } from './options.ts';
 import { deployUla, drillUla } from './rollout.ts';
-import { registerResync, registerUnit, resyncAsked } from './unit.ts';
-
-/** The type of a leg's actor; its key is the interface's name. */
-const LEG_ACTOR = 'reconciler.leg';
+import { LegPoster } from './router-access.ts';
+import { registerUnit, resyncRequested, Unit } from './unit.ts';
 
 export const reconciler = definePlugin({
   name: 'reconciler',
@@ -41,87 +33,85 @@ export const reconciler = definePlugin({
   options: reconcilerOptions,
   requires: [RouterApiToken],
   wants: [UptimeMonitorToken, TelemetryToken],
+  start(services, options) {
+    const { clock, log, metrics } = services;
+    const { gatherMs, pushMonitor: monitor, pushIdleMs: idleMs } = options;
+    const heartbeats = new Heartbeats(services, { monitor, idleMs });
+    const unit = new Unit(services, heartbeats, monitor);
+    const poster = new LegPoster({
+      api: services.get(RouterApiToken),
+      clock,
+      gatherMs,
+      // The legs' records may need several commits, and a leg's effect runs when its own record is durable.
+      decided: () => log.whenDurable(log.lastSeq()),
+      random: Math.random,
+    });
+    if (!unit.isPaused()) heartbeats.start();
+    resumeLegs(legSettings(options), services);
+    const endObservation = unit.observe();
+    return { ...services, heartbeats, unit, poster, legMetrics: legMetrics(metrics), endObservation };
+  },
   register(context, options) {
     const legs = legSettings(options);
-    const status = () => legsStatus(context.services.actors.list(LEG_ACTOR));
-    const beats = registerHeartbeat(
-      context,
-      { monitor: options.pushMonitor, idleMs: options.pushIdleMs },
-      status,
-      () => unit.isPaused(),
-    );
-    const unit = registerUnit(context, {
-      monitor: options.pushMonitor,
-      legs: () => {
-        const { whole, of } = status();
-        return { whole: Number(whole), of: Number(of) };
-      },
-      beats,
-    });
-    const toEveryLeg = (event: { type: string; [field: string]: unknown }) =>
-      unit.isPaused() ? [] : legs.map(({ intf }) => ({ key: intf, event }));
+    const interfaces = legs.map(({ intf }) => intf);
+    const toEveryLeg = <E>(unit: Unit, event: E) =>
+      unit.isPaused() ? [] : interfaces.map((key) => ({ key, event }));
 
-    context.actor(
-      defineActor({
-        type: LEG_ACTOR,
-        machine,
-        version: 1,
-        input: (key) => ({ ...legs.find(({ intf }) => intf === key) }),
-        describe: describeLegRecord,
-      }),
+    context.actor({ ...legActor, input: (key) => legs.find(({ intf }) => intf === key) });
+    // An event names one interface or none, and may be the only one of a save that changed several: every leg is checked.
+    context.route(routerChannels.ifaceChangeApplied, legActor, ({ topic, payload }, { unit }) =>
+      toEveryLeg(unit, { type: 'CHANGED', channel: topic, ...changeFields(payload) } as const),
     );
-    // An event names one interface or none, and may be the only one of a save that changed several: every leg looks.
-    context.route(
-      defineRoute(routerChannels.ifaceChangeApplied, LEG_ACTOR, ({ topic, payload }) =>
-        toEveryLeg({ type: 'CHANGED', channel: topic, ...said(payload) }),
-      ),
+    context.route(routerConnected, legActor, (_envelope, { unit }) =>
+      toEveryLeg(unit, { type: 'RESYNC', reason: 'connected' } as const),
     );
-    context.route(
-      defineRoute(routerConnected, LEG_ACTOR, () => toEveryLeg({ type: 'RESYNC', reason: 'connected' })),
+    context.route(resyncRequested, legActor, (_envelope, { unit }) =>
+      toEveryLeg(unit, { type: 'RESYNC', reason: 'asked for' } as const),
     );
-    context.route(
-      defineRoute(resyncAsked, LEG_ACTOR, () => toEveryLeg({ type: 'RESYNC', reason: 'asked for' })),
-    );
-    registerResync(
-      context,
-      legs.map(({ intf }) => intf),
-    );
-    registerEffects(context, options.gatherMs, Math.random);
+    registerHeartbeat(context, { monitor: options.pushMonitor, idleMs: options.pushIdleMs });
+    registerUnit(context, interfaces);
+    registerEffects(context);
     context.check({ name: 'router.legs', run: legsCheck });
-    context.health('reconciler', () => {
+    context.health('reconciler', ({ actors, unit }) => {
       const { state, until, reason } = unit.view();
-      const stopped = state === 'paused' && { ok: false, reason: `${reason}, until ${until} at the latest` };
-      return { ...status(), ...stopped };
+      const paused = state === 'paused' && { ok: false, reason: `${reason}, until ${until} at the latest` };
+      return { ...legsStatus(actors.list(legActor)), ...paused };
     });
     context.command(deployUla);
     context.command(drillUla);
-    context.onStart(() => takeUp(legs, context.services));
+    context.onStop(({ endObservation }) => endObservation());
   },
 });
 
-/** Brings the actors that the log knows to today's list, and has every leg checked. */
-function takeUp(legs: readonly LegSettings[], { actors }: Services): void {
+/** Brings the actors that the log knows to the configured list, and has every leg checked. */
+function resumeLegs(legs: readonly LegSettings[], { actors }: Services): void {
   const story = { correlation: newCorrelation() };
-  for (const { ref, value } of actors.list(LEG_ACTOR)) {
-    const isListed = legs.some(({ intf }) => actorRef(LEG_ACTOR, intf) === ref);
-    if (!isListed && value !== 'released') actors.send(ref, { type: 'RELEASE' }, story);
+  for (const { key, value } of actors.list(legActor)) {
+    const isListed = legs.some(({ intf }) => intf === key);
+    if (!isListed && value !== 'released') actors.send(legActor, key, { type: 'RELEASE' }, story);
   }
   for (const leg of legs) {
-    const ref = actorRef(LEG_ACTOR, leg.intf);
-    const known = actors.snapshot(ref);
-    const event =
-      known && isOther(known, leg) ? { type: 'CONFIGURE', leg } : { type: 'RESYNC', reason: 'start' };
-    actors.send(ref, event, story);
+    const known = actors.get(legActor, leg.intf);
+    const isOther = known && (known.value === 'released' || differs(known.context, leg));
+    const event = isOther
+      ? ({ type: 'CONFIGURE', leg } as const)
+      : ({ type: 'RESYNC', reason: 'start' } as const);
+    actors.send(legActor, leg.intf, event, story);
   }
 }
 
-/** Whether an actor that the log knows is held to something else than is listed today. */
-function isOther({ value, context }: Readonly<ActorState>, leg: LegSettings): boolean {
-  const held = context as unknown as Record<string, unknown>;
-  return value === 'released' || Object.entries(leg).some(([name, setting]) => held[name] !== setting);
+/** Whether an actor that the log knows has other settings than the configured ones. */
+function differs(known: LegContext, leg: LegSettings): boolean {
+  const held: Readonly<Record<string, unknown>> = { ...known };
+  return Object.entries(leg).some(([name, setting]) => held[name] !== setting);
 }
 
-/** What a channel's message says; a real daemon may say nothing. */
-function said(change: RouterChange): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
+/** The fields of a channel's message that are there; a real daemon may send none. */
+function changeFields({ ncid, transID, intf, at }: RouterChange) {
+  return {
+    ...(ncid !== undefined && { ncid }),
+    ...(transID !== undefined && { transID }),
+    ...(intf !== undefined && { intf }),
+    ...(at !== undefined && { at }),
+  };
 }

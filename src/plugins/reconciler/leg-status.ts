@@ -1,21 +1,22 @@
 import type { CheckContext, CheckResult } from '../../core/host/plugin/diagnosis.ts';
-import type { ActorState } from '../../core/kernel/actors/state.ts';
-import { isObject, type JsonObject } from '../../core/kernel/json.ts';
-import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';
-import type { LegContext, LegEvent } from '../../machines/reconciler/leg.ts';
+import type { ActorSnapshot } from '../../core/kernel/actors/definition.ts';
+import { isObject } from '../../core/kernel/json.ts';
+import type { LegContext, leg } from '../../machines/reconciler/leg.ts';
 
-/** How a leg is, in the words of health pages. */
+/** The state of a leg, in the words of health pages. */
 export type LegState = 'whole' | 'missing' | 'waiting' | 'gave up' | 'absent' | 'unread';
 
-/** What does not remedy itself within the next tries. */
+/** States that the next tries do not end. */
 const TROUBLE: Partial<Record<LegState, string>> = {
   absent: 'is not in the config',
   'gave up': 'lacks its address and every try failed',
 };
 
-/** The legs by how they are; a leg that nothing is known of yet counts as `unread`. */
-export function legsStatus(states: readonly Readonly<ActorState>[]): JsonObject {
-  const legs = states.filter(({ value }) => value !== 'released').map(legStatus);
+type LegSnapshot = Pick<ActorSnapshot<typeof leg>, 'value' | 'context' | 'at'>;
+
+/** The legs by their state; one that nothing is known of yet counts as `unread`. */
+export function legsStatus(snapshots: readonly LegSnapshot[]) {
+  const legs = snapshots.filter(({ value }) => value !== 'released').map(legStatus);
   const bad = legs.filter(({ state }) => state === 'absent' || state === 'gave up');
   return {
     ...(bad.length > 0 && {
@@ -28,10 +29,9 @@ export function legsStatus(states: readonly Readonly<ActorState>[]): JsonObject 
   };
 }
 
-function legStatus({ value, context, at }: Readonly<ActorState>) {
-  const leg = context as unknown as LegContext;
-  const { intf, label, address, healed, conflicts, tries, lastError } = leg;
-  const state = stateOf(String(value), leg);
+function legStatus({ value, context, at }: LegSnapshot) {
+  const { intf, label, address, healed, conflicts, tries, lastError } = context;
+  const state = stateOf(String(value), context);
   return {
     intf,
     label,
@@ -44,7 +44,7 @@ function legStatus({ value, context, at }: Readonly<ActorState>) {
   };
 }
 
-/** While it is being looked at, a leg is what it was when last seen. */
+/** While it is being read, a leg keeps the state of its last reading. */
 function stateOf(value: string, { missing, lastNcid }: LegContext): LegState {
   if (value === 'gaveUp') return 'gave up';
   if (value === 'waiting' || value === 'absent') return value;
@@ -52,60 +52,7 @@ function stateOf(value: string, { missing, lastNcid }: LegContext): LegState {
   return lastNcid === undefined ? 'unread' : 'whole';
 }
 
-/** A record of a leg in an operator's words, for `holdfast log`. */
-export function describeLegRecord({ event: recorded, to, effects }: LogRecord): string | undefined {
-  const event = recorded as unknown as LegEvent | { type: 'init' | 'effect.done' };
-  const asks = (type: string) => effects.some((effect) => effect.type === type);
-  switch (event.type) {
-    case 'init':
-    case 'effect.done':
-      return '';
-    case 'CHANGED':
-      return `hears that ${event.intf ?? 'an interface'} was reapplied`;
-    case 'RESYNC':
-      return `is checked: ${event.reason}`;
-    case 'CONFIGURE':
-      return `is to have ${event.leg?.address}`;
-    case 'RELEASE':
-      return 'is no longer listed';
-    case 'LEG_READ':
-      if (asks('reconciler.leg_recovered')) return `is whole again, seen in ${ncid(event)}`;
-      if (asks('reconciler.add_address')) return `lacks its address in ${ncid(event)}, adds it`;
-      return to.context?.tries ? `still lacks its address in ${ncid(event)}` : '';
-    case 'LEG_ABSENT':
-      return `has no interface in ${ncid(event)}`;
-    case 'UNREACHABLE':
-      return `cannot be read: ${event.reason}`;
-    case 'ADDED':
-      return `posted ${listed(event.posted, ', ')}: ${ncid(event)}`;
-    case 'CONFLICT':
-      return 'lost the race for the ncid';
-    case 'PENDING':
-      return 'waits for a pending transaction';
-    case 'REFUSED':
-      return `was refused: ${listed(event.errors, '; ')}`;
-    case 'UNKNOWN':
-      return `does not know whether it was applied: ${event.reason}`;
-    case 'effect.failed':
-    case 'effect.lost':
-      return undefined;
-  }
-  event satisfies never;
-  // A time that elapsed, or an event of a version to come.
-  return delayOf(recorded.type) !== undefined ? '' : undefined;
-}
-
-// An imported record may hold anything.
-
-function ncid(event: { readonly ncid: string }): string {
-  return `ncid ${String(event.ncid).slice(0, 8)}…`;
-}
-
-function listed(items: readonly string[], separator: string): string {
-  return Array.isArray(items) ? items.join(separator) : '?';
-}
-
-/** Whether the running instance holds its legs, for `holdfast doctor router`. */
+/** The check of `holdfast doctor router`: whether the running instance holds its legs. */
 export function legsCheck({ running }: CheckContext): CheckResult {
   const lookedAt = 'the legs of the running instance';
   const fact = running?.facts.reconciler;

@@ -4,8 +4,8 @@ import { askInstance } from '../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandDefinition } from '../../core/host/plugin/command.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { askUnit, type DrillResult, drill, look, type Moment } from './drill.ts';
-import type { Trial } from './heartbeat.ts';
-import { UNIT_PATH } from './unit.ts';
+import type { TestBeat } from './heartbeat.ts';
+import { NO_RECONCILER, UNIT_PATH } from './unit.ts';
 
 const WAIT = {
   flags: '--wait <time>',
@@ -121,16 +121,16 @@ export function stepsOf(command: CommandContext): readonly {
   readonly step: string;
   readonly run: () => Promise<Found>;
 }[] {
-  let tried: Promise<Trial> | undefined;
-  const tryPush = () => {
-    tried ??= askInstance<Trial>(command, `${UNIT_PATH}/beat`, {}, 'it runs no reconciler');
-    return tried;
+  let sent: Promise<TestBeat> | undefined;
+  const testBeat = () => {
+    sent ??= askInstance<TestBeat>(command, `${UNIT_PATH}/beat`, {}, NO_RECONCILER);
+    return sent;
   };
   return [
     {
       step: 'secrets-store policy',
       async run() {
-        const { monitor, token } = await tryPush();
+        const { monitor, token } = await testBeat();
         if (token.ok) return ok(`the push token of ${monitor} can be read`);
         return fail(
           token.reason,
@@ -141,7 +141,7 @@ export function stepsOf(command: CommandContext): readonly {
     {
       step: 'monitor',
       async run() {
-        const { monitor, place } = await tryPush();
+        const { monitor, place } = await testBeat();
         const { monitor: state } = await look(command);
         if (state.state !== 'unknown') return ok(`${state.text}, at ${place}`);
         return fail(
@@ -153,7 +153,7 @@ export function stepsOf(command: CommandContext): readonly {
     {
       step: 'direct push route',
       async run() {
-        const { push } = await tryPush();
+        const { push } = await testBeat();
         if (push.kind === 'delivered') return ok(`a beat was delivered: HTTP ${push.status}`);
         if (push.kind === 'none')
           return fail(push.reason, 'Start the reconciler first: `holdfast router resume`.');

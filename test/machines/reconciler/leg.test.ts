@@ -1,6 +1,6 @@
 import test from 'ava';
 import { elapsed, given } from '../../../src/core/host/testing/index.ts';
-import { type LegEvent, legDefaults, reconciler } from '../../../src/machines/reconciler/leg.ts';
+import { type LegEvent, legDefaults, leg as reconciler } from '../../../src/machines/reconciler/leg.ts';
 
 const address = 'fd5e:21aa:90c4:20::1/64';
 const input = { intf: 'eth1.20', label: 'IoT', address, ...legDefaults };

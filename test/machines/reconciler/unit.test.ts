@@ -1,6 +1,6 @@
 import test from 'ava';
 import { elapsed, given } from '../../../src/core/host/testing/index.ts';
-import { reconcilerUnit } from '../../../src/machines/reconciler/unit.ts';
+import { unit as reconcilerUnit } from '../../../src/machines/reconciler/unit.ts';
 
 const pause = { type: 'PAUSE', at: 1_000, by: 'someone', forMs: 60_000 } as const;
 const started = { type: 'reconciler.started' };

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { NetworkConfig, RouterApi, SetAnswer } from '../../../src/core/contracts/router.ts';
+import { Coalescer } from '../../../src/core/host/coalescer.ts';
 import { Turns } from '../../../src/core/host/mutex.ts';
-import { Gathering } from '../../../src/plugins/reconciler/gathering.ts';
 import { LegPoster } from '../../../src/plugins/reconciler/router-access.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
@@ -31,7 +31,7 @@ function bench(decided: () => Promise<void> = async () => {}) {
     },
     set: (body) => new Promise((answer) => sets.push({ body, answer })),
   };
-  const poster = new LegPoster({ api: () => api, clock, gatherMs: 5, decided, random: () => 0.123_456 });
+  const poster = new LegPoster({ api, clock, gatherMs: 5, decided, random: () => 0.123_456 });
   const add = (index: number, ncid = 'n1', own = signal) =>
     poster.add({ leg: legs[index]!, ncid, correlation: `c${index}`, signal: own });
   const read = () => poster.reader.read(signal);
@@ -49,19 +49,19 @@ async function readOnce({ clock, reads, read }: ReturnType<typeof bench>) {
 test('[R24] what is asked within a moment is one piece of work, begun after the last asked', async (t) => {
   const clock = new VirtualClock();
   const work: (readonly string[])[] = [];
-  const gathering = new Gathering<string, number>({
+  const coalescer = new Coalescer<string, number>({
     clock,
-    momentMs: 5,
+    windowMs: 5,
     ready: async () => {},
     work: async (asked) => work.push(asked),
   });
-  const first = [gathering.ask('a'), gathering.ask('b')];
+  const first = [coalescer.add('a'), coalescer.add('b')];
   await clock.advance(4);
-  first.push(gathering.ask('c'));
+  first.push(coalescer.add('c'));
   t.deepEqual(work, []);
   await clock.advance(1);
   t.deepEqual(await Promise.all(first), [1, 1, 1]);
-  const second = gathering.ask('d');
+  const second = coalescer.add('d');
   await clock.advance(5);
   t.is(await second, 2);
   t.deepEqual(work, [['a', 'b', 'c'], ['d']]);
@@ -70,17 +70,17 @@ test('[R24] what is asked within a moment is one piece of work, begun after the 
 test('[R24] a moment lasts until it is ready, and a failure reaches all who asked', async (t) => {
   const clock = new VirtualClock();
   const gate = Promise.withResolvers<void>();
-  const gathering = new Gathering<string, never>({
+  const coalescer = new Coalescer<string, never>({
     clock,
-    momentMs: 5,
+    windowMs: 5,
     ready: () => gate.promise,
     work: async (asked) => {
       throw new Error(asked.join());
     },
   });
-  const a = t.throwsAsync(gathering.ask('a'), { message: 'a,b' });
+  const a = t.throwsAsync(coalescer.add('a'), { message: 'a,b' });
   await clock.advance(100);
-  const b = t.throwsAsync(gathering.ask('b'), { message: 'a,b' });
+  const b = t.throwsAsync(coalescer.add('b'), { message: 'a,b' });
   gate.resolve();
   await Promise.all([a, b]);
 });

@@ -1,8 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
-import type { ActorState } from '../../../src/core/kernel/actors/state.ts';
-import type { LogRecord } from '../../../src/core/kernel/log/record.ts';
-import { describeLegRecord, legsStatus } from '../../../src/plugins/reconciler/leg-status.ts';
+import { describeLegRecord } from '../../../src/plugins/reconciler/actors.ts';
+import { legsStatus } from '../../../src/plugins/reconciler/leg-status.ts';
 import { machineSamples } from '../../machines/samples.ts';
 
 const actor = (value: string, context: object) =>
@@ -18,7 +17,7 @@ const actor = (value: string, context: object) =>
       ...context,
     },
     at: 1_767_225_600_000,
-  }) as unknown as ActorState;
+  }) as unknown as Parameters<typeof legsStatus>[0][number];
 
 test('[R24] health says of each leg how it is, and when it was last looked at', (t) => {
   const one = (value: string, context: object) => (legsStatus([actor(value, context)]).legs as any)[0];
@@ -57,7 +56,9 @@ test('[R24] health counts the listed legs, whole and all', (t) => {
 
 test('[R24] every record of a leg has words, or is routine, or speaks for itself', (t) => {
   const record = (event: object, rest: object = {}) =>
-    describeLegRecord({ event, to: { value: 'x' }, effects: [], ...rest } as unknown as LogRecord);
+    describeLegRecord({ event, to: { value: 'x' }, effects: [], ...rest } as unknown as Parameters<
+      typeof describeLegRecord
+    >[0]);
   const events = machineSamples['reconciler-leg']!.events!;
   for (const event of events.filter(({ type }) => type !== 'LEG_READ')) t.not(record(event), '', event.type);
   t.is(record({ type: 'init' }), '');
