@@ -12,13 +12,14 @@ import { z } from 'zod';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { TelemetryToken } from '../../core/contracts/telemetry.ts';
 import { HttpClient } from '../../core/host/http/client.ts';
-import { definePlugin } from '../../core/host/plugin/definition.ts';
+import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
 import { aggregateEndpoint } from './aggregate/endpoint.ts';
 import { Decisions, registerCallEffects } from './calls/decisions.ts';
 import { mcpEndpoint } from './calls/endpoint.ts';
 import { KeyUsage } from './calls/key-usage.ts';
 import { OpenCalls } from './calls/open-calls.ts';
 import { RejectionLimiter, registerAdmission } from './calls/rejection-limiter.ts';
+import type { GatewayServices } from './calls/services.ts';
 import { endUnhandled } from './calls/unhandled.ts';
 import { clientConfigCommand } from './commands/client-config.ts';
 import { keyCommands } from './commands/keys.ts';
@@ -27,17 +28,17 @@ import { DocumentCache } from './discovery/document-cache.ts';
 import { discoveryRoutes } from './discovery/endpoint.ts';
 import { doctorCommand } from './doctor/command.ts';
 import { GatewayError } from './errors.ts';
-import { type AdminParts, adminEndpoints } from './http/admin.ts';
+import { type AdminServices, adminEndpoints } from './http/admin.ts';
 import { edgeRoutes, surfaceErrorBody, watchUnknownPaths } from './http/edges.ts';
 import { registerKeys } from './keys/actor.ts';
 import { KeyAdmin } from './keys/admin.ts';
 import { KeyDirectory } from './keys/directory.ts';
 import { MasterKey } from './keys/master-key.ts';
-import { registerKeyControl } from './keys/operations.ts';
+import { serveKeyOperations } from './keys/operations.ts';
 import { PROBE_ANSWER_LIMIT, PROBE_DEADLINE_MS } from './mcp/probe-client.ts';
-import { registerRoutes } from './register-routes.ts';
+import { type RouteServices, registerRoutes, startRoutes } from './register-routes.ts';
 import { SealedSessions } from './session/sealed-sessions.ts';
-import { noTelemetry } from './telemetry/call-telemetry.ts';
+import { type CallTelemetry, noTelemetry } from './telemetry/call-telemetry.ts';
 import { upstreamAgent } from './upstream/client.ts';
 
 export { credentialFree, overwrite, relay } from './routes/entry.ts';
@@ -110,23 +111,20 @@ export const gateway = definePlugin({
     'HOLDFAST_MCP_<SERVER>_TOKEN_FILE': 'File (mode 0600) with the token of that upstream.',
     'HOLDFAST_MCP_<SERVER>_TOKEN': 'The token itself; a file is better.',
   },
+  start: startGateway,
   register(context, settings) {
     const { port, host, allowedHosts, bodyLimit, requestTimeoutMs } = settings;
-    const publicBase = settings.publicUrl?.replace(/\/+$/, '');
-    let started: AdminParts | undefined;
-    const parts = (): AdminParts => {
-      if (!started) throw new Error('the gateway plugin has not started');
-      return started;
-    };
+    const publicBase = publicBaseOf(settings);
+    let running: GatewayServices | undefined;
 
     registerKeys(context);
     registerAdmission(context);
-    registerCallEffects(context, parts);
-    const routes = registerRoutes(context, settings);
+    registerCallEffects(context);
+    registerRoutes(context);
+    context.control(serveKeyOperations);
     for (const command of [routesCommand, reloadCommand, rollbackCommand]) context.command(command);
     for (const command of [clientConfigCommand(settings), doctorCommand(settings)]) context.command(command);
     for (const command of keyCommands) context.command(command);
-    registerKeyControl(context, parts);
 
     context.http(
       {
@@ -140,70 +138,81 @@ export const gateway = definePlugin({
         portVariable: 'HOLDFAST_GATEWAY_PORT',
         admission: 'own',
         errorBody: surfaceErrorBody,
-        onUnhandled: (request) => started && endUnhandled(started, request),
+        onUnhandled: (request) => running && endUnhandled(running, request),
       },
-      (http) => {
-        parts().openCalls.endWith(http.draining);
-        adminEndpoints(http, parts);
-        mcpEndpoint(http, parts);
-        aggregateEndpoint(http, parts, settings.aggregateDeadlineMs);
-        edgeRoutes(http, parts);
-        discoveryRoutes(http, parts);
-        watchUnknownPaths(http, parts);
+      (http, started) => {
+        running = started;
+        started.openCalls.endWith(http.draining);
+        adminEndpoints(http, started);
+        mcpEndpoint(http, () => started);
+        aggregateEndpoint(http, () => started, settings.aggregateDeadlineMs);
+        edgeRoutes(http, started);
+        discoveryRoutes(http, started);
+        watchUnknownPaths(http, started);
       },
     );
-
-    context.onStart(async () => {
-      const { services } = context;
-      const { dataDir } = services;
-      const telemetry = services.find(TelemetryToken);
-      const agent = upstreamAgent();
-      const http = new HttpClient({
-        timeoutMs: PROBE_DEADLINE_MS,
-        answerLimit: PROBE_ANSWER_LIMIT,
-        dispatcher: agent,
-      });
-      const documents = new DocumentCache(http, () => performance.now());
-      await routes.start(http, documents);
-      const master = MasterKey.open(dataDir, settings.masterKeyFile);
-      const keyFiles = settings.sessionKeyFiles ?? [resolve(dataDir, 'secrets', 'gateway-session-key')];
-      const sessions = SealedSessions.fromFiles(keyFiles as [string, ...string[]]);
-      const keys = new KeyDirectory(services.actors, {
-        masterId: () => master.id(),
-        isSession: (value) => sessions.knows(value),
-      });
-      const usage = new KeyUsage({
-        calls: settings.maxParallel,
-        streams: settings.maxStreams,
-        heldBytes: settings.maxHeldBytes,
-        longestBody: bodyLimit,
-      });
-      const decisions = new Decisions(services, usage);
-      started = {
-        services,
-        decisions,
-        openCalls: new OpenCalls(services.clock),
-        usage,
-        rejections: new RejectionLimiter(services, decisions),
-        keys,
-        admin: new KeyAdmin({ services, keys, servers: () => routes.table().routes }),
-        sessions,
-        agent,
-        documents,
-        telemetry: telemetry?.enabled
-          ? (await import('./telemetry/recorded-calls.ts')).recordedCalls(
-              telemetry,
-              settings.telemetry.toolSpans,
-            )
-          : noTelemetry,
-        table: routes.table,
-        publicBase,
-        publicUrl: (requestHost) => publicBase ?? `http://${requestHost ?? 'localhost'}`,
-      };
-    });
-    context.onStop(async () => {
-      routes.stop();
-      await started?.agent.destroy();
-    });
+    context.onStop(({ agent }) => agent.destroy());
   },
 });
+
+type Settings = z.output<typeof options>;
+
+const publicBaseOf = ({ publicUrl }: Settings): string | undefined => publicUrl?.replace(/\/+$/, '');
+
+/** Makes what the handlers use. What may fail comes before the first connection and timer. */
+async function startGateway(services: Services, settings: Settings): Promise<AdminServices & RouteServices> {
+  const { dataDir } = services;
+  const publicBase = publicBaseOf(settings);
+  const master = MasterKey.open(dataDir, settings.masterKeyFile);
+  const [keyFile, ...olderFiles] = settings.sessionKeyFiles ?? [];
+  const ownFile = resolve(dataDir, 'secrets', 'gateway-session-key');
+  const sessions = SealedSessions.fromFiles([keyFile ?? ownFile, ...olderFiles]);
+  const keys = new KeyDirectory(services.actors, {
+    masterId: () => master.id(),
+    isSession: (value) => sessions.knows(value),
+  });
+  const usage = new KeyUsage({
+    calls: settings.maxParallel,
+    streams: settings.maxStreams,
+    heldBytes: settings.maxHeldBytes,
+    longestBody: settings.bodyLimit,
+  });
+  const decisions = new Decisions(services, usage);
+  const telemetry = await callTelemetry(services, settings);
+  const agent = upstreamAgent();
+  const http = new HttpClient({
+    timeoutMs: PROBE_DEADLINE_MS,
+    answerLimit: PROBE_ANSWER_LIMIT,
+    dispatcher: agent,
+  });
+  const documents = new DocumentCache(http, () => performance.now());
+  const { loader, prober } = await startRoutes(services, settings, http, documents);
+  return {
+    services,
+    decisions,
+    openCalls: new OpenCalls(services.clock),
+    usage,
+    rejections: new RejectionLimiter(services, decisions),
+    keys,
+    admin: new KeyAdmin({ services, keys, servers: () => loader.table.routes }),
+    sessions,
+    agent,
+    documents,
+    loader,
+    prober,
+    telemetry,
+    table: () => loader.table,
+    publicBase,
+    publicUrl: (requestHost) => publicBase ?? `http://${requestHost ?? 'localhost'}`,
+  };
+}
+
+async function callTelemetry(
+  services: Services,
+  { telemetry: { toolSpans } }: Settings,
+): Promise<CallTelemetry> {
+  const telemetry = services.find(TelemetryToken);
+  if (!telemetry?.enabled) return noTelemetry;
+  const { recordedCalls } = await import('./telemetry/recorded-calls.ts');
+  return recordedCalls(telemetry, toolSpans);
+}

@@ -1,6 +1,7 @@
+/** The life of the routes: their actors, loading and swapping the table, probes, and the operations of the commands. */
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import type { HttpClient } from '../../core/host/http/client.ts';
-import type { PluginContext } from '../../core/host/plugin/definition.ts';
+import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import type { ServeParams } from '../../machines/gateway/routes.ts';
 import type { DocumentCache } from './discovery/document-cache.ts';
 import { routeHealthActor, routeProbed, routeReset } from './health/actor.ts';
@@ -9,90 +10,77 @@ import { Prober } from './health/prober.ts';
 import { ROUTES_KEY, rollbackRequested, routesActor, routesLoaded, routesRefused } from './routes/actor.ts';
 import { RouteLoader } from './routes/loader.ts';
 import { gatewayHealth, serveRouteOperations } from './routes/operations.ts';
-import type { RouteTable } from './routes/route.ts';
 
-/** The routes as the rest of the plugin uses them. */
-export interface GatewayRoutes {
-  /** The table that calls use now. */
-  readonly table: () => RouteTable;
-  /** @param http sends the probes of upstreams */
-  readonly start: (http: HttpClient, documents: DocumentCache) => Promise<void>;
-  readonly stop: () => void;
-}
-
-interface Started {
+/** What loads and probes the routes, once the plugin has started. */
+export interface RouteServices {
+  readonly services: Services;
   readonly loader: RouteLoader;
-  readonly health: Prober;
+  readonly prober: Prober;
   readonly documents: DocumentCache;
 }
 
-/** Declares the life of the routes: their actors, loading and swapping the table, probes, and the commands' operations. */
-export function registerRoutes(
-  context: PluginContext,
-  options: Readonly<Record<string, unknown>> & { readonly probeEveryMs: number },
-): GatewayRoutes {
-  let running: Started | undefined;
-  let stopFollowing = () => {};
-  const started = (): Started => {
-    if (!running) throw new Error('the gateway plugin has not started');
-    return running;
-  };
-
+/** Declares actors, topics, the effect that swaps the table, health and operations. */
+export function registerRoutes(context: PluginContext<RouteServices>): void {
   context.actor(routesActor);
-  const toTable = <E>(event: E) => [{ key: ROUTES_KEY, event }];
-  context.route(routesLoaded, routesActor, ({ payload }) => toTable({ type: 'LOADED', ...payload }));
-  context.route(routesRefused, routesActor, ({ payload }) => toTable({ type: 'REFUSED', ...payload }));
-  context.route(rollbackRequested, routesActor, ({ payload }) => toTable({ type: 'ROLLBACK', ...payload }));
+  context.route(routesLoaded, routesActor, ({ payload }) => [
+    { key: ROUTES_KEY, event: { type: 'LOADED', ...payload } },
+  ]);
+  context.route(routesRefused, routesActor, ({ payload }) => [
+    { key: ROUTES_KEY, event: { type: 'REFUSED', ...payload } },
+  ]);
+  context.route(rollbackRequested, routesActor, ({ payload }) => [
+    { key: ROUTES_KEY, event: { type: 'ROLLBACK', ...payload } },
+  ]);
   context.actor(routeHealthActor);
   context.route(routeProbed, routeHealthActor, ({ payload: { route, ...result } }) => [
-    { key: route, event: { type: 'PROBED' as const, ...result } },
+    { key: route, event: { type: 'PROBED', ...result } },
   ]);
   context.route(routeReset, routeHealthActor, ({ payload: { route, ...facts } }) => [
-    { key: route, event: { type: 'RESET' as const, ...facts } },
+    { key: route, event: { type: 'RESET', ...facts } },
   ]);
   context.effect<ServeParams>(
     'gateway.serve_routes',
-    async (_params, { correlation }) => {
-      const { loader } = started();
-      const { revision, rejected } = await loader.serve();
-      running?.health.follow(loader.table);
-      const changes = loader.state?.changes ?? [];
+    async (_params, { correlation }, { services, loader, prober }) => {
+      const table = await loader.serve();
+      prober.follow(table);
+      const { revision } = table;
+      const changes = (loader.state?.changes ?? []).map((change) => ({ ...change }));
+      const rejected = table.rejected.map((entry) => ({ ...entry }));
       // A command that reloads or rolls back is answered when the new table is in place.
-      context.services.exchanges.settle(correlation, {
-        status: 200,
-        body: {
-          revision,
-          changes: changes.map((change) => ({ ...change })),
-          rejected: rejected.map((entry) => ({ ...entry })),
-        },
-      });
+      services.exchanges.settle(correlation, { status: 200, body: { revision, changes, rejected } });
       return { type: 'SERVED', revision };
     },
     { onRecovery: 'retry' },
   );
-  context.health('gateway', () => gatewayHealth(started()));
-  context.control((surface) => serveRouteOperations(surface, context.services, started));
+  context.health('gateway', gatewayHealth);
+  context.control(serveRouteOperations);
+  context.onStop(({ loader, prober }) => {
+    loader.stopFollowing();
+    prober.stop();
+  });
+}
 
-  return {
-    table: () => started().loader.table,
-    async start(http, documents) {
-      const { services } = context;
-      const sources = { env: process.env, store: services.find(SecretsStoreToken) };
-      const loader = new RouteLoader(services, sources, options);
-      const health = new Prober({
-        services,
-        everyMs: options.probeEveryMs,
-        probe: (route, stop) => probe(route, http, documents, stop),
-        random: Math.random,
-      });
-      running = { loader, health, documents };
-      await loader.start();
-      health.follow(await loader.serve());
-      stopFollowing = loader.followFile();
-    },
-    stop() {
-      stopFollowing();
-      running?.health.stop();
-    },
-  };
+/**
+ * Loads the routes, and begins to probe them and to follow the configuration file.
+ *
+ * @param http sends the probes of upstreams
+ */
+export async function startRoutes(
+  services: Services,
+  options: Readonly<Record<string, unknown>> & { readonly probeEveryMs: number },
+  http: HttpClient,
+  documents: DocumentCache,
+): Promise<Pick<RouteServices, 'loader' | 'prober'>> {
+  const sources = { env: process.env, store: services.find(SecretsStoreToken) };
+  const loader = new RouteLoader(services, sources, options);
+  await loader.start();
+  const prober = new Prober({
+    services,
+    everyMs: options.probeEveryMs,
+    probe: (route, stop) => probe(route, http, documents, stop),
+    random: Math.random,
+  });
+  prober.follow(await loader.serve());
+  loader.followFile();
+  return { loader, prober };
 }

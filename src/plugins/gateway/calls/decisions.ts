@@ -153,14 +153,12 @@ const GONE: CallEnded = { type: 'CALL_ENDED', outcome: 'gone', ms: 0 };
  * connection, so none is tried again: the key's actor hears that its call was lost.
  */
 export function registerCallEffects(
-  context: PluginContext,
-  gateway: () => Pick<GatewayServices, 'decisions' | 'openCalls'>,
+  context: PluginContext<Pick<GatewayServices, 'decisions' | 'openCalls'>>,
 ): void {
   context.route(callMade, keyActor, ({ payload: { key, call } }) => [{ key, event: call }]);
   context.effect<ForwardParams>(
     'gateway.forward',
-    (params, { correlation, signal, actor }) => {
-      const { decisions, openCalls } = gateway();
+    (params, { correlation, signal, actor }, { decisions, openCalls }) => {
       const call = decisions.admitted(correlation);
       // It was given up while it waited for its decision, and its upstream has not heard of it.
       if (!call) return { ...GONE, ...(params.cost !== undefined && { cost: params.cost }) };
@@ -171,12 +169,12 @@ export function registerCallEffects(
   );
   context.effect<AnswerParams>(
     'gateway.answer',
-    (params, { correlation }) => gateway().decisions.refused(correlation, params) ?? GONE,
+    (params, { correlation }, { decisions }) => decisions.refused(correlation, params) ?? GONE,
     { onRecovery: 'fail' },
   );
   context.effect<ConfineParams>(
     'gateway.confine',
-    (params, { actor }) => gateway().openCalls.confine(actor, params),
+    (params, { actor }, { openCalls }) => openCalls.confine(actor, params),
     { onRecovery: 'retry' },
   );
 }

@@ -53,7 +53,7 @@ export type Rejection = Omit<z.output<typeof rejected>, 'at'>;
 type Rule = AnswerParams['rule'];
 
 /** Declares the actor that rejects callers without a key. */
-export function registerAdmission(context: PluginContext): void {
+export function registerAdmission(context: PluginContext<unknown>): void {
   context.actor(admissionActor);
   context.route(callRejected, admissionActor, ({ payload }) => [
     { key: ADMISSION_KEY, event: rejectionEvent(payload) },

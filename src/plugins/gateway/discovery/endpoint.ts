@@ -1,28 +1,26 @@
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import { type Answer, notFound } from '../mcp/answers.ts';
 import type { Route, RouteTable } from '../routes/route.ts';
-import type { DocumentCache } from './document-cache.ts';
-import { servedDocument } from './document-cache.ts';
+import { type DocumentCache, servedDocument } from './document-cache.ts';
 
-/** What discovery stands on. */
-export interface DiscoveryParts {
+/** What the discovery endpoint uses. */
+interface DiscoveryServices {
   readonly table: () => RouteTable;
-  /** The base that clients see, without a slash at its end. @param host of the request */
+  /** @param host of the request @returns the base that clients see, without a slash at its end */
   readonly publicUrl: (host: string | undefined) => string;
   readonly documents: DocumentCache;
 }
 
-/** Where the document of a server is. @param base of the gateway */
+/** @param base of the gateway @returns the URL of a server's document */
 export const documentUrl = (base: string, server: string): string =>
   `${base}/.well-known/oauth-protected-resource/${server}/mcp`;
 
 /** `GET /.well-known/oauth-protected-resource/<server>/mcp` (G13). */
-export function discoveryRoutes(http: HttpSurface, parts: () => DiscoveryParts): void {
+export function discoveryRoutes(http: HttpSurface, { table, publicUrl, documents }: DiscoveryServices): void {
   http.get('/.well-known/oauth-protected-resource/:server/mcp', async (request, reply) => {
-    const { table, publicUrl, documents } = parts();
     const { server } = request.params as { server: string };
     const route = table().routes.get(server);
-    // The same for an unknown server and for one without OAuth: nobody learns which servers there are.
+    // The same answer for an unknown server and for one without OAuth, so that nobody learns which servers exist.
     const { status, body } =
       route?.entry.disposition === 'relay'
         ? await answerOf(route, `${publicUrl(request.headers.host)}/${server}/mcp`, documents)

@@ -8,18 +8,18 @@ import { budgetOf, keyFields, keyInfo, pageOfKeys, serverId } from '../keys/view
 import type { RouteTable } from '../routes/route.ts';
 import { recordRefusal, refusal, restCaller, restErrorOf, sendError, watchLetIn } from './rest.ts';
 
-/** What the REST paths stand on; there once the plugin has started. */
-export interface AdminParts extends GatewayServices {
+/** What the REST paths use. */
+export interface AdminServices extends GatewayServices {
   readonly admin: KeyAdmin;
 }
 
-type Handler = (request: FastifyRequest, parts: AdminParts) => unknown;
+type Handler = (request: FastifyRequest, gateway: AdminServices) => unknown;
 
 /**
  * The REST paths of the gateway (G14, G15): keys, budgets, and the list of servers, for the holder of the master key; a
  * key may read about itself.
  */
-export function adminEndpoints(http: HttpSurface, parts: () => AdminParts): void {
+export function adminEndpoints(http: HttpSurface, gateway: AdminServices): void {
   http.register((scope, _options, registered) => {
     scope.setErrorHandler((error: FastifyError, _request, reply) => {
       if (isCoded(error)) return sendError(reply, restErrorOf(error));
@@ -31,8 +31,8 @@ export function adminEndpoints(http: HttpSurface, parts: () => AdminParts): void
       scope.route({
         method,
         url,
-        onRequest: (request, reply) => onlyMaster(request, reply, parts()), // before a body is read
-        handler: (request) => handle(request, parts()),
+        onRequest: (request, reply) => onlyMaster(request, reply, gateway), // before a body is read
+        handler: (request) => handle(request, gateway),
       });
 
     route('POST', '/key/generate', async ({ body, id }, { admin }) => {
@@ -47,26 +47,26 @@ export function adminEndpoints(http: HttpSurface, parts: () => AdminParts): void
       const { value, view } = await admin.rotate(body, id);
       return { key: value, ...keyFields(view) };
     });
-    route('GET', '/key/list', ({ query }, parts) => {
-      const { rows, ...page } = pageOfKeys(query, parts.keys);
-      return { keys: rows.map((key) => keyInfo(key, parts.services.clock.now())), ...page };
+    route('GET', '/key/list', ({ query }, gateway) => {
+      const { rows, ...page } = pageOfKeys(query, gateway.keys);
+      return { keys: rows.map((key) => keyInfo(key, gateway.services.clock.now())), ...page };
     });
-    route('GET', '/budget/list', ({ query }, parts) => {
-      const { rows, ...page } = pageOfKeys(query, parts.keys);
+    route('GET', '/budget/list', ({ query }, gateway) => {
+      const { rows, ...page } = pageOfKeys(query, gateway.keys);
       return {
-        budgets: rows.map((key) => budgetOf(key, parts.services.clock.now())),
+        budgets: rows.map((key) => budgetOf(key, gateway.services.clock.now())),
         ...page,
-        spend_by_user_id: spendBy(parts, 'owner'),
-        spend_by_key_alias: spendBy(parts, 'alias'),
+        spend_by_user_id: spendBy(gateway, 'owner'),
+        spend_by_key_alias: spendBy(gateway, 'alias'),
       };
     });
-    route('GET', '/v1/mcp/server', ({ headers }, parts) =>
-      serverEntries(parts.table(), parts.publicUrl(headers.host)),
+    route('GET', '/v1/mcp/server', ({ headers }, gateway) =>
+      serverEntries(gateway.table(), gateway.publicUrl(headers.host)),
     );
     scope.route({
       method: 'GET',
       url: '/key/info',
-      handler: (request, reply) => ownInfo(request, reply, parts()),
+      handler: (request, reply) => ownInfo(request, reply, gateway),
     });
     registered();
   });
@@ -77,23 +77,31 @@ const UNREADABLE: Readonly<Record<number, string>> = {
   415: 'The body is JSON: send it with content-type: application/json.',
 };
 
-async function onlyMaster(request: FastifyRequest, reply: FastifyReply, parts: AdminParts): Promise<unknown> {
-  const caller = restCaller(request, parts);
-  if ('rule' in caller) return turnAway(request, reply, parts, caller);
-  if (caller.kind !== 'master') return turnAway(request, reply, parts, { rule: 'master_key_wanted' });
-  watchLetIn(parts, request, reply);
+async function onlyMaster(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  gateway: AdminServices,
+): Promise<unknown> {
+  const caller = restCaller(request, gateway);
+  if ('rule' in caller) return turnAway(request, reply, gateway, caller);
+  if (caller.kind !== 'master') return turnAway(request, reply, gateway, { rule: 'master_key_wanted' });
+  watchLetIn(gateway, request, reply);
   return undefined;
 }
 
 /** What a key is told that asks about itself. */
-async function ownInfo(request: FastifyRequest, reply: FastifyReply, parts: AdminParts): Promise<unknown> {
-  const caller = restCaller(request, parts);
-  if ('rule' in caller) return turnAway(request, reply, parts, caller);
-  if (caller.kind === 'master') return turnAway(request, reply, parts, { rule: 'virtual_key_wanted' });
-  watchLetIn(parts, request, reply);
-  const { status, body } = await parts.admin.read(caller.id, caller.presented, request.id);
-  const view = parts.keys.get(caller.id);
-  if (status === 200 && view) return { key: caller.id, info: keyInfo(view, parts.services.clock.now()) };
+async function ownInfo(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  gateway: AdminServices,
+): Promise<unknown> {
+  const caller = restCaller(request, gateway);
+  if ('rule' in caller) return turnAway(request, reply, gateway, caller);
+  if (caller.kind === 'master') return turnAway(request, reply, gateway, { rule: 'virtual_key_wanted' });
+  watchLetIn(gateway, request, reply);
+  const { status, body } = await gateway.admin.read(caller.id, caller.presented, request.id);
+  const view = gateway.keys.get(caller.id);
+  if (status === 200 && view) return { key: caller.id, info: keyInfo(view, gateway.services.clock.now()) };
   const { rule = 'unknown_key', retryAfterMs } = body;
   if (status !== 429) return sendError(reply, refusal(rule));
   const { spend = 0, terms } = view?.context ?? {};
@@ -107,14 +115,14 @@ async function ownInfo(request: FastifyRequest, reply: FastifyReply, parts: Admi
 async function turnAway(
   request: FastifyRequest,
   reply: FastifyReply,
-  parts: AdminParts,
+  gateway: AdminServices,
   { rule }: Extract<ReturnType<typeof restCaller>, { rule: string }>,
 ): Promise<unknown> {
-  return sendError(reply, refusal(await recordRefusal(parts, request, rule)));
+  return sendError(reply, refusal(await recordRefusal(gateway, request, rule)));
 }
 
 /** Sums of what keys spent, to whom they are attributed (G16). */
-function spendBy({ keys }: AdminParts, term: 'owner' | 'alias'): Record<string, number> {
+function spendBy({ keys }: AdminServices, term: 'owner' | 'alias'): Record<string, number> {
   const sums = new Map<string, number>();
   for (const { context } of keys.list()) {
     const name = context.terms?.[term];

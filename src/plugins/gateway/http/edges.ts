@@ -42,7 +42,7 @@ const noMethod: Answer = {
  * The paths beside the endpoints that clients try (G11, G12): redirected where only a slash is wrong, and otherwise 404
  * with the path to use. They are answered before a body is read.
  */
-export function edgeRoutes(http: HttpSurface, parts: () => GatewayServices): void {
+export function edgeRoutes(http: HttpSurface, gateway: GatewayServices): void {
   const at = (url: string, answer: (request: FastifyRequest) => Answer) =>
     http.all(url, {
       // Not `done`: the answer ends the request here, with its body unread.
@@ -50,12 +50,12 @@ export function edgeRoutes(http: HttpSurface, parts: () => GatewayServices): voi
       handler: () => undefined,
     });
   at('/:server/mcp/', (request) => {
-    const { table, publicBase } = parts();
+    const { table, publicBase } = gateway;
     const { server } = request.params as { server: string };
     return table().routes.has(server) ? redirect(publicBase, `/${server}/mcp`) : notFound;
   });
   at('/mcp', ({ headers }) =>
-    headers[SELECTION_HEADER] === undefined ? notAServer : redirect(parts().publicBase, '/mcp/'),
+    headers[SELECTION_HEADER] === undefined ? notAServer : redirect(gateway.publicBase, '/mcp/'),
   );
   for (const path of ['/:server/mcp/sse', '/sse']) at(path, () => noStream);
   // The mount of the aggregate is declared for its own methods only: all others come here.
@@ -65,11 +65,11 @@ export function edgeRoutes(http: HttpSurface, parts: () => GatewayServices): voi
 /**
  * Tells of a key in the URL of a path that is not there (G9): nobody looks at such a request, but proxies log it.
  */
-export function watchUnknownPaths(http: HttpSurface, parts: () => GatewayServices): void {
+export function watchUnknownPaths(http: HttpSurface, gateway: GatewayServices): void {
   http.addHook('onResponse', (request, reply, done) => {
     done();
     if (reply.raw.statusCode !== 404) return;
-    const { rejections, keys } = parts();
+    const { rejections, keys } = gateway;
     const { id, ip: source, raw, routeOptions } = request;
     const misplaced = keyInUrl(raw.url ?? '', keys);
     if (!misplaced) return;

@@ -84,7 +84,7 @@ export const keyChangeRequested = defineTopic(
 );
 
 /** Declares the actor of keys, and what changes them. */
-export function registerKeys(context: PluginContext): void {
+export function registerKeys(context: PluginContext<unknown>): void {
   context.actor(keyActor);
   context.route(keyChangeRequested, keyActor, ({ payload: { key, change } }) => [{ key, event: change }]);
 }

@@ -1,30 +1,35 @@
 import { z } from 'zod';
+import type { HttpSurface } from '../../../core/host/http/contract.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
-import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import type { Services } from '../../../core/host/plugin/definition.ts';
 import type { KeyAdmin } from './admin.ts';
 import type { KeyDirectory } from './directory.ts';
 import { keyFields, keyInfo, pageOfKeys } from './view.ts';
 
-/** What `holdfast gateway keys` posts to, before the verb. */
+/** Path of the operations of `holdfast gateway keys`, before the verb. */
 export const KEYS_PATH = '/gateway/keys';
 
 /** Each verb checks its own fields. */
 const anything = z.record(z.string(), z.unknown());
 
-/** What the control routes stand on; there once the plugin has started. */
-export interface KeyControlParts {
+/** What the operations use. */
+interface OperationServices {
+  readonly services: Pick<Services, 'clock'>;
   readonly keys: KeyDirectory;
   readonly admin: KeyAdmin;
 }
 
 type Handler = (
   body: Readonly<Record<string, unknown>>,
-  parts: KeyControlParts,
+  gateway: OperationServices,
   correlation: string,
 ) => Promise<unknown>;
 
-/** The commands name a key by id or alias, or bring its value from a file. */
-function named({ name, ...rest }: Readonly<Record<string, unknown>>, admin: KeyAdmin): object {
+/** Commands name a key by id or alias, or send its value. */
+function withKey(
+  { name, ...rest }: Readonly<Record<string, unknown>>,
+  admin: KeyAdmin,
+): Record<string, unknown> {
   return typeof name === 'string' ? { ...rest, key: admin.idOf(name) } : rest;
 }
 
@@ -34,34 +39,30 @@ const handlers: Readonly<Record<string, Handler>> = {
     return { key: value, ...keyFields(view) };
   },
   async update(body, { admin }, correlation) {
-    return keyFields(await admin.update(named(body, admin), correlation));
+    return keyFields(await admin.update(withKey(body, admin), correlation));
   },
   async revoke(body, { admin }, correlation) {
-    return { deleted_keys: await admin.revoke(named(body, admin), correlation) };
+    return { deleted_keys: await admin.revoke(withKey(body, admin), correlation) };
   },
   async rotate(body, { admin }, correlation) {
-    const { value, view } = await admin.rotate(named(body, admin), correlation);
+    const { value, view } = await admin.rotate(withKey(body, admin), correlation);
     return { key: value, ...keyFields(view) };
   },
-  async info(body, { admin }) {
-    const { key } = named(body, admin) as { key?: unknown };
-    return keyInfo(admin.find(String(key)), Date.now());
+  async info(body, { services, admin }) {
+    const { key } = withKey(body, admin);
+    return keyInfo(admin.find(String(key)), services.clock.now());
   },
-  async list(body, { keys }) {
+  async list(body, { services, keys }) {
     const { rows, ...page } = pageOfKeys(body, keys);
-    return { keys: rows.map((key) => keyInfo(key, Date.now())), ...page };
+    return { keys: rows.map((key) => keyInfo(key, services.clock.now())), ...page };
   },
 };
 
-/**
- * Registers what the commands of keys need of the running instance: its user is its operator, and needs no master key.
- */
-export function registerKeyControl(context: PluginContext, parts: () => KeyControlParts): void {
-  context.control((surface) => {
-    for (const [verb, handle] of Object.entries(handlers)) {
-      serveOperation(surface, `${KEYS_PATH}/${verb}`, anything, (body, { correlation }) =>
-        handle(body, parts(), correlation),
-      );
-    }
-  });
+/** Serves `gateway keys` on the control socket, whose user is the operator and needs no master key. */
+export function serveKeyOperations(surface: HttpSurface, gateway: OperationServices): void {
+  for (const [verb, handle] of Object.entries(handlers)) {
+    serveOperation(surface, `${KEYS_PATH}/${verb}`, anything, (body, { correlation }) =>
+      handle(body, gateway, correlation),
+    );
+  }
 }

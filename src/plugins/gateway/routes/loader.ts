@@ -32,6 +32,7 @@ export class RouteLoader {
   /** Open routes by fingerprint. A definition that stays is not opened again, and keeps its token. */
   #opened = new Map<string, Route>();
   #table: RouteTable = emptyTable;
+  #stopWatch: (() => void) | undefined;
   /** Loads and swaps run one after another, so that an older table never replaces a newer one. */
   readonly #mutex = new Turns();
 
@@ -80,16 +81,19 @@ export class RouteLoader {
     return restartNeeded;
   }
 
-  /** Reloads after every change of the configuration file. @returns a function that stops this */
-  followFile(): () => void {
+  /** Reloads after every change of the configuration file, until `stopFollowing` is called. */
+  followFile(): void {
     const { configFile, logger } = this.#services;
-    if (!configFile) return () => {};
-    return configFile.watch(
+    this.#stopWatch = configFile?.watch(
       () => {
         this.reload('changed').catch((error) => logger.error({ err: error }, 'gateway.reload_failed'));
       },
       (error) => logger.warn({ err: error }, 'gateway.config_not_watched'),
     );
+  }
+
+  stopFollowing(): void {
+    this.#stopWatch?.();
   }
 
   /** Puts the table that the actor decided on in place. Idempotent. */

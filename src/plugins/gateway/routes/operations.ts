@@ -18,25 +18,25 @@ const REPLY_TIMEOUT_MS = 15_000;
 const nothing = z.strictObject({});
 const rollback = z.strictObject({ route: z.string().min(1).max(64), to: z.int().min(1).optional() });
 
-/** What the operations use; it exists when the plugin has started. */
-export interface RouteServices {
+/** What the operations use. */
+interface OperationServices {
+  readonly services: Pick<Services, 'bus' | 'clock' | 'exchanges'>;
   readonly loader: RouteLoader;
-  readonly health: HealthSource;
+  readonly prober: HealthSource;
   readonly documents: DocumentSource;
 }
 
 /** Serves `gateway routes`, `gateway reload` and `gateway rollback` on the control socket. */
-export function serveRouteOperations(
-  surface: HttpSurface,
-  { bus, clock, exchanges }: Pick<Services, 'bus' | 'clock' | 'exchanges'>,
-  started: () => RouteServices,
-): void {
-  serveOperation(surface, ROUTES_PATH, nothing, () => tableView(started(), clock.now()));
+export function serveRouteOperations(surface: HttpSurface, gateway: OperationServices): void {
+  const { services, loader } = gateway;
+  const { bus, clock, exchanges } = services;
+
+  serveOperation(surface, ROUTES_PATH, nothing, () => tableView(gateway));
 
   serveOperation(surface, RELOAD_PATH, nothing, async (_request, { correlation }) => {
     const answer = exchanges.open(correlation, REPLY_TIMEOUT_MS);
     answer.catch(() => {}); // when the reload throws, nothing awaits this promise
-    const restart = await started().loader.reload('requested', correlation);
+    const restart = await loader.reload('requested', correlation);
     return { ...accepted(await answer, 'HF_GATEWAY_RELOAD'), restart };
   });
 
@@ -120,14 +120,15 @@ export interface DocumentSource {
   status(upstream: URL): (Omit<RouteDocument, 'heardAt'> & { readonly ageMs?: number }) | undefined;
 }
 
-function tableView({ loader, health, documents }: RouteServices, now: number): TableView {
+function tableView({ services, loader, prober, documents }: OperationServices): TableView {
   const { table, state } = loader;
+  const now = services.clock.now();
   const states = Object.entries(state?.routes ?? {}).sort();
   const routes = states.flatMap(([name, known]) => {
     if (!known.serving) return [];
     const route = table.routes.get(name);
     const reason = route?.reason;
-    const found = reason === undefined ? health.health(name) : undefined;
+    const found = reason === undefined ? prober.health(name) : undefined;
     const document =
       route?.entry.disposition === 'relay' ? documentView(route.url, documents, now) : undefined;
     const facts = {
@@ -181,10 +182,10 @@ function routeView(
 }
 
 /** The gateway's entry on health pages: `ok: false` when a part of the file does not serve, or a route is down. */
-export function gatewayHealth({ loader, health: source }: Pick<RouteServices, 'loader' | 'health'>): Json {
+export function gatewayHealth({ loader, prober }: Pick<OperationServices, 'loader' | 'prober'>): Json {
   const { table, state } = loader;
   const configured = [...table.routes.values()].filter((route) => route.reason === undefined);
-  const health = configured.map(({ name }) => ({ name, ...source.health(name) }));
+  const health = configured.map(({ name }) => ({ name, ...prober.health(name) }));
   const reasons = [
     ...(state?.refused ? [`the changed configuration is invalid: ${state.refused.reason}`] : []),
     ...table.rejected.map(({ name, reason }) => `route ${name}: ${reason}`),
