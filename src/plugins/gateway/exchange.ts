@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Writable } from '../../core/kernel/writable.ts';
 import type { Answer } from './mcp/answers.ts';
@@ -38,24 +38,10 @@ export interface Exchange {
   cut(): void;
 }
 
-/** A request of a client, and where it is answered. */
-export interface HttpRequest {
-  readonly raw: IncomingMessage;
-  readonly response: ServerResponse;
-  /** Correlation id. */
-  readonly id: string;
-  /** @returns the headers that every answer of the surface has */
-  readonly commonHeaders: () => Readonly<Record<string, string>>;
-}
-
-/** Takes a request out of the framework's hands: its answer may be a stream that goes on for hours. */
-export function hijacked(request: FastifyRequest, reply: FastifyReply): HttpRequest {
-  reply.hijack();
-  const commonHeaders = () => reply.getHeaders() as Record<string, string>;
-  return { raw: request.raw, response: reply.raw, id: request.id, commonHeaders };
-}
-
-/** An exchange over HTTP. */
+/**
+ * An exchange over HTTP, from its request's head on. It answers past the framework, for its answer may be a stream that
+ * goes on for hours: the handler hijacks the reply.
+ */
 export class HttpExchange implements Exchange {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly headers: IncomingHttpHeaders;
@@ -67,14 +53,16 @@ export class HttpExchange implements Exchange {
   readonly url: string;
   readonly rawHeaders: readonly string[];
   readonly #response: ServerResponse;
-  readonly #commonHeaders: HttpRequest['commonHeaders'];
+  /** Has the headers that every answer of the surface has. */
+  readonly #reply: FastifyReply;
   readonly #gone = new AbortController();
   readonly #onClose: (() => void)[] = [];
   readonly #startedAt = performance.now();
   #bytes = 0;
   #drained: Promise<void> | undefined;
 
-  constructor({ raw, response, id, commonHeaders }: HttpRequest) {
+  constructor({ raw, id }: FastifyRequest, reply: FastifyReply) {
+    const { raw: response } = reply;
     this.method = raw.method as 'GET' | 'POST' | 'DELETE';
     this.headers = raw.headers;
     this.url = raw.url ?? '';
@@ -82,7 +70,7 @@ export class HttpExchange implements Exchange {
     this.correlation = id;
     this.source = raw.socket.remoteAddress ?? '';
     this.#response = response;
-    this.#commonHeaders = commonHeaders;
+    this.#reply = reply;
     response.on('close', () => {
       if (!response.writableFinished) this.#gone.abort(new Error('the client has left'));
       for (const listener of this.#onClose) listener();
@@ -138,7 +126,7 @@ export class HttpExchange implements Exchange {
   }
 
   begin(status: number, headers: Readonly<Record<string, string>>): void {
-    this.#response.writeHead(status, { ...this.#commonHeaders(), ...headers });
+    this.#response.writeHead(status, { ...(this.#reply.getHeaders() as OutgoingHttpHeaders), ...headers });
   }
 
   flush(): void {

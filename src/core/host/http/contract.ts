@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify';
 import type { CodedError } from '../../kernel/errors/holdfast-error.ts';
 import type { Logger } from '../logging/logger.ts';
 import type { Metrics } from '../metrics/metrics.ts';
-import type { ShortRoute } from './fast-path.ts';
 import type { Unhandled } from './measure.ts';
 
 /** A listener as a plugin asks for it. */
@@ -66,8 +65,6 @@ export type HttpSurface = Pick<
 > & {
   /** Aborted when the surface begins to drain: end streams that would otherwise go on until the deadline. */
   readonly draining: AbortSignal;
-  /** Lets plain posts to a route, which is declared as any other, by the framework. One route a surface. */
-  readonly shortWay: (route: ShortRoute) => void;
 };
 
 /** One listener of the runtime: a surface, or what a plugin brings itself because it speaks another protocol (gRPC). */

@@ -1,13 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { Slab } from '../../kernel/slab.ts';
 
 /** Requests that wait behind another of their connection; clients of our time send none at all ahead. */
 const MOST_PIPELINED = 128;
 
 /** Which requests of a surface are being answered, and when the last of them is done. */
 export class InFlight {
-  readonly #responses = new Slab<ServerResponse>();
+  readonly #responses = new Set<ServerResponse>();
   /** Those of a connection in the order in which they came, which is that of their answers. */
   readonly #lines = new WeakMap<Socket, ServerResponse[]>();
   readonly #draining = new AbortController();
@@ -24,13 +23,13 @@ export class InFlight {
 
   /** Counts a request until its answer is sent, or its client gone. @param then called at that moment */
   enter(response: ServerResponse, then: () => void): void {
-    const place = this.#responses.add(response);
+    this.#responses.add(response);
     const line = this.#join(response);
     response.on('close', () => {
       then();
       if (line[0] === response) line.shift();
       else line.splice(line.indexOf(response), 1);
-      this.#responses.remove(place, response);
+      this.#responses.delete(response);
       if (this.count === 0) this.#allDone?.();
     });
   }

@@ -1,5 +1,5 @@
 import { chmodSync, rmSync } from 'node:fs';
-import type { IncomingMessage, RequestListener } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import {
   type FastifyInstance,
@@ -16,7 +16,6 @@ import { nearPath, urlOf } from './addresses.ts';
 import { Admission, isLoopback } from './admission.ts';
 import type { HttpSurface, Surface, SurfaceDependencies, SurfaceOptions } from './contract.ts';
 import { InFlight } from './drain.ts';
-import { headersOfAll, type ShortRoute, ShortWay } from './fast-path.ts';
 import { parseJsonBody } from './json-body.ts';
 import { measure } from './measure.ts';
 import { codedError, connectionError, errorBody, shownPath, wholeAnswer } from './surface-errors.ts';
@@ -25,6 +24,13 @@ const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_PARAM_LENGTH = 256;
 const HEADERS_TIMEOUT_MS = 10_000;
 const LONGEST_CHECK_MS = 5_000;
+
+/** The headers that every answer of a surface has. */
+const headersOfAll = (id: string): Record<string, string> => ({
+  'x-correlation-id': id,
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+});
 
 /**
  * Makes a listener that does nothing yet. Whatever is wrong with a request (its host,
@@ -133,12 +139,6 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
   });
   app.setErrorHandler(answer);
   app.decorate('draining', inFlight.draining);
-  const shortWay = new ShortWay({ admission, inFlight, bodyLimit, measure: measured, log });
-  app.decorate('shortWay', (route: ShortRoute) => shortWay.use(route));
-  const [framework] = app.server.listeners('request') as RequestListener[];
-  app.server.removeAllListeners('request').on('request', (request, response) => {
-    if (!shortWay.takes(request, response)) framework?.(request, response);
-  });
 
   let closing: Promise<void> | undefined;
   return {

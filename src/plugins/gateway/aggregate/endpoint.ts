@@ -1,8 +1,13 @@
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
-import { admit, answerInvalid, decideUnread, takeBodies, UNREAD } from '../calls/endpoint.ts';
+import {
+  admit,
+  answerInvalid,
+  decideUnread,
+  type OpenedRequest,
+  openRequests,
+  UNREAD,
+} from '../calls/endpoint.ts';
 import type { GatewayServices } from '../calls/services.ts';
-import { HttpExchange, hijacked } from '../exchange.ts';
-import type { AuthenticatedKey } from '../keys/caller.ts';
 import { type Aggregate, AggregateCall, readAggregate, targetOf } from './aggregate-call.ts';
 import { Legs } from './sessions.ts';
 import { SseMount } from './sse.ts';
@@ -24,33 +29,25 @@ export function aggregateEndpoint(
   const aggregate = (): Aggregate => ({ gateway: gateway(), legs, deadlineMs, draining: http.draining });
   const sse = new SseMount(SSE_PATH, aggregate);
   http.register((scope, _options, registered) => {
-    const callerOf = takeBodies(scope, gateway);
+    const opened = openRequests(scope, gateway);
     scope.route({
       method: ['GET', 'POST', 'DELETE'],
       exposeHeadRoute: false, // a HEAD would open a stream
       url: PATH,
-      handler: async (request, reply) => {
-        receive(aggregate(), new HttpExchange(hijacked(request, reply)), request.body, callerOf(request));
-      },
+      handler: async (request, reply) => receive(aggregate(), opened(request, reply)),
     });
-    scope.get(SSE_PATH, { exposeHeadRoute: false }, async (request, reply) => {
-      sse.open(new HttpExchange(hijacked(request, reply)), callerOf(request));
-    });
+    scope.get(SSE_PATH, { exposeHeadRoute: false }, async (request, reply) =>
+      sse.open(opened(request, reply)),
+    );
     scope.post(SSE_PATH, async (request, reply) => {
       const { session } = request.query as { session?: unknown };
-      const exchange = new HttpExchange(hijacked(request, reply));
-      sse.receive(exchange, session, request.body, callerOf(request));
+      sse.receive(opened(request, reply), session);
     });
     registered();
   });
 }
 
-function receive(
-  aggregate: Aggregate,
-  exchange: HttpExchange,
-  body: unknown,
-  authenticated: AuthenticatedKey | undefined,
-): void {
+function receive(aggregate: Aggregate, { exchange, authenticated, body }: OpenedRequest): void {
   const { gateway } = aggregate;
   const key = admit(gateway, exchange, PATH, authenticated);
   if (!key) return;

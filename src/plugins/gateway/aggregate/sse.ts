@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
 import { isObject } from '../../../core/kernel/json.ts';
 import type { AnswerParams, ForwardParams } from '../../../machines/gateway/key.ts';
-import { admit, answerInvalid, decideUnread, UNREAD } from '../calls/endpoint.ts';
+import { admit, answerInvalid, decideUnread, type OpenedRequest, UNREAD } from '../calls/endpoint.ts';
 import type { Exchange, HttpExchange } from '../exchange.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
 import { type Answer, INTERNAL_ERROR, notFound, plainRefusal, rpcError } from '../mcp/answers.ts';
@@ -36,7 +36,7 @@ export class SseMount {
   }
 
   /** Opens a stream; what the servers say by themselves comes on it, once its client has initialized. */
-  open(exchange: HttpExchange, authenticated: AuthenticatedKey | undefined): void {
+  open({ exchange, authenticated }: OpenedRequest): void {
     const aggregate = this.#aggregate();
     const { gateway } = aggregate;
     const key = admit(gateway, exchange, this.path, authenticated);
@@ -51,7 +51,7 @@ export class SseMount {
   }
 
   /** A message of a client; its answer goes to the stream. */
-  receive(http: HttpExchange, id: unknown, body: unknown, authenticated: AuthenticatedKey | undefined): void {
+  receive({ exchange: http, authenticated, body }: OpenedRequest, id: unknown): void {
     const aggregate = this.#aggregate();
     const { gateway } = aggregate;
     const key = admit(gateway, http, this.path, authenticated);

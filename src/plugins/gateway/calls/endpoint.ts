@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
-import { headersOfAll } from '../../../core/host/http/fast-path.ts';
-import { type Exchange, HttpExchange, hijacked } from '../exchange.ts';
+import { type Exchange, HttpExchange } from '../exchange.ts';
 import { type AuthenticatedKey, authenticate, inspectCaller, type RejectedCaller } from '../keys/caller.ts';
 import { type Answer, notFound, unauthorized } from '../mcp/answers.ts';
 import { bindingOf, readRequest } from '../mcp/protocol.ts';
@@ -19,46 +18,29 @@ import { RouteCall } from './route-call.ts';
 import type { GatewayServices } from './services.ts';
 
 const PATTERN = '/:server/mcp';
-const URL_PATTERN = /^\/([\w.-]{1,64})\/mcp$/;
 
 /** The endpoint of one server, `/<server>/mcp` (G1, G3, G4). */
 export function mcpEndpoint(http: HttpSurface, gateway: () => GatewayServices): void {
   http.register((scope, _options, registered) => {
-    const callerOf = takeBodies(scope, gateway);
+    const opened = openRequests(scope, gateway);
     scope.route({
       method: ['GET', 'POST', 'DELETE'],
       exposeHeadRoute: false, // a HEAD would open a session
       url: PATTERN,
       handler: async (request, reply) => {
         const { server } = request.params as { server: string };
-        const exchange = new HttpExchange(hijacked(request, reply));
-        receive(gateway(), exchange, server, request.body, callerOf(request));
+        receive(gateway(), opened(request, reply), server);
       },
     });
     registered();
-  });
-  http.shortWay({
-    pattern: PATTERN,
-    url: URL_PATTERN,
-    open(post, [, server = '']) {
-      const { keys, table, usage } = gateway();
-      if (!table().routes.has(server)) return undefined;
-      const caller = authenticate(post.raw.headers, keys);
-      if ('rule' in caller) return undefined;
-      if (!usage.hold(post.id, caller.id, bodyLength(post.raw), post.response)) return undefined;
-      const exchange = new HttpExchange({ ...post, commonHeaders: () => headersOfAll(post.id) });
-      return async (body) => receive(gateway(), exchange, server, body, caller);
-    },
   });
 }
 
 /** Takes a whole request for one server, up to its decision. */
 function receive(
   gateway: GatewayServices,
-  exchange: HttpExchange,
+  { exchange, authenticated, body }: OpenedRequest,
   server: string,
-  body: unknown,
-  authenticated: AuthenticatedKey | undefined,
 ): void {
   const route = gateway.table().routes.get(server);
   if (!route) {
@@ -158,6 +140,14 @@ export function decideUnread(
 /** Stands for a body that was not read, because its key has the gateway hold too much already. */
 export const UNREAD: unique symbol = Symbol('a body that was not read');
 
+/** A request whose head was read, and its body unless its caller may send none. */
+export interface OpenedRequest {
+  readonly exchange: HttpExchange;
+  /** The caller, where the admission header is that of a known key. */
+  readonly authenticated: AuthenticatedKey | undefined;
+  readonly body: unknown;
+}
+
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
 /**
@@ -165,21 +155,22 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
  * key, for some hundred strangers could else have the gateway hold gigabytes that nobody uses, and a key that has it
  * hold enough.
  *
- * @returns the caller of a request, where its admission header is that of a known key
+ * @returns takes a request out of the framework's hands
  */
-export function takeBodies(
+export function openRequests(
   scope: Pick<HttpSurface, 'addHook' | 'addContentTypeParser'> &
     Pick<FastifyInstance, 'removeAllContentTypeParsers'>,
   gateway: () => GatewayServices,
-): (request: FastifyRequest) => AuthenticatedKey | undefined {
-  const callers = new WeakMap<FastifyRequest, AuthenticatedKey>();
+): (request: FastifyRequest, reply: FastifyReply) => OpenedRequest {
+  const opened = new WeakMap<FastifyRequest, Omit<OpenedRequest, 'body'>>();
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   scope.addHook('onRequest', (request, reply, done) => {
     const { keys, usage } = gateway();
+    const exchange = new HttpExchange(request, reply);
     const caller = authenticate(request.headers, keys);
+    opened.set(request, { exchange, authenticated: 'rule' in caller ? undefined : caller });
     if (!('rule' in caller)) {
-      callers.set(request, caller);
       if (usage.hold(request.id, caller.id, bodyLength(request.raw), reply.raw)) return done();
       request.body = UNREAD;
     }
@@ -193,7 +184,14 @@ export function takeBodies(
     if (Buffer.isBuffer(body)) gateway().usage.settle(id, body.length);
     done();
   });
-  return (request) => callers.get(request);
+  return (request, reply) => {
+    reply.hijack();
+    const { exchange, authenticated } = opened.get(request) ?? {
+      exchange: new HttpExchange(request, reply),
+      authenticated: undefined,
+    };
+    return { exchange, authenticated, body: request.body };
+  };
 }
 
 /** @returns bytes; undefined for a body whose length is not known */

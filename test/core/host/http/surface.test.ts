@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import test from 'ava';
-import { headersOfAll } from '../../../../src/core/host/http/fast-path.ts';
 import { createSurface } from '../../../../src/core/host/http/surface.ts';
 import { createLogger } from '../../../../src/core/host/logging/logger.ts';
 import { HoldfastError } from '../../../../src/core/kernel/errors/holdfast-error.ts';
@@ -191,44 +190,4 @@ test('[C14] localhost and IPv6 loopback can be bound', async (t) => {
   const six = await serve(t, { host: '::1' });
   t.regex(six.url, /^http:\/\/\[::1]:\d+$/);
   t.is((await fetch(`${six.url}/thing/1`)).status, 200);
-});
-
-test('[C14] a short way answers plain posts as a declared route does; all that is refused goes by the framework', async (t) => {
-  const { url, lines, metrics } = await serve(t, {}, (http) => {
-    http.post('/short/:id', async () => ({ by: 'framework' }));
-    http.shortWay({
-      pattern: '/short/:id',
-      url: /^\/short\/(?!stranger)\w+$/,
-      open: ({ response, id }) => {
-        if (response.req.headers['x-leave'] !== undefined) return undefined;
-        return async (sent) => {
-          if (sent.includes('throw')) throw new Error('swordfish');
-          response
-            .writeHead(200, headersOfAll(id))
-            .end(JSON.stringify({ by: 'short way', sent: sent.length }));
-        };
-      },
-    });
-  });
-  const post = (path: string, given: RequestInit = {}) =>
-    fetch(url + path, { method: 'POST', headers: json, body: '{"a":1}', ...given });
-  const plain = await post('/short/7');
-  t.deepEqual(await body(plain), { by: 'short way', sent: 7 });
-  t.is(plain.headers.get('cache-control'), 'no-store');
-  const line = lines.find(({ msg }) => msg === 'http.answered');
-  t.like(line, { route: '/short/:id', status: 200, method: 'POST' });
-  t.is(line?.correlation, plain.headers.get('x-correlation-id') ?? undefined);
-  t.deepEqual(await body(await post('/short/stranger')), { by: 'framework' });
-  t.deepEqual(await body(await post('/short/7', { headers: { ...json, 'x-leave': '1' } })), {
-    by: 'framework',
-  });
-  const stream = new Response('{"a":1}').body as ReadableStream;
-  const chunked = await post('/short/7', { body: stream, duplex: 'half' } as RequestInit);
-  t.deepEqual(await body(chunked), { by: 'framework' });
-  t.is((await post('/short/7', { body: JSON.stringify('x'.repeat(1024 * 1024)) })).status, 413);
-  t.is((await post('/short/7', { headers: { ...json, origin: 'https://elsewhere.example' } })).status, 403);
-  t.is((await post('/short/7', { headers: {} })).status, 415);
-  await t.throwsAsync(post('/short/7', { body: '"throw"' }));
-  t.true(lines.some(({ msg, route }) => msg === 'http.failed' && route === '/short/:id'));
-  t.true((await metrics.text()).includes('route="/short/:id",status="413"} 1'));
 });
