@@ -1,65 +1,15 @@
 import { assign, setup } from 'xstate';
-import { classify, clearsAfter, joined, retention } from './failure.ts';
-
-/** What goes into and comes out of a job: context, events, and what is known of its pod. Times are epoch milliseconds. */
-
-/** What a pod's status said, as long as there was a pod. */
-export interface PodFacts {
-  readonly name: string;
-  readonly phase?: string | undefined;
-  /** Of the pod itself, e.g. `Evicted`. */
-  readonly reason?: string | undefined;
-  readonly message?: string | undefined;
-  /** Why its container does not run yet, e.g. `ImagePullBackOff`. */
-  readonly waiting?: string | undefined;
-  /** Whether its container ever ran. */
-  readonly ran?: boolean | undefined;
-  readonly exitCode?: number | undefined;
-  /** Of the container's end, e.g. `OOMKilled`. */
-  readonly ended?: string | undefined;
-  /** The end of its output, where the pod keeps it. */
-  readonly output?: string | undefined;
-}
-
-/** What a Job's object says, and the CronJob that made it. */
-export interface JobFacts {
-  readonly namespace: string;
-  readonly name: string;
-  readonly phase: 'active' | 'succeeded' | 'failed';
-  readonly createdAt: number;
-  readonly endedAt?: number | undefined;
-  /** Of its condition, e.g. `DeadlineExceeded`. */
-  readonly reason?: string | undefined;
-  readonly message?: string | undefined;
-  readonly ttlSeconds?: number | undefined;
-  /** The CronJob that made it, as it is now. */
-  readonly owner?:
-    | {
-        readonly name: string;
-        readonly ttlSeconds?: number | undefined;
-        readonly failedLimit: number;
-        /** Failed Jobs of it that came after this one. */
-        readonly newerFailed: number;
-      }
-    | undefined;
-  readonly pod?: PodFacts | undefined;
-}
-
-export type CauseKind = 'exit' | 'oom' | 'deadline' | 'image' | 'eviction' | 'unknown' | 'unseen';
-
-/** Why a run did not succeed. */
-export interface Cause {
-  readonly kind: CauseKind;
-  readonly text: string;
-  readonly exitCode?: number | undefined;
-}
-
-/** Why a finished Job is still there, and until when if anything takes it away. */
-export interface Retention {
-  readonly why: 'ttl' | 'ttl-overdue' | 'older-than-ttl' | 'no-ttl';
-  readonly text: string;
-  readonly until?: number | undefined;
-}
+import {
+  type Cause,
+  type CauseKind,
+  classify,
+  clearsAfter,
+  type JobFacts,
+  joinPods,
+  type PodFacts,
+  type Retention,
+  retention,
+} from './failure.ts';
 
 export interface JobContext {
   /** Whether this process ran it, or a cluster. */
@@ -70,9 +20,9 @@ export interface JobContext {
   readonly job?: string | undefined;
   readonly startedAt: number;
   readonly endedAt?: number | undefined;
-  /** When it was last heard of. */
+  /** When it was last seen. */
   readonly seenAt: number;
-  /** Everything that its pod ever showed: the pod itself goes away. */
+  /** Everything that its pod showed before it went away. */
   readonly pod?: PodFacts | undefined;
   readonly cause?: Cause | undefined;
   readonly retention?: Retention | undefined;
@@ -83,15 +33,22 @@ export interface JobContext {
 
 export type JobEvent =
   | { type: 'STARTED'; at: number; job: string }
-  | { type: 'ENDED'; at: number; job: string; outcome: 'succeeded' | 'failed'; cause?: string; text?: string }
-  /** The process that ran it is another one now. */
+  | {
+      type: 'ENDED';
+      at: number;
+      job: string;
+      outcome: 'succeeded' | 'failed';
+      cause?: string | undefined;
+      text?: string | undefined;
+    }
+  /** The process that ran it has ended. */
   | { type: 'ORPHANED'; at: number }
   | { type: 'OBSERVED'; at: number; facts: JobFacts }
   | { type: 'GONE'; at: number };
 
-/** As `ttlSecondsAfterFinished` of the watchdog's Job, for our own runs too. */
+/** `ttlSecondsAfterFinished` of the watchdog's Job, also for runs of this process. */
 export const TTL_MS = 300_000;
-/** Jobs of this process are said to be in this namespace. */
+/** The namespace in which runs of this process are shown. */
 export const OWN_NAMESPACE = 'holdfast';
 
 const MINUTE_MS = 60_000;
@@ -102,14 +59,14 @@ const ended = [
 ] as const;
 const observed = [
   { guard: 'isActive', target: 'active', actions: 'observe' },
-  { guard: 'isWell', target: 'succeeded', actions: 'observe' },
+  { guard: 'isSucceeded', target: 'succeeded', actions: 'observe' },
   { guard: 'hasTime', target: 'failed', actions: 'observe' },
   { target: 'retained', actions: 'observe' },
 ] as const;
 
 /**
  * One run of a schedule, of a cluster or of this process (O13, O19): how it ended and why, why it is still there, and
- * when the alert on it ends. A run that succeeded says nothing of what it looked at.
+ * when the alert on it ends. That a run succeeded says nothing about what it checked.
  */
 export const job = setup({
   types: { context: {} as JobContext, events: {} as JobEvent },
@@ -123,15 +80,15 @@ export const job = setup({
     isOwn: ({ context }) => context.source === 'own',
     succeeds: ({ event }) => event.type === 'ENDED' && event.outcome === 'succeeded',
     isActive: ({ event }) => event.type === 'OBSERVED' && event.facts.phase === 'active',
-    isWell: ({ event }) => event.type === 'OBSERVED' && event.facts.phase === 'succeeded',
+    isSucceeded: ({ event }) => event.type === 'OBSERVED' && event.facts.phase === 'succeeded',
     hasTime: ({ event }) => event.type === 'OBSERVED' && retention(event.facts, event.at).until !== undefined,
   },
   actions: {
     begin: assign(({ event }) => (event.type === 'STARTED' ? ownRun(event.job, event.at) : {})),
-    end: assign(({ context, event }) => (event.type === 'ENDED' ? ending(context, event) : {})),
+    end: assign(({ context, event }) => (event.type === 'ENDED' ? endOf(context, event) : {})),
     orphan: assign(({ event }) =>
       event.type === 'ORPHANED'
-        ? { ...over(event.at), cause: caused('unknown', 'unknown kill: the process ended while it ran') }
+        ? { ...endAt(event.at), cause: cause('unknown', 'unknown kill: the process ended while it ran') }
         : {},
     ),
     observe: assign(({ context, event }) =>
@@ -147,7 +104,7 @@ export const job = setup({
       const goneAt = event.type === 'GONE' ? event.at : (context.retention?.until ?? context.seenAt);
       return { goneAt, clearsAt: clearsAfter(goneAt), retention: undefined };
     }),
-    lose: assign({ cause: caused('unseen', 'it was gone before its end was seen') }),
+    lose: assign({ cause: cause('unseen', 'it was gone before its end was seen') }),
   },
 }).createMachine({
   id: 'jobs-job',
@@ -196,15 +153,15 @@ function ownRun(name: string, at: number): JobContext {
   return { source: 'own', namespace: OWN_NAMESPACE, name: run, job: name, startedAt: at, seenAt: at };
 }
 
-function ending(context: JobContext, event: Extract<JobEvent, { type: 'ENDED' }>): Partial<JobContext> {
+function endOf(context: JobContext, event: Extract<JobEvent, { type: 'ENDED' }>): Partial<JobContext> {
   const begun = context.name === '' ? ownRun(event.job, event.at) : {};
   const { at, outcome, text = '' } = event;
-  if (outcome === 'succeeded') return { ...begun, ...over(at), cause: undefined };
+  if (outcome === 'succeeded') return { ...begun, ...endAt(at), cause: undefined };
   const kind = event.cause === 'exit' || event.cause === 'deadline' ? event.cause : 'unknown';
-  return { ...begun, ...over(at), cause: caused(kind, text || 'it does not say why') };
+  return { ...begun, ...endAt(at), cause: cause(kind, text || 'it does not say why') };
 }
 
-function over(endedAt: number): { endedAt: number; seenAt: number; retention: Retention } {
+function endAt(endedAt: number): { endedAt: number; seenAt: number; retention: Retention } {
   const text = `its TTL of ${TTL_MS / 1_000} s takes it away`;
   const at = Number.isFinite(endedAt) ? endedAt : 0;
   return { endedAt: at, seenAt: at, retention: { why: 'ttl', text, until: at + TTL_MS } };
@@ -212,7 +169,7 @@ function over(endedAt: number): { endedAt: number; seenAt: number; retention: Re
 
 function seen(context: JobContext, facts: JobFacts, at: number): Partial<JobContext> {
   const { namespace, name, phase, createdAt, endedAt, owner } = facts;
-  const pod = joined(context.pod, facts.pod);
+  const pod = joinPods(context.pod, facts.pod);
   return {
     source: 'cluster',
     namespace,
@@ -227,6 +184,6 @@ function seen(context: JobContext, facts: JobFacts, at: number): Partial<JobCont
   };
 }
 
-function caused(kind: CauseKind, text: string): Cause {
+function cause(kind: CauseKind, text: string): Cause {
   return { kind, text };
 }

@@ -6,26 +6,26 @@ export type DrillPath = 'a' | 'b';
 /** The phases that can fail, in their order. */
 export type Phase = 'choosing' | 'preparing' | 'recovering' | 'verifying';
 
-/** What a drill was asked for; times are epoch milliseconds. */
+/** A drill as it was requested; times are epoch milliseconds. */
 export interface Drill {
   readonly id: string;
   readonly path: DrillPath;
-  /** A snapshot or backup by its name, in the place of the newest good one. */
-  readonly snapshot?: string;
-  /** Who asked, e.g. `command`, `schedule`. */
+  /** The snapshot or backup to restore; the newest good one unless set. */
+  readonly snapshot?: string | undefined;
+  /** Who requested it, e.g. `command`, `schedule`. */
   readonly by: string;
   readonly at: number;
 }
 
-/** What is restored. */
+/** The backup that is restored. */
 export interface Source {
   readonly kind: 'snapshot' | 'volume' | 'backup';
   readonly name: string;
-  /** As its store tells it. */
+  /** As its store gives it. */
   readonly madeAt?: string;
   /** Bytes. */
   readonly size?: number;
-  /** Points that it must hold, where that was recorded when it was made. */
+  /** Points that it must hold, if that was recorded when it was made. */
   readonly count?: number;
 }
 
@@ -35,18 +35,18 @@ export interface PointList {
   readonly ids: readonly (number | string)[];
 }
 
-/** Between which an exact count must lie: more than one number where writes went on meanwhile. */
+/** The range of an exact count: more than one number when writes went on meanwhile. */
 export interface Bounds {
   readonly least: number;
   readonly most: number;
 }
 
-/** What the comparison of a restored collection found. Counts are exact unless they say otherwise. */
+/** The result of comparing a restored collection. Counts are exact unless they say otherwise. */
 export interface Report {
   readonly ok: boolean;
   /** One sentence. */
   readonly verdict: string;
-  /** What the restored count had to be, and who says so. */
+  /** The count that the restored collection must have, and where that number comes from. */
   readonly expected: Bounds & { readonly from: 'record' | 'copy' | 'live' };
   readonly restored: { readonly count: number; readonly approximate: number };
   readonly live: { readonly count: number; readonly approximate: number };
@@ -55,14 +55,14 @@ export interface Report {
     readonly missing: readonly (number | string)[];
     readonly changed: readonly (number | string)[];
   };
-  /** How many points were compared by payload, and of how many the vector too. */
+  /** Points whose payloads were compared, and those of them whose vectors were too. */
   readonly compared: { readonly payloads: number; readonly vectors: number };
-  /** Against the live store as it is now. */
+  /** Differences to the live store as it is now. */
   readonly differences: {
     readonly onlyLive: PointList;
     readonly onlyRestored: PointList;
     readonly changed: PointList;
-    /** Written in the live store while it was compared: says nothing of the restore. */
+    /** Written in the live store during the comparison, so they prove nothing. */
     readonly moving: PointList;
   };
   /** The vector parameters of both, where they differ. */
@@ -75,7 +75,7 @@ export interface Failure {
   readonly reason: string;
 }
 
-/** One drill, when all of it is over. */
+/** A drill that has ended, its clean-up included. */
 export interface Result extends Drill {
   readonly outcome: 'completed' | 'failed';
   readonly endedAt: number;
@@ -88,21 +88,21 @@ export interface Result extends Drill {
   readonly cleanFailures: number;
 }
 
-/** Times in milliseconds; a left-out one is the default. */
-export interface RestoreSettings {
-  /** Until a clean-up that failed is tried again; it doubles with each failure up to an hour. */
+/** Settings; a missing one has its default. */
+export interface DrillSettings {
+  /** Milliseconds until a clean-up that failed is tried again; it doubles with each failure up to an hour. */
   readonly retryMs?: number;
 }
 
-export interface RestoreContext {
+export interface DrillContext {
   readonly retryMs: number;
   /** The drill that runs. */
   readonly drill?: Drill | undefined;
   readonly source?: Source | undefined;
-  /** Where its scratch instance is. */
+  /** URL of its scratch instance. */
   readonly url?: string | undefined;
   readonly place?: string | undefined;
-  /** What the live store held while its volume was copied. */
+  /** Count of the live store while its volume was copied. */
   readonly copied?: Bounds | undefined;
   readonly report?: Report | undefined;
   readonly failure?: Failure | undefined;
@@ -115,11 +115,11 @@ export interface RestoreContext {
   readonly results: readonly Result[];
 }
 
-export type RestoreEvent =
-  | ({ readonly type: 'ASKED' } & Drill)
+export type DrillEvent =
+  | ({ readonly type: 'REQUESTED' } & Drill)
   | { readonly type: 'CANCEL'; readonly reason: string }
-  /** The runtime has started; `leftovers` are the scratch instances that it found. */
-  | ({ readonly type: 'STARTED'; readonly leftovers: readonly string[] } & RestoreSettings)
+  /** The runtime has started; `leftovers` are ids of the scratch instances that it found. */
+  | ({ readonly type: 'STARTED'; readonly leftovers: readonly string[] } & DrillSettings)
   | { readonly type: 'CHOSEN'; readonly source: Source }
   | {
       readonly type: 'PREPARED';
@@ -138,7 +138,7 @@ export type RestoreEvent =
     }
   | { readonly type: 'effect.lost'; readonly effect: string };
 
-/** Parameters of the effects `restore.choose`, `.prepare`, `.recover` and `.verify`: what is known by then. */
+/** Parameters of the effects `restore.choose`, `.prepare`, `.recover` and `.verify`: the results of the steps before. */
 export interface StepParams {
   readonly drill: Drill;
   readonly source?: Source;
@@ -163,7 +163,7 @@ export const drillFailed = ({ id, path }: Drill, { phase, reason }: Failure): Al
   labels: { drill: id, path, phase },
 });
 
-export const scratchLeft = ({ drill, leftovers }: RestoreContext, reason: string): Alert => ({
+export const scratchLeft = ({ drill, leftovers }: DrillContext, reason: string): Alert => ({
   name: 'restore.scratch_left',
   severity: 'warning',
   text: `A scratch instance of the memory store could not be removed, and is tried again: ${reason}`,

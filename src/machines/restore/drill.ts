@@ -3,13 +3,13 @@ import { type Alert, effect } from '../effect.ts';
 import {
   type CleanParams,
   type Drill,
+  type DrillContext,
+  type DrillEvent,
+  type DrillSettings,
   drillFailed,
   type Failure,
   type Phase,
   type ReplyParams,
-  type RestoreContext,
-  type RestoreEvent,
-  type RestoreSettings,
   type Result,
   type StepParams,
   scratchLeft,
@@ -19,70 +19,72 @@ const RETRY_MS = 60_000;
 const LONGEST_RETRY_MS = 3_600_000;
 const MOST_RESULTS = 10;
 
-const NOBODY: Drill = { id: '', path: 'a', by: '', at: 0 };
+/** A drill of no id stands for the removal of what an earlier run left behind. */
+const NO_DRILL: Drill = { id: '', path: 'a', by: '', at: 0 };
 
-type Args = { readonly context: RestoreContext; readonly event: RestoreEvent };
+type Args = { readonly context: DrillContext; readonly event: DrillEvent };
 
-const step = ({ context: { drill = NOBODY, source, url, copied } }: Args): StepParams => ({
+const step = ({ context: { drill = NO_DRILL, source, url, copied } }: Args): StepParams => ({
   drill,
   ...(source && { source }),
   ...(url !== undefined && { url }),
   ...(copied && { copied }),
 });
 
-/** What is no duration would end the wait at once, again and again. */
+/** Anything else would end the wait at once, again and again. */
 const durationOf = (ms: number | undefined): number | undefined =>
   typeof ms === 'number' && ms >= 1 ? ms : undefined;
 
-const reasonOf = (event: RestoreEvent): string => {
+const reasonOf = (event: DrillEvent): string => {
   if (event.type === 'effect.failed') return event.message;
   if (event.type === 'effect.lost') return 'it was interrupted by the end of the runtime';
   if (event.type === 'CANCEL') return event.reason;
   return event.type === 'VERIFIED' ? event.report.verdict : '';
 };
 
-const failureOf = (event: RestoreEvent, phase: Phase): Failure => ({
+const failureOf = (event: DrillEvent, phase: Phase): Failure => ({
   phase,
   reason: reasonOf(event),
   ...(event.type === 'effect.failed' && event.code !== undefined && { code: event.code }),
 });
 
-/** What ends a phase early: everything leads to the clean-up. */
-const endsOf = (phase: Phase, asks: string) => {
-  const fail = { type: 'fail', params: { phase } } as const;
-  const tell = {
+/** The transitions that end a phase early: all of them lead to the clean-up. */
+const failsWith = (phase: Phase, effectType: string) => {
+  const fail = { type: 'noteFailure', params: { phase } } as const;
+  const raise = {
     type: 'alert.raise',
-    params: ({ context, event }: Args) => drillFailed(context.drill ?? NOBODY, failureOf(event, phase)),
+    params: ({ context, event }: Args) => drillFailed(context.drill ?? NO_DRILL, failureOf(event, phase)),
   } as const;
-  const ofPhase = { type: 'answers', params: { effect: asks } } as const;
+  const guard = { type: 'isOutcomeOf', params: { effect: effectType } } as const;
   return {
-    'effect.failed': { guard: ofPhase, target: 'cleaning', actions: [fail, tell] },
-    'effect.lost': { guard: ofPhase, target: 'cleaning', actions: [fail, tell] },
+    'effect.failed': { guard, target: 'cleaning', actions: [fail, raise] },
+    'effect.lost': { guard, target: 'cleaning', actions: [fail, raise] },
     CANCEL: { target: 'cleaning', actions: [fail] },
   } as const;
 };
 
 /**
- * A restore that is proven (B6): into a scratch instance, compared, and cleaned up whatever happened. One drill at a
- * time; the way out of every phase leads through `cleaning`, and a clean-up that fails is tried until it works.
+ * Restore drills (B6): a backup is restored into a scratch instance, compared, and removed again whatever happened. One
+ * drill at a time; every phase ends in `cleaning`, and a clean-up that fails is tried again until it works.
  */
-export const restore = setup({
+export const restoreDrill = setup({
   types: {
-    context: {} as RestoreContext,
-    events: {} as RestoreEvent,
-    input: {} as RestoreSettings | undefined,
+    context: {} as DrillContext,
+    events: {} as DrillEvent,
+    input: {} as DrillSettings | undefined,
   },
   delays: {
     retryClean: ({ context }) =>
       Math.min(context.retryMs * 2 ** (context.cleanFailures - 1), LONGEST_RETRY_MS),
   },
   guards: {
-    answers: ({ event }, params: { effect: string }) => 'effect' in event && event.effect === params.effect,
-    good: ({ event }) => event.type === 'VERIFIED' && event.report.ok,
-    leftovers: ({ event }) => event.type === 'STARTED' && event.leftovers.length > 0,
-    ofDrill: ({ context }) => context.drill !== undefined,
-    failed: ({ context }) => context.failure !== undefined,
-    answersFirst: ({ context, event }, params: { effect: string }) =>
+    isOutcomeOf: ({ event }, params: { effect: string }) =>
+      'effect' in event && event.effect === params.effect,
+    isProven: ({ event }) => event.type === 'VERIFIED' && event.report.ok,
+    hasLeftovers: ({ event }) => event.type === 'STARTED' && event.leftovers.length > 0,
+    hasDrill: ({ context }) => context.drill !== undefined,
+    hasFailed: ({ context }) => context.failure !== undefined,
+    isFirstFailureOf: ({ context, event }, params: { effect: string }) =>
       context.cleanFailures === 0 && 'effect' in event && event.effect === params.effect,
   },
   actions: {
@@ -94,25 +96,25 @@ export const restore = setup({
     'http.reply': effect<ReplyParams>(),
     'alert.raise': effect<Alert>(),
     begin: assign(({ event }) => {
-      if (event.type !== 'ASKED') return {};
+      if (event.type !== 'REQUESTED') return {};
       const { type, ...drill } = event;
       return { drill };
     }),
-    take: assign(({ event }) => {
+    noteResult: assign(({ event }) => {
       if (event.type === 'CHOSEN') return { source: event.source };
       if (event.type === 'PREPARED') return { place: event.place, url: event.url, copied: event.copied };
       if (event.type === 'RECOVERED') return { url: event.url };
       return event.type === 'VERIFIED' ? { report: event.report } : {};
     }),
-    fail: assign(({ event }, { phase }: { phase: Phase }) => ({ failure: failureOf(event, phase) })),
-    started: assign(({ context, event }) => {
+    noteFailure: assign(({ event }, { phase }: { phase: Phase }) => ({ failure: failureOf(event, phase) })),
+    noteStart: assign(({ context, event }) => {
       if (event.type !== 'STARTED') return {};
       return {
         leftovers: [...new Set([...context.leftovers, ...event.leftovers])],
         retryMs: durationOf(event.retryMs) ?? context.retryMs,
       };
     }),
-    cleanFailed: assign(({ context, event }) => ({
+    noteCleanFailure: assign(({ context, event }) => ({
       cleanFailures: context.cleanFailures + 1,
       cleanReason: reasonOf(event),
     })),
@@ -153,22 +155,22 @@ export const restore = setup({
     results: [],
   }),
   initial: 'resting',
-  // A drill runs: what a second one is told, and what a start brings.
+  // While a drill runs, a second one is refused.
   on: {
-    ASKED: {
+    REQUESTED: {
       actions: {
         type: 'http.reply',
-        params: ({ context }) => ({ status: 409, body: { id: context.drill?.id ?? 'the sweep' } }),
+        params: ({ context }) => ({ status: 409, body: { id: context.drill?.id ?? 'clean-up' } }),
       },
     },
-    STARTED: { actions: 'started' },
+    STARTED: { actions: 'noteStart' },
   },
   states: {
     resting: {
       initial: 'idle',
       states: { idle: {}, completed: {}, failed: {} },
       on: {
-        ASKED: {
+        REQUESTED: {
           target: 'choosing',
           actions: [
             'begin',
@@ -178,31 +180,34 @@ export const restore = setup({
             },
           ],
         },
-        STARTED: [{ guard: 'leftovers', target: 'cleaning', actions: 'started' }, { actions: 'started' }],
+        STARTED: [
+          { guard: 'hasLeftovers', target: 'cleaning', actions: 'noteStart' },
+          { actions: 'noteStart' },
+        ],
       },
     },
 
     choosing: {
       entry: { type: 'restore.choose', params: step },
       on: {
-        CHOSEN: { target: 'preparing', actions: 'take' },
-        ...endsOf('choosing', 'restore.choose'),
+        CHOSEN: { target: 'preparing', actions: 'noteResult' },
+        ...failsWith('choosing', 'restore.choose'),
       },
     },
 
     preparing: {
       entry: { type: 'restore.prepare', params: step },
       on: {
-        PREPARED: { target: 'recovering', actions: 'take' },
-        ...endsOf('preparing', 'restore.prepare'),
+        PREPARED: { target: 'recovering', actions: 'noteResult' },
+        ...failsWith('preparing', 'restore.prepare'),
       },
     },
 
     recovering: {
       entry: { type: 'restore.recover', params: step },
       on: {
-        RECOVERED: { target: 'verifying', actions: 'take' },
-        ...endsOf('recovering', 'restore.recover'),
+        RECOVERED: { target: 'verifying', actions: 'noteResult' },
+        ...failsWith('recovering', 'restore.recover'),
       },
     },
 
@@ -210,25 +215,25 @@ export const restore = setup({
       entry: { type: 'restore.verify', params: step },
       on: {
         VERIFIED: [
-          { guard: 'good', target: 'cleaning', actions: 'take' },
+          { guard: 'isProven', target: 'cleaning', actions: 'noteResult' },
           {
             target: 'cleaning',
             actions: [
-              'take',
-              { type: 'fail', params: { phase: 'verifying' } },
+              'noteResult',
+              { type: 'noteFailure', params: { phase: 'verifying' } },
               {
                 type: 'alert.raise',
                 params: ({ context, event }) =>
-                  drillFailed(context.drill ?? NOBODY, failureOf(event, 'verifying')),
+                  drillFailed(context.drill ?? NO_DRILL, failureOf(event, 'verifying')),
               },
             ],
           },
         ],
-        ...endsOf('verifying', 'restore.verify'),
+        ...failsWith('verifying', 'restore.verify'),
       },
     },
 
-    /** Of a drill, however it ended, or of what an earlier run left behind. */
+    /** Removes what a drill made, however it ended, or what an earlier run left behind. */
     cleaning: {
       entry: {
         type: 'restore.clean',
@@ -240,10 +245,10 @@ export const restore = setup({
         CLEANED: { target: 'cleaned' },
         'effect.failed': [
           {
-            guard: { type: 'answersFirst', params: { effect: 'restore.clean' } },
+            guard: { type: 'isFirstFailureOf', params: { effect: 'restore.clean' } },
             target: 'uncleaned',
             actions: [
-              'cleanFailed',
+              'noteCleanFailure',
               {
                 type: 'alert.raise',
                 params: ({ context, event }) => scratchLeft(context, reasonOf(event)),
@@ -251,15 +256,15 @@ export const restore = setup({
             ],
           },
           {
-            guard: { type: 'answers', params: { effect: 'restore.clean' } },
+            guard: { type: 'isOutcomeOf', params: { effect: 'restore.clean' } },
             target: 'uncleaned',
-            actions: 'cleanFailed',
+            actions: 'noteCleanFailure',
           },
         ],
         'effect.lost': {
-          guard: { type: 'answers', params: { effect: 'restore.clean' } },
+          guard: { type: 'isOutcomeOf', params: { effect: 'restore.clean' } },
           target: 'uncleaned',
-          actions: 'cleanFailed',
+          actions: 'noteCleanFailure',
         },
       },
     },
@@ -267,14 +272,14 @@ export const restore = setup({
     /** Something is left, and will be until this has worked. */
     uncleaned: {
       after: { retryClean: 'cleaning' },
-      on: { STARTED: { target: 'cleaning', actions: 'started' } },
+      on: { STARTED: { target: 'cleaning', actions: 'noteStart' } },
     },
 
-    /** Choice: which of the resting states? */
+    /** Concludes the drill, and chooses the resting state. */
     cleaned: {
       always: [
-        { guard: 'failed', target: 'resting.failed' },
-        { guard: 'ofDrill', target: 'resting.completed' },
+        { guard: 'hasFailed', target: 'resting.failed' },
+        { guard: 'hasDrill', target: 'resting.completed' },
         { target: 'resting.idle' },
       ],
       exit: 'conclude',

@@ -2,31 +2,31 @@ import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
 
 /** Times are milliseconds. */
-export interface DrillOverdueContext {
+export interface OverdueContext {
   readonly path: string;
-  /** Without a drill for so long, a person is told. */
+  /** An alert is raised when there has been no drill for so long. */
   readonly overdueMs?: number | undefined;
-  /** The newest drill's end, or since when one is waited for. */
+  /** End of the newest drill, or when the first was expected. */
   readonly since?: number | undefined;
-  /** From the newest event on. */
+  /** Rest of the wait, counted from the newest event. */
   readonly waitMs: number;
 }
 
-export type DrillOverdueEvent =
-  /** The runtime starts: what it asks of this path, or that it asks nothing any more. */
+export type OverdueEvent =
+  /** The runtime starts: drills of this path are expected within `overdueMs`, or not at all. */
   | { readonly type: 'WATCH'; readonly at: number; readonly overdueMs?: number }
   | { readonly type: 'DRILLED'; readonly at: number };
 
 interface Args {
-  readonly context: DrillOverdueContext;
-  readonly event: DrillOverdueEvent;
+  readonly context: OverdueContext;
+  readonly event: OverdueEvent;
 }
 
-/** What is no duration would end the wait at once, again and again. */
+/** Anything else would end the wait at once, again and again. */
 const durationOf = (ms: number | undefined): number | undefined =>
   typeof ms === 'number' && ms >= 1 ? ms : undefined;
 
-const told = (state: 'firing' | 'resolved', path: string, text: string): Alert => ({
+const alert = (state: 'firing' | 'resolved', path: string, text: string): Alert => ({
   name: 'restore.overdue',
   severity: state === 'firing' ? 'warning' : 'info',
   text,
@@ -36,7 +36,7 @@ const told = (state: 'firing' | 'resolved', path: string, text: string): Alert =
 const raise = {
   type: 'alert.raise',
   params: ({ context: { path, overdueMs = 0 } }: Args) =>
-    told(
+    alert(
       'firing',
       path,
       `No restore drill of path ${path} of the memory store has ended for ${Math.round(overdueMs / 3_600_000)} h.`,
@@ -46,23 +46,23 @@ const raise = {
 const resolve = {
   type: 'alert.raise',
   params: ({ context: { path }, event }: Args) =>
-    told(
+    alert(
       'resolved',
       path,
       event.type === 'DRILLED'
         ? `A restore drill of path ${path} has ended.`
-        : `A restore drill of path ${path} is waited for no longer, or otherwise.`,
+        : `Restore drills of path ${path} are no longer expected, or within another time.`,
     ),
 } as const;
 
 /**
- * Whether restore drills of one path still come (B8): each path has a wait of its own, for a drill of one proves nothing
- * of the other. The wait goes on over restarts.
+ * Watches whether drills of one path still happen (B8). Each path has its own actor, because a drill of one path proves
+ * nothing about the other. The wait goes on over restarts.
  */
-export const drillOverdue = setup({
+export const restoreOverdue = setup({
   types: {
-    context: {} as DrillOverdueContext,
-    events: {} as DrillOverdueEvent,
+    context: {} as OverdueContext,
+    events: {} as OverdueEvent,
     input: {} as { readonly path: string } | undefined,
   },
   delays: { overdue: ({ context }) => context.waitMs },

@@ -1,30 +1,30 @@
 import type { Alert } from '../effect.ts';
 
-/** What goes into and comes out of a push monitor: settings, context and events. Times are milliseconds. */
+/** Settings, context and events of a push monitor, and the sentences about its state. Times are milliseconds. */
 
-/** How beats are expected, and who is told of their absence. */
+/** When beats are expected, and when reminders are sent. */
 export interface MonitorSettings {
   readonly name: string;
-  /** For people. */
+  /** Name for people. */
   readonly title: string;
   /** The status page on which it stands. */
   readonly slug: string;
-  /** Within this time of a beat the next one is expected: then it is late. */
+  /** The next beat is expected within this time; after it the monitor is late. */
   readonly intervalMs: number;
-  /** A late one is down after this: retries times their interval, at least a last call. */
+  /** A late monitor is down after this: retries times their interval, and at least `LAST_CALL_MS`. */
   readonly graceMs: number;
-  /** Between two reminders while it is down and nobody has acknowledged it. */
+  /** Time between reminders while it is down and nobody has acknowledged that. */
   readonly remindMs: number;
 }
 
-/** A change of what the monitor says, newest last. */
+/** A change of the monitor's state. */
 export interface Change {
   readonly at: number;
   readonly to: 'waiting' | 'up' | 'late' | 'down' | 'paused';
   readonly why: string;
 }
 
-/** What the sender's last run came to, when no beat came of it. */
+/** Why the sender's last run sent no beat. */
 export interface Trouble {
   readonly at: number;
   /** Its checks failed, its push was not delivered, or it was killed. */
@@ -44,17 +44,17 @@ export interface MonitorContext extends MonitorSettings {
   readonly lastAt?: number | undefined;
   readonly lastMsg?: string | undefined;
   readonly lastPing?: number | undefined;
-  /** Waits of this silence: an own restart may have lengthened them. */
+  /** Durations of the waits since the last beat: a restart of this monitor may have lengthened them. */
   readonly waitMs: number;
   readonly lateMs: number;
-  /** When the waits of this silence began. */
+  /** When these waits began. */
   readonly armedAt: number;
-  /** Since when it is as it is. */
+  /** When the present state began. */
   readonly since: number;
-  /** Own restarts within this silence. */
+  /** Restarts of this monitor since the last beat. */
   readonly restarts: number;
-  /** The sender's own word, while it is what makes the monitor down. */
-  readonly told?: string | undefined;
+  /** The reason that the sender gave, while its own report makes the monitor down. */
+  readonly reported?: string | undefined;
   readonly trouble?: Trouble | undefined;
   readonly ack?: Acknowledgement | undefined;
   readonly reminders: number;
@@ -64,13 +64,13 @@ export interface MonitorContext extends MonitorSettings {
 export type MonitorEvent =
   /** A push came. `up` is false for every status but exactly `up`. */
   | { type: 'BEAT'; at: number; up: boolean; msg: string; ping?: number }
-  /** The runtime starts: what came while it was away was not heard. */
+  /** The runtime starts: beats sent meanwhile were not received. */
   | { type: 'WATCH'; at: number; settings: MonitorSettings }
   | { type: 'TROUBLE'; trouble: Trouble }
   | { type: 'ACK'; at: number; by: string; note?: string; forMs: number }
   | { type: 'PAUSE'; at: number; by: string }
   | { type: 'UNPAUSE'; at: number; by: string }
-  /** It is no longer listed. */
+  /** The monitor is no longer listed. */
   | { type: 'RELEASE'; at: number };
 
 export interface Args {
@@ -78,9 +78,9 @@ export interface Args {
   readonly event: MonitorEvent;
 }
 
-/** The shortest time between late and down: what already waits in the sockets of a process that was stopped is heard. */
+/** Shortest time between late and down: beats that wait in the sockets of a stopped process are still received. */
 export const LAST_CALL_MS = 500;
-/** Own restarts that lengthen one silence: a runtime that restarts all the time must not hide that nobody beats. */
+/** Restarts that extend the wait for one beat: a runtime that restarts all the time must not hide that no beats come. */
 export const RESTARTS_FORGIVEN = 3;
 export const CHANGES_KEPT = 50;
 /** Characters of a message, and of a reason. */
@@ -99,18 +99,18 @@ export function span(ms: number): string {
   return `${seconds} s`;
 }
 
-/** Why it is down, everything that is known in one sentence: the absence, the sender's last run, its last beat. */
+/** Why the monitor is down, in one sentence: the absence of beats, the sender's last run, its last beat. */
 export function diagnosis(context: MonitorContext): string {
-  const { told, lastAt, lastMsg, trouble, restarts, intervalMs, graceMs, beats } = context;
+  const { reported, lastAt, lastMsg, trouble, restarts, intervalMs, graceMs, beats } = context;
   const parts: string[] = [];
-  if (told !== undefined) parts.push(`the sender says it is down: ${told}`);
+  if (reported !== undefined) parts.push(`the sender says it is down: ${reported}`);
   else if (lastAt === undefined)
     parts.push(`no beat has ever come, and one is due every ${span(intervalMs)}`);
   else parts.push(`no beat for ${span(intervalMs + graceMs)}`);
   if (trouble) parts.push(TROUBLES[trouble.outcome](trouble.text));
-  else if (told === undefined)
-    parts.push('nothing says why: the sender, or its way to this monitor, may be gone');
-  if (beats > 0 && told === undefined) parts.push(`the last good beat said: ${lastMsg || '(nothing)'}`);
+  else if (reported === undefined)
+    parts.push('nothing says why: the sender, or its connection to this monitor, may be gone');
+  if (beats > 0 && reported === undefined) parts.push(`the last good beat said: ${lastMsg || '(nothing)'}`);
   if (restarts > 0) parts.push(`this monitor itself was restarted meanwhile (${restarts}×)`);
   return parts.join('; ');
 }
@@ -121,17 +121,17 @@ const TROUBLES = {
   killed: (text: string) => `its last run did not end by itself: ${text}`,
 } as const;
 
-/** The settings that an event brings, if it brings any. */
+/** The settings in an event, if it has any. */
 export function settingsOf(event: MonitorEvent): Partial<MonitorContext> {
   return event.type === 'WATCH' && typeof event.settings === 'object' ? event.settings : {};
 }
 
-/** When the event came; a timer does not say, and came when it was due. */
+/** The time of an event; a timer has none, and fired when it was due. @param dueMs after the waits began */
 export function timeOf({ context, event }: Args, dueMs: number): number {
   return 'at' in event && Number.isFinite(event.at) ? event.at : context.armedAt + dueMs;
 }
 
-/** It is something else from now on. */
+/** Notes a change of state. */
 export function changed(
   context: MonitorContext,
   at: number,
@@ -142,7 +142,7 @@ export function changed(
   return { since: at, changes: [...context.changes, change].slice(-CHANGES_KEPT) };
 }
 
-/** It is up. That it was late for a moment is forgotten: senders with little to spare would leave room for nothing else. */
+/** Notes that it is up. A short lateness is forgotten: monitors that are late often would fill the list with nothing else. */
 export function risen(context: MonitorContext, at: number): Partial<MonitorContext> {
   const [before, last] = context.changes.slice(-2);
   if (context.changes.at(-1)?.to === 'up') return {};
@@ -152,7 +152,7 @@ export function risen(context: MonitorContext, at: number): Partial<MonitorConte
   return changed(context, at, 'up', context.lastMsg ?? '');
 }
 
-/** Its absence, for whoever is told. @param reminder how many times it has been told before */
+/** The alert that it is down. @param reminder how many alerts have been sent before */
 export function firing(context: MonitorContext, reminder = 0): Alert {
   const { name, title, slug } = context;
   const again = reminder > 0 ? `still DOWN (reminder ${reminder})` : 'DOWN';
@@ -164,7 +164,7 @@ export function firing(context: MonitorContext, reminder = 0): Alert {
   };
 }
 
-/** That nobody need look any more. */
+/** The alert that the condition is over. */
 export function resolved({ name, title, slug }: MonitorContext, why: string): Alert {
   return {
     name: 'uptime-monitor.down',

@@ -20,39 +20,39 @@ const raiseAgain = {
   type: 'alert.raise',
   params: ({ context }: Args) => firing(context, context.reminders),
 } as const;
-const raiseBack = {
+const raiseUp = {
   type: 'alert.raise',
   params: ({ context }: Args) => resolved(context, 'beats again'),
 } as const;
-const raiseSet = {
+const raiseUnwatched = {
   type: 'alert.raise',
   params: ({ context, event }: Args) =>
     resolved(context, event.type === 'PAUSE' ? `was paused by ${event.by}` : 'is no longer watched'),
 } as const;
 
-/** What a beat does while nothing is wrong. */
-const heard = [
-  { guard: 'up', target: '#uptime-monitor-monitor.up', actions: ['hear', 'rise'], reenter: true },
-  { target: '#uptime-monitor-monitor.down', actions: ['hear', 'fall', raiseFiring] },
+/** Transitions of a beat while the monitor is not down. */
+const onBeat = [
+  { guard: 'isUp', target: '#uptime-monitor-monitor.up', actions: ['noteBeat', 'becomeUp'], reenter: true },
+  { target: '#uptime-monitor-monitor.down', actions: ['noteBeat', 'becomeDown', raiseFiring] },
 ] as const;
 
-/** A restart of ours: beats that came meanwhile were not heard, so the silence is given its time again. */
-const watched = (state: 'waiting' | 'up' | 'late') =>
+/** Transitions of a restart: beats sent meanwhile were not received, so the wait for the next one begins again. */
+const onWatch = (state: 'waiting' | 'up' | 'late') =>
   [
     {
-      guard: 'forgivable',
+      guard: 'mayExtendWait',
       target: `#uptime-monitor-monitor.${state}`,
-      actions: ['configure', 'forgive'],
+      actions: ['configure', 'extendWait'],
       reenter: true,
     },
     { actions: 'configure' },
   ] as const;
 
 /**
- * One push monitor (O16): silence is never health, so it falls by itself when beats stop, and says why in one sentence
- * with what is known of the sender's last run. A restart of the monitor is no fault of the sender.
+ * One push monitor (O16). Silence is never health: the monitor goes down by itself when beats stop, and says why in one
+ * sentence with what is known of the sender's last run. A restart of this process is not counted as a fault of the sender.
  */
-export const pushMonitor = setup({
+export const monitor = setup({
   types: {
     context: {} as MonitorContext,
     events: {} as MonitorEvent,
@@ -65,19 +65,19 @@ export const pushMonitor = setup({
     acknowledged: ({ context }) => (context.ack ? Math.max(0, context.ack.until - context.ack.at) : 0),
   },
   guards: {
-    up: ({ event }) => event.type === 'BEAT' && event.up === true,
-    forgivable: ({ context }) => context.restarts < RESTARTS_FORGIVEN,
+    isUp: ({ event }) => event.type === 'BEAT' && event.up === true,
+    mayExtendWait: ({ context }) => context.restarts < RESTARTS_FORGIVEN,
   },
   actions: {
     'alert.raise': effect<Alert>(),
     configure: assign(({ event }) => settingsOf(event)),
-    begin: assign(({ context, event }) => ({
+    beginWait: assign(({ context, event }) => ({
       armedAt: timeOf({ context, event }, 0),
       waitMs: context.intervalMs,
       lateMs: context.graceMs,
       restarts: 0,
     })),
-    hear: assign(({ context, event }) =>
+    noteBeat: assign(({ context, event }) =>
       event.type === 'BEAT'
         ? {
             beats: context.beats + 1,
@@ -91,35 +91,36 @@ export const pushMonitor = setup({
           }
         : {},
     ),
-    forgive: assign(({ context, event }) => ({
+    extendWait: assign(({ context, event }) => ({
       armedAt: timeOf({ context, event }, 0),
       waitMs: context.intervalMs,
       lateMs: Math.max(context.graceMs, context.changes.at(-1)?.to === 'late' ? context.intervalMs : 0),
-      // Before the first watch there was no run that could have missed anything.
+      // The first start is no restart: there was no process that could have missed a beat.
       ...(context.armedAt === 0
         ? { since: timeOf({ context, event }, 0) }
         : { restarts: context.restarts + 1 }),
     })),
-    /** It was something else; a beat of one that is up changes nothing. */
-    rise: assign(({ context, event }) => ({
-      told: undefined,
+    becomeUp: assign(({ context, event }) => ({
+      reported: undefined,
       trouble: undefined,
       ack: undefined,
       reminders: 0,
       ...risen(context, timeOf({ context, event }, 0)),
     })),
-    slip: assign(({ context, event }) =>
+    becomeLate: assign(({ context, event }) =>
       changed(context, timeOf({ context, event }, context.waitMs), 'late', 'no beat when one was due'),
     ),
-    /** From silence the time is known; the sender's own word comes with it. */
-    fall: assign(({ context, event }) => {
+    /** Because no beat came, or because the sender reports it. */
+    becomeDown: assign(({ context, event }) => {
       const at = timeOf({ context, event }, context.waitMs + context.lateMs);
-      const told = event.type === 'BEAT' ? event.msg || 'it gave no reason' : undefined;
-      return { told, reminders: 0, ...changed(context, at, 'down', diagnosis({ ...context, told })) };
+      const reported = event.type === 'BEAT' ? event.msg || 'it gave no reason' : undefined;
+      return { reported, reminders: 0, ...changed(context, at, 'down', diagnosis({ ...context, reported })) };
     }),
-    retell: assign(({ event }) => (event.type === 'BEAT' ? { told: event.msg || 'it gave no reason' } : {})),
-    learn: assign(({ event }) => (event.type === 'TROUBLE' ? { trouble: event.trouble } : {})),
-    count: assign(({ context }) => ({ reminders: context.reminders + 1 })),
+    noteReport: assign(({ event }) =>
+      event.type === 'BEAT' ? { reported: event.msg || 'it gave no reason' } : {},
+    ),
+    noteTrouble: assign(({ event }) => (event.type === 'TROUBLE' ? { trouble: event.trouble } : {})),
+    countReminder: assign(({ context }) => ({ reminders: context.reminders + 1 })),
     acknowledge: assign(({ event }) =>
       event.type === 'ACK'
         ? {
@@ -134,7 +135,7 @@ export const pushMonitor = setup({
     ),
     unacknowledge: assign({ ack: undefined }),
     pause: assign(({ context, event }) => ({
-      told: undefined,
+      reported: undefined,
       ack: undefined,
       reminders: 0,
       ...changed(
@@ -167,53 +168,52 @@ export const pushMonitor = setup({
   }),
   initial: 'waiting',
   on: {
-    TROUBLE: { actions: 'learn' },
+    TROUBLE: { actions: 'noteTrouble' },
     PAUSE: { target: '.paused', actions: 'pause' },
     RELEASE: { target: '.released', actions: 'pause' },
   },
   states: {
     /** No beat has come yet, or none since it was paused. */
     waiting: {
-      after: { overdue: { target: 'late', actions: 'slip' } },
+      after: { overdue: { target: 'late', actions: 'becomeLate' } },
       on: {
-        BEAT: heard,
-        WATCH: [
-          { guard: 'forgivable', target: 'waiting', actions: ['configure', 'forgive'], reenter: true },
-          { actions: 'configure' },
-        ],
+        BEAT: onBeat,
+        WATCH: onWatch('waiting'),
       },
     },
 
     up: {
-      after: { overdue: { target: 'late', actions: 'slip' } },
-      on: { BEAT: heard, WATCH: watched('up') },
+      after: { overdue: { target: 'late', actions: 'becomeLate' } },
+      on: { BEAT: onBeat, WATCH: onWatch('up') },
     },
 
-    /** One was due; a person is not told yet. */
+    /** A beat was due; no alert is raised yet. */
     late: {
-      after: { lost: { target: 'down', actions: ['fall', raiseFiring] } },
-      on: { BEAT: heard, WATCH: watched('late') },
+      after: { lost: { target: 'down', actions: ['becomeDown', raiseFiring] } },
+      on: { BEAT: onBeat, WATCH: onWatch('late') },
     },
 
     down: {
-      initial: 'told',
+      initial: 'notified',
       on: {
         BEAT: [
-          { guard: 'up', target: 'up', actions: [raiseBack, 'hear', 'rise'] },
-          { actions: ['hear', 'retell'] },
+          { guard: 'isUp', target: 'up', actions: [raiseUp, 'noteBeat', 'becomeUp'] },
+          { actions: ['noteBeat', 'noteReport'] },
         ],
         WATCH: { actions: 'configure' },
-        PAUSE: { target: 'paused', actions: [raiseSet, 'pause'] },
-        RELEASE: { target: 'released', actions: [raiseSet, 'pause'] },
+        PAUSE: { target: 'paused', actions: [raiseUnwatched, 'pause'] },
+        RELEASE: { target: 'released', actions: [raiseUnwatched, 'pause'] },
         ACK: { target: '.acknowledged', actions: 'acknowledge' },
       },
       states: {
-        told: {
-          after: { reminder: { target: 'told', reenter: true, actions: ['count', raiseAgain] } },
+        notified: {
+          after: { reminder: { target: 'notified', reenter: true, actions: ['countReminder', raiseAgain] } },
         },
-        /** Somebody is at it: no reminders until then. */
+        /** Somebody works on it: no reminders until the time that they gave. */
         acknowledged: {
-          after: { acknowledged: { target: 'told', actions: ['unacknowledge', 'count', raiseAgain] } },
+          after: {
+            acknowledged: { target: 'notified', actions: ['unacknowledge', 'countReminder', raiseAgain] },
+          },
           on: { ACK: { target: 'acknowledged', reenter: true, actions: 'acknowledge' } },
         },
       },
@@ -223,16 +223,16 @@ export const pushMonitor = setup({
       on: {
         PAUSE: {},
         WATCH: { actions: 'configure' },
-        UNPAUSE: { target: 'waiting', actions: ['begin', 'resume'] },
+        UNPAUSE: { target: 'waiting', actions: ['beginWait', 'resume'] },
       },
     },
 
-    /** No longer listed; it waits anew when it is listed again. */
+    /** No longer listed; it waits again when it is listed again. */
     released: {
       on: {
         PAUSE: {},
         RELEASE: {},
-        WATCH: { target: 'waiting', actions: ['configure', 'begin', 'resume'] },
+        WATCH: { target: 'waiting', actions: ['configure', 'beginWait', 'resume'] },
       },
     },
   },

@@ -1,24 +1,22 @@
 import { assign, setup } from 'xstate';
 import { effect } from '../effect.ts';
 
-/** What goes into and comes out of the watchdog: context, events and effect parameters. */
-
-/** Something that is not as it must be. */
+/** A check that failed. */
 export interface Failure {
   readonly check: 'database' | 'ingest' | 'engine' | 'result';
-  /** What was asked, and what came back, as parts of a sentence. */
+  /** The question and the answer, as parts of a sentence. */
   readonly asked: string;
   readonly found: string;
 }
 
 export type Outcome = 'delivered' | 'undelivered' | 'unhealthy' | 'killed';
 
-/** How a run ended, as every surface tells it. */
+/** How a run ended. */
 export interface RunReport {
   readonly outcome: Outcome;
-  /** What is printed, in order. */
+  /** The lines to print. */
   readonly lines: readonly string[];
-  /** Of the one-shot command; it says how the run went, and nothing of health. */
+  /** Exit code of the one-shot command: it says how the run went, not how the stack is. */
   readonly exitCode: number;
   /** When the run began, epoch milliseconds. */
   readonly startedAt: number;
@@ -33,7 +31,7 @@ export interface WatchdogContext {
   /** How long the checks took, milliseconds. */
   readonly tookMs: number;
   readonly last?: RunReport | undefined;
-  /** When the newest heartbeat was delivered, and with which words. */
+  /** When the newest heartbeat was delivered, and its message. */
   readonly deliveredAt?: number | undefined;
   readonly deliveredMsg?: string | undefined;
 }
@@ -42,7 +40,7 @@ export type WatchdogEvent =
   /** The runtime starts. */
   | { type: 'START'; at: number }
   | { type: 'RUN'; at: number }
-  /** @param time `at` as ISO 8601, for a machine has no calendar; stale in seconds */
+  /** `time` is `at` as ISO 8601, because a machine has no calendar; `stale` is in seconds. */
   | {
       type: 'CHECKED';
       at: number;
@@ -58,16 +56,16 @@ export type WatchdogEvent =
   | { type: 'effect.failed'; effect: string; code: string; message: string }
   | { type: 'effect.lost'; effect: string };
 
-export interface Args {
+interface Args {
   readonly context: WatchdogContext;
   readonly event: WatchdogEvent;
 }
 
 /** As `activeDeadlineSeconds` of the job. */
 export const DEADLINE_MS = 120_000;
-/** The first run waits until what it asks has started. */
+/** The first run waits until the other plugins have started. */
 export const WARM_UP_MS = 10_000;
-/** As `timeout` exits. */
+/** Exit status of `timeout`. */
 export const KILLED_EXIT = 124;
 
 /** Reports how the run ended, and remembers it. */
@@ -89,20 +87,20 @@ function ofContext(make: (context: WatchdogContext) => RunReport) {
   return ({ context }: Args): RunReport => make(context);
 }
 
-/** What is over waits for the next run; one that comes meanwhile is the run that is under way. */
-const rest = { RUN: { target: '#watchdog-run.running', actions: 'begin' } } as const;
+/** A run begins from every state but `running`. */
+const startsRun = { RUN: { target: '#watchdog-run.running', actions: 'begin' } } as const;
 
 /**
- * The runs of the watchdog (O10–O14): checks, then a heartbeat only where all is well. The verdict is the heartbeat;
- * how the run itself ended is told beside it and never in its place.
+ * The runs of the watchdog (O10–O14): checks, then a heartbeat only when everything is healthy. The heartbeat is the
+ * verdict; how the run itself ended is reported beside it, never in its place.
  */
 export const watchdogRun = setup({
   types: { context: {} as WatchdogContext, events: {} as WatchdogEvent },
   delays: { deadline: DEADLINE_MS, warmUp: WARM_UP_MS },
   guards: {
-    failed: ({ event }) => event.type === 'CHECKED' && event.failures.length > 0,
-    ofCheck: ({ event }) => 'effect' in event && event.effect === 'watchdog.check',
-    ofPush: ({ event }) => 'effect' in event && event.effect === 'watchdog.push',
+    hasFailures: ({ event }) => event.type === 'CHECKED' && event.failures.length > 0,
+    isOfCheck: ({ event }) => 'effect' in event && event.effect === 'watchdog.check',
+    isOfPush: ({ event }) => 'effect' in event && event.effect === 'watchdog.push',
   },
   actions: {
     'watchdog.check': effect(),
@@ -111,8 +109,8 @@ export const watchdogRun = setup({
     begin: assign(({ context, event }) => ({
       startedAt: event.type === 'RUN' ? event.at : context.startedAt,
     })),
-    /** Since when: what failed before keeps its time, what is well again loses it. */
-    note: assign(({ context, event }) => {
+    /** A check that failed before keeps the time since when it fails. */
+    noteFindings: assign(({ context, event }) => {
       if (event.type !== 'CHECKED') return {};
       const failing = Object.fromEntries(
         event.failures.map(({ check }) => [check, context.failing[check] ?? event.time]),
@@ -120,7 +118,7 @@ export const watchdogRun = setup({
       const { stale, drift, tookMs, at } = event;
       return { failing, stale, drift, tookMs, startedAt: at - tookMs };
     }),
-    succeed: assign(({ context, event }) =>
+    noteDelivery: assign(({ context, event }) =>
       event.type === 'PUSHED' ? { deliveredAt: event.at, deliveredMsg: verdict(context) } : {},
     ),
     remember: assign({ last: (_, report: RunReport) => report }),
@@ -130,12 +128,12 @@ export const watchdogRun = setup({
   context: { startedAt: 0, failing: {}, stale: 0, drift: 0, tookMs: 0 },
   initial: 'idle',
   states: {
-    idle: { on: { ...rest, START: 'soon' } },
+    idle: { on: { ...startsRun, START: 'soon' } },
 
     /** The runtime has just started. */
     soon: {
       after: { warmUp: { target: 'running', actions: 'begin' } },
-      on: rest,
+      on: startsRun,
     },
 
     running: {
@@ -146,11 +144,15 @@ export const watchdogRun = setup({
           entry: 'watchdog.check',
           on: {
             CHECKED: [
-              { guard: 'failed', target: '#watchdog-run.unhealthy', actions: ['note', ...ends('unhealthy')] },
-              { target: 'healthy', actions: 'note' },
+              {
+                guard: 'hasFailures',
+                target: '#watchdog-run.unhealthy',
+                actions: ['noteFindings', ...ends('unhealthy')],
+              },
+              { target: 'healthy', actions: 'noteFindings' },
             ],
-            'effect.failed': { guard: 'ofCheck', target: '#watchdog-run.killed', actions: ends('broken') },
-            'effect.lost': { guard: 'ofCheck', target: '#watchdog-run.killed', actions: ends('broken') },
+            'effect.failed': { guard: 'isOfCheck', target: '#watchdog-run.killed', actions: ends('broken') },
+            'effect.lost': { guard: 'isOfCheck', target: '#watchdog-run.killed', actions: ends('broken') },
           },
         },
         healthy: { always: 'pushing' },
@@ -160,51 +162,51 @@ export const watchdogRun = setup({
             params: ({ context }) => ({ msg: verdict(context), ping: context.tookMs }),
           },
           on: {
-            PUSHED: { target: '#watchdog-run.delivered', actions: ['succeed', ...ends('delivered')] },
+            PUSHED: { target: '#watchdog-run.delivered', actions: ['noteDelivery', ...ends('delivered')] },
             PUSH_REFUSED: { target: '#watchdog-run.pushFailed', actions: ends('undelivered') },
             PUSH_FAILED: { target: '#watchdog-run.pushFailed', actions: ends('undelivered') },
-            'effect.failed': { guard: 'ofPush', target: '#watchdog-run.killed', actions: ends('broken') },
-            'effect.lost': { guard: 'ofPush', target: '#watchdog-run.killed', actions: ends('broken') },
+            'effect.failed': { guard: 'isOfPush', target: '#watchdog-run.killed', actions: ends('broken') },
+            'effect.lost': { guard: 'isOfPush', target: '#watchdog-run.killed', actions: ends('broken') },
           },
         },
       },
     },
 
-    delivered: { on: { ...rest, START: 'soon' } },
+    delivered: { on: { ...startsRun, START: 'soon' } },
     /** Healthy, and the heartbeat did not arrive. */
-    pushFailed: { on: { ...rest, START: 'soon' } },
-    unhealthy: { on: { ...rest, START: 'soon' } },
+    pushFailed: { on: { ...startsRun, START: 'soon' } },
+    unhealthy: { on: { ...startsRun, START: 'soon' } },
     /** The run did not end by itself. */
-    killed: { on: { ...rest, START: 'soon' } },
+    killed: { on: { ...startsRun, START: 'soon' } },
   },
 });
 
 /** What is said of a healthy stack: on standard output, and as the heartbeat's msg. */
-export function verdict({ stale, drift }: WatchdogContext): string {
+function verdict({ stale, drift }: WatchdogContext): string {
   return `stale=${stale}s drift=${drift}`;
 }
 
-export function delivered(context: WatchdogContext): RunReport {
+function delivered(context: WatchdogContext): RunReport {
   return report(context, 'delivered', [verdict(context), '{"ok":true}'], 0);
 }
 
 /** Each failing check with what was asked, what came back and since when. */
-export function unhealthy({ context, event }: Args): RunReport {
+function unhealthy({ context, event }: Args): RunReport {
   const failures = event.type === 'CHECKED' ? event.failures : [];
-  const told = failures.map(
+  const texts = failures.map(
     ({ check, asked, found }: Failure) =>
       `${check}: asked ${asked}, got ${found}, since ${context.failing[check] ?? 'now'}`,
   );
-  return report(context, 'unhealthy', [`HEALTH CHECK FAILED: ${told.join('; ')}`], 0);
+  return report(context, 'unhealthy', [`HEALTH CHECK FAILED: ${texts.join('; ')}`], 0);
 }
 
 /** The line ends as the job's client ends it, for whoever looks for it in stored logs. */
-export function undelivered({ context, event }: Args): RunReport {
+function undelivered({ context, event }: Args): RunReport {
   const line = `PUSH DELIVERY FAILED: ${why(event)} (wget exit status ${exitStatus(event)})`;
   return report(context, 'undelivered', [line], 1);
 }
 
-export function overdue(context: WatchdogContext): RunReport {
+function overdue(context: WatchdogContext): RunReport {
   const seconds = DEADLINE_MS / 1_000;
   return report(
     context,
@@ -215,7 +217,7 @@ export function overdue(context: WatchdogContext): RunReport {
 }
 
 /** An effect of the run was lost with its process, or failed where it never should. */
-export function broken({ context, event }: Args): RunReport {
+function broken({ context, event }: Args): RunReport {
   const reason =
     event.type === 'effect.failed'
       ? `${event.effect} failed (${event.code}: ${event.message})`

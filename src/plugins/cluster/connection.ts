@@ -25,7 +25,7 @@ export const clusterOptions = z.strictObject({
 
 export type ClusterOptions = z.output<typeof clusterOptions>;
 
-/** What came back: JSON in either case. */
+/** An answer of the API. */
 export interface Answer {
   readonly status: number;
   readonly body: Record<string, unknown>;
@@ -46,9 +46,9 @@ export class Connection {
   readonly #clock: Clock;
   readonly #http: HttpClient;
   #loaded: Promise<KubeConfig> | undefined;
-  /** A login program that is under way. */
+  /** The login program that runs now. */
   #login: Promise<void> | undefined;
-  /** For people: where it goes, as soon as that is known. */
+  /** The server for people, once it is known. */
   place: string;
 
   constructor(options: ClusterOptions, clock: Clock) {
@@ -59,10 +59,10 @@ export class Connection {
     this.place = options.kubeconfig ?? IN_CLUSTER;
   }
 
-  /** The library takes half a second and 60 MB: it is loaded by the first who needs it. @throws HF_CLUSTER_CONFIG */
+  /** The library takes half a second and 60 MB, so the first call loads it. @throws HF_CLUSTER_CONFIG */
   config(): Promise<KubeConfig> {
     this.#loaded ??= this.#load().catch((error: unknown) => {
-      // A file that has been corrected meanwhile must not need a restart.
+      // A corrected file is to be read without a restart.
       this.#loaded = undefined;
       throw error;
     });
@@ -90,21 +90,21 @@ export class Connection {
   }
 
   /**
-   * Runs work that ends when its signal is aborted, within the deadline of a call.
+   * Runs work within the deadline of a call, and aborts it then.
    *
-   * @throws HF_CLUSTER_UNREACHABLE with the reason, for whatever it throws that has no code of ours
+   * @throws HF_CLUSTER_UNREACHABLE with the reason, for an error of `work` that has no code
    */
   async deadline<T>(signal: AbortSignal | undefined, work: (over: AbortSignal) => Promise<T>): Promise<T> {
     const { timeoutMs } = this.#options;
     const over = new AbortController();
     const late = `nothing came within ${timeoutMs / 1_000} s`;
     const cancel = this.#clock.after(timeoutMs, () => over.abort(new Error(late)));
-    const giveUp = () => over.abort(new Error('it was given up'));
+    const giveUp = () => over.abort(new Error('it was cancelled'));
     signal?.addEventListener('abort', giveUp, { once: true });
     if (signal?.aborted) giveUp();
     try {
       over.signal.throwIfAborted();
-      // Not all of it hears the signal: a login program does not.
+      // A login program does not react to the signal.
       const ended = Promise.withResolvers<never>();
       over.signal.addEventListener('abort', () => ended.reject(over.signal.reason), { once: true });
       return await Promise.race([work(over.signal), ended.promise]);
@@ -118,13 +118,13 @@ export class Connection {
     }
   }
 
-  /** Asked for at each call: tokens of pods and of login programs change. */
+  /** Read at each call, because the tokens of pods and of login programs change. */
   async #credentials(method: Call['method'], path: string, over: AbortSignal) {
     const config = await this.config();
-    const { ServerConfiguration } = await import('@kubernetes/client-node');
+    const { HttpMethod, ServerConfiguration } = await import('@kubernetes/client-node');
     const server = String(config.getCurrentCluster()?.server).replace(/\/+$/, '');
-    const context = new ServerConfiguration(server, {}).makeRequestContext(path, method as never);
-    // One at a time: a login program that hangs must not be started by each call anew.
+    const context = new ServerConfiguration(server, {}).makeRequestContext(path, HttpMethod[method]);
+    // Login programs run one at a time: one that hangs must not be started again by each call.
     while (this.#login !== undefined) await this.#login;
     over.throwIfAborted();
     const login = config.applySecurityAuthentication(context);
@@ -175,7 +175,7 @@ export class Connection {
   }
 }
 
-/** A proxy in between answers what it likes; only an answer of success must be JSON. */
+/** A proxy may answer an error in any form; an answer of success must be a JSON object. */
 function objectOf(answer: HttpAnswer): Record<string, unknown> {
   const body = answer.json();
   if (isObject(body)) return body;
@@ -183,14 +183,14 @@ function objectOf(answer: HttpAnswer): Record<string, unknown> {
   return {};
 }
 
-/** The parser's own message quotes the lines before the fault, and tokens and keys are in them. */
+/** The parser's own message quotes the lines before the error, which may hold tokens and keys. */
 function fileFault(error: unknown): string {
   if ((error as Error).name !== 'YAMLException') return reasonOf(error);
   const { mark } = error as { mark?: { line?: number } };
   return mark?.line === undefined ? 'it is no YAML' : `it is no YAML at line ${mark.line + 1}`;
 }
 
-/** What a login program says, well or ill, may hold the token. */
+/** The output of a login program may hold the token, so it is never repeated. */
 function loginFault(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   if (code !== undefined) return `the login program of its user cannot be run (${code})`;

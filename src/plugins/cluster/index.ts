@@ -37,24 +37,22 @@ export const cluster = definePlugin({
   errors: ClusterError,
   provides: [ClusterToken],
   onFailure: 'continue',
-  register(context, given) {
-    const options = {
-      ...given,
-      ...(given.kubeconfig !== undefined && { kubeconfig: resolve(given.kubeconfig) }),
-    };
-    let adapter: KubeCluster | undefined;
-    context.provide(ClusterToken, () => {
-      adapter = new KubeCluster(options, context.services.clock);
-      return adapter;
-    });
-    context.check(clusterCheck(options));
-    context.onStop(async () => {
-      await adapter?.close();
-    });
+  start({ clock }, options) {
+    return { adapter: new KubeCluster(absolute(options), clock) };
+  },
+  register(context, options) {
+    context.provide(ClusterToken, ({ adapter }) => adapter);
+    context.check(clusterCheck(absolute(options)));
+    context.onStop(({ adapter }) => adapter.close());
   },
 });
 
-/** What `holdfast doctor cluster` looks at. */
+const absolute = (options: ClusterOptions): ClusterOptions => ({
+  ...options,
+  ...(options.kubeconfig !== undefined && { kubeconfig: resolve(options.kubeconfig) }),
+});
+
+/** The check of `holdfast doctor cluster`. */
 export function clusterCheck(options: ClusterOptions): CheckDefinition {
   return {
     name: 'cluster.api',

@@ -95,10 +95,21 @@ export class KubeCluster implements Cluster {
   }
 }
 
+/** Only a name is required: other fields are passed on as the API gives them. */
+function isClusterObject(body: object): body is ClusterObject {
+  const metadata: unknown = 'metadata' in body ? body.metadata : undefined;
+  return isObject(metadata) && typeof metadata.name === 'string';
+}
+
 function objectOf(body: Answer['body']): ClusterObject {
-  if (isObject(body.metadata) && typeof body.metadata.name === 'string')
-    return body as unknown as ClusterObject;
-  return { ...(body as unknown as ClusterObject), metadata: { ...(body.metadata as object), name: '' } };
+  if (isClusterObject(body)) return body;
+  const { apiVersion, kind, metadata } = body;
+  return {
+    ...body,
+    apiVersion: String(apiVersion ?? ''),
+    kind: String(kind ?? ''),
+    metadata: { ...(isObject(metadata) && metadata), name: '' },
+  };
 }
 
 /** How the API calls a kind in its paths. */

@@ -1,15 +1,15 @@
 import type { Cluster, ClusterObject } from '../../core/contracts/cluster.ts';
 import { isObject } from '../../core/kernel/json.ts';
-import type { JobFacts, PodFacts } from '../../machines/jobs/job.ts';
+import type { JobFacts, PodFacts } from '../../machines/jobs/failure.ts';
 
 const JOB = { apiVersion: 'batch/v1', kind: 'Job' };
 const CRON_JOB = { apiVersion: 'batch/v1', kind: 'CronJob' };
 const POD = { apiVersion: 'v1', kind: 'Pod' };
-/** As many as the cluster is asked for at once. */
+/** Objects that one list of the cluster holds at most. */
 const MOST = 500;
 const LONGEST = 1_000;
 
-/** One Job with what the cluster knows of it. */
+/** One Job as the cluster describes it. */
 export interface JobReading {
   readonly uid: string;
   readonly facts: JobFacts;
@@ -31,7 +31,7 @@ export async function readJobs(
   const found: JobReading[] = [];
   let whole = true;
   for (const where of places) {
-    // The pods first: one that goes away with its Job's end is seen at least as it was.
+    // Pods are read first, because a pod may go away when its Job ends.
     const pods = await cluster.list(POD, where, signal);
     const jobs = await cluster.list(JOB, where, signal);
     const cronJobs = await cluster.list(CRON_JOB, where, signal);
@@ -41,13 +41,13 @@ export async function readJobs(
   return { jobs: found, whole };
 }
 
-interface Around {
+interface ListedObjects {
   readonly jobs: readonly ClusterObject[];
   readonly pods: readonly ClusterObject[];
   readonly cronJobs: readonly ClusterObject[];
 }
 
-function readingOf(job: ClusterObject, { jobs, pods, cronJobs }: Around): JobReading {
+function readingOf(job: ClusterObject, { jobs, pods, cronJobs }: ListedObjects): JobReading {
   const { name, namespace = 'default' } = job.metadata;
   const uid = uidOf(job);
   const status = part(job.status);
@@ -118,7 +118,7 @@ function podOf(pod: ClusterObject): PodFacts {
     ends.at(-1) ??
     {};
   const waiting = states.map((state) => text(part(state.waiting).reason)).find((each) => each !== undefined);
-  // Of its own container: one that only prepares it may have run long before.
+  // Only its own container counts: an init container may have run long before.
   const own = parts(status.containerStatuses).map(({ state }) => part(state));
   const ran = own.some(({ running, terminated }) => isObject(running) || isObject(terminated));
   return {
@@ -137,7 +137,7 @@ function podOf(pod: ClusterObject): PodFacts {
 }
 
 type Part = Readonly<Record<string, unknown>>;
-const part = (value: unknown): Part => (isObject(value) ? (value as Part) : {});
+const part = (value: unknown): Part => (isObject(value) ? value : {});
 const parts = (value: unknown): readonly Part[] => (Array.isArray(value) ? value.map(part) : []);
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value.slice(-LONGEST) : undefined;
@@ -152,14 +152,24 @@ function time(value: unknown): number | undefined {
 }
 
 function isOwnedBy(object: ClusterObject, owner: ClusterObject): boolean {
-  const { ownerReferences } = object.metadata as { ownerReferences?: unknown };
-  return parts(ownerReferences).some(({ uid }) => uid === owner.metadata.uid);
+  const references = 'ownerReferences' in object.metadata ? object.metadata.ownerReferences : [];
+  return parts(references).some(({ uid }) => uid === owner.metadata.uid);
 }
 
 function byAge(a: ClusterObject, b: ClusterObject): number {
   return String(a.metadata.creationTimestamp).localeCompare(String(b.metadata.creationTimestamp));
 }
 
+/** The fields that have a value. */
 function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
+  const result: { [K in keyof T]?: Exclude<T[K], undefined> } = {};
+  for (const key in fields) {
+    const value = fields[key];
+    if (isDefined(value)) result[key] = value;
+  }
+  return result;
+}
+
+function isDefined<V>(value: V): value is Exclude<V, undefined> {
+  return value !== undefined;
 }

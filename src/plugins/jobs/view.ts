@@ -1,8 +1,9 @@
 import { askInstance } from '../../core/host/operations/control-client.ts';
 import type { CommandDefinition } from '../../core/host/plugin/command.ts';
-import type { ActorState } from '../../core/kernel/actors/state.ts';
+import type { CauseKind } from '../../machines/jobs/failure.ts';
 import { clearsAfter } from '../../machines/jobs/failure.ts';
-import type { CauseKind, JobContext } from '../../machines/jobs/job.ts';
+import type { JobContext } from '../../machines/jobs/job.ts';
+import type { JobSnapshot } from './actor.ts';
 
 /** A run as `holdfast jobs` shows it. Times are ISO texts. */
 export interface JobView {
@@ -15,7 +16,7 @@ export interface JobView {
   readonly endedAt?: string;
   /** Why it did not succeed. */
   readonly cause?: { readonly kind: CauseKind; readonly text: string };
-  /** What its end means, in words. */
+  /** What its end means. */
   readonly means?: string;
   /** Why it is still there, and until when if anything takes it away. */
   readonly kept?: { readonly why: string; readonly text: string; readonly until?: string };
@@ -26,14 +27,15 @@ export interface JobView {
 const iso = (at: number): string => new Date(at).toISOString();
 
 /** @param now epoch milliseconds @returns the newest first */
-export function jobsView(states: readonly Readonly<ActorState>[], now: number): readonly JobView[] {
-  return states
-    .filter(({ value }) => value !== 'waiting' && value !== 'forgotten')
-    .map((state) => viewOf(state.value as JobView['state'], state.context as unknown as JobContext, now))
+export function jobsView(runs: readonly JobSnapshot[], now: number): readonly JobView[] {
+  return runs
+    .flatMap(({ value, context }) =>
+      value === 'waiting' || value === 'forgotten' ? [] : viewOf(value, context, now),
+    )
     .sort((a, b) => b.startedAt.localeCompare(a.startedAt) || a.run.localeCompare(b.run));
 }
 
-/** Whether something failed and is still counted. */
+/** Whether the run failed and still counts. */
 export function isFailing({ state, cause }: JobView): boolean {
   return state === 'failed' || state === 'retained' || (state === 'reaped' && cause?.kind !== 'unseen');
 }
@@ -72,32 +74,32 @@ function viewOf(state: JobView['state'], context: JobContext, now: number): JobV
   };
 }
 
-/** For the watchdog the difference counts: a beat that was not delivered says the stack was well, a kill says nothing. */
+/** For the watchdog: a heartbeat that was not delivered means that the stack was healthy, a killed run means nothing. */
 function meaning(state: JobView['state'], { name, job = name, cause, pod }: JobContext): string | undefined {
   if (!job.includes('watchdog')) return undefined;
   if (state === 'active') return undefined;
-  if (state === 'succeeded') return 'it went through; how the stack is, only the heartbeat says';
+  if (state === 'succeeded') return 'the run ended well; only the heartbeat says how the stack is';
   if (!cause || cause.kind === 'unseen') return 'nothing is known of the stack';
-  const saidSo = `${cause.text}${pod?.output ?? ''}`.includes('PUSH DELIVERY FAILED');
-  if (saidSo || (cause.kind === 'exit' && (cause.exitCode ?? 1) === 1))
-    return 'push delivery failed: the stack was well, and its heartbeat did not arrive';
+  const reportsDelivery = `${cause.text}${pod?.output ?? ''}`.includes('PUSH DELIVERY FAILED');
+  if (reportsDelivery || (cause.kind === 'exit' && (cause.exitCode ?? 1) === 1))
+    return 'push delivery failed: the stack was healthy, and its heartbeat did not arrive';
   return 'killed, which is no failed delivery: nothing is known of the stack';
 }
 
 export const LIST_PATH = '/jobs/list';
 
-/** What the running instance answers. */
+/** The answer of the running instance. */
 export interface JobsAnswer {
   readonly jobs: readonly JobView[];
-  /** How the cluster was looked at; absent without one. */
+  /** How reading the cluster went; absent without one. */
   readonly cluster?: { readonly place: string; readonly lookedAt?: string; readonly fault?: string };
 }
 
-/** `holdfast jobs`: every run that is known, why it failed, why it is still there, and when its alert ends. */
+/** `holdfast jobs`: every run, why it failed, why it is still there, and when its alert ends. */
 export const jobsCommand: CommandDefinition = {
   name: 'jobs',
   summary:
-    'List scheduled runs, of the cluster and our own: why one failed, why it is still there, when its alert ends',
+    'List scheduled runs, of the cluster and of Holdfast: why one failed, why it is still there, when its alert ends',
   example: 'holdfast jobs',
   async run(_args, _flags, command) {
     const { json, print } = command;
@@ -132,7 +134,7 @@ function linesOf({ jobs, cluster }: JobsAnswer): string[] {
         : []),
     ];
   });
-  if (jobs.length === 0) lines.push('No run is known yet.');
+  if (jobs.length === 0) lines.push('No run has been seen yet.');
   if (cluster?.fault !== undefined) {
     lines.push(
       `The cluster cannot be read, so its Jobs are as of ${cluster.lookedAt ?? 'never'}: ${cluster.fault}`,

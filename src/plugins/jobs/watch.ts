@@ -1,14 +1,11 @@
 import type { Cluster } from '../../core/contracts/cluster.ts';
 import type { Services } from '../../core/host/plugin/definition.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import { actorRef } from '../../core/kernel/ids.ts';
-import type { Json } from '../../core/kernel/json.ts';
-import type { JobContext } from '../../machines/jobs/job.ts';
+import type { JobFacts } from '../../machines/jobs/failure.ts';
+import { jobActor } from './actor.ts';
 import { readJobs } from './read.ts';
 
-/** The type of a run's actor. */
-export const JOB_ACTOR = 'jobs.job';
-const CLUSTER = 'cluster/';
+const KEY_PREFIX = 'cluster/';
 
 export interface WatchOptions {
   readonly namespaces: readonly string[];
@@ -16,20 +13,21 @@ export interface WatchOptions {
 }
 
 /**
- * Looks at the cluster's Jobs again and again, one look at a time, and tells their actors what is new. A pod shows why
- * its Job failed for as long as there is a pod, so looks must be closer together than a Job's life.
+ * Reads the cluster's Jobs repeatedly, one reading at a time, and sends what changed to their actors. Only the pod of a
+ * Job shows why it failed, so readings must be closer together than the life of a pod.
  */
 export class JobWatch {
   readonly #services: Services;
   readonly #cluster: Cluster;
   readonly #options: WatchOptions;
   readonly #stop = new AbortController();
-  readonly #told = new Map<string, string>();
+  /** What was sent of each Job last, by uid. */
+  readonly #sent = new Map<string, string>();
   #cancel = () => {};
   #running: Promise<void> = Promise.resolve();
-  /** Of the newest look that came through, epoch milliseconds. */
-  lookedAt: number | undefined;
-  /** Why the newest look did not. */
+  /** When the Jobs were last read, epoch milliseconds. */
+  readAt: number | undefined;
+  /** Why the newest reading failed. */
   fault: string | undefined;
 
   constructor(services: Services, cluster: Cluster, options: WatchOptions) {
@@ -39,7 +37,7 @@ export class JobWatch {
   }
 
   start(): void {
-    this.#running = this.look().then(() => this.#wait());
+    this.#running = this.read().then(() => this.#wait());
   }
 
   async stop(): Promise<void> {
@@ -48,15 +46,14 @@ export class JobWatch {
     await this.#running;
   }
 
-  async look(): Promise<void> {
+  async read(): Promise<void> {
     const { clock, logger } = this.#services;
     try {
       const { jobs, whole } = await readJobs(this.#cluster, this.#options.namespaces, this.#stop.signal);
       const at = clock.now();
-      for (const { uid, facts } of jobs)
-        this.#tell(uid, { type: 'OBSERVED', at, facts: facts as unknown as Json });
-      if (whole) this.#miss(new Set(jobs.map(({ uid }) => uid)), at);
-      this.lookedAt = at;
+      for (const { uid, facts } of jobs) this.#send(uid, facts, at);
+      if (whole) this.#sendGone(new Set(jobs.map(({ uid }) => uid)), at);
+      this.readAt = at;
       this.fault = undefined;
     } catch (error) {
       if (this.#stop.signal.aborted) return;
@@ -71,21 +68,21 @@ export class JobWatch {
     this.#cancel = this.#services.clock.after(this.#options.everyMs, () => this.start());
   }
 
-  #tell(uid: string, event: { type: string; at: number; facts: Json }): void {
-    const text = JSON.stringify(event.facts);
-    if (this.#told.get(uid) === text) return;
-    this.#told.set(uid, text);
-    this.#services.actors.send(actorRef(JOB_ACTOR, `${CLUSTER}${uid}`), event);
+  #send(uid: string, facts: JobFacts, at: number): void {
+    const text = JSON.stringify(facts);
+    if (this.#sent.get(uid) === text) return;
+    this.#sent.set(uid, text);
+    this.#services.actors.send(jobActor, `${KEY_PREFIX}${uid}`, { type: 'OBSERVED', at, facts });
   }
 
-  /** What is listed no more is gone. */
-  #miss(listed: ReadonlySet<string>, at: number): void {
-    for (const uid of this.#told.keys()) if (!listed.has(uid)) this.#told.delete(uid);
-    for (const { ref, value, context } of this.#services.actors.list(JOB_ACTOR)) {
-      const { source } = context as unknown as JobContext;
-      const uid = ref.slice(JOB_ACTOR.length + 1 + CLUSTER.length);
-      if (source !== 'cluster' || value === 'reaped' || value === 'forgotten' || listed.has(uid)) continue;
-      this.#services.actors.send(ref, { type: 'GONE', at });
+  /** Jobs that are no longer listed are gone. */
+  #sendGone(listed: ReadonlySet<string>, at: number): void {
+    for (const uid of this.#sent.keys()) if (!listed.has(uid)) this.#sent.delete(uid);
+    const { actors } = this.#services;
+    for (const { key, value, context } of actors.list(jobActor)) {
+      const isListed = listed.has(key.slice(KEY_PREFIX.length));
+      if (context.source !== 'cluster' || value === 'reaped' || value === 'forgotten' || isListed) continue;
+      actors.send(jobActor, key, { type: 'GONE', at });
     }
   }
 }

@@ -1,16 +1,53 @@
 import { z } from 'zod';
-import type { Cluster } from '../../core/contracts/cluster.ts';
+import { type Cluster, ClusterToken } from '../../core/contracts/cluster.ts';
+import type { MemoryStores } from '../../core/contracts/memory-store.ts';
+import type { Services } from '../../core/host/plugin/definition.ts';
 import type { CheckContext, CheckDefinition, CheckResult } from '../../core/host/plugin/diagnosis.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../core/kernel/json.ts';
+import { deploymentChecked } from './backups/actor.ts';
 import { EMPTY_STORE } from './backups/effects.ts';
 import type { MemoryOptions } from './options.ts';
 
+const CHECK_MS = 30_000;
 const STALE_REMEDY = 'Run `holdfast backup snapshot`; the alerts `memory.` in the log say why none was made.';
 const FINDINGS_REMEDY =
   'Run `holdfast backup snapshot` and `holdfast restore drill --path a`; make sure that only one retention prunes (docs/memory.md).';
 const SETTINGS_REMEDY =
   "Put the object-store settings into the environment of the store's deployment, or its chart; without them recurring snapshots stop.";
+
+/** Checks the store's version and its deployment in the cluster every hour, and keeps what was found. */
+export class DeploymentChecks {
+  /** Version that the live store reported last. */
+  version: string | undefined;
+  /** Undefined until a cluster was checked. */
+  findings: readonly string[] | undefined;
+  readonly #services: Services;
+  readonly #options: MemoryOptions;
+  readonly #stores: MemoryStores;
+
+  constructor(services: Services, options: MemoryOptions, stores: MemoryStores) {
+    this.#services = services;
+    this.#options = options;
+    this.#stores = stores;
+  }
+
+  async run(): Promise<void> {
+    const { clock, find, bus } = this.#services;
+    this.version = (await this.#stores.live.about().catch(() => undefined))?.version ?? this.version;
+    const cluster = this.#stores.kind === 'remote' ? find(ClusterToken) : undefined;
+    if (!cluster) return;
+    try {
+      const signal = AbortSignal.timeout(CHECK_MS);
+      const findings = await deploymentFindings(cluster, this.#options, clock.now(), signal);
+      this.findings = findings;
+      bus.publish(deploymentChecked, { findings });
+    } catch (error) {
+      // A cluster that gives no answer says nothing about the deployment: doctor shows it, the machine is not told.
+      this.findings = [isCoded(error) ? error.what : String(error)];
+    }
+  }
+}
 
 /** The checks of `holdfast doctor memory`, from what the running instance reports of its store and backups. */
 export const memoryChecks: readonly CheckDefinition[] = [

@@ -13,25 +13,22 @@ import {
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
 import { parseSecretReference } from '../../core/host/secrets/secret-reference.ts';
-import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';
 import {
   type BackupKind,
   backupsChecked,
-  deploymentChecked,
   registerBackupActors,
   registerBackupMetrics,
+  startSchedules,
 } from './backups/actor.ts';
 import { registerBackupCommands } from './backups/commands.ts';
 import { Backups, registerBackupControl } from './backups/control.ts';
-import { type BackupSources, registerBackupEffects } from './backups/effects.ts';
+import { registerBackupEffects } from './backups/effects.ts';
 import { VolumeCopies } from './backups/files.ts';
-import { deploymentFindings, memoryChecks } from './doctor.ts';
+import { DeploymentChecks, memoryChecks } from './doctor.ts';
 import { MemoryError } from './errors.ts';
 import { type MemoryOptions, memoryOptions } from './options.ts';
 import { RestStores } from './rest-store.ts';
-
-const CHECK_MS = 30_000;
 
 /** @example memory({ url: 'http://qdrant.agent-memory:6333', apiKeyRef: 'memory/qdrant#api_key' }) */
 export const memory = definePlugin({
@@ -55,63 +52,37 @@ export const memory = definePlugin({
   provides: [MemoryStoresToken, SnapshotRecordsToken],
   wants: [MemoryInstanceToken, SecretsStoreToken, ClusterToken],
   onFailure: 'continue',
-  register(context, options) {
-    const isRemote = options.url !== undefined;
+  start(services, options) {
+    const stores = openStores(options, services);
+    const instance = options.url === undefined ? services.find(MemoryInstanceToken) : undefined;
+    const copies = instance && new VolumeCopies(services.dataDir, instance);
     // The volume of a store elsewhere is copied by its cluster.
-    const kinds: readonly BackupKind[] = isRemote ? ['snapshot'] : ['snapshot', 'volume'];
-    let stores: RestStores | undefined;
-    const opened = (): RestStores => {
-      stores ??= openStores(options, context.services);
-      return stores;
-    };
-    const sources = (): BackupSources => {
-      const instance = isRemote ? undefined : context.services.find(MemoryInstanceToken);
-      const copies = instance && new VolumeCopies(context.services.dataDir, instance);
-      return { stores: opened(), instance, copies, seeds: () => backups.seeds };
-    };
-    const backups = new Backups(context, options, sources, kinds);
-    context.provide(MemoryStoresToken, opened);
-    context.provide(SnapshotRecordsToken, () => backups);
-
-    registerBackupActors(context, options, kinds);
-    registerBackupEffects(context, sources);
-    registerBackupControl(context, () => backups);
+    const kinds: readonly BackupKind[] = instance ? ['snapshot', 'volume'] : ['snapshot'];
+    const backups = new Backups(services, options, { stores, instance, copies }, kinds);
+    const deployment = new DeploymentChecks(services, options, stores);
+    services.bus.subscribe(backupsChecked, 'memory', ({ payload }) =>
+      payload.kind === 'snapshot' ? deployment.run() : undefined,
+    );
+    registerBackupMetrics(services, kinds);
+    const stopSchedules = startSchedules(services, options, kinds);
+    return { services, stores, backups, sources: backups.sources, deployment, stopSchedules };
+  },
+  register(context, options) {
+    context.provide(MemoryStoresToken, ({ stores }) => stores);
+    context.provide(SnapshotRecordsToken, ({ backups }) => backups);
+    registerBackupActors(context, options);
+    registerBackupEffects(context);
+    registerBackupControl(context);
     registerBackupCommands(context, options);
-
-    let version: string | undefined;
-    let deployment: readonly string[] | undefined;
-    const checkDeployment = async (): Promise<void> => {
-      const { clock, find, bus } = context.services;
-      const cluster = isRemote ? find(ClusterToken) : undefined;
-      if (!cluster) return;
-      try {
-        const signal = AbortSignal.timeout(CHECK_MS);
-        const findings = await deploymentFindings(cluster, options, clock.now(), signal);
-        deployment = findings;
-        bus.publish(deploymentChecked, { findings });
-      } catch (error) {
-        // A cluster that gives no answer says nothing about the deployment: doctor shows it, the machine is not told.
-        deployment = [isCoded(error) ? error.what : String(error)];
-      }
-    };
-    const check = async (): Promise<void> => {
-      version =
-        (
-          await opened()
-            .live.about()
-            .catch(() => undefined)
-        )?.version ?? version;
-      await checkDeployment();
-    };
-    for (const each of memoryChecks) context.check(each);
-    context.health('memory', () => ({ ...backups.status(version), ...(deployment && { deployment }) }));
-    context.onStart(() => {
-      registerBackupMetrics(context.services, kinds);
-      context.services.bus.subscribe(backupsChecked, 'memory', ({ payload }) =>
-        payload.kind === 'snapshot' ? check() : undefined,
-      );
+    for (const check of memoryChecks) context.check(check);
+    context.health('memory', ({ backups, deployment: { version, findings } }) => ({
+      ...backups.status(version),
+      ...(findings && { deployment: findings }),
+    }));
+    context.onStop(({ stores, stopSchedules }) => {
+      stopSchedules();
+      return stores.close();
     });
-    context.onStop(() => stores?.close());
   },
 });
 

@@ -1,61 +1,107 @@
+/** The actors of restore drills, their topics, their records in an operator's words, and their gauges. */
 import { z } from 'zod';
-import { defineTopic, type Topic } from '../../bus/topic.ts';
-import type { PluginContext } from '../../core/host/plugin/definition.ts';
+import { defineTopic } from '../../bus/topic.ts';
+import type { Metrics } from '../../core/host/metrics/metrics.ts';
+import { defineActor, type RecordOf } from '../../core/kernel/actors/definition.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
-import type { RestoreContext, RestoreEvent } from '../../machines/restore/drill-shapes.ts';
+import { restoreDrill } from '../../machines/restore/drill.ts';
+import type { DrillContext } from '../../machines/restore/drill-shapes.ts';
+import { restoreOverdue } from '../../machines/restore/overdue.ts';
 
-const asked = z.object({
-  id: z.string(),
-  path: z.enum(['a', 'b']),
-  snapshot: z.string().optional(),
-  by: z.string(),
-  at: z.number(),
+/** The only key of the drill's actor: drills run one at a time. */
+export const DRILL_KEY = 'store';
+export const DRILL_PATHS = ['a', 'b'] as const;
+
+export const drillActor = defineActor({
+  type: 'restore.drill',
+  machine: restoreDrill,
+  version: 1,
+  describe: describeDrillRecord,
 });
 
-export const drillAsked: Topic<z.infer<typeof asked>> = defineTopic(
-  'restore.drill_asked',
-  asked,
-  'Somebody asks for a restore drill.',
+/** Its key is the path. */
+export const overdueActor = defineActor({
+  type: 'restore.overdue',
+  machine: restoreOverdue,
+  version: 1,
+  input: (path) => ({ path }),
+});
+
+const path = z.enum(DRILL_PATHS);
+const noFields: z.ZodType<Record<string, never>> = z.object({});
+
+export const drillRequested = defineTopic(
+  'restore.drill_requested',
+  z.object({ id: z.string(), path, snapshot: z.string().optional(), by: z.string(), at: z.number() }),
+  'A restore drill is requested.',
 );
 
-export const drillCancelled: Topic<{ reason: string }> = defineTopic(
+export const drillCancelled = defineTopic(
   'restore.drill_cancelled',
   z.object({ reason: z.string() }),
-  'Whoever waits for the drill gives it up.',
+  'Whoever requested the drill cancels it.',
 );
 
-/** A schedule's messages are empty, so each path has a topic of its own. */
-export const drillDue: Readonly<Record<'a' | 'b', Topic<Record<string, never>>>> = {
-  a: defineTopic('restore.drill_due_a', z.object({}), 'A drill of path a is due by its schedule.'),
-  b: defineTopic('restore.drill_due_b', z.object({}), 'A drill of path b is due by its schedule.'),
-};
+/** Messages of a schedule have no fields, so each path has a topic of its own. */
+export const drillDue = {
+  a: defineTopic('restore.drill_due_a', noFields, 'A drill of path a is due by its schedule.'),
+  b: defineTopic('restore.drill_due_b', noFields, 'A drill of path b is due by its schedule.'),
+} as const;
 
-/** Proven or not: the failure is told by itself. */
-export const drillEnded: Topic<{ path: 'a' | 'b'; at: number }> = defineTopic(
+export const drillEnded = defineTopic(
   'restore.drill_ended',
-  z.object({ path: z.enum(['a', 'b']), at: z.number() }),
-  'A restore drill of a path has come to its verdict.',
+  z.object({ path, at: z.number() }),
+  'A restore drill of a path has ended, proven or not.',
 );
 
-/** Names a drill and everything that it makes: by its time, and unlike any other of that second. */
+/** The name of a drill and of everything that it makes: its time, and a part that no other drill of that second has. */
 export function drillId(at: number, tail: string): string {
   const [date = '', time = ''] = new Date(at).toISOString().split('T');
   return `${date.replaceAll('-', '')}-${time.slice(0, 8).replaceAll(':', '')}-${tail}`;
 }
 
-/** A record of a drill in an operator's words, for `holdfast log`. */
-export function describeDrillRecord({ event: recorded, to, effects }: LogRecord): string | undefined {
-  const event = recorded as unknown as RestoreEvent | { type: 'init' | 'effect.done' };
+/** Gauges of the newest drill of each path. */
+export function registerMetrics(metrics: Metrics, drills: () => DrillContext | undefined): void {
+  const newest = (of: string) => drills()?.results.findLast((result) => result.path === of);
+  const gauge = (name: string, help: string, read: (of: string) => number | undefined) =>
+    metrics.gauge(name, {
+      help,
+      labels: ['path'],
+      collect: (own) => {
+        for (const each of DRILL_PATHS) {
+          const value = read(each);
+          if (value !== undefined) own.set({ path: each }, value);
+        }
+      },
+    });
+  gauge('restore_drill_ok', 'Whether the newest restore drill was proven: 1, or 0.', (of) => {
+    const result = newest(of);
+    return result && Number(result.outcome === 'completed');
+  });
+  gauge('restore_drill_end_seconds', 'When the newest restore drill ended, in seconds since 1970.', (of) => {
+    const result = newest(of);
+    return result && result.endedAt / 1_000;
+  });
+  gauge('restore_drill_duration_seconds', 'How long the newest restore drill took.', (of) => {
+    const result = newest(of);
+    return result && (result.endedAt - result.at) / 1_000;
+  });
+  metrics.gauge('restore_scratch_left', {
+    help: 'Clean-ups after restore drills that failed so far and are tried again.',
+    collect: (own) => own.set(drills()?.cleanFailures ?? 0),
+  });
+}
+
+function describeDrillRecord(record: RecordOf<typeof restoreDrill>): string | undefined {
+  if (isRoutine(record)) return '';
+  const { event, to, effects } = record;
   switch (event.type) {
-    case 'init':
-    case 'effect.done':
-      return '';
-    case 'ASKED': {
-      const isTaken = effects.some(({ type }) => type === 'restore.choose');
-      return `drill ${event.id} of path ${event.path} ${isTaken ? 'begins' : 'is refused, another one runs'}`;
+    case 'REQUESTED': {
+      const isAccepted = effects.some(({ type }) => type === 'restore.choose');
+      return `drill ${event.id} of path ${event.path} ${isAccepted ? 'begins' : 'is refused, another one runs'}`;
     }
     case 'CANCEL':
-      return `is given up: ${event.reason}`;
+      return `is cancelled: ${event.reason}`;
     case 'STARTED':
       return event.leftovers?.length > 0 ? `finds left behind: ${event.leftovers.join(', ')}` : '';
     case 'CHOSEN':
@@ -77,41 +123,4 @@ export function describeDrillRecord({ event: recorded, to, effects }: LogRecord)
   }
 }
 
-/** How the newest drill of each path went, as gauges that an alert can be made of anywhere. */
-export function registerMetrics(context: PluginContext, drills: () => RestoreContext | undefined): void {
-  context.onStart(() => {
-    const { metrics } = context.services;
-    const newest = (path: string) => drills()?.results.findLast((result) => result.path === path);
-    const gauge = (name: string, help: string, value: (path: string) => number | undefined) =>
-      metrics.gauge(name, {
-        help,
-        labels: ['path'],
-        collect: (own) => {
-          for (const path of ['a', 'b']) {
-            const found = value(path);
-            if (found !== undefined) own.set({ path }, found);
-          }
-        },
-      });
-    gauge('restore_drill_ok', 'Whether the newest restore drill was proven: 1, or 0.', (path) => {
-      const result = newest(path);
-      return result && Number(result.outcome === 'completed');
-    });
-    gauge(
-      'restore_drill_end_seconds',
-      'When the newest restore drill ended, in seconds since 1970.',
-      (path) => {
-        const result = newest(path);
-        return result && result.endedAt / 1_000;
-      },
-    );
-    gauge('restore_drill_duration_seconds', 'How long the newest restore drill took.', (path) => {
-      const result = newest(path);
-      return result && (result.endedAt - result.at) / 1_000;
-    });
-    metrics.gauge('restore_scratch_left', {
-      help: 'Clean-ups after restore drills that failed so far and are tried again.',
-      collect: (own) => own.set(drills()?.cleanFailures ?? 0),
-    });
-  });
-}
+const isRoutine = ({ event }: LogRecord): boolean => event.type === 'init' || event.type === 'effect.done';

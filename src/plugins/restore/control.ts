@@ -1,67 +1,67 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { serveOperation } from '../../core/host/operations/serve.ts';
-import type { PluginContext } from '../../core/host/plugin/definition.ts';
-import type { ActorState } from '../../core/kernel/actors/state.ts';
-import type { Json } from '../../core/kernel/json.ts';
-import type { RestoreContext, Result } from '../../machines/restore/drill-shapes.ts';
-import { drillAsked, drillCancelled, drillId } from './actor.ts';
+import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
+import type { StateValue } from '../../core/kernel/log/record.ts';
+import type { DrillContext, Result } from '../../machines/restore/drill-shapes.ts';
+import { DRILL_KEY, DRILL_PATHS, drillActor, drillCancelled, drillId, drillRequested } from './actor.ts';
+import type { Drills } from './drills.ts';
 import { RestoreError } from './errors.ts';
 import type { Progress } from './steps.ts';
 
+/** The paths that `holdfast restore …` posts to. */
 export const DRILL_PATH = '/restore/drill';
 export const CANCEL_PATH = '/restore/cancel';
 export const STATUS_PATH = '/restore/status';
 
 const REPLY_MS = 10_000;
-const asked = z.strictObject({
-  path: z.enum(['a', 'b']),
+const drillFields = z.strictObject({
+  path: z.enum(DRILL_PATHS),
   snapshot: z.string().min(1).max(200).optional(),
 });
-const given = z.strictObject({ reason: z.string().min(1).max(200) });
+const cancelFields = z.strictObject({ reason: z.string().min(1).max(200) });
+const replyBody = z.object({ id: z.string() });
 
-/** What `POST /restore/status` answers. */
-export interface DrillStatus extends Partial<Omit<RestoreContext, 'results'>> {
-  /** Of the machine, e.g. `verifying`, `resting.completed`. */
+/** The answer of `/restore/status`. */
+export interface DrillStatus extends Partial<Omit<DrillContext, 'results'>> {
+  /** State of the machine, e.g. `verifying`, `resting.completed`. */
   readonly state: string;
   readonly progress?: Progress;
   readonly results: readonly Result[];
 }
 
-/** What commands post to, over the control socket. */
+/** Serves the operations of the commands on the control socket. */
 export function registerControl(
-  context: PluginContext,
-  drills: { readonly state: () => ActorState | undefined; readonly progress: () => Progress | undefined },
+  context: PluginContext<{ readonly services: Services; readonly drills: Drills }>,
 ): void {
-  context.control((surface) => {
-    serveOperation(surface, DRILL_PATH, asked, async ({ path, snapshot }, { correlation }) => {
-      const { bus, clock, exchanges } = context.services;
+  context.control((surface, { services, drills }) => {
+    serveOperation(surface, DRILL_PATH, drillFields, async ({ path, snapshot }, { correlation }) => {
+      const { bus, clock, exchanges } = services;
       const at = clock.now();
       const id = drillId(at, randomBytes(2).toString('hex'));
       const answer = exchanges.open(correlation, REPLY_MS);
-      const ask = { id, path, by: 'command', at, ...(snapshot !== undefined && { snapshot }) };
-      bus.publish(drillAsked, ask, { correlation });
+      const drill = { id, path, by: 'command', at, ...(snapshot !== undefined && { snapshot }) };
+      bus.publish(drillRequested, drill, { correlation });
       const { status, body } = await answer;
-      const first = String((body as { id?: unknown } | undefined)?.id);
-      if (status === 409) throw new RestoreError('HF_RESTORE_RUNNING', { id: first });
+      if (status === 409) throw new RestoreError('HF_RESTORE_RUNNING', replyBody.parse(body));
       return { id, correlation };
     });
-    serveOperation(surface, CANCEL_PATH, given, (asked, { correlation }) => {
-      context.services.bus.publish(drillCancelled, asked, { correlation });
+    serveOperation(surface, CANCEL_PATH, cancelFields, (fields, { correlation }) => {
+      services.bus.publish(drillCancelled, fields, { correlation });
       return {};
     });
-    serveOperation(surface, STATUS_PATH, z.strictObject({}), () => {
-      const { value = 'resting', context: known = {} } = drills.state() ?? {};
-      const { results = [], ...rest } = known as unknown as Partial<RestoreContext>;
-      const progress = drills.progress();
-      return { state: nameOf(value), ...rest, ...(progress && { progress }), results } as unknown as Json;
+    serveOperation(surface, STATUS_PATH, z.strictObject({}), (): DrillStatus => {
+      const { value = 'resting', context: drill } = services.actors.get(drillActor, DRILL_KEY) ?? {};
+      const { now } = drills.progress;
+      return { state: stateText(value), results: [], ...drill, ...(now && { progress: now }) };
     });
   });
 }
 
-const nameOf = (value: unknown): string =>
-  typeof value === 'string'
-    ? value
-    : Object.entries(value as object)
-        .map(([outer, inner]) => `${outer}.${inner}`)
-        .join();
+/** `resting.completed` of `{ resting: 'completed' }`. */
+function stateText(value: StateValue): string {
+  if (typeof value === 'string') return value;
+  return Object.entries(value)
+    .map(([outer, inner]) => `${outer}.${stateText(inner)}`)
+    .join();
+}

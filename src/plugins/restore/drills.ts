@@ -9,8 +9,7 @@ import { runFailure } from '../../core/host/job-run.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import type { EffectContext } from '../../core/kernel/actors/effect.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import type { LogEvent } from '../../core/kernel/log/record.ts';
-import type { CleanParams, Drill, StepParams } from '../../machines/restore/drill-shapes.ts';
+import type { CleanParams, Drill, DrillEvent, StepParams } from '../../machines/restore/drill-shapes.ts';
 import { drillEnded } from './actor.ts';
 import { RestoreError } from './errors.ts';
 import type { RestoreOptions } from './options.ts';
@@ -19,20 +18,22 @@ import type { RestorePath, StepContext } from './steps.ts';
 import { ProgressBoard } from './steps.ts';
 import { compare } from './verify/compare.ts';
 
-/** Where the first snapshot has to be made, that too. */
+/** Includes making a first snapshot. */
 const CHOOSE_MS = 5 * 60_000;
-/** What comes on top of the readiness of an instance: its making, and a copy of a volume. */
+/** Making an instance and copying a volume, beside the wait until it is ready. */
 const MAKING_MS = 10 * 60_000;
 
-type Told = JobRun extends infer R ? (R extends JobRun ? Omit<R, 'job' | 'at'> : never) : never;
+/** Events that the effects of the machine answer with. */
+type DrillOutcome = Exclude<DrillEvent, { type: 'REQUESTED' | 'STARTED' }>;
+type RunPhase = JobRun extends infer R ? (R extends JobRun ? Omit<R, 'job' | 'at'> : never) : never;
 
-/** Carries out what the restore machine asks for. */
+/** Carries out the effects of the drill's machine. */
 export class Drills {
   readonly #services: Services;
   readonly #options: RestoreOptions;
   readonly progress: ProgressBoard;
   readonly #paths: Paths;
-  /** The step that runs, and how it is broken off. */
+  /** The step that runs, and how to abort it. */
   #running: { readonly stop: AbortController; readonly ended: Promise<unknown> } | undefined;
 
   constructor(services: Services, options: RestoreOptions) {
@@ -42,37 +43,37 @@ export class Drills {
     this.#paths = openPaths(services, options);
   }
 
-  async choose({ drill }: StepParams, effect: EffectContext): Promise<LogEvent> {
-    this.#tell(drill, effect, { phase: 'started' });
+  async choose({ drill }: StepParams, effect: EffectContext): Promise<DrillOutcome> {
+    this.#publish(drill, effect, { phase: 'started' });
     return this.#step(drill, effect, async (context) => {
       const source = await this.#pathOf(drill.path).choose(drill, context);
-      return { type: 'CHOSEN', source } as unknown as LogEvent;
+      return { type: 'CHOSEN', source };
     });
   }
 
-  async prepare({ drill, source }: StepParams, effect: EffectContext): Promise<LogEvent> {
+  async prepare({ drill, source }: StepParams, effect: EffectContext): Promise<DrillOutcome> {
     return this.#step(drill, effect, async (context) => {
-      const prepared = await this.#pathOf(drill.path).prepare(drill, known(source), context);
-      return { type: 'PREPARED', ...prepared } as unknown as LogEvent;
+      const prepared = await this.#pathOf(drill.path).prepare(drill, required(source), context);
+      return { type: 'PREPARED', ...prepared };
     });
   }
 
-  async recover({ drill, source, url }: StepParams, effect: EffectContext): Promise<LogEvent> {
+  async recover({ drill, source, url }: StepParams, effect: EffectContext): Promise<DrillOutcome> {
     return this.#step(drill, effect, async (context) => {
-      const reached = await this.#pathOf(drill.path).recover(drill, known(source), url, context);
+      const reached = await this.#pathOf(drill.path).recover(drill, required(source), url, context);
       return { type: 'RECOVERED', url: reached };
     });
   }
 
-  async verify({ drill, source, url, copied }: StepParams, effect: EffectContext): Promise<LogEvent> {
+  async verify({ drill, source, url, copied }: StepParams, effect: EffectContext): Promise<DrillOutcome> {
     return this.#step(drill, effect, async ({ signal, progress }) => {
       const stores = this.#stores();
       const records: SnapshotRecords | undefined = this.#services.find(SnapshotRecordsToken);
       const report = await compare({
         live: stores.live,
-        restored: stores.at(known(url)),
+        restored: stores.at(required(url)),
         collection: stores.collection,
-        record: records?.of(known(source).name),
+        record: records?.of(required(source).name),
         copied,
         seeds: records?.seeds ?? [],
         fingerprint: (content) => this.#services.vault.fingerprint(content),
@@ -83,18 +84,18 @@ export class Drills {
       });
       const { ok } = report;
       const text = report.verdict.slice(0, 1_000);
-      this.#tell(drill, effect, {
+      this.#publish(drill, effect, {
         phase: 'ended',
         ...(ok ? { outcome: 'succeeded' } : { outcome: 'failed', cause: 'exit' }),
         text,
       });
-      return { type: 'VERIFIED', report } as unknown as LogEvent;
+      return { type: 'VERIFIED', report };
     });
   }
 
-  /** Also breaks off the step that may still run, for what it makes would be left behind. */
-  async clean({ ids }: CleanParams, { signal }: EffectContext): Promise<LogEvent> {
-    this.#running?.stop.abort(new RestoreError('HF_RESTORE_FAILED', { reason: 'the drill was given up' }));
+  /** Also aborts the step that may still run, because what it makes would be left behind. */
+  async clean({ ids }: CleanParams, { signal }: EffectContext): Promise<DrillOutcome> {
+    this.#running?.stop.abort(new RestoreError('HF_RESTORE_FAILED', { reason: 'the drill was cancelled' }));
     await this.#running?.ended;
     this.progress.begin('removing what the drill made');
     const paths = this.#paths.all();
@@ -108,14 +109,14 @@ export class Drills {
     return { type: 'CLEANED', at: this.#services.clock.now(), removed: [...ids] };
   }
 
-  /** What earlier runs left, as far as it can be told. */
+  /** Ids of scratch instances that earlier runs left, as far as they can be found. */
   async leftovers(signal: AbortSignal): Promise<readonly string[]> {
     const found = new Set<string>();
     for (const path of this.#paths.all()) {
       try {
         for (const id of await path.leftovers(signal)) found.add(id);
       } catch (error) {
-        // A store or cluster that is away at a start is no reason not to start.
+        // A store or cluster that cannot be reached must not keep the plugin from starting.
         const reason = isCoded(error) ? error.what : String(error);
         this.#services.logger.warn({ reason }, 'restore.sweep_skipped');
       }
@@ -123,12 +124,12 @@ export class Drills {
     return [...found];
   }
 
-  /** A drill is one run: it begins with its choice, and ends with its verdict or the first step that fails. */
-  #tell({ path }: Drill, { correlation, cause }: EffectContext, run: Told): void {
+  /** A drill is one job run: it begins with the choice, and ends with the verdict or the first step that fails. */
+  #publish({ path }: Drill, { correlation, cause }: EffectContext, run: RunPhase): void {
     const { bus, clock } = this.#services;
     const at = clock.now();
     const meta = { correlation, cause };
-    bus.publish(jobRun, { job: 'memory-restore-drill', at, ...run } as JobRun, meta);
+    bus.publish(jobRun, { job: 'memory-restore-drill', at, ...run }, meta);
     if (run.phase === 'ended') bus.publish(drillEnded, { path, at }, meta);
   }
 
@@ -143,8 +144,8 @@ export class Drills {
   async #step(
     drill: Drill,
     effect: EffectContext,
-    work: (context: StepContext) => Promise<LogEvent>,
-  ): Promise<LogEvent> {
+    work: (context: StepContext) => Promise<DrillOutcome>,
+  ): Promise<DrillOutcome> {
     const stop = new AbortController();
     const signal = AbortSignal.any([effect.signal, stop.signal]);
     const done = work({ signal, progress: this.progress });
@@ -152,7 +153,7 @@ export class Drills {
     try {
       return await done;
     } catch (error) {
-      this.#tell(drill, effect, {
+      this.#publish(drill, effect, {
         phase: 'ended',
         outcome: 'failed',
         ...runFailure(signal.aborted ? signal.reason : error),
@@ -168,35 +169,55 @@ export class Drills {
   }
 }
 
-/** Registers the effects of the machine. A step that a crash interrupted is not repeated: the machine cleans up. */
-export function registerEffects(context: PluginContext, options: RestoreOptions, drills: () => Drills): void {
+/** A step that a crash interrupted is not repeated: the machine cleans up. */
+export function registerEffects(
+  context: PluginContext<{ readonly drills: Drills }>,
+  options: RestoreOptions,
+): void {
   const { readyMs, recoverMs, verifyMs, cleanMs } = options;
   const asks = { onRecovery: 'fail', adapter: 'memory.stores' } as const;
   const makes = { onRecovery: 'fail', adapter: 'memory.scratch' } as const;
-  context.effect<StepParams>('restore.choose', (params, effect) => drills().choose(params, effect), {
-    ...asks,
-    deadlineMs: CHOOSE_MS,
-  });
-  context.effect<StepParams>('restore.prepare', (params, effect) => drills().prepare(params, effect), {
-    ...makes,
-    deadlineMs: readyMs + MAKING_MS,
-  });
-  context.effect<StepParams>('restore.recover', (params, effect) => drills().recover(params, effect), {
-    ...asks,
-    deadlineMs: recoverMs,
-  });
-  context.effect<StepParams>('restore.verify', (params, effect) => drills().verify(params, effect), {
-    ...asks,
-    deadlineMs: verifyMs,
-  });
-  context.effect<CleanParams>('restore.clean', (params, effect) => drills().clean(params, effect), {
+  context.effect<StepParams>(
+    'restore.choose',
+    (params, effect, { drills }) => drills.choose(params, effect),
+    {
+      ...asks,
+      deadlineMs: CHOOSE_MS,
+    },
+  );
+  context.effect<StepParams>(
+    'restore.prepare',
+    (params, effect, { drills }) => drills.prepare(params, effect),
+    {
+      ...makes,
+      deadlineMs: readyMs + MAKING_MS,
+    },
+  );
+  context.effect<StepParams>(
+    'restore.recover',
+    (params, effect, { drills }) => drills.recover(params, effect),
+    {
+      ...asks,
+      deadlineMs: recoverMs,
+    },
+  );
+  context.effect<StepParams>(
+    'restore.verify',
+    (params, effect, { drills }) => drills.verify(params, effect),
+    {
+      ...asks,
+      deadlineMs: verifyMs,
+    },
+  );
+  context.effect<CleanParams>('restore.clean', (params, effect, { drills }) => drills.clean(params, effect), {
     onRecovery: 'retry',
     adapter: 'memory.scratch',
     deadlineMs: cleanMs,
   });
 }
 
-function known<T>(value: T | undefined): T {
+/** The result of an earlier step. */
+function required<T>(value: T | undefined): T {
   if (value === undefined)
     throw new RestoreError('HF_RESTORE_FAILED', { reason: 'a step came out of order' });
   return value;

@@ -1,34 +1,27 @@
 /**
- * Restore drills of the memory store: a backup is restored into a scratch instance, compared with what was recorded of
- * it and with the live store, and taken away again. `machines/restore.ts` decides, and `machines/drill-overdue.ts` when one
- * of a path is overdue; `paths/` are the ways from a backup to
- * an instance, `scratch/` where instances come from, `verify/` the comparison, `safety.ts` what keeps the live store
- * from being a target.
- *
- * Imports core, bus and its machine; no other plugin.
+ * Restore drills of the memory store: a backup is restored into a scratch instance, compared with what was recorded of it
+ * and with the live store, and removed again. `machines/restore/drill.ts` decides, and `machines/restore/overdue.ts` when
+ * a drill is overdue. `paths/` are the ways from a backup to an instance, `scratch/` the sources of instances, `verify/`
+ * the comparison; `safety.ts` keeps the live store from being a target.
  */
-
 import { ClusterToken } from '../../core/contracts/cluster.ts';
 import {
   MemoryStoresToken,
   ScratchStoresToken,
   SnapshotRecordsToken,
 } from '../../core/contracts/memory-store.ts';
-import { definePlugin, type PluginContext, type Services } from '../../core/host/plugin/definition.ts';
-import { defineActor } from '../../core/kernel/actors/definition.ts';
-import { defineRoute } from '../../core/kernel/actors/route.ts';
-import { actorRef, newCorrelation } from '../../core/kernel/ids.ts';
-import type { Json } from '../../core/kernel/json.ts';
-import { restore as machine } from '../../machines/restore/drill.ts';
-import type { RestoreContext } from '../../machines/restore/drill-shapes.ts';
-import { drillOverdue } from '../../machines/restore/overdue.ts';
+import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
+import { newCorrelation } from '../../core/kernel/ids.ts';
 import {
-  describeDrillRecord,
-  drillAsked,
+  DRILL_KEY,
+  DRILL_PATHS,
+  drillActor,
   drillCancelled,
   drillDue,
   drillEnded,
   drillId,
+  drillRequested,
+  overdueActor,
   registerMetrics,
 } from './actor.ts';
 import { drillCommand, statusCommand } from './commands.ts';
@@ -36,11 +29,6 @@ import { registerControl } from './control.ts';
 import { Drills, registerEffects } from './drills.ts';
 import { RestoreError } from './errors.ts';
 import { type RestoreOptions, restoreOptions } from './options.ts';
-
-const DRILL_ACTOR = 'restore.drill';
-const KEY = 'store';
-const OVERDUE_ACTOR = 'restore.overdue';
-const PATHS = ['a', 'b'] as const;
 
 /** @example restore({ schedule: { a: '0 5 * * 0' }, overdueMs: 8 * 24 * 3_600_000 }) */
 export const restore = definePlugin({
@@ -59,104 +47,81 @@ export const restore = definePlugin({
   requires: [MemoryStoresToken],
   wants: [ScratchStoresToken, SnapshotRecordsToken, ClusterToken],
   onFailure: 'continue',
-  register(context, options) {
+  async start(services, options, signal) {
+    const { actors, metrics } = services;
     const { overdueMs, retryMs } = options;
-    const settings = { retryMs };
-    let drills: Drills | undefined;
-    const opened = () => {
-      drills ??= new Drills(context.services, options);
-      return drills;
-    };
-    const state = () => context.services.actors.snapshot(actorRef(DRILL_ACTOR, KEY));
-
-    context.actor(
-      defineActor({
-        type: DRILL_ACTOR,
-        machine,
-        version: 2,
-        // Version 1 waited itself for the next drill, of whatever path.
-        migrate: ({ value, context: { overdueMs: _, ...context } }, fromVersion) =>
-          fromVersion === 1 ? { value, context } : undefined,
-        input: () => settings,
-        describe: describeDrillRecord,
-      }),
+    const drills = new Drills(services, options);
+    const state = () => actors.get(drillActor, DRILL_KEY);
+    registerMetrics(metrics, () => state()?.context);
+    startSchedules(services, options.schedule);
+    const leftovers = await drills.leftovers(signal);
+    const meta = { correlation: newCorrelation() };
+    actors.send(drillActor, DRILL_KEY, { type: 'STARTED', leftovers, retryMs }, meta);
+    watchOverdue(services, expectedPaths(options), overdueMs);
+    return { services, drills, state };
+  },
+  register(context, options) {
+    context.actor({ ...drillActor, input: () => ({ retryMs: options.retryMs }) });
+    context.actor(overdueActor);
+    context.route(drillRequested, drillActor, ({ payload }) => [
+      { key: DRILL_KEY, event: { type: 'REQUESTED', ...payload } },
+    ]);
+    context.route(drillCancelled, drillActor, ({ payload }) => [
+      { key: DRILL_KEY, event: { type: 'CANCEL', ...payload } },
+    ]);
+    context.route(drillEnded, overdueActor, ({ payload: { path, at } }) =>
+      expectedPaths(options).includes(path) ? [{ key: path, event: { type: 'DRILLED', at } }] : [],
     );
-    context.route(
-      defineRoute(drillAsked, DRILL_ACTOR, ({ payload }) => [
-        { key: KEY, event: { type: 'ASKED', ...payload } },
-      ]),
-    );
-    context.actor(
-      defineActor({
-        type: OVERDUE_ACTOR,
-        machine: drillOverdue,
-        version: 1,
-        input: (path) => ({ path }),
-      }),
-    );
-    context.route(
-      defineRoute(drillEnded, OVERDUE_ACTOR, ({ payload: { path, at } }) =>
-        watched(options).includes(path) ? [{ key: path, event: { type: 'DRILLED', at } }] : [],
-      ),
-    );
-    context.route(
-      defineRoute(drillCancelled, DRILL_ACTOR, ({ payload }) => [
-        { key: KEY, event: { type: 'CANCEL', ...payload } },
-      ]),
-    );
-    registerSchedules(context, options.schedule);
-    registerEffects(context, options, opened);
-    registerControl(context, { state, progress: () => opened().progress.now });
-    registerMetrics(context, () => state()?.context as RestoreContext | undefined);
+    for (const path of DRILL_PATHS) {
+      const cron = options.schedule[path];
+      if (cron !== undefined) context.schedule(cron, drillDue[path]);
+    }
+    registerEffects(context, options);
+    registerControl(context);
     context.command(drillCommand);
     context.command(statusCommand);
-    context.health('restore', () => {
-      const { cleanFailures, cleanReason, results } = (state()?.context ?? {}) as Partial<RestoreContext>;
-      const last = results?.at(-1);
+    context.health('restore', ({ state }) => {
+      const { value = 'resting', context: drill } = state() ?? {};
+      const last = drill?.results.at(-1);
       return {
-        ok: !cleanFailures && last?.outcome !== 'failed',
-        phase: state()?.value ?? 'resting',
+        ok: !drill?.cleanFailures && last?.outcome !== 'failed',
+        phase: value,
         ...(last && { last: { id: last.id, path: last.path, outcome: last.outcome } }),
-        ...(cleanReason !== undefined && { cleanUp: cleanReason }),
-      } as Json;
-    });
-    context.onStart(async (signal) => {
-      const leftovers = await opened().leftovers(signal);
-      const event = { type: 'STARTED', leftovers: [...leftovers], ...settings };
-      context.services.actors.send(actorRef(DRILL_ACTOR, KEY), event, { correlation: newCorrelation() });
-      watch(context.services, watched(options), overdueMs);
+        ...(drill?.cleanReason !== undefined && { cleanUp: drill.cleanReason }),
+      };
     });
   },
 });
 
-/** The paths whose drills are waited for: those that have a schedule, and path a where none has. */
-function watched({ overdueMs, schedule }: RestoreOptions): readonly string[] {
+/** The paths whose drills are expected: those that have a schedule, or path a when none has. */
+function expectedPaths({ overdueMs, schedule }: RestoreOptions): readonly string[] {
   if (overdueMs === undefined) return [];
-  const scheduled = PATHS.filter((path) => schedule[path] !== undefined);
+  const scheduled = DRILL_PATHS.filter((path) => schedule[path] !== undefined);
   return scheduled.length > 0 ? scheduled : ['a'];
 }
 
-function watch({ actors, clock }: Services, paths: readonly string[], overdueMs: number | undefined): void {
-  for (const path of PATHS) {
-    const ref = actorRef(OVERDUE_ACTOR, path);
+function watchOverdue(
+  { actors, clock }: Services,
+  expected: readonly string[],
+  overdueMs: number | undefined,
+): void {
+  for (const path of DRILL_PATHS) {
     const at = clock.now();
-    if (paths.includes(path)) actors.send(ref, { type: 'WATCH', at, overdueMs });
-    else if (actors.snapshot(ref)) actors.send(ref, { type: 'WATCH', at });
+    if (expected.includes(path) && overdueMs !== undefined) {
+      actors.send(overdueActor, path, { type: 'WATCH', at, overdueMs });
+    } else if (actors.get(overdueActor, path)) {
+      actors.send(overdueActor, path, { type: 'WATCH', at });
+    }
   }
 }
 
-/** At its times a path is asked for like by anybody else. */
-function registerSchedules(context: PluginContext, schedule: RestoreOptions['schedule']): void {
-  for (const path of PATHS) {
-    const cron = schedule[path];
-    if (cron === undefined) continue;
-    context.schedule(cron, drillDue[path]);
-    context.onStart(() => {
-      const { bus, clock } = context.services;
-      bus.subscribe(drillDue[path], 'restore', ({ correlation }) => {
-        const at = clock.now();
-        bus.publish(drillAsked, { id: drillId(at, path), path, by: 'schedule', at }, { correlation });
-      });
+/** A scheduled drill is requested in the same way as any other. */
+function startSchedules({ bus, clock }: Services, schedule: RestoreOptions['schedule']): void {
+  for (const path of DRILL_PATHS) {
+    if (schedule[path] === undefined) continue;
+    bus.subscribe(drillDue[path], 'restore', ({ correlation }) => {
+      const at = clock.now();
+      bus.publish(drillRequested, { id: drillId(at, path), path, by: 'schedule', at }, { correlation });
     });
   }
 }

@@ -1,25 +1,26 @@
+/** What the paths of a drill share: the steps, how far they are, and waiting for something. */
 import type { ScratchStores } from '../../core/contracts/memory-store.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import type { Bounds, Drill, Source } from '../../machines/restore/drill-shapes.ts';
 
-/** What every step is given beside its parameters. */
+/** What every step gets beside its parameters. */
 export interface StepContext {
   readonly signal: AbortSignal;
   readonly progress: ProgressBoard;
 }
 
-/** What the steps of every path stand on. */
+/** Settings of every path; times are milliseconds. */
 export interface PathSettings {
   readonly clock: Clock;
   readonly readyMs: number;
   readonly pollMs: number;
 }
 
-/** One way from a backup to an instance that can be compared. Each step may be run again with the same drill. */
+/** A way from a backup to an instance that can be compared. Each step may be run again with the same drill. */
 export interface RestorePath {
   /** @throws HF_RESTORE_NOTHING */
   choose(drill: Drill, context: StepContext): Promise<Source>;
-  /** @returns the place for people; its URL, where it is one already */
+  /** @returns the place for people, and its URL when it is known already */
   prepare(
     drill: Drill,
     source: Source,
@@ -27,14 +28,14 @@ export interface RestorePath {
   ): Promise<{ readonly place: string; readonly url?: string; readonly copied?: Bounds }>;
   /** @returns where the restored collection is served */
   recover(drill: Drill, source: Source, url: string | undefined, context: StepContext): Promise<string>;
-  /** Removes all that a drill of this path made; that it is gone already is no error. */
+  /** Removes everything that a drill of this path made; it is no error when that is gone already. */
   remove(id: string, signal: AbortSignal): Promise<void>;
-  /** Scratch instances that nobody needs: left by earlier runs, or expired. */
+  /** Ids of scratch instances that nobody needs: left by earlier runs, or expired. */
   leftovers(signal: AbortSignal): Promise<readonly string[]>;
 }
 
-/** Instances in this process's own folder are all left over at a start; elsewhere, those whose time is over. */
-export async function expiredOf(
+/** Leftovers at a start: all instances in this process's own folder; elsewhere those that have expired. */
+export async function scratchLeftovers(
   scratch: ScratchStores,
   clock: Clock,
   signal: AbortSignal,
@@ -44,7 +45,7 @@ export async function expiredOf(
   return found.filter(({ expiresAt }) => scratch.kind === 'embedded' || expiresAt <= now).map(({ id }) => id);
 }
 
-/** How far a phase is, for whoever watches. */
+/** How far the running phase is. */
 export interface Progress {
   readonly text: string;
   readonly done?: number;
@@ -52,13 +53,13 @@ export interface Progress {
   readonly unit?: 'points' | 'bytes';
   /** Epoch milliseconds. */
   readonly since: number;
-  /** By the pace so far, milliseconds. */
+  /** Estimated by the pace so far, milliseconds. */
   readonly leftMs?: number;
 }
 
-type Told = Omit<Progress, 'since' | 'leftMs'>;
+type Extent = Pick<Progress, 'done' | 'total' | 'unit'>;
 
-/** Of the phase that runs; what is decided stands in the log, this is gone with the process. */
+/** Progress of the running phase. It is not recorded: only decisions are. */
 export class ProgressBoard {
   readonly #clock: Clock;
   #now: Progress | undefined;
@@ -74,8 +75,7 @@ export class ProgressBoard {
     return { ...this.#now, leftMs };
   }
 
-  /** Another step begins. */
-  begin(text: string, extent: Omit<Told, 'text'> = {}): void {
+  begin(text: string, extent: Extent = {}): void {
     this.#now = { text, ...extent, since: this.#clock.now() };
   }
 
@@ -89,7 +89,7 @@ export class ProgressBoard {
 }
 
 /** Waits, unless the signal is aborted first. */
-export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {
       cancel();
@@ -105,13 +105,13 @@ export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<vo
 }
 
 /**
- * Looks again and again until something is there.
+ * Polls until something is there.
  *
- * @param look `undefined` for not yet; what it throws ends the wait
+ * @param poll gives `undefined` for not yet; an error ends the wait
  * @returns undefined when the time is over
  */
 export async function until<T>(
-  look: () => Promise<T | undefined>,
+  poll: () => Promise<T | undefined>,
   {
     clock,
     everyMs,
@@ -127,7 +127,7 @@ export async function until<T>(
   const end = clock.now() + withinMs;
   for (;;) {
     signal.throwIfAborted();
-    const found = await look();
+    const found = await poll();
     if (found !== undefined) return found;
     if (clock.now() + everyMs > end) return undefined;
     await pause(clock, everyMs, signal);

@@ -1,27 +1,29 @@
 import type { Services } from '../../core/host/plugin/definition.ts';
-import type { ActorState } from '../../core/kernel/actors/state.ts';
-import { actorRef, newCorrelation } from '../../core/kernel/ids.ts';
+import { newCorrelation } from '../../core/kernel/ids.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
-import type { MonitorSettings } from '../../machines/uptime-monitor/diagnosis.ts';
+import type { MonitorEvent, MonitorSettings } from '../../machines/uptime-monitor/diagnosis.ts';
+import { monitorActor } from './actor.ts';
 import { UptimeMonitorError } from './errors.ts';
 import type { PushTokens } from './push-tokens.ts';
 import type { BeatRing } from './take-push.ts';
-import { MONITOR_ACTOR, type PushReply, takePush } from './take-push.ts';
-import { type MonitorState, type MonitorView, stateOf, viewOf } from './view.ts';
+import { type PushReply, takePush } from './take-push.ts';
+import { type MonitorSnapshot, type MonitorState, type MonitorView, stateOf, viewOf } from './view.ts';
 
-/** A monitor by its place in the list, from 1, with its actor's state. */
+/** A monitor with its place in the list, from 1. */
 export interface Listed {
   readonly id: number;
   readonly view: MonitorView;
-  readonly state: Readonly<ActorState>;
+  readonly state: MonitorSnapshot;
 }
 
-/** Sent at a start before the log is waited for. */
+type WithoutTime<E> = E extends { at: number } ? Omit<E, 'at'> : never;
+
+/** Events that a start sends before it waits for the log. */
 const AT_ONCE = 500;
-/** Causes that a health page names. */
+/** Monitors that a health page names. */
 const NAMED = 5;
 
-/** The listed monitors: what is pushed to them, asked of them, and done to them. */
+/** The listed monitors: takes their beats, shows them, and carries out what operators request. */
 export class Monitors {
   readonly beats = new Map<string, BeatRing>();
   readonly #services: Services;
@@ -55,22 +57,23 @@ export class Monitors {
     return this.#services.clock.now();
   }
 
-  /** Tells every monitor that it is watched again, and releases those that are no longer listed. */
+  /** Starts to watch every listed monitor, and releases those that are no longer listed. */
   async watch(signal: AbortSignal): Promise<void> {
     const { actors } = this.#services;
     const meta = { correlation: newCorrelation() };
     const at = this.now;
-    for (const { ref, value, context } of actors.list(MONITOR_ACTOR)) {
-      const { name } = context as unknown as MonitorSettings;
-      if (!this.#settings.has(name) && value !== 'released') actors.send(ref, { type: 'RELEASE', at }, meta);
+    for (const { key, value } of actors.list(monitorActor)) {
+      if (!this.#settings.has(key) && value !== 'released') {
+        actors.send(monitorActor, key, { type: 'RELEASE', at }, meta);
+      }
     }
-    const isNew = (name: string) => actors.snapshot(actorRef(MONITOR_ACTOR, name)) === undefined;
+    const isNew = (name: string) => actors.get(monitorActor, name) === undefined;
     const fresh = [...this.#settings.keys()].filter(isNew);
     const later = new Set(fresh.slice(AT_ONCE));
     let sent = 0;
     for (const [name, settings] of this.#settings) {
       if (later.has(name)) continue;
-      const done = actors.send(actorRef(MONITOR_ACTOR, name), { type: 'WATCH', at, settings }, meta);
+      const done = actors.send(monitorActor, name, { type: 'WATCH', at, settings }, meta);
       sent += 1;
       if (sent % AT_ONCE === 0) await done.durable();
       signal.throwIfAborted();
@@ -78,12 +81,12 @@ export class Monitors {
     void this.#watchNew(later);
   }
 
-  /** Ends what a start has left to do. */
+  /** Ends the work that a start left for later. */
   stop(): void {
     this.#isStopped = true;
   }
 
-  /** Of very many new ones the last are watched once it runs: they have no timer yet that could be too soon. */
+  /** Watches the last of very many new monitors after the start: they have no timer yet that could fire too early. */
   async #watchNew(names: ReadonlySet<string>): Promise<void> {
     const { actors, logger } = this.#services;
     const meta = { correlation: newCorrelation() };
@@ -92,8 +95,8 @@ export class Monitors {
         await new Promise((resolve) => setImmediate(resolve));
         if (this.#isStopped) return;
         const settings = this.#settings.get(name);
-        const event = { type: 'WATCH', at: this.now, settings };
-        const done = actors.send(actorRef(MONITOR_ACTOR, name), event, meta);
+        if (!settings) continue;
+        const done = actors.send(monitorActor, name, { type: 'WATCH', at: this.now, settings }, meta);
         if (!done.record) await done.durable(); // the log has no room for the moment
       }
     } catch (err) {
@@ -117,7 +120,7 @@ export class Monitors {
 
   find(name: string, details = this.#details): Listed | undefined {
     const id = this.#ids.get(name);
-    const state = this.#services.actors.snapshot(actorRef(MONITOR_ACTOR, name));
+    const state = this.#services.actors.get(monitorActor, name);
     return id === undefined || !state ? undefined : { id, state, view: viewOf(state, this.now, details) };
   }
 
@@ -127,7 +130,7 @@ export class Monitors {
     return name === undefined || !Number.isInteger(id) || id < 1 ? undefined : this.find(name);
   }
 
-  /** Every monitor with all that is known, for the operator. */
+  /** Every monitor with all details, for the operator. */
   all(): MonitorView[] {
     return [...this.#settings.keys()].flatMap((name) => this.find(name, true)?.view ?? []);
   }
@@ -136,35 +139,37 @@ export class Monitors {
     return [...this.#bySlug].map(([slug, names]) => ({
       slug,
       states: names.flatMap((name) => {
-        const state = this.#services.actors.snapshot(actorRef(MONITOR_ACTOR, name));
+        const state = this.#services.actors.get(monitorActor, name);
         return state ? stateOf(state) : [];
       }),
     }));
   }
 
   /**
-   * What an operator does to a monitor.
+   * Carries out what an operator requests for a monitor.
    *
    * @throws HF_UPTIME_MONITOR_UNKNOWN there is none of that name
-   * @throws HF_UPTIME_MONITOR_STATE it is not so that this could be done
+   * @throws HF_UPTIME_MONITOR_STATE the monitor's state does not allow it
    */
   async act(
     name: string,
-    event: { type: 'ACK' | 'PAUSE' | 'UNPAUSE'; [field: string]: unknown },
+    action: WithoutTime<Extract<MonitorEvent, { type: 'ACK' | 'PAUSE' | 'UNPAUSE' }>>,
   ): Promise<MonitorView> {
     if (!this.#settings.has(name)) {
       const known = [...this.#settings.keys()].slice(0, 10).join(', ');
       throw new UptimeMonitorError('HF_UPTIME_MONITOR_UNKNOWN', { monitor: name, known: known || 'none' });
     }
-    const sent = this.#services.actors.send(actorRef(MONITOR_ACTOR, name), { ...event, at: this.now });
+    const sent = this.#services.actors.send(monitorActor, name, { ...action, at: this.now });
     const record = await sent.durable();
-    const view = this.find(name, true)?.view as MonitorView;
+    const state = this.#services.actors.get(monitorActor, name);
+    if (!state) throw new Error(`monitor ${name} has no actor`);
+    const view = viewOf(state, this.now);
     if (record.ignored)
       throw new UptimeMonitorError('HF_UPTIME_MONITOR_STATE', { monitor: name, state: view.state });
     return view;
   }
 
-  /** For health pages: how many are how, and why those are down that are. */
+  /** For health pages: how many monitors are in each state, and why those that are down are. */
   health(): JsonObject {
     const views = this.all();
     const counts = Object.fromEntries(

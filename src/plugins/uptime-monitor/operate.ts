@@ -9,25 +9,26 @@ import type { MonitorView } from './view.ts';
 
 const PATH = '/uptime-monitor';
 
-const asked = z.object({
+const fields = z.object({
   monitor: z.string().max(64),
   by: z.string().min(1).max(64),
   note: z.string().max(200).optional(),
   forMs: z.number().int().min(60_000).max(2_592_000_000).default(3_600_000),
 });
 
-/** Registers what the commands ask of the running instance, and the commands. */
-export function registerOperations(context: PluginContext, monitors: () => Monitors): void {
-  context.control((surface) => {
-    serveOperation(surface, `${PATH}/list`, z.object({}), () => ({ monitors: monitors().all() }));
+/** Registers the commands `holdfast uptime …` and the operations that serve them. */
+export function registerOperations(context: PluginContext<{ readonly monitors: Monitors }>): void {
+  context.control((surface, { monitors: all }) => {
+    serveOperation(surface, `${PATH}/list`, z.object({}), () => ({ monitors: all.all() }));
     for (const [verb, type] of [
       ['ack', 'ACK'],
       ['pause', 'PAUSE'],
       ['resume', 'UNPAUSE'],
     ] as const) {
-      serveOperation(surface, `${PATH}/${verb}`, asked, async ({ monitor, by, note, forMs }) => {
-        const more = type === 'ACK' ? { forMs, ...(note !== undefined && { note }) } : {};
-        return { monitors: [await monitors().act(monitor, { type, by, ...more })] };
+      serveOperation(surface, `${PATH}/${verb}`, fields, async ({ monitor, by, note, forMs }) => {
+        const action =
+          type === 'ACK' ? { type, by, forMs, ...(note !== undefined && { note }) } : { type, by };
+        return { monitors: [await all.act(monitor, action)] };
       });
     }
   });
@@ -37,7 +38,7 @@ export function registerOperations(context: PluginContext, monitors: () => Monit
 const commands: readonly CommandDefinition[] = [
   {
     name: 'uptime list',
-    summary: 'Lists the push monitors of the running instance: since when each is how, and why',
+    summary: 'Lists the push monitors of the running instance with their states and reasons',
     example: 'holdfast uptime list',
     run: async (_args, _flags, command) => {
       const monitors = await ask(command, 'list', {});
@@ -47,7 +48,7 @@ const commands: readonly CommandDefinition[] = [
   },
   {
     name: 'uptime ack <monitor>',
-    summary: 'Says that somebody looks after a monitor that is down: no reminders until then',
+    summary: 'Acknowledges that a monitor is down: no reminders for a time',
     example: 'holdfast uptime ack clickstack-watchdog --for 2h --note "disk is being replaced"',
     flags: [
       { flags: '--for <time>', summary: 'e.g. 30m, 2h or 1d', default: '1h' },

@@ -1,5 +1,4 @@
 import type { HttpSurface } from '../../core/host/http/contract.ts';
-import type { MonitorContext } from '../../machines/uptime-monitor/diagnosis.ts';
 import {
   BADGES,
   type Badge,
@@ -21,9 +20,9 @@ const BADGE_HEADERS = {
   'cache-control': 'max-age=30',
 };
 
-/** The push endpoint and the read side. @param monitors there once a request comes */
-export function monitorRoutes(http: HttpSurface, monitors: () => Monitors): void {
-  // A push is its address alone: whatever body comes with it is read and left.
+/** The push endpoint and the pages. */
+export function monitorRoutes(http: HttpSurface, monitors: Monitors): void {
+  // A push is its address alone: a body is read and ignored.
   http.addContentTypeParser('*', (_request, payload, done) => {
     payload
       .resume()
@@ -34,36 +33,35 @@ export function monitorRoutes(http: HttpSurface, monitors: () => Monitors): void
   http.all<{ Params: { token: string }; Querystring: Record<string, unknown> }>(
     '/api/push/:token',
     async ({ params, query }, reply) => {
-      const { status, body } = await monitors().take(params.token, query);
+      const { status, body } = await monitors.take(params.token, query);
       if (body.reason === 'busy') reply.header('retry-after', '5');
       return reply.code(status).send(body);
     },
   );
 
-  // `status` is where clients of Uptime Kuma look for it.
+  // Clients of Uptime Kuma read the field `status`.
   const notFound = { ok: false, status: 'fail', msg: 'Status Page Not Found' };
-  http.get('/', (_request, reply) => reply.headers(PAGE_HEADERS).send(indexPage(monitors().pages())));
+  http.get('/', (_request, reply) => reply.headers(PAGE_HEADERS).send(indexPage(monitors.pages())));
 
   http.get<{ Params: { slug: string } }>('/status/:slug', ({ params }, reply) => {
-    const all = monitors();
     const asked = params.slug.toLowerCase();
-    const json = asked.endsWith('.json') && !all.has(asked);
+    const json = asked.endsWith('.json') && !monitors.has(asked);
     const slug = json ? asked.slice(0, -'.json'.length) : asked;
-    const { now } = all;
-    const listed = all.of(slug);
+    const { now } = monitors;
+    const listed = monitors.of(slug);
     if (listed.length === 0) return reply.code(404).send(notFound);
     if (json) {
       const views = listed.map(({ view }) => view);
       return reply.send({ slug, at: new Date(now).toISOString(), monitors: views });
     }
-    const shown = listed.map(({ view, state }) => {
-      const { changes } = state.context as unknown as MonitorContext;
-      return { view, bars: bars(changes, now - DAY_MS, now, BARS) };
-    });
+    const shown = listed.map(({ view, state }) => ({
+      view,
+      bars: bars(state.context.changes, now - DAY_MS, now, BARS),
+    }));
     return reply.headers(PAGE_HEADERS).send(statusPage(slug, shown, new Date(now).toISOString()));
   });
 
-  const pageOf = (slug: string): readonly Numbered[] => monitors().of(slug.toLowerCase());
+  const pageOf = (slug: string): readonly Numbered[] => monitors.of(slug.toLowerCase());
 
   http.get<{ Params: { slug: string } }>('/api/status-page/:slug', ({ params: { slug } }, reply) => {
     const listed = pageOf(slug);
@@ -77,7 +75,7 @@ export function monitorRoutes(http: HttpSurface, monitors: () => Monitors): void
     ({ params: { slug } }, reply) => {
       const listed = pageOf(slug);
       if (listed.length === 0) return reply.code(404).send(notFound);
-      return reply.send(kumaHeartbeats(listed, monitors().beats));
+      return reply.send(kumaHeartbeats(listed, monitors.beats));
     },
   );
 
@@ -88,14 +86,14 @@ export function monitorRoutes(http: HttpSurface, monitors: () => Monitors): void
       .send(views.length === 0 ? unknownBadge(slug) : pageBadge(slug, views));
   });
 
-  // The time of Uptime Kuma's badges is one of these alone here: a day is what is known for certain.
+  // Uptime Kuma's badges take any number of hours; here only the last day is known for certain.
   http.get<{ Params: { monitor: string; kind: string; time?: string } }>(
     '/api/badge/:monitor/:kind/:time?',
     ({ params: { monitor, kind, time = '24' } }, reply) => {
       if (!BADGES.includes(kind as Badge) || !/^(?:24h?|1d)$/.test(time)) {
         return reply.code(404).send({ ok: false, status: 'fail', msg: 'Badge Not Found' });
       }
-      const found = monitors().find(monitor) ?? monitors().numbered(Number(monitor));
+      const found = monitors.find(monitor) ?? monitors.numbered(Number(monitor));
       return reply.headers(BADGE_HEADERS).send(found ? badge(kind as Badge, found.view) : unknownBadge(kind));
     },
   );

@@ -1,14 +1,11 @@
 import type { ActorSystem } from '../../core/kernel/actors/system.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import { actorRef } from '../../core/kernel/ids.ts';
 import { TEXT_KEPT } from '../../machines/uptime-monitor/diagnosis.ts';
+import { monitorActor } from './actor.ts';
 import type { PushTokens } from './push-tokens.ts';
 
-/** The type of a monitor's actor; its key is the monitor's name. */
-export const MONITOR_ACTOR = 'uptime-monitor.monitor';
-
-/** What is answered to a push: 200 or 404, whatever is the matter, as old clients know it; `msg` and `reason` tell more. */
+/** The answer to a push: 200 or 404 as old clients expect, with details in `msg` and `reason`. */
 export interface PushReply {
   readonly status: 200 | 404;
   readonly body: {
@@ -18,7 +15,7 @@ export interface PushReply {
   };
 }
 
-export interface TakePushParts {
+export interface PushReceiver {
   readonly actors: ActorSystem;
   readonly clock: Clock;
   readonly tokens: PushTokens;
@@ -30,17 +27,17 @@ const LARGEST_PING = 100_000_000_000;
 const NOT_ACTIVE = 'Monitor not found or not active';
 
 /**
- * Takes one push. The monitor's machine decides what it means; a beat that only goes on with what was is answered when
- * it is queued, anything else when it is durable.
+ * Takes one push. The monitor's machine decides what it means. A beat of a monitor that is up is answered when its record
+ * is queued, any other when it is durable.
  */
 export async function takePush(
-  { actors, clock, tokens, beats }: TakePushParts,
+  { actors, clock, tokens, beats }: PushReceiver,
   token: string,
   query: Readonly<Record<string, unknown>>,
 ): Promise<PushReply> {
   const name = tokens.nameOf(token);
   if (name === undefined) return refused('unknown-token', `${NOT_ACTIVE}: no monitor has this push token.`);
-  // An empty value is none, as with Uptime Kuma.
+  // An empty value counts as absent, as with Uptime Kuma.
   const { status: stated, msg: told, ping: pinged = '', probe } = query;
   const status = stated || 'up';
   const msg = told || 'OK';
@@ -60,7 +57,7 @@ export async function takePush(
   const up = status === 'up';
   const said = plain(msg);
   try {
-    const sent = actors.send(actorRef(MONITOR_ACTOR, name), {
+    const sent = actors.send(monitorActor, name, {
       type: 'BEAT',
       at,
       up,
@@ -81,9 +78,9 @@ export async function takePush(
   return { status: 200, body: { ok: true, msg: `${name} is DOWN now${word}.` } };
 }
 
-/** Somebody looks whether a beat would be taken; nothing is recorded, so no sick sender looks well by it. */
+/** Tells whether a beat would be taken. Nothing is recorded, so a probe cannot make a sick sender look healthy. */
 function probed(actors: ActorSystem, name: string): PushReply {
-  if (actors.snapshot(actorRef(MONITOR_ACTOR, name))?.value === 'paused') return paused(name);
+  if (actors.get(monitorActor, name)?.value === 'paused') return paused(name);
   return { status: 200, body: { ok: true, msg: `${name} would take a beat; this was none.` } };
 }
 
@@ -99,7 +96,7 @@ function busy(): PushReply {
   return refused('busy', 'Busy: no beat can be recorded at the moment. Push again in some seconds.');
 }
 
-/** One bounded line, without what would act on a terminal. */
+/** One bounded line without control characters. */
 function plain(text: string): string {
   return text
     .slice(0, TEXT_KEPT)
@@ -107,17 +104,17 @@ function plain(text: string): string {
     .trim();
 }
 
-/** One beat as pages show it. */
+/** A beat as pages show it. */
 export interface ShownBeat {
   readonly at: number;
   readonly up: boolean;
   readonly ping?: number;
 }
 
-/** Beats kept of each monitor; some 1.3 KB. */
+/** Beats kept for each monitor: 1.3 KB. */
 const BEATS_KEPT = 100;
 
-/** The newest beats of one monitor since the start: what older pages and badges draw. Nothing is decided by them. */
+/** The newest beats of one monitor since the start, for pages and badges. No decision depends on them. */
 export class BeatRing {
   readonly #at = new Float64Array(BEATS_KEPT);
   readonly #ping = new Int32Array(BEATS_KEPT);

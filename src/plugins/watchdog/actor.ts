@@ -1,42 +1,57 @@
 import { z } from 'zod';
-import { defineTopic, type Topic } from '../../bus/topic.ts';
+import { defineTopic } from '../../bus/topic.ts';
+import { defineActor, type RecordOf } from '../../core/kernel/actors/definition.ts';
 import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';
-import type { RunReport } from '../../machines/watchdog/run.ts';
+import { watchdogRun } from '../../machines/watchdog/run.ts';
 
-/** It is time for a run, by the clock or because somebody asks. */
-export const watchdogDue: Topic<Record<string, never>> = defineTopic(
+/** The watchdog's runs, one after another; its key is the name of the push monitor. */
+export const runActor = defineActor({
+  type: 'watchdog.run',
+  machine: watchdogRun,
+  version: 1,
+  describe: describeRunRecord,
+});
+
+const noFields: z.ZodType<Record<string, never>> = z.object({});
+
+export const watchdogDue = defineTopic(
   'watchdog.due',
-  z.object({}),
-  'It is time for the watchdog to look.',
+  noFields,
+  'A run of the watchdog is due by its schedule, or requested.',
 );
 
-export const watchdogReported: Topic<RunReport> = defineTopic(
+export const watchdogReported = defineTopic(
   'watchdog.reported',
   z.object({
     outcome: z.enum(['delivered', 'undelivered', 'unhealthy', 'killed']),
-    lines: z.array(z.string()),
+    lines: z.array(z.string()).readonly(),
     exitCode: z.number(),
     startedAt: z.number(),
   }),
-  'A run of the watchdog is over, and this is how.',
+  'A run of the watchdog has ended.',
 );
 
-/** A record of the watchdog in an operator's words, for `holdfast log`. */
-export function describeWatchdogRecord({ event, effects }: LogRecord): string | undefined {
-  const report = effects.find(({ type }) => type === 'watchdog.report')?.params as
-    | { lines?: unknown }
-    | undefined;
-  const [line] = Array.isArray(report?.lines) ? report.lines : [];
-  if (line !== undefined) return String(line);
+function describeRunRecord(record: RecordOf<typeof watchdogRun>): string | undefined {
+  const report = reportLine(record);
+  if (report !== undefined) return report;
+  if (isRoutine(record)) return '';
+  const { event } = record;
   switch (event.type) {
-    case 'init':
-    case 'effect.done':
-    case 'START':
-      return '';
     case 'RUN':
-      return 'looks at the stack';
+      return 'checks the stack';
     case 'CHECKED':
-      return `finds it well: stale=${String(event.stale)}s drift=${String(event.drift)}`;
+      return `finds it healthy: stale=${event.stale}s drift=${event.drift}`;
+    default:
+      return undefined;
   }
-  return delayOf(event.type) === undefined ? undefined : 'looks at the stack';
 }
+
+/** First line of the report that the record asks for. */
+function reportLine({ effects, event }: LogRecord): string | undefined {
+  const params: unknown = effects.find(({ type }) => type === 'watchdog.report')?.params;
+  const { lines } = z.object({ lines: z.array(z.string()) }).safeParse(params).data ?? {};
+  if (lines?.[0] !== undefined) return lines[0];
+  return delayOf(event.type) === undefined ? undefined : 'checks the stack';
+}
+
+const isRoutine = ({ event }: LogRecord): boolean => ['init', 'effect.done', 'START'].includes(event.type);

@@ -20,31 +20,34 @@ export const watchdogOptions = z.strictObject({
   staleAfter: z.int().min(1).max(86_400).default(300),
   /** The tables that must keep getting rows, once they have any. */
   signals: z.array(signal).min(1).default(['otel_logs', 'otel_metrics_gauge']),
-  /** Of these a producer exists: no rows at all is a fault, and not a fresh installation. */
+  /** Tables that have a producer: no row at all is a failure there, and not a fresh installation. */
   producers: z.array(signal).default([]),
 });
 
 export type WatchdogOptions = z.output<typeof watchdogOptions>;
 
-/** What the checks found; stale in seconds. */
+/** Result of the checks. */
 export interface Findings {
+  /** Age of the oldest watched signal, seconds. */
   readonly stale: number;
+  /** Tables with another engine than they must have. */
   readonly drift: number;
   readonly failures: readonly Failure[];
 }
 
-/** For one query, seconds. */
+/** Deadline of one query, seconds. */
 const QUERY_SECONDS = 20;
-const TOLD = 200;
+/** Characters of a finding. */
+const LONGEST_FINDING = 200;
 
 const one = z.tuple([z.object({ one: z.union([z.literal(1), z.literal('1')]) })]);
 const newest = z.tuple([z.object({ rows: z.coerce.number().int().min(0), age: z.coerce.number() })]);
 
 /**
- * Looks at the stack (O10): does the database answer, do signals arrive, have tables the engines they must have, and
- * are the answers what was asked for?
+ * Checks the stack (O10): the database answers, signals arrive, tables have the engines they must have, and results have
+ * the expected shape.
  *
- * @param database undefined when there is none to ask, with the reason in `absent`
+ * @param database undefined when there is none; `absent` says why
  */
 export async function checkStack(
   database: ColumnarDatabase | undefined,
@@ -55,19 +58,19 @@ export async function checkStack(
   if (!database) {
     return { stale: 0, drift: 0, failures: [{ check: 'database', asked: 'for a database', found: absent }] };
   }
-  const look = new Look(database, signal);
-  const reached = await look.ask('database', `SELECT 1 of ${database.place}`, async (options) =>
+  const checks = new Checks(database, signal);
+  const reached = await checks.ask('database', `SELECT 1 of ${database.place}`, async (options) =>
     one.safeParse(await database.query('SELECT 1 AS one', {}, options)),
   );
-  // Whatever else is asked of a database that does not answer would only say so again.
-  if (!reached) return { stale: 0, drift: 0, failures: look.failures };
+  // Further questions to a database that does not answer would only repeat that.
+  if (!reached) return { stale: 0, drift: 0, failures: checks.failures };
 
   let stale = 0;
   for (const table of new Set([...signals, ...producers])) {
-    const age = await ageOf(look, table, staleAfter, producers.includes(table));
+    const age = await ageOf(checks, table, staleAfter, producers.includes(table));
     stale = Math.max(stale, age ?? 0);
   }
-  const drifted = await look.ask('engine', 'the engines of its tables', async (options) => ({
+  const drifted = await checks.ask('engine', 'the engines of its tables', async (options) => ({
     success: true as const,
     data: await database.drift(options),
   }));
@@ -75,33 +78,33 @@ export async function checkStack(
     const named = drifted
       .slice(0, 5)
       .map(({ table, engine, expected }) => `${table} ${engine}, not ${expected}`);
-    look.fail('engine', 'the engines of its tables', `${drifted.length} drifted: ${named.join(', ')}`);
+    checks.fail('engine', 'the engines of its tables', `${drifted.length} drifted: ${named.join(', ')}`);
   }
-  return { stale: Math.round(stale), drift: drifted?.length ?? 0, failures: look.failures };
+  return { stale: Math.round(stale), drift: drifted?.length ?? 0, failures: checks.failures };
 }
 
-/** The age of the newest row of somebody else, seconds; undefined where nobody produces yet. */
+/** Age of the newest row that Holdfast did not write itself, seconds; undefined when nothing produces yet. */
 async function ageOf(
-  look: Look,
+  checks: Checks,
   table: SignalTable,
   staleAfter: number,
   isDeclared: boolean,
 ): Promise<number | undefined> {
   const asked = `the age of the newest row of ${table}`;
-  const recent = await look.ask('ingest', asked, (options) => look.newestRow(table, true, options));
+  const recent = await checks.ask('ingest', asked, (options) => checks.newestRow(table, true, options));
   if (!recent) return undefined;
   let [row] = recent;
   if (row.rows === 0) {
-    const ever = await look.ask('ingest', asked, (options) => look.newestRow(table, false, options));
+    const ever = await checks.ask('ingest', asked, (options) => checks.newestRow(table, false, options));
     if (!ever) return undefined;
     [row] = ever;
   }
   if (row.rows === 0) {
-    if (isDeclared) look.fail('ingest', asked, 'no row at all: no producer yet, though one is declared');
+    if (isDeclared) checks.fail('ingest', asked, 'no row at all: no producer yet, though one is declared');
     return undefined;
   }
   const age = Math.max(0, row.age);
-  if (age > staleAfter) look.fail('ingest', asked, `${Math.round(age)} s, more than ${staleAfter} s`);
+  if (age > staleAfter) checks.fail('ingest', asked, `${Math.round(age)} s, more than ${staleAfter} s`);
   return age;
 }
 
@@ -109,8 +112,8 @@ type Parsed<T> =
   | { readonly success: true; readonly data: T }
   | { readonly success: false; readonly error: z.ZodError };
 
-/** Asks questions, and keeps what was wrong with the answers. */
-class Look {
+/** Asks the database, and collects the failures. */
+class Checks {
   readonly failures: Failure[] = [];
   readonly #database: ColumnarDatabase;
   readonly #options: { readonly signal: AbortSignal; readonly maxSeconds: number };
@@ -121,10 +124,10 @@ class Look {
   }
 
   fail(check: Failure['check'], asked: string, found: string): void {
-    this.failures.push({ check, asked, found: maskText(found.replace(/\s+/g, ' '), TOLD) });
+    this.failures.push({ check, asked, found: maskText(found.replace(/\s+/g, ' '), LONGEST_FINDING) });
   }
 
-  /** @returns undefined when there was no answer, or not one that was asked for */
+  /** @returns undefined when there was no answer, or one of another shape */
   async ask<T>(
     check: Failure['check'],
     asked: string,
@@ -144,7 +147,7 @@ class Look {
     return undefined;
   }
 
-  /** @param isRecent looks at the last day only: a whole table is read where that has no row */
+  /** @param isRecent reads the last day only; without it the whole table is read */
   async newestRow(
     table: SignalTable,
     isRecent: boolean,

@@ -8,16 +8,16 @@ import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { DEADLINE_MS, KILLED_EXIT, type RunReport } from '../../machines/watchdog/run.ts';
 import { watchdogDue, watchdogReported } from './actor.ts';
 
-/** What the command posts to. */
+/** The path that the command posts to. */
 export const RUN_PATH = '/watchdog/run';
 
-/** `holdfast watchdog run`: one look, by the running instance where there is one. */
-export const watchdogRun: CommandDefinition = {
+/** `holdfast watchdog run`: one run, by the running instance when there is one. */
+export const runCommand: CommandDefinition = {
   name: 'watchdog run',
   summary:
-    'Looks at the stack once, and sends the heartbeat if it is well. The heartbeat is the verdict, not the exit code',
+    'Checks the stack once, and sends the heartbeat if it is healthy. The heartbeat is the verdict, not the exit code',
   example: 'holdfast watchdog run',
-  flags: [{ flags: '--deadline <seconds>', summary: 'a run that takes longer is given up', default: '120' }],
+  flags: [{ flags: '--deadline <seconds>', summary: 'a run that takes longer is ended', default: '120' }],
   async run(_args, flags, command) {
     const { json, print } = command;
     const report = await within(deadlineOf(flags.deadline), command);
@@ -39,13 +39,13 @@ function deadlineOf(text: unknown): number {
   });
 }
 
-/** The job's deadline is ours too, so that what is killed for it can still say so. */
+/** The deadline of the job applies here too, so that a run that is ended by it can still report that. */
 async function within(deadlineMs: number, command: CommandContext): Promise<RunReport> {
   const startedAt = Date.now();
   const deadline = AbortSignal.timeout(deadlineMs);
   const signal = AbortSignal.any([command.signal, deadline]);
   try {
-    return await look({ ...command, signal });
+    return await runOnce({ ...command, signal });
   } catch (error) {
     if (!deadline.aborted) throw error;
     const line = `DEADLINE EXCEEDED: the run did not end within ${deadlineMs / 1_000} s`;
@@ -53,7 +53,7 @@ async function within(deadlineMs: number, command: CommandContext): Promise<RunR
   }
 }
 
-async function look(command: CommandContext): Promise<RunReport> {
+async function runOnce(command: CommandContext): Promise<RunReport> {
   return (await askIfRunning<RunReport>(command, RUN_PATH, {}, 'it runs no watchdog')) ?? runAlone(command);
 }
 
@@ -61,9 +61,9 @@ const NEEDED: readonly unknown[] = [ColumnarDatabaseToken, SecretsStoreToken, Up
 
 /**
  * One run without an instance, as in a CronJob: a runtime of the few plugins that a run needs, for as long as it takes.
- * The run stands in the log like any other. An embedded database belongs to the instance, and is left alone.
+ * The run is recorded like any other. An embedded database belongs to the instance and is not opened.
  */
-export async function runAlone({ config, dataDir, signal, note }: CommandContext): Promise<RunReport> {
+async function runAlone({ config, dataDir, signal, note }: CommandContext): Promise<RunReport> {
   const { createRuntime } = await import('../../core/host/runtime/runtime.ts');
   const { createLogger } = await import('../../core/host/logging/logger.ts');
   const { plugins } = await config();
@@ -80,9 +80,9 @@ export async function runAlone({ config, dataDir, signal, note }: CommandContext
       signal.addEventListener('abort', () => reject(signal.reason), { once: true });
       bus.subscribe(watchdogReported, 'watchdog-run', ({ payload }) => {
         if (payload.startedAt >= began) return resolve(payload);
-        // A run before this one did not end by itself; that is only known now.
+        // A run before this one was interrupted; its report comes only now.
         const at = new Date(payload.startedAt).toISOString();
-        note(`The run before, which began at ${at}, came to no heartbeat. ${payload.lines.join(' ')}`);
+        note(`The run before, which began at ${at}, sent no heartbeat. ${payload.lines.join(' ')}`);
       });
       bus.publish(watchdogDue, {});
     });

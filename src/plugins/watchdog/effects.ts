@@ -2,44 +2,49 @@ import { ColumnarDatabaseToken, type SignalRow } from '../../core/contracts/colu
 import { OWN_SERVICE } from '../../core/contracts/columnar-tables.ts';
 import { type JobRun, jobRun } from '../../core/contracts/jobs.ts';
 import { runTrouble, UptimeMonitorToken } from '../../core/contracts/uptime.ts';
-import type { PluginContext } from '../../core/host/plugin/definition.ts';
-import type { LogEvent } from '../../core/kernel/log/record.ts';
+import type { PluginContext, PluginStatus } from '../../core/host/plugin/definition.ts';
 import type { RunReport, WatchdogEvent } from '../../machines/watchdog/run.ts';
 import { DEADLINE_MS } from '../../machines/watchdog/run.ts';
 import { watchdogReported } from './actor.ts';
 import type { WatchdogOptions } from './checks.ts';
 import { checkStack } from './checks.ts';
 
-/** A line of ours is stored soon or not at all: the next one comes in minutes. */
+/** A report that cannot be stored soon is dropped: the next one comes in minutes. */
 const STORE_SECONDS = 5;
 
-/** What the watchdog's machine asks for. */
+/** Carries out the effects of the watchdog's machine. */
 export function registerEffects(context: PluginContext, options: WatchdogOptions): void {
-  const outcome = (event: WatchdogEvent): LogEvent => event as unknown as LogEvent;
-  // The machine's own deadline ends the run; these only end what nobody waits for any more.
+  // The machine's own deadline ends the run; these only end work that nobody waits for any more.
   const effect = { onRecovery: 'fail', deadlineMs: DEADLINE_MS + 1_000 } as const;
 
   context.effect(
     'watchdog.check',
-    async (_params, { signal, correlation, cause }) => {
-      const { bus, clock, find } = context.services;
+    async (
+      _params,
+      { signal, correlation, cause },
+      { bus, clock, find, plugins },
+    ): Promise<WatchdogEvent> => {
       const began = clock.now();
       bus.publish(jobRun, { phase: 'started', job: options.monitor, at: began }, { correlation, cause });
-      const findings = await checkStack(find(ColumnarDatabaseToken), absentReason(context), options, signal);
+      const findings = await checkStack(
+        find(ColumnarDatabaseToken),
+        absentReason(plugins()),
+        options,
+        signal,
+      );
       const at = clock.now();
       const time = new Date(at).toISOString();
-      return outcome({ type: 'CHECKED', at, time, tookMs: Math.max(0, at - began), ...findings });
+      return { type: 'CHECKED', at, time, tookMs: Math.max(0, at - began), ...findings };
     },
     { ...effect, adapter: ColumnarDatabaseToken.name },
   );
 
   context.effect<{ msg: string; ping: number }>(
     'watchdog.push',
-    async (beat, { signal }) => {
-      const { clock, find } = context.services;
+    async (beat, { signal }, { clock, find }) => {
       const receiver = find(UptimeMonitorToken);
       if (receiver) return receiver.pushEvent(options.monitor, { status: 'up', ...beat }, signal);
-      const reason = 'no plugin speaks to an uptime monitor';
+      const reason = 'no plugin provides an uptime monitor';
       return { type: 'PUSH_FAILED', at: clock.now(), reason, exitStatus: 3 };
     },
     { ...effect, adapter: UptimeMonitorToken.name },
@@ -47,20 +52,19 @@ export function registerEffects(context: PluginContext, options: WatchdogOptions
 
   context.effect<RunReport>(
     'watchdog.report',
-    async (report, { correlation, cause, at }) => {
-      const { bus, find, logger } = context.services;
+    async (report, { correlation, cause, at }, { bus, find, logger }) => {
       const { outcome: ended, lines } = report;
       const text = lines[0] ?? '';
       logger[ended === 'delivered' ? 'info' : 'warn'](
         { outcome: ended, line: text, correlation },
         'watchdog.run',
       );
-      const story = { correlation, cause };
+      const meta = { correlation, cause };
       if (ended !== 'delivered') {
-        bus.publish(runTrouble, { monitor: options.monitor, at, outcome: ended, text }, story);
+        bus.publish(runTrouble, { monitor: options.monitor, at, outcome: ended, text }, meta);
       }
-      bus.publish(watchdogReported, report, story);
-      bus.publish(jobRun, runOf(report, options.monitor, at), story);
+      bus.publish(watchdogReported, report, meta);
+      bus.publish(jobRun, runOf(report, options.monitor, at), meta);
       const database = find(ColumnarDatabaseToken);
       await database
         ?.insert('otel_logs', [rowOf(report, at)], { maxSeconds: STORE_SECONDS })
@@ -70,7 +74,7 @@ export function registerEffects(context: PluginContext, options: WatchdogOptions
   );
 }
 
-/** How the run went; that its checks failed is no failure of the run (O14). */
+/** How the run itself went: failed checks are no failure of the run (O14). */
 function runOf({ outcome, lines }: RunReport, job: string, at: number): JobRun {
   const text = (lines[0] ?? '').slice(0, 1_000);
   if (outcome === 'delivered' || outcome === 'unhealthy') {
@@ -80,21 +84,21 @@ function runOf({ outcome, lines }: RunReport, job: string, at: number): JobRun {
   return { phase: 'ended', job, at, outcome: 'failed', cause, text };
 }
 
-/** Why there is no database to ask. */
-function absentReason({ services }: PluginContext): string {
-  const failed = services.plugins().filter(({ state }) => state === 'failed');
+/** Why there is no database. */
+function absentReason(plugins: readonly PluginStatus[]): string {
+  const failed = plugins.filter(({ state }) => state === 'failed');
   if (failed.length > 0)
     return failed.map(({ name, reason }) => `plugin ${name} failed: ${reason}`).join('; ');
-  return 'none: no instance runs here whose embedded one could be asked, and HOLDFAST_CLICKHOUSE_URL names no server';
+  return 'none: no instance with an embedded one runs here, and HOLDFAST_CLICKHOUSE_URL names no server';
 }
 
-/** The line as it stands in `otel_logs` for its retention (O6). */
+/** The report as a row of `otel_logs` (O6). */
 function rowOf({ outcome, lines, exitCode }: RunReport, at: number): SignalRow {
-  const isWell = outcome === 'delivered';
+  const isHealthy = outcome === 'delivered';
   return {
     Timestamp: new Date(at).toISOString(),
-    SeverityText: isWell ? 'INFO' : 'ERROR',
-    SeverityNumber: isWell ? 9 : 17,
+    SeverityText: isHealthy ? 'INFO' : 'ERROR',
+    SeverityNumber: isHealthy ? 9 : 17,
     ServiceName: OWN_SERVICE,
     Body: lines.join('\n'),
     ResourceAttributes: { 'service.name': OWN_SERVICE },

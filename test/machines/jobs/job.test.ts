@@ -1,8 +1,8 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { elapsed, given } from '../../../src/core/host/testing/index.ts';
-import { classify, clearsAfter, joined, retention } from '../../../src/machines/jobs/failure.ts';
-import type { JobFacts, PodFacts } from '../../../src/machines/jobs/job.ts';
+import type { JobFacts, PodFacts } from '../../../src/machines/jobs/failure.ts';
+import { classify, clearsAfter, joinPods, retention } from '../../../src/machines/jobs/failure.ts';
 import { job } from '../../../src/machines/jobs/job.ts';
 import { runs } from '../../support/runs.ts';
 
@@ -37,10 +37,10 @@ test('[O13] the five ways to die are told apart, and what was not seen is an unk
 
 test('[O13] what a pod showed stays known when it shows less, or is gone', (t) => {
   const early = pod({ ran: false, waiting: 'ErrImagePull', phase: 'Pending' });
-  t.is(joined(early, undefined), early);
-  t.like(joined(early, pod({ ran: false, phase: 'Pending' })), { waiting: 'ErrImagePull', ran: false });
-  t.like(joined(pod(), pod({ ran: false, exitCode: 143 })), { ran: true, exitCode: 143 });
-  t.like(joined(early, pod({ name: 'another' })), { name: 'another', ran: true });
+  t.is(joinPods(early, undefined), early);
+  t.like(joinPods(early, pod({ ran: false, phase: 'Pending' })), { waiting: 'ErrImagePull', ran: false });
+  t.like(joinPods(pod(), pod({ ran: false, exitCode: 143 })), { ran: true, exitCode: 143 });
+  t.like(joinPods(early, pod({ name: 'another' })), { name: 'another', ran: true });
 });
 
 test('[O13] a sample of a pod that vanished with its Job still tells the image from the deadline', (t) => {

@@ -1,16 +1,16 @@
 import test from 'ava';
 import { elapsed, given } from '../../../src/core/host/testing/index.ts';
-import { restore } from '../../../src/machines/restore/drill.ts';
-import type { RestoreEvent } from '../../../src/machines/restore/drill-shapes.ts';
-import { drillOverdue } from '../../../src/machines/restore/overdue.ts';
+import { restoreDrill } from '../../../src/machines/restore/drill.ts';
+import type { DrillEvent } from '../../../src/machines/restore/drill-shapes.ts';
+import { restoreOverdue } from '../../../src/machines/restore/overdue.ts';
 
 const drill = { id: 'd1', path: 'a', by: 'command', at: 1_000 } as const;
-const asked: RestoreEvent = { type: 'ASKED', ...drill };
+const asked: DrillEvent = { type: 'REQUESTED', ...drill };
 const source = { kind: 'snapshot', name: 's1' } as const;
-const chosen: RestoreEvent = { type: 'CHOSEN', source };
+const chosen: DrillEvent = { type: 'CHOSEN', source };
 const url = 'http://127.0.0.1:1';
-const prepared: RestoreEvent = { type: 'PREPARED', place: 'here', url };
-const recovered: RestoreEvent = { type: 'RECOVERED', url };
+const prepared: DrillEvent = { type: 'PREPARED', place: 'here', url };
+const recovered: DrillEvent = { type: 'RECOVERED', url };
 const none = { total: 0, ids: [] };
 const report = {
   ok: true,
@@ -22,9 +22,9 @@ const report = {
   compared: { payloads: 2, vectors: 2 },
   differences: { onlyLive: none, onlyRestored: none, changed: none, moving: none },
 } as const;
-const verified: RestoreEvent = { type: 'VERIFIED', report };
-const cleaned: RestoreEvent = { type: 'CLEANED', at: 2_000, removed: ['d1'] };
-const failed = (effect: string): RestoreEvent => ({
+const verified: DrillEvent = { type: 'VERIFIED', report };
+const cleaned: DrillEvent = { type: 'CLEANED', at: 2_000, removed: ['d1'] };
+const failed = (effect: string): DrillEvent => ({
   type: 'effect.failed',
   effect,
   code: 'HF_X',
@@ -55,7 +55,7 @@ const effects = {
 } as const;
 
 test('[B6] a drill goes through its phases one after another, each asked for with what is known by then', (t) => {
-  given(restore)
+  given(restoreDrill)
     .when(asked)
     .then({
       state: 'choosing',
@@ -89,32 +89,32 @@ for (const [phase, effect] of Object.entries(effects)) {
   const events = upTo[phase as keyof typeof upTo];
   test(`[B6] a failure, a crash and a person's end while ${phase} all lead to the clean-up`, (t) => {
     const lost = 'it was interrupted by the end of the runtime';
-    given(restore, { events })
+    given(restoreDrill, { events })
       .when(failed(effect))
       .then({ state: 'cleaning', effects: [alert(phase, 'it broke'), clean('d1')] })
       .when(cleaned)
       .then({ state: { resting: 'failed' } });
-    given(restore, { events })
+    given(restoreDrill, { events })
       .when({ type: 'effect.lost', effect })
       .then({ state: 'cleaning', effects: [alert(phase, lost), clean('d1')] });
-    given(restore, { events })
+    given(restoreDrill, { events })
       .when({ type: 'CANCEL', reason: 'by hand' })
       .then({
         state: 'cleaning',
         effects: [clean('d1')],
         context: { failure: { phase, reason: 'by hand' } },
       });
-    given(restore, { events }).when(failed('http.reply')).then({ state: phase, ignored: true });
+    given(restoreDrill, { events }).when(failed('http.reply')).then({ state: phase, ignored: true });
     t.pass();
   });
 }
 
 test('[B6] a second drill is refused with the id of the first, whatever the first is doing', (t) => {
   const refusal = { type: 'http.reply', params: { status: 409, body: { id: 'd1' } } };
-  const second: RestoreEvent = { ...asked, id: 'd2' } as RestoreEvent;
+  const second: DrillEvent = { ...asked, id: 'd2' } as DrillEvent;
   const stuck = [asked, { type: 'CANCEL', reason: 'x' }, failed('restore.clean')] as const;
   for (const [phase, events] of [...Object.entries(upTo), ['uncleaned', stuck] as const]) {
-    given(restore, { events })
+    given(restoreDrill, { events })
       .when(second)
       .then({ state: phase, effects: [refusal] });
   }
@@ -123,7 +123,7 @@ test('[B6] a second drill is refused with the id of the first, whatever the firs
 
 test('[B6] a clean-up that fails is told once and tried after one, two, four minutes, and after a restart at once', (t) => {
   const events = [asked, { type: 'CANCEL', reason: 'x' }] as const;
-  given(restore, { events })
+  given(restoreDrill, { events })
     .when(failed('restore.clean'))
     .then({
       state: 'uncleaned',
@@ -152,13 +152,13 @@ test('[B6] a clean-up that fails is told once and tried after one, two, four min
 });
 
 test('[B6] what a start finds left behind is removed, with or without a drill', (t) => {
-  const started: RestoreEvent = { type: 'STARTED', leftovers: ['d0'] };
-  given(restore)
+  const started: DrillEvent = { type: 'STARTED', leftovers: ['d0'] };
+  given(restoreDrill)
     .when(started)
     .then({ state: 'cleaning', effects: [clean('d0')] })
     .when(cleaned)
     .then({ state: { resting: 'idle' }, context: { leftovers: [], results: [] } });
-  given(restore, { events: [...upTo.verifying, started] })
+  given(restoreDrill, { events: [...upTo.verifying, started] })
     .when({ type: 'effect.lost', effect: 'restore.verify' })
     .then({
       state: 'cleaning',
@@ -181,7 +181,7 @@ test('[B8] a path without a drill for its time is told of once, over restarts, a
   const watch = (at: number, overdueMs?: number) =>
     ({ type: 'WATCH', at, ...(overdueMs !== undefined && { overdueMs }) }) as const;
   const HOURS = 3_600_000;
-  given(drillOverdue, { input, events: [watch(0, 2 * HOURS)] })
+  given(restoreOverdue, { input, events: [watch(0, 2 * HOURS)] })
     .when(watch(HOURS, 2 * HOURS))
     .then({ state: 'waiting', ignored: true })
     .when(elapsed('overdue'))
@@ -204,7 +204,7 @@ test('[B8] a path without a drill for its time is told of once, over restarts, a
 
 test('[B4] a comparison that proves nothing is a failed drill, with its verdict', (t) => {
   const verdict = '1 points instead of 2, as recorded when it was made.';
-  given(restore, { events: upTo.verifying })
+  given(restoreDrill, { events: upTo.verifying })
     .when({ type: 'VERIFIED', report: { ...report, ok: false, verdict } })
     .then({ state: 'cleaning', effects: [alert('verifying', verdict), clean('d1')] })
     .when(cleaned)

@@ -8,7 +8,7 @@ import {
   type MonitorContext,
   RESTARTS_FORGIVEN,
 } from '../../../src/machines/uptime-monitor/diagnosis.ts';
-import { pushMonitor } from '../../../src/machines/uptime-monitor/monitor.ts';
+import { monitor } from '../../../src/machines/uptime-monitor/monitor.ts';
 import { runs } from '../../support/runs.ts';
 
 const settings = {
@@ -37,10 +37,10 @@ const resolved = (text: string) => ({
   params: { name: 'uptime-monitor.down', severity: 'info', text, labels: { ...labels, state: 'resolved' } },
 });
 const silent =
-  'Watchdog is DOWN: no beat for 10 min; nothing says why: the sender, or its way to this monitor, may be gone; the last good beat said: stale=4s drift=0.';
+  'Watchdog is DOWN: no beat for 10 min; nothing says why: the sender, or its connection to this monitor, may be gone; the last good beat said: stale=4s drift=0.';
 
 test('[O16] a monitor is late after its interval and DOWN after two missed beats, and a beat brings it back', (t) => {
-  given(pushMonitor, { input: settings, events: [watch] })
+  given(monitor, { input: settings, events: [watch] })
     .initially({ state: 'waiting', timers: { overdue: 300_000 } })
     .when(beat(T + 5))
     .then({ state: 'up', timers: { overdue: 300_000 }, context: { since: T + 5, beats: 1 } })
@@ -48,7 +48,7 @@ test('[O16] a monitor is late after its interval and DOWN after two missed beats
     .then({ state: 'late', timers: { lost: 300_000 }, context: { since: T + 300_005 } })
     .when(elapsed('lost'))
     .then({
-      state: { down: 'told' },
+      state: { down: 'notified' },
       effects: [firing(silent)],
       timers: { reminder: 3_600_000 },
       context: { since: T + 600_005 },
@@ -64,20 +64,20 @@ test('[O16] a monitor is late after its interval and DOWN after two missed beats
 });
 
 test('[O16] a late beat is none that anybody is told of, and silence from the first moment is', (t) => {
-  given(pushMonitor, { input: settings, events: [watch, beat(T)] })
+  given(monitor, { input: settings, events: [watch, beat(T)] })
     .when(elapsed('overdue'))
     .then({ state: 'late', timers: { lost: 300_000 } })
     .when(beat(T + 301_000))
     .then({ state: 'up', timers: { overdue: 300_000 } });
-  given(pushMonitor, { input: settings, events: [watch] })
+  given(monitor, { input: settings, events: [watch] })
     .when(elapsed('overdue'))
     .then({ state: 'late', timers: { lost: 300_000 } })
     .when(elapsed('lost'))
     .then({
-      state: { down: 'told' },
+      state: { down: 'notified' },
       effects: [
         firing(
-          'Watchdog is DOWN: no beat has ever come, and one is due every 5 min; nothing says why: the sender, or its way to this monitor, may be gone.',
+          'Watchdog is DOWN: no beat has ever come, and one is due every 5 min; nothing says why: the sender, or its connection to this monitor, may be gone.',
         ),
       ],
       timers: { reminder: 3_600_000 },
@@ -93,12 +93,12 @@ test('[O16] the absence is joined with what the last run came to: checks, delive
   } as const;
   for (const [outcome, words] of Object.entries(cases)) {
     const trouble = { at: T + 9, outcome: outcome as keyof typeof cases, text: 'database unreachable' };
-    given(pushMonitor, { input: settings, events: [watch, beat(T), { type: 'TROUBLE', trouble }] })
+    given(monitor, { input: settings, events: [watch, beat(T), { type: 'TROUBLE', trouble }] })
       .when(elapsed('overdue'))
       .then({ state: 'late', timers: { lost: 300_000 } })
       .when(elapsed('lost'))
       .then({
-        state: { down: 'told' },
+        state: { down: 'notified' },
         effects: [
           firing(
             `Watchdog is DOWN: no beat for 10 min; ${words}; the last good beat said: stale=4s drift=0.`,
@@ -111,10 +111,10 @@ test('[O16] the absence is joined with what the last run came to: checks, delive
 });
 
 test("[O16] the sender's own down counts at once", (t) => {
-  given(pushMonitor, { input: settings, events: [watch, beat(T)] })
+  given(monitor, { input: settings, events: [watch, beat(T)] })
     .when({ type: 'BEAT', at: T + 9, up: false, msg: 'disk full' })
     .then({
-      state: { down: 'told' },
+      state: { down: 'notified' },
       effects: [firing('Watchdog is DOWN: the sender says it is down: disk full.')],
       timers: { reminder: 3_600_000 },
       context: { since: T + 9 },
@@ -125,28 +125,28 @@ test("[O16] the sender's own down counts at once", (t) => {
 test('[O16] reminders come at their spacing, and an acknowledgement holds them back until it is over', (t) => {
   const again = (count: number) =>
     firing(silent.replace('is DOWN', `is still DOWN (reminder ${count})`), { reminder: String(count) });
-  given(pushMonitor, { input: settings, events: [watch, beat(T), elapsed('overdue'), elapsed('lost')] })
+  given(monitor, { input: settings, events: [watch, beat(T), elapsed('overdue'), elapsed('lost')] })
     .when(elapsed('reminder'))
-    .then({ state: { down: 'told' }, effects: [again(1)], timers: { reminder: 3_600_000 } })
+    .then({ state: { down: 'notified' }, effects: [again(1)], timers: { reminder: 3_600_000 } })
     .when({ type: 'ACK', at: T + 1, by: 'ann', forMs: 7_200_000 })
     .then({ state: { down: 'acknowledged' }, timers: { acknowledged: 7_200_000 } })
     .when({ type: 'ACK', at: T + 2, by: 'ann', note: 'still', forMs: 60_000 })
     .then({ state: { down: 'acknowledged' }, timers: { acknowledged: 60_000 } })
     .when(elapsed('acknowledged'))
     .then({
-      state: { down: 'told' },
+      state: { down: 'notified' },
       effects: [again(2)],
       timers: { reminder: 3_600_000 },
       context: { ack: undefined },
     });
-  given(pushMonitor, { input: settings, events: [watch, beat(T)] })
+  given(monitor, { input: settings, events: [watch, beat(T)] })
     .when({ type: 'ACK', at: T, by: 'ann', forMs: 60_000 })
     .then({ state: 'up', ignored: true, timers: { overdue: 300_000 } });
   t.pass();
 });
 
 test('[O16] a paused monitor hears nothing and tells nobody; what was told is taken back', (t) => {
-  given(pushMonitor, { input: settings, events: [watch, beat(T), elapsed('overdue'), elapsed('lost')] })
+  given(monitor, { input: settings, events: [watch, beat(T), elapsed('overdue'), elapsed('lost')] })
     .when({ type: 'PAUSE', at: T + 1, by: 'ann' })
     .then({ state: 'paused', effects: [resolved('Watchdog was paused by ann.')], timers: {} })
     .when(beat(T + 2))
@@ -162,23 +162,23 @@ test('[O16] a paused monitor hears nothing and tells nobody; what was told is ta
 
 test('[O16] an own restart gives a silence its time again, but not for ever', (t) => {
   const at = T + 900_000;
-  given(pushMonitor, { input: settings, events: [watch, beat(T)] })
+  given(monitor, { input: settings, events: [watch, beat(T)] })
     .when({ ...watch, at })
     .then({ state: 'up', timers: { overdue: 300_000 }, context: { restarts: 1, since: T } });
   const short = { ...settings, graceMs: 500 };
-  given(pushMonitor, {
+  given(monitor, {
     input: short,
     events: [{ ...watch, settings: short }, beat(T), elapsed('overdue')],
   })
     .when({ type: 'WATCH', at, settings: short })
     .then({ state: 'late', timers: { lost: 300_000 }, context: { restarts: 1 } });
   const restarts = Array.from({ length: RESTARTS_FORGIVEN }, (_, n) => ({ ...watch, at: at + n }));
-  given(pushMonitor, { input: settings, events: [watch, beat(T), ...restarts] })
+  given(monitor, { input: settings, events: [watch, beat(T), ...restarts] })
     .when({ ...watch, at: at + 99_000 })
     .then({ state: 'up', timers: { overdue: 300_000 }, context: { armedAt: at + 2 } });
-  given(pushMonitor, { input: settings, events: [watch, beat(T), elapsed('overdue'), elapsed('lost')] })
+  given(monitor, { input: settings, events: [watch, beat(T), elapsed('overdue'), elapsed('lost')] })
     .when({ ...watch, at })
-    .then({ state: { down: 'told' }, timers: { reminder: 3_600_000 } });
+    .then({ state: { down: 'notified' }, timers: { reminder: 3_600_000 } });
   t.pass();
 });
 
@@ -201,7 +201,7 @@ test('[O16] whatever happens: silence is told once within its time, every alert 
       ),
     }),
   );
-  const stepper = new MachineStepper(pushMonitor);
+  const stepper = new MachineStepper(monitor);
   t.notThrows(() =>
     fc.assert(
       fc.property(fc.array(deed, { maxLength: 60, size: 'max' }), (deeds) => {

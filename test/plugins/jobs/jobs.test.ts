@@ -13,9 +13,9 @@ import { documentedRules } from '../../../src/plugins/alerts/rules/documented.ts
 import { question } from '../../../src/plugins/alerts/rules/evaluate.ts';
 import { ruleOptions } from '../../../src/plugins/alerts/rules/rule.ts';
 import { cluster } from '../../../src/plugins/cluster/index.ts';
+import { jobActor } from '../../../src/plugins/jobs/actor.ts';
 import { jobs } from '../../../src/plugins/jobs/index.ts';
 import { jobsView } from '../../../src/plugins/jobs/view.ts';
-import { JOB_ACTOR } from '../../../src/plugins/jobs/watch.ts';
 import { call, writeConfig } from '../../support/cli.ts';
 import { ClusterApi, Refusal } from '../../support/cluster/index.ts';
 import { beginJob, cronJob, endJob, type Fate, makeJob } from '../../support/cluster/jobs.ts';
@@ -51,7 +51,7 @@ async function rig(t: Scope, { kubeconfig, telemetry }: { kubeconfig?: string; t
   t.teardown(() => runtime.stop('test over'));
   await runtime.start();
   const { actors, clock } = runtime.services;
-  const view = () => jobsView(actors.list(JOB_ACTOR), clock.now());
+  const view = () => jobsView(actors.list(jobActor), clock.now());
   const find = (run: string) => view().find((each) => each.run === run);
   return { runtime, dataDir, view, find };
 }
@@ -80,7 +80,7 @@ test('[O13,O19] the five ways to die of a cluster are told apart by holdfast job
     FATES.map((fate) => find(nameOf(fate))?.cause?.kind),
     ['exit', 'oom', 'deadline', 'image', 'eviction', undefined],
   );
-  t.regex(find(nameOf('exit 1'))?.means ?? '', /^push delivery failed: the stack was well/);
+  t.regex(find(nameOf('exit 1'))?.means ?? '', /^push delivery failed: the stack was healthy/);
   for (const fate of ['memory', 'deadline', 'image', 'eviction'] as const)
     t.regex(find(nameOf(fate))?.means ?? '', /^killed, which is no failed delivery/);
   t.regex(find(nameOf('success'))?.means ?? '', /only the heartbeat says/);
@@ -171,7 +171,7 @@ test('[O13,O19] our own runs have the same states, and only those that failed ar
       [
         'clickstack-watchdog',
         'failed',
-        'push delivery failed: the stack was well, and its heartbeat did not arrive',
+        'push delivery failed: the stack was healthy, and its heartbeat did not arrive',
       ],
       ['memory-snapshot', 'succeeded', undefined],
     ],

@@ -3,7 +3,7 @@ import { ALERT_RAISE } from '../../../src/core/contracts/alerts.ts';
 import { defineActor } from '../../../src/core/kernel/actors/definition.ts';
 import type { Clock } from '../../../src/core/kernel/clock.ts';
 import { asEpochMs } from '../../../src/core/kernel/ids.ts';
-import { pushMonitor } from '../../../src/machines/uptime-monitor/monitor.ts';
+import { monitor } from '../../../src/machines/uptime-monitor/monitor.ts';
 import { openBench } from '../../support/actors.ts';
 import { tempDir } from '../../support/temp.ts';
 
@@ -41,7 +41,7 @@ test('[O16] 10,000 monitors beat each minute; the thousand that stop are told, o
   const fallen = new Map<string, number>();
   const actor = defineActor({
     type: 'uptime-monitor.monitor',
-    machine: pushMonitor,
+    machine: monitor,
     version: 1,
     durability: ({ event, from }) => (event.type === 'BEAT' && from === 'up' ? 'batched' : 'sync'),
     input: (name) => ({

@@ -278,7 +278,7 @@ test('[O16] in every state: after a restart of our own, however long, nobody is 
     waiting: '"waiting"',
     up: '"up"',
     late: '"late"',
-    down: '{"down":"told"}',
+    down: '{"down":"notified"}',
     acked: '{"down":"acknowledged"}',
     paused: '"paused"',
   });

@@ -132,7 +132,7 @@ test.serial(
     state.hangs = false;
     const next = await spawnHoldfast(t, argv, { cwd }).ended;
     t.regex(next.out, WELL, next.err);
-    t.regex(next.err, /The run before, which began at 20\S+, came to no heartbeat\. RUN KILLED: /);
+    t.regex(next.err, /The run before, which began at 20\S+, sent no heartbeat\. RUN KILLED: /);
     t.is(beats.length, 1);
     const told = (await records(dataDir)).flatMap(({ effects }) =>
       effects.flatMap(({ type, params }) => (type === 'watchdog.report' ? [params as any] : [])),

@@ -92,11 +92,7 @@ export function backupState(
 }
 
 /** Registers the actors with their routes and schedules. */
-export function registerBackupActors(
-  context: PluginContext,
-  options: MemoryOptions,
-  kinds: readonly BackupKind[],
-): void {
+export function registerBackupActors<S>(context: PluginContext<S>, options: MemoryOptions): void {
   context.actor({
     ...backupsActor,
     input: (key) => settingsOf(key === 'volume' ? 'volume' : 'snapshot', options),
@@ -119,27 +115,31 @@ export function registerBackupActors(
   context.schedule(options.snapshots.cron, snapshotDue);
   context.schedule(options.volumeCopies.cron, volumeCopyDue);
   context.schedule(CHECK_CRON, checkDue);
+}
 
-  let cancelFirstCheck = () => {};
-  context.onStart(() => {
-    const { bus, clock } = context.services;
-    const request = (due: BackupKind) => {
-      if (kinds.includes(due)) {
-        bus.publish(backupRequested, { kind: due, at: clock.now(), by: 'schedule' });
-      }
-    };
-    const check = () => {
-      const at = clock.now();
-      for (const each of kinds) {
-        bus.publish(backupsChecked, { kind: each, at, due: lastDue(each, options, at) });
-      }
-    };
-    bus.stream(snapshotDue, 'memory').subscribe(() => request('snapshot'));
-    bus.stream(volumeCopyDue, 'memory').subscribe(() => request('volume'));
-    bus.stream(checkDue, 'memory').subscribe(check);
-    cancelFirstCheck = clock.after(FIRST_CHECK_MS, check);
-  });
-  context.onStop(() => cancelFirstCheck());
+/**
+ * Requests backups and checks at their times.
+ *
+ * @returns ends the wait for the first check
+ */
+export function startSchedules(
+  { bus, clock }: Services,
+  options: MemoryOptions,
+  kinds: readonly BackupKind[],
+): () => void {
+  const request = (due: BackupKind) => {
+    if (kinds.includes(due)) bus.publish(backupRequested, { kind: due, at: clock.now(), by: 'schedule' });
+  };
+  const check = () => {
+    const at = clock.now();
+    for (const each of kinds) {
+      bus.publish(backupsChecked, { kind: each, at, due: lastDue(each, options, at) });
+    }
+  };
+  bus.stream(snapshotDue, 'memory').subscribe(() => request('snapshot'));
+  bus.stream(volumeCopyDue, 'memory').subscribe(() => request('volume'));
+  bus.stream(checkDue, 'memory').subscribe(check);
+  return clock.after(FIRST_CHECK_MS, check);
 }
 
 /** Gauges for dashboards, read from the actors at each scrape. */

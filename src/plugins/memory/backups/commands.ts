@@ -40,7 +40,7 @@ function show<T>(
   for (const line of json ? [JSON.stringify(answer)] : lines(answer, terminal)) print(line);
 }
 
-export function registerBackupCommands(context: PluginContext, options: MemoryOptions): void {
+export function registerBackupCommands<S>(context: PluginContext<S>, options: MemoryOptions): void {
   context.command({
     name: 'backup snapshot',
     summary: 'Makes a snapshot of the memory collection now, records what it holds, and prunes old ones',

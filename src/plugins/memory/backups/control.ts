@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { PointId, SnapshotRecord, SnapshotRecords } from '../../../core/contracts/memory-store.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
-import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
 import { newCorrelation } from '../../../core/kernel/ids.ts';
 import type { StateValue } from '../../../core/kernel/log/record.ts';
 import { backupFindings, expiredBackups, newestFirst } from '../../../machines/memory/assessment.ts';
@@ -89,20 +89,20 @@ const LIST_MS = 60_000;
 
 /** What commands and drills request of the running instance: whatever changes something goes through the machine. */
 export class Backups implements SnapshotRecords {
-  readonly #context: PluginContext;
+  readonly #services: Services;
   readonly #options: MemoryOptions;
-  readonly #sources: () => BackupSources;
+  readonly #sources: BackupSources;
   readonly #kinds: readonly BackupKind[];
 
   constructor(
-    context: PluginContext,
+    services: Services,
     options: MemoryOptions,
-    sources: () => BackupSources,
+    sources: Omit<BackupSources, 'seeds'>,
     kinds: readonly BackupKind[],
   ) {
-    this.#context = context;
+    this.#services = services;
     this.#options = options;
-    this.#sources = sources;
+    this.#sources = { ...sources, seeds: () => this.seeds };
     this.#kinds = kinds;
   }
 
@@ -120,7 +120,7 @@ export class Backups implements SnapshotRecords {
 
   /** @inheritDoc */
   async take(signal: AbortSignal): Promise<string> {
-    const { stores } = this.#sources();
+    const { stores } = this.#sources;
     const isFresh = stores.kind === 'embedded' && !(await stores.live.collection(stores.collection, signal));
     if (isFresh || this.seeds.length === 0) await this.seed(signal);
     return (await this.snapshot(newCorrelation())).name;
@@ -128,7 +128,7 @@ export class Backups implements SnapshotRecords {
 
   /** Makes a snapshot now. @throws HF_MEMORY_BACKUP it could not be made, or a run is under way */
   async snapshot(request: string): Promise<SnapshotAnswer> {
-    const { bus, clock } = this.#context.services;
+    const { bus, clock } = this.#services;
     const answer = await this.#decided(request, () =>
       bus.publish(
         backupRequested,
@@ -144,7 +144,7 @@ export class Backups implements SnapshotRecords {
     const rows = await Promise.all(
       this.#kinds.map(async (kind) => {
         const good = this.#state(kind)?.context.good ?? [];
-        const listed = await listBackups(this.#sources(), kind, signal);
+        const listed = await listBackups(this.#sources, kind, signal);
         return listed.toSorted(newestFirst).map(({ name, at, size }) => {
           const record = good.find((one) => one.name === name);
           return {
@@ -158,17 +158,17 @@ export class Backups implements SnapshotRecords {
         });
       }),
     );
-    return { collection: this.#sources().stores.collection, backups: rows.flat() };
+    return { collection: this.#sources.stores.collection, backups: rows.flat() };
   }
 
   /** @throws HF_MEMORY_BACKUP a run is under way */
   async prune(request: string, dryRun: boolean, signal: AbortSignal): Promise<PruneAnswer> {
-    const { bus, clock } = this.#context.services;
+    const { bus, clock } = this.#services;
     const deleted: Partial<Record<BackupKind, readonly string[]>> = {};
     for (const kind of this.#kinds) {
       if (dryRun) {
         const good = this.#state(kind)?.context.good ?? [];
-        const listed = await listBackups(this.#sources(), kind, signal);
+        const listed = await listBackups(this.#sources, kind, signal);
         deleted[kind] = expiredBackups(listed, good, settingsOf(kind, this.#options), clock.now());
         continue;
       }
@@ -183,12 +183,12 @@ export class Backups implements SnapshotRecords {
 
   /** Puts the seed points into the collection. @throws HF_MEMORY_BACKUP, HF_MEMORY_* as the store answers */
   async seed(signal: AbortSignal): Promise<SeedAnswer> {
-    const { live, collection, kind } = this.#sources().stores;
+    const { live, collection, kind } = this.#sources.stores;
     if (kind === 'embedded' && !(await live.collection(collection, signal))) {
       await live.createCollection(collection, SEED_VECTOR_SIZE, signal);
     }
     const ids = await seed(live, collection, signal);
-    this.#context.services.bus.publish(collectionSeeded, { ids });
+    this.#services.bus.publish(collectionSeeded, { ids });
     return { collection, seeds: ids, count: await live.count(collection, signal) };
   }
 
@@ -197,7 +197,7 @@ export class Backups implements SnapshotRecords {
     const statusOf = (kind: BackupKind): KindStatus => {
       const { value, context } = this.#state(kind) ?? {};
       const newest = context?.good[0];
-      const due = lastDue(kind, this.#options, this.#context.services.clock.now());
+      const due = lastDue(kind, this.#options, this.#services.clock.now());
       return {
         state: value === undefined ? 'idle' : innermost(value),
         ...(newest && {
@@ -219,13 +219,18 @@ export class Backups implements SnapshotRecords {
     return { ...kinds, seeds: this.seeds.length };
   }
 
+  /** What the effects of the machine work with. */
+  get sources(): BackupSources {
+    return this.#sources;
+  }
+
   #state(kind: BackupKind) {
-    return backupState(this.#context.services, kind);
+    return backupState(this.#services, kind);
   }
 
   /** Publishes a request, and waits for the machine's answer. */
   async #decided(request: string, publish: () => void): Promise<unknown> {
-    const answer = this.#context.services.exchanges.open(request, REPLY_MS);
+    const answer = this.#services.exchanges.open(request, REPLY_MS);
     publish();
     const { status, body } = await answer;
     if (status === 200) return body;
@@ -234,19 +239,19 @@ export class Backups implements SnapshotRecords {
   }
 }
 
-export function registerBackupControl(context: PluginContext, backups: () => Backups): void {
+export function registerBackupControl(context: PluginContext<{ readonly backups: Backups }>): void {
   const noFields = z.strictObject({});
   const pruneFields = z.strictObject({ dryRun: z.boolean().default(false) });
   const deadline = () => AbortSignal.timeout(LIST_MS);
-  context.control((surface) => {
+  context.control((surface, { backups }) => {
     serveOperation(surface, BACKUP_PATHS.snapshot, noFields, (_fields, { correlation }) =>
-      backups().snapshot(correlation),
+      backups.snapshot(correlation),
     );
-    serveOperation(surface, BACKUP_PATHS.list, noFields, () => backups().list(deadline()));
-    serveOperation(surface, BACKUP_PATHS.seed, noFields, () => backups().seed(deadline()));
-    serveOperation(surface, BACKUP_PATHS.status, noFields, () => backups().status());
+    serveOperation(surface, BACKUP_PATHS.list, noFields, () => backups.list(deadline()));
+    serveOperation(surface, BACKUP_PATHS.seed, noFields, () => backups.seed(deadline()));
+    serveOperation(surface, BACKUP_PATHS.status, noFields, () => backups.status());
     serveOperation(surface, BACKUP_PATHS.prune, pruneFields, ({ dryRun }, { correlation }) =>
-      backups().prune(correlation, dryRun, deadline()),
+      backups.prune(correlation, dryRun, deadline()),
     );
   });
 }

@@ -8,7 +8,7 @@ import type {
   PointId,
 } from '../../../core/contracts/memory-store.ts';
 import { publishRun } from '../../../core/host/job-run.ts';
-import type { PluginContext } from '../../../core/host/plugin/definition.ts';
+import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
 import type { Vault } from '../../../core/host/secrets/vault.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Backup, ListedBackup, PointFingerprint } from '../../../machines/memory/assessment.ts';
@@ -38,47 +38,52 @@ export interface BackupSources {
   readonly seeds: () => readonly PointId[];
 }
 
-export function registerBackupEffects(context: PluginContext, sources: () => BackupSources): void {
-  const backup = async (kind: BackupParams['kind'], signal: AbortSignal): Promise<BackupsEvent> => {
-    const { clock, vault } = context.services;
-    const { instance, stores } = sources();
-    if (instance && !instance.isUsed()) return { type: 'NOTHING_TO_BACK_UP', reason: EMPTY_STORE };
-    if (kind === 'volume') {
-      return { type: 'MADE', backup: await copiesOf(sources()).make(clock.now()) };
-    }
-    if (instance && !(await stores.live.collection(stores.collection, signal))) {
-      return { type: 'NOTHING_TO_BACK_UP', reason: `there is no collection ${stores.collection}` };
-    }
-    return { type: 'MADE', backup: await makeSnapshot(sources(), vault, clock.now(), signal) };
-  };
+export function registerBackupEffects(
+  context: PluginContext<{ readonly services: Services; readonly sources: BackupSources }>,
+): void {
   context.effect<BackupParams>(
     'memory.backup',
-    (params, effect) =>
-      publishRun(context.services, JOBS[params.kind], effect, () => backup(params.kind, effect.signal)),
+    ({ kind }, effect, { services, sources }) =>
+      publishRun(services, JOBS[kind], effect, () => makeBackup(kind, sources, services, effect.signal)),
     // After a crash it is not known whether the backup was made: the machine decides, and another one does no harm.
     { onRecovery: 'fail', deadlineMs: MAKE_MS, adapter: 'memory store' },
   );
   context.effect<BackupParams>(
     'memory.list_backups',
-    async ({ kind }, { signal }): Promise<BackupsEvent> => ({
+    async ({ kind }, { signal }, { services, sources }): Promise<BackupsEvent> => ({
       type: 'LISTED',
-      at: context.services.clock.now(),
-      listed: await listBackups(sources(), kind, signal),
+      at: services.clock.now(),
+      listed: await listBackups(sources, kind, signal),
     }),
     { onRecovery: 'retry', deadlineMs: LIST_MS, adapter: 'memory store' },
   );
   context.effect<PruneParams>(
     'memory.prune_backups',
-    async ({ kind, names }, { signal }): Promise<BackupsEvent> => {
-      const { stores } = sources();
+    async ({ kind, names }, { signal }, { sources }): Promise<BackupsEvent> => {
+      const { live, collection } = sources.stores;
       for (const name of names) {
-        if (kind === 'volume') await copiesOf(sources()).delete(name);
-        else await stores.live.deleteSnapshot(stores.collection, name, signal).catch(unlessGone);
+        if (kind === 'volume') await copiesOf(sources).delete(name);
+        else await live.deleteSnapshot(collection, name, signal).catch(unlessGone);
       }
       return { type: 'PRUNED', deleted: [...names] };
     },
     { onRecovery: 'retry', deadlineMs: PRUNE_MS, adapter: 'memory store' },
   );
+}
+
+async function makeBackup(
+  kind: BackupParams['kind'],
+  sources: BackupSources,
+  { clock, vault }: Services,
+  signal: AbortSignal,
+): Promise<BackupsEvent> {
+  const { instance, stores } = sources;
+  if (instance && !instance.isUsed()) return { type: 'NOTHING_TO_BACK_UP', reason: EMPTY_STORE };
+  if (kind === 'volume') return { type: 'MADE', backup: await copiesOf(sources).make(clock.now()) };
+  if (instance && !(await stores.live.collection(stores.collection, signal))) {
+    return { type: 'NOTHING_TO_BACK_UP', reason: `there is no collection ${stores.collection}` };
+  }
+  return { type: 'MADE', backup: await makeSnapshot(sources, vault, clock.now(), signal) };
 }
 
 /** The backups of a kind that have names of ours. */

@@ -10,7 +10,7 @@ import type { Drill, Source } from '../../../machines/restore/drill-shapes.ts';
 import { RestoreError } from '../errors.ts';
 import { refuseFilled, refuseLiveAddress, refuseLiveInstance } from '../safety.ts';
 import type { PathSettings, RestorePath, StepContext } from '../steps.ts';
-import { expiredOf, until } from '../steps.ts';
+import { scratchLeftovers, until } from '../steps.ts';
 
 const SPARE_BYTES = 64 * 1024 * 1024;
 
@@ -93,7 +93,7 @@ export class SnapshotPath implements RestorePath {
   }
 
   leftovers(signal: AbortSignal): Promise<readonly string[]> {
-    return expiredOf(this.#options.scratch, this.#options.clock, signal);
+    return scratchLeftovers(this.#options.scratch, this.#options.clock, signal);
   }
 
   /** Of a collection that is not there, none. */

@@ -3,7 +3,7 @@ import type { Drill, Source } from '../../../machines/restore/drill-shapes.ts';
 import { RestoreError } from '../errors.ts';
 import { refuseLiveAddress, refuseLiveInstance } from '../safety.ts';
 import type { PathSettings, RestorePath, StepContext } from '../steps.ts';
-import { expiredOf } from '../steps.ts';
+import { scratchLeftovers } from '../steps.ts';
 
 interface VolumePathOptions extends PathSettings {
   readonly stores: MemoryStores;
@@ -62,6 +62,6 @@ export class VolumePath implements RestorePath {
   }
 
   leftovers(signal: AbortSignal): Promise<readonly string[]> {
-    return expiredOf(this.#options.scratch, this.#options.clock, signal);
+    return scratchLeftovers(this.#options.scratch, this.#options.clock, signal);
   }
 }
