@@ -153,13 +153,15 @@ export class Bus {
   }
 
   #until<T>(topic: Topic<T>, owner: string): Observable<Envelope<T>> {
-    return this.#subject<T>(topic).pipe(takeUntil(this.#released(owner)));
+    const messages: Observable<Envelope> = this.#subject(topic.name).pipe(takeUntil(this.#released(owner)));
+    // `publish` has parsed each by the topic's schema.
+    return messages as Observable<Envelope<T>>;
   }
 
-  #subject<T>(topic: Topic<T>): Subject<Envelope<T>> {
-    const subject = this.#subjects.get(topic.name) ?? new Subject<Envelope>();
-    this.#subjects.set(topic.name, subject);
-    return subject as unknown as Subject<Envelope<T>>;
+  #subject(topic: string): Subject<Envelope> {
+    const subject = this.#subjects.get(topic) ?? new Subject<Envelope>();
+    this.#subjects.set(topic, subject);
+    return subject;
   }
 
   #released(owner: string): Subject<void> {

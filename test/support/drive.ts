@@ -6,7 +6,7 @@ import {
   initialTransition,
   transition,
 } from 'xstate';
-import { MachineStepper, type Step } from '../../src/core/kernel/actors/machine-step.ts';
+import { MachineStepper, type Step } from '../../src/core/kernel/actors/xstate.ts';
 import type { EffectRequest, LogEvent } from '../../src/core/kernel/log/record.ts';
 import { runs } from './runs.ts';
 

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { elapsed, given } from '../../../src/core/host/testing/index.ts';
-import { MachineStepper, type Step } from '../../../src/core/kernel/actors/machine-step.ts';
+import { MachineStepper, type Step } from '../../../src/core/kernel/actors/xstate.ts';
 import { TIMER_CANCEL, TIMER_START } from '../../../src/core/kernel/log/record.ts';
 import { heartbeat } from '../../../src/machines/reconciler/heartbeat.ts';
 import { runs } from '../../support/runs.ts';

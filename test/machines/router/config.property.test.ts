@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { MachineStepper, type Step } from '../../../src/core/kernel/actors/machine-step.ts';
+import { MachineStepper, type Step } from '../../../src/core/kernel/actors/xstate.ts';
 import { diffContext } from '../../../src/core/kernel/json.ts';
 import type { LogEvent } from '../../../src/core/kernel/log/record.ts';
 import { routerConfig } from '../../../src/machines/router/config.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { MachineStepper } from '../../../src/core/kernel/actors/machine-step.ts';
+import { MachineStepper } from '../../../src/core/kernel/actors/xstate.ts';
 import type { LogEvent } from '../../../src/core/kernel/log/record.ts';
 import { routerConfig } from '../../../src/machines/router/config.ts';
 import type {

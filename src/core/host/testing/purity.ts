@@ -38,7 +38,7 @@ type Config = Readonly<Record<string, unknown>>;
 type Named = Readonly<Record<string, unknown>>;
 
 function* inSetup({ implementations }: AnyStateMachine): Generator<Impurity> {
-  const { actions, guards, delays, actors } = implementations as unknown as Record<string, Named>;
+  const { actions, guards, delays, actors } = implementations;
   for (const [name, action] of Object.entries(actions ?? {}))
     yield* inNamedAction(action, `setup.actions.${name}`);
   for (const [name, guard] of Object.entries(guards ?? {})) yield* inFunction(guard, `setup.guards.${name}`);
@@ -111,7 +111,7 @@ function* inNamedAction(action: unknown, where: string): Generator<Impurity> {
 /** Of `assign`, the functions that compute. */
 function* inFunction(value: unknown, where: string): Generator<Impurity> {
   if (isAssign(value)) {
-    const { assignment } = value as unknown as { assignment: unknown };
+    const { assignment } = value;
     for (const part of isObject(assignment) ? Object.values(assignment) : [assignment]) {
       yield* inFunction(part, where);
     }
@@ -120,7 +120,12 @@ function* inFunction(value: unknown, where: string): Generator<Impurity> {
   }
 }
 
-function isAssign(value: unknown): value is { type: string } {
+interface Assign {
+  readonly type: string;
+  readonly assignment: unknown;
+}
+
+function isAssign(value: unknown): value is Assign {
   return typeof value === 'function' && (value as { type?: unknown }).type === 'xstate.assign';
 }
 

@@ -1,6 +1,6 @@
 import { AssertionError } from 'node:assert';
 import type { AnyStateMachine } from 'xstate';
-import { MachineStepper, type Step } from '../../kernel/actors/machine-step.ts';
+import { MachineStepper, type Step } from '../../kernel/actors/xstate.ts';
 import type { Json } from '../../kernel/json.ts';
 import {
   delayOf,

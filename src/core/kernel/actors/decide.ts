@@ -11,8 +11,8 @@ import {
   TIMER_START,
 } from '../log/record.ts';
 import type { Writable } from '../writable.ts';
-import type { MachineStepper, Step } from './machine-step.ts';
 import { type ActorState, awaits } from './state.ts';
+import type { MachineStepper, Step } from './xstate.ts';
 
 /** The part of a record that the machine alone determines: replay computes it again and compares. */
 export type Decision = Pick<LogRecord, 'to' | 'effects'> &

@@ -8,7 +8,8 @@ import {
   type LogRecord,
   TIMER_CANCEL,
   TIMER_START,
-  type TimerStart,
+  timerCancelled,
+  timerStarted,
 } from '../log/record.ts';
 import {
   EFFECT_DONE,
@@ -82,9 +83,9 @@ export class EffectDispatcher implements EffectRunner {
     record.effects.forEach((request, index) => {
       const id = effectId(cause, index);
       if (request.type === TIMER_START) {
-        this.#timers.arm(actor, id, request.params as unknown as TimerStart, correlation);
+        this.#timers.arm(actor, id, timerStarted(request), correlation);
       } else if (request.type === TIMER_CANCEL) {
-        this.#timers.cancel(actor, (request.params as { timer: string }).timer);
+        this.#timers.cancel(actor, timerCancelled(request));
       } else {
         asked.push({ id, cause, request, actor, at, correlation, recovered: false });
       }

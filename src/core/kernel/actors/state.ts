@@ -7,7 +7,8 @@ import {
   type StateValue,
   TIMER_CANCEL,
   TIMER_START,
-  type TimerStart,
+  timerCancelled,
+  timerStarted,
 } from '../log/record.ts';
 
 /** A timer that is armed: the record and place that armed it, and when it fires (epoch milliseconds). */
@@ -99,10 +100,10 @@ function closeOutcome(state: ActorState, outcome: string): void {
 
 function openEffect(state: ActorState, effect: EffectRequest, id: string, record: LogRecord): void {
   if (effect.type === TIMER_START) {
-    const { timer, at } = effect.params as unknown as TimerStart;
+    const { timer, at } = timerStarted(effect);
     state.timers[timer] = { id, at, armedAt: record.at, correlation: record.correlation };
   } else if (effect.type === TIMER_CANCEL) {
-    delete state.timers[(effect.params as { timer: string }).timer];
+    delete state.timers[timerCancelled(effect)];
   } else {
     state.effects[id] = { ...effect, at: record.at, correlation: record.correlation };
   }

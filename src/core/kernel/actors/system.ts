@@ -7,11 +7,11 @@ import type { Blobs, EventLog } from '../log/event-log.ts';
 import { INIT, type LogEvent, type LogRecord, MIGRATE } from '../log/record.ts';
 import { decide, decideInit } from './decide.ts';
 import type { ActorDefinition, ActorSnapshot, Durability, EventOf } from './definition.ts';
-import { MachineStepper, snapshotOf } from './machine-step.ts';
 import { type Made, recordOf } from './record-of.ts';
 import type { Recovered } from './recover.ts';
 import { type ActorState, applyRecord } from './state.ts';
 import { decideMigration, type Registered } from './versions.ts';
+import { MachineStepper, snapshotOf } from './xstate.ts';
 
 /** Where an event comes from. */
 export interface SendMeta {

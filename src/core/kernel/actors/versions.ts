@@ -6,8 +6,8 @@ import { diffContext, type JsonObject, toPlain } from '../json.ts';
 import { type EffectRequest, type LogEvent, TIMER_CANCEL, TIMER_START } from '../log/record.ts';
 import type { Decided } from './decide.ts';
 import type { ActorDefinition, MachineState } from './definition.ts';
-import type { MachineStepper } from './machine-step.ts';
 import type { ActorState } from './state.ts';
+import type { MachineStepper } from './xstate.ts';
 
 /** Where an actor of another version comes from, to name it. */
 export type Registered = ActorDefinition & { readonly owner?: string };
@@ -85,7 +85,7 @@ function timersOf(
     const args = { context: snapshot.context, event: { type: eventType } };
     wanted.set(
       eventType,
-      Number(typeof known === 'function' ? known(args as never, undefined as never) : known),
+      Number(typeof known === 'function' ? (known as (args: object) => number)(args) : known),
     );
   }
   return [

@@ -120,6 +120,17 @@ export const MIGRATE = 'migrate';
 export const TIMER_START = 'timer.start';
 export const TIMER_CANCEL = 'timer.cancel';
 
+/** The timer that an effect starts. @param effect of the type `timer.start` */
+export function timerStarted({ params }: EffectRequest): TimerStart {
+  const { timer, at } = isObject(params) ? params : {};
+  return { timer: String(timer), at: Number(at) };
+}
+
+/** The name of the timer that an effect cancels. @param effect of the type `timer.cancel` */
+export function timerCancelled({ params }: EffectRequest): string {
+  return isObject(params) ? String(params.timer) : '';
+}
+
 export interface TimerStart {
   /** The machine's name for the timer. */
   readonly timer: string;

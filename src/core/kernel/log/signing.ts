@@ -140,11 +140,17 @@ export function insertSignature(db: DatabaseSync, { seq, hash, key, signature }:
 /** The newest signature that a key made. */
 export function newestSignature(db: DatabaseSync, key: string): Signature | undefined {
   const newest = `SELECT ${COLUMNS} FROM signatures WHERE key = ? ORDER BY seq DESC LIMIT 1`;
-  return db.prepare(newest).get(key) as unknown as Signature | undefined;
+  const row = db.prepare(newest).get(key);
+  return row && signatureOf(row);
 }
 
 /** Signatures of records from one seq to another, inclusive, in order. */
 export function signaturesBetween(db: DatabaseSync, from: number, to: number): Signature[] {
   const between = `SELECT ${COLUMNS} FROM signatures WHERE seq BETWEEN ? AND ? ORDER BY seq, key`;
-  return db.prepare(between).all(from, to) as unknown as Signature[];
+  return db.prepare(between).all(from, to).map(signatureOf);
+}
+
+/** A row with the columns of a signature. */
+export function signatureOf({ seq, hash, key, signature }: Readonly<Record<string, unknown>>): Signature {
+  return { seq: Number(seq), hash: String(hash), key: String(key), signature: String(signature) };
 }

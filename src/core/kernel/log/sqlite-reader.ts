@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite';
 import { CoreError } from '../errors/core-error.ts';
 import type { LogReader, ReadRange } from './event-log.ts';
 import type { LogRecord } from './record.ts';
@@ -7,7 +7,7 @@ import { digestOf, newestFull } from './saved-states.ts';
 import { hasTable, openForReading, sound } from './schema.ts';
 import { StoredBodies } from './sealed-bodies.ts';
 import type { Signature } from './signing.ts';
-import { newestSignature, signaturesBetween } from './signing.ts';
+import { newestSignature, signatureOf, signaturesBetween } from './signing.ts';
 
 const PAGE = 1_000;
 
@@ -18,6 +18,16 @@ export interface RawRecord {
   readonly correlation: string;
   readonly body: string;
   readonly hash: string;
+}
+
+function rawRecordOf({ seq, actor, correlation, body, hash }: Record<string, SQLOutputValue>): RawRecord {
+  return {
+    seq: seq as number,
+    actor: actor as string,
+    correlation: correlation as string,
+    body: body as string,
+    hash: hash as string,
+  };
 }
 
 /** Reads the log of a data folder, also while a runtime writes it; or one that `openReader` made of a file. */
@@ -79,7 +89,7 @@ export class SqliteReader implements LogReader {
     let high = to ?? Number.MAX_SAFE_INTEGER;
     while (low <= high) {
       const bounds = [low, high];
-      const page = sound(() => query.all(...bounds, ...filters)) as unknown as RawRecord[];
+      const page = sound(() => query.all(...bounds, ...filters)).map(rawRecordOf);
       const last = page.at(-1);
       if (!last) return;
       yield page;
@@ -144,7 +154,7 @@ export class SqliteReader implements LogReader {
     if (!this.#hasLinks) return undefined;
     const first = this.firstSeq();
     const row = this.#get('SELECT seq, hash, key, signature FROM links WHERE seq = ?', first);
-    return row?.signature ? (row as unknown as Signature) : undefined;
+    return row?.signature ? signatureOf(row) : undefined;
   }
 
   /** @throws HF_LOG_SHREDDED it was here, and was made unreadable; HF_LOG_DAMAGED it was changed */

@@ -108,7 +108,8 @@ function applied(value: Json, operation: Operation, seq: number): Json {
   }
   const copy = structuredClone(value) as Json;
   let inner: unknown = copy;
-  for (const key of keys) inner = isObject(inner) || Array.isArray(inner) ? (inner as never)[key] : undefined;
+  for (const key of keys)
+    inner = Array.isArray(inner) ? inner[Number(key)] : isObject(inner) ? inner[key] : undefined;
   const missing = () =>
     refused(`the patch for record ${seq} names ${operation.path}, which the event has not`);
   if (Array.isArray(inner)) {

@@ -8,7 +8,7 @@ import {
   type StateValue,
   TIMER_CANCEL,
   TIMER_START,
-  type TimerStart,
+  timerStarted,
 } from '../log/record.ts';
 import type { SqliteReader } from '../log/sqlite-reader.ts';
 
@@ -108,9 +108,9 @@ function became({ from, to, ignored, stale, failed }: LogRecord, { state }: Word
 
 function askedFor({ effects, at }: LogRecord, { duration }: Wording): string {
   const asks = effects.flatMap(({ type }) => (type === TIMER_START || type === TIMER_CANCEL ? [] : [type]));
-  const timers = effects.flatMap(({ type, params }) => {
-    if (type !== TIMER_START) return [];
-    const { timer: event, at: deadline } = params as unknown as TimerStart;
+  const timers = effects.flatMap((effect) => {
+    if (effect.type !== TIMER_START) return [];
+    const { timer: event, at: deadline } = timerStarted(effect);
     return [`${delayOf(event) ?? event} to go off in ${duration(deadline - at)}`];
   });
   return [

@@ -1,6 +1,6 @@
 import { type AnyMachineSnapshot, type AnyStateMachine, type AnyStateNode, getMicrosteps } from 'xstate';
-import { MachineStepper } from '../actors/machine-step.ts';
 import type { ActorState } from '../actors/state.ts';
+import { MachineStepper } from '../actors/xstate.ts';
 import type { LogEvent } from '../log/record.ts';
 
 /** A transition that the state had for an event: the one taken, or one whose guard refused. */
@@ -31,7 +31,7 @@ interface Declared {
 export function candidatesOf(machine: AnyStateMachine, before: ActorState, event: LogEvent): Candidate[] {
   try {
     const start = new MachineStepper(machine).restore(before.value, before.context, before.done);
-    const later = getMicrosteps(machine, start as never, event as never).map(([snapshot]) => snapshot);
+    const later = getMicrosteps(machine, start, event).map(([snapshot]) => snapshot);
     // Of the newest snapshot nothing followed.
     const eventless = (later as AnyMachineSnapshot[])
       .slice(0, -1)
@@ -90,10 +90,15 @@ function holds(guard: Guard, snapshot: AnyMachineSnapshot, event: LogEvent): boo
     return guard.check ? guard.check(snapshot, args, guard) : guard(args, undefined);
   }
   const name = typeof guard === 'string' ? guard : guard.type;
-  const known = snapshot.machine.implementations.guards[name] as unknown as Test;
+  const known: unknown = snapshot.machine.implementations.guards[name];
+  if (!isTest(known)) return false;
   const params = typeof guard === 'string' ? undefined : guard.params;
   if (known.check) return known.check(snapshot, args, known);
   return known(args, typeof params === 'function' ? params(args) : params);
+}
+
+function isTest(guard: unknown): guard is Test {
+  return typeof guard === 'function';
 }
 
 function nameOf(guard: unknown): string | undefined {

@@ -1,9 +1,9 @@
 import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 import { type Decision, decide, decideInit } from '../actors/decide.ts';
 import type { ActorDefinition } from '../actors/definition.ts';
-import { MachineStepper } from '../actors/machine-step.ts';
 import { type ActorState, applyRecord } from '../actors/state.ts';
 import { decideMigration, eventOfToday, machineOf } from '../actors/versions.ts';
+import { MachineStepper } from '../actors/xstate.ts';
 import { CoreError } from '../errors/core-error.ts';
 import { isCoded } from '../errors/holdfast-error.ts';
 import { parseActorRef } from '../ids.ts';

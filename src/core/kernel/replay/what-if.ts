@@ -4,9 +4,15 @@ import { recover } from '../actors/recover.ts';
 import { type ActorState, applyRecord } from '../actors/state.ts';
 import { CoreError } from '../errors/core-error.ts';
 import { parseActorRef } from '../ids.ts';
-import { type Json, jsonEqual } from '../json.ts';
+import { jsonEqual } from '../json.ts';
 import { readChained } from '../log/chain.ts';
-import { type LogEvent, type LogRecord, TIMER_CANCEL, TIMER_START } from '../log/record.ts';
+import {
+  type EffectRequest,
+  type LogEvent,
+  type LogRecord,
+  TIMER_CANCEL,
+  TIMER_START,
+} from '../log/record.ts';
 import type { SqliteReader } from '../log/sqlite-reader.ts';
 import type { Change, Inserted } from './changes.ts';
 import { type Difference, Findings, type Untrusted } from './findings.ts';
@@ -258,6 +264,6 @@ class World {
 }
 
 /** Effects that reach the world outside. */
-function asked({ effects }: Decision): Json {
-  return effects.filter(({ type }) => type !== TIMER_START && type !== TIMER_CANCEL) as unknown as Json;
+function asked({ effects }: Decision): EffectRequest[] {
+  return effects.filter(({ type }) => type !== TIMER_START && type !== TIMER_CANCEL);
 }

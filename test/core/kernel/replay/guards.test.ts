@@ -1,6 +1,6 @@
 import test from 'ava';
 import { and, assign, not, setup } from 'xstate';
-import { MachineStepper } from '../../../../src/core/kernel/actors/machine-step.ts';
+import { MachineStepper } from '../../../../src/core/kernel/actors/xstate.ts';
 import { candidatesOf } from '../../../../src/core/kernel/replay/guards.ts';
 import { allMachines } from '../../../machines/all.ts';
 import { machineSamples } from '../../../machines/samples.ts';

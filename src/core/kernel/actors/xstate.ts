@@ -16,9 +16,11 @@ import {
   TIMER_START,
 } from '../log/record.ts';
 import type { ActorDefinition, ActorSnapshot } from './definition.ts';
-import { InPlace } from './in-place.ts';
 import type { ActorState } from './state.ts';
-import { CANCEL, RAISE } from './steps.ts';
+
+/** XState's names for its timers: begun on entry of the state that has an `after`, ended on exit. */
+const RAISE = 'xstate.raise';
+const CANCEL = 'xstate.cancel';
 
 /** What one event did to a machine. */
 export interface Step {
@@ -41,23 +43,17 @@ type ActorScope = Parameters<AnyStateMachine['transition']>[2];
 type Action = Pick<Parameters<ActorScope['actionExecutor']>[0], 'type'> & { readonly params: unknown };
 
 /**
- * Runs a machine purely, and is our whole surface toward XState's inside.
- *
- * XState's public `transition` builds a throw-away actor for every call. This keeps one inert actor scope and
- * calls the machine's own `transition` with it, or, for a transition that ends where it began, takes it itself: the same
- * answers (a test compares them for every machine) in a fraction of the time. The price is that `ActorScope` and the
- * form of transitions are XState's internal contract, hence the exact pin.
+ * Runs a machine purely. XState's public `transition` builds a throw-away actor for every call; this keeps one inert
+ * actor scope and calls the machine's own `transition` with it: the same answers (a test compares them for every machine)
+ * in a fraction of the time. The price is that `ActorScope` is a type of XState's inside, hence the exact pin.
  */
 export class MachineStepper {
   readonly machine: AnyStateMachine;
   readonly #scope: ActorScope;
-  readonly #inPlace: InPlace;
-  readonly #collecting = (action: Action) => this.#collect(action);
   #effects: EffectRequest[] = [];
 
   constructor(machine: AnyStateMachine) {
     this.machine = machine;
-    this.#inPlace = new InPlace(machine);
     const self = createActor(machine);
     const nothing = () => {};
     this.#scope = {
@@ -69,32 +65,30 @@ export class MachineStepper {
       defer: nothing,
       emit: nothing,
       stopChild: nothing,
-      actionExecutor: this.#collecting,
+      actionExecutor: (action) => this.#collect(action),
     };
   }
 
   /** The machine's first step. @param input recorded with the `init` event */
   initial(input?: Json): Step {
     this.#effects = [];
-    const snapshot = this.machine.getInitialSnapshot(this.#scope, input as never) as AnyMachineSnapshot;
+    const snapshot = this.machine.getInitialSnapshot(this.#scope, input);
     return this.#step(snapshot, false);
   }
 
   /** Steps on from a snapshot. A guard or assign that throws throws here. */
   next(from: AnyMachineSnapshot, event: LogEvent): Step {
     this.#effects = [];
-    let snapshot = this.#inPlace.next(from, event, this.#collecting);
-    if (!snapshot) {
-      this.#effects = [];
-      snapshot = this.machine.transition(from, event as never, this.#scope) as AnyMachineSnapshot;
-    }
+    const snapshot = this.machine.transition(from, event, this.#scope);
     return this.#step(snapshot, snapshot === from && this.#effects.length === 0);
   }
 
   /** A snapshot again from what the log keeps of it. */
   restore(value: StateValue, context: unknown, done: boolean): AnyMachineSnapshot {
-    const persisted = { status: done ? 'done' : 'active', value, context, children: {}, historyValue: {} };
-    return this.machine.restoreSnapshot(persisted as never, this.#scope as never) as AnyMachineSnapshot;
+    const status: 'done' | 'active' = done ? 'done' : 'active';
+    const ended = { output: undefined, error: undefined };
+    const persisted = { status, value, context, children: {}, historyValue: {}, ...ended };
+    return this.machine.restoreSnapshot(persisted, this.#scope);
   }
 
   #step(snapshot: AnyMachineSnapshot, ignored: boolean): Step {
