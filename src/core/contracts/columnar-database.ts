@@ -14,7 +14,7 @@ export interface WrittenRows {
   readonly rows: number;
   /** The table as `schema` gave it. When it has become another since then, the insert is refused. */
   readonly schema: TableSchema;
-  /** Of each line's values, in their order. */
+  /** The columns of each line's values, in their order. */
   readonly columns: readonly string[];
   /** Lines of `JSONCompactEachRow`; not changed until the insert is over. */
   readonly bytes: Uint8Array;

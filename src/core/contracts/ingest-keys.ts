@@ -1,6 +1,6 @@
 import { defineToken, type Token } from './token.ts';
 
-/** How a presented token was judged; never the token itself. */
+/** The judgement of a presented token; never the token itself. */
 export type IngestJudgement =
   | { readonly kind: 'accepted'; readonly fingerprint: string }
   /** `Bearer ` before a key that would be right without it. */
@@ -12,10 +12,10 @@ export type IngestJudgement =
 /** The keys by which producers of telemetry are admitted: several at once while one is rotated (O2, O9). */
 export interface IngestKeys {
   /**
-   * Judges what a producer presented, in constant time, and remembers when which key was last seen of whom.
+   * Judges what a producer presented, in constant time, and remembers which producer was last seen with which key.
    *
    * @param presented the whole value of the `authorization` header
-   * @param producer whom it is seen of, e.g. a service name or an address
+   * @param producer e.g. a service name or an address
    */
   judge(presented: string, producer: string): IngestJudgement;
   /**

@@ -9,7 +9,7 @@ import type { CollectorOptions } from './options.ts';
 /** Only the status of an answer counts. */
 const http = new HttpClient({ timeoutMs: 5_000, answerLimit: 65_536, excess: 'cut', keepAlive: false });
 
-/** What `holdfast doctor stack` looks at of the collector and of what is around it (O8, O26, O27, O29). */
+/** What `holdfast doctor stack` checks of the collector and around it (O8, O26, O27, O29). */
 export function collectorChecks(options: CollectorOptions): CheckDefinition[] {
   const { ui } = options;
   return [
@@ -69,12 +69,12 @@ export async function uiCheck(url: string, signal: AbortSignal): Promise<CheckRe
     status = (await http.call({ url, signal })).status;
   } catch (error) {
     const why = error instanceof HttpCallError ? error.reason : 'the check was given up';
-    const remedy = 'Look whether the UI runs, and whether the ingress proxy has its address.';
+    const remedy = 'Check whether the UI runs, and whether the ingress proxy has its address.';
     return { state: 'fail', lookedAt, found: `the UI can't be reached: ${why}`, remedy };
   }
   if (status < 500) return { state: 'ok', lookedAt, found: `the UI answers (${status})` };
   const remedy =
-    'Look at the document database, which holds users, sessions and alerts: of its three members two must be up; one may be lost.';
+    'Check the document database, which holds users, sessions and alerts: of its three members two must be up; one may be lost.';
   return {
     state: 'fail',
     lookedAt,
@@ -89,7 +89,7 @@ function volumesCheck(): CheckResult {
 }
 
 /** What protects each volume of the stack and of the memory store (O29). */
-export const VOLUMES = [
+const VOLUMES = [
   {
     volume: 'columnar database',
     protection: "two replicas and the block volumes' daily backup; the backup orchestrator skips this class",

@@ -11,7 +11,7 @@ const INGEST_KEY = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 const IDLE_EXPORTERS = new Set(['debug', 'logging', 'nop']);
 const MOST_TOKENS = 64;
 
-/** What may be wrong, and how bad that is: a person is told of it. */
+/** What may be wrong, and how bad that is. Each is an alert when it lasts. */
 export const FINDINGS = {
   unreadable: 'warning',
   bootstrap_only: 'critical',
@@ -90,7 +90,7 @@ export function readEffectiveConfig(text: string): EffectiveConfig {
 }
 
 export function unreadable(reason: string): EffectiveConfig {
-  const remedy = 'Look at the file and at its rights; until then the keys that were last read stay.';
+  const remedy = 'Check the file and its permissions; until then the keys that were last read stay.';
   return { tokens: [], findings: [{ code: 'unreadable', text: `It can't be read: ${reason}.`, remedy }] };
 }
 
@@ -102,7 +102,7 @@ function* findings(config: Shape, tokens: readonly string[]): Generator<Finding>
       code: 'bootstrap_only',
       text: 'It exports nothing but debug output: it is the bootstrap config, not the effective one.',
       remedy:
-        'The collector has no config from the UI yet. Look whether its supervisor reaches the UI over OpAMP; changes of chart values or of the bootstrap file change nothing.',
+        'The collector has no config from the UI yet. Check whether its supervisor reaches the UI over OpAMP; changes of chart values or of the bootstrap file change nothing.',
     };
     return;
   }
@@ -204,7 +204,7 @@ export function readConfigFile(file: string): EffectiveConfig {
 
 /**
  * Calls back when the file is another one, or its content changed. It is looked at by its status and not by events of
- * its folder: mounts of a cluster swap a link two folders up, which no event of this one tells.
+ * its folder: mounts of a cluster swap a link two folders up, of which this folder has no event.
  *
  * @returns ends it
  */

@@ -6,18 +6,18 @@ export const CollectorError = defineErrors({
     status: 503,
     what: 'No ingest key is known: {reason}.',
     remedy:
-      '`holdfast doctor stack` tells what the collector config lacks; the UI makes the key at its first start.',
+      '`holdfast doctor stack` shows what the collector config lacks; the UI makes the key at its first start.',
   },
   HF_COLLECTOR_ROTATION: {
     status: 409,
     what: 'The ingest key is not rotated: {reason}.',
     remedy:
-      '`holdfast stack rotate-ingest-key --show` tells how the rotation stands, `holdfast stack secrets` what each key is for.',
+      '`holdfast stack rotate-ingest-key --show` shows how the rotation stands, `holdfast stack secrets` what each key is for.',
   },
   HF_COLLECTOR_UI: {
     status: 502,
     what: 'The UI made no new ingest key: {reason}.',
     remedy:
-      "Look at the collector plugin's option `ui`, or leave it out and make the key in the UI: Team Settings, API Keys.",
+      "Check the collector plugin's option `ui`, or leave it out and make the key in the UI: Team Settings, API Keys.",
   },
 });

@@ -5,7 +5,7 @@ import type { Vault } from '../../core/host/secrets/vault.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { CollectorError } from './errors.ts';
 
-/** What admits producers now. */
+/** The keys in force. */
 export interface RingKeys {
   /** Everything that is accepted. */
   readonly tokens: readonly string[];
@@ -15,13 +15,13 @@ export interface RingKeys {
   readonly reason?: string | undefined;
 }
 
-/** No key is longer; a longer value is not worth a digest. */
+/** Longer values are no keys, and not worth a digest. */
 const LONGEST_TOKEN = 1_024;
 const PREFIX = /^bearer[ \t]+/i;
 
 /**
- * The keys that admit producers. What is presented is compared by its keyed fingerprint: whoever measures time learns
- * of a digest under a key that he does not have, and all accepted ones are compared whichever fits.
+ * The keys that admit producers. What is presented is compared by its keyed fingerprint, and with all accepted ones, so
+ * that measuring the time gives nothing away.
  */
 export class KeyRing implements IngestKeys {
   readonly #vault: Vault;
@@ -34,8 +34,8 @@ export class KeyRing implements IngestKeys {
   #watched: readonly string[] = [];
 
   /**
-   * @param seenFirst told when a producer is seen with a key for the first time; it must not throw
-   * @param isAwaited whether a rotation waits for a producer: it is not forgotten for the sake of others
+   * @param seenFirst called when a producer is seen with a key for the first time; it must not throw
+   * @param isAwaited whether a rotation waits for a producer: it is never forgotten to make room for others
    */
   constructor(
     vault: Vault,
@@ -138,7 +138,7 @@ interface Known {
  * Remembers the newest sighting per key and producer. Whoever has a key may call itself by ever new names: of more than
  * it may hold, those go that were silent for long, then those that are known for the shortest time; none that is awaited.
  */
-export class Sightings {
+class Sightings {
   readonly #keys = new Map<string, Map<string, Known>>();
   readonly #isAwaited: (producer: string) => boolean;
 

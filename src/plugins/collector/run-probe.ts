@@ -98,7 +98,7 @@ export async function runProbe({
   }
   const text = `${accepted}, and within ${waitMs / 1_000} s it was not in otel_traces of ${database.place}`;
   const remedy =
-    'Look whether the receiver writes to this database, and at its queue: `holdfast doctor stack`; a collector elsewhere tells it in its own log.';
+    'Check whether the receiver writes to this database, and its queue: `holdfast doctor stack`; a collector elsewhere reports it in its own log.';
   return { ...about, end: 'lost', answeredMs, text, remedy };
 }
 
@@ -113,7 +113,7 @@ type Sent =
   | { readonly end: 'unreachable' | 'refused'; readonly text: string; readonly remedy: string };
 
 /** Sends one span as OTLP JSON, exactly as the documents show it. @param endpoint base of a receiver */
-export async function sendSpan(
+async function sendSpan(
   endpoint: string,
   key: string,
   { service, traceId, spanId }: { service: string; traceId: string; spanId: string },
@@ -142,7 +142,7 @@ export async function sendSpan(
     return {
       end: 'unreachable',
       text: `nobody takes it at ${endpoint}: ${error.reason}`,
-      remedy: 'Look whether the receiver runs and listens there: `holdfast status`.',
+      remedy: 'Check whether the receiver runs and listens there: `holdfast status`.',
     };
   }
 }
@@ -153,7 +153,7 @@ function judge(answer: HttpAnswer, key: string): Sent {
   if (status === 200) {
     const rejected = Number(answerShape.safeParse(answer.json()).data?.partialSuccess?.rejectedSpans ?? 0);
     if (!(rejected > 0)) return { end: 'accepted' };
-    const remedy = 'The receiver and Holdfast disagree on OTLP JSON: look at the versions of both.';
+    const remedy = 'The receiver and Holdfast disagree on OTLP JSON: check the versions of both.';
     return {
       end: 'refused',
       text: `the receiver answered 200 and rejected the span: ${shown}`,
@@ -173,5 +173,5 @@ function judge(answer: HttpAnswer, key: string): Sent {
       remedy: 'It is overloaded or its database is away: try again soon.',
     };
   }
-  return { end: 'refused', text: said, remedy: 'Look whether an OTLP/HTTP receiver is what listens there.' };
+  return { end: 'refused', text: said, remedy: 'Check whether an OTLP/HTTP receiver listens there.' };
 }

@@ -137,7 +137,7 @@ export interface KnownKey {
 }
 
 /** The keys of the stack's and the gateway's path in the secrets store (O25). */
-export const KNOWN_KEYS: readonly KnownKey[] = [
+const KNOWN_KEYS: readonly KnownKey[] = [
   {
     name: 'admin_password',
     of: 'stack',

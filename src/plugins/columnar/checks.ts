@@ -13,12 +13,12 @@ const CONNECT_MS = 3_000;
 const NATIVE_PORT = 9000;
 const GIGABYTE = 1_000_000_000;
 
-interface Looked {
+interface Inspection {
   readonly drift: readonly EngineDrift[];
   readonly tables: readonly SeenTable[];
 }
 
-/** What `holdfast doctor stack` looks at of the database (O26). */
+/** What `holdfast doctor stack` checks of the database (O26). */
 export function databaseChecks(options: ColumnarOptions): CheckDefinition[] {
   const configured = options.url === undefined ? 'the embedded columnar database' : new URL(options.url).host;
   return [
@@ -36,7 +36,7 @@ export function databaseChecks(options: ColumnarOptions): CheckDefinition[] {
   ];
 }
 
-/** Of the instance that runs: its environment may name another database than ours. */
+/** The place that the running instance reports: its environment may name another database than ours. */
 function placeOf({ running }: CheckContext): string | undefined {
   const facts = running?.facts.columnar;
   return isObject(facts) && typeof facts.place === 'string' ? facts.place : undefined;
@@ -47,25 +47,25 @@ async function databaseCheck(
   lookedAt: string,
   context: CheckContext,
 ): Promise<CheckResult> {
-  const looked = await look(options, lookedAt, context);
-  if ('state' in looked) return looked;
-  const missing = looked.tables.filter(({ made }) => made === 'missing').map(({ table }) => table);
+  const inspection = await inspect(options, lookedAt, context);
+  if ('state' in inspection) return inspection;
+  const missing = inspection.tables.filter(({ made }) => made === 'missing').map(({ table }) => table);
   if (missing.length > 0) {
     const remedy =
       'Start Holdfast with a user that may create tables, or create them as docs/stack.md shows.';
     return { state: 'fail', lookedAt, found: `it has no ${missing.join(', ')}`, remedy };
   }
-  const damaged = looked.tables.filter(({ damaged }) => damaged > 0);
+  const damaged = inspection.tables.filter(({ damaged }) => damaged > 0);
   if (damaged.length > 0) {
     const parts = damaged.map(({ table, damaged }) => `${damaged} of ${table}`).join(', ');
-    const found = `parts that were damaged are set aside, and their rows missing: ${parts}`;
+    const found = `damaged parts were set aside, and their rows are missing: ${parts}`;
     const remedy =
-      'Look at the disk, and for the parts in the folders `detached` (their names begin with broken); bring them back from a backup, or delete them.';
+      'Check the disk. The parts are in the folders `detached` (their names begin with broken): restore them from a backup, or delete them.';
     return { state: 'warn', lookedAt, found, remedy };
   }
-  const rows = looked.tables.reduce((sum, { rows }) => sum + rows, 0);
-  const bytes = looked.tables.reduce((sum, { bytes }) => sum + bytes, 0);
-  const foreign = looked.tables.filter(({ made }) => made === 'elsewhere').length;
+  const rows = inspection.tables.reduce((sum, { rows }) => sum + rows, 0);
+  const bytes = inspection.tables.reduce((sum, { bytes }) => sum + bytes, 0);
+  const foreign = inspection.tables.filter(({ made }) => made === 'elsewhere').length;
   const by =
     foreign === 0 ? 'made by Holdfast' : `${foreign} of them made by somebody else and used as they are`;
   const size = bytes < GIGABYTE ? `${Math.ceil(bytes / 1e6)} MB` : `${(bytes / GIGABYTE).toFixed(1)} GB`;
@@ -81,20 +81,20 @@ async function enginesCheck(
   lookedAt: string,
   context: CheckContext,
 ): Promise<CheckResult> {
-  const looked = await look(options, lookedAt, context);
-  if ('state' in looked) return looked;
+  const inspection = await inspect(options, lookedAt, context);
+  if ('state' in inspection) return inspection;
   const { replicas, url } = options;
-  const replicated = looked.tables.filter(
+  const replicated = inspection.tables.filter(
     ({ engine }) => engine && /^(Replicated|Shared)/.test(engine),
   ).length;
-  if (looked.drift.length === 0 && (replicas > 1 || replicated === 0)) {
+  if (inspection.drift.length === 0 && (replicas > 1 || replicated === 0)) {
     const found =
       url === undefined || replicas === 1
         ? 'every engine is of the MergeTree family'
         : 'every table is replicated';
     return { state: 'ok', lookedAt, found };
   }
-  if (looked.drift.length === 0) {
+  if (inspection.drift.length === 0) {
     const found = `${counted(replicated, 'table is', 'tables are')} replicated, and the configuration says one replica`;
     return {
       state: 'warn',
@@ -103,13 +103,13 @@ async function enginesCheck(
       remedy: 'Set `replicas` of the columnar plugin to their number, so that drift is seen.',
     };
   }
-  const tables = looked.drift.map(({ table, engine }) => `${table} (${engine})`).join(', ');
-  const expected = looked.drift[0]?.expected ?? '';
+  const tables = inspection.drift.map(({ table, engine }) => `${table} (${engine})`).join(', ');
+  const expected = inspection.drift[0]?.expected ?? '';
   const remedy = `Make them anew with ENGINE = ${expected} and copy the rows over.`;
   return { state: 'fail', lookedAt, found: `not ${expected}: ${tables}`, remedy };
 }
 
-/** The native protocol is for the database's own client; what answers there need not be asked anything. */
+/** The native protocol is for the database's own client; a connection is enough. */
 async function nativeCheck(
   { url = '', native }: ColumnarOptions,
   { signal }: CheckContext,
@@ -142,13 +142,13 @@ function connects(host: string, port: number, signal: AbortSignal): Promise<stri
   });
 }
 
-async function look(
+async function inspect(
   options: ColumnarOptions,
   lookedAt: string,
   { dataDir, signal }: CheckContext,
-): Promise<Looked | CheckResult> {
+): Promise<Inspection | CheckResult> {
   try {
-    return await askDatabase<Looked>('drift', { seconds: SECONDS }, { dataDir, signal }, options);
+    return await askDatabase<Inspection>('drift', { seconds: SECONDS }, { dataDir, signal }, options);
   } catch (error) {
     if (!isCoded(error)) throw error;
     const state = error.code === 'HF_COLUMNAR_NOT_RUNNING' ? 'warn' : 'fail';

@@ -35,7 +35,7 @@ export const ColumnarError = defineErrors({
     status: 503,
     what: 'The columnar database has too much to do: {reason}.',
     remedy:
-      'Try again in a moment; when it stays so, look at what writes and asks so much (`holdfast doctor columnar`).',
+      'Try again in a moment; if it stays so, find out what writes and queries so much (`holdfast doctor stack`).',
   },
   HF_COLUMNAR_FULL: {
     status: 507,
@@ -46,11 +46,11 @@ export const ColumnarError = defineErrors({
     status: 503,
     what: 'The columnar database cannot read what it has stored: {reason}.',
     remedy:
-      'Look at its disk; `holdfast doctor stack` names the damaged parts. What is whole can be asked: leave out the time or the table that is not.',
+      'Check its disk; `holdfast doctor stack` names the damaged parts. The rest can be queried: leave out the time or the table that is damaged.',
   },
   HF_COLUMNAR_ANSWER: {
     status: 502,
-    what: 'What came from {place} is no whole answer of a columnar database: {reason}.',
+    what: '{place} did not give a complete answer of a columnar database: {reason}.',
     remedy:
       'Check that HOLDFAST_CLICKHOUSE_URL names the database itself, and what stands between it and this process.',
   },
@@ -79,7 +79,7 @@ export const ColumnarError = defineErrors({
   },
   HF_COLUMNAR_WRONG_TABLE: {
     status: 400,
-    what: 'The metric {metric} is not in {asked}: {found}. Its rows there would be none, whatever the pipeline does.',
+    what: 'The metric {metric} is not in {asked}: {found}. It would have no rows there even if the pipeline works.',
     remedy: 'Ask the right table: {query}',
   },
   HF_COLUMNAR_RAW_TARGET: {

@@ -22,27 +22,27 @@ export const columnarOptions = z.strictObject({
   /** HTTP address of a server, plain or TLS; without it the embedded engine keeps everything in the data folder. */
   url: url.optional(),
   user: z.string().min(1).max(128).default('default'),
-  /** Of the user, by reference into the secrets store, e.g. `clickstack#admin_password`. */
+  /** The user's password, by reference into the secrets store, e.g. `clickstack#admin_password`. */
   password: secretReference.optional(),
   /** The same as a file of mode 0600, read whenever the connection is made. */
   passwordFile: z.string().min(1).optional(),
   /** PEM of the authorities that sign the server's certificate, in place of the system's. */
   caFile: z.string().min(1).optional(),
-  /** Of a server; the embedded engine has `default` alone. */
+  /** A server's database; the embedded engine has `default` alone. */
   database: z
     .string()
     .regex(/^[A-Za-z_]\w{0,63}$/, 'it must be a plain word')
     .default('default'),
-  /** Where a server's native protocol is, `host:port`, when it is not port 9000 of the same host; only doctor looks there. */
+  /** `host:port` of a server's native protocol when it is not port 9000 of the same host; only doctor connects to it. */
   native: z
     .string()
     .regex(/^[\w.[\]:-]+:\d{1,5}$/, 'it must be host:port')
     .optional(),
   /** Rows of the tables that Holdfast makes live so long. */
   retentionDays: z.int().min(14, 'logs are kept for at least 14 days').max(3_650).default(30),
-  /** Of the server: with more than one, the tables must be replicated, and are not made by Holdfast. */
+  /** How many replicas the server has: with more than one, the tables must be replicated, and are not made by Holdfast. */
   replicas: z.int().min(1).max(16).default(1),
-  /** Between two looks whether the database answers. */
+  /** Between two checks whether the database answers. */
   checkMs: z.int().min(100).max(3_600_000).default(15_000),
   /** Folder of the embedded engine, mode 0700; `<data dir>/columnar` unless set. */
   folder: z.string().min(1).optional(),

@@ -5,12 +5,12 @@ import { ColumnarError } from './errors.ts';
 import { commentOf, createStatement, ourComment, SCHEMA_VERSION, ttl } from './tables.ts';
 
 export interface SchemaOptions {
-  /** A plain word; the embedded engine has but `default`. */
+  /** A plain word; the embedded engine has `default` alone. */
   readonly database: string;
   readonly retentionDays: number;
-  /** Of the server: with more than one, tables are expected to be replicated, and are not made here. */
+  /** How many replicas the server has: with more than one, tables are expected to be replicated, and are not made here. */
   readonly replicas: number;
-  /** Tables are made so that an acknowledged insert is on the disk; a server has its own mind about that. */
+  /** Tables are made so that an acknowledged insert is on the disk; a server has its own setting for that. */
   readonly isDurable?: boolean;
 }
 
@@ -77,7 +77,7 @@ export class LiveSchema {
     return this.#notes;
   }
 
-  /** The next call looks again. */
+  /** The next call reads the tables again. */
   forget(): void {
     this.#known = undefined;
   }
@@ -189,7 +189,7 @@ export class LiveSchema {
 
   async #create(table: SignalTable, replicas: number): Promise<void> {
     if (replicas > 1) {
-      const reason = `it is not there, and replicated tables are made by whoever runs the ${replicas} replicas`;
+      const reason = `it is not there, and replicated tables must be made by the operator of the ${replicas} replicas`;
       throw new ColumnarError('HF_COLUMNAR_SCHEMA', { table, reason });
     }
     const { retentionDays, isDurable = false } = this.#options;

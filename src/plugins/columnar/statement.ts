@@ -6,7 +6,7 @@ const READING = ['SELECT', 'WITH', 'SHOW', 'DESCRIBE', 'DESC', 'EXPLAIN', 'EXIST
 
 /**
  * Functions, as a column or as a table, that read something else than the tables of this database: files, addresses,
- * other servers, programs, dictionaries. Some of them work even where the engine is told to be read-only.
+ * other servers, programs, dictionaries. Some of them work even where the engine is read-only.
  */
 const OUTSIDE =
   /^(file\w*|url\w*|remote\w*|cluster\w*|s3\w*|gcs|oss|cosn|hdfs\w*|azure\w*|iceberg\w*|delta\w*|hudi\w*|paimon\w*|ytsaurus|mysql|postgresql|sqlite|mongodb|redis|jdbc|odbc|executable\w*|python|input|merge|mergetree\w*|dictionary|dictget\w*|dicthas|dictisin|catboostevaluate|arrow\w*|ai(?:classify|embed|extract|generate|translate)|eval|getclienthttpheader|prometheus\w*|timeseries\w*|fuzz\w*|loop|view\w*if|joinget\w*|filesystem\w*|getserverport|getserversetting|getmacro|hostname|fqdn|displayname|getoskernelversion|serveruuid|zookeeper\w*|sleep\w*|currentprofiles|showcertificate|addressto\w*|trap|logtrace)$/i;
@@ -14,10 +14,10 @@ const OUTSIDE =
 /** Functions that take another one by its name alone: `arrayMap(file, …)`; names of columns are rarely both. */
 const TAKES_A_FUNCTION = /^(array|map)[a-z]+$/i;
 
-/** What SHOW may show; the rest (queries of others, users, grants, settings) tells of the server. */
+/** What SHOW may show; the rest (queries of others, users, grants, settings) describes the server. */
 const SHOWN = /^(tables?|databases?|columns|fields|index(es)?|indices|keys|views?|full|extended|temporary)$/i;
 
-/** Databases that tell of the server instead of the signals: settings, users, queries of others. */
+/** Databases about the server instead of the signals: settings, users, queries of others. */
 const FORBIDDEN_DATABASES = /^(system|information_schema)$/i;
 
 export interface Token {
@@ -26,8 +26,8 @@ export interface Token {
 }
 
 /**
- * Lets one statement through that reads the tables of the database, and nothing else. The engine is told to be
- * read-only besides; this is for what that does not cover, and for saying why.
+ * Lets one statement through that reads the tables of the database, and nothing else. The engine is
+ * read-only besides; this check is for what that does not cover, and for saying why.
  *
  * @returns the statement without what ends it
  * @throws HF_COLUMNAR_REFUSED
@@ -46,7 +46,7 @@ export function readingStatement(sql: string): string {
     if (kind === 'sign' && value === ';') throw refused('it is more than one statement');
     if (kind !== 'word') continue;
     if (FORBIDDEN_DATABASES.test(value) && (next === '.' || /^(FROM|IN)$/i.test(previous ?? '')))
-      throw refused(`it reads the database ${value}, which tells of the server`);
+      throw refused(`it reads the database ${value}, which describes the server`);
     if (OUTSIDE.test(value) && next === '(')
       throw refused(`it calls ${value}(), which reads something else than the tables here, or does not read`);
     if (OUTSIDE.test(value) && isGivenAsFunction(tokens, at))
@@ -79,7 +79,7 @@ function isGivenAsFunction(tokens: readonly Token[], at: number): boolean {
 function mayShow(tokens: readonly Token[], at: number): void {
   const shown = tokens[at]?.value.toUpperCase() === 'CREATE' ? tokens[at + 1] : tokens[at];
   if (shown?.kind === 'word' && !SHOWN.test(shown.value))
-    throw refused(`it shows ${shown.value.slice(0, 20)}, which tells of the server`);
+    throw refused(`it shows ${shown.value.slice(0, 20)}, which describes the server`);
 }
 
 /**

@@ -5,7 +5,7 @@ export const OtlpError = defineErrors({
   HF_OTLP_NO_KEYS: {
     status: 503,
     what: 'Nothing here knows the ingest keys.',
-    remedy: 'Put the collector plugin into plugins.config.ts; `holdfast doctor` tells when it has failed.',
+    remedy: 'Put the collector plugin into plugins.config.ts; `holdfast doctor` shows whether it has failed.',
   },
   HF_OTLP_KEY_UNKNOWN: {
     status: 401,

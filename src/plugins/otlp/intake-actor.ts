@@ -123,7 +123,7 @@ export function intakeCheck({ running }: CheckContext): CheckResult {
   if (!isObject(fact)) {
     const found = running ? 'the instance has no receiver' : 'no instance runs, so no telemetry is received';
     const remedy = running
-      ? '`holdfast status` tells why the otlp plugin is not there.'
+      ? '`holdfast status` shows why the otlp plugin is not there.'
       : 'Start it with `holdfast start`.';
     return { state: 'warn', lookedAt, found, remedy };
   }

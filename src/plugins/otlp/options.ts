@@ -6,7 +6,7 @@ const port = z.int().min(0).max(65_535);
 export const otlpOptions = z.strictObject({
   httpPort: port.default(4318),
   grpcPort: port.default(4317),
-  /** Of both; the key is asked for on every address. */
+  /** Address of both ports; the key is required on every address. */
   host: z.string().min(1).default('127.0.0.1'),
   /** Names beside loopback under which producers call the HTTP port, e.g. that of a service in a cluster. */
   allowedHosts: z.array(z.string()).default([]),
@@ -18,9 +18,9 @@ export const otlpOptions = z.strictObject({
       /** PEM files. They are read again when they change: a renewed certificate needs no restart. */
       certFile: z.string().min(1).optional(),
       keyFile: z.string().min(1).optional(),
-      /** Of the authority that client certificates are signed by. */
+      /** The authority that signs client certificates. */
       clientCaFile: z.string().min(1).optional(),
-      /** How often the files are looked at, milliseconds. */
+      /** How often the files are read, milliseconds. */
       checkMs: z.int().min(10).max(86_400_000).default(10_000),
     })
     .prefault({}),
@@ -30,18 +30,18 @@ export const otlpOptions = z.strictObject({
     .min(1_024)
     .max(256 * MIB)
     .default(20 * MIB),
-  /** A request comes whole in so long, milliseconds. */
+  /** In which a request comes whole, milliseconds. */
   requestTimeoutMs: z.int().min(100).max(3_600_000).default(30_000),
   /** Memory for all bodies that are being received or wait for their answer, bytes. */
   memoryLimit: z
     .int()
     .min(MIB)
     .default(32 * MIB),
-  /** Room on disk for what was answered and is not in the database, bytes. */
+  /** Room on disk for rows that are answered and not in the database, bytes. */
   spoolLimit: z
     .int()
     .min(MIB)
     .default(512 * MIB),
-  /** How long rows may wait for company before they are written and inserted, milliseconds. */
+  /** How long rows wait for others before they are written and inserted, milliseconds. */
   lingerMs: z.int().min(0).max(1_000).default(20),
 });

@@ -41,7 +41,7 @@ test('[O1] while the database is away what is answered is on disk, and is insert
   database.fault = undefined;
   await until(() => database.names.length === 3);
   t.deepEqual(database.names, ['a', 'b', 'c']);
-  await until(async () => (await toldOf(receiving)).some(({ event }) => event.type === 'DATABASE_THERE'));
+  await until(async () => (await toldOf(receiving)).some(({ event }) => event.type === 'DATABASE_AVAILABLE'));
   const types = (await toldOf(receiving)).map(({ event }) => event.type);
   t.deepEqual(
     types.filter((type) => type.startsWith('DATABASE')),

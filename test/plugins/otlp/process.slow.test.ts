@@ -25,7 +25,7 @@ function writeConfig(dir: string, plugins: string): string {
      import { collector } from ${plugin('collector')};
      import { consolePlugin } from ${plugin('console')};
      import { otlp } from ${plugin('otlp')};
-     import { secretsFolder } from ${plugin('secrets-folder')};
+     import { secretsFolder } from ${plugin('secrets')};
      export default defineConfig({
        plugins: [${plugins}, otlp({ httpPort: 0, grpcPort: 0 }), consolePlugin({ port: 0 })],
      });`,

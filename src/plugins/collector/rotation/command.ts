@@ -57,20 +57,20 @@ export const rotateCommand: CommandDefinition = {
   },
 };
 
-/** Prints steps as they end. @param again looks once more; undefined: what is known now is all */
+/** Prints steps as they end. @param again asks once more; undefined: the first answer is all */
 async function follow(
   first: RotationView,
   { json, print, terminal, signal, note }: CommandContext,
   again: (() => Promise<RotationView>) | undefined,
 ): Promise<number> {
-  const told = new Set<string>();
+  const printed = new Set<string>();
   let waitedFor = '';
   let view = first;
   for (;;) {
     if (!json) {
       for (const step of view.steps) {
-        if (step.state !== 'done' || told.has(step.step)) continue;
-        told.add(step.step);
+        if (step.state !== 'done' || printed.has(step.step)) continue;
+        printed.add(step.step);
         terminal.progress('');
         print(finishedLine(step, view));
       }
@@ -120,7 +120,7 @@ const STEPS: Readonly<Record<string, string>> = {
 };
 
 /** What a rotation would do. */
-export function planLines(plan: RotationPlan): string[] {
+function planLines(plan: RotationPlan): string[] {
   const names = plan.producers.map(({ producer }) => producer);
   const overlap =
     plan.maker === 'own'
@@ -138,7 +138,7 @@ export function planLines(plan: RotationPlan): string[] {
 }
 
 /** A step that is done. */
-export function finishedLine(
+function finishedLine(
   { step, at = '' }: { readonly step: string; readonly at?: string },
   { fresh, forced }: RotationView,
 ): string {
@@ -150,7 +150,7 @@ export function finishedLine(
 }
 
 /** What is being waited for. */
-export function nowLine({ state, steps, pending, unconfirmed, note, failure, until }: RotationView): string {
+function nowLine({ state, steps, pending, unconfirmed, note, failure, until }: RotationView): string {
   if (state === 'idle') return 'No ingest key was rotated here yet.';
   if (failure)
     return `failed (${failure.reason}): ${failure.text} Then: holdfast stack rotate-ingest-key --resume`;

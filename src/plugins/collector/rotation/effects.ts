@@ -143,7 +143,7 @@ const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 0, excess: 'cut', 
  *
  * @throws HF_COLLECTOR_UI, HF_CONFIG_SECRET_*
  */
-export async function regenerateInUi(
+async function regenerateInUi(
   { url, tokenFile, regeneratePath }: { url: string; tokenFile: string; regeneratePath: string },
   signal: AbortSignal,
 ): Promise<void> {
@@ -169,14 +169,14 @@ export async function regenerateInUi(
 type Refresh = NonNullable<CollectorOptions['refresh']>;
 
 /**
- * Has a new key taken up now: the secret-sync object is annotated, which makes it read the secrets store, and what
+ * Makes producers take up a new key now: the secret-sync object is annotated, which makes it read the secrets store, and what
  * holds the old value in its environment is restarted.
  *
  * @param at when it was asked for, epoch ms: the same again after a crash, so nothing restarts twice
  * @returns what was done, for people
  * @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED
  */
-export async function forceRefresh(
+async function forceRefresh(
   cluster: Cluster,
   { namespace, secretSync, deployments, daemonSets }: Refresh,
   at: number,

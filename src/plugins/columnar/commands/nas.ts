@@ -57,7 +57,7 @@ async function collectorFindings(
   const here = hostname();
   const isHere = here === host || here.split('.')[0] === host.split('.')[0];
   if (!isHere) {
-    const text = `the collector itself was not looked at: this is ${here}`;
+    const text = `the collector itself was not checked: this host is ${here}`;
     return [
       {
         state: 'warn',
@@ -96,7 +96,7 @@ const http = new HttpClient({
 });
 
 async function healthFinding(url: string, unit: string, signal: AbortSignal): Promise<Finding> {
-  const remedy = `The health_check extension of the collector listens on port 13133: systemctl restart ${unit}, and look at its config.`;
+  const remedy = `The health_check extension of the collector listens on port 13133: systemctl restart ${unit}, and check its config.`;
   try {
     const { status } = await http.call({ url, signal });
     if (status === 200) return { state: 'ok', text: `the health check (${url}) answers 200` };

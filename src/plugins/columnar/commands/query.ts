@@ -33,7 +33,7 @@ export function queryCommand(options: ColumnarOptions): CommandDefinition {
         return 0;
       } catch (error) {
         if (!context.signal.aborted) throw error;
-        context.note('Interrupted: the database was told to stop, and there is no answer.');
+        context.note('Interrupted: the query was stopped in the database, and there is no answer.');
         return INTERRUPTED;
       }
     },

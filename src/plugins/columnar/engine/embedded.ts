@@ -7,14 +7,14 @@ import {
   type Batch,
   type Bounds,
   type Engine,
-  laneSettings,
   OBJECT_SETTINGS,
-  Seats,
+  Pool,
+  readOnlySettings,
 } from './engine.ts';
-import { type Opened, openFolder, type Seat, set } from './folder.ts';
+import { type EngineSession, type Opened, openFolder, set } from './folder.ts';
 import { Written, type WrittenAccess } from './write-check.ts';
 
-const LANE_QUEUE = 16;
+const ASK_QUEUE = 16;
 const CLOSE_MS = 5_000;
 /** A batch is parsed and written by one thread: it is too small to be worth more. */
 const INSERT_SETTINGS = { input_format_parallel_parsing: 0, max_threads: 1 } as const;
@@ -31,8 +31,8 @@ export class EmbeddedEngine implements Engine {
   readonly place: string;
   readonly #mayOpen: Promise<void>;
   #opening: Promise<Opened> | undefined;
-  #seats: readonly Seat[] = [];
-  readonly #lane = new Seats([0], LANE_QUEUE);
+  #sessions: readonly EngineSession[] = [];
+  readonly #askPool = new Pool([0], ASK_QUEUE);
   readonly #written = new Written();
   readonly #closing = new AbortController();
   readonly #running = new Set<Promise<unknown>>();
@@ -85,7 +85,7 @@ export class EmbeddedEngine implements Engine {
         : ({ table, values: body, format: 'JSONEachRow', settings } as const);
       await this.#written.insert(table, accessOf(client, mark), async () => {
         await connection.chdb.rawInsert(batch).catch((error) => {
-          throw told(error);
+          throw withEngineCode(error);
         });
       });
     });
@@ -95,17 +95,17 @@ export class EmbeddedEngine implements Engine {
   async ask(sql: string, rows: number, bounds: Bounds): Promise<string> {
     const signal = AbortSignal.any([bounds.signal, this.#closing.signal]);
     const { open } = await this.#opened(signal);
-    const turn = await this.#lane.take(signal);
+    const turn = await this.#askPool.acquire(signal);
     const mark = newMark();
     const { client } = open();
     const work = (async () => {
-      await set(client, laneSettings(rows, bounds.seconds));
+      await set(client, readOnlySettings(rows, bounds.seconds));
       // Not the client's own format option: a comment at the statement's end would swallow it.
       return (await client.query({ query: `${mark}${sql}\n`, format: ANSWER_FORMAT })).text();
     })();
     return this.#watch(work, mark, open, signal, async () => {
       await client.close();
-      this.#lane.give(turn);
+      this.#askPool.release(turn);
     });
   }
 
@@ -121,7 +121,7 @@ export class EmbeddedEngine implements Engine {
       new Promise<false>((resolve) => setTimeout(resolve, CLOSE_MS, false).unref()),
     ]);
     // A connection with a query under way cannot be closed; the process ends all the same.
-    if (over) for (const { client } of this.#seats) await client.close();
+    if (over) for (const { client } of this.#sessions) await client.close();
   }
 
   /** @throws HF_COLUMNAR_ENGINE_MISSING, HF_COLUMNAR_FOLDER; the signal's reason */
@@ -137,32 +137,32 @@ export class EmbeddedEngine implements Engine {
     await this.#mayOpen;
     this.#closing.signal.throwIfAborted();
     const opened = await openFolder(this.place);
-    this.#seats = opened.seats;
-    const [first] = opened.seats;
+    this.#sessions = opened.sessions;
+    const [first] = opened.sessions;
     if (first) await this.#written.begin(accessOf(first.client, newMark()));
     return opened;
   }
 
-  async #onOwn<T>(bounds: Bounds, work: (seat: Seat, mark: string) => Promise<T>): Promise<T> {
+  async #onOwn<T>(bounds: Bounds, work: (session: EngineSession, mark: string) => Promise<T>): Promise<T> {
     const signal = AbortSignal.any([bounds.signal, this.#closing.signal]);
     const { own, open } = await this.#opened(signal);
-    const seat = await own.take(signal);
+    const session = await own.acquire(signal);
     const mark = newMark();
     const running = (async () => {
-      if (seat.seconds !== bounds.seconds) {
-        await set(seat.client, { max_execution_time: bounds.seconds });
-        seat.seconds = bounds.seconds;
+      if (session.seconds !== bounds.seconds) {
+        await set(session.client, { max_execution_time: bounds.seconds });
+        session.seconds = bounds.seconds;
       }
-      return work(seat, mark);
+      return work(session, mark);
     })();
-    return this.#watch(running, mark, open, signal, () => own.give(seat));
+    return this.#watch(running, mark, open, signal, () => own.release(session));
   }
 
   /** @param release once the engine has really ended it, which may be long after it was given up */
   #watch<T>(
     work: Promise<T>,
     mark: string,
-    open: () => Seat,
+    open: () => EngineSession,
     signal: AbortSignal,
     release: () => void | Promise<void>,
   ): Promise<T> {
@@ -186,15 +186,15 @@ function accessOf(client: ClickHouseClient, mark: string): WrittenAccess {
 }
 
 /** Best effort: a query ends by its own limit too, so nothing that goes wrong here matters to anybody. */
-async function kill(mark: string, open: () => Seat): Promise<void> {
-  let seat: Seat | undefined;
+async function kill(mark: string, open: () => EngineSession): Promise<void> {
+  let session: EngineSession | undefined;
   try {
-    seat = open();
-    await seat.client.command({ query: `KILL QUERY WHERE startsWith(query, '${mark.trim()}') ASYNC` });
+    session = open();
+    await session.client.command({ query: `KILL QUERY WHERE startsWith(query, '${mark.trim()}') ASYNC` });
   } catch {
     // It ended meanwhile, or the engine makes no more connections.
   } finally {
-    await seat?.client.close().catch(() => {});
+    await session?.client.close().catch(() => {});
   }
 }
 
@@ -212,7 +212,7 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal, giveUp = () => 
 }
 
 /** By the engine's code, as the client tells it; without, an insert's errors would all be alike. */
-function told(error: unknown): unknown {
+function withEngineCode(error: unknown): unknown {
   const { clickhouseCode, message } = error as { clickhouseCode?: number; message?: string };
   if (clickhouseCode === undefined) return error;
   return Object.assign(new Error(message, { cause: error }), {

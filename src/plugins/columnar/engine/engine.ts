@@ -11,14 +11,14 @@ export interface Bounds {
 export const ANSWER_FORMAT = 'JSONCompactEachRowWithNamesAndTypes';
 
 /** A person's own query may use so much of the machine. */
-const LANE_MEMORY_BYTES = 1_000_000_000;
-const LANE_RESULT_BYTES = 8 * 1024 * 1024;
+const READ_MEMORY_BYTES = 1_000_000_000;
+const READ_RESULT_BYTES = 8 * 1024 * 1024;
 
 /** Rows as they go into a table. */
 export interface Batch {
   /** With its database. */
   readonly table: string;
-  /** Of each line's values; without, each line is an object (`JSONEachRow`), and names that the table lacks are left out. */
+  /** The columns of each line's values. Without them each line is an object (`JSONEachRow`), and names that the table lacks are left out. */
   readonly columns?: readonly string[] | undefined;
   /** Lines in `JSONCompactEachRow` or `JSONEachRow`; not changed until the insert is over. */
   readonly body: Uint8Array;
@@ -48,7 +48,7 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-/** What holds for our own queries and inserts, in either engine. */
+/** Settings of our own queries and inserts, in either engine. */
 export const OWN_SETTINGS = {
   output_format_json_quote_64bit_integers: 1,
   output_format_json_quote_denormals: 1,
@@ -62,29 +62,29 @@ export const OBJECT_SETTINGS = {
   input_format_skip_unknown_fields: 1,
 } as const;
 
-/** What holds for a statement that a person typed; `readonly` comes last, for it ends all changing of settings. */
-export function laneSettings(rows: number, seconds: number) {
+/** Settings of a statement that a person typed; `readonly` comes last, for it ends all changing of settings. */
+export function readOnlySettings(rows: number, seconds: number) {
   return {
     ...OWN_SETTINGS,
     max_execution_time: seconds,
-    max_memory_usage: LANE_MEMORY_BYTES,
-    max_result_bytes: LANE_RESULT_BYTES,
+    max_memory_usage: READ_MEMORY_BYTES,
+    max_result_bytes: READ_RESULT_BYTES,
     limit: rows,
     allow_ddl: 0,
     readonly: 1,
   } as const;
 }
 
-/** A few places for work that cannot share one; who comes when all are taken waits in line. */
-export class Seats<T> {
+/** A fixed number of things that one piece of work has to itself, with a line of limited length for those that wait. */
+export class Pool<T> {
   readonly #free: T[];
-  readonly #waiting: ((seat: T) => void)[] = [];
+  readonly #waiting: ((session: T) => void)[] = [];
   readonly #most: number;
   #taken = 0;
 
-  /** @param most so many may wait */
-  constructor(seats: readonly T[], most: number) {
-    this.#free = [...seats];
+  /** @param most how many may wait */
+  constructor(sessions: readonly T[], most: number) {
+    this.#free = [...sessions];
     this.#most = most;
   }
 
@@ -94,15 +94,15 @@ export class Seats<T> {
   }
 
   /**
-   * @param signal gives up waiting; whoever has a seat keeps it until `give`
+   * @param signal gives up waiting; what was acquired stays so until `release`
    * @throws HF_COLUMNAR_BUSY too many wait; the signal's reason
    */
-  async take(signal: AbortSignal): Promise<T> {
+  async acquire(signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();
-    const seat = this.#free.pop();
-    if (seat !== undefined) {
+    const session = this.#free.pop();
+    if (session !== undefined) {
       this.#taken += 1;
-      return seat;
+      return session;
     }
     if (this.#waiting.length >= this.#most)
       throw new ColumnarError('HF_COLUMNAR_BUSY', { reason: `${this.#most} queries wait already` });
@@ -120,13 +120,13 @@ export class Seats<T> {
     });
   }
 
-  give(seat: T): void {
+  release(session: T): void {
     const next = this.#waiting.shift();
     if (next) {
-      next(seat);
+      next(session);
       return;
     }
     this.#taken -= 1;
-    this.#free.push(seat);
+    this.#free.push(session);
   }
 }

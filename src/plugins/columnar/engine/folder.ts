@@ -4,7 +4,7 @@ import { type ClickHouseClient, createClient } from '@clickhouse/client';
 import type { ChdbConnection } from 'chdb/connection';
 import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { ColumnarError } from '../errors.ts';
-import { OWN_SETTINGS, Seats } from './engine.ts';
+import { OWN_SETTINGS, Pool } from './engine.ts';
 
 /**
  * Connections for our own work. Each query occupies one of the four threads that Node shares with file and name
@@ -15,7 +15,7 @@ const OWN_CONNECTIONS = 2;
 const OWN_QUEUE = 256;
 
 /** One connection with what was set on it: the engine's settings stay for the session. */
-export interface Seat {
+export interface EngineSession {
   readonly connection: ChdbConnection;
   readonly client: ClickHouseClient;
   /** Longest time of a query, as it is set now; 0 for none. */
@@ -25,9 +25,9 @@ export interface Seat {
 /** An open folder. */
 export interface Opened {
   /** Makes one more connection. */
-  readonly open: () => Seat;
-  readonly seats: readonly Seat[];
-  readonly own: Seats<Seat>;
+  readonly open: () => EngineSession;
+  readonly sessions: readonly EngineSession[];
+  readonly own: Pool<EngineSession>;
 }
 
 /**
@@ -38,26 +38,28 @@ export interface Opened {
  */
 export async function openFolder(folder: string): Promise<Opened> {
   const { createChdbConnection } = await load();
-  const open = (): Seat => {
+  const open = (): EngineSession => {
     const connection = createChdbConnection({ path: folder });
-    // Both packages bring the same types, each its own copy.
-    return { connection, client: createClient({ connection: connection as never }), seconds: 0 };
+    // Assigned and not passed: each package has its own copy of the same types.
+    const config: Parameters<typeof createClient>[0] = {};
+    Object.assign(config, { connection });
+    return { connection, client: createClient(config), seconds: 0 };
   };
-  const seats: Seat[] = [];
+  const sessions: EngineSession[] = [];
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     chmodSync(folder, 0o700);
-    while (seats.length < OWN_CONNECTIONS) seats.push(open());
-    for (const { client } of seats) await set(client, OWN_SETTINGS);
+    while (sessions.length < OWN_CONNECTIONS) sessions.push(open());
+    for (const { client } of sessions) await set(client, OWN_SETTINGS);
   } catch (error) {
-    for (const { client } of seats) await client.close();
+    for (const { client } of sessions) await client.close();
     throw new ColumnarError(
       'HF_COLUMNAR_FOLDER',
       { folder, reason: whyNot(folder, error) },
       { cause: error },
     );
   }
-  return { open, seats, own: new Seats(seats, OWN_QUEUE) };
+  return { open, sessions, own: new Pool(sessions, OWN_QUEUE) };
 }
 
 /** The engine itself says on standard error why it does not open a folder, and to us only that it does not. */

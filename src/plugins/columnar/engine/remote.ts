@@ -6,10 +6,10 @@ import {
   type Batch,
   type Bounds,
   type Engine,
-  laneSettings,
   OBJECT_SETTINGS,
   OWN_SETTINGS,
-  Seats,
+  Pool,
+  readOnlySettings,
 } from './engine.ts';
 
 export interface RemoteOptions {
@@ -26,8 +26,8 @@ export interface RemoteOptions {
 /** At once, beside those that wait. */
 const CONNECTIONS = 6;
 const OWN_QUEUE = 256;
-const LANE_CONNECTIONS = 2;
-const LANE_QUEUE = 16;
+const ASK_CONNECTIONS = 2;
+const ASK_QUEUE = 16;
 /** The bounds of each call end it; this only keeps the client's own, shorter limit out of the way. */
 const REQUEST_MS = 10 * 60_000;
 /** Below the shortest that servers keep an idle connection: 3 s before version 23.11. */
@@ -38,13 +38,13 @@ export class RemoteEngine implements Engine {
   readonly kind = 'remote';
   readonly place: string;
   readonly #options: RemoteOptions;
-  readonly #own = new Seats(
-    Array.from({ length: CONNECTIONS }, (_, seat) => seat),
+  readonly #ownPool = new Pool(
+    Array.from({ length: CONNECTIONS }, (_, session) => session),
     OWN_QUEUE,
   );
-  readonly #lane = new Seats(
-    Array.from({ length: LANE_CONNECTIONS }, (_, seat) => seat),
-    LANE_QUEUE,
+  readonly #askPool = new Pool(
+    Array.from({ length: ASK_CONNECTIONS }, (_, session) => session),
+    ASK_QUEUE,
   );
   readonly #closing = new AbortController();
   #client: Promise<ClickHouseClient> | undefined;
@@ -55,7 +55,7 @@ export class RemoteEngine implements Engine {
   }
 
   read(sql: string, parameters: Readonly<Record<string, QueryParameter>>, bounds: Bounds): Promise<string> {
-    return this.#on(this.#own, bounds, async (client, abort_signal) => {
+    return this.#on(this.#ownPool, bounds, async (client, abort_signal) => {
       const answer = await client.query({
         query: sql,
         query_params: { ...parameters },
@@ -73,7 +73,7 @@ export class RemoteEngine implements Engine {
   }
 
   async command(sql: string, bounds: Bounds): Promise<void> {
-    await this.#on(this.#own, bounds, (client, abort_signal) =>
+    await this.#on(this.#ownPool, bounds, (client, abort_signal) =>
       client.command({
         query: sql,
         clickhouse_settings: { max_execution_time: bounds.seconds, wait_end_of_query: 1 },
@@ -86,7 +86,7 @@ export class RemoteEngine implements Engine {
     const into = columns
       ? `(${columns.map((name) => `\`${name}\``).join(', ')}) FORMAT JSONCompactEachRow`
       : 'FORMAT JSONEachRow';
-    await this.#on(this.#own, bounds, async (client, abort_signal) => {
+    await this.#on(this.#ownPool, bounds, async (client, abort_signal) => {
       const { stream } = await client.exec({
         query: `INSERT INTO ${table} ${into}`,
         values: Readable.from([body], { objectMode: false }),
@@ -107,7 +107,7 @@ export class RemoteEngine implements Engine {
 
   /** As a user who may only read already (`readonly = 2`) nothing more can be forbidden, and nothing need be. */
   async ask(sql: string, rows: number, bounds: Bounds): Promise<string> {
-    const { readonly, allow_ddl, ...limits } = laneSettings(rows, bounds.seconds);
+    const { readonly, allow_ddl, ...limits } = readOnlySettings(rows, bounds.seconds);
     try {
       return await this.#ask(sql, { ...limits, allow_ddl, readonly }, bounds);
     } catch (error) {
@@ -118,7 +118,7 @@ export class RemoteEngine implements Engine {
   }
 
   #ask(sql: string, settings: Readonly<Record<string, number | string>>, bounds: Bounds): Promise<string> {
-    return this.#on(this.#lane, bounds, async (client, abort_signal) => {
+    return this.#on(this.#askPool, bounds, async (client, abort_signal) => {
       const answer = await client.query({
         query: `${sql}\n`,
         format: ANSWER_FORMAT,
@@ -147,12 +147,12 @@ export class RemoteEngine implements Engine {
   }
 
   async #on<T>(
-    seats: Seats<number>,
+    sessions: Pool<number>,
     bounds: Bounds,
     work: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const signal = AbortSignal.any([bounds.signal, this.#closing.signal]);
-    const seat = await seats.take(signal);
+    const session = await sessions.acquire(signal);
     try {
       return await work(await this.#connect(signal), signal);
     } catch (error) {
@@ -160,7 +160,7 @@ export class RemoteEngine implements Engine {
       signal.throwIfAborted();
       throw error;
     } finally {
-      seats.give(seat);
+      sessions.release(session);
     }
   }
 
@@ -183,7 +183,7 @@ export class RemoteEngine implements Engine {
       password: secret ?? '',
       application: 'holdfast',
       request_timeout: REQUEST_MS,
-      max_open_connections: CONNECTIONS + LANE_CONNECTIONS,
+      max_open_connections: CONNECTIONS + ASK_CONNECTIONS,
       keep_alive: { idle_socket_ttl: IDLE_MS },
       log: { level: ClickHouseLogLevel.OFF },
       ...(authorities !== undefined && { tls: { ca_cert: authorities } }),

@@ -25,7 +25,7 @@ interface Known {
 /**
  * The embedded engine goes on when the system refuses a write (a quota, a limit of file size, room that another
  * program takes between its look and its write): the insert succeeds, and what it wrote is short. But it counts them. So
- * each insert reads that count, and where it has risen the parts that are new since are looked at, those that are not
+ * each insert reads that count. Where it has risen the parts that are new since then are checked, those that are not
  * whole are dropped, with what the table knows of their tokens, and the insert is an error that may be repeated.
  */
 export class Written {

@@ -11,23 +11,23 @@ export interface TableCount {
   readonly missing?: true;
   readonly lastHour: number;
   readonly total: number;
-  /** Of these our own, which show nothing of any producer. */
+  /** How many of them Holdfast wrote itself: they show nothing about producers. */
   readonly own: number;
-  /** Of the newest row of the last day that is not our own, seconds; absent when there is none. */
+  /** Age of the newest row of the last day that is not our own, seconds; absent when there is none. */
   readonly age?: number;
   /** Rows of more than five minutes from now: somebody's clock is wrong. */
   readonly future: number;
 }
 
-/** What arrived of one signal. */
+/** The rows of one signal. */
 export interface SignalReport {
   readonly signal: 'logs' | 'metrics' | 'traces';
-  /** By which way it comes. */
+  /** How it gets into the database. */
   readonly path: string;
   readonly tables: readonly TableCount[];
 }
 
-/** What that says of the pipeline. */
+/** A conclusion about the pipeline. */
 export interface Finding {
   readonly state: 'ok' | 'warn' | 'fail';
   readonly text: string;
@@ -35,7 +35,7 @@ export interface Finding {
   readonly remedy?: string;
 }
 
-/** Tables that are not there, which is why what should be in them cannot be kept. */
+/** Missing tables: their rows cannot be kept. */
 export function missingFinding(tables: readonly TableCount[]): Finding[] {
   const missing = tables.filter(({ missing }) => missing).map(({ table }) => table);
   if (missing.length === 0) return [];
@@ -48,7 +48,7 @@ export function missingFinding(tables: readonly TableCount[]): Finding[] {
   ];
 }
 
-/** What the rows of a signal say of its producers. */
+/** What the rows of a signal show about its producers. */
 export function signalFindings(
   { signal, tables }: SignalReport,
   applications: number,
@@ -65,7 +65,7 @@ export function signalFindings(
           {
             state: 'warn',
             text: `${counted(future, 'row')} of ${signal} ${future === 1 ? 'is' : 'are'} dated in the future`,
-            remedy: 'Look at the clock of the host that sends them.',
+            remedy: 'Check the clock of the host that sends them.',
           },
         ];
   if (signal === 'traces') return [tracesFinding(applications, probeAge), ...skewed];
@@ -84,8 +84,8 @@ export function signalFindings(
     : `${signal}: none of the last day, though there are older ones`;
   const remedy =
     signal === 'logs'
-      ? 'Look at the log shipper: it writes past the collector.'
-      : 'Look at the scraper collectors and their INGEST_TOKEN: `holdfast stack probe` shows whether the receiver takes data.';
+      ? 'Check the log shipper: it writes past the collector.'
+      : 'Check the scraper collectors and their INGEST_TOKEN: `holdfast stack probe` shows whether the receiver takes data.';
   return [{ state: 'fail', text, remedy }, ...skewed];
 }
 

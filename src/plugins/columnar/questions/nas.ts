@@ -11,7 +11,7 @@ export interface NasReport {
   readonly host: string;
   readonly logsLastHour: number;
   readonly gaugesLastHour: number;
-  /** Of the newest `file.mtime` sample, seconds ago; absent when there is none in the last week. */
+  /** Age of the newest `file.mtime` sample, seconds; absent when there is none in the last week. */
   readonly sampleAge?: number;
   /** `now − Value` of that sample, seconds. */
   readonly newestFileAge?: number;

@@ -20,7 +20,7 @@ import {
 } from './values.ts';
 
 const TEMPORALITIES = ['Unspecified', 'Delta', 'Cumulative'] as const;
-/** Of one point: buckets, bounds, quantiles or exemplars. */
+/** Buckets, bounds, quantiles or exemplars of one point. */
 const MOST_PARTS = 10_000;
 /** The flag of a point that says the series has ended: it has no value. */
 const NO_RECORDED_VALUE = 1;

@@ -1,5 +1,5 @@
 import protobuf from 'protobufjs/light.js';
-import { BodyInvalid, type Message } from './values.ts';
+import { BodyInvalid, isMessage, type Message } from './values.ts';
 
 /**
  * The messages of OTLP 1.x as far as they are mapped: `field:number:type`, `*` for repeated, `?` where an absent field
@@ -99,9 +99,10 @@ function typeOf(definition: string): protobuf.IType {
 export function parseProtobuf(body: Buffer, type: string): Message {
   decoded = 0;
   try {
-    return root.lookupType(type).decode(body) as unknown as Message;
+    const message: unknown = root.lookupType(type).decode(body);
+    if (isMessage(message)) return message;
   } catch (error) {
     if (error instanceof BodyInvalid) throw error;
-    throw new BodyInvalid('it is no OTLP protobuf message, or ends too early');
   }
+  throw new BodyInvalid('it is no OTLP protobuf message, or ends too early');
 }

@@ -7,15 +7,15 @@ import { BodyInvalid, ItemRefused, type Message, message, messages, name, small 
 /** Spans, data points or records of one request: ten times what collectors send at once. */
 const MOST_ITEMS = 100_000;
 /** Largest row, characters of its JSON. */
-export const MAX_ROW_BYTES = 1024 * 1024;
+const MAX_ROW_BYTES = 1024 * 1024;
 /**
  * Rows of one request together, characters: each repeats its resource and its scope, so that a body of some kilobytes
  * could otherwise become gigabytes.
  */
 const MOST_TEXT = 64 * 1024 * 1024;
-/** Services of one request that are told apart. */
+/** Services of one request that are distinguished. */
 const MOST_SERVICES = 64;
-/** Reasons of one request that are told apart. */
+/** Reasons of one request that are distinguished. */
 const MOST_REASONS = 8;
 
 /** The writer of each table's rows. */
@@ -24,7 +24,7 @@ export type Writers = (table: SignalTable) => RowWriter;
 /** A row of a table as it is inserted. */
 export interface Row {
   readonly table: SignalTable;
-  /** Of its writer. */
+  /** The layout of its writer. */
   readonly layout: string;
   readonly text: string;
   /** Days since the epoch: its partition. */

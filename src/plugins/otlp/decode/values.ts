@@ -189,7 +189,7 @@ export function choice(value: unknown, names: readonly string[], prefix: string,
   return number in names ? number : 0;
 }
 
-/** 2262-04-11, the last instant that nanoseconds in a signed 64-bit integer can tell. */
+/** 2262-04-11, the last instant that nanoseconds in a signed 64-bit integer can express. */
 const LAST_NANOS = 2n ** 63n - 1n;
 const NANOS_PER_MS = 1_000_000n;
 const DAY_NANOS = 86_400_000n * NANOS_PER_MS;

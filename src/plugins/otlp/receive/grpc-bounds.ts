@@ -20,7 +20,7 @@ const CONNECTIONS = {
   'grpc.max_connection_idle_ms': 5 * 60_000,
 } as const;
 
-/** Of a call that its client cancelled: nobody reads it. */
+/** The refusal of a call that its client cancelled; nobody reads it. */
 const CANCELLED: Refusal = { reason: 'cancelled', status: 499, grpc: 1, message: 'It was cancelled.' };
 
 /** @param bodyLimit of one message, bytes */

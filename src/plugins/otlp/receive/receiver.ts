@@ -26,7 +26,7 @@ const LATER_SECONDS = 30;
 export interface Refusal {
   /** For metrics: one of a small set. */
   readonly reason: string;
-  /** Of HTTP. */
+  /** HTTP status. */
   readonly status: number;
   readonly grpc: number;
   readonly message: string;

@@ -22,7 +22,7 @@ const header = z.object({
 
 /** Longest header line, bytes. */
 const MAX_HEADER = 512 + LONGEST_LAYOUT;
-/** Of an inflated frame: rows are cut into frames far below it. */
+/** Largest inflated frame, bytes: rows are cut into frames far below it. */
 const MAX_TEXT = 64 * 1024 * 1024;
 const NEWLINE = 10;
 /** What every header begins with, as `encodeFrame` writes it. */

@@ -4,13 +4,13 @@ import type { Encoding, Signal } from '../decode/decode.ts';
 
 /** Rows of one table that are inserted together: written, read, inserted and forgotten as one. */
 export interface Frame {
-  /** Unique for ever, so that the database can tell a repeated insert. */
+  /** Unique for ever, so that the database recognises a repeated insert. */
   readonly id: string;
   readonly table: SignalTable;
   readonly rows: number;
   /** When it was written, ms since the epoch. */
   readonly at: number;
-  /** Of the writer of its rows. */
+  /** The layout of the writer of its rows. */
   readonly layout: string;
 }
 

@@ -59,7 +59,7 @@ export class Segments {
     const entries = readdirSync(dir, { withFileTypes: true }).filter(({ name }) => name.endsWith('.rows'));
     for (const entry of entries.sort((one, other) => (one.name < other.name ? -1 : 1))) {
       this.#next = Math.max(this.#next, (Number.parseInt(entry.name, 10) || 0) + 1);
-      // Links and folders are not ours, whatever they are called.
+      // Links and folders of such a name are not ours.
       if (entry.isFile()) this.#readSegment(entry.name);
     }
   }
@@ -200,7 +200,7 @@ export class Segments {
   #writable(): Segment {
     if (this.#writing && this.#writing.bytes < SEGMENT_BYTES) return this.#writing;
     const file = join(this.#dir, `${String(this.#next).padStart(12, '0')}.rows`);
-    this.#next += 1; // whatever becomes of the file, its name is used
+    this.#next += 1; // a name is used once, even if its file cannot be made
     const fd = openSync(file, 'wx+', 0o600);
     try {
       syncPath(this.#dir);
@@ -242,7 +242,7 @@ export function marksOf(file: string): string {
   return `${file}.done`;
 }
 
-/** Without its mark a frame is inserted once more after a crash, by the same name: no reason to end here. */
+/** A lost mark is no error: after a crash the frame is inserted once more by the same name. */
 export function mark(file: string, id: string): void {
   try {
     appendFileSync(marksOf(file), `${id}\n`, { mode: 0o600 });
@@ -264,8 +264,8 @@ export function remove(file: string): void {
   rmSync(marksOf(file), { force: true });
 }
 
-/** Writes parts one behind the other, as one. @param position bytes from the file's start @throws the error of the disk */
-export function writeAll(fd: number, parts: readonly Buffer[], position: number): void {
+/** Writes all parts, one behind the other. @param position bytes from the file's start @throws the error of the disk */
+function writeAll(fd: number, parts: readonly Buffer[], position: number): void {
   const whole = Buffer.concat(parts);
   for (let done = 0; done < whole.length; ) {
     done += writeSync(fd, whole, done, whole.length - done, position + done);
