@@ -1,7 +1,7 @@
 /** The legs' access to the router: what they ask for within a moment shares one read, or one post. */
 import type { NetworkConfig, RouterApi, SetAnswer } from '../../core/contracts/router.ts';
 import { Coalescer } from '../../core/host/coalescer.ts';
-import { Turns } from '../../core/host/mutex.ts';
+import { Mutex } from '../../core/host/concurrency.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { type LegAddress, withAddresses } from './legs.ts';
 
@@ -45,7 +45,7 @@ export interface PostResult {
 export class LegPoster {
   readonly reader: ConfigReader;
   readonly #access: RouterAccess;
-  readonly #posts = new Turns();
+  readonly #posts = new Mutex();
   readonly #requests: Coalescer<AddressRequest, ReadonlyMap<string, Promise<PostResult>>>;
 
   constructor(access: RouterAccess) {

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { NetworkConfig, RouterApi, SetAnswer } from '../../../src/core/contracts/router.ts';
 import { Coalescer } from '../../../src/core/host/coalescer.ts';
-import { Turns } from '../../../src/core/host/mutex.ts';
+import { Mutex } from '../../../src/core/host/concurrency.ts';
 import { LegPoster } from '../../../src/plugins/reconciler/router-access.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
@@ -85,17 +85,17 @@ test('[R24] a moment lasts until it is ready, and a failure reaches all who aske
   await Promise.all([a, b]);
 });
 
-test('[R24] turns follow one another, also after one that failed', async (t) => {
-  const turns = new Turns();
+test('[R24] a mutex runs one piece of work after another, also after one that failed', async (t) => {
+  const mutex = new Mutex();
   const order: string[] = [];
   const gate = Promise.withResolvers<void>();
-  const first = turns.take(async () => {
+  const first = mutex.run(async () => {
     await gate.promise;
     order.push('first');
     throw new Error('no');
   });
-  const second = turns.take(async () => void order.push('second'));
-  const free = turns.free().then(() => order.push('free'));
+  const second = mutex.run(async () => void order.push('second'));
+  const free = mutex.idle().then(() => order.push('free'));
   gate.resolve();
   await t.throwsAsync(first, { message: 'no' });
   await Promise.all([second, free]);

@@ -1,4 +1,4 @@
-import { Turns } from '../../../core/host/mutex.ts';
+import { Mutex } from '../../../core/host/concurrency.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type {
@@ -34,7 +34,7 @@ export class RouteLoader {
   #table: RouteTable = emptyTable;
   #stopWatch: (() => void) | undefined;
   /** Loads and swaps run one after another, so that an older table never replaces a newer one. */
-  readonly #mutex = new Turns();
+  readonly #mutex = new Mutex();
 
   /** @param options of the plugin as it was started */
   constructor(services: Services, sources: SecretSources, options: Options) {
@@ -98,7 +98,7 @@ export class RouteLoader {
 
   /** Puts the table that the actor decided on in place. Idempotent. */
   serve(): Promise<RouteTable> {
-    return this.#mutex.take(async () => {
+    return this.#mutex.run(async () => {
       const { state } = this;
       if (state) this.#table = await this.#open(state);
       return this.#table;
@@ -107,7 +107,7 @@ export class RouteLoader {
 
   #load({ routes }: Options, origin: LoadOrigin, correlation?: string): Promise<void> {
     const inputs: readonly unknown[] = Array.isArray(routes) ? routes : [];
-    return this.#mutex.take(() => this.#readEntries(inputs, origin, correlation));
+    return this.#mutex.run(() => this.#readEntries(inputs, origin, correlation));
   }
 
   #refuse(reason: string, origin: LoadOrigin, correlation?: string): void {

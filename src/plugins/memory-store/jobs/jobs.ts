@@ -1,5 +1,5 @@
 import type { Worker } from 'node:worker_threads';
-import { Turns } from '../../../core/host/mutex.ts';
+import { Mutex } from '../../../core/host/concurrency.ts';
 import type { Clock } from '../../../core/kernel/clock.ts';
 import { type ErrorData, HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { startWorker } from '../../../core/kernel/worker.ts';
@@ -40,7 +40,7 @@ interface Running {
 export class Jobs {
   readonly #clock: Clock;
   #waiting = 0;
-  readonly #turns = new Turns();
+  readonly #mutex = new Mutex();
   #worker: Worker | undefined;
   #running: Running | undefined;
   #cancelIdle = () => {};
@@ -64,7 +64,7 @@ export class Jobs {
     }
     this.#waiting += 1;
     try {
-      return await this.#turns.take(async () => {
+      return await this.#mutex.run(async () => {
         const job = await prepare();
         await this.#start(job);
         return job;
@@ -79,7 +79,7 @@ export class Jobs {
     this.#closed = true;
     this.#cancelIdle();
     await this.#worker?.terminate();
-    await this.#turns.free();
+    await this.#mutex.idle();
   }
 
   async #start(job: Job): Promise<void> {

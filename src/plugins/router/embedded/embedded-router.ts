@@ -1,6 +1,6 @@
 import type { ConfigStore, HistoryEntry, StoredConfig } from '../../../core/contracts/config-store.ts';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
-import { Turns } from '../../../core/host/mutex.ts';
+import { Mutex } from '../../../core/host/concurrency.ts';
 import type { Vault } from '../../../core/host/secrets/vault.ts';
 import type { EffectContext, EffectOutcome } from '../../../core/kernel/actors/effect.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
@@ -73,7 +73,7 @@ export class EmbeddedRouter {
   readonly #vault: Vault;
   readonly #readings: StoreReadings;
   readonly #windowMs: number;
-  readonly #mutex = new Turns();
+  readonly #mutex = new Mutex();
 
   constructor({ store, configs, vault, known, windowMs, ...targets }: EmbeddedRouterOptions) {
     this.#store = store;
@@ -114,7 +114,7 @@ export class EmbeddedRouter {
    * @returns the legs whose advertisement differed, after a kill or an edit by hand, from what it is now
    */
   setUp(signal: AbortSignal, wans: ReadonlyMap<string, Wan> = new Map()): Promise<string[]> {
-    return this.#mutex.take(async () => {
+    return this.#mutex.run(async () => {
       this.#applier.recall(wans);
       const config = await this.#config();
       return this.#applier.setUp(config, this.#configs.fingerprint(config), signal);
@@ -134,7 +134,7 @@ export class EmbeddedRouter {
 
   /** Effect `router.change_wan`: a WAN's new prefix, or that it went down or came up (R17, R39). Idempotent. */
   changeWan(params: WanParams, { signal }: EffectContext): Promise<LogEvent> {
-    return this.#mutex.take(async () => {
+    return this.#mutex.run(async () => {
       const { ncid } = await this.active();
       const config = await this.#config();
       if (!interfaceOf(config, params.wan)) return refusedWan(`the config has no interface ${params.wan}`);
@@ -153,7 +153,7 @@ export class EmbeddedRouter {
 
   /** Reads the store once no apply is running any more. The sealed body comes along, for the log to keep. */
   load(): Promise<{ event: LoadedEvent; blobs: Blobs }> {
-    return this.#mutex.take(async () => {
+    return this.#mutex.run(async () => {
       const active = await this.active();
       const { version, blobs } = await this.#readings.of(active, JSON.parse(active.body));
       return { event: { type: 'LOADED', ...version }, blobs };
@@ -162,7 +162,7 @@ export class EmbeddedRouter {
 
   /** Effect `router.verify`: finds out in the store what became of an apply that ended without an answer. */
   verify(params: VerifyParams): Promise<EffectOutcome> {
-    return this.#mutex.take(async () => {
+    return this.#mutex.run(async () => {
       const active = await this.active();
       const config = JSON.parse(active.body) as NetworkConfig;
       const { op, expected, fingerprint } = params;
@@ -181,7 +181,7 @@ export class EmbeddedRouter {
 
   /** Effect `router.apply`. Idempotent by the effect's id. */
   apply(params: ApplyParams, context: EffectContext): Promise<EffectOutcome> {
-    return this.#mutex.take(() => this.#apply(params, context));
+    return this.#mutex.run(() => this.#apply(params, context));
   }
 
   async #apply(params: ApplyParams, { id, at, signal, recovered }: EffectContext): Promise<EffectOutcome> {

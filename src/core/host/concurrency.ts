@@ -1,3 +1,20 @@
+/** Keeps pieces of work from overlapping: they run one after another, in the order in which they came. */
+export class Mutex {
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** @returns what `work` returns; a failure does not keep the next piece from running */
+  run<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(work);
+    this.#last = result.catch(() => {});
+    return result;
+  }
+
+  /** Resolves when all work that was given so far is over. */
+  async idle(): Promise<void> {
+    await this.#last;
+  }
+}
+
 /** Bounds how many pieces of work run at a time; what comes later waits in order. */
 export class Semaphore {
   #free: number;
