@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ColumnarDatabaseToken } from '../../../core/contracts/columnar-database.ts';
-import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
 import { Semaphore } from '../../../core/host/concurrency.ts';
+import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { LogEvent } from '../../../core/kernel/log/record.ts';
 import type { RuleContext, RuleSettings } from '../../../machines/alerts/rule.ts';
