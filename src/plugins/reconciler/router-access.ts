@@ -50,7 +50,7 @@ export class LegPoster {
 
   constructor(access: RouterAccess) {
     this.#access = access;
-    const written = () => this.#posts.free();
+    const written = () => this.#posts.idle();
     this.reader = new ConfigReader(access, written);
     this.#requests = new Coalescer({
       clock: access.clock,
@@ -61,9 +61,7 @@ export class LegPoster {
       },
       work: async (requests) => {
         const groups = [...Map.groupBy(requests, ({ ncid }) => ncid)];
-        return new Map(
-          groups.map(([ncid, group]) => [ncid, this.#posts.take(() => this.#post(ncid, group))]),
-        );
+        return new Map(groups.map(([ncid, group]) => [ncid, this.#posts.run(() => this.#post(ncid, group))]));
       },
     });
   }
