@@ -2,9 +2,9 @@ import { maskText } from '../core/host/logging/mask-text.ts';
 import { inertText, type Terminal, wrapped } from '../core/host/terminal.ts';
 import { isCoded, toErrorBody } from '../core/kernel/errors/holdfast-error.ts';
 
-/** Done, and well. */
+/** The command succeeded. */
 export const OK = 0;
-/** What was checked is not so, or the work failed: a divergence, nothing running, a port that is taken. */
+/** A check or the work failed: a divergence, nothing running, a port that is taken. */
 export const FAILED = 1;
 /** The command line or the configuration has to be corrected first. */
 export const USAGE = 2;
@@ -27,11 +27,11 @@ export function exitCodeOf(error: unknown): number {
 export function printError(error: unknown, json: boolean, terminal: Terminal): void {
   const { code, what, remedy } = toErrorBody(error);
   if (json) {
-    const told = { code, what: maskText(what), remedy: maskText(remedy) };
-    terminal.err(`${inertText(JSON.stringify({ error: told }))}\n`);
+    const masked = { code, what: maskText(what), remedy: maskText(remedy) };
+    terminal.err(`${inertText(JSON.stringify({ error: masked }))}\n`);
     return;
   }
-  // What is no terminal gets whole lines: it is searched.
+  // Output that is not a terminal gets whole lines, so that it can be searched.
   const indented = (text: string) =>
     (terminal.interactive ? wrapped(text, terminal.columns - 2) : [text]).map((line) => `  ${line}`);
   const lines = [terminal.paintError(['bold', 'red'], code), ...indented(what), ...indented(remedy)];

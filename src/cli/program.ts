@@ -27,7 +27,7 @@ export interface ListedCommand {
   readonly command: CommandDefinition;
 }
 
-/** Under what of an operator's it belongs to; a plugin that does not say stands by its own name. */
+/** The commands of plugins, each under the area of its plugin, or under the plugin's name. */
 export function listedOf({
   commands,
   plugins,
@@ -39,7 +39,7 @@ export function listedOf({
   }));
 }
 
-/** What the folders of commands are about; a plugin's own is named after it. */
+/** What the groups of core's commands are for; another group lists its commands. */
 const GROUPS: Readonly<Record<string, string>> = {
   log: 'read the event log',
   replay: 'run the log through its machines again',
@@ -73,7 +73,7 @@ export function buildProgram(
     .configureOutput({
       writeOut: terminal.out,
       writeErr: terminal.err,
-      outputError: () => {}, // told by whoever catches it, in the form of all errors
+      outputError: () => {}, // whoever catches it prints it in the form of all errors
     })
     .addHelpText('afterAll', `\n${EXIT_CODES}`);
   for (const { heading, command } of listed) add(program, heading, command, run);

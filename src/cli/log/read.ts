@@ -14,7 +14,7 @@ import { newestLines, Story } from './story.ts';
 
 /** `holdfast log list`: records that a selection keeps, newest last. */
 export const listRecords: CommandRun = async ([source], flags, context) => {
-  selectionOf(flags); // a slip is told before the log is opened
+  selectionOf(flags); // wrong flags are reported before the log is opened
   const limit = wholeNumber(flags.limit, '--limit', 0, 'log list') || Number.POSITIVE_INFINITY;
   await withLog(sourceOf(source, context), async (log) => {
     const selection = selectionOf(flags, referenceTime(log));

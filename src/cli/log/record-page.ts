@@ -11,8 +11,8 @@ import {
   type EffectRequest,
   type LogRecord,
   TIMER_CANCEL,
-  TIMER_START,
-  type TimerStart,
+  timerOf,
+  timerStartOf,
 } from '../../core/kernel/log/record.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 import { Layout } from './layout.ts';
@@ -74,19 +74,14 @@ export async function familyOf(
 async function fateWithout(
   log: SqliteReader,
   { seq, actor }: LogRecord,
-  { type, params }: EffectRequest,
+  effect: EffectRequest,
   most: number,
 ): Promise<Fate> {
-  if (type === TIMER_CANCEL) return { kind: 'done' };
-  if (type !== TIMER_START) return { kind: 'open' };
-  const { timer } = params as unknown as TimerStart;
+  if (effect.type === TIMER_CANCEL) return { kind: 'done' };
+  const timer = timerStartOf(effect)?.timer;
+  if (timer === undefined) return { kind: 'open' };
   for await (const record of log.read({ from: seq + 1, actor, limit: most })) {
-    const ends = record.effects.some(
-      (effect) =>
-        (effect.type === TIMER_CANCEL || effect.type === TIMER_START) &&
-        (effect.params as { timer: string }).timer === timer,
-    );
-    if (ends) return { kind: 'cancelled', record };
+    if (record.effects.some((each) => timerOf(each) === timer)) return { kind: 'cancelled', record };
   }
   return { kind: 'open' };
 }

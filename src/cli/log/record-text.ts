@@ -10,8 +10,8 @@ import {
   type LogRecord,
   type StateValue,
   TIMER_CANCEL,
-  TIMER_START,
-  type TimerStart,
+  timerOf,
+  timerStartOf,
 } from '../../core/kernel/log/record.ts';
 
 /** A timer shorter than this only spaces things out; longer ones are worth a word. */
@@ -96,25 +96,26 @@ function stateText(from: StateValue | undefined, to: StateValue): string {
 }
 
 /** @param whole with its parameters; where a plugin has words for the record, they say what matters */
-function effectText(
-  { type, params }: EffectRequest,
-  record: LogRecord,
-  all: boolean,
-  whole: boolean,
-): string[] {
-  if (type === TIMER_START) {
-    const { timer, at } = params as unknown as TimerStart;
+function effectText(effect: EffectRequest, record: LogRecord, all: boolean, whole: boolean): string[] {
+  const { type, params } = effect;
+  const start = timerStartOf(effect);
+  if (start) {
+    const { timer, at } = start;
     const ms = at - record.at;
     return all || ms >= LONG_TIMER_MS ? [`timer ${delayOf(timer) ?? timer} in ${duration(ms)}`] : [];
   }
   if (type === TIMER_CANCEL) {
-    const { timer } = params as { timer: string };
+    const timer = timerOf(effect) ?? '';
     return all ? [`timer ${delayOf(timer) ?? timer} off`] : [];
   }
   const fields: Record<string, unknown> = isObject(params) ? params : {};
   if (type === HTTP_REPLY) return [`${type} ${shortValue(fields.status)}`];
   if (!whole) return [type];
-  const told = new Set([...Object.values(record.event), parseActorRef(record.actor).key, record.correlation]);
-  const news = Object.entries(fields).filter(([, value]) => !told.has(value as never) && !isObject(value));
+  const shown = new Set<unknown>([
+    ...Object.values(record.event),
+    parseActorRef(record.actor).key,
+    record.correlation,
+  ]);
+  const news = Object.entries(fields).filter(([, value]) => !shown.has(value) && !isObject(value));
   return [[type, ...news.slice(0, 2).flatMap(([name, value]) => shortFields({ [name]: value }))].join(' ')];
 }

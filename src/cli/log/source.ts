@@ -36,13 +36,15 @@ export async function withLog<T>(
 }
 
 /**
- * A record as it may be shown. Events hold no secrets; should one hold one all the same, it ends here. What is long is
- * cut part by part, so that a record is still a record.
+ * A record as it may be shown. Events hold no secrets; should one hold one all the same, it is redacted here. Long values are
+ * cut one by one, so that the record keeps its shape.
  */
 export function shown(record: LogRecord): LogRecord {
   const { event, from, to, effects, failed, ...facts } = record;
   return {
-    ...(redact(facts) as unknown as typeof facts),
+    ...facts,
+    actor: String(redact(facts.actor)),
+    correlation: String(redact(facts.correlation)),
     event: shownEvent(event),
     ...(from !== undefined && { from }),
     ...shownDecision({ to, effects, ...(failed !== undefined && { failed }) }),
@@ -50,17 +52,22 @@ export function shown(record: LogRecord): LogRecord {
 }
 
 export function shownEvent(event: LogEvent): LogEvent {
-  return { ...(redact(event) as unknown as LogEvent), type: String(redact(event.type)) };
+  return { ...redactedFields(event), type: String(redact(event.type)) };
 }
 
 export function shownDecision<T extends Decision>(decision: T): T {
   const { to, effects, failed } = decision;
   return {
     ...decision,
-    to: { ...to, ...(to.context && { context: redact(to.context) as unknown as JsonObject }) },
+    to: { ...to, ...(to.context && { context: redactedFields(to.context) }) },
     effects: effects.map(({ type, params }) => {
       return { type, ...(params !== undefined && { params: redact(params) }) };
     }),
     ...(failed !== undefined && { failed: String(redact(failed)) }),
   };
+}
+
+function redactedFields(fields: object): JsonObject {
+  const copy = redact(fields);
+  return typeof copy === 'object' && copy !== null ? Object.fromEntries(Object.entries(copy)) : {};
 }

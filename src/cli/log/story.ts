@@ -35,7 +35,7 @@ interface Draft {
 /** Actors that do the same do it at the same moment, one behind another. */
 const TOGETHER_MS = 250;
 const LOOK_BACK = 12;
-/** Of how many records is remembered for what they stand. */
+/** How many records are remembered with the line that stands for them. */
 const REMEMBERED = 20_000;
 
 /**

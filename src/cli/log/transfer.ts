@@ -24,7 +24,7 @@ export const exportLog: CommandRun = async ([source], flags, context) => {
     throw new CoreError('HF_CLI_USAGE', { reason: '--out FILE is needed.', command: 'log export' });
   }
   const out = resolve(flags.out);
-  selectionOf(flags); // a slip is told before the log is opened
+  selectionOf(flags); // wrong flags are reported before the log is opened
   const place = sourceOf(source, context);
   const done = await withLog(place, async (log) => {
     const part = await partOf(log, selectionOf(flags, referenceTime(log)), context);

@@ -34,7 +34,7 @@ export const verifyLog: CommandRun = async (sources, flags, context) => {
   const { first, last, records, checkpoints, partial, head, signed } = report;
   print(terminal.paint('green', 'Every record is what was written.'));
   print(`${records} records, ${first} to ${last}; ${checkpoints} checkpoints of saved states agree`);
-  if (partial) print('It holds some actors only: whether records between are missing cannot be told.');
+  if (partial) print('It holds some actors only: so missing records between them cannot be detected.');
   if (signed) print(signedLine(signed, last));
   if (signed && trust.key === undefined)
     note('Nobody here vouches for that key: give --public-key with the one that you expect.');

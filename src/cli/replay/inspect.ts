@@ -5,20 +5,20 @@ import { momentAt } from '../../core/kernel/replay/at.ts';
 import { causesOf, sentenceOf } from '../../core/kernel/replay/explain.ts';
 import { wholeNumber, wordsOfPlugins } from '../log/flags.ts';
 import { seqOfPlace } from '../log/place.ts';
-import { matcher } from '../log/select.ts';
+import { actorMatcher } from '../log/select.ts';
 import { shown, sourceOf, withLog } from '../log/source.ts';
 import { differenceLines, momentLines, shownState } from '../log/states.ts';
 
 /** `holdfast replay at`: every actor as it was (C7). */
 export const showMoment: CommandRun = async ([place = '', source], flags, context) => {
   const whole = typeof flags.actor === 'string';
-  const wanted = matcher(whole ? { actor: flags.actor as string } : {});
+  const isWanted = typeof flags.actor === 'string' ? actorMatcher(flags.actor) : () => true;
   const moment = await withLog(
     sourceOf(source, context),
     async (log) => momentAt(log, await seqOfPlace(log, place)),
     context.signal,
   );
-  const actors = moment.actors.filter(({ ref }) => wanted({ actor: ref } as never));
+  const actors = moment.actors.filter(({ ref }) => isWanted(ref));
   if (context.json) {
     context.print(jsonText({ ...moment, actors: actors.map(shownState) }, 2));
     return;

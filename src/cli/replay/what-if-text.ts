@@ -41,7 +41,7 @@ export function whatIfLines(
     `${records} records were decided again; ${total} ${total === 1 ? 'comes' : 'come'} out otherwise. The first:`,
     '',
     `  ${headOf(first)}`,
-    ...(toldApart(first, paint, words) ?? []),
+    ...(describedDifference(first, paint, words) ?? []),
     ...compared(first, paint),
     ...(others.length > 0 ? title('And then:') : []),
     ...shown.flatMap((one) => [`  ${headOf(one)}`, ...inShort(one, paint, words)]),
@@ -102,8 +102,8 @@ function compared(one: Difference, paint: Terminal['paint']): string[] {
 }
 
 function inShort(one: Difference, paint: Terminal['paint'], words?: Describe): string[] {
-  const told = toldApart(one, paint, words);
-  if (told) return told;
+  const described = describedDifference(one, paint, words);
+  if (described) return described;
   const { expected, got } = one;
   // Where only parameters or contexts tell the two apart, they are shown.
   const whole = expected !== undefined && got !== undefined && short(expected) === short(got);
@@ -116,7 +116,11 @@ function inShort(one: Difference, paint: Terminal['paint'], words?: Describe): s
 }
 
 /** Two decisions in their plugin's words, where those tell them apart. */
-function toldApart(one: Difference, paint: Terminal['paint'], words?: Describe): string[] | undefined {
+function describedDifference(
+  one: Difference,
+  paint: Terminal['paint'],
+  words?: Describe,
+): string[] | undefined {
   const [was, is] = [inWords(one, one.expected, words), inWords(one, one.got, words)];
   if (was === undefined || is === undefined || was === is) return undefined;
   return [paint('green', `      - ${was}`), paint('red', `      + ${is}`)];

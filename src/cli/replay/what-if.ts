@@ -110,17 +110,21 @@ async function machinesOf(module: string): Promise<ActorDefinition[]> {
     const reason = `${module} cannot be imported: ${error instanceof Error ? error.message.split('\n')[0] : error}`;
     throw new CoreError('HF_REPLAY_CHANGE', { reason }, { cause: error });
   }
-  const found = Object.values(exported)
-    .flat()
-    .filter(
-      (one) => isObject(one) && typeof one.type === 'string' && isObject(one.machine) && 'version' in one,
-    );
+  const found = Object.values(exported).flat().filter(isDefinition);
   if (found.length === 0) {
-    throw new CoreError('HF_REPLAY_CHANGE', {
-      reason: `${module} exports nothing that defineActor made`,
-    });
+    const reason = `${module} exports nothing that defineActor made`;
+    throw new CoreError('HF_REPLAY_CHANGE', { reason });
   }
-  return found as unknown as ActorDefinition[];
+  return found;
+}
+
+function isDefinition(exported: unknown): exported is ActorDefinition {
+  return (
+    isObject(exported) &&
+    typeof exported.type === 'string' &&
+    isObject(exported.machine) &&
+    typeof exported.version === 'number'
+  );
 }
 
 /** @throws HF_REPLAY_CHANGE */

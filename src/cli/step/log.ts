@@ -40,7 +40,7 @@ export class StepLog {
   readonly first: number;
   readonly last: number;
 
-  /** @param definitions by type; without them no guard can be told */
+  /** @param definitions by type; without them no guard can be shown */
   constructor(log: SqliteReader, definitions: ReadonlyMap<string, ActorDefinition>) {
     this.#log = log;
     this.#definitions = definitions;

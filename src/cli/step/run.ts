@@ -19,7 +19,7 @@ export const step: CommandRun = async ([source], flags, context) => {
   if (context.json || !context.terminal.interactive || !stdin.isTTY || !stdout.isTTY)
     throw new CoreError('HF_CLI_TERMINAL');
   const describe = await wordsOfPlugins(context);
-  const definitions = await context.actors().catch(() => []); // without machines no guard is told
+  const definitions = await context.actors().catch(() => []); // without machines no guard is shown
   const path = sourceOf(source, context);
   await withLog(
     path,

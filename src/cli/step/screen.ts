@@ -124,5 +124,5 @@ export class Screen {
   }
 }
 
-/** Keys that wait while the log is searched; a paste of more is not meant for us. */
+/** Keys that wait while the log is searched; the rest of a longer paste is dropped. */
 const MOST_KEYS = 256;

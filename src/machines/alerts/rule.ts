@@ -78,7 +78,7 @@ type Verdict = 'ok' | 'pending' | 'firing' | 'noData';
 const raise = { type: 'alert.raise', params: (args: Args) => ruleAlert(args, 'firing') } as const;
 const resolve = { type: 'alert.raise', params: (args: Args) => ruleAlert(args, 'resolved') } as const;
 
-/** A look's result moves the rule to its verdict; a person is told where that begins or ends a firing. */
+/** The result of an evaluation moves the rule to its verdict, and raises an alert where that begins or ends a firing. */
 function verdictsFrom(verdict: Verdict) {
   const wasFiring = verdict === 'firing';
   const end = wasFiring ? (['note', resolve] as const) : (['note'] as const);

@@ -4,7 +4,7 @@ import { defineErrors } from '../../core/kernel/errors/holdfast-error.ts';
 export const AlertsError = defineErrors({
   HF_ALERTS_RECEIVER: {
     status: 500,
-    what: 'The receiver {receiver} can not be posted to: {reason}.',
+    what: 'The receiver {receiver} cannot be posted to: {reason}.',
     remedy:
       'Give its address by {variable}, by {variable}_FILE (mode 0600), or by `urlFile` or `urlSecret` of the receiver in plugins.config.ts.',
   },
@@ -15,13 +15,19 @@ export const AlertsError = defineErrors({
   },
   HF_ALERTS_STATE: {
     status: 409,
-    what: 'The alert {alert} is {state}, so it can not be acknowledged.',
+    what: 'The alert {alert} is {state}, so it cannot be acknowledged.',
     remedy: 'Only one that fires can be acknowledged: `holdfast alerts list` shows how they are.',
+  },
+  HF_ALERTS_NOT_DELIVERED: {
+    status: 502,
+    what: 'The notice could not be delivered to {place}: {reason}.',
+    remedy:
+      'Fix the receiver, or name another by --url-file; `holdfast freshness --test` shows whether it accepts a post.',
   },
   HF_ALERTS_UI: {
     status: 502,
-    what: 'The alerts of the UI at {place} can not be made to agree: {reason}.',
+    what: 'The alerts of the UI at {place} cannot be made to agree: {reason}.',
     remedy:
-      'Remedy `hyperdx` of alerts() in plugins.config.ts or the UI, and run `holdfast alerts bootstrap` again: what is done already stays.',
+      'Correct `hyperdx` of alerts() in plugins.config.ts or the UI, and run `holdfast alerts bootstrap` again: what is done already stays.',
   },
 });

@@ -5,8 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { durationFlag } from '../../core/host/duration.ts';
 import type { CommandContext } from '../../core/host/plugin/command.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
-import type { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';
+import { AlertsError } from './errors.ts';
 import { type Posted, postOnce } from './webhook.ts';
 
 type Flags = Readonly<Record<string, unknown>>;
@@ -20,16 +20,16 @@ export async function checkFreshness(
   const file = resolve(needed(flags.file, '--file names what a job touches at each success'));
   const window = String(flags.maxAge);
   const mostMs = durationFlag('--max-age', window, { least: '1s', most: '365d', command: 'freshness' });
-  const to = await receiver(flags);
+  const receiver = receiverOf(flags);
   const now = Date.now();
-  const found = judge(await see(file), basename(file), mostMs, now);
+  const found = freshnessOf(await modification(file), basename(file), mostMs, now);
   const isTest = flags.test === true;
-  const say = (told: object, ...lines: string[]) => {
-    if (context.json) context.print(JSON.stringify({ file, ...found, ...told }));
+  const show = (delivery: object, ...lines: string[]) => {
+    if (context.json) context.print(JSON.stringify({ file, ...found, ...delivery }));
     else for (const line of lines) context.print(line);
   };
   if (found.fresh && !isTest) {
-    say({}, `fresh: ${found.text}`);
+    show({}, `fresh: ${found.text}`);
     return 0;
   }
   const stale = {
@@ -40,29 +40,34 @@ export async function checkFreshness(
     window,
     key: keyOf(file, found.text.replace(/[\d.]+ h ago/, ''), now),
   };
-  const answer = to && (await tell(stale, to, context.signal));
+  const answer = receiver && (await notify(stale, receiver, context.signal));
   const verdict = found.fresh ? 'fresh' : 'stale';
-  const told = answer?.kind === 'taken';
-  const line = !to
-    ? 'nobody is told: no --url-file'
-    : told
-      ? `told ${to.url.origin} (${answer.status})`
-      : 'nobody was told';
-  say({ told, ...(answer && { answer }) }, `${verdict}: ${found.text}`, line);
+  const notified = answer?.kind === 'taken';
+  const line = !receiver
+    ? 'nobody is notified: no --url-file'
+    : notified
+      ? `notified ${receiver.url.origin} (${answer.status})`
+      : 'nobody was notified';
+  show({ notified, ...(answer && { answer }) }, `${verdict}: ${found.text}`, line);
   if (answer?.kind === 'refused') {
-    throw new CoreError('HF_FRESHNESS_UNTOLD', { place: to?.url.origin, reason: answer.reason });
+    const { origin } = receiver?.url ?? {};
+    throw new AlertsError('HF_ALERTS_NOT_DELIVERED', { place: origin, reason: answer.reason });
   }
   return found.fresh ? 0 : 1;
 }
 
-async function receiver(flags: Flags) {
-  const { url, urlFile, tokenFile, format, priority } = flags as Record<string, string | undefined>;
+function receiverOf(flags: Flags): FreshnessReceiver | undefined {
+  const text = (flag: unknown) => (typeof flag === 'string' ? flag : undefined);
+  const [url, urlFile, tokenFile] = [text(flags.url), text(flags.urlFile), text(flags.tokenFile)];
+  const { format, priority } = flags;
   if (url === undefined && urlFile === undefined) {
     if (flags.test === true) throw usage('--test needs --url-file or --url');
     return undefined;
   }
   if (url !== undefined && urlFile !== undefined) throw usage('give --url-file or --url, not both');
-  if (format !== 'ntfy' && format !== 'json') throw usage(`--format is ntfy or json, not ${format}`);
+  if (format !== 'ntfy' && format !== 'json') {
+    throw usage(`--format is ntfy or json, not ${String(format)}`);
+  }
   if (!/^[\w-]{1,16}$/.test(String(priority))) throw usage('--priority is a number or a word');
   const absolute = (path: string | undefined) => (path === undefined ? undefined : resolve(path));
   return readReceiver({ url, urlFile: absolute(urlFile) }, absolute(tokenFile), {
@@ -81,11 +86,10 @@ function needed(value: unknown, reason: string): string {
   return value;
 }
 
-const usage = (reason: string): HoldfastError =>
-  new CoreError('HF_CLI_USAGE', { reason, command: 'freshness' });
+const usage = (reason: string) => new CoreError('HF_CLI_USAGE', { reason, command: 'freshness' });
 
-/** What there is to see of a file. Times are epoch milliseconds. */
-export type Seen = { readonly modifiedAt: number } | { readonly unseen: string };
+/** When a file was last modified (epoch milliseconds), or why that is unknown. */
+export type Modification = { readonly modifiedAt: number } | { readonly unknown: string };
 
 export interface Freshness {
   readonly fresh: boolean;
@@ -99,28 +103,28 @@ const HOUR = 3_600_000;
 /** A file may be touched by a host whose clock is a little ahead, milliseconds. */
 const AHEAD_MS = 300_000;
 
-/** Looks at a file, or at what it links to. */
-export async function see(file: string): Promise<Seen> {
+/** When a file, or the one that it links to, was last modified. */
+async function modification(file: string): Promise<Modification> {
   try {
     return { modifiedAt: (await stat(file)).mtimeMs };
   } catch (error) {
     const { code = 'unknown' } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ENOTDIR') return { unseen: 'there is no such file' };
-    return { unseen: code === 'EACCES' ? 'it may not be looked at' : `it cannot be looked at (${code})` };
+    if (code === 'ENOENT' || code === 'ENOTDIR') return { unknown: 'there is no such file' };
+    return { unknown: code === 'EACCES' ? 'it may not be read' : `it cannot be read (${code})` };
   }
 }
 
 /**
- * Whether a success is young enough. What cannot be seen is not fresh, nor is what claims to come from the future: a
- * clock that was wrong once would hide a dead job for as long as it was ahead.
+ * Whether the last success is recent enough. An unknown one is not, nor is one in the future: a clock that was wrong once
+ * would hide a dead job for as long as it was ahead.
  *
  * @param now epoch milliseconds
  */
-export function judge(seen: Seen, name: string, mostMs: number, now: number): Freshness {
-  if ('unseen' in seen) return { fresh: false, text: `No success of ${name} is known: ${seen.unseen}.` };
-  const age = now - seen.modifiedAt;
+export function freshnessOf(last: Modification, name: string, mostMs: number, now: number): Freshness {
+  if ('unknown' in last) return { fresh: false, text: `No success of ${name} is known: ${last.unknown}.` };
+  const age = now - last.modifiedAt;
   const ageHours = Math.round((age / HOUR) * 10) / 10;
-  const at = new Date(seen.modifiedAt).toISOString();
+  const at = new Date(last.modifiedAt).toISOString();
   if (age < -AHEAD_MS) {
     const text = `The last success of ${name} claims to be at ${at}, which is in the future: a clock is wrong.`;
     return { fresh: false, ageHours, text };
@@ -133,18 +137,18 @@ export function judge(seen: Seen, name: string, mostMs: number, now: number): Fr
   return { fresh: true, ageHours, text: `${name} succeeded ${ageHours} h ago, at ${at}.` };
 }
 
-export type Format = 'ntfy' | 'json';
+type Format = 'ntfy' | 'json';
 
-/** Whom to tell. */
-export interface To {
+/** Who is notified. */
+interface FreshnessReceiver {
   readonly url: URL;
   readonly bearer?: string;
   readonly format: Format;
-  /** As the receiver counts. */
+  /** On the receiver's scale. */
   readonly priority: string;
 }
 
-export interface Stale {
+interface StaleFile {
   readonly title: string;
   readonly text: string;
   /** Epoch milliseconds. */
@@ -153,11 +157,11 @@ export interface Stale {
   readonly age?: number | undefined;
   /** E.g. `36h`. */
   readonly window: string;
-  /** The same for the same fault within an hour, so that a receiver may know it again. */
+  /** The same for the same fault within an hour, by which a receiver recognises a repetition. */
   readonly key: string;
 }
 
-/** Posts at most, and milliseconds between them. */
+/** The most posts, and milliseconds between them. */
 const TRIES = 3;
 const PAUSE_MS = 200;
 
@@ -167,11 +171,11 @@ const PAUSE_MS = 200;
  * @throws HF_CONFIG_SECRET_* a file is not there, or others may read it
  * @throws HF_CLI_USAGE the address is none
  */
-export function readReceiver(
+function readReceiver(
   address: { readonly url?: string | undefined; readonly urlFile?: string | undefined },
   tokenFile: string | undefined,
-  rest: Pick<To, 'format' | 'priority'>,
-): To {
+  rest: Pick<FreshnessReceiver, 'format' | 'priority'>,
+): FreshnessReceiver {
   const text = address.urlFile === undefined ? (address.url ?? '') : readTokenFile(address.urlFile);
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password) {
@@ -182,16 +186,16 @@ export function readReceiver(
 }
 
 /** Posts, and again when it fails: the next run is an hour away. */
-export async function tell(stale: Stale, to: To, signal: AbortSignal): Promise<Posted> {
-  for (let tried = 1; ; tried += 1) {
-    const { url, bearer } = to;
-    const answer = await postOnce({ url, bearer, ...payload(stale, to) }, Date.now(), signal);
-    if (answer.kind === 'taken' || tried === TRIES) return answer;
-    await delay(PAUSE_MS * tried, undefined, { signal });
+async function notify(stale: StaleFile, receiver: FreshnessReceiver, signal: AbortSignal): Promise<Posted> {
+  for (let tries = 1; ; tries += 1) {
+    const { url, bearer } = receiver;
+    const answer = await postOnce({ url, bearer, ...payload(stale, receiver) }, Date.now(), signal);
+    if (answer.kind === 'taken' || tries === TRIES) return answer;
+    await delay(PAUSE_MS * tries, undefined, { signal });
   }
 }
 
-function payload({ title, text, at, age, window, key }: Stale, { format, priority }: To) {
+function payload({ title, text, at, age, window, key }: StaleFile, { format, priority }: FreshnessReceiver) {
   if (format === 'ntfy') {
     const headers = { 'content-type': 'text/plain; charset=utf-8', title, priority, tags: 'rotating_light' };
     return { headers: { ...headers, 'idempotency-key': key }, body: text };

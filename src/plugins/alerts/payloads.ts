@@ -95,7 +95,7 @@ export const formats: Readonly<Record<Format, (items: readonly Queued[], key: st
   },
 };
 
-/** An Alertmanager holds what is told once for so long; reminders come before. */
+/** How long an Alertmanager holds an alert that is posted once; reminders come before. */
 const HELD_MS = 30 * 86_400_000;
 /** The same for the same condition, firing or resolved, whatever it says. */
 function fingerprintOf({ name, labels }: Notice): string {

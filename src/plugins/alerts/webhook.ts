@@ -19,7 +19,7 @@ export interface WebhookRequest {
   readonly body: string;
 }
 
-/** Of an answer the beginning is kept, for the page of the alert. */
+/** The beginning of an answer is kept, to be shown with the alert. */
 const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 2_048, excess: 'cut', keepAlive: false });
 
 /**

@@ -96,7 +96,7 @@ const INDEX = `<!doctype html>
  */
 export type HealthStatus = 'ok' | 'degraded' | 'failing';
 
-/** What health is judged by. */
+/** The facts that decide about health. */
 export interface Vitals {
   readonly log: LogStatus;
   /** False while the log is frozen or full, so that new events have to wait. */

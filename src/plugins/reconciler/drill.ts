@@ -30,19 +30,19 @@ type Sides = 'rule' | 'monitor';
  * started again whatever happens here; where this process is killed, the instance does so by itself.
  *
  * @param waitMs for each of the two changes
- * @param told hears each moment when it comes
+ * @param onMoment called with each moment when it comes
  */
 export async function drill(
   command: CommandContext,
   waitMs: number,
-  told: (moment: Moment) => void,
+  onMoment: (moment: Moment) => void,
 ): Promise<DrillResult> {
   const began = Date.now();
   const timeline: Moment[] = [];
-  const tell = (what: string) => {
+  const record = (what: string) => {
     const moment = { at: new Date().toISOString(), afterMs: Date.now() - began, what };
     timeline.push(moment);
-    told(moment);
+    onMoment(moment);
   };
   const by = operatorName();
   const start = async () => {
@@ -58,16 +58,16 @@ export async function drill(
   const forMs = Math.min(waitMs + 60_000, 1_800_000);
   const { until } = await askUnit(command, '/pause', { by, forMs });
   try {
-    tell(`stopped, until ${until} at the latest`);
-    const missing = await changed(command, 'wrong', waitMs, tell);
+    record(`stopped, until ${until} at the latest`);
+    const missing = await changed(command, 'wrong', waitMs, record);
     if (missing)
       return { ok: false, verdict: `stopped, and not both alerts changed state: ${missing}`, timeline };
   } finally {
     command.terminal.progress('');
     await start();
-    tell('started');
+    record('started');
   }
-  const missing = await changed(command, 'well', waitMs, tell);
+  const missing = await changed(command, 'well', waitMs, record);
   if (missing) return { ok: false, verdict: `started, and not both alerts recovered: ${missing}`, timeline };
   return { ok: true, verdict: 'both alerts changed state and recovered', timeline };
 }
@@ -77,7 +77,7 @@ async function changed(
   command: CommandContext,
   wanted: AlertState['state'],
   waitMs: number,
-  tell: (what: string) => void,
+  record: (what: string) => void,
 ): Promise<string | undefined> {
   const open = new Set<Sides>(['rule', 'monitor']);
   const end = Date.now() + waitMs;
@@ -93,7 +93,7 @@ async function changed(
     for (const side of open) {
       if (now[side].state !== wanted) continue;
       open.delete(side);
-      tell(now[side].text);
+      record(now[side].text);
     }
     if (open.size === 0) return undefined;
     const waits = [...open].map((side) => now[side].text).join('; ');
@@ -117,9 +117,9 @@ export interface AlertState {
 
 export interface Look {
   readonly unit: UnitView;
-  /** Of the gauge. */
+  /** The rule over the gauge. */
   readonly rule: AlertState;
-  /** Of the beats. */
+  /** The monitor of the beats. */
   readonly monitor: AlertState;
 }
 

@@ -64,7 +64,7 @@ export const reconcilerOptions = z
     secondLookMs: ms(1, legDefaults.secondLookMs),
     /** Base of the back-off after a lost race; doubled with each one, and jittered. */
     retryMs: ms(1, legDefaults.retryMs),
-    /** Failed tries after which a person is told. */
+    /** Failed tries after which a person is alerted. */
     maxTries: z.int().min(1).max(100).default(legDefaults.maxTries),
     /** Between two tries while a transaction is pending, or the router cannot be read. */
     waitMs: ms(1, legDefaults.waitMs),

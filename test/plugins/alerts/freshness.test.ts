@@ -2,7 +2,7 @@ import { chmodSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { standaloneCommands } from '../../../src/main.ts';
-import { judge } from '../../../src/plugins/alerts/freshness.ts';
+import { freshnessOf } from '../../../src/plugins/alerts/freshness.ts';
 import { call } from '../../support/cli.ts';
 import { tempDir } from '../../support/temp.ts';
 import { status, webhook } from '../../support/webhook.ts';
@@ -77,12 +77,12 @@ test('[O18] what cannot be seen is a failure and never fresh', async (t) => {
 
 test('[O18] a time of the future is a clock that is wrong, not a success; a little ahead is one', (t) => {
   const now = 1_767_225_600_000;
-  const fresh = (age: number) => judge({ modifiedAt: now - age }, 'backup', 36 * HOUR, now).fresh;
+  const fresh = (age: number) => freshnessOf({ modifiedAt: now - age }, 'backup', 36 * HOUR, now).fresh;
   t.true(fresh(-60_000));
   t.false(fresh(-HOUR));
   t.true(fresh(36 * HOUR), 'more than 36 h, and not 36');
   t.false(fresh(36 * HOUR + 1));
-  t.regex(judge({ modifiedAt: now + HOUR }, 'backup', 36 * HOUR, now).text, /in the future/);
+  t.regex(freshnessOf({ modifiedAt: now + HOUR }, 'backup', 36 * HOUR, now).text, /in the future/);
 });
 
 test('[O18,O28] a receiver that fails is tried again under the same key, and that nobody was told is said without its address', async (t) => {
@@ -103,10 +103,10 @@ test('[O18,O28] a receiver that fails is tried again under the same key, and tha
   });
   const untold = await run('--json');
   t.is(untold.code, 1);
-  t.regex(untold.err, /HF_FRESHNESS_UNTOLD/);
+  t.regex(untold.err, /HF_ALERTS_NOT_DELIVERED/);
   t.regex(untold.err, /redirect is not followed/);
   t.notRegex(untold.out + untold.err, /canary/);
-  t.like(JSON.parse(untold.out), { fresh: false, told: false, answer: { status: 302 } });
+  t.like(JSON.parse(untold.out), { fresh: false, notified: false, answer: { status: 302 } });
 });
 
 test('[O18,O28] --test tells whatever the file says, and wrong usage is told as such', async (t) => {
@@ -114,7 +114,7 @@ test('[O18,O28] --test tells whatever the file says, and wrong usage is told as 
   const { run, address } = host(t, 1, receiver.url);
   const { code, out } = await run('--test');
   t.is(code, 0);
-  t.regex(out, /told http:\/\/127\.0\.0\.1:\d+ \(200\)/);
+  t.regex(out, /notified http:\/\/127\.0\.0\.1:\d+ \(200\)/);
   t.regex(String(receiver.received[0]?.headers.title), /this is a test/);
   for (const wrong of [
     ['--max-age', 'soon'],
@@ -131,5 +131,5 @@ test('[O18,O28] --test tells whatever the file says, and wrong usage is told as 
   const alone = host(t, 40);
   const nobody = await alone.run();
   t.is(nobody.code, 1);
-  t.regex(nobody.out, /nobody is told/);
+  t.regex(nobody.out, /nobody is notified/);
 });

@@ -67,7 +67,8 @@ export class FieldRouter implements RouterApi {
   }
 
   async set(posted: NetworkConfig): Promise<SetAnswer> {
-    const body = structuredClone(posted) as Config;
+    // As the contract of the API demands: fields that steer a write come only from whoever implements it.
+    const { reqId: _, ignoreNcid: __, ...body } = structuredClone(posted) as Config;
     this.posts.push(body);
     const mishap = this.mishaps.shift();
     const answer = mishap === 'isSilent' ? ({ kind: 'unknown', reason: 'no answer' } as const) : undefined;

@@ -138,6 +138,19 @@ export interface TimerStart {
   readonly at: number;
 }
 
+/** The timer that an effect starts; undefined for any other effect. */
+export function timerStartOf({ type, params }: EffectRequest): TimerStart | undefined {
+  if (type !== TIMER_START || !isObject(params)) return undefined;
+  const { timer, at } = params;
+  return typeof timer === 'string' && typeof at === 'number' ? { timer, at } : undefined;
+}
+
+/** The name of the timer that an effect starts or cancels; undefined for any other effect. */
+export function timerOf({ type, params }: EffectRequest): string | undefined {
+  if ((type !== TIMER_START && type !== TIMER_CANCEL) || !isObject(params)) return undefined;
+  return typeof params.timer === 'string' ? params.timer : undefined;
+}
+
 /** @throws HF_LOG_CORRUPT the body is not a record */
 export function parseRecord(seq: number, body: string): LogRecord {
   let value: unknown;

@@ -5,9 +5,9 @@ import type { RuleSettings } from '../../../machines/alerts/rule.ts';
 const label = z.string().min(1).max(200);
 const labels = z.record(z.string().regex(/^[\w.:/-]{1,64}$/), label);
 
-/** What a rule reads of the signals. */
+/** The samples that a rule evaluates. */
 const measure = z.strictObject({
-  /** Looks at whole windows of the clock, this one and the one before: it is over when one has passed without samples. */
+  /** Evaluates whole windows of the clock, the present one and the one before, so that it ends after one without samples. */
   buckets: z.boolean().default(false),
   /** The table that holds the metric: `file.mtime`, for one, is a sum and no gauge. */
   table: z.enum(['gauge', 'sum']),
@@ -41,7 +41,7 @@ export const ruleOptions = z
     window: duration('10s', '30d'),
     /** Between two looks. */
     every: duration('10s', '1d'),
-    /** It must last so long before anybody is told. */
+    /** How long it must last before anybody is notified. */
     for: duration('0s', '7d').default('0s'),
     /** What no samples mean: a healthy run that emits nothing is `ok`, a heartbeat that is gone is not. */
     onNoData: z.enum(['fire', 'ok']),
@@ -61,7 +61,7 @@ export const ruleOptions = z
   });
 export type Rule = z.output<typeof ruleOptions>;
 
-/** What its machine needs of a rule. */
+/** The settings of a rule for its machine. */
 export function settingsOf(rule: Rule): RuleSettings {
   const { name, title, severity, above, below, window, every, onNoData, onNeverSeen, labels, runbook } = rule;
   return {

@@ -120,7 +120,7 @@ async function allOf(api: Api): Promise<readonly Known[]> {
   throw api.refusal(`it has more than ${PAGES * PAGE} alerts`);
 }
 
-/** Whether an alert is as wanted. `source` is not told by every version. */
+/** Whether an alert is as wanted. Not every version shows `source`. */
 function holds(same: Known, { source: _, channel, ...wanted }: Record<string, unknown>): boolean {
   const has = same.channel as Record<string, unknown> | undefined;
   return (

@@ -2,12 +2,6 @@ import type { ErrorTable } from '../holdfast-error.ts';
 
 /** Errors of the command line and replay. */
 export const cliErrors = {
-  HF_FRESHNESS_UNTOLD: {
-    status: 502,
-    what: 'What was found could not be told at {place}: {reason}.',
-    remedy:
-      'Fix the receiver, or name another by --url-file; `holdfast freshness --test` shows whether it takes what is posted.',
-  },
   HF_CLI_USAGE: {
     status: 400,
     what: '{reason}',
