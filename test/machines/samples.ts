@@ -57,12 +57,18 @@ const rotate = {
   canForce: false,
   settings: rotationDefaults,
 };
-const told = { name: 'a', severity: 'critical', title: 'A', text: 'a is bad', labels: { state: 'firing' } };
+const content = {
+  name: 'a',
+  severity: 'critical',
+  title: 'A',
+  text: 'a is bad',
+  labels: { state: 'firing' },
+};
 const steps = [
   { to: ['first'], afterMs: 0 },
   { to: ['second'], afterMs: 60_000 },
 ];
-const raised = { type: 'RAISED', at: 1_000, told, steps, remindMs: 600_000 };
+const raised = { type: 'RAISED', at: 1_000, content, steps, remindMs: 600_000 };
 const rule = {
   name: 'a',
   title: 'A',
@@ -83,7 +89,7 @@ const observedJob = {
   createdAt: 60_000,
   pod: { name: 'p', phase: 'Running' },
 };
-const notice = { ...told, state: 'firing', since: 1_000 };
+const notice = { ...content, state: 'firing', since: 1_000 };
 const report = {
   ok: true,
   verdict: 'as recorded',

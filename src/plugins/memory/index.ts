@@ -39,6 +39,7 @@ export const memory = definePlugin({
     docs: 'memory.md',
   },
   options: memoryOptions,
+  errors: MemoryError,
   env: {
     HOLDFAST_MEMORY_URL: 'url',
     HOLDFAST_MEMORY_API_KEY_FILE: 'apiKeyFile',

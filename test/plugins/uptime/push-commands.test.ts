@@ -219,7 +219,7 @@ test('[O23] a real API says whether the secret is synced, and which image the jo
   t.deepEqual(await look(cluster, 'clickstack', signal), {
     secret: 'synced',
     why: 'ExternalSecret clickstack/clickstack-watchdog: Ready True, SecretSynced',
-    image: 'holdfast:0.1.0',
+    image: `holdfast:${version}`,
   });
 });
 

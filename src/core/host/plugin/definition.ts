@@ -175,7 +175,7 @@ export interface PluginDefinition<O extends z.ZodObject = z.ZodObject, S = unkno
   readonly about?: PluginAbout;
   /** Strict zod object; every option has a default or is required, and a misspelt one is refused by name. */
   readonly options: O;
-  /** Environment variables that override options: name to option path, e.g. `HOLDFAST_LAMP_PORT: 'port'`. */
+  /** Environment variables that override options: name to option path, e.g. `HOLDFAST_CONSOLE_PORT: 'port'`. */
   readonly env?: Readonly<Record<string, string>>;
   /** What each variable that the plugin reads is for, as one sentence; those of `env` too. For docs/reference/variables.md. */
   readonly variables?: Readonly<Record<string, string>>;
