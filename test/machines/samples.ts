@@ -32,9 +32,9 @@ const routeFacts = {
   fingerprint: 'fp_1',
   disposition: 'relay',
   upstream: 'http://memory/mcp',
-  parts: { url: 'a' },
+  settings: { url: 'a' },
 };
-const otherUrl = { fingerprint: 'fp_2', upstream: 'http://other/mcp', parts: { url: 'b' } };
+const otherUrl = { fingerprint: 'fp_2', upstream: 'http://other/mcp', settings: { url: 'b' } };
 const rejectedRoute = { name: 'memory', route: 'memory', reason: 'bad' };
 
 const pushSettings = {

@@ -11,6 +11,7 @@ import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
 import type { LogRecord } from '../../../src/core/kernel/log/record.ts';
 import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
+import { version } from '../../../src/core/kernel/version.ts';
 import { clusterOptions } from '../../../src/plugins/cluster/connection.ts';
 import { KubeCluster } from '../../../src/plugins/cluster/kube-cluster.ts';
 import { secretsFolder } from '../../../src/plugins/secrets/index.ts';
