@@ -47,11 +47,11 @@ export { type CredentialRequest, defineRouteKind, type KindInput, type RouteKind
 const options = z.strictObject({
   port: z.int().min(0).max(65_535).default(4000),
   host: z.string().min(1).default('127.0.0.1'),
-  /** Names beside loopback and that of `publicUrl` under which clients call it. */
+  /** Host names that clients may use, besides loopback and that of `publicUrl`. */
   allowedHosts: z.array(z.string()).default([]),
-  /** The base that clients see, e.g. `https://mcp.example.net`; what a request's `Host` says unless set. */
+  /** The base URL that clients use, e.g. `https://mcp.example.net`; the request's `Host` unless set. */
   publicUrl: z.url({ protocol: /^https?$/ }).optional(),
-  /** File (mode 0600) with the master key; made in the data folder when absent. */
+  /** File (mode 0600) with the master key; generated in the data folder when absent. */
   masterKeyFile: z.string().min(1).optional(),
   /** Files (mode 0600, 32 bytes) with the keys of session ids: the first seals, all open. Share them among replicas. */
   sessionKeyFiles: z.array(z.string().min(1)).min(1).optional(),
@@ -64,25 +64,25 @@ const options = z.strictObject({
     .int()
     .min(1_024)
     .default(4 * 1024 * 1024),
-  /** Bytes of request bodies that one key may have us hold at once; one request is always taken. */
+  /** Bytes of request bodies that the gateway holds for one key at a time; one request is always accepted. */
   maxHeldBytes: z
     .int()
     .min(65_536)
     .default(64 * 1024 * 1024),
-  /** How long a request may take to arrive whole, milliseconds. */
+  /** Longest time for a whole request to arrive, milliseconds. */
   requestTimeoutMs: z.int().min(100).max(3_600_000).default(30_000),
-  /** What is measured of calls where a telemetry plugin exports it. */
+  /** What is measured of calls when a telemetry plugin exports it. */
   telemetry: z
     .strictObject({
-      /** Also a child span for each call of a tool. */
+      /** Whether each call of a tool gets a child span as well. */
       toolSpans: z.boolean().default(false),
     })
     .prefault({}),
-  /** How long one upstream may keep the answers of the others waiting on `/mcp/`, milliseconds. */
+  /** Longest wait for one upstream in a merged answer of `/mcp/`, milliseconds. */
   aggregateDeadlineMs: z.int().min(100).max(120_000).default(10_000),
-  /** How often each route's upstream is looked at, milliseconds; 0 looks at none. */
+  /** Interval of the probes of each route's upstream, milliseconds; 0 disables them. */
   probeEveryMs: z.int().min(0).max(86_400_000).default(60_000),
-  /** Each is checked for itself, see `overwrite`, `relay` and `credentialFree`. */
+  /** Made with `overwrite`, `relay`, `credentialFree` or a custom kind. Each entry is checked separately. */
   routes: z.array(z.unknown()).max(1_000).default([]),
 });
 

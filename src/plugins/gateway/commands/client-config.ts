@@ -126,7 +126,7 @@ function cliEntry(entry: RouteEntry, { gatewayUrl, scope, clientId }: ClientOpti
   return [...words, entry.name, urlOf(entry, gatewayUrl)];
 }
 
-/** What the CLI client's entry needs beside the command when it names a client: `oauth.scopes` of the entry. */
+/** @returns the `oauth.scopes` that a CLI client's entry with a registered client needs beside the command */
 function fallbackScopes(entry: RouteEntry): string | undefined {
   return entry.disposition === 'relay' ? entry.scopes?.join(' ') : undefined;
 }

@@ -2,7 +2,7 @@ import { isObject } from '../../../core/kernel/json.ts';
 import { ADMISSION_HEADER } from '../keys/misplaced-key.ts';
 import { type Diagnosis, diagnosis } from './symptoms.ts';
 
-/** Something about a client's entry, by the entry's name. No value of a header is in it. */
+/** A fault of a client's entry, by the entry's name. It contains no value of a header. */
 export interface EntryFinding extends Diagnosis {
   readonly entry: string;
 }
@@ -10,16 +10,15 @@ export interface EntryFinding extends Diagnosis {
 const own = (code: string, cause: string, remedy: string): Diagnosis => ({ code, cause, remedy });
 
 /**
- * Looks at the entries of a client's file, the CLI client's or the desktop client's, for what can't be seen from
- * outside (G22).
+ * Checks the entries of the CLI client's or the desktop client's file for faults that can't be seen from outside (G22).
  *
  * @param file parsed JSON; `mcpServers` at its root or in one of its projects
  * @param relays names of the identity routes
  */
 export function inspectClientFile(file: unknown, relays: ReadonlySet<string>): EntryFinding[] {
   return serversIn(file).flatMap(([name, entry]) => {
-    const findings = [...ofUrl(urlOf(entry)), ...ofHeaders(headersOf(entry), routeOf(entry), relays)];
-    if (typeof entry.command === 'string') findings.push(...ofBridge(entry, routeOf(entry), relays));
+    const findings = [...urlFaults(urlOf(entry)), ...headerFaults(headersOf(entry), routeOf(entry), relays)];
+    if (typeof entry.command === 'string') findings.push(...bridgeFaults(entry, routeOf(entry), relays));
     return findings.map((found) => ({ entry: name, ...found }));
   });
 }
@@ -52,7 +51,7 @@ function headersOf(entry: Entry): [string, string][] {
   return Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]);
 }
 
-function ofUrl(url: string | undefined): Diagnosis[] {
+function urlFaults(url: string | undefined): Diagnosis[] {
   if (url === undefined)
     return [own('no_url', 'The entry has no URL.', 'Set it to {gateway_url}/<server>/mcp.')];
   const found: Diagnosis[] = [];
@@ -65,7 +64,7 @@ function ofUrl(url: string | undefined): Diagnosis[] {
   return found;
 }
 
-function ofHeaders(
+function headerFaults(
   headers: readonly (readonly [string, string])[],
   route: string,
   relays: ReadonlySet<string>,
@@ -81,7 +80,7 @@ function ofHeaders(
   return found;
 }
 
-function ofBridge(entry: Entry, route: string, relays: ReadonlySet<string>): Diagnosis[] {
+function bridgeFaults(entry: Entry, route: string, relays: ReadonlySet<string>): Diagnosis[] {
   const found: Diagnosis[] = [];
   if (relays.has(route)) {
     found.push(

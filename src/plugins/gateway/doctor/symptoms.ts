@@ -1,4 +1,4 @@
-/** What is wrong, why, and what to do: what `doctor` tells of a finding. */
+/** A fault with its cause and what to do. */
 export interface Diagnosis {
   readonly code: string;
   readonly cause: string;
@@ -6,7 +6,7 @@ export interface Diagnosis {
 }
 
 interface Row extends Diagnosis {
-  /** Words by which people and clients describe it. */
+  /** Words that people and clients use for it. */
   readonly words: RegExp;
 }
 
@@ -17,7 +17,7 @@ const row = (code: string, words: RegExp, cause: string, remedy: string): Row =>
   remedy,
 });
 
-/** Every symptom that the documents list, and those of our own answers (G22). The first that fits is meant. */
+/** The symptoms of the documents and those of the gateway's own answers (G22). The first match counts. */
 const ROWS: readonly Row[] = [
   row(
     'key_without_prefix',
@@ -28,7 +28,7 @@ const ROWS: readonly Row[] = [
   row(
     'key_in_query',
     /key\/info\?key=|\?key=/i,
-    'The key stands in a URL, and so in logs, spans and process lists.',
+    'The key is in a URL, and so in logs, spans and process lists.',
     'Read /key/info as the key itself (Authorization: Bearer <virtual_key>), and rotate the key.',
   ),
   row(
@@ -58,7 +58,7 @@ const ROWS: readonly Row[] = [
   row(
     'registration_limit',
     /max(?:imum)?\b.{0,20}clients|500 clients/i,
-    'The realm holds as many clients as it may.',
+    'The realm has reached its limit of clients.',
     'The nightly reaper removes clients without sessions: check its last run, then log in again.',
   ),
   row(
@@ -130,7 +130,7 @@ const ROWS: readonly Row[] = [
   row(
     'key_in_authorization',
     /virtual key.*authorization|unauthorized.*(?:tools\/list works|while)/i,
-    'A virtual key stands in Authorization, or the stored token of the upstream begins with the word Bearer.',
+    'A virtual key is in Authorization, or the stored token of the upstream begins with the word Bearer.',
     'Send the key as x-gateway-api-key only and rotate it; store the bare token.',
   ),
   row(
@@ -149,23 +149,23 @@ const ROWS: readonly Row[] = [
     'gateway_down',
     /no answer from|ECONNREFUSED|connection refused/i,
     'The gateway itself does not answer at this URL.',
-    'Look at `holdfast status` for where it listens; name another base with --url or HOLDFAST_PUBLIC_URL.',
+    '`holdfast status` shows where it listens; name another base with --url or HOLDFAST_PUBLIC_URL.',
   ),
   row(
     'upstream_down',
     /\b50[0234]\b|cannot be reached|unreachable/i,
     'The server behind the gateway does not answer, or with an error of its own.',
-    'Look at `holdfast gateway routes` for the reason.',
+    '`holdfast gateway routes` shows the reason.',
   ),
 ];
 
-/** @returns what a symptom in a person's or a client's words means */
+/** @param symptom in the words of a person or a client @returns undefined when it is not known */
 export function diagnose(symptom: string): Diagnosis | undefined {
   const found = ROWS.find(({ words }) => words.test(symptom));
   return found && withoutWords(found);
 }
 
-/** @param code of a row */
+/** @param code of a symptom */
 export function diagnosis(code: string): Diagnosis {
   const found = ROWS.find((each) => each.code === code);
   if (!found) throw new RangeError(`there is no row ${code}`);

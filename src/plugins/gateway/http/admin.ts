@@ -89,7 +89,7 @@ async function onlyMaster(
   return undefined;
 }
 
-/** What a key is told that asks about itself. */
+/** `GET /key/info`: a key reads itself. */
 async function ownInfo(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
 import type { Reply } from '../../../core/host/http/exchanges.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
-import type { KeyReply } from '../../../machines/gateway/key.ts';
+import type { AccessRule } from '../../../machines/gateway/key.ts';
 import { GatewayError } from '../errors.ts';
 import { DECISION_MS, type KeyChange, keyChangeRequested } from './actor.ts';
-import type { KeyDirectory, KeyView } from './directory.ts';
-import { keyId } from './directory.ts';
+import { type KeyDirectory, type KeyView, keyId } from './directory.ts';
 import {
   canonical,
   deleteRequest,
@@ -20,44 +20,55 @@ import {
   updateRequest,
 } from './request.ts';
 
-/** What changes of keys stand on. */
-export interface KeyAdminParts {
+/** What changes of keys use. */
+interface KeyAdminServices {
   readonly services: Pick<Services, 'bus' | 'exchanges' | 'clock'>;
   readonly keys: KeyDirectory;
   readonly servers: () => KnownServers;
 }
 
-/** A key, and the value that it is presented by: shown once, and nowhere kept. */
+/** A key with its new value, which is shown once and not kept. */
 export interface MintedKey {
   readonly value: string;
   readonly view: KeyView;
 }
 
+/** The reply of the machine to a key that reads itself. */
+const readDecision = z.object({
+  status: z.number(),
+  body: z.object({
+    rule: z.custom<AccessRule>((rule) => typeof rule === 'string').exactOptional(),
+    retryAfterMs: z.number().exactOptional(),
+  }),
+});
+
+type ReadDecision = z.output<typeof readDecision>;
+
 const MOST_VALUES = 64;
 
 /**
- * Changes of virtual keys (G14), asked for over HTTP or the control socket. Each is an event of the key's actor, and is
- * answered when its record is durable; values never leave the request.
+ * Changes virtual keys (G14) for the REST paths and the control socket. Each change is an event of the key's actor, and
+ * is answered when its record is durable. Values are in no event.
  */
 export class KeyAdmin {
-  readonly #parts: KeyAdminParts;
-  /** Aliases that are being given, with the key that gets each: two at once must not both get one. */
-  readonly #asked = new Map<string, string>();
+  readonly #gateway: KeyAdminServices;
+  /** Aliases of changes that are not decided yet, each with its key, so that two keys never get the same one. */
+  readonly #pendingAliases = new Map<string, string>();
 
-  constructor(parts: KeyAdminParts) {
-    this.#parts = parts;
+  constructor(gateway: KeyAdminServices) {
+    this.#gateway = gateway;
   }
 
   /** @throws HF_GATEWAY_KEY_REQUEST, HF_GATEWAY_KEY_EXISTS, HF_GATEWAY_KEY_ALIAS; HF_LOG_WRITE, HF_HTTP_TIMEOUT it can't be recorded */
   async generate(body: unknown, correlation: string): Promise<MintedKey> {
     const { key: own, ...fields } = readRequest(generateRequest, body);
-    const now = this.#parts.services.clock.now();
-    const { set } = termsOf(fields, { servers: this.#parts.servers(), before: [], now });
+    const now = this.#gateway.services.clock.now();
+    const { set } = termsOf(fields, { servers: this.#gateway.servers(), before: [], now });
     const value = own ?? newValue();
-    const id = this.#free(value, 'key');
+    const id = this.#unusedId(value, 'key');
     const terms = { alias: `key-${id.slice(2, 10)}`, servers: [], ...set };
     const change: KeyChange = { type: 'KEY_CREATED', at: now, terms, presented: id };
-    await this.#named(id, terms.alias, () => this.#ask(id, change, correlation));
+    await this.#withAlias(id, terms.alias, () => this.#ask(id, change, correlation));
     return { value, view: this.#view(id) };
   }
 
@@ -69,25 +80,25 @@ export class KeyAdmin {
     const { key, ...fields } = readRequest(updateRequest, body);
     const view = this.#active(key);
     const { id, context } = view;
-    const now = this.#parts.services.clock.now();
+    const now = this.#gateway.services.clock.now();
     const before = context.terms?.servers ?? [];
-    const { set, clear } = termsOf(fields, { servers: this.#parts.servers(), before, now });
+    const { set, clear } = termsOf(fields, { servers: this.#gateway.servers(), before, now });
     if (Object.keys(set).length + clear.length === 0) throw invalid('body', 'it changes nothing');
     const change: KeyChange = { type: 'KEY_UPDATED', at: now, set, clear };
-    // A key that has expired, and is to be good again, may have lost its alias to another.
-    const revives = !this.#isGood(view) && (set.expiresAt !== undefined || clear.includes('expiresAt'));
+    // While a key was expired, another key may have taken its alias.
+    const revives = !this.#isValid(view) && (set.expiresAt !== undefined || clear.includes('expiresAt'));
     const alias = set.alias ?? (revives ? context.terms?.alias : undefined);
-    await this.#named(id, alias, () => this.#ask(id, change, correlation));
+    await this.#withAlias(id, alias, () => this.#ask(id, change, correlation));
     return this.#view(id);
   }
 
-  /** All are found before the first is revoked. @returns their ids @throws as `update` */
+  /** Revokes none unless all of them are found. @returns their ids @throws as `update` */
   async revoke(body: unknown, correlation: string): Promise<readonly string[]> {
     const { key, keys = [], key_aliases = [] } = readRequest(deleteRequest, body);
     const named = [...(key === undefined ? [] : [key]), ...keys].map((name) => this.#active(name).id);
     const ids = [...new Set([...named, ...key_aliases.map((alias) => this.#active(this.idOf(alias)).id)])];
     for (const id of ids) {
-      await this.#ask(id, { type: 'KEY_REVOKED', at: this.#parts.services.clock.now() }, correlation);
+      await this.#ask(id, { type: 'KEY_REVOKED', at: this.#gateway.services.clock.now() }, correlation);
     }
     return ids;
   }
@@ -100,28 +111,28 @@ export class KeyAdmin {
       throw new GatewayError('HF_GATEWAY_KEY_ROTATIONS', { id, limit: MOST_VALUES });
     }
     const value = own ?? newValue();
-    const presented = this.#free(value, 'new_key');
-    const at = this.#parts.services.clock.now();
+    const presented = this.#unusedId(value, 'new_key');
+    const at = this.#gateway.services.clock.now();
     await this.#ask(id, { type: 'KEY_ROTATED', at, presented, overlapMs }, correlation);
-    this.#parts.keys.index(id);
+    this.#gateway.keys.index(id);
     return { value, view: this.#view(id) };
   }
 
-  /** What a key is told that asks about itself. @param presented id of the value */
-  async read(id: string, presented: string, correlation: string): Promise<KeyReply> {
-    const at = this.#parts.services.clock.now();
-    return (await this.#request(id, { type: 'KEY_READ', at, presented }, correlation)) as unknown as KeyReply;
+  /** @param presented id of the value that a key reads itself with @returns the decision */
+  async read(id: string, presented: string, correlation: string): Promise<ReadDecision> {
+    const at = this.#gateway.services.clock.now();
+    return readDecision.parse(await this.#request(id, { type: 'KEY_READ', at, presented }, correlation));
   }
 
   /** @param name id or alias @throws HF_GATEWAY_KEY_UNKNOWN, HF_GATEWAY_KEY_AMBIGUOUS */
   idOf(name: string): string {
-    const { keys } = this.#parts;
+    const { keys } = this.#gateway;
     const byId = keys.find(name);
     if (byId !== undefined) return byId;
     const wanted = canonical(name);
     const called = keys.list().filter(({ context }) => hasLabel(context.terms?.alias, wanted));
-    const good = called.filter((key) => this.#isGood(key));
-    const [found, second] = good.length > 0 ? good : called;
+    const valid = called.filter((key) => this.#isValid(key));
+    const [found, second] = valid.length > 0 ? valid : called;
     if (!found) throw unknown(name);
     if (second) throw new GatewayError('HF_GATEWAY_KEY_AMBIGUOUS', { name });
     return found.id;
@@ -129,7 +140,7 @@ export class KeyAdmin {
 
   /** @param key value or id */
   find(key: string): KeyView {
-    const { keys } = this.#parts;
+    const { keys } = this.#gateway;
     const id = keys.find(key) ?? keys.find(keyId(key));
     const view = id === undefined ? undefined : keys.get(id);
     if (!view) throw unknown(key);
@@ -142,42 +153,42 @@ export class KeyAdmin {
     return view;
   }
 
-  #free(value: string, field: string): string {
+  #unusedId(value: string, field: string): string {
     const id = keyId(value);
-    if (this.#parts.keys.isMaster(id)) throw invalid(field, 'that is the master key');
-    const taken = this.#parts.keys.find(id);
+    if (this.#gateway.keys.isMaster(id)) throw invalid(field, 'that is the master key');
+    const taken = this.#gateway.keys.find(id);
     if (taken !== undefined) throw new GatewayError('HF_GATEWAY_KEY_EXISTS', { id: taken });
     return id;
   }
 
   /**
-   * Spend and commands go by the alias, so that it names one key that is good.
+   * Reserves an alias during a change: commands and reports use it, so two valid keys must not share one.
    *
    * @throws HF_GATEWAY_KEY_ALIAS
    */
-  async #named<T>(id: string, alias: string | undefined, change: () => Promise<T>): Promise<T> {
+  async #withAlias<T>(id: string, alias: string | undefined, change: () => Promise<T>): Promise<T> {
     if (alias === undefined) return change();
-    const wanted = canonical(alias); // that of a key that is good again may be older than the rule
-    const holder = this.#parts.keys
+    const wanted = canonical(alias); // an alias of an earlier version may not be canonical
+    const holder = this.#gateway.keys
       .list()
-      .find((key) => key.id !== id && hasLabel(key.context.terms?.alias, wanted) && this.#isGood(key));
-    const taken = holder?.id ?? this.#asked.get(wanted);
+      .find((key) => key.id !== id && hasLabel(key.context.terms?.alias, wanted) && this.#isValid(key));
+    const taken = holder?.id ?? this.#pendingAliases.get(wanted);
     if (taken !== undefined) throw new GatewayError('HF_GATEWAY_KEY_ALIAS', { alias, id: taken });
-    this.#asked.set(wanted, id);
+    this.#pendingAliases.set(wanted, id);
     try {
       return await change();
     } finally {
-      this.#asked.delete(wanted);
+      this.#pendingAliases.delete(wanted);
     }
   }
 
-  #isGood({ state, context }: KeyView): boolean {
+  #isValid({ state, context }: KeyView): boolean {
     const { expiresAt = Number.POSITIVE_INFINITY } = context.terms ?? {};
-    return state === 'active' && expiresAt > this.#parts.services.clock.now();
+    return state === 'active' && expiresAt > this.#gateway.services.clock.now();
   }
 
   #view(id: string): KeyView {
-    const view = this.#parts.keys.get(id);
+    const view = this.#gateway.keys.get(id);
     if (!view) throw unknown(id);
     return view;
   }
@@ -190,7 +201,7 @@ export class KeyAdmin {
   }
 
   #request(key: string, change: KeyChange, correlation: string): Promise<Reply> {
-    const { bus, exchanges } = this.#parts.services;
+    const { bus, exchanges } = this.#gateway.services;
     const decided = exchanges.open(correlation, DECISION_MS);
     bus.publish(keyChangeRequested, { key, change }, { correlation });
     return decided;
@@ -199,7 +210,7 @@ export class KeyAdmin {
 
 const newValue = (): string => `sk-${randomBytes(32).toString('base64url')}`;
 
-/** A name that may be a key's value is not repeated. */
+/** Repeats the name only when it can't be a key's value. */
 function unknown(name: string): HoldfastError {
   const isName = /^k_[0-9a-f]{32}$/.test(name) || /^(?!.*sk-)[\w .@:-]{1,19}$/.test(name);
   return new GatewayError('HF_GATEWAY_KEY_UNKNOWN', { name: isName ? name : 'what was given' });

@@ -1,26 +1,26 @@
 import type { z } from 'zod';
 
-/** What a kind of route composes the credential of a call from. */
+/** The input of a kind of route for one call. */
 export interface CredentialRequest<O> {
-  /** The entry's `options`, as the kind's schema gives them. */
+  /** The entry's `options`, as the kind's schema parsed them. */
   readonly options: O;
-  /** The route's token (`tokenFile`, `secret` or the environment), read now; undefined when it names none. */
+  /** The route's token (`tokenFile`, `secret` or the environment) as it is now; undefined when the entry names none. */
   readonly secret: string | undefined;
 }
 
-/** A kind of route beside overwrite, relay and credential-free: how it presents itself to its upstream. */
+/** A custom kind of route: which headers carry the credential for its upstream. */
 export interface RouteKind<O extends z.ZodObject = z.ZodObject> {
-  /** In small letters, e.g. `api_key_header`; shown in the place of the disposition. */
+  /** In lower case, e.g. `api_key_header`; shown in place of the disposition. */
   readonly name: string;
-  /** Strict zod object of what an entry may say in `options`. */
+  /** Strict zod object of an entry's `options`. */
   readonly options: O;
   /** Whether a call needs a token; without one the route is listed as lacking it. */
   readonly needsSecret?: boolean;
-  /** Headers that go up with each call. The caller's own `Authorization` never does. Pure and fast. */
+  /** @returns the headers for the upstream. The caller's own `Authorization` is never forwarded. Pure and fast. */
   headers(request: CredentialRequest<z.output<O>>): Readonly<Record<string, string>>;
 }
 
-/** An entry of a kind: the settings that every route has, and the kind's own in `options`. */
+/** An entry of a custom kind: the settings of every route, and those of the kind in `options`. */
 export interface KindInput<O extends z.ZodObject> {
   readonly name: string;
   readonly url?: string;

@@ -67,8 +67,3 @@ export function traceHeaders(carrier: Readonly<Record<string, unknown>>): Record
 export const noTelemetry: CallTelemetry = {
   begin: (carrier) => ({ headers: traceHeaders(carrier), end() {} }),
 };
-
-/**
- * One server span a call and the four `gen_ai.*` histograms (O24), exported by whatever plugin provides telemetry. What may
- * be told of a call is `CallFacts`, and nothing else.
- */
