@@ -1,6 +1,6 @@
 import type { Alert } from '../effect.ts';
 
-/** What goes into and comes out of the rotation of the ingest key: settings, context and events. */
+/** The rotation of the ingest key without its statechart: settings, context, events, and what is concluded from them. */
 
 /** Who makes the new key. */
 export type Maker =
@@ -15,11 +15,11 @@ export type Maker =
 export type RotationSettings = {
   /** Until the new key must be seen in the collector's config. */
   readonly adoptMs: number;
-  /** Between two looks at who uses which key, when nobody is newly seen; ten times as long for external producers. */
+  /** Between two readings of which producers use which key; ten times as long for external producers. */
   readonly lookMs: number;
   /** In which producers take up a stored key by themselves. */
   readonly refreshMs: number;
-  /** Until the old key ends whoever still uses it. */
+  /** Until the old key ends, even if somebody still uses it. */
   readonly overlapMs: number;
   /** Between two tries to store the key. */
   readonly retryMs: number;
@@ -104,7 +104,7 @@ export type RotationEvent =
       readonly old: readonly Seen[];
       readonly fresh: readonly Seen[];
     }
-  /** One is seen with the new key for the first time: worth a look at once. */
+  /** A producer is seen with the new key for the first time, so sightings are read at once. */
   | { readonly type: 'MOVED'; readonly at: number; readonly producer: string }
   | { readonly type: 'FORCE'; readonly at: number }
   | { readonly type: 'FORCED'; readonly at: number; readonly what: readonly string[] }
@@ -134,9 +134,7 @@ export const rotationDefaults = {
   retryMs: 30_000,
 } as const satisfies RotationSettings;
 
-/** What the rotation reads out of events and context: pure functions, without the statechart. */
-
-/** The only key that is rotated; of the others, one must never be. */
+/** The only key that is rotated, and one that must never be. */
 const ROTATED = 'otel_ingest_api_key';
 const VESTIGIAL = 'otel_ingest_token';
 const MOST_PRODUCERS = 256;
@@ -168,7 +166,7 @@ export function unconfirmed({ external, confirmed, producers }: RotationContext)
   return confirmed ? [] : external.filter((name) => producers[name]?.fresh === undefined);
 }
 
-/** Everybody within the cluster uses the new key, as far as our receiver sees. */
+/** All producers within the cluster use the new key, as far as our receiver sees. */
 export function isRefreshed(context: RotationContext): boolean {
   const outside = new Set(context.external);
   const inside = pending(context).filter((name) => !outside.has(name));
@@ -188,7 +186,7 @@ export function merge(
 ): Readonly<Record<string, Producer>> {
   const merged: Record<string, Producer> = { ...known };
   const note = (kind: keyof Producer, { producer, at }: Seen) => {
-    if (producer === '__proto__') return; // it would be no key, but another prototype
+    if (producer === '__proto__') return; // it would set the prototype
     const before = Object.hasOwn(merged, producer) ? merged[producer] : undefined;
     if (before === undefined && Object.keys(merged).length >= MOST_PRODUCERS) return;
     merged[producer] = { ...before, [kind]: Math.max(at, before?.[kind] ?? 0) };
@@ -200,7 +198,7 @@ export function merge(
 
 export const timeOf = ({ context, event }: Args): number => ('at' in event ? event.at : context.deadlineAt);
 
-/** What an event says went wrong. */
+/** What went wrong, by the event. */
 export function wordsOf({ event }: Args): string | undefined {
   if (event.type === 'effect.failed') return event.message;
   if (event.type === 'effect.lost') return 'the process ended meanwhile, so nobody knows what came of it';
@@ -235,7 +233,7 @@ export function failedAlert({ context }: Args): Alert {
   return {
     name: 'collector.rotation_failed',
     severity: 'critical',
-    text: `The rotation of the ingest key stands still. ${text} Fix it, then: holdfast stack rotate-ingest-key --resume`,
+    text: `The rotation of the ingest key has failed. ${text} Fix it, then: holdfast stack rotate-ingest-key --resume`,
     labels: { step, reason },
   };
 }

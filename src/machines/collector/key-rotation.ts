@@ -18,23 +18,23 @@ import {
   wordsOf,
 } from './key-rotation-rules.ts';
 
-/** Tries to store the key before a person is told. */
+/** Tries to store the key before the rotation fails. */
 const MOST_TRIES = 5;
 
-/** The context as it is once the sightings of this event are taken in. */
-const looked = ({ context, event }: Args): RotationContext =>
+/** The context with the sightings of this event. */
+const withSightings = ({ context, event }: Args): RotationContext =>
   event.type === 'SIGHTINGS_READ'
     ? { ...context, producers: merge(context.producers, event.old, event.fresh) }
     : context;
 
 const isOver = ({ context, event }: Args): boolean => 'at' in event && event.at >= context.deadlineAt;
 
-const look = {
+const readSightings = {
   type: 'collector.read_sightings',
   params: ({ context: { old = '', fresh = '' } }: Args) => ({ old, fresh }),
 } as const;
 
-/** The key was regenerated once more: the newest is the one to store. */
+/** The key was regenerated once more, so the newest is stored. */
 const replaced = {
   CONFIG_READ: { guard: 'isNewer', target: 'storing', reenter: true, actions: 'adopt' },
 } as const;
@@ -44,16 +44,16 @@ const inRefresh = {
   FORCE: { guard: 'canForce', target: 'forcing' },
   EXTERNAL_DONE: { actions: 'confirm' },
 } as const;
-const refreshed = { target: 'external', actions: ['see', 'finish', 'waitForOthers'] } as const;
+const refreshed = { target: 'external', actions: ['noteSightings', 'finish', 'waitForOthers'] } as const;
 const inExternal = {
   ...replaced,
   EXTERNAL_DONE: { target: 'external', reenter: true, actions: 'confirm' },
 } as const;
 
 /**
- * Rotates the ingest key (O9): regenerated, adopted by the collector, stored where producers read it, refreshed in them,
- * told to those outside, and the old one retired. Each step is believed when it is seen, and each may be interrupted:
- * what is asked again after a crash does nothing twice.
+ * Rotates the ingest key (O9). The key is regenerated, adopted by the collector, stored where producers read it, and
+ * refreshed in them; then external producers are waited for, and the old key is retired. A step is done when its result
+ * was observed. Each may be interrupted, since its effect can be repeated after a crash.
  */
 export const keyRotation = setup({
   types: {
@@ -63,8 +63,8 @@ export const keyRotation = setup({
   delays: {
     adoption: ({ context: { maker, settings } }) =>
       maker === 'operator' ? settings.overlapMs : settings.adoptMs,
-    look: ({ context }) => context.settings.lookMs,
-    rareLook: ({ context }) => context.settings.lookMs * 10,
+    sightings: ({ context }) => context.settings.lookMs,
+    rareSightings: ({ context }) => context.settings.lookMs * 10,
     retry: ({ context }) => context.settings.retryMs,
     byHand: ({ context }) => context.settings.overlapMs,
   },
@@ -80,15 +80,16 @@ export const keyRotation = setup({
       event.fingerprint !== context.fresh,
     exhausted: ({ context, event }) =>
       'effect' in event && event.effect === 'collector.store_key' && context.tries + 1 >= MOST_TRIES,
-    refreshed: (args) => isRefreshed(looked(args)),
+    refreshed: (args) => isRefreshed(withSightings(args)),
     forceable: (args) => isOver(args) && args.context.canForce && args.context.forced === undefined,
     isOver,
     canForce: ({ context }) => context.canForce,
-    finished: (args) => isFinished(looked(args)),
+    finished: (args) => isFinished(withSightings(args)),
     owned: ({ context }) => context.maker === 'own',
     failedAt: ({ context }, { step }: { step: Step }) => context.failure?.step === step,
-    // Outcomes of other effects come to a state too, alerts among them.
-    of: ({ event }, { effect: type }: { effect: string }) => 'effect' in event && event.effect === type,
+    // Outcomes of other effects, alerts among them, reach every state too.
+    isOutcomeOf: ({ event }, { effect: type }: { effect: string }) =>
+      'effect' in event && event.effect === type,
   },
   actions: {
     'collector.regenerate_key': effect<{ maker: string; old: string }>(),
@@ -123,7 +124,7 @@ export const keyRotation = setup({
       return { step: nextStep(step), done: { ...done, [step]: timeOf(args) }, note: undefined };
     }),
     countTry: assign((args) => ({ tries: args.context.tries + 1, note: wordsOf(args) })),
-    see: assign((args) => ({ producers: looked(args).producers })),
+    noteSightings: assign((args) => ({ producers: withSightings(args).producers })),
     force: assign(({ event }) => ({ forced: event.type === 'FORCED' ? event.what : [] })),
     waitForRefresh: assign((args) => ({ deadlineAt: timeOf(args) + args.context.settings.refreshMs })),
     waitForOthers: assign((args) => ({
@@ -169,7 +170,7 @@ export const keyRotation = setup({
         REGENERATED: { target: 'adopting', actions: 'finish' },
         BY_HAND: { target: 'adopting', actions: ['finish', 'note'] },
         'effect.failed': {
-          guard: { type: 'of', params: { effect: 'collector.regenerate_key' } },
+          guard: { type: 'isOutcomeOf', params: { effect: 'collector.regenerate_key' } },
           target: 'failed',
           actions: 'fail',
         },
@@ -191,7 +192,7 @@ export const keyRotation = setup({
         'effect.failed': [
           { guard: 'exhausted', target: 'failed', actions: 'fail' },
           {
-            guard: { type: 'of', params: { effect: 'collector.store_key' } },
+            guard: { type: 'isOutcomeOf', params: { effect: 'collector.store_key' } },
             target: 'storePause',
             actions: 'countTry',
           },
@@ -199,36 +200,36 @@ export const keyRotation = setup({
       },
     },
     storePause: { after: { retry: 'storing' }, on: { ...replaced, RESUME: 'storing' } },
-    /** The store can only be read: a person writes, and says so. */
+    /** The store is read-only: a person writes the key, and reports it. */
     awaitingStore: {
       after: { byHand: { target: 'failed', actions: 'fail' } },
       on: { ...replaced, STORED: stored },
     },
 
     refreshing: {
-      entry: look,
+      entry: readSightings,
       on: {
         ...inRefresh,
         SIGHTINGS_READ: [
           { guard: 'refreshed', ...refreshed },
-          { guard: 'forceable', target: 'forcing', actions: 'see' },
+          { guard: 'forceable', target: 'forcing', actions: 'noteSightings' },
           { guard: 'isOver', ...refreshed },
-          { target: 'refreshPause', actions: 'see' },
+          { target: 'refreshPause', actions: 'noteSightings' },
         ],
         'effect.failed': {
-          guard: { type: 'of', params: { effect: 'collector.read_sightings' } },
+          guard: { type: 'isOutcomeOf', params: { effect: 'collector.read_sightings' } },
           target: 'refreshPause',
         },
       },
     },
-    refreshPause: { after: { look: 'refreshing' }, on: { ...inRefresh, MOVED: 'refreshing' } },
+    refreshPause: { after: { sightings: 'refreshing' }, on: { ...inRefresh, MOVED: 'refreshing' } },
     forcing: {
       entry: 'collector.force_refresh',
       on: {
         ...replaced,
         FORCED: { target: 'refreshing', actions: ['force', 'waitForRefresh'] },
         'effect.failed': {
-          guard: { type: 'of', params: { effect: 'collector.force_refresh' } },
+          guard: { type: 'isOutcomeOf', params: { effect: 'collector.force_refresh' } },
           target: 'refreshPause',
           actions: ['force', 'note'],
         },
@@ -236,27 +237,27 @@ export const keyRotation = setup({
     },
 
     external: {
-      entry: look,
+      entry: readSightings,
       on: {
         ...inExternal,
         SIGHTINGS_READ: [
-          { guard: 'finished', target: 'settled', actions: ['see', 'finish'] },
+          { guard: 'finished', target: 'settled', actions: ['noteSightings', 'finish'] },
           {
             guard: 'isOver',
             target: 'settled',
-            actions: ['see', { type: 'alert.raise', params: leftBehind }, 'finish'],
+            actions: ['noteSightings', { type: 'alert.raise', params: leftBehind }, 'finish'],
           },
-          { target: 'externalPause', actions: 'see' },
+          { target: 'externalPause', actions: 'noteSightings' },
         ],
         'effect.failed': {
-          guard: { type: 'of', params: { effect: 'collector.read_sightings' } },
+          guard: { type: 'isOutcomeOf', params: { effect: 'collector.read_sightings' } },
           target: 'externalPause',
         },
       },
     },
-    externalPause: { after: { rareLook: 'external' }, on: { ...inExternal, MOVED: 'external' } },
+    externalPause: { after: { rareSightings: 'external' }, on: { ...inExternal, MOVED: 'external' } },
 
-    /** Choice: is there an old key of ours to take away? */
+    /** A key of our own must still be retired; a collector that a UI manages has replaced it already. */
     settled: {
       always: [
         { guard: 'owned', target: 'retiring' },
@@ -268,7 +269,7 @@ export const keyRotation = setup({
       on: {
         RETIRED: { target: 'done', actions: 'finish' },
         'effect.failed': {
-          guard: { type: 'of', params: { effect: 'collector.retire_key' } },
+          guard: { type: 'isOutcomeOf', params: { effect: 'collector.retire_key' } },
           target: 'failed',
           actions: 'fail',
         },

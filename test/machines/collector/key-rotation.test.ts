@@ -78,8 +78,8 @@ test('[O9] a producer that still uses the old key is waited for, and its move is
   const producers = [{ producer: 'scraper', at: 0 }];
   given(keyRotation, { events: [...begun({ producers }), adopted, stored] })
     .when(looked(10, ['scraper']))
-    .then({ state: 'refreshPause', timers: { look: lookMs } })
-    .when(elapsed('look'))
+    .then({ state: 'refreshPause', timers: { sightings: lookMs } })
+    .when(elapsed('sightings'))
     .then({ state: 'refreshing', effects: [look] })
     .when(looked(20, ['scraper'], ['scraper']))
     .then({ state: 'external', effects: [look] });
@@ -110,7 +110,7 @@ test('[O9] external producers are waited for until they are seen, a person says 
   };
   given(keyRotation, { events })
     .when(looked(5))
-    .then({ state: 'externalPause', timers: { rareLook: lookMs * 10 } })
+    .then({ state: 'externalPause', timers: { rareSightings: lookMs * 10 } })
     .when({ type: 'MOVED', at: 6, producer: 'router-edge' })
     .then({ state: 'external', effects: [look] });
   given(keyRotation, { events })
@@ -133,7 +133,7 @@ test('[O9] where the collector is not ours the old key is not ours to retire', (
   // Nobody is seen at our receiver: that proves nothing, so the whole window is waited for.
   given(keyRotation, { events: [...events, adopted, stored] })
     .when(looked(4))
-    .then({ state: 'refreshPause', timers: { look: lookMs } });
+    .then({ state: 'refreshPause', timers: { sightings: lookMs } });
   t.pass();
 });
 

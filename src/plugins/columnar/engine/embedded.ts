@@ -12,7 +12,7 @@ import {
   readOnlySettings,
 } from './engine.ts';
 import { type EngineSession, type Opened, openFolder, set } from './folder.ts';
-import { Written, type WrittenAccess } from './write-check.ts';
+import { WriteCheck, type WriteCheckAccess } from './write-check.ts';
 
 const ASK_QUEUE = 16;
 const CLOSE_MS = 5_000;
@@ -33,7 +33,7 @@ export class EmbeddedEngine implements Engine {
   #opening: Promise<Opened> | undefined;
   #sessions: readonly EngineSession[] = [];
   readonly #askPool = new Pool([0], ASK_QUEUE);
-  readonly #written = new Written();
+  readonly #writeCheck = new WriteCheck();
   readonly #closing = new AbortController();
   readonly #running = new Set<Promise<unknown>>();
 
@@ -83,7 +83,7 @@ export class EmbeddedEngine implements Engine {
       const batch = columns
         ? ({ table, columns, values: body, format: 'JSONCompactEachRow', settings } as const)
         : ({ table, values: body, format: 'JSONEachRow', settings } as const);
-      await this.#written.insert(table, accessOf(client, mark), async () => {
+      await this.#writeCheck.insert(table, accessOf(client, mark), async () => {
         await connection.chdb.rawInsert(batch).catch((error) => {
           throw withEngineCode(error);
         });
@@ -139,7 +139,7 @@ export class EmbeddedEngine implements Engine {
     const opened = await openFolder(this.place);
     this.#sessions = opened.sessions;
     const [first] = opened.sessions;
-    if (first) await this.#written.begin(accessOf(first.client, newMark()));
+    if (first) await this.#writeCheck.begin(accessOf(first.client, newMark()));
     return opened;
   }
 
@@ -173,7 +173,7 @@ export class EmbeddedEngine implements Engine {
   }
 }
 
-function accessOf(client: ClickHouseClient, mark: string): WrittenAccess {
+function accessOf(client: ClickHouseClient, mark: string): WriteCheckAccess {
   return {
     async read(sql) {
       const answer = await client.query({ query: mark + sql, format: 'JSONCompactEachRow' });

@@ -6,59 +6,59 @@ const FAILURES = `SELECT sum(value), toUnixTimestamp(now()) FROM system.events W
 /** As the engine would say it: CANNOT_WRITE_TO_FILE_DESCRIPTOR. */
 const CODE = '75';
 
-/** What inserts need to look after themselves, on the connection of the insert. */
-export interface WrittenAccess {
+/** The queries of a check, on the connection of its insert. */
+export interface WriteCheckAccess {
   /** @returns rows of plain values */
   read(sql: string): Promise<readonly (readonly string[])[]>;
   command(sql: string): Promise<void>;
 }
 
-/** A table as it was when it was last known to be whole. */
+/** When a table was last known to be whole. */
 interface Known {
   readonly failures: string;
   /** Seconds of the engine's clock. */
   readonly at: number;
-  /** Rises with each part of it that is taken back. */
+  /** Counts the parts that were dropped. */
   readonly dropped: number;
 }
 
 /**
  * The embedded engine goes on when the system refuses a write (a quota, a limit of file size, room that another
- * program takes between its look and its write): the insert succeeds, and what it wrote is short. But it counts them. So
+ * program takes between its check and its write): the insert succeeds, and what it wrote is short. But it counts them. So
  * each insert reads that count. Where it has risen the parts that are new since then are checked, those that are not
  * whole are dropped, with what the table knows of their tokens, and the insert is an error that may be repeated.
  */
-export class Written {
+export class WriteCheck {
   readonly #known = new Map<string, Known>();
   #opened: Known | undefined;
   #sweeps: Promise<void> = Promise.resolve();
 
   /** Once, before any insert. */
-  async begin(access: WrittenAccess): Promise<void> {
-    this.#opened ??= { ...(await look(access)), dropped: 0 };
+  async begin(access: WriteCheckAccess): Promise<void> {
+    this.#opened ??= { ...(await failuresOf(access)), dropped: 0 };
   }
 
   /**
    * @param table with its database
    * @throws what the insert throws; an error of the engine when its rows may not be on the disk
    */
-  async insert(table: string, access: WrittenAccess, work: () => Promise<void>): Promise<void> {
+  async insert(table: string, access: WriteCheckAccess, work: () => Promise<void>): Promise<void> {
     const before = this.#of(table);
     await work();
-    const { failures, at } = await look(access);
+    const { failures, at } = await failuresOf(access);
     if (failures !== before.failures) await this.#sweep(table, before.at, access);
     const { dropped } = this.#of(table);
     this.#known.set(table, { failures, at, dropped });
     if (dropped === before.dropped) return;
-    const text = 'the system refused a part of it, so all of it is taken back';
+    const text = 'the system refused a part of it, so all of it was dropped';
     throw Object.assign(new Error(text), { code: CODE, type: 'INSERT' });
   }
 
   /** One after the other: what one of them drops, the next must know of. */
-  #sweep(table: string, since: number, access: WrittenAccess): Promise<void> {
+  #sweep(table: string, since: number, access: WriteCheckAccess): Promise<void> {
     const sweep = this.#sweeps.then(async () => {
       for (const part of await brokenParts(table, since, access)) {
-        // Counted before and after: whose rows are refused as known already while it is there is no better off.
+        // Counted before and after: meanwhile an insert of the same rows may have been refused as a duplicate of this part.
         this.#count(table);
         await access.command(`ALTER TABLE ${table} DROP PART '${part}'`);
         this.#count(table);
@@ -75,18 +75,18 @@ export class Written {
 
   #of(table: string): Known {
     const known = this.#known.get(table) ?? this.#opened;
-    if (!known) throw new Error('inserted before it began');
+    if (!known) throw new Error('an insert before begin()');
     return known;
   }
 }
 
-async function look({ read }: WrittenAccess): Promise<{ failures: string; at: number }> {
+async function failuresOf({ read }: WriteCheckAccess): Promise<{ failures: string; at: number }> {
   const [[failures = '', at = '0'] = []] = await read(FAILURES);
   return { failures, at: Number(at) };
 }
 
 /** Names of parts that inserts made since, and that are not whole. @param since seconds of the engine's clock */
-async function brokenParts(table: string, since: number, { read }: WrittenAccess): Promise<string[]> {
+async function brokenParts(table: string, since: number, { read }: WriteCheckAccess): Promise<string[]> {
   const [database = '', name = ''] = table.split('.');
   const parts = await read(
     `SELECT name, path FROM system.parts WHERE active AND level = 0 AND database = '${database}' AND table = '${name}'
