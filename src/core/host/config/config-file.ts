@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
-import { type FSWatcher, readFileSync, watch } from 'node:fs';
+import { readFileSync, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
+import { debounceTime, distinctUntilChanged, filter, map, Observable, skip, startWith } from 'rxjs';
 import type { OptionsFile } from '../plugin/definition.ts';
 import type { Environment } from './environment.ts';
 import { loadConfig } from './load.ts';
@@ -25,30 +26,19 @@ export class ConfigFile implements OptionsFile {
 
   /** Watches the folder, for editors put a new file in the old one's place. It does not keep the process alive. */
   watch(changed: () => void, failed: (error: unknown) => void): () => void {
-    let timer: NodeJS.Timeout | undefined;
-    let seen = this.#digest();
-    const look = () => {
-      const now = this.#digest();
-      // A file that is gone for a moment is being saved.
-      if (now === undefined || now === seen) return;
-      seen = now;
-      changed();
-    };
-    let watcher: FSWatcher | undefined;
-    try {
-      watcher = watch(dirname(this.file), { persistent: false }, (_event, name) => {
-        if (name !== null && name !== basename(this.file)) return;
-        clearTimeout(timer);
-        timer = setTimeout(look, QUIET_MS).unref();
-      });
-      watcher.on('error', failed);
-    } catch (error) {
-      failed(error);
-    }
-    return () => {
-      clearTimeout(timer);
-      watcher?.close();
-    };
+    const subscription = changesIn(dirname(this.file))
+      .pipe(
+        filter((name) => name === null || name === basename(this.file)),
+        debounceTime(QUIET_MS),
+        map(() => this.#digest()),
+        // A file that is gone for a moment is being saved.
+        filter((digest) => digest !== undefined),
+        startWith(this.#digest()),
+        distinctUntilChanged(),
+        skip(1),
+      )
+      .subscribe({ next: () => changed(), error: failed });
+    return () => subscription.unsubscribe();
   }
 
   #digest(): string | undefined {
@@ -58,4 +48,13 @@ export class ConfigFile implements OptionsFile {
       return undefined;
     }
   }
+}
+
+/** The names of what changes in a folder; null where the system does not say which. */
+function changesIn(folder: string): Observable<string | null> {
+  return new Observable((subscriber) => {
+    const watcher = watch(folder, { persistent: false }, (_event, name) => subscriber.next(name));
+    watcher.on('error', (error) => subscriber.error(error));
+    return () => watcher.close();
+  });
 }

@@ -49,11 +49,16 @@ async function importConfig(file: string, fresh: boolean): Promise<Config> {
     if (isCoded(error)) throw error;
     throw new CoreError('HF_CONFIG_LOAD', { file, reason: reasonOf(error, file) }, { cause: error });
   }
-  if (!isObject(module.default) || !('plugins' in module.default)) {
+  if (!isConfig(module.default)) {
     const reason = 'it has no `export default defineConfig({ plugins: [...] })`';
     throw new CoreError('HF_CONFIG_LOAD', { file, reason });
   }
-  return module.default as unknown as Config;
+  return module.default;
+}
+
+/** As `defineConfig` gives it; what its plugins are given is checked by their own schemas. */
+function isConfig(value: unknown): value is Config {
+  return isObject(value) && 'plugins' in value;
 }
 
 /** An import's failure in one line. Where it is, in this file or in one it imports, only the stack says. */

@@ -138,12 +138,12 @@ export function createSurface(options: SurfaceOptions, { logger, metrics }: Surf
     done(request.is404 ? notFound(request, reply, routes) : undefined);
   });
   app.setErrorHandler(answer);
-  app.decorate('draining', inFlight.draining);
+  const http: HttpSurface = Object.assign(app, { draining: inFlight.draining });
 
   let closing: Promise<void> | undefined;
   return {
     name,
-    http: app as unknown as HttpSurface,
+    http,
     async listen() {
       if (token && !token()) throw new CoreError('HF_HTTP_TOKEN_REQUIRED', { surface: name, host });
       try {

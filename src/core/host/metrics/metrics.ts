@@ -1,10 +1,8 @@
 import { performance } from 'node:perf_hooks';
-import { Gauge, type Metric, Registry, Counter as Total } from 'prom-client';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { version } from '../../kernel/version.ts';
-import { Counter, Histogram } from './tallies.ts';
 
-export type { Gauge } from 'prom-client';
-export type { Counter, Histogram } from './tallies.ts';
+export type { Counter, Gauge, Histogram } from 'prom-client';
 
 /** Every metric of ours begins with it. */
 const PREFIX = 'holdfast_';
@@ -40,7 +38,7 @@ export class Metrics {
 
   /** @throws TypeError the name is taken by another kind of metric */
   counter(name: string, options: MetricOptions): Counter {
-    return this.#once(name, Counter, () => this.#registered(new Counter(this.#configuration(name, options))));
+    return this.#once(name, Counter, () => new Counter(this.#configuration(name, options)));
   }
 
   /** @throws TypeError the name is taken by another kind of metric */
@@ -59,9 +57,9 @@ export class Metrics {
 
   /** @throws TypeError the name is taken by another kind of metric */
   histogram(name: string, { buckets, ...options }: HistogramOptions): Histogram {
-    return this.#once(name, Histogram, () =>
-      this.#registered(new Histogram({ ...this.#configuration(name, options), buckets })),
-    );
+    return this.#once(name, Histogram, () => {
+      return new Histogram({ ...this.#configuration(name, options), buckets: [...buckets] });
+    });
   }
 
   /** Everything in Prometheus' text format. */
@@ -110,12 +108,12 @@ export class Metrics {
   /** Totals that the system counts already: each scrape takes them over as they are. */
   #totals(): void {
     const total = (name: string, help: string, labels: string[], read: () => [string, number][]) =>
-      this.#once(name, Total, () => {
-        const collect = function (this: Total) {
+      this.#once(name, Counter, () => {
+        const collect = function (this: Counter) {
           this.reset();
           for (const [value, seconds] of read()) this.inc(labels[0] ? { [labels[0]]: value } : {}, seconds);
         };
-        return new Total({ ...this.#configuration(name, { help, labels }), collect });
+        return new Counter({ ...this.#configuration(name, { help, labels }), collect });
       });
     total('process_cpu_seconds_total', 'CPU time used.', ['mode'], () => {
       const { user, system } = process.cpuUsage();
@@ -131,11 +129,6 @@ export class Metrics {
 
   #configuration(name: string, { help, labels = [] }: MetricOptions) {
     return { name: PREFIX + name, help, labelNames: [...labels], registers: [this.#registry] };
-  }
-
-  #registered<T extends Counter | Histogram>(metric: T): T {
-    this.#registry.registerMetric(metric as unknown as Metric); // all that it wants of one is `name` and `get`
-    return metric;
   }
 
   #once<T>(name: string, kind: new (...args: never[]) => T, make: () => T): T {

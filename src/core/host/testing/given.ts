@@ -1,4 +1,4 @@
-import type { AnyStateMachine, EventFrom, InputFrom } from 'xstate';
+import type { AnyStateMachine, EventFrom, EventObject, InputFrom } from 'xstate';
 import type { Json } from '../../kernel/json.ts';
 import type { LogEvent } from '../../kernel/log/record.ts';
 import { check, type Expected } from './expectation.ts';
@@ -51,13 +51,18 @@ export interface When<M extends AnyStateMachine> {
  */
 export function given<M extends AnyStateMachine>(machine: M, before: Before<M> = {}): Given<M> {
   let story = Story.begin(machine, before.input as Json | undefined);
-  for (const event of before.events ?? []) story = story.next(event as unknown as LogEvent);
+  for (const event of before.events ?? []) story = story.next(recorded(event));
   return from(story);
 }
 
 /** The passing of a delay, by its name in the machine's `setup`; the machine must be waiting for it. */
 export function elapsed(timer: string): Elapsed {
   return { type: 'elapsed', timer };
+}
+
+/** An event as it stands in the log: its fields are JSON. */
+function recorded(event: EventObject): LogEvent {
+  return { ...event };
 }
 
 function from<M extends AnyStateMachine>(story: Story): Given<M> {
@@ -67,7 +72,7 @@ function from<M extends AnyStateMachine>(story: Story): Given<M> {
       return from(story);
     },
     when(event) {
-      const after = story.next(event as unknown as LogEvent);
+      const after = story.next(recorded(event));
       return {
         // biome-ignore lint/suspicious/noThenProperty: the sentence wants it; an await by mistake is reported below
         then(expected) {

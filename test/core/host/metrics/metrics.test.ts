@@ -118,8 +118,5 @@ test('[C14] counters and histograms are told as prom-client tells its own, whate
 
 test('[C14] a label that a metric does not have is refused', (t) => {
   const counter = new Metrics().counter('x_total', { help: 'x', labels: ['route'] });
-  t.throws(() => counter.inc({ rout: '/a' }), {
-    instanceOf: TypeError,
-    message: /x_total has no label rout/,
-  });
+  t.throws(() => counter.inc({ rout: '/a' }), { message: /"rout"/ });
 });
