@@ -42,13 +42,8 @@ const text = (sets: SetPrefixes): string =>
       .sort()
       .map((name) => [name, [...(sets[name] ?? [])].sort()]),
   );
-const isNews = ({ context, event }: Args): boolean =>
-  event.type === 'ADDRESSES' && !equal(event.sets, context.wanted);
-const isStanding = ({ context, event }: Args): boolean =>
-  event.type === 'ADDRESSES' && equal(event.sets, context.populated);
-const ofPopulate = ({ event }: Args): boolean => 'effect' in event && event.effect === 'router.populate_sets';
 
-/** When each set last changed, as far as this change goes. */
+/** When each set last changed. */
 const sinceOf = ({ context, event }: Args): Record<string, number> => {
   if (event.type !== 'POPULATED') return { ...context.since };
   const entries = Object.entries(event.sets).map(([name, prefixes]): [string, number] => {
@@ -61,8 +56,8 @@ const sinceOf = ({ context, event }: Args): Record<string, number> => {
 };
 
 /**
- * When the packet filter's address sets follow the networks' addresses (R21): within a minute of the first change, in
- * one go for all changes of that time. Until then policy that goes by a set does not know a new prefix.
+ * Decides when the packet filter's address sets follow the networks' addresses (R21): within a minute of the first
+ * change, once for all changes of that time. Until then policy that goes by a set does not know a new prefix.
  */
 export const addressSets = setup({
   types: {
@@ -82,6 +77,10 @@ export const addressSets = setup({
   },
   guards: {
     behind: ({ context }) => !equal(context.wanted, context.populated),
+    differs: ({ context, event }) => event.type === 'ADDRESSES' && !equal(event.sets, context.wanted),
+    isPopulated: ({ context, event }) => event.type === 'ADDRESSES' && equal(event.sets, context.populated),
+    // Outcomes of other effects come here, too.
+    ofPopulate: ({ event }) => 'effect' in event && event.effect === 'router.populate_sets',
   },
   delays: { population: ({ context }) => context.delayMs },
 }).createMachine({
@@ -89,25 +88,26 @@ export const addressSets = setup({
   context: ({ input }) => ({ delayMs: input?.delayMs ?? DELAY_MS, wanted: {}, populated: {}, since: {} }),
   initial: 'current',
   states: {
-    current: { on: { ADDRESSES: { guard: isNews, target: 'behind', actions: 'want' } } },
+    current: { on: { ADDRESSES: { guard: 'differs', target: 'behind', actions: 'want' } } },
     behind: {
       after: { population: 'populating' },
       on: {
         ADDRESSES: [
-          { guard: isStanding, target: 'current', actions: 'want' },
-          { guard: isNews, actions: 'want' },
+          { guard: 'isPopulated', target: 'current', actions: 'want' },
+          { guard: 'differs', actions: 'want' },
         ],
       },
     },
     populating: {
       entry: { type: 'router.populate_sets', params: ({ context }) => ({ sets: context.wanted }) },
       on: {
-        ADDRESSES: { guard: isNews, actions: 'want' },
-        POPULATED: { target: 'settling', actions: 'populate' },
-        'effect.failed': { guard: ofPopulate, target: 'behind' },
-        'effect.lost': { guard: ofPopulate, target: 'behind' },
+        ADDRESSES: { guard: 'differs', actions: 'want' },
+        POPULATED: { target: 'populated', actions: 'populate' },
+        'effect.failed': { guard: 'ofPopulate', target: 'behind' },
+        'effect.lost': { guard: 'ofPopulate', target: 'behind' },
       },
     },
-    settling: { always: [{ guard: 'behind', target: 'behind' }, { target: 'current' }] },
+    /** Choice: have the addresses changed meanwhile? */
+    populated: { always: [{ guard: 'behind', target: 'behind' }, { target: 'current' }] },
   },
 });

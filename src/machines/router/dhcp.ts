@@ -1,7 +1,7 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
 
-/** Times in milliseconds; a left-out one is the documents' own. */
+/** Times in milliseconds; the documents' own where one is left out. */
 export interface DhcpServiceInput {
   /** From the last rewrite of a burst to the restart. */
   readonly quietMs?: number;
@@ -52,13 +52,19 @@ const RETRY_MS = 10_000;
 const union = (known: readonly string[], more: readonly string[]): string[] => [
   ...new Set([...known, ...more]),
 ];
-const ofRestart = ({ event }: Args): boolean => 'effect' in event && event.effect === 'router.restart_dhcp';
-const reason = ({ event }: Args): string =>
-  event.type === 'effect.failed' ? event.message : 'it was interrupted';
+const restartFailed = ({ context, event }: Args): Alert => ({
+  name: 'router.dhcp_restart_failed',
+  severity: 'warning',
+  text: 'The DHCP service could not be restarted after its files were rewritten. The restart is tried again.',
+  labels: {
+    legs: context.serving.join(','),
+    reason: event.type === 'effect.failed' ? event.message : 'it was interrupted',
+  },
+});
 
 /**
- * When the DHCP service is restarted (R23): some 22 s after the last rewrite of a leg's file, once a burst. The restart
- * makes it read its whole directory, files staged there by hand included.
+ * Decides when the DHCP service is restarted (R23): some 22 s after the last rewrite of a leg's file, once a burst. The
+ * restart makes it read its whole directory, files staged there by hand included.
  */
 export const dhcpService = setup({
   types: {
@@ -84,7 +90,11 @@ export const dhcpService = setup({
     }),
     fail: assign({ failures: ({ context }) => context.failures + 1 }),
   },
-  guards: { rewritten: ({ context }) => context.waiting.length > 0 },
+  guards: {
+    rewritten: ({ context }) => context.waiting.length > 0,
+    // Outcomes of other effects come here, too.
+    ofRestart: ({ event }) => 'effect' in event && event.effect === 'router.restart_dhcp',
+  },
   delays: {
     quiet: ({ context }) => context.quietMs,
     longest: ({ context }) => context.longestMs,
@@ -128,23 +138,12 @@ export const dhcpService = setup({
           { guard: 'rewritten', target: 'waiting', actions: 'done' },
           { target: 'idle', actions: 'done' },
         ],
-        'effect.failed': { guard: ofRestart, target: 'failed' },
-        'effect.lost': { guard: ofRestart, target: 'failed' },
+        'effect.failed': { guard: 'ofRestart', target: 'failed' },
+        'effect.lost': { guard: 'ofRestart', target: 'failed' },
       },
     },
     failed: {
-      entry: [
-        'fail',
-        {
-          type: 'alert.raise',
-          params: (args) => ({
-            name: 'router.dhcp_restart_failed',
-            severity: 'warning' as const,
-            text: 'The DHCP service could not be restarted after its files were rewritten; it is tried again.',
-            labels: { legs: args.context.serving.join(','), reason: reason(args) },
-          }),
-        },
-      ],
+      entry: ['fail', { type: 'alert.raise', params: restartFailed }],
       after: { retry: 'restarting' },
       on: { REWRITTEN: { actions: 'note' } },
     },

@@ -62,7 +62,7 @@ test('[R23] a restart that fails is told and tried again, for the same legs', (t
           params: {
             name: 'router.dhcp_restart_failed',
             severity: 'warning',
-            text: 'The DHCP service could not be restarted after its files were rewritten; it is tried again.',
+            text: 'The DHCP service could not be restarted after its files were rewritten. The restart is tried again.',
             labels: { legs: 'eth1.10', reason: 'no such unit' },
           },
         },

@@ -3,8 +3,8 @@ import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { RouterError } from '../errors.ts';
-import { changeFlags, EXIT_TEXT, targetFlags } from './flags.ts';
-import { type CommandSettings, openTarget } from './target.ts';
+import { changeFlags, EXIT_TEXT } from './change/confirmed-change.ts';
+import { type CommandSettings, openTarget, targetFlags } from './target.ts';
 
 type Flags = Readonly<Record<string, unknown>>;
 const APPLY = 'router apply';

@@ -5,8 +5,7 @@ import { PAGE, redact } from '../../../core/host/logging/redact.ts';
 import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { countSecrets } from '../config/secrets.ts';
-import { targetFlags } from './flags.ts';
-import { type CommandSettings, openTarget } from './target.ts';
+import { type CommandSettings, openTarget, targetFlags } from './target.ts';
 
 type Flags = Readonly<Record<string, unknown>>;
 

@@ -5,8 +5,13 @@ import { plainText } from '../../../core/host/terminal.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { RouterError } from '../errors.ts';
 import { parseConfig } from './config-file.ts';
-import { targetFlags } from './flags.ts';
-import { type CommandSettings, openTarget, type ReadableStore, type RouterTarget } from './target.ts';
+import {
+  type CommandSettings,
+  openTarget,
+  type ReadableStore,
+  type RouterTarget,
+  targetFlags,
+} from './target.ts';
 
 /** `holdfast router history`: the accepted config writes, newest first (R13). */
 export function historyCommand(settings: CommandSettings): CommandDefinition {

@@ -2,8 +2,7 @@ import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { plainText } from '../../../core/host/terminal.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { fieldsOf, interfacesOf, stringsOf } from '../config/network-config.ts';
-import { targetFlags } from './flags.ts';
-import { type CommandSettings, openTarget } from './target.ts';
+import { type CommandSettings, openTarget, targetFlags } from './target.ts';
 
 /** `holdfast router legs`: the networks of the router, their addresses and their address sets (R34). */
 export function legsCommand(settings: CommandSettings): CommandDefinition {

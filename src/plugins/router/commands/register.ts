@@ -1,9 +1,7 @@
 /**
- * The commands of the router plugin, one a file: what an operator asks of the config, and how it is changed safely.
- * `change/` carries a change out, `config/` reads, compares and edits configs, `copy/` writes copies to files.
- *
- * They speak to the HTTP API of a running instance, or read its store; nothing of the runtime is started. A file
- * imports what it works with when its command runs, so that `holdfast --help` loads none of it.
+ * The commands `holdfast router …`. They speak to a `RouterTarget` (`target.ts`); nothing of the runtime is started.
+ * `change/` carries out a change by the safe procedure. A file imports what it works with when its command runs, so that
+ * `holdfast --help` loads none of it.
  */
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import { applyCommand, restoreCommand } from './apply.ts';

@@ -6,7 +6,7 @@ import { resolve } from 'node:path';
 import type { ConfigStore, HistoryEntry } from '../../../core/contracts/config-store.ts';
 import type { NetworkConfig } from '../../../core/contracts/router.ts';
 import { postControl } from '../../../core/host/operations/control-client.ts';
-import type { CommandContext } from '../../../core/host/plugin/command.ts';
+import type { CommandContext, CommandFlag } from '../../../core/host/plugin/command.ts';
 import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
@@ -24,6 +24,12 @@ import { RouterClient } from './client.ts';
 export const SETS_PATH = '/router/sets';
 /** Control path of the running instance: which transaction is pending, and until when. */
 export const TRANSACTION_PATH = '/router/transaction';
+
+/** Flags of commands that may speak to a router other than that of the instance here. */
+export const targetFlags: readonly CommandFlag[] = [
+  { flags: '--url <url>', summary: 'a router API other than that of the instance on the data folder' },
+  { flags: '--token-file <file>', summary: 'bearer token for --url (mode 0600)' },
+];
 
 /** The window of every router that is not ours, by the document. */
 const WINDOW_MS = 120_000;

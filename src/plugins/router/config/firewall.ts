@@ -20,7 +20,7 @@ export interface MissingSet {
 
 export interface Explanation {
   /**
-   * - `returned`: the ULA chain hands it back, for a WAN is on one side; per-network policy decides.
+   * - `returned`: the ULA chain returns it, because a WAN is on one side; per-network policy decides.
    * - `policy`: per-network policy decides.
    * - `bypassed`: accepted before per-network policy is consulted.
    * - `not forwarded`: it stays on one network, and no chain sees it.

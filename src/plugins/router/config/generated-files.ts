@@ -98,7 +98,7 @@ function v6Lines(intf: string, { nameservers, lease, raInterval, raLifetime }: F
   );
 }
 
-/** In the words of dhcpcd: a prefix for each delegation, assigned to nothing, for the router itself assigns it. */
+/** In the words of dhcpcd: a prefix for each delegation, assigned to nothing, because the router itself assigns it. */
 function clientLines(wan: string, { pdSize, numOfPDs }: Fields): string {
   const size = within(pdSize, 1, DELEGATED_SIZE) ?? DELEGATED_SIZE;
   const count = within(numOfPDs, 1, 64) ?? 1;

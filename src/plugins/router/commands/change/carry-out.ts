@@ -6,11 +6,10 @@ import { HoldfastError } from '../../../../core/kernel/errors/holdfast-error.ts'
 import { collisionText, setCollisions } from '../../config/networks.ts';
 import { validateConfig } from '../../config/validate.ts';
 import { newTransId } from '../client.ts';
-import { EXIT } from '../flags.ts';
 import { differenceOf, fingerprintOf, showChanges } from '../leaves.ts';
 import type { RouterTarget } from '../target.ts';
 import { type CheckResult, runCheck } from './checks.ts';
-import { type ChangeEnd, changeSafely, type Verdict } from './confirmed-change.ts';
+import { type ChangeEnd, changeSafely, EXIT, type Verdict } from './confirmed-change.ts';
 import { askToKeep, Window } from './window.ts';
 
 export interface WantedChange {

@@ -79,7 +79,7 @@ const DEADLINE_MS = 60_000;
 
 /**
  * Brings devices back to what was read before: links, addresses, and every route through one device, also those from outside.
- * It goes as far as it can, for what cannot be taken back must not keep the rest from it.
+ * It goes as far as it can: one change that cannot be undone must not keep the others from being undone.
  */
 export async function restore(
   options: IpOptions,
