@@ -189,7 +189,7 @@ const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const;
 
 const LABEL = 11;
 
-/** Findings for a person: what is well in one line, the rest with what was looked at and what to do. */
+/** Findings for a person: what is well in one line, the rest with the place and what to do. */
 export function findingLines(findings: readonly Finding[], { paint, columns }: Terminal): string[] {
   const width = Math.max(0, ...findings.map(({ name }) => name.length));
   const lines = findings.flatMap(({ name, state, lookedAt, found, remedy }) => {

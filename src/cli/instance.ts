@@ -10,7 +10,7 @@ import { lockedBy } from '../core/kernel/log/lock.ts';
 import { SqliteReader } from '../core/kernel/log/sqlite-reader.ts';
 
 /** An instance that works answers at once. */
-const http = new HttpClient({ timeoutMs: 3_000, answerLimit: 16 * 1_048_576, transport: 'builtin' });
+const http = new HttpClient({ timeoutMs: 5_000, answerLimit: 16 * 1_048_576, transport: 'builtin' });
 
 /** A run that has ended. */
 export interface LastRun {

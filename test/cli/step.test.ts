@@ -57,8 +57,8 @@ const key = (text: string): Key => (text.length === 1 ? { name: text, text } : {
 async function pressAll(viewer: Viewer, keys: readonly Key[]): Promise<Viewer> {
   let now = viewer;
   for (const one of keys) {
-    const { viewer: next, wish } = press(now, one, roomOf(SIZE).list);
-    now = wish ? await log.fulfil(next, wish, NO_SIGNAL) : next;
+    const { viewer: next, request } = press(now, one, roomOf(SIZE).list);
+    now = request ? await log.fulfil(next, request, NO_SIGNAL) : next;
   }
   return now;
 }

@@ -60,7 +60,7 @@ export async function wordsOfPlugins({
       try {
         return words.get(parseActorRef(record.actor).type)?.(record);
       } catch {
-        return undefined; // a record of another release, say; its fields speak for it
+        return undefined; // perhaps a record of another release: its fields are shown instead
       }
     };
   } catch (error) {

@@ -98,7 +98,7 @@ export const showRecord: CommandRun = async ([text, source], _flags, context) =>
   context.print(jsonText(document, 2));
 };
 
-/** Between two looks at the log, milliseconds. */
+/** Between two reads of the log, milliseconds. */
 const POLL_MS = 100;
 
 /** `holdfast log tail`: the newest lines, and those that come. */

@@ -43,7 +43,7 @@ export interface Family {
 }
 
 /**
- * @param most records that are looked through for what came of it: a viewer must not wait for a story without end
+ * @param most the most records that are searched for its outcome, so that a viewer need not wait for a long story
  * @throws HF_LOG_RANGE there is no such record; HF_LOG_CORRUPT
  */
 export async function familyOf(

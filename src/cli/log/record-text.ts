@@ -60,7 +60,7 @@ function eventText({ event, actor, correlation, at }: LogRecord): string {
   if (type === EFFECT_FAILED) {
     return `${shortValue(fields.effect)} failed: ${fields.code} ${plainText(String(fields.message))}`;
   }
-  // What the line says anyway is no news.
+  // Leaves out what the line shows anyway.
   const { key } = parseActorRef(actor);
   const news = Object.entries(fields).flatMap(([name, value]): [string, unknown][] => {
     if (value === key || value === correlation) return [];
@@ -95,7 +95,7 @@ function stateText(from: StateValue | undefined, to: StateValue): string {
     .join(', ');
 }
 
-/** @param whole with its parameters; where a plugin has words for the record, they say what matters */
+/** @param whole with its parameters; a plugin's own words for the record are enough */
 function effectText(effect: EffectRequest, record: LogRecord, all: boolean, whole: boolean): string[] {
   const { type, params } = effect;
   const start = timerStartOf(effect);

@@ -4,7 +4,7 @@ import type { LogReader } from '../../core/kernel/log/event-log.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import { firstSeqAt, type Place } from './place.ts';
 
-/** Records looked at in one go, and handed on in one go. */
+/** Records of one batch. */
 const TURN = 2_000;
 const BATCH = 500;
 
@@ -107,7 +107,7 @@ async function* search(
 ): AsyncIterable<LogRecord> {
   const matches = matcher(selection);
   const { actor, correlation } = selection;
-  // What is indexed; the rest is looked at record by record.
+  // The index narrows the search; the rest is matched record by record.
   const exact = {
     ...(actor !== undefined && isAddress(actor) && { actor }),
     ...(correlation !== undefined && isWholeId(correlation) && { correlation }),

@@ -12,7 +12,7 @@ import type { Describe } from '../log/story.ts';
  * The answer to a what-if (`-` as recorded, `+` as it would have been): what is decided otherwise, the first at length, and
  * in one line what is only remembered otherwise; what cannot be believed any more; what stays open.
  *
- * @param words the plugins' own, for decisions that they tell apart
+ * @param words the plugins' own, for decisions that they distinguish
  */
 export function whatIfLines(
   answer: WhatIf,
@@ -76,7 +76,7 @@ function leftOut(left: number, unlisted: number): string[] {
   return [`  (${left} more; --limit 0 shows ${unlisted > 0 ? `all but ${unlisted} of them` : 'them'})`];
 }
 
-/** In one line: counters that go on from another number say nothing that was not said before. @param more of them */
+/** Differences of contexts alone in one line, for most are counters. @param more how many are not listed */
 function rememberedLines(remembered: readonly Difference[], more: number): string[] {
   if (remembered.length === 0) return [];
   const names = new Set(
@@ -105,7 +105,7 @@ function inShort(one: Difference, paint: Terminal['paint'], words?: Describe): s
   const described = describedDifference(one, paint, words);
   if (described) return described;
   const { expected, got } = one;
-  // Where only parameters or contexts tell the two apart, they are shown.
+  // Where only parameters or contexts differ, the whole decisions are shown.
   const whole = expected !== undefined && got !== undefined && short(expected) === short(got);
   const text = (decision: Decision) =>
     whole ? cut(plainText(JSON.stringify(decision)), 160) : short(decision);
@@ -115,7 +115,7 @@ function inShort(one: Difference, paint: Terminal['paint'], words?: Describe): s
   ];
 }
 
-/** Two decisions in their plugin's words, where those tell them apart. */
+/** Two decisions in their plugin's words, where those differ. */
 function describedDifference(
   one: Difference,
   paint: Terminal['paint'],
@@ -126,7 +126,7 @@ function describedDifference(
   return [paint('green', `      - ${was}`), paint('red', `      + ${is}`)];
 }
 
-/** A decision as its plugin would tell it, had it been recorded. */
+/** A decision in its plugin's words, as if it had been recorded. */
 function inWords(
   { seq, at, actor, event }: Difference,
   decision: Decision | undefined,

@@ -13,14 +13,14 @@ import { type Candidate, candidatesOf } from '../../core/kernel/replay/guards.ts
 import { seqOfPlace } from '../log/place.ts';
 import { type Family, familyOf } from '../log/record-page.ts';
 import { actorMatcher, isAddress } from '../log/select.ts';
-import { arrived, type Filter, type Here, stayed, type Viewer, type Wish } from './viewer.ts';
+import { arrived, type Filter, type Here, type LogRequest, stayed, type Viewer } from './viewer.ts';
 
 /** What is read in one go before keys and signals are heard again. */
 const PAGE = 1_000;
 /** A state is kept every so many records of the actor that is walked over, and so many of them. */
 const KEEP_EVERY = 500;
 const MOST_KEPT = 64;
-/** So far is looked for what came of a record. */
+/** The most records that are searched for the outcome of one. */
 const LOOK_AHEAD = 5_000;
 
 /** A record with everything that its page shows. */
@@ -55,23 +55,23 @@ export class StepLog {
     throw new CoreError('HF_LOG_RANGE', { seq: place ?? 1, first: this.first, last: this.last });
   }
 
-  /** Does what a key asked for. @param signal ends a long search */
-  async fulfil(viewer: Viewer, wish: Wish, signal: AbortSignal): Promise<Viewer> {
+  /** Carries out a key's request to the log. @param signal ends a long search */
+  async fulfil(viewer: Viewer, request: LogRequest, signal: AbortSignal): Promise<Viewer> {
     const { here, filter } = viewer;
-    switch (wish.kind) {
+    switch (request.kind) {
       case 'walk': {
-        const found = await this.#walk(here.seq, wish.by, filter, signal);
-        return found ? arrived(viewer, found) : stayed(viewer, edge(wish.by < 0, filter));
+        const found = await this.#walk(here.seq, request.by, filter, signal);
+        return found ? arrived(viewer, found) : stayed(viewer, edge(request.by < 0, filter));
       }
       case 'end': {
-        const back = wish.of === 'last';
+        const back = request.of === 'last';
         const found = await this.#find(back ? this.last : this.first, back, filter, signal);
         return found ? arrived(viewer, found) : stayed(viewer, 'no record fits');
       }
       case 'story': {
         const story = { story: here.correlation };
-        const found = await this.#walk(here.seq, wish.back ? -1 : 1, story, signal);
-        const ends = `the story ${wish.back ? 'begins' : 'ends'} here`;
+        const found = await this.#walk(here.seq, request.back ? -1 : 1, story, signal);
+        const ends = `the story ${request.back ? 'begins' : 'ends'} here`;
         return found ? arrived(viewer, found) : stayed(viewer, ends);
       }
       case 'cause': {
@@ -85,17 +85,17 @@ export class StepLog {
         return child ? arrived(viewer, child) : stayed(viewer, 'it led to nothing');
       }
       case 'search': {
-        const found = await this.#search(here.seq, wish.text, filter, signal);
-        return found ? arrived(viewer, found) : stayed(viewer, `${wish.text}: not found`);
+        const found = await this.#search(here.seq, request.text, filter, signal);
+        return found ? arrived(viewer, found) : stayed(viewer, `${request.text}: not found`);
       }
       case 'place':
-        return this.#jump(viewer, wish.text);
+        return this.#jump(viewer, request.text);
       case 'narrow': {
         const found =
-          (await this.#find(here.seq, false, wish.filter, signal)) ??
-          (await this.#find(here.seq, true, wish.filter, signal));
+          (await this.#find(here.seq, false, request.filter, signal)) ??
+          (await this.#find(here.seq, true, request.filter, signal));
         return found
-          ? arrived({ ...viewer, filter: wish.filter }, found)
+          ? arrived({ ...viewer, filter: request.filter }, found)
           : stayed(viewer, 'no record fits that');
       }
       case 'suspend':

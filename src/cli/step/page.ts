@@ -15,7 +15,7 @@ export interface PageLine {
 
 const TITLE = 10;
 
-/** One record as the viewer shows it, top down: what came, what the machine made of it and why, what it asked for. */
+/** One record as the viewer shows it, top down: the event, the machine's decision and why, the effects. */
 export function pageOf({ family, before, candidates }: Detail, describe: Describe): PageLine[] {
   const record = shown(family.record);
   const { from, to, event, outcome } = record;

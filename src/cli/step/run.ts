@@ -11,7 +11,7 @@ import { frame, furthest, roomOf, type Scene } from './frame.ts';
 import { StepLog } from './log.ts';
 import { pageOf } from './page.ts';
 import { Screen } from './screen.ts';
-import { press, stayed, type Viewer, viewerAt, type Wish } from './viewer.ts';
+import { type LogRequest, press, stayed, type Viewer, viewerAt } from './viewer.ts';
 
 /** `holdfast replay step`: a log record by record, on a terminal (C7). */
 export const step: CommandRun = async ([source], flags, context) => {
@@ -71,9 +71,9 @@ export async function stepThrough(reader: SqliteReader, screen: Screen, options:
       for (const key of keys) {
         const pressed = press(viewer, key, roomOf(screen.size).list);
         viewer = pressed.viewer;
-        if (pressed.wish?.kind === 'quit') return;
-        if (pressed.wish?.kind === 'suspend') screen.suspend();
-        else if (pressed.wish) viewer = await fulfilled(log, screen, viewer, pressed.wish, signal);
+        if (pressed.request?.kind === 'quit') return;
+        if (pressed.request?.kind === 'suspend') screen.suspend();
+        else if (pressed.request) viewer = await fulfilled(log, screen, viewer, pressed.request, signal);
       }
       if (isNew || viewer.here.seq !== before.here.seq || viewer.filter !== before.filter)
         scene = await sceneOf(log, viewer, source, describe, screen);
@@ -89,12 +89,12 @@ async function fulfilled(
   log: StepLog,
   screen: Screen,
   viewer: Viewer,
-  wish: Wish,
+  request: LogRequest,
   signal: AbortSignal,
 ): Promise<Viewer> {
   return screen.interruptible(async (asked) => {
     try {
-      return await log.fulfil(viewer, wish, AbortSignal.any([asked, signal]));
+      return await log.fulfil(viewer, request, AbortSignal.any([asked, signal]));
     } catch (error) {
       if (!asked.aborted || signal.aborted) throw error;
       return stayed(viewer, 'stopped');

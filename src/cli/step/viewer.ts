@@ -34,7 +34,7 @@ export interface Viewer {
 }
 
 /** What a key asks of the log. */
-export type Wish =
+export type LogRequest =
   /** So many records on, or back when below zero; to the last one that fits when there are fewer. */
   | { readonly kind: 'walk'; readonly by: number }
   | { readonly kind: 'end'; readonly of: 'first' | 'last' }
@@ -49,7 +49,7 @@ export type Wish =
 
 export interface Pressed {
   readonly viewer: Viewer;
-  readonly wish?: Wish;
+  readonly request?: LogRequest;
 }
 
 /** A key as readline names it; `text` is what it types. */
@@ -65,13 +65,13 @@ export function viewerAt(here: Here): Viewer {
 }
 
 /**
- * What a key does. Pure: what needs the log is asked for as a wish, and comes back through `arrived` or `stayed`.
+ * What a key does. Pure: what needs the log is returned as a request, whose result comes through `arrived` or `stayed`.
  *
  * @param pageSize records that PgUp and PgDn leap over
  */
 export function press(before: Viewer, key: Key, pageSize: number): Pressed {
-  if (key.name === 'ctrl-c') return { viewer: before, wish: { kind: 'quit' } };
-  if (key.name === 'ctrl-z') return { viewer: before, wish: { kind: 'suspend' } };
+  if (key.name === 'ctrl-c') return { viewer: before, request: { kind: 'quit' } };
+  if (key.name === 'ctrl-z') return { viewer: before, request: { kind: 'suspend' } };
   const viewer = { ...before, note: '' };
   if (viewer.prompt) return typed(viewer, viewer.prompt, key);
   if (viewer.help) return { viewer: { ...viewer, help: false } };
@@ -81,30 +81,30 @@ export function press(before: Viewer, key: Key, pageSize: number): Pressed {
     case 'j':
     case 'return':
     case 'space':
-      return { viewer, wish: { kind: 'walk', by: 1 } };
+      return { viewer, request: { kind: 'walk', by: 1 } };
     case 'up':
     case 'k':
-      return { viewer, wish: { kind: 'walk', by: -1 } };
+      return { viewer, request: { kind: 'walk', by: -1 } };
     case 'pagedown':
-      return { viewer, wish: { kind: 'walk', by: pageSize } };
+      return { viewer, request: { kind: 'walk', by: pageSize } };
     case 'pageup':
-      return { viewer, wish: { kind: 'walk', by: -pageSize } };
+      return { viewer, request: { kind: 'walk', by: -pageSize } };
     case 'home':
     case 'g':
-      return { viewer, wish: { kind: 'end', of: 'first' } };
+      return { viewer, request: { kind: 'end', of: 'first' } };
     case 'end':
     case 'G':
-      return { viewer, wish: { kind: 'end', of: 'last' } };
+      return { viewer, request: { kind: 'end', of: 'last' } };
     case 'n':
-      return { viewer, wish: { kind: 'story', back: false } };
+      return { viewer, request: { kind: 'story', back: false } };
     case 'p':
-      return { viewer, wish: { kind: 'story', back: true } };
+      return { viewer, request: { kind: 'story', back: true } };
     case 'left':
     case 'h':
-      return { viewer, wish: { kind: 'cause' } };
+      return { viewer, request: { kind: 'cause' } };
     case 'right':
     case 'l':
-      return { viewer, wish: { kind: 'effect' } };
+      return { viewer, request: { kind: 'effect' } };
     case 'a':
       return narrowed(viewer, without(filter, 'actor'), filter.actor === undefined && { actor: here.actor });
     case 'c':
@@ -124,7 +124,7 @@ export function press(before: Viewer, key: Key, pageSize: number): Pressed {
     case '?':
       return { viewer: { ...viewer, help: true } };
     case 'q':
-      return { viewer, wish: { kind: 'quit' } };
+      return { viewer, request: { kind: 'quit' } };
     default:
       return { viewer };
   }
@@ -135,7 +135,7 @@ export function arrived(viewer: Viewer, here: Here, note = ''): Viewer {
   return { ...viewer, here, note, scroll: here.seq === viewer.here.seq ? viewer.scroll : 0 };
 }
 
-/** It had none: the note says what was not found. */
+/** The viewer stays where it was, with a note why. */
 export function stayed(viewer: Viewer, note: string): Viewer {
   return { ...viewer, note };
 }
@@ -157,19 +157,19 @@ function entered(viewer: Viewer, { kind, text }: Prompt): Pressed {
   if (kind === '/') {
     const search = words || viewer.search;
     if (search === '') return { viewer: { ...viewer, note: 'nothing was searched for yet' } };
-    return { viewer: { ...viewer, search }, wish: { kind: 'search', text: search } };
+    return { viewer: { ...viewer, search }, request: { kind: 'search', text: search } };
   }
   if (words === '') return { viewer };
   const [, actor] = /^actor(?:\s+(\S+))?$/.exec(words) ?? [];
   if (words.startsWith('actor') && (actor !== undefined || words === 'actor'))
     return narrowed(viewer, without(viewer.filter, 'actor'), actor !== undefined && { actor });
-  if (words === 'q' || words === 'quit') return { viewer, wish: { kind: 'quit' } };
-  return { viewer, wish: { kind: 'place', text: words } };
+  if (words === 'q' || words === 'quit') return { viewer, request: { kind: 'quit' } };
+  return { viewer, request: { kind: 'place', text: words } };
 }
 
 /** The filter holds once the log has a record that fits it. */
 function narrowed(viewer: Viewer, rest: Filter, more: Filter | false): Pressed {
-  return { viewer, wish: { kind: 'narrow', filter: { ...rest, ...(more || {}) } } };
+  return { viewer, request: { kind: 'narrow', filter: { ...rest, ...(more || {}) } } };
 }
 
 function without(filter: Filter, field: keyof Filter): Filter {

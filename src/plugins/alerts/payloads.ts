@@ -41,7 +41,7 @@ export const formats: Readonly<Record<Format, (items: readonly Queued[], key: st
       body: items.map(({ notice }) => `${mark(notice.state)}${notice.text}`).join('\n'),
     };
   },
-  /** As an Alertmanager's own webhooks look, so that what understands those understands this. */
+  /** The format of an Alertmanager's webhooks. */
   alertmanager(items, key) {
     const alerts = items.map(({ at, notice }) => ({
       status: notice.state === 'resolved' ? 'resolved' : 'firing',
@@ -72,7 +72,7 @@ export const formats: Readonly<Record<Format, (items: readonly Queued[], key: st
     return { headers: json(key), body: JSON.stringify(body) };
   },
   /**
-   * As an Alertmanager takes alerts itself, at `/api/v2/alerts`. It knows an alert again by its labels alone, so those are
+   * As an Alertmanager takes alerts itself, at `/api/v2/alerts`. It recognises an alert by its labels alone, so those are
    * without what differs between the alert and its end; it would forget one without an end after minutes.
    */
   'alertmanager-api'(items, key) {
@@ -97,7 +97,7 @@ export const formats: Readonly<Record<Format, (items: readonly Queued[], key: st
 
 /** How long an Alertmanager holds an alert that is posted once; reminders come before. */
 const HELD_MS = 30 * 86_400_000;
-/** The same for the same condition, firing or resolved, whatever it says. */
+/** The same for the same condition, firing or resolved, whatever its text. */
 function fingerprintOf({ name, labels }: Notice): string {
   const sorted = Object.entries(withoutState(labels)).sort(([a], [b]) => (a < b ? -1 : 1));
   return createHash('sha256')

@@ -6,23 +6,19 @@ import type { PluginStatus, Services } from '../../core/host/plugin/definition.t
 import { isObject, type Json } from '../../core/kernel/json.ts';
 import type { LogStatus } from '../../core/kernel/log/event-log.ts';
 
-/**
- * The routes that people, supervisors and collectors ask (C14, R29, R40; `docs/health.md`).
- *
- * @param services of the console plugin; used only when a request comes
- */
-export function healthRoutes(http: HttpSurface, services: () => Services): void {
+/** The routes of health and metrics, for people, supervisors and collectors (C14, R29, R40; `docs/health.md`). */
+export function healthRoutes(http: HttpSurface, services: Services): void {
   http.get('/livez', () => ({ alive: true }));
 
   http.get('/readyz', (_request, reply) => {
-    const reasons = notReady(vitals(services()));
+    const reasons = notReady(vitals(services));
     return reply.code(reasons.length === 0 ? 200 : 503).send({ ready: reasons.length === 0, reasons });
   });
 
   http.get('/healthz', (_request, reply) => {
-    const { actors, health } = services();
+    const { actors, health } = services;
     const reports = health();
-    const seen = { ...vitals(services()), reports };
+    const seen = { ...vitals(services), reports };
     const { current, last } = runsOf(actors.snapshot(HOST));
     const status = healthStatus(seen);
     const reasons = [...notReady(seen), ...degradedBy(seen)];
@@ -34,12 +30,12 @@ export function healthRoutes(http: HttpSurface, services: () => Services): void 
       log: logFacts(seen),
       lastStop: last && shown(last),
     };
-    // What we say of ourselves comes first, and no plugin can say it in our place.
+    // The page's own fields come first, and no plugin can replace them.
     return reply.code(status === 'ok' ? 200 : 503).send(redact({ ...own, ...reports, ...own }));
   });
 
   http.get('/metrics', async (_request, reply) => {
-    const { metrics } = services();
+    const { metrics } = services;
     return reply.type(metrics.contentType).send(await metrics.text());
   });
 
@@ -59,18 +55,14 @@ function logFacts({ log: { state, seq, durableSeq, reason } }: Vitals) {
   return { state, seq, durableSeq, reason };
 }
 
-/** Times as a person reads them. */
+/** A run with its times in ISO 8601. */
 function shown({ startedAt, ...run }: Run & Partial<EndedRun>) {
   const { stoppedAt, ...rest } = run;
   return {
     ...rest,
-    startedAt: iso(startedAt),
-    stoppedAt: stoppedAt === undefined ? undefined : iso(stoppedAt),
+    startedAt: new Date(startedAt).toISOString(),
+    stoppedAt: stoppedAt === undefined ? undefined : new Date(stoppedAt).toISOString(),
   };
-}
-
-function iso(at: number): string {
-  return new Date(at).toISOString();
 }
 
 const INDEX = `<!doctype html>

@@ -42,7 +42,7 @@ export const consolePlugin = definePlugin({
         allowedHosts,
         ...(tokenFile !== undefined && { token: () => readTokenFile(tokenFile) }),
       },
-      (http) => healthRoutes(http, () => context.services),
+      healthRoutes,
     );
   },
 });

@@ -1,12 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { HttpCallError, HttpClient } from '../../core/host/http/client.ts';
-import { type Asking, askInstance, operatorName } from '../../core/host/operations/control-client.ts';
+import {
+  askInstance,
+  type InstanceAddress,
+  operatorName,
+} from '../../core/host/operations/control-client.ts';
 import type { CommandContext } from '../../core/host/plugin/command.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import { NO_RECONCILER, UNIT_PATH, type UnitView } from './unit.ts';
 
-const LOOK_MS = 500;
-/** How long the instance may take to be asked to go on, when the command itself is interrupted. */
+const POLL_MS = 500;
+/** How long resuming may take when the command itself is interrupted, milliseconds. */
 const RESUME_MS = 10_000;
 
 /** A moment of a drill. */
@@ -49,7 +53,7 @@ export async function drill(
     const { dataDir } = command;
     return askUnit({ dataDir, signal: AbortSignal.timeout(RESUME_MS) }, '/resume', { by });
   };
-  const before = await look(command);
+  const before = await observe(command);
   for (const side of ['rule', 'monitor'] as const) {
     if (before[side].state !== 'well') {
       return { ok: false, verdict: `not begun: ${before[side].text}`, timeline };
@@ -82,9 +86,9 @@ async function changed(
   const open = new Set<Sides>(['rule', 'monitor']);
   const end = Date.now() + waitMs;
   for (;;) {
-    let now: Look;
+    let now: Observation;
     try {
-      now = await look(command);
+      now = await observe(command);
     } catch (error) {
       // An interrupted command ends well elsewhere; a drill that was broken off has proven nothing.
       if (command.signal.aborted) return 'it was broken off';
@@ -100,7 +104,7 @@ async function changed(
     if (wanted === 'wrong' && now.unit.state !== 'paused') return `it was started by somebody else; ${waits}`;
     if (Date.now() > end) return waits;
     command.terminal.progress(`${Math.ceil((end - Date.now()) / 1_000)} s left: ${waits}`);
-    await delay(LOOK_MS, undefined, { signal: command.signal }).catch(() => {}); // the loop looks at it
+    await delay(POLL_MS, undefined, { signal: command.signal }).catch(() => {}); // the loop checks the signal
   }
 }
 
@@ -115,7 +119,7 @@ export interface AlertState {
   readonly text: string;
 }
 
-export interface Look {
+export interface Observation {
   readonly unit: UnitView;
   /** The rule over the gauge. */
   readonly rule: AlertState;
@@ -123,13 +127,13 @@ export interface Look {
   readonly monitor: AlertState;
 }
 
-export async function look(command: CommandContext): Promise<Look> {
+export async function observe(command: CommandContext): Promise<Observation> {
   const unit = await askUnit(command);
   return { unit, rule: await ruleState(command), monitor: await monitorState(unit, command.signal) };
 }
 
 /** @throws HF_CONTROL_UNREACHABLE */
-export function askUnit(command: Asking, verb = '', body: object = {}): Promise<UnitView> {
+export function askUnit(command: InstanceAddress, verb = '', body: object = {}): Promise<UnitView> {
   return askInstance<UnitView>(command, `${UNIT_PATH}${verb}`, body, NO_RECONCILER);
 }
 

@@ -9,7 +9,7 @@ export interface LegAddress {
   readonly address: string;
 }
 
-/** What a config says of one leg. */
+/** One leg in a config. */
 export interface LegReading {
   readonly ncid: string;
   /** Its static IPv6 addresses, normalised and in their order; undefined when there is no such interface. */
@@ -27,7 +27,7 @@ export function normaliseCidr(text: string): string {
   return `${ipaddr.IPv6.parse(address).toRFC5952String()}/${Number(prefix)}`;
 }
 
-/** What an active config says of a leg. The `ipv6` field may be absent, a string or a list. */
+/** Reads one leg from an active config. The `ipv6` field may be absent, a string or a list. */
 export function readLeg(config: NetworkConfig, intf: string): LegReading {
   const ncid = typeof config.ncid === 'string' ? config.ncid : '';
   const entry = find(config, intf)?.entry;

@@ -3,7 +3,7 @@ import { durationFlag } from '../../core/host/duration.ts';
 import { askInstance } from '../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandDefinition } from '../../core/host/plugin/command.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
-import { askUnit, type DrillResult, drill, look, type Moment } from './drill.ts';
+import { askUnit, type DrillResult, drill, type Moment, observe } from './drill.ts';
 import type { TestBeat } from './heartbeat.ts';
 import { NO_RECONCILER, UNIT_PATH } from './unit.ts';
 
@@ -57,23 +57,23 @@ export const deployUla: CommandDefinition = {
       throw new CoreError('HF_CLI_USAGE', { reason, command: 'deploy ula' });
     }
     const waitMs = waitOf(wait, 'deploy ula');
-    const made: Step[] = [];
-    const tell = (step: Step) => {
-      made.push(step);
+    const done: Step[] = [];
+    const report = (step: Step) => {
+      done.push(step);
       command.terminal.progress('');
       if (!command.json) command.print(stepLine(step));
     };
     let timeline: readonly Moment[] = [];
     for (const { step, run } of stepsOf(command)) {
-      if (made.some(({ state }) => state === 'fail')) {
-        tell({ step, state: 'skipped', found: 'what comes before it must be fixed first' });
+      if (done.some(({ state }) => state === 'fail')) {
+        report({ step, state: 'skipped', found: 'what comes before it must be fixed first' });
         continue;
       }
       command.terminal.progress(`${step} …`);
-      tell({ step, ...(await run()) });
+      report({ step, ...(await run()) });
     }
-    if (made.some(({ state }) => state === 'fail') || skipDrill === true) {
-      tell({
+    if (done.some(({ state }) => state === 'fail') || skipDrill === true) {
+      report({
         step: 'drill',
         state: 'skipped',
         found: skipDrill === true ? 'as asked for' : 'it would prove nothing yet',
@@ -81,17 +81,16 @@ export const deployUla: CommandDefinition = {
     } else {
       const result = await drillOf(command, waitMs);
       timeline = result.timeline;
-      const remedy =
-        'Look with `holdfast alerts list` and `holdfast uptime list` at the one that did not follow.';
-      tell({
+      const remedy = 'See `holdfast alerts list` and `holdfast uptime list` for the one that did not follow.';
+      report({
         step: 'drill',
         state: result.ok ? 'ok' : 'fail',
         found: result.verdict,
         ...(!result.ok && { remedy }),
       });
     }
-    const ok = made.every(({ state }) => state !== 'fail');
-    if (command.json) command.print(JSON.stringify({ ok, steps: made, timeline }));
+    const ok = done.every(({ state }) => state !== 'fail');
+    if (command.json) command.print(JSON.stringify({ ok, steps: done, timeline }));
     return ok ? 0 : 1;
   },
 };
@@ -112,9 +111,9 @@ type Found = Omit<Step, 'step'>;
 const ok = (found: string): Found => ({ state: 'ok', found });
 const fail = (found: string, remedy: string): Found => ({ state: 'fail', found, remedy });
 
-/** A gauge leaves every minute, is stored, and its rule looks every minute. */
+/** A gauge is sent every minute, stored, and its rule evaluated every minute. */
 const ARRIVES_MS = 180_000;
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 
 /** What is verified before the drill, in the order of the deployment. One beat is sent for all of it. */
 export function stepsOf(command: CommandContext): readonly {
@@ -142,7 +141,7 @@ export function stepsOf(command: CommandContext): readonly {
       step: 'monitor',
       async run() {
         const { monitor, place } = await testBeat();
-        const { monitor: state } = await look(command);
+        const { monitor: state } = await observe(command);
         if (state.state !== 'unknown') return ok(`${state.text}, at ${place}`);
         return fail(
           state.text,
@@ -188,7 +187,7 @@ export function stepsOf(command: CommandContext): readonly {
         }
         const end = Date.now() + ARRIVES_MS;
         for (;;) {
-          const { rule } = await look(command);
+          const { rule } = await observe(command);
           if (rule.state === 'well') return ok(rule.text);
           if (Date.now() > end) {
             return fail(
@@ -198,7 +197,7 @@ export function stepsOf(command: CommandContext): readonly {
           }
           command.terminal.progress(`otel-collector … ${rule.text}`);
           const { signal } = command;
-          await delay(LOOK_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
+          await delay(POLL_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
         }
       },
     },

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Asking, askInstance } from '../../core/host/operations/control-client.ts';
+import { askInstance, type InstanceAddress } from '../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandDefinition } from '../../core/host/plugin/command.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import type { Result } from '../../machines/restore/drill-shapes.ts';
@@ -137,7 +137,8 @@ export const statusCommand: CommandDefinition = {
 };
 
 /** Asks the instance that runs on the data folder. @throws HF_CONTROL_UNREACHABLE, HF_RESTORE_RUNNING */
-export const ask = <T extends object>(asking: Asking, path: string, body: object): Promise<T> =>
+export const ask = <T extends object>(asking: InstanceAddress, path: string, body: object): Promise<T> =>
   askInstance<T>(asking, path, body, 'it runs no restore drills');
 
-export const statusOf = (asking: Asking): Promise<DrillStatus> => ask<DrillStatus>(asking, STATUS_PATH, {});
+export const statusOf = (asking: InstanceAddress): Promise<DrillStatus> =>
+  ask<DrillStatus>(asking, STATUS_PATH, {});

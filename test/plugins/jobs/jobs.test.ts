@@ -10,7 +10,7 @@ import { definePlugin } from '../../../src/core/host/plugin/definition.ts';
 import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
 import { clearsAfter } from '../../../src/machines/jobs/failure.ts';
 import { documentedRules } from '../../../src/plugins/alerts/rules/documented.ts';
-import { question } from '../../../src/plugins/alerts/rules/evaluate.ts';
+import { queryOf } from '../../../src/plugins/alerts/rules/evaluate.ts';
 import { ruleOptions } from '../../../src/plugins/alerts/rules/rule.ts';
 import { cluster } from '../../../src/plugins/cluster/index.ts';
 import { jobActor } from '../../../src/plugins/jobs/actor.ts';
@@ -183,9 +183,9 @@ test('[O19] the rule over failed jobs looks at whole hours, so its alert ends wh
   const sample = Date.UTC(2026, 0, 1, 10, 20);
   const schema = { attribute: (column: string, key: string) => `${column}[${key}]` };
   const isSeen = (now: number) =>
-    Number(question(rule.measure, rule.window, now, schema).parameters.from) * 1_000 < sample;
+    Number(queryOf(rule.measure, rule.window, now, schema).parameters.from) * 1_000 < sample;
   t.true(isSeen(clearsAfter(sample) - 1));
   t.false(isSeen(clearsAfter(sample)));
   t.is(new Date(clearsAfter(sample)).toISOString(), '2026-01-01T12:00:00.000Z');
-  t.regex(question(rule.measure, rule.window, sample, schema).sql, /startsWith\(Attributes/);
+  t.regex(queryOf(rule.measure, rule.window, sample, schema).sql, /startsWith\(Attributes/);
 });

@@ -5,8 +5,8 @@ import { isObject } from '../../kernel/json.ts';
 import { lockedBy } from '../../kernel/log/lock.ts';
 import { controlSocket, nearPath } from '../http/addresses.ts';
 
-/** Of a command's context: which instance, and until when. */
-export interface Asking {
+/** Which instance a command asks, and until when; a command's context is one. */
+export interface InstanceAddress {
   readonly dataDir: string;
   readonly signal: AbortSignal;
 }
@@ -20,7 +20,7 @@ export interface Asking {
  * @throws HF_CONTROL_UNREACHABLE none runs there, or it has no such operation; and whatever code the operation refused with
  */
 export async function askInstance<T extends object>(
-  { dataDir, signal }: Asking,
+  { dataDir, signal }: InstanceAddress,
   path: string,
   body: object,
   missing: string,
@@ -39,7 +39,7 @@ export async function askInstance<T extends object>(
 
 /** The same, for what can be done without an instance too. @returns undefined when none runs on the data folder */
 export async function askIfRunning<T extends object>(
-  asking: Asking,
+  asking: InstanceAddress,
   path: string,
   body: object,
   missing: string,

@@ -3,10 +3,10 @@ import { CoreError } from '../../kernel/errors/core-error.ts';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import type { HttpSurface } from '../http/contract.ts';
 
-/** What an operation knows of its asking. */
+/** The request of an operation. */
 export interface Operation {
   readonly correlation: string;
-  /** Aborted when whoever asked is gone. */
+  /** Aborted when the caller has closed the connection. */
   readonly signal: AbortSignal;
 }
 
@@ -21,7 +21,7 @@ export function serveOperation<T>(
   surface: HttpSurface,
   path: string,
   schema: z.ZodType<T>,
-  run: (asked: T, operation: Operation) => unknown,
+  run: (body: T, operation: Operation) => unknown,
 ): void {
   surface.post(path, async ({ body, id }, reply) => {
     const gone = new AbortController();
@@ -31,7 +31,7 @@ export function serveOperation<T>(
       if (error) throw new CoreError('HF_HTTP_REQUEST_INVALID', { reason: reasonOf(error) });
       return await run(data as T, { correlation: id, signal: gone.signal });
     } catch (error) {
-      if (gone.signal.aborted) return {}; // to nobody
+      if (gone.signal.aborted) return {}; // the caller is gone
       if (!isCoded(error)) throw error;
       return reply.code(error.status).send(error.toData());
     }

@@ -6,7 +6,7 @@ type RuleInput = z.input<typeof ruleOptions>;
 /**
  * The rules that come with Holdfast: of the NAS backup (O17, O18), of the watchdog's pushes (O19), and of the
  * reconciler's own sign of life (R28). Those that fire on silence wait for the first sample: an install that
- * sends no telemetry yet has nobody to wake, and `holdfast doctor alerts` says so. `alerts({ rules: [...documentedRules, …] })` keeps them beside one's own.
+ * sends no telemetry yet raises no alert, and `holdfast doctor alerts` reports it. `alerts({ rules: [...documentedRules, …] })` keeps them beside one's own.
  */
 export const documentedRules: readonly RuleInput[] = [
   {
@@ -36,7 +36,7 @@ export const documentedRules: readonly RuleInput[] = [
     name: 'nas-backup-stale',
     title: 'NAS backup STALE',
     severity: 'critical',
-    // The timer on the host says the same without this process; a collector that is dark is the rule above.
+    // The timer on the host reports the same without this process; a dark collector is the rule above.
     measure: { table: 'sum', metric: 'file.mtime', take: 'age' },
     above: 36,
     window: '7d',

@@ -6,13 +6,13 @@ import type {
 import { msOf } from '../../../core/host/duration.ts';
 import type { Measure, Rule } from './rule.ts';
 
-/** What a look gave; no value is no data, and never zero. */
-export interface Look {
+/** The result of an evaluation; no value means no data, and never zero. */
+export interface Evaluation {
   readonly value?: number;
   readonly finding?: string;
 }
 
-interface Question {
+interface Query {
   readonly sql: string;
   readonly parameters: Readonly<Record<string, QueryParameter>>;
 }
@@ -29,7 +29,7 @@ const TAKE: Readonly<Record<Measure['take'], string>> = {
 const NAMED = 10;
 
 /**
- * Looks at the signals once for a rule.
+ * Evaluates a rule once.
  *
  * @param now epoch milliseconds, the end of the window
  * @throws HF_COLUMNAR_*
@@ -39,8 +39,8 @@ export async function evaluate(
   database: ColumnarDatabase,
   now: number,
   signal: AbortSignal,
-): Promise<Look> {
-  const { samples, value } = await ask(rule.measure, rule.window, database, now, signal);
+): Promise<Evaluation> {
+  const { samples, value } = await measured(rule.measure, rule.window, database, now, signal);
   const found = samples > 0 && Number.isFinite(value) ? value : undefined;
   const wrong =
     found === undefined
@@ -48,18 +48,18 @@ export async function evaluate(
       : rule.above === undefined
         ? found < (rule.below ?? 0)
         : found > rule.above;
-  const finding = wrong ? await why(rule, database, now, signal) : undefined;
+  const finding = wrong ? await causeOf(rule, database, now, signal) : undefined;
   return { ...(found !== undefined && { value: round(found) }), ...(finding && { finding }) };
 }
 
-/** What tells the cause: who it was, or what another metric says. */
-async function why(
+/** The cause of a wrong value: which attribute values have it, or what another metric shows. */
+async function causeOf(
   rule: Rule,
   database: ColumnarDatabase,
   now: number,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const said: string[] = [];
+  const causes: string[] = [];
   if (rule.nameBy !== undefined) {
     const schema = await schemaOf(rule.measure, database);
     const { from, where, parameters } = samplesOf(rule.measure, rule.window, now, schema);
@@ -71,23 +71,23 @@ async function why(
     );
     const names = rows.map(({ name }) => name).filter((name) => name !== '');
     const more = names.length > NAMED ? ' and more' : '';
-    if (names.length > 0) said.push(`${rule.nameBy} ${names.slice(0, NAMED).join(', ')}${more}`);
+    if (names.length > 0) causes.push(`${rule.nameBy} ${names.slice(0, NAMED).join(', ')}${more}`);
   }
   if (rule.explain) {
-    const { samples } = await ask(rule.explain.measure, rule.window, database, now, signal);
-    said.push(samples > 0 ? rule.explain.present : rule.explain.absent);
+    const { samples } = await measured(rule.explain.measure, rule.window, database, now, signal);
+    causes.push(samples > 0 ? rule.explain.present : rule.explain.absent);
   }
-  return said.length > 0 ? said.join('; ') : undefined;
+  return causes.length > 0 ? causes.join('; ') : undefined;
 }
 
-async function ask(
+async function measured(
   measure: Measure,
   window: string,
   database: ColumnarDatabase,
   now: number,
   signal: AbortSignal,
 ): Promise<{ samples: number; value: number }> {
-  const { sql, parameters } = question(measure, window, now, await schemaOf(measure, database));
+  const { sql, parameters } = queryOf(measure, window, now, await schemaOf(measure, database));
   const [row] = await database.query<{ samples: string; value: number }>(sql, parameters, { signal });
   return { samples: Number(row?.samples ?? 0), value: Number(row?.value ?? Number.NaN) };
 }
@@ -98,12 +98,12 @@ function schemaOf({ table }: Measure, database: ColumnarDatabase): Promise<Table
 }
 
 /** The query of a measure. @param schema of its table, by which attributes are found */
-export function question(
+export function queryOf(
   measure: Measure,
   window: string,
   now: number,
   schema: Pick<TableSchema, 'attribute'>,
-): Question {
+): Query {
   const { from, where, parameters } = samplesOf(measure, window, now, schema);
   return {
     sql: `SELECT count() AS samples, ${TAKE[measure.take]} AS value FROM ${from} WHERE ${where}`,

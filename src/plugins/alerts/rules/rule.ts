@@ -37,19 +37,19 @@ export const ruleOptions = z
     above: z.number().optional(),
     /** Wrong when less than this. */
     below: z.number().optional(),
-    /** What it looks back over. */
+    /** The time that an evaluation covers. */
     window: duration('10s', '30d'),
-    /** Between two looks. */
+    /** Between two evaluations. */
     every: duration('10s', '1d'),
     /** How long it must last before anybody is notified. */
     for: duration('0s', '7d').default('0s'),
-    /** What no samples mean: a healthy run that emits nothing is `ok`, a heartbeat that is gone is not. */
+    /** What missing data means: `ok` for a run that emits nothing while it is healthy, `fire` for a heartbeat. */
     onNoData: z.enum(['fire', 'ok']),
-    /** What they mean as long as there never were any: with `ok` a rule whose sender is not set up yet wakes nobody. */
+    /** What missing data means before the first sample: with `ok` a rule whose sender is not set up yet stays calm. */
     onNeverSeen: z.enum(['fire', 'ok']).default('fire'),
     /** An attribute whose values among the wrong samples are named, e.g. `source`. */
     nameBy: z.string().max(64).optional(),
-    /** Another metric that tells two causes apart: what is said when it is there, and when it is silent too. */
+    /** Another metric that distinguishes two causes: the text where it has samples, and where it has none either. */
     explain: z
       .strictObject({ measure, present: z.string().max(200), absent: z.string().max(200) })
       .optional(),

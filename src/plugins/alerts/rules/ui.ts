@@ -20,7 +20,7 @@ export const uiOptions = z
     tokenFile: z.string().min(1).optional(),
     tokenSecret: secretReference.optional(),
     dashboardId: id,
-    /** Whom the UI tells. */
+    /** Whom the UI notifies. */
     webhookId: id,
     /** By the name of a rule: the tile of the dashboard that shows what it measures. Other rules stay with Holdfast alone. */
     tiles: z.record(ruleName, z.strictObject({ id, query: z.enum(['builder', 'sql']).default('builder') })),
@@ -55,7 +55,7 @@ const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 8 * 1_048_576 });
  * Makes the alerts of the UI agree with the rules, by name; done twice, the second time nothing is written. Alerts of other
  * names are left alone, and so is what people set of ours beyond these fields.
  *
- * @throws HF_ALERTS_UI it can't be asked, refuses, or has two alerts of one name
+ * @throws HF_ALERTS_UI it cannot be reached, refuses, or has two alerts of one name
  */
 export async function upsertInUi(
   ui: Ui,

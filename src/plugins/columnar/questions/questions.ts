@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { HttpSurface } from '../../../core/host/http/contract.ts';
-import { type Asking, askInstance } from '../../../core/host/operations/control-client.ts';
+import { askInstance, type InstanceAddress } from '../../../core/host/operations/control-client.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import { systemClock } from '../../../core/kernel/clock.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
@@ -76,7 +76,7 @@ const NONE_HERE = 'the instance that runs here has none; `holdfast status` says 
 export async function askDatabase<T extends object>(
   name: keyof typeof QUESTIONS,
   body: object,
-  asking: Asking,
+  asking: InstanceAddress,
   options: ColumnarOptions,
 ): Promise<T> {
   try {
@@ -93,7 +93,7 @@ export async function askDatabase<T extends object>(
 async function direct(
   name: keyof typeof QUESTIONS,
   body: object,
-  { dataDir, signal }: Asking,
+  { dataDir, signal }: InstanceAddress,
   options: ColumnarOptions,
 ): Promise<object> {
   const engine = await openEngine(options, dataDir, undefined);

@@ -1,5 +1,5 @@
 /** How a command reaches the gateway: the running instance, the routes that it names, and the URL that clients use. */
-import { type Asking, askInstance } from '../../../core/host/operations/control-client.ts';
+import { askInstance, type InstanceAddress } from '../../../core/host/operations/control-client.ts';
 import { readRuntimeFile } from '../../../core/host/runtime/runtime-file.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { lockedBy } from '../../../core/kernel/log/lock.ts';
@@ -10,7 +10,11 @@ import { type RouteEntry, routeSchema } from '../routes/entry.ts';
  *
  * @throws HF_CONTROL_UNREACHABLE no instance runs, or it runs no gateway; HF_GATEWAY_*, HF_LOG_WRITE the gateway refuses
  */
-export function askGateway<T extends object>(command: Asking, path: string, body: object = {}): Promise<T> {
+export function askGateway<T extends object>(
+  command: InstanceAddress,
+  path: string,
+  body: object = {},
+): Promise<T> {
   return askInstance<T>(command, path, body, 'it runs no gateway');
 }
 

@@ -55,13 +55,13 @@ export function ask(agent: Dispatcher, request: UpstreamRequest): Promise<Upstre
         headersTimeout: timeoutMs,
         bodyTimeout: 0,
       },
-      new Asking(signal, resolve, reject),
+      new InstanceAddress(signal, resolve, reject),
     );
   });
 }
 
 /** Hears undici directly: its streams and promises would take more time than all that the gateway does itself. */
-class Asking implements Dispatcher.DispatchHandler {
+class InstanceAddress implements Dispatcher.DispatchHandler {
   readonly #signal: AbortSignal;
   readonly #answered: (answer: UpstreamAnswer) => void;
   readonly #failed: (error: unknown) => void;
