@@ -1,24 +1,24 @@
 import { assign, setup } from 'xstate';
 
-export interface HandPushContext {
-  /** How the newest push ended, in words. */
+export interface PushContext {
+  /** How the newest push ended. */
   readonly last?: string | undefined;
   readonly lastAt?: number | undefined;
 }
 
-export type HandPushEvent =
+export type PushRecordEvent =
   | { type: 'PUSHED'; at: number; status: number }
   | { type: 'PUSH_REFUSED'; at: number; status: number; msg?: string; body: string; exitStatus: number }
   | { type: 'PUSH_FAILED'; at: number; reason: string; exitStatus: number };
 
 /**
- * What pushes by hand came to, one actor a push monitor (O15): whoever tries out a push leaves its answer, with the body
- * that nobody else records, in the event log.
+ * The answers to manual pushes, one actor for each push monitor (O15): the body of an answer is recorded nowhere else.
+ * A reducer: its states only name how the newest push ended.
  */
-export const handPush = setup({
-  types: { context: {} as HandPushContext, events: {} as HandPushEvent },
+export const manualPush = setup({
+  types: { context: {} as PushContext, events: {} as PushRecordEvent },
   actions: {
-    note: assign(({ event }) => ({ last: wordsOf(event), lastAt: event.at })),
+    note: assign(({ event }) => ({ last: outcomeText(event), lastAt: event.at })),
   },
 }).createMachine({
   id: 'uptime-push',
@@ -32,7 +32,7 @@ export const handPush = setup({
   },
 });
 
-function wordsOf(event: HandPushEvent): string {
+function outcomeText(event: PushRecordEvent): string {
   switch (event.type) {
     case 'PUSHED':
       return `delivered, HTTP ${event.status}`;

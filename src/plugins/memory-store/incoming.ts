@@ -12,12 +12,12 @@ import { FETCH_DEADLINE_MS, FETCH_IDLE_MS, LARGEST_SNAPSHOT, SPARE_BYTES } from 
 
 export interface Fetched {
   readonly bytes: number;
-  /** Where it was asked for. */
+  /** Only when it was requested. */
   readonly sha256?: string | undefined;
 }
 
 /**
- * Writes a stream to a new file, bounded. It is read once and taken away: it need not be durable.
+ * Writes a stream to a new file, up to a limit. The file is read once and removed, so it need not be durable.
  *
  * @param hashed whether its SHA-256 is wanted, which takes longer than to write it
  * @throws HF_MEMORY_STORE_FULL, HF_MEMORY_STORE_REQUEST it is larger than a snapshot may be
@@ -40,7 +40,7 @@ export async function receive(
           const reason = `a snapshot has at most ${LARGEST_SNAPSHOT} bytes here`;
           throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', { reason });
         }
-        // How long it is may not have been said: the disk is looked at as it comes.
+        // The length may not have been announced, so the free space is checked while the file arrives.
         if (bytes >= looked + SPARE_BYTES / 4) {
           looked = bytes;
           refuseFullDisk(dirname(file), 0, 'the snapshot');
@@ -105,7 +105,7 @@ const BOUNDARY = /^multipart\/form-data\s*;.*\bboundary=(?:"([^"]{1,200})"|([^\s
 const HEAD_END = Buffer.from('\r\n\r\n');
 
 /**
- * The first part of a form, as a stream: the file of an upload, which may be larger than the memory.
+ * The first part of a form as a stream: the uploaded file, which may be larger than memory.
  *
  * @param contentType of the request, with its boundary
  * @throws HF_MEMORY_STORE_REQUEST it is no such form, or ends before the part does
@@ -136,10 +136,10 @@ async function* firstPart(body: AsyncIterable<Buffer>, opening: Buffer): AsyncGe
     const end = held.indexOf(closing);
     if (end >= 0) {
       yield held.subarray(0, end);
-      for await (const _ of body); // what follows is not read
+      for await (const _ of body); // the rest is discarded
       return;
     }
-    // The boundary may have begun at the end of what has come.
+    // The boundary may have begun at the end of this chunk.
     const sure = held.length - closing.length;
     if (sure > 0) {
       yield held.subarray(0, sure);

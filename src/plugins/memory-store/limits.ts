@@ -1,5 +1,5 @@
 /**
- * What the embedded store takes; anything beyond is refused, never cut. docs/memory.md has these figures.
+ * Limits of the embedded store; anything beyond is refused, never cut. docs/memory.md lists them.
  */
 
 /** Bytes of a request that is not an upload. */
@@ -29,6 +29,6 @@ export const ENGINE_DEADLINE_MS = 60_000;
 export const FETCH_DEADLINE_MS = 600_000;
 export const FETCH_IDLE_MS = 30_000;
 
-/** Collections are named so, and folders after them. */
+/** Names of collections, and of their folders. */
 export const COLLECTION_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/;
 export const SNAPSHOT_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,150}\.snapshot$/;

@@ -19,7 +19,7 @@ const REST_VERSION = '1.19.0';
 const JSON_TYPE = 'application/json; charset=utf-8';
 const OPEN_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/livez']);
 
-export interface MemoryParts {
+export interface MemoryServices {
   readonly instance: string;
   readonly engine: EngineClient;
   readonly snapshots: Snapshots;
@@ -33,22 +33,22 @@ const checksum = z
 const priority = z.enum(['snapshot', 'replica', 'no_sync']).nullish();
 const recovery = z.strictObject({
   location: z.string().max(2_048),
-  // There is one node: whatever the priority, what stands in the snapshot counts.
+  // The priority makes no difference: there is one node.
   priority,
   checksum,
   api_key: z.string().max(4_096).nullish(),
 });
 
-/** The real store's shape of an error answer. */
+/** An error in the shape of the real store's answers. */
 export function memoryErrorBody({ what, code }: SurfaceError): object {
   return { status: { error: what }, time: 0, code };
 }
 
-/** The REST surface: what is answered here, and what it takes, is in docs/memory.md. */
-export function memoryRoutes(surface: HttpSurface, parts: MemoryParts): void {
-  const { engine, snapshots } = parts;
+/** The REST surface, as docs/memory.md describes it. */
+export function memoryRoutes(surface: HttpSurface, services: MemoryServices): void {
+  const { engine, snapshots } = services;
   surface.addHook('onRequest', (request, _reply, done) => {
-    done(refusal(request, parts.apiKey()));
+    done(refusal(request, services.apiKey()));
   });
   surface.addHook('onError', (_request, reply, error, done) => {
     if (isCoded(error, 'HF_MEMORY_STORE_BUSY'))
@@ -60,7 +60,7 @@ export function memoryRoutes(surface: HttpSurface, parts: MemoryParts): void {
     title: 'holdfast - memory store',
     version: REST_VERSION,
     holdfast: version,
-    instance: parts.instance,
+    instance: services.instance,
   }));
   surface.get('/healthz', async () => 'healthz check passed');
   surface.get('/livez', async () => 'healthz check passed');
@@ -70,7 +70,7 @@ export function memoryRoutes(surface: HttpSurface, parts: MemoryParts): void {
   });
 
   surface.register((scope, _options, registered) => {
-    // Bodies go to the engine as they came: parsing a large one here would stall everybody else.
+    // Bodies go to the engine unparsed: parsing a large one here would block the process.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
     const asks = (method: 'get' | 'post' | 'put' | 'delete', path: string, operation: Operation) =>
@@ -124,7 +124,7 @@ export function memoryRoutes(surface: HttpSurface, parts: MemoryParts): void {
   });
 
   surface.register((scope, _options, registered) => {
-    // A file of any size: it is read as it comes, never as a whole.
+    // A file of any size is read as it arrives, never as a whole.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('multipart/form-data', (_request, _payload, done) => done(null, undefined));
     scope.post(
@@ -147,7 +147,7 @@ export function memoryRoutes(surface: HttpSurface, parts: MemoryParts): void {
   });
 }
 
-/** Every answer: the result that the engine gave as JSON, in the real store's envelope. */
+/** Answers with a result in the real store's envelope. @param work gives the result as JSON */
 async function answer(reply: FastifyReply, work: () => Promise<string>): Promise<FastifyReply> {
   const began = performance.now();
   const result = await work();
@@ -176,7 +176,7 @@ function collectionOf(request: FastifyRequest): string {
 
 const nameOf = (request: FastifyRequest): string => (request.params as { name: string }).name;
 
-/** The key comes as the real store takes it: in `api-key`, or as a bearer token. */
+/** The key comes in `api-key` or as a bearer token, as with the real store. */
 function refusal({ headers, url }: FastifyRequest, key: string | undefined): HoldfastError | undefined {
   if (key === undefined || OPEN_PATHS.has(url)) return undefined;
   const bearer = /^bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];

@@ -30,8 +30,8 @@ interface Running {
 }
 
 /**
- * Scratch instances in this process: each a folder, a free port on loopback and a thread. In this process, because
- * then a kill leaves no process and no port behind, only a folder; and that one carries a marker and an expiry.
+ * Scratch instances in this process: each has a folder, a free port on loopback and a thread. A killed process therefore
+ * leaves only a folder behind, which carries a marker and an expiry.
  */
 export class EmbeddedScratch implements ScratchStores {
   readonly kind = 'embedded';
@@ -72,7 +72,7 @@ export class EmbeddedScratch implements ScratchStores {
     return found.filter((one) => one !== undefined);
   }
 
-  /** At a start: those whose time is over, and drafts. */
+  /** Removes expired instances and drafts at a start. @returns ids of the expired ones */
   async sweep(): Promise<readonly string[]> {
     const now = this.#options.server.clock.now();
     const over = (await this.list()).filter(({ expiresAt }) => expiresAt <= now).map(({ id }) => id);
@@ -84,7 +84,7 @@ export class EmbeddedScratch implements ScratchStores {
     return over;
   }
 
-  /** The folders stay: whoever asked for an instance may ask again after a restart. */
+  /** Stops the instances. Their folders stay, so that a drill finds its instance again after a restart. */
   async close(): Promise<void> {
     await Promise.all(Array.from(this.#running.values(), (running) => running.then(stop, () => {})));
   }
@@ -101,13 +101,12 @@ export class EmbeddedScratch implements ScratchStores {
       const { url } = await surface.listen();
       return { server, surface, url };
     } catch (error) {
-      const reason =
-        error instanceof HoldfastError ? error.what.replace(/\.$/, '') : (error as Error).message;
+      const reason = error instanceof HoldfastError ? error.what.replace(/\.$/, '') : String(error);
       throw new MemoryStoreError('HF_MEMORY_STORE_SCRATCH', { reason }, { cause: error });
     }
   }
 
-  /** The folder appears with its marker and, where asked for, the whole copy, or not at all. */
+  /** Makes the folder with its marker and, when requested, the copy; it appears whole or not at all. */
   async #prepare(id: string, from: 'empty' | 'volume-copy'): Promise<void> {
     const { dir, live, server, ttlMs } = this.#options;
     const draft = join(dir, `.draft-${id}`);

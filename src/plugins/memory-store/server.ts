@@ -22,20 +22,20 @@ const origin = z
 export const memoryStoreOptions = z.strictObject({
   /** 0 takes any free one. */
   port: z.int().min(0).max(65_535).default(6333),
-  /** Beyond loopback only with `apiKeyFile`. */
+  /** An address beyond loopback needs `apiKeyFile`. */
   host: z.string().min(1).default('127.0.0.1'),
-  /** File (mode 0600) with the key that clients send as `api-key`; on loopback none is asked for without it. */
+  /** File (mode 0600) with the key that clients send as `api-key`; without it no key is required. */
   apiKeyFile: z.string().min(1).optional(),
-  /** Further origins that snapshots may be fetched from; the store's own is always one. */
+  /** Origins that snapshots may be fetched from, beside the store's own. */
   recoverFrom: z.array(origin).max(20).default([]),
-  /** After which a scratch instance that a killed process left is swept, milliseconds. */
+  /** A scratch instance that a killed process left is removed after this, milliseconds. */
   scratchTtlMs: z
     .int()
     .min(1_000)
     .default(6 * HOUR_MS),
 });
 
-/** What the live store's listener and those of scratch instances have in common. */
+/** Options that the listeners of the live store and of scratch instances share. */
 export function surfaceOf(name: string): Omit<SurfaceOptions, 'port'> {
   return {
     name,
@@ -53,7 +53,7 @@ export interface MemoryServerOptions {
   readonly clock: Clock;
   /** Origins from which it may fetch snapshots. */
   readonly recoverFrom: () => readonly string[];
-  /** Asked for at each request; undefined asks for none. */
+  /** Read at each request; undefined requires no key. */
   readonly apiKey?: () => string | undefined;
 }
 
@@ -62,7 +62,7 @@ export const databaseIn = (dir: string): string => join(dir, 'memory.db');
 
 /** One memory store: a folder, the threads that work on it, and the routes that serve it. */
 export class MemoryServer {
-  /** Of this run: two stores are told apart by it, also where one was opened on a copy of the other. */
+  /** Identifies this run, so that a store opened on a copy of another can be told from it. */
   readonly instance = randomUUID();
   readonly #options: MemoryServerOptions;
   readonly #engine: EngineClient;

@@ -19,7 +19,7 @@ interface Listed extends Omit<SnapshotDescription, 'createdAt'> {
 export interface Recovery {
   readonly location: string;
   readonly checksum?: string | undefined;
-  /** Shown to the store that the location names. */
+  /** Key for the store that the location names. */
   readonly apiKey?: string | undefined;
 }
 
@@ -44,7 +44,7 @@ export class Snapshots {
     this.#options = options;
   }
 
-  /** Takes away what an interrupted run left half written. */
+  /** Removes the unfinished files of an interrupted run. */
   async sweep(): Promise<void> {
     await rm(this.#incoming, { recursive: true, force: true });
     for (const folder of await entries(join(this.#options.dir, 'snapshots'))) {
@@ -113,7 +113,7 @@ export class Snapshots {
     await this.incoming(collection, checksum, (file) => fetchSnapshot({ url, file, clock, hashed, apiKey }));
   }
 
-  /** Recovers from a file that `receive` writes; it is taken away afterwards. @throws HF_MEMORY_STORE_BUSY too many come at once */
+  /** Recovers from a file that `receive` writes, and removes it. @throws HF_MEMORY_STORE_BUSY too many arrive at once */
   async incoming(
     collection: string,
     checksum: string | undefined,
@@ -158,7 +158,7 @@ export class Snapshots {
     await jobs.run(() => ({ kind: 'recover', database, collection, file, checksum }) as const);
   }
 
-  /** A file is read only where this store itself puts snapshots, wherever links lead. */
+  /** Files are read only from the folder where this store puts snapshots, links resolved. */
   async #ownFile(url: URL): Promise<string> {
     const forbidden = new MemoryStoreError('HF_MEMORY_STORE_LOCATION', {
       place: 'files outside of its snapshots',
@@ -170,12 +170,12 @@ export class Snapshots {
       if (file.startsWith(`${own}/`) && SNAPSHOT_NAME.test(file.slice(file.lastIndexOf('/') + 1)))
         return file;
     } catch {
-      // Whether a file elsewhere exists is nobody's business.
+      // The answer must not tell whether a file exists elsewhere.
     }
     throw forbidden;
   }
 
-  /** Two in one second differ by their number: the second one's is one more. */
+  /** Two snapshots of one second differ by their number. */
   #freeName(collection: string, peer: number, taken: readonly string[]): string {
     const at = new Date(this.#options.clock.now()).toISOString().slice(0, 19).replaceAll(/[T:]/g, '-');
     for (let id = peer; ; id += 1) {

@@ -1,31 +1,26 @@
 /**
- * The push client: beats go by HTTP to an uptime monitor, Uptime Kuma or whatever has its push contract; without one
- * (HOLDFAST_UPTIME_URL) to the embedded one, by the same way. `push-client.ts` sends, `answer.ts` says what an answer
- * means, `tokens.ts` reads the token at each push, `by-hand.ts` keeps what a push by hand was answered.
- *
- * Imports core; no other plugin.
+ * The push client: sends beats to an uptime monitor with Uptime Kuma's push contract, or to the embedded one when no
+ * HOLDFAST_UPTIME_URL is set. `push-client.ts` sends and interprets answers, `tokens.ts` reads the token at each push,
+ * `manual-push.ts` is `holdfast push`, `doctor.ts` finds out why beats do not arrive.
  */
-
 import { ClusterToken } from '../../core/contracts/cluster.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { UptimeMonitorToken } from '../../core/contracts/uptime.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
-import { monitorBase } from './base.ts';
-import { registerByHand } from './by-hand.ts';
-import { registerClusterLook } from './cluster-look.ts';
-import { pushDoctor } from './commands/doctor.ts';
-import { push } from './commands/push.ts';
+import { registerClusterStatus } from './cluster-status.ts';
+import { pushDoctor } from './doctor.ts';
 import { UptimeError } from './errors.ts';
+import { pushCommand, registerManualPush } from './manual-push.ts';
 import { uptimeOptions } from './options.ts';
 import { PushClient } from './push-client.ts';
-import { readPushToken } from './tokens.ts';
+import { monitorBase, readPushToken } from './tokens.ts';
 
 /** @example uptime({ url: 'https://status.example.org', connect: '10.0.0.8:443' }) */
 export const uptime = definePlugin({
   name: 'uptime',
   about: {
     area: 'Uptime and alerts',
-    what: 'pushes beats to a monitor',
+    what: 'sends beats to an uptime monitor',
     docs: 'uptime.md',
   },
   options: uptimeOptions,
@@ -50,10 +45,10 @@ export const uptime = definePlugin({
     return { actors, clock, client, cluster: find(ClusterToken) };
   },
   register(context, options) {
-    context.command(push(options));
+    context.command(pushCommand(options));
     context.command(pushDoctor(options));
     context.provide(UptimeMonitorToken, ({ client }) => client);
-    registerByHand(context);
-    registerClusterLook(context);
+    registerManualPush(context);
+    registerClusterStatus(context);
   },
 });

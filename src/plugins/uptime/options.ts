@@ -18,7 +18,7 @@ const source = z.strictObject({
   secret: secretReference.optional(),
 });
 
-/** Where one monitor's token lies. */
+/** The place of one monitor's token. */
 export type TokenSource = z.output<typeof source>;
 
 /** The address to connect to, apart from the URL's name: `10.0.0.8`, `10.0.0.8:3001` or `[fd00::8]:3001`. */
@@ -49,9 +49,9 @@ export const uptimeOptions = z.strictObject({
     .optional(),
   /** PEM file with certificate authorities of the monitor, beside those that Node trusts. */
   caFile: z.string().min(1).optional(),
-  /** Until a push is given up, milliseconds. */
+  /** Deadline of a push, milliseconds. */
   timeoutMs: z.int().min(100).max(60_000).default(10_000),
-  /** Where the tokens of monitors lie, by the monitor's name, where it is not the default place. */
+  /** Places of tokens by the monitor's name, when they are not the default. */
   monitors: z
     .record(
       z.string().regex(monitorName),

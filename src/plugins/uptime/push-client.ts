@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs';
 import type { Heartbeat, PushAnswer, PushEvent, UptimeMonitor } from '../../core/contracts/uptime.ts';
 import { HttpCallError, HttpClient } from '../../core/host/http/client.ts';
+import { maskText } from '../../core/host/logging/mask-text.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import { failure, judge, pushEventOf, READ_LIMIT, scrub } from './answer.ts';
+import { isObject } from '../../core/kernel/json.ts';
 import { parseAddress } from './options.ts';
 
-export interface PushClientParts {
+export interface PushClientOptions {
   /** Base of the monitor as it is now; undefined when there is none. */
   readonly base: () => string | undefined;
   /** An IP address, with or without a port, to connect to in place of the URL's. */
@@ -19,7 +20,7 @@ export interface PushClientParts {
   readonly token: (monitor: string) => Promise<string>;
 }
 
-/** What is sent of a message, characters: monitors keep 250. */
+/** Characters of a message that are sent: monitors keep 250. */
 const MSG_LIMIT = 250;
 
 const HEADER_LIMIT = 500;
@@ -27,7 +28,8 @@ const HEADER_LIMIT = 500;
 const NO_TOKEN = 3;
 const DAY_MS = 86_400_000;
 
-export interface PushSeen {
+/** An answer with its headers. */
+export interface PushExchange {
   readonly answer: PushAnswer;
   /** `name: value`, without the token. */
   readonly headers: readonly string[];
@@ -35,14 +37,14 @@ export interface PushSeen {
 
 /** Pushes beats over HTTP: one connection a push, never a redirect, for the token is in the path (R27, O15). */
 export class PushClient implements UptimeMonitor {
-  readonly #parts: PushClientParts;
+  readonly #options: PushClientOptions;
 
-  constructor(parts: PushClientParts) {
-    this.#parts = parts;
+  constructor(options: PushClientOptions) {
+    this.#options = options;
   }
 
   get place(): string {
-    return this.#parts.base() ?? 'no uptime monitor';
+    return this.#options.base() ?? 'no uptime monitor';
   }
 
   /** @inheritDoc */
@@ -52,7 +54,7 @@ export class PushClient implements UptimeMonitor {
 
   /** @inheritDoc */
   async pushEvent(monitor: string, beat: Heartbeat, signal?: AbortSignal): Promise<PushEvent> {
-    const { clock } = this.#parts;
+    const { clock } = this.#options;
     try {
       const answer = await this.push(monitor, beat, signal);
       return pushEventOf(answer, clock.now());
@@ -64,8 +66,8 @@ export class PushClient implements UptimeMonitor {
   }
 
   /** A push with the headers of its answer, for who looks for a fault. @throws HF_UPTIME_TOKEN */
-  async send(monitor: string, beat: Heartbeat, signal?: AbortSignal): Promise<PushSeen> {
-    const { base, token: tokenOf, timeoutMs } = this.#parts;
+  async send(monitor: string, beat: Heartbeat, signal?: AbortSignal): Promise<PushExchange> {
+    const { base, token: tokenOf, timeoutMs } = this.#options;
     const token = await tokenOf(monitor);
     const url = base();
     if (url === undefined) {
@@ -80,9 +82,9 @@ export class PushClient implements UptimeMonitor {
         signal,
       });
       const headers = Object.entries(answer.headers).map(
-        ([name, value]) => `${name}: ${scrub(String(value), token, HEADER_LIMIT)}`,
+        ([name, value]) => `${name}: ${withoutToken(String(value), token, HEADER_LIMIT)}`,
       );
-      return { answer: judge(answer.status, answer.text(), token), headers };
+      return { answer: interpret(answer.status, answer.text(), token), headers };
     } catch (error) {
       if (isCoded(error) && !(error instanceof HttpCallError)) throw error;
       return { answer: failure(error, timeoutMs), headers: [] };
@@ -93,7 +95,7 @@ export class PushClient implements UptimeMonitor {
 
   /** A new one for each push: the authority's file may have changed. @throws HF_CONFIG_SECRET_MISSING */
   #client(base: string): HttpClient {
-    const { connect, caFile, timeoutMs, clock } = this.#parts;
+    const { connect, caFile, timeoutMs, clock } = this.#options;
     return new HttpClient({
       base,
       timeoutMs,
@@ -122,5 +124,97 @@ function authority(caFile: string): string {
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? 'it cannot be read';
     throw new CoreError('HF_CONFIG_SECRET_MISSING', { file: caFile, reason }, { cause: error });
+  }
+}
+
+/** Characters of an answer that are read, and that are kept of its body and of a reason. */
+export const READ_LIMIT = 16_384;
+const KEPT = 2_048;
+const REASON = 300;
+
+/**
+ * Interprets an answer. The body of an answer that is no delivery is kept: nobody else records why (O15).
+ *
+ * @param text the body, cut at READ_LIMIT
+ * @param token taken out wherever it is repeated
+ */
+function interpret(status: number, text: string, token: string): PushAnswer {
+  const parsed = parse(text);
+  if (status >= 200 && status < 300 && isObject(parsed) && parsed.ok === true)
+    return { kind: 'delivered', status };
+  const body = withoutToken(text, token, KEPT);
+  const msg =
+    isObject(parsed) && typeof parsed.msg === 'string' ? withoutToken(parsed.msg, token, REASON) : undefined;
+  return { kind: 'refused', status, ...(msg !== undefined && { msg }), body, exitStatus: 8 };
+}
+
+/** An answer as an event: `PUSHED`, `PUSH_REFUSED` with the body that nobody else records, or `PUSH_FAILED`. */
+export function pushEventOf(answer: PushAnswer, at: number): PushEvent {
+  if (answer.kind === 'delivered') return { type: 'PUSHED', at, status: answer.status };
+  if (answer.kind === 'failed') {
+    const { reason, exitStatus } = answer;
+    return { type: 'PUSH_FAILED', at, reason, exitStatus };
+  }
+  const { status, msg, body, exitStatus } = answer;
+  return { type: 'PUSH_REFUSED', at, status, ...(msg !== undefined && { msg }), body, exitStatus };
+}
+
+/** The text without the token, in either form in which a server may repeat it. */
+export function withoutToken(text: string, token: string, limit: number): string {
+  let clean = text;
+  for (const form of new Set([token, encodeURIComponent(token)])) {
+    clean = clean.replaceAll(form, '[token]');
+  }
+  // A cut text may end with a part of the token.
+  if (text.length >= READ_LIMIT) clean = clean.slice(0, -Math.min(clean.length, token.length));
+  return maskText(clean, limit);
+}
+
+/** Why no answer came, with the exit status that wget would have. */
+function failure(error: unknown, timeoutMs: number): PushAnswer {
+  const { code, message } = faultOf(error);
+  if (TLS.test(code)) {
+    return { kind: 'failed', reason: `TLS: ${TLS_WORDS[code] ?? message} (${code})`, exitStatus: 5 };
+  }
+  const reason = NETWORK_WORDS[code] ?? message;
+  const words = code === 'TIMEOUT' ? `no answer within ${timeoutMs / 1_000} s` : `${reason} (${code})`;
+  return { kind: 'failed', reason: words, exitStatus: 4 };
+}
+
+const TLS = /^(?:ERR_TLS|ERR_SSL|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|HOSTNAME_MISMATCH|EPROTO)/;
+
+const TLS_WORDS: Readonly<Record<string, string>> = {
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is signed by itself; name its authority in caFile',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate comes from an authority that is not known; name it in caFile',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    'the certificate comes from an authority that is not known; name it in caFile',
+  CERT_HAS_EXPIRED: 'the certificate has expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another name',
+  EPROTO: 'the other side does not speak TLS',
+};
+
+const NETWORK_WORDS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there',
+  ENOTFOUND: 'bad address: the name cannot be resolved',
+  EAI_AGAIN: 'bad address: the name cannot be resolved now',
+  EHOSTUNREACH: 'there is no way to that host',
+  ENETUNREACH: 'there is no way to that network',
+  ECONNRESET: 'the connection broke off',
+  UND_ERR_SOCKET: 'the connection broke off',
+  EPIPE: 'the connection broke off',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
+};
+
+function faultOf(error: unknown): { code: string; message: string } {
+  if (error instanceof HttpCallError) return { code: error.networkCode, message: error.reason };
+  if (!(error instanceof Error)) return { code: 'UNKNOWN', message: 'it failed' };
+  return { code: error.name, message: maskText(error.message, REASON) };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }

@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
 import type { SecretsStore } from '../../core/contracts/secrets-store.ts';
+import { readRuntimeFile } from '../../core/host/runtime/runtime-file.ts';
 import { parseSecretReference } from '../../core/host/secrets/secret-reference.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
@@ -17,7 +18,7 @@ export interface TokenPlaces {
   readonly store: () => SecretsStore | undefined;
 }
 
-/** Where a monitor's token lies, for a person. */
+/** The place of a monitor's token, for a person. */
 function tokenPlace(monitor: string, { dataDir, monitors }: TokenPlaces): string {
   const { tokenFile, secret } = monitors[monitor] ?? {};
   if (secret !== undefined) return `the secrets store, ${secret}`;
@@ -25,7 +26,7 @@ function tokenPlace(monitor: string, { dataDir, monitors }: TokenPlaces): string
 }
 
 /**
- * Reads the token of a monitor as it is now; it is kept nowhere.
+ * Reads the present token of a monitor; it is not kept.
  *
  * @throws HF_UPTIME_TOKEN
  */
@@ -34,11 +35,11 @@ export async function readPushToken(monitor: string, places: TokenPlaces): Promi
   const refuse = (reason: string, cause?: unknown): never => {
     throw new UptimeError('HF_UPTIME_TOKEN', { monitor, reason, place }, { cause });
   };
-  if (!/^[\w.-]+$/.test(monitor)) return refuse('it is no name of a monitor');
+  if (!/^[\w.-]+$/.test(monitor)) return refuse('it is not the name of a monitor');
   const token = await readFrom(monitor, place, places).catch((error: unknown) =>
     refuse(isCoded(error) ? error.what.replace(/\.$/, '') : 'it could not be read', error),
   );
-  // It becomes one segment of a path: anything else would be another address.
+  // The token becomes one segment of a path, so it must not change the address.
   if (!/^[\w.~-]{1,256}$/.test(token) || /^\.+$/.test(token)) {
     return refuse('it holds characters that no push token has: is it the whole push URL?');
   }
@@ -57,4 +58,15 @@ async function readFrom(monitor: string, place: string, { monitors, store }: Tok
   }
   const { path, property } = parseSecretReference(secret);
   return (await secrets.read(path, property, AbortSignal.timeout(STORE_MS))).trim();
+}
+
+/**
+ * The base URL that is pushed to: the configured one, or the embedded monitor of the instance on the data folder.
+ *
+ * @param pid of that instance, when it is known: the address that a killed instance left is not used
+ */
+export function monitorBase(url: string | undefined, dataDir: string, pid?: number): string | undefined {
+  if (url !== undefined) return url;
+  const file = readRuntimeFile(dataDir);
+  return pid === undefined || file?.pid === pid ? file?.surfaces.uptime?.url : undefined;
 }

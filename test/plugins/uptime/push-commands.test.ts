@@ -15,7 +15,7 @@ import { version } from '../../../src/core/kernel/version.ts';
 import { clusterOptions } from '../../../src/plugins/cluster/connection.ts';
 import { KubeCluster } from '../../../src/plugins/cluster/kube-cluster.ts';
 import { secretsFolder } from '../../../src/plugins/secrets/index.ts';
-import { look } from '../../../src/plugins/uptime/cluster-look.ts';
+import { readStatus } from '../../../src/plugins/uptime/cluster-status.ts';
 import { uptime } from '../../../src/plugins/uptime/index.ts';
 import { call, root, writeConfig } from '../../support/cli.ts';
 import { ClusterApi } from '../../support/cluster/index.ts';
@@ -205,7 +205,7 @@ test('[O23] a real API says whether the secret is synced, and which image the jo
   t.teardown(() => cluster.close());
   const { signal } = new AbortController();
   const metadata = { name: 'clickstack-watchdog', namespace: 'clickstack' };
-  t.like(await look(cluster, 'clickstack', signal), { secret: 'absent' });
+  t.like(await readStatus(cluster, 'clickstack', signal), { secret: 'absent' });
   api.store.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'clickstack' } });
   api.store.create({
     ...parseAllDocuments(readFileSync(join(root, 'deploy/watchdog.cronjob.yaml'), 'utf8'))[0]!.toJS(),
@@ -217,7 +217,7 @@ test('[O23] a real API says whether the secret is synced, and which image the jo
     metadata,
     status: { conditions: [{ type: 'Ready', status: 'True', reason: 'SecretSynced' }] },
   } as never);
-  t.deepEqual(await look(cluster, 'clickstack', signal), {
+  t.deepEqual(await readStatus(cluster, 'clickstack', signal), {
     secret: 'synced',
     why: 'ExternalSecret clickstack/clickstack-watchdog: Ready True, SecretSynced',
     image: `holdfast:${version}`,
@@ -234,9 +234,9 @@ test('[O23] the secret is synced when its object says so', async (t) => {
     }) as unknown as Cluster;
   const { signal } = new AbortController();
   const ready = { type: 'Ready', status: 'True', reason: 'SecretSynced' };
-  t.like(await look(cluster([ready]), 'ns', signal), { secret: 'synced', image: 'job:2' });
+  t.like(await readStatus(cluster([ready]), 'ns', signal), { secret: 'synced', image: 'job:2' });
   const failing = { ...ready, status: 'False', reason: 'SecretSyncedError' };
-  t.like(await look(cluster([failing]), 'ns', signal), { secret: 'not synced' });
-  t.like(await look(cluster([]), 'ns', signal), { secret: 'not synced' });
-  t.like(await look(cluster(undefined), 'ns', signal), { secret: 'absent' });
+  t.like(await readStatus(cluster([failing]), 'ns', signal), { secret: 'not synced' });
+  t.like(await readStatus(cluster([]), 'ns', signal), { secret: 'not synced' });
+  t.like(await readStatus(cluster(undefined), 'ns', signal), { secret: 'absent' });
 });

@@ -12,6 +12,7 @@ import { columnar } from '../../../src/plugins/columnar/index.ts';
 import { consolePlugin } from '../../../src/plugins/console/index.ts';
 import { jobs } from '../../../src/plugins/jobs/index.ts';
 import { uptime } from '../../../src/plugins/uptime/index.ts';
+import { monitorActor } from '../../../src/plugins/uptime-monitor/actor.ts';
 import { uptimeMonitor } from '../../../src/plugins/uptime-monitor/index.ts';
 import { watchdogDue } from '../../../src/plugins/watchdog/actor.ts';
 import { watchdog } from '../../../src/plugins/watchdog/index.ts';
@@ -66,7 +67,12 @@ async function play(t: ExecutionContext, { database, push, killed = false }: Scr
   }
   await until(() => (state()?.context as unknown as WatchdogContext | undefined)?.last !== undefined);
   const isDown = () => runtime.health()['uptime-monitor'] as { down?: number } | undefined;
-  if (push !== undefined || database !== undefined) await until(() => isDown()?.down === 1);
+  if (push !== undefined || database !== undefined) {
+    await until(() => isDown()?.down === 1);
+    await until(
+      () => runtime.services.actors.get(monitorActor, 'clickstack-watchdog')?.context.trouble !== undefined,
+    );
+  }
   const { body } = await request(`${runtime.surfaces.uptime?.url}/status/clickstack-watchdog`);
   const page = (await body.text()).replace(/<style[\s\S]*?<\/style>|<[^>]+>/g, ' ').replace(/\s+/g, ' ');
   const { out } = await call(['status', '--data-dir', dataDir], { cwd: dataDir });

@@ -202,7 +202,7 @@ test.serial(
     t.is(embedded.code, 0);
     t.regex(
       embedded.out,
-      /^HEALTH CHECK FAILED: database: asked for a database, got none: no instance runs here/,
+      /^HEALTH CHECK FAILED: database: asked for a database, got none: no instance with an embedded one runs here/,
     );
     const down = await run(`{ url: 'http://127.0.0.1:1' }`, 'http://127.0.0.1:1', '--json');
     t.like(JSON.parse(down.out), { outcome: 'unhealthy', exitCode: 0, heartbeat: 'not sent' });

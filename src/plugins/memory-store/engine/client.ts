@@ -6,7 +6,7 @@ import { MemoryStoreError } from '../errors.ts';
 import { ENGINE_DEADLINE_MS, MOST_WAITING } from '../limits.ts';
 import type { Operation } from './engine.ts';
 
-/** A request to the engine's thread. Bodies are parsed there: a large one would stall everybody else here. */
+/** A request to the engine's thread. Bodies are parsed there, because a large one would block this thread. */
 export interface EngineRequest {
   readonly id: number;
   readonly operation: Operation;
@@ -24,7 +24,7 @@ interface Waiting {
   readonly cancel: () => void;
 }
 
-/** The engine as the rest of the store calls it. Its thread starts with the first call, and anew after it has ended. */
+/** Calls the engine in its thread, which starts with the first call and again after it has ended. */
 export class EngineClient {
   readonly #file: string;
   readonly #clock: Clock;
@@ -41,7 +41,7 @@ export class EngineClient {
   }
 
   /**
-   * @param body JSON as it was received; it is given away
+   * @param body JSON as it was received; its memory moves to the thread
    * @returns the result as JSON
    * @throws HF_MEMORY_* as the engine answers; HF_MEMORY_STORE_BUSY too much is waiting; HF_MEMORY_STORE_FAILED it ended
    */
@@ -63,7 +63,7 @@ export class EngineClient {
     });
   }
 
-  /** Ends the thread once it has answered what was asked before. */
+  /** Ends the thread after it has answered the requests before. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#worker?.postMessage('close');

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
 import { MemoryStoreError } from '../errors.ts';
 
-/** Of this layout; a file of a later one is refused. */
+/** Layout of the tables; a file of a later layout is refused. */
 const LAYOUT = 1;
 const BUSY_MS = 30_000;
 const SQLITE_FULL = 13;
@@ -58,10 +58,10 @@ export function openDatabase(file: string): DatabaseSync {
 
 export function findCollection(db: DatabaseSync, name: string): Collection | undefined {
   const row = db.prepare('SELECT name, place, size FROM collections WHERE name = ?').get(name);
-  return row as unknown as Collection | undefined;
+  return row && { name: String(row.name), place: Number(row.place), size: Number(row.size) };
 }
 
-/** Makes the table of a collection that the catalogue does not name yet. @returns its place */
+/** Makes the table of a new collection, which the catalogue does not list yet. @returns its place */
 export function newPlace(db: DatabaseSync): number {
   const taken = db
     .prepare(
@@ -73,7 +73,7 @@ export function newPlace(db: DatabaseSync): number {
   return place;
 }
 
-/** Names a table in the catalogue, in the place of the one that had the name. */
+/** Lists a table in the catalogue under a name, and drops the table that had that name. */
 export function putCollection(db: DatabaseSync, { name, place, size }: Collection): void {
   const old = findCollection(db, name);
   db.prepare('INSERT OR REPLACE INTO collections (name, place, size) VALUES (?, ?, ?)').run(
@@ -84,7 +84,7 @@ export function putCollection(db: DatabaseSync, { name, place, size }: Collectio
   if (old) db.exec(`DROP TABLE ${tableOf(old)}`);
 }
 
-/** Drops the tables that nobody names: a recovery was interrupted. */
+/** Drops the tables that the catalogue does not list: they come from an interrupted recovery. */
 export function dropOrphans(db: DatabaseSync): void {
   const orphans = db
     .prepare(
@@ -107,7 +107,7 @@ export function inTransaction<T>(db: DatabaseSync, work: () => T): T {
   }
 }
 
-/** What a thread tells of a failure: ours as it is, a full disk as 507, all others by their text. */
+/** A failure as an error with a code: coded errors unchanged, a full disk as 507, others by their text. */
 export function codedFailure(error: unknown, what: string): HoldfastError {
   if (error instanceof HoldfastError) return error;
   const { code, errcode, message } = error as { code?: string; errcode?: number; message?: string };

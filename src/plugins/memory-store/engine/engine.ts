@@ -19,10 +19,10 @@ import { Search } from './search.ts';
 const LARGEST_PEER = 2 ** 47;
 const DONE = { operation_id: 0, status: 'completed' };
 
-/** What can be asked of the engine; each answers with its `result`. */
+/** The operations of the engine; each returns the `result` of its answer. */
 export type Operation = keyof Engine['operations'];
 
-/** The collections and their points: the one thread that reads and writes them for requests. */
+/** The collections and their points. Only its thread reads and writes them for requests. */
 export class Engine {
   readonly #db: DatabaseSync;
   readonly #search: Search;
@@ -85,7 +85,7 @@ export class Engine {
       .map(({ name }) => String(name));
   }
 
-  /** The number that stands in the names of snapshots. */
+  /** The number in the names of this store's snapshots. */
   #peer(): number {
     const known = this.#db.prepare('SELECT peer FROM instance').get()?.peer;
     if (known !== undefined) return Number(known);

@@ -7,13 +7,13 @@ import type { Condition, Filter, Id, Requests } from './requests.ts';
 type Shown = Pick<Requests['scroll'], 'with_payload' | 'with_vector'>;
 const SCROLL_LIMIT = 10;
 
-/** The binding takes a number for a fraction: as an integer it is found by its index, and sorts before texts. */
+/** The binding stores a number as a fraction; a bigint is stored as an integer, which sorts before texts. */
 export const bound = (id: Id): SQLInputValue => (typeof id === 'number' ? BigInt(id) : id);
 
 export const floats = (blob: Uint8Array): Float32Array =>
   new Float32Array(blob.buffer, blob.byteOffset, blob.byteLength / 4);
 
-/** Stored with length 1, as the real store does for its cosine distance; a zero vector stays one. */
+/** The vector with length 1, as the real store keeps it for its cosine distance; a zero vector is unchanged. */
 export function normalised(vector: readonly number[], size: number): Float32Array {
   if (vector.length !== size) {
     const reason = `Vector dimension error: expected dim: ${size}, got ${vector.length}`;
@@ -28,16 +28,16 @@ export function normalised(vector: readonly number[], size: number): Float32Arra
       reason: 'a vector holds numbers beyond 32 bits',
     });
   }
-  // One that has length 1 already keeps its very bits: what is read can be stored again without a change.
+  // A vector of length 1 is stored unchanged, so that what was read can be stored again without a difference.
   if (length === 0 || Math.abs(squares - 1) < 1e-6) return stored;
   return stored.map((value) => value / length);
 }
 
-/** About how many bytes a point takes in an answer. */
+/** Estimated bytes of a point in an answer. */
 const bytesOf = ({ vector, payload }: Row, { with_payload, with_vector }: Shown): number =>
   (with_vector ? vector.length * 5 : 0) + (with_payload ? (payload?.length ?? 0) : 0);
 
-/** Points as they are answered. @throws HF_MEMORY_STORE_REQUEST they are more than an answer may hold */
+/** The points of an answer. @throws HF_MEMORY_STORE_REQUEST they are larger than an answer may be */
 export function shownPoints<P extends Row>(
   found: Iterable<P>,
   shown: Shown,
@@ -56,7 +56,7 @@ export function shownPoints<P extends Row>(
   return points;
 }
 
-/** A point as it is answered. */
+/** A point with the fields that the request asks for. */
 function shownPoint({ id, vector, payload }: Row, { with_payload, with_vector }: Shown): object {
   const kept = payload === null ? null : (JSON.parse(payload) as Record<string, unknown>);
   const chosen =
@@ -70,7 +70,7 @@ function shownPoint({ id, vector, payload }: Row, { with_payload, with_vector }:
   };
 }
 
-/** All of one request, or nothing. */
+/** Stores all points of a request, or none. */
 export function upsert(db: DatabaseSync, collection: Collection, { points }: Requests['upsert']): void {
   const table = tableOf(collection);
   const put = db.prepare(
@@ -86,7 +86,7 @@ export function upsert(db: DatabaseSync, collection: Collection, { points }: Req
         payload === null || payload === undefined ? null : JSON.stringify(payload),
       );
     }
-    // Row numbers only grow: below the limit there cannot be too many, and nothing needs to be counted.
+    // Row numbers only grow, so points need to be counted only beyond the limit.
     const last = Number(db.prepare(`SELECT max(rowid) AS last FROM ${table}`).get()?.last ?? 0);
     if (last > MOST_POINTS && count(db, collection) > MOST_POINTS) {
       const reason = `a collection holds at most ${MOST_POINTS} points here`;
@@ -113,14 +113,14 @@ export function count(db: DatabaseSync, collection: Collection, filter?: Filter)
   return found;
 }
 
-/** Those that exist, in the order asked for. */
+/** The points that exist, in the order of the request. */
 export function retrieve(db: DatabaseSync, collection: Collection, request: Requests['retrieve']): object[] {
   const get = db.prepare(`SELECT id, vector, payload FROM ${tableOf(collection)} WHERE id = ?`);
   const { with_payload = true, with_vector } = request;
   const found = function* (): Generator<Row> {
     for (const id of request.ids) {
-      const row = get.get(bound(id)) as unknown as Row | undefined;
-      if (row) yield row;
+      const row = get.get(bound(id));
+      if (row) yield rowOf(row);
     }
   };
   return shownPoints(found(), { with_payload: with_payload ?? true, with_vector });
@@ -145,7 +145,7 @@ export function* rows(db: DatabaseSync, collection: Collection, from?: Id, filte
   const where = from === undefined ? '' : 'WHERE id >= ?';
   const select = db.prepare(`SELECT id, vector, payload FROM ${tableOf(collection)} ${where} ORDER BY id`);
   for (const row of select.iterate(...(from === undefined ? [] : [bound(from)]))) {
-    const point = row as unknown as Row;
+    const point = rowOf(row);
     if (matches(filter, point)) yield point;
   }
 }
@@ -155,6 +155,18 @@ export interface Row {
   readonly vector: Uint8Array;
   readonly payload: string | null;
 }
+
+/** A record of a collection's table, whose columns hold nothing else unless the file is damaged. */
+export function rowOf(record: Record<string, unknown>): Row {
+  if (isRow(record)) return record;
+  throw new MemoryStoreError('HF_MEMORY_STORE_FAILED', { reason: 'a stored point is damaged' });
+}
+
+function isRow(record: object): record is Row {
+  return 'id' in record && isId(record.id) && 'vector' in record && record.vector instanceof Uint8Array;
+}
+
+export const isId = (value: unknown): value is Id => typeof value === 'number' || typeof value === 'string';
 
 /** Whether a point passes: all of `must`, none of `must_not`, and one of `should` where there are any. */
 export function matches(filter: Filter, point: Row): boolean {
@@ -176,7 +188,7 @@ function valuesAt(payload: unknown, key: string): readonly unknown[] {
   let value = payload;
   for (const part of key.split('.')) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return [];
-    value = (value as Record<string, unknown>)[part];
+    value = Reflect.get(value, part);
   }
   return Array.isArray(value) ? value : [value];
 }

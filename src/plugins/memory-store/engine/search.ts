@@ -3,7 +3,7 @@ import { MemoryStoreError } from '../errors.ts';
 import { LARGEST_CACHE } from '../limits.ts';
 import { type Collection, tableOf } from './database.ts';
 import type { Row } from './points.ts';
-import { bound, count, floats, matches, normalised, shownPoints } from './points.ts';
+import { bound, count, floats, isId, matches, normalised, rowOf, shownPoints } from './points.ts';
 import type { Id, Requests } from './requests.ts';
 
 interface Hit {
@@ -19,7 +19,7 @@ interface Vectors {
 
 type Ranking = Omit<Requests['search'], 'vector'> & { readonly target: readonly number[] | Id };
 
-/** Exact search: every vector is compared. Those of small collections are kept in memory until a write. */
+/** Exact search: every vector is compared. The vectors of small collections are kept in memory until a write. */
 export class Search {
   readonly #db: DatabaseSync;
   readonly #kept = new Map<number, Vectors>();
@@ -28,7 +28,7 @@ export class Search {
     this.#db = db;
   }
 
-  /** What is kept of a collection is old. */
+  /** Drops the vectors that are kept of a collection. */
   forget({ place }: Collection): void {
     this.#kept.delete(place);
   }
@@ -42,14 +42,13 @@ export class Search {
     const kept = filter ? undefined : this.#vectors(collection);
     if (kept) {
       const { ids, values } = kept;
-      for (let index = 0; index < ids.length; index += 1) {
-        const id = ids[index] as Id;
+      for (const [index, id] of ids.entries()) {
         if (id !== self) best.offer(id, dot(target, values, index * target.length));
       }
     } else {
       const all = this.#db.prepare(`SELECT id, vector, payload FROM ${tableOf(collection)}`);
       for (const found of all.iterate()) {
-        const row = found as unknown as Row;
+        const row = rowOf(found);
         if (row.id !== self && matches(filter, row)) best.offer(row.id, dot(target, floats(row.vector), 0));
       }
     }
@@ -61,7 +60,7 @@ export class Search {
     const row = this.#db.prepare(`SELECT vector FROM ${tableOf(collection)} WHERE id = ?`).get(bound(target));
     if (!row)
       throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', { reason: `No point with id ${target} found` });
-    return floats(row.vector as Uint8Array);
+    return floats(vectorOf(row));
   }
 
   #shown(collection: Collection, hits: readonly Hit[], ranking: Ranking): object[] {
@@ -69,8 +68,8 @@ export class Search {
     const shown = { with_payload: ranking.with_payload ?? false, with_vector: ranking.with_vector };
     const found = function* (): Generator<Row & Pick<Hit, 'score'>> {
       for (const { id, score } of hits) {
-        const row = get.get(bound(id)) as unknown as Row | undefined;
-        if (row) yield { ...row, score };
+        const row = get.get(bound(id));
+        if (row) yield { ...rowOf(row), score };
       }
     };
     return shownPoints(found(), shown, ({ score }) => ({ version: 0, score }));
@@ -84,8 +83,8 @@ export class Search {
     const values = new Float32Array(rows * collection.size);
     const ids: Id[] = [];
     for (const row of this.#db.prepare(`SELECT id, vector FROM ${tableOf(collection)}`).iterate()) {
-      values.set(floats(row.vector as Uint8Array), ids.length * collection.size);
-      ids.push(row.id as Id);
+      values.set(floats(vectorOf(row)), ids.length * collection.size);
+      if (isId(row.id)) ids.push(row.id);
     }
     this.#kept.clear(); // one collection's worth of memory
     this.#kept.set(collection.place, { ids, values });
@@ -93,7 +92,13 @@ export class Search {
   }
 }
 
-/** Four sums beside each other: one alone would wait for itself at every addition. */
+/** The vector of a record. */
+function vectorOf({ vector }: Record<string, unknown>): Uint8Array {
+  if (vector instanceof Uint8Array) return vector;
+  throw new MemoryStoreError('HF_MEMORY_STORE_FAILED', { reason: 'a stored vector is damaged' });
+}
+
+/** Four independent sums: a single one would make every addition wait for the one before. */
 function dot(target: Float32Array, values: Float32Array, from: number): number {
   const whole = target.length - (target.length % 4);
   let [a, b, c, d] = [0, 0, 0, 0];
@@ -109,7 +114,7 @@ function dot(target: Float32Array, values: Float32Array, from: number): number {
   return a + b + (c + d);
 }
 
-/** The best few of many, in one pass: a list that is sorted whenever it has doubled. */
+/** The best hits of many in one pass: a list that is sorted whenever it has doubled. */
 class Best {
   readonly #most: number;
   #least: number;

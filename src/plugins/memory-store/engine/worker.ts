@@ -1,4 +1,4 @@
-/** The thread that owns the store's connection for requests: a search or a commit blocks nobody who has something else to do. */
+/** The thread that owns the store's connection for requests, so that a search or a commit does not block the process. */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { EngineReply, EngineRequest } from './client.ts';
 import { codedFailure } from './database.ts';

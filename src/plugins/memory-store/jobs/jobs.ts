@@ -28,7 +28,7 @@ export type Job =
 
 export type JobReply = { readonly ok: true } | { readonly ok: false; readonly error: ErrorData };
 
-/** A thread with nothing to do ends then: it holds some ten MiB. */
+/** An idle thread ends after this: it holds some ten MiB. */
 const IDLE_MS = 60_000;
 
 interface Running {
@@ -51,8 +51,8 @@ export class Jobs {
   }
 
   /**
-   * @param prepare says what is to be done, once it is its turn
-   * @returns what it said, done
+   * @param prepare gives the job, once its turn has come
+   * @returns the job, after it is done
    * @throws HF_MEMORY_STORE_BUSY too many wait; HF_MEMORY_* as the job says
    */
   async run<J extends Job>(prepare: () => J | Promise<J>): Promise<J> {
@@ -74,7 +74,7 @@ export class Jobs {
     }
   }
 
-  /** Breaks off what runs: it leaves a draft, or a table without a name, which the next start sweeps. */
+  /** Aborts the running job: it leaves a draft, or a table that is not listed, which the next start removes. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancelIdle();
@@ -113,7 +113,7 @@ export class Jobs {
         else this.#running?.reject(HoldfastError.fromData(reply.error));
       },
       onEnd: (reason) => {
-        // An idle one that ends late is another than the one that works by then.
+        // A thread that was idle may end after the next one has started.
         if (this.#worker !== worker) return;
         this.#worker = undefined;
         this.#running?.reject(failed(reason));

@@ -5,37 +5,41 @@ import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../core/kernel/json.ts';
 
-/** What `push doctor` posts to: the cluster is reached by the running instance. */
+/** The path that `holdfast push doctor` posts to: only the running instance reaches the cluster. */
 export const CLUSTER_PATH = '/uptime/cluster';
 const DEADLINE_MS = 15_000;
 const NAME = 'clickstack-watchdog';
-const asked = z.strictObject({ namespace: z.string().max(253).default('clickstack') });
+const statusFields = z.strictObject({ namespace: z.string().max(253).default('clickstack') });
 
-/** What the cluster says of the job and its token. */
-export interface ClusterLook {
+/** The job and its token in the cluster. */
+export interface ClusterStatus {
   readonly secret: 'synced' | 'not synced' | 'absent' | 'unknown';
   readonly why: string;
   /** The image of the scheduled job. */
   readonly image?: string;
 }
 
-/** Registers the look of `push doctor` at the cluster, where some plugin speaks to one. */
-export function registerClusterLook(context: PluginContext<{ cluster: Cluster | undefined }>): void {
+/** Serves what `holdfast push doctor` shows of the cluster. */
+export function registerClusterStatus(context: PluginContext<{ cluster: Cluster | undefined }>): void {
   context.control((surface, { cluster }) => {
-    serveOperation(surface, CLUSTER_PATH, asked, async ({ namespace }) => {
-      if (!cluster) return { secret: 'unknown', why: 'no plugin speaks to a cluster' } satisfies ClusterLook;
+    serveOperation(surface, CLUSTER_PATH, statusFields, async ({ namespace }) => {
+      if (!cluster) return { secret: 'unknown', why: 'no plugin provides a cluster' } satisfies ClusterStatus;
       try {
-        return await look(cluster, namespace, AbortSignal.timeout(DEADLINE_MS));
+        return await readStatus(cluster, namespace, AbortSignal.timeout(DEADLINE_MS));
       } catch (error) {
         if (!isCoded(error)) throw error;
-        return { secret: 'unknown', why: error.what } satisfies ClusterLook;
+        return { secret: 'unknown', why: error.what } satisfies ClusterStatus;
       }
     });
   });
 }
 
 /** @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED */
-export async function look(cluster: Cluster, namespace: string, signal: AbortSignal): Promise<ClusterLook> {
+export async function readStatus(
+  cluster: Cluster,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<ClusterStatus> {
   const sync = { apiVersion: 'external-secrets.io/v1', kind: 'ExternalSecret' };
   const found = await cluster.get(sync, NAME, namespace, signal);
   const job = await cluster.get({ apiVersion: 'batch/v1', kind: 'CronJob' }, NAME, namespace, signal);
@@ -43,7 +47,7 @@ export async function look(cluster: Cluster, namespace: string, signal: AbortSig
   return { ...syncOf(found, namespace), ...(image !== undefined && { image }) };
 }
 
-function syncOf(object: ClusterObject | undefined, namespace: string): Omit<ClusterLook, 'image'> {
+function syncOf(object: ClusterObject | undefined, namespace: string): Omit<ClusterStatus, 'image'> {
   const name = `ExternalSecret ${namespace}/${NAME}`;
   if (!object) return { secret: 'absent', why: `there is no ${name}` };
   const conditions =

@@ -1,12 +1,10 @@
-import type { PushAnswer } from '../../../core/contracts/uptime.ts';
-import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
-import { CoreError } from '../../../core/kernel/errors/core-error.ts';
-import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
-import { CLUSTER_PATH, type ClusterLook } from '../cluster-look.ts';
-import type { UptimeOptions } from '../options.ts';
-import { pingOf, push, statusOf } from './client.ts';
-import { manifests } from './manifests.ts';
-import { answerLines } from './push.ts';
+import type { PushAnswer } from '../../core/contracts/uptime.ts';
+import type { CommandContext, CommandDefinition } from '../../core/host/plugin/command.ts';
+import { CoreError } from '../../core/kernel/errors/core-error.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { CLUSTER_PATH, type ClusterStatus } from './cluster-status.ts';
+import { answerLines, pingOf, sendManualPush, statusOf } from './manual-push.ts';
+import type { UptimeOptions } from './options.ts';
 
 const BEAT = {
   down: 'a probe; Uptime Kuma takes it for a beat that says down',
@@ -19,7 +17,7 @@ interface Check {
   readonly found: string;
 }
 
-/** `holdfast push doctor`: the recovery of a push by hand, step by step (O23). */
+/** `holdfast push doctor`: finds out step by step why beats do not arrive (O23). */
 export const pushDoctor = (options: UptimeOptions): CommandDefinition => ({
   name: 'push doctor [monitor]',
   summary: 'Finds out why beats do not arrive: one push, its body, then three checks in order',
@@ -49,9 +47,9 @@ export const pushDoctor = (options: UptimeOptions): CommandDefinition => ({
     }
     const ping = pingOf(flags.withPing, 'push doctor');
     const status = statusOf(flags.status, 'push doctor');
-    // An up of ours would hide for minutes that the stack is sick.
+    // A beat that says up would hide for minutes that the stack is unhealthy.
     const beat = { status, msg: 'push doctor', ping, probe: status === 'down' };
-    const { place, answer, headers } = await push(options, command, monitor, beat);
+    const { place, answer, headers } = await sendManualPush(options, command, monitor, beat);
     const checks: Check[] = [
       active(answer, monitor),
       synced(cluster),
@@ -81,7 +79,7 @@ function printed(
   options: UptimeOptions,
   flags: Readonly<Record<string, unknown>>,
   namespace: string,
-  { image }: ClusterLook,
+  { image }: ClusterStatus,
 ): string {
   const jobImage = typeof flags.image === 'string' ? flags.image : image;
   const url = typeof flags.url === 'string' ? flags.url : options.url;
@@ -99,7 +97,7 @@ function printed(
   return manifests({ namespace, url, jobImage, captureImage: String(flags.captureImage) });
 }
 
-/** A 404 is no verdict on the token: only `msg` says what it is. */
+/** A 404 alone says nothing about the token: only `msg` does. */
 function active(answer: PushAnswer, monitor: string): Check {
   const check = 'monitor present and active';
   if (answer.kind === 'delivered') return { check, state: 'ok', found: `${monitor} took it` };
@@ -116,18 +114,18 @@ function active(answer: PushAnswer, monitor: string): Check {
     return {
       check,
       state: 'fail',
-      found: `${msg} Look whether it exists, is not paused, and has this token`,
+      found: `${msg} Check that it exists, is not paused, and has this token`,
     };
   }
   return { check, state: 'warn', found: `not known: the monitor refused for another reason: ${msg}` };
 }
 
-function synced({ secret, why }: ClusterLook): Check {
+function synced({ secret, why }: ClusterStatus): Check {
   const state = secret === 'synced' ? 'ok' : secret === 'unknown' ? 'warn' : 'fail';
   return {
     check: 'secret synced',
     state,
-    found: secret === 'unknown' ? `not looked at: ${why}` : `${secret}: ${why}`,
+    found: secret === 'unknown' ? `not checked: ${why}` : `${secret}: ${why}`,
   };
 }
 
@@ -136,11 +134,11 @@ function adviceOf(answer: PushAnswer): string | undefined {
   return 'In a cluster a bad address is a fault of ndots: under the default of 5 the search domains are asked first, and answer for names that they do not have. Set dnsConfig option ndots to 1.';
 }
 
-/** The running instance reaches the cluster; without one nothing is known. */
-async function askCluster(command: CommandContext, namespace: string): Promise<ClusterLook> {
-  const { askIfRunning } = await import('../../../core/host/operations/control-client.ts');
+/** Only the running instance reaches the cluster. */
+async function askCluster(command: CommandContext, namespace: string): Promise<ClusterStatus> {
+  const { askIfRunning } = await import('../../core/host/operations/control-client.ts');
   try {
-    const said = await askIfRunning<ClusterLook>(
+    const said = await askIfRunning<ClusterStatus>(
       command,
       CLUSTER_PATH,
       { namespace },
@@ -151,4 +149,68 @@ async function askCluster(command: CommandContext, namespace: string): Promise<C
     if (!isCoded(error)) throw error;
     return { secret: 'unknown', why: error.what };
   }
+}
+
+/** Settings of the two throwaway pods. */
+interface PodSettings {
+  readonly namespace: string;
+  /** Base of the monitor as the pods reach it. */
+  readonly url: string;
+  /** Image of the scheduled job, so that the pod sees what the job sees. */
+  readonly jobImage: string;
+  /** Image whose client shows the body of every answer. */
+  readonly captureImage: string;
+}
+
+/** The Secret that holds the push token in the cluster. */
+const TOKEN_SECRET = { name: 'clickstack-watchdog', key: 'token' } as const;
+
+/**
+ * Two pods that push by hand: A sees what the job sees, B shows the body. Neither has a service account's token, and the
+ * push token is only a variable inside of them. Their pushes say down, because up would hide an unhealthy stack.
+ */
+function manifests({ namespace, url, jobImage, captureImage }: PodSettings): string {
+  const address = (msg: string) =>
+    `"${url.replace(/\/*$/, '')}/api/push/\${PUSH_TOKEN}?status=down&msg=${msg}&ping=0&probe=1"`;
+  return [
+    '# A, parity: the image and client of the job; status line and headers, no body.',
+    pod('push-parity', namespace, jobImage, `exec wget -S -O - ${address('push-parity')}`),
+    '---',
+    '# B, body capture: a client that keeps the body of any answer. `msg` in it is the only place that says why.',
+    pod('push-capture', namespace, captureImage, `exec curl -sS -i --max-time 20 ${address('push-capture')}`),
+    '# kubectl apply -f -, then kubectl logs of each, then kubectl delete pod push-parity push-capture',
+  ].join('\n');
+}
+
+function pod(name: string, namespace: string, image: string, script: string): string {
+  const text = JSON.stringify; // a JSON string is a YAML string
+  return `apiVersion: v1
+kind: Pod
+metadata:
+  name: ${name}
+  namespace: ${text(namespace)}
+spec:
+  restartPolicy: Never
+  activeDeadlineSeconds: 60
+  automountServiceAccountToken: false
+  dnsConfig:
+    options:
+      - name: ndots
+        value: "1"
+  containers:
+    - name: push
+      image: ${text(image)}
+      command: ["/bin/sh", "-c"]
+      args:
+        - ${text(script)}
+      env:
+        - name: PUSH_TOKEN
+          valueFrom:
+            secretKeyRef:
+              name: ${TOKEN_SECRET.name}
+              key: ${TOKEN_SECRET.key}
+      securityContext:
+        allowPrivilegeEscalation: false
+        capabilities:
+          drop: ["ALL"]`;
 }
