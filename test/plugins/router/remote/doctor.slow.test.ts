@@ -108,7 +108,7 @@ test.serial(
       delete config.interface.vlan['eth1.10'].ipv6;
     });
     await until('it has heard the save', async () =>
-      /heard \d+, last/.test((await doctor(t, options, dataDir)).found['router.events'].found),
+      /received \d+, last/.test((await doctor(t, options, dataDir)).found['router.events'].found),
     );
     await until('the leg is healed', () => daemon.leg('eth1.10').ipv6 !== undefined);
     await redis.down();
