@@ -1,22 +1,22 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
-import type { AnswerParams, CallEnded, DoorRule, MisplacedKey } from './key-rules.ts';
+import type { AnswerParams, CallEnded, MisplacedKey, RejectionRule } from './key-rules.ts';
 
 /** What a person should hear of: a rule, or a key in some other header. */
-type Reason = DoorRule | 'key_misplaced' | 'master_key_misplaced';
+type Reason = RejectionRule | 'key_misplaced' | 'master_key_misplaced';
 
-export interface DoorContext {
+export interface AdmissionContext {
   /** How often each rule turned somebody away. */
-  readonly counts: Partial<Readonly<Record<DoorRule, number>>>;
-  /** When each was last told to a person, epoch milliseconds. */
-  readonly told: Partial<Readonly<Record<Reason, number>>>;
+  readonly counts: Partial<Readonly<Record<RejectionRule, number>>>;
+  /** When a person was last alerted about each, epoch milliseconds. */
+  readonly alertedAt: Partial<Readonly<Record<Reason, number>>>;
 }
 
-export type DoorEvent =
+export type AdmissionEvent =
   | {
       readonly type: 'TURNED_AWAY';
       readonly at: number;
-      readonly rule: DoorRule;
+      readonly rule: RejectionRule;
       /** Address of the caller; never what it presented. */
       readonly source: string;
       readonly path: string;
@@ -32,8 +32,8 @@ export type DoorEvent =
   | CallEnded;
 
 interface Args {
-  readonly context: DoorContext;
-  readonly event: DoorEvent;
+  readonly context: AdmissionContext;
+  readonly event: AdmissionEvent;
 }
 
 /** A scanner must not become a flood of alerts. */
@@ -52,7 +52,7 @@ const GRAVE: Partial<Readonly<Record<Reason, string>>> = {
 };
 
 /** What a person should hear of: the rule itself, or what was found beside it. */
-const reasonOf = (event: DoorEvent): Reason | undefined => {
+const reasonOf = (event: AdmissionEvent): Reason | undefined => {
   if (event.type !== 'TURNED_AWAY') return undefined;
   if (GRAVE[event.rule] !== undefined) return event.rule;
   if (event.misplaced === undefined) return undefined;
@@ -64,15 +64,15 @@ const reasonOf = (event: DoorEvent): Reason | undefined => {
 const grave = ({ context, event }: Args): boolean => {
   const reason = reasonOf(event);
   if (reason === undefined || event.type !== 'TURNED_AWAY') return false;
-  const passed = event.at - (context.told[reason] ?? Number.NEGATIVE_INFINITY);
+  const passed = event.at - (context.alertedAt[reason] ?? Number.NEGATIVE_INFINITY);
   return passed >= ALERT_EVERY_MS || passed < 0; // below zero the clock was set back
 };
 
 /**
  * Callers of the gateway without a key that is known (G3, G9, G25): why and from where, never with what.
  */
-export const mcpDoor = setup({
-  types: { context: {} as DoorContext, events: {} as DoorEvent },
+export const admission = setup({
+  types: { context: {} as AdmissionContext, events: {} as AdmissionEvent },
   actions: {
     'gateway.answer': effect<AnswerParams>(),
     'alert.raise': effect<Alert>(),
@@ -82,16 +82,16 @@ export const mcpDoor = setup({
         counts: { ...context.counts, [event.rule]: (context.counts[event.rule] ?? 0) + (event.count ?? 1) },
       };
     }),
-    told: assign(({ context, event }) => {
+    alerted: assign(({ context, event }) => {
       const reason = reasonOf(event);
       if (reason === undefined || event.type !== 'TURNED_AWAY') return {};
-      return { told: { ...context.told, [reason]: event.at } };
+      return { alertedAt: { ...context.alertedAt, [reason]: event.at } };
     }),
   },
   guards: { grave },
 }).createMachine({
   id: 'gateway-admission',
-  context: { counts: {}, told: {} },
+  context: { counts: {}, alertedAt: {} },
   initial: 'shut',
   states: {
     shut: {
@@ -104,7 +104,7 @@ export const mcpDoor = setup({
               {
                 type: 'alert.raise',
                 params: ({ event }: Args): Alert => {
-                  const { source, path, where } = event as Extract<DoorEvent, { type: 'TURNED_AWAY' }>;
+                  const { source, path, where } = event as Extract<AdmissionEvent, { type: 'TURNED_AWAY' }>;
                   const reason = reasonOf(event) ?? 'no_key';
                   return {
                     name: `gateway.${reason}`,
@@ -115,7 +115,7 @@ export const mcpDoor = setup({
                 },
               },
               'count',
-              'told',
+              'alerted',
             ],
           },
           { actions: [answer(), 'count'] },

@@ -26,7 +26,7 @@ export interface KeyTerms {
 /** What a key can be without. */
 export type ClearableTerm = Exclude<keyof KeyTerms, 'alias' | 'servers'>;
 
-export interface AccessContext {
+export interface KeyContext {
   /** Raised by every change of the key: a decision names the revision it was made under. */
   readonly revision: number;
   readonly terms?: KeyTerms;
@@ -53,7 +53,7 @@ export interface MisplacedKey {
 }
 
 /** A call as the surface saw it: facts, nothing decided. */
-export type AccessCall = {
+export type CallRequest = {
   readonly type: 'CALL';
   readonly at: number;
   /** Fingerprint of the presented value. */
@@ -90,7 +90,7 @@ export type AccessCall = {
   readonly count?: number;
 };
 
-export type AccessRule =
+export type CallRule =
   | 'admitted'
   | 'unknown_key'
   | 'revoked'
@@ -109,7 +109,7 @@ export type AccessRule =
   | 'restricted';
 
 export interface Verdict {
-  readonly rule: AccessRule;
+  readonly rule: CallRule;
   /** What is left of the minute, for `rate_limited`; for what is open already, when it is worth another try. */
   readonly retryAfterMs?: number;
 }
@@ -135,7 +135,7 @@ export interface ForwardParams extends Attribution {
 
 /** Effect `gateway.answer`: the gateway answers itself, by this rule of this revision of the key. */
 export interface AnswerParams extends Attribution {
-  readonly rule: AccessRule | DoorRule;
+  readonly rule: CallRule | RejectionRule;
   /** Of the key; absent for a caller without one. */
   readonly revision?: number;
   readonly retryAfterMs?: number;
@@ -152,11 +152,11 @@ export interface ConfineParams {
 /** Effect `http.reply` for a change or a reading of a key; the surface adds what no record may hold. */
 export interface KeyReply {
   readonly status: number;
-  readonly body: { readonly revision: number; readonly rule?: AccessRule; readonly retryAfterMs?: number };
+  readonly body: { readonly revision: number; readonly rule?: CallRule; readonly retryAfterMs?: number };
 }
 
 /** Why a caller is turned away who presents no key that is known. */
-export type DoorRule =
+export type RejectionRule =
   | 'no_key'
   | 'malformed_key'
   | 'unknown_key'
@@ -197,7 +197,7 @@ export type CallEnded = {
   readonly cost?: number;
 };
 
-export type AccessEvent =
+export type KeyEvent =
   | {
       readonly type: 'KEY_CREATED';
       readonly at: number;
@@ -226,7 +226,7 @@ export type AccessEvent =
       readonly at: number;
       readonly presented: string;
     }
-  | AccessCall
+  | CallRequest
   | CallEnded;
 
 /**
@@ -234,9 +234,9 @@ export type AccessEvent =
  * anew and forgets no call: nobody waits longer than a minute, and nobody gets more than the limit by it.
  */
 export function windowAt(
-  { window }: Pick<AccessContext, 'window'>,
+  { window }: Pick<KeyContext, 'window'>,
   at: number,
-): { window: AccessContext['window']; endsIn: number } {
+): { window: KeyContext['window']; endsIn: number } {
   const setBack = at < window.at;
   const current = setBack || at - window.at >= WINDOW_MS ? { at, calls: setBack ? window.calls : 0 } : window;
   return { window: current, endsIn: current.at + WINDOW_MS - at };
@@ -251,7 +251,7 @@ export function add(spend: number, cost: number): number {
 }
 
 /** When a value of a key stops being good; never when undefined. */
-export function goodUntil({ terms, presents }: AccessContext, presented: string): number | undefined {
+export function goodUntil({ terms, presents }: KeyContext, presented: string): number | undefined {
   const until = Math.min(
     terms?.expiresAt ?? Number.POSITIVE_INFINITY,
     presents[presented]?.until ?? Number.POSITIVE_INFINITY,
@@ -260,7 +260,7 @@ export function goodUntil({ terms, presents }: AccessContext, presented: string)
 }
 
 /** @returns why a value of a key is good for nothing */
-function badKey(context: AccessContext, presented: string, at: number): Verdict | undefined {
+function badKey(context: KeyContext, presented: string, at: number): Verdict | undefined {
   const { terms, presents, revokedAt } = context;
   if (!terms) return { rule: 'unknown_key' };
   if (revokedAt !== undefined) return { rule: 'revoked' };
@@ -283,7 +283,7 @@ export function slotOf(method: string): 'call' | 'stream' | undefined {
 const TRY_AGAIN_MS = 1_000;
 
 /** @returns why a key that has so much open already may open no more */
-function overOpen({ terms }: AccessContext, call: AccessCall): Verdict | undefined {
+function overOpen({ terms }: KeyContext, call: CallRequest): Verdict | undefined {
   const { method, open = 0, most, bytes = 0 } = call;
   if (method === 'unread') {
     const tooMuch = most !== undefined && open > 0 && open + bytes > most;
@@ -297,7 +297,7 @@ function overOpen({ terms }: AccessContext, call: AccessCall): Verdict | undefin
 }
 
 /** @returns why another call of a tool is one too many */
-function overLimit(context: AccessContext, at: number, cost: number): Verdict | undefined {
+function overLimit(context: KeyContext, at: number, cost: number): Verdict | undefined {
   const { terms, spend } = context;
   const { window, endsIn } = windowAt(context, at);
   if (terms?.rpmLimit !== undefined && window.calls >= terms.rpmLimit) {
@@ -312,7 +312,7 @@ function overLimit(context: AccessContext, at: number, cost: number): Verdict | 
  * put where it may leak, whether the route wants an identity, whether the key may go there, and last the limits: of
  * what is open at once, and those that only calls of tools use up.
  */
-export function judge(context: AccessContext, call: AccessCall): Verdict {
+export function judge(context: KeyContext, call: CallRequest): Verdict {
   const { terms } = context;
   const bad = badKey(context, call.presented, call.at);
   if (bad || !terms) return bad ?? { rule: 'unknown_key' };
@@ -330,7 +330,7 @@ export function judge(context: AccessContext, call: AccessCall): Verdict {
 }
 
 /** Whether a key may read about itself: a good one that is not restricted, and within its limits. */
-export function judgeReading(context: AccessContext, presented: string, at: number): Verdict {
+export function judgeReading(context: KeyContext, presented: string, at: number): Verdict {
   const bad = badKey(context, presented, at);
   if (bad) return bad;
   if (context.terms?.restriction !== undefined) return { rule: 'restricted' };

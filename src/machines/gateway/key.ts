@@ -1,13 +1,13 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
 import type {
-  AccessCall,
-  AccessContext,
-  AccessEvent,
   AnswerParams,
   Attribution,
+  CallRequest,
   ConfineParams,
   ForwardParams,
+  KeyContext,
+  KeyEvent,
   KeyReply,
   KeyTerms,
   MisplacedKey,
@@ -17,22 +17,22 @@ import { add, goodUntil, judge, judgeReading, windowAt } from './key-rules.ts';
 export type * from './key-rules.ts';
 
 interface Args {
-  readonly context: AccessContext;
-  readonly event: AccessEvent;
+  readonly context: KeyContext;
+  readonly event: KeyEvent;
 }
 
-const calling = (event: AccessEvent): AccessCall => {
+const calling = (event: KeyEvent): CallRequest => {
   if (event.type !== 'CALL') throw new TypeError(`${event.type} is no call`);
   return event;
 };
 const verdictOf = ({ context, event }: Args) => judge(context, calling(event));
 /** Whose call it is, in the record of its decision. */
-const attribution = ({ terms }: AccessContext): Attribution => ({
+const attribution = ({ terms }: KeyContext): Attribution => ({
   ...(terms && { alias: terms.alias }),
   ...(terms?.owner !== undefined && { owner: terms.owner }),
 });
 /** A key or the master key where it does not belong: somebody should rotate it (G9, G25). */
-const misplacedIn = (event: AccessEvent): MisplacedKey | undefined => {
+const misplacedIn = (event: KeyEvent): MisplacedKey | undefined => {
   const { authorization, misplaced } = calling(event);
   const known = authorization === 'virtual_key' || authorization === 'master_key';
   return known ? { key: authorization, where: 'header authorization' } : misplaced;
@@ -52,10 +52,10 @@ const toWarn = ({ context, event }: Args): boolean => {
  * the outcome of that effect. The counters that decide (calls of this minute, spend) live here, so that a replay with
  * another key tells what would have been refused.
  */
-export const mcpAccess = setup({
+export const virtualKey = setup({
   types: {
-    context: {} as AccessContext,
-    events: {} as AccessEvent,
+    context: {} as KeyContext,
+    events: {} as KeyEvent,
   },
   actions: {
     'gateway.forward': effect<ForwardParams>(),

@@ -1,11 +1,11 @@
 import type { RecordOf } from '../../core/kernel/actors/definition.ts';
-import type { mcpDoor } from '../../machines/gateway/admission.ts';
+import type { admission } from '../../machines/gateway/admission.ts';
 import type {
   AnswerParams,
   ForwardParams,
   KeyReply,
   KeyTerms,
-  mcpAccess,
+  virtualKey,
 } from '../../machines/gateway/key.ts';
 
 /** A record of the gateway in an operator's words, for `holdfast log`. */
@@ -13,7 +13,7 @@ export function describeGatewayRecord({
   event,
   effects,
   ignored,
-}: RecordOf<typeof mcpAccess> | RecordOf<typeof mcpDoor>): string | undefined {
+}: RecordOf<typeof virtualKey> | RecordOf<typeof admission>): string | undefined {
   switch (event.type) {
     case 'CALL': {
       const { routes, method, tool, count } = event;

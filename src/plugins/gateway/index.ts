@@ -28,18 +28,17 @@ import { DocumentCache } from './discovery/document-cache.ts';
 import { discoveryRoutes } from './discovery/endpoint.ts';
 import { doctorCommand } from './doctor/command.ts';
 import { GatewayError } from './errors.ts';
+import { upstreamAgent } from './fast-path/upstream-request.ts';
 import { type AdminServices, adminEndpoints } from './http/admin.ts';
 import { edgeRoutes, surfaceErrorBody, watchUnknownPaths } from './http/edges.ts';
 import { registerKeys } from './keys/actor.ts';
 import { KeyAdmin } from './keys/admin.ts';
-import { KeyDirectory } from './keys/directory.ts';
-import { MasterKey } from './keys/master-key.ts';
+import { KeyDirectory, MasterKey } from './keys/directory.ts';
 import { serveKeyOperations } from './keys/operations.ts';
 import { PROBE_ANSWER_LIMIT, PROBE_DEADLINE_MS } from './mcp/probe-client.ts';
 import { type RouteServices, registerRoutes, startRoutes } from './register-routes.ts';
 import { SealedSessions } from './session/sealed-sessions.ts';
 import { type CallTelemetry, noTelemetry } from './telemetry/call-telemetry.ts';
-import { upstreamAgent } from './upstream/client.ts';
 
 export { credentialFree, overwrite, relay } from './routes/entry.ts';
 export { type CredentialRequest, defineRouteKind, type KindInput, type RouteKind } from './routes/kind.ts';
@@ -144,8 +143,8 @@ export const gateway = definePlugin({
         running = started;
         started.openCalls.endWith(http.draining);
         adminEndpoints(http, started);
-        mcpEndpoint(http, () => started);
-        aggregateEndpoint(http, () => started, settings.aggregateDeadlineMs);
+        mcpEndpoint(http, started);
+        aggregateEndpoint(http, started, settings.aggregateDeadlineMs);
         edgeRoutes(http, started);
         discoveryRoutes(http, started);
         watchUnknownPaths(http, started);
@@ -167,10 +166,7 @@ async function startGateway(services: Services, settings: Settings): Promise<Adm
   const [keyFile, ...olderFiles] = settings.sessionKeyFiles ?? [];
   const ownFile = resolve(dataDir, 'secrets', 'gateway-session-key');
   const sessions = SealedSessions.fromFiles([keyFile ?? ownFile, ...olderFiles]);
-  const keys = new KeyDirectory(services.actors, {
-    masterId: () => master.id(),
-    isSession: (value) => sessions.knows(value),
-  });
+  const keys = new KeyDirectory(services.actors, { master, sessions });
   const usage = new KeyUsage({
     calls: settings.maxParallel,
     streams: settings.maxStreams,
@@ -201,7 +197,7 @@ async function startGateway(services: Services, settings: Settings): Promise<Adm
     loader,
     prober,
     telemetry,
-    table: () => loader.table,
+    routes: loader,
     publicBase,
     publicUrl: (requestHost) => publicBase ?? `http://${requestHost ?? 'localhost'}`,
   };

@@ -2,7 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { MachineStepper, type Step } from '../../../src/core/kernel/actors/xstate.ts';
 import type { LogEvent } from '../../../src/core/kernel/log/record.ts';
-import { type AccessCall, type AccessContext, mcpAccess } from '../../../src/machines/gateway/key.ts';
+import { type CallRequest, type KeyContext, virtualKey } from '../../../src/machines/gateway/key.ts';
 import { runs } from '../../support/runs.ts';
 
 const MINUTE = 60_000;
@@ -71,7 +71,7 @@ const jump = fc.constantFrom(0, 1, 900, 20_000, MINUTE, 10 * MINUTE, -1, -30_000
 
 /** One key, what should be true of it, and the calls that are under way. */
 class World {
-  readonly #stepper = new MachineStepper(mcpAccess);
+  readonly #stepper = new MachineStepper(virtualKey);
   #step: Step = this.#stepper.initial();
   #now = 1_800_000_000_000;
   #elapsed = 0;
@@ -194,7 +194,7 @@ class World {
     );
   }
 
-  #call(event: AccessCall): void {
+  #call(event: CallRequest): void {
     const before = this.#context;
     const snapshot = this.#step.snapshot;
     this.#send(event);
@@ -247,8 +247,8 @@ class World {
     return forwarded ? 'admitted' : String((effects[0]?.params as { rule?: string } | undefined)?.rule);
   }
 
-  get #context(): AccessContext {
-    return this.#step.context as unknown as AccessContext;
+  get #context(): KeyContext {
+    return this.#step.context as unknown as KeyContext;
   }
 
   #send(event: object): void {

@@ -1,11 +1,11 @@
 import test from 'ava';
 import { given } from '../../../src/core/host/testing/index.ts';
-import { type AccessCall, type KeyTerms, mcpAccess } from '../../../src/machines/gateway/key.ts';
+import { type CallRequest, type KeyTerms, virtualKey } from '../../../src/machines/gateway/key.ts';
 
 const terms: KeyTerms = { alias: 'laptop', owner: 'ann', servers: ['memory'] };
 const made = (more: Partial<KeyTerms> = {}) =>
   ({ type: 'KEY_CREATED', at: 1_000, presented: 'k_1', terms: { ...terms, ...more } }) as const;
-const call = (more: Partial<AccessCall> = {}): AccessCall => ({
+const call = (more: Partial<CallRequest> = {}): CallRequest => ({
   type: 'CALL',
   at: 2_000,
   presented: 'k_1',
@@ -30,19 +30,19 @@ const reply = (status: number, revision: number) => ({
 });
 
 test('[G5,G6] a key reaches the servers it names and no other, whatever is called there', (t) => {
-  const key = given(mcpAccess, { events: [made()] });
+  const key = given(virtualKey, { events: [made()] });
   key.when(call()).then({ state: 'active', effects: [forward()], context: { calls: 1, lastSeenAt: 2_000 } });
   key
     .when(call({ routes: ['columnar_rw'], tool: 'columnar_rw-drop', writes: true }))
     .then({ state: 'active', effects: [answer('not_entitled')], context: { calls: 0, refused: 1 } });
-  given(mcpAccess, { events: [made({ servers: [] })] })
+  given(virtualKey, { events: [made({ servers: [] })] })
     .when(call({ method: 'tools/list' }))
     .then({ state: 'active', effects: [answer('not_entitled')] });
   t.pass();
 });
 
 test('[G27] a list of tools binds at the call, and goes with every list', (t) => {
-  const key = given(mcpAccess, { events: [made({ tools: ['memory-find'] })] });
+  const key = given(virtualKey, { events: [made({ tools: ['memory-find'] })] });
   key.when(call()).then({ state: 'active', effects: [forward({ tools: ['memory-find'] })] });
   key
     .when(call({ method: 'tools/list' }))
@@ -52,7 +52,9 @@ test('[G27] a list of tools binds at the call, and goes with every list', (t) =>
 });
 
 test('[G16] the limit counts calls of tools in a minute, and says truly how much of it is left', (t) => {
-  given(mcpAccess, { events: [made({ rpmLimit: 1 }), call({ method: 'tools/list' }), call({ at: 110_000 })] })
+  given(virtualKey, {
+    events: [made({ rpmLimit: 1 }), call({ method: 'tools/list' }), call({ at: 110_000 })],
+  })
     .when(call({ at: 125_000 }))
     .then({
       state: 'active',
@@ -70,7 +72,7 @@ test('[G16] the limit counts calls of tools in a minute, and says truly how much
 
 test('[G16] a clock that is set back neither locks a key for hours nor gives it calls', (t) => {
   const hour = 3_600_000;
-  given(mcpAccess, { events: [made({ rpmLimit: 1 }), call({ at: hour })] })
+  given(virtualKey, { events: [made({ rpmLimit: 1 }), call({ at: hour })] })
     .when(call({ at: 10_000 }))
     .then({ state: 'active', effects: [answer('rate_limited', { retryAfterMs: 60_000 })] })
     .when(call({ at: 40_000 }))
@@ -81,7 +83,7 @@ test('[G16] a clock that is set back neither locks a key for hours nor gives it 
 });
 
 test('[G16] a key opens no more at once than its terms say, else the gateway; what ends something is never refused', (t) => {
-  const few = given(mcpAccess, { events: [made({ maxParallel: 2, maxStreams: 1, rpmLimit: 1 })] });
+  const few = given(virtualKey, { events: [made({ maxParallel: 2, maxStreams: 1, rpmLimit: 1 })] });
   const most = { most: 1_000 };
   few.when(call({ ...most, open: 1 })).then({ state: 'active', effects: [forward()] });
   few
@@ -97,7 +99,7 @@ test('[G16] a key opens no more at once than its terms say, else the gateway; wh
   for (const method of ['close', 'reply', 'notifications/cancelled']) {
     few.when(call({ ...most, method, open: 5 })).then({ state: 'active', effects: [forward()] });
   }
-  given(mcpAccess, { events: [made()] })
+  given(virtualKey, { events: [made()] })
     .when(call({ method: 'tools/list', open: 999, ...most }))
     .then({ state: 'active', effects: [forward()] })
     .when(call({ method: 'tools/list', open: 1_000, ...most }))
@@ -110,7 +112,7 @@ test('[G16] a key opens no more at once than its terms say, else the gateway; wh
 test('[G16] a budget is charged when a call is admitted, and given back what never reached an upstream', (t) => {
   const ended = (outcome: 'ok' | 'unreachable' | 'gone' | 'timed_out' | 'tool_error') =>
     ({ type: 'CALL_ENDED', outcome, ms: 1, cost: 0.1 }) as const;
-  const charged = given(mcpAccess, {
+  const charged = given(virtualKey, {
     events: [made({ maxBudget: 0.3 }), call({ cost: 0.1 }), call({ cost: 0.1 }), call({ cost: 0.1 })],
   });
   charged
@@ -131,7 +133,7 @@ test('[G16] a budget is charged when a call is admitted, and given back what nev
 });
 
 test('[G14] a revoked key admits nothing any more, ends what is open, and stays revoked', (t) => {
-  given(mcpAccess, { events: [made()] })
+  given(virtualKey, { events: [made()] })
     .when({ type: 'KEY_REVOKED', at: 3_000 })
     .then({
       state: 'revoked',
@@ -148,7 +150,7 @@ test('[G14] a revoked key admits nothing any more, ends what is open, and stays 
 });
 
 test('[G24] a rotated value is good for the overlap and no longer, the new one at once', (t) => {
-  given(mcpAccess, { events: [made()] })
+  given(virtualKey, { events: [made()] })
     .when({ type: 'KEY_ROTATED', at: 3_000, presented: 'k_2', overlapMs: 5_000 })
     .then({
       state: 'active',
@@ -164,7 +166,7 @@ test('[G24] a rotated value is good for the overlap and no longer, the new one a
 });
 
 test('[G14] what an update names is changed or taken away, the rest stays', (t) => {
-  given(mcpAccess, { events: [made({ rpmLimit: 5, expiresAt: 9_000 })] })
+  given(virtualKey, { events: [made({ rpmLimit: 5, expiresAt: 9_000 })] })
     .when({ type: 'KEY_UPDATED', at: 3_000, set: { servers: ['cluster'] }, clear: ['rpmLimit'] })
     .then({
       state: 'active',
@@ -177,7 +179,7 @@ test('[G14] what an update names is changed or taken away, the rest stays', (t) 
 });
 
 test('[G9] an identity route wants a token of its own, and no key in its place', (t) => {
-  const key = given(mcpAccess, { events: [made()] });
+  const key = given(virtualKey, { events: [made()] });
   key.when(call({ relay: true })).then({ state: 'active', effects: [answer('identity_required')] });
   key.when(call({ relay: true, authorization: 'bearer' })).then({ state: 'active', effects: [forward()] });
   const alert = (what: string, where = 'header authorization') => ({
@@ -219,7 +221,7 @@ test('[G14,G16] a key reads about itself while it is good, not restricted and wi
     type: 'http.reply',
     params: { status, body: { revision: 1, ...body } },
   });
-  const good = given(mcpAccess, { events: [made({ rpmLimit: 1, maxBudget: 1, expiresAt: 199_000 })] });
+  const good = given(virtualKey, { events: [made({ rpmLimit: 1, maxBudget: 1, expiresAt: 199_000 })] });
   good.when(read(2_000)).then({ state: 'active', effects: [told(200, { rule: 'admitted' })] });
   good.when(read(199_000)).then({ state: 'active', effects: [told(401, { rule: 'expired' })] });
   const used = good
@@ -229,7 +231,7 @@ test('[G14,G16] a key reads about itself while it is good, not restricted and wi
     .when(read(112_000))
     .then({ state: 'active', effects: [told(429, { rule: 'rate_limited', retryAfterMs: 50_000 })] });
   used.when(read(162_000)).then({ state: 'active', effects: [told(429, { rule: 'over_budget' })] });
-  given(mcpAccess, { events: [made({ restriction: 'llm_api_routes' })] })
+  given(virtualKey, { events: [made({ restriction: 'llm_api_routes' })] })
     .when(read(2_000))
     .then({ state: 'active', effects: [told(401, { rule: 'restricted' })] });
   t.pass();

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import fc from 'fast-check';
+import { keyIn, removeMisplacedKey } from '../../../src/plugins/gateway/keys/caller.ts';
 import { keyId, sameKey } from '../../../src/plugins/gateway/keys/directory.ts';
-import { keyIn, removeMisplacedKey } from '../../../src/plugins/gateway/keys/misplaced-key.ts';
 
 const GATEWAY = new URL('../../../src/plugins/gateway/', import.meta.url);
 

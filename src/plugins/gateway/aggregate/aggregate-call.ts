@@ -81,7 +81,7 @@ export function targetOf(
   path: string,
   message?: Message,
 ): CallTarget {
-  const selection = select(gateway.table(), headers[SELECTION_HEADER]);
+  const selection = select(gateway.routes.table, headers[SELECTION_HEADER]);
   const { route } = addresseeOf(message, selection);
   const names = (route ? [route] : selection.routes).map(({ name }) => name);
   return { path, routes: names, route: route && aggregated(route) };
@@ -103,7 +103,7 @@ export class AggregateCall extends GatewayCall {
   constructor(aggregate: Aggregate, { exchange, key, message, session }: AggregateRequest, path: string) {
     const { gateway, legs, deadlineMs } = aggregate;
     super({ gateway, exchange, key, message, target: targetOf(aggregate, exchange, path, message) });
-    this.selection = select(gateway.table(), exchange.headers[SELECTION_HEADER]);
+    this.selection = select(gateway.routes.table, exchange.headers[SELECTION_HEADER]);
     this.addressee = addresseeOf(message, this.selection);
     this.legs = legs;
     this.deadlineMs = deadlineMs;

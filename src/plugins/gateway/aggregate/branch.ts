@@ -2,12 +2,12 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { isObject } from '../../../core/kernel/json.ts';
 import { logOwnFault } from '../calls/call.ts';
+import { ask, type UpstreamAnswer } from '../fast-path/upstream-request.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
 import { type Message, REVISION_META } from '../mcp/message.ts';
 import { type Era, isStateless, STATELESS_SINCE } from '../mcp/protocol.ts';
 import type { Route } from '../routes/route.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
-import { ask, type UpstreamAnswer } from '../upstream/client.ts';
 import { hasForgotten, isOwnFault, UpstreamFault } from '../upstream/failures.ts';
 import { CredentialRepeated, credentialWatch } from '../upstream/inspection.ts';
 import { type ForUpstream, requestTo } from '../upstream/request.ts';
@@ -36,18 +36,18 @@ export function whyNot(error: unknown): string {
  */
 
 /** Ids of the gateway's own requests; a client's own ids go to the one upstream that it calls. */
-export const OWN_ID = 'holdfast';
+const OWN_ID = 'holdfast';
 const META_PREFIX = 'io.modelcontextprotocol/';
 const CAPABILITIES_META = `${META_PREFIX}clientCapabilities`;
 
 /** Asks an upstream whether it speaks the stateless revision. */
-export const DISCOVER: Message = {
+const DISCOVER: Message = {
   ...own('server/discover', { _meta: { [REVISION_META]: STATELESS_SINCE, [CAPABILITIES_META]: {} } }, OWN_ID),
   revision: STATELESS_SINCE,
 };
 
 /** A message of the stateless revision, as servers of sessions read it. */
-export function sessioned(message: Message): Message {
+function sessioned(message: Message): Message {
   const { params } = message.body;
   if (!isObject(params) || !isObject(params._meta)) return { ...message, revision: undefined };
   const kept = Object.entries(params._meta).filter(([name]) => !name.startsWith(META_PREFIX));

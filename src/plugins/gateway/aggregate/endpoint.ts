@@ -20,13 +20,9 @@ const SSE_PATH = '/mcp/sse';
  *
  * @param deadlineMs how long one upstream may keep a merged answer waiting
  */
-export function aggregateEndpoint(
-  http: HttpSurface,
-  gateway: () => GatewayServices,
-  deadlineMs: number,
-): void {
+export function aggregateEndpoint(http: HttpSurface, gateway: GatewayServices, deadlineMs: number): void {
   const legs = new Legs();
-  const aggregate = (): Aggregate => ({ gateway: gateway(), legs, deadlineMs, draining: http.draining });
+  const aggregate: Aggregate = { gateway, legs, deadlineMs, draining: http.draining };
   const sse = new SseMount(SSE_PATH, aggregate);
   http.register((scope, _options, registered) => {
     const opened = openRequests(scope, gateway);
@@ -34,7 +30,7 @@ export function aggregateEndpoint(
       method: ['GET', 'POST', 'DELETE'],
       exposeHeadRoute: false, // a HEAD would open a stream
       url: PATH,
-      handler: async (request, reply) => receive(aggregate(), opened(request, reply)),
+      handler: async (request, reply) => receive(aggregate, opened(request, reply)),
     });
     scope.get(SSE_PATH, { exposeHeadRoute: false }, async (request, reply) =>
       sse.open(opened(request, reply)),

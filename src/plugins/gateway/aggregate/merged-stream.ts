@@ -1,8 +1,7 @@
 import type { Clock } from '../../../core/kernel/clock.ts';
+import type { UpstreamAnswer } from '../fast-path/upstream-request.ts';
 import { showTools } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/route.ts';
-
-import type { UpstreamAnswer } from '../upstream/client.ts';
 import { eventRewriter, rewriteMessage } from '../upstream/events.ts';
 import { credentialWatch } from '../upstream/inspection.ts';
 import { headerOf, isEvents } from '../upstream/request.ts';

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { createParser } from 'eventsource-parser';
 import { isObject, nestsDeeper } from '../../../core/kernel/json.ts';
+import type { UpstreamAnswer } from '../fast-path/upstream-request.ts';
 import { parseExact, type RequestId } from '../mcp/message.ts';
 import { whole } from '../upstream/body.ts';
-import type { UpstreamAnswer } from '../upstream/client.ts';
 import { headerOf, isEvents } from '../upstream/request.ts';
 
 /** An answer that the gateway itself reads is held whole. */

@@ -27,17 +27,17 @@ const MOST_UNREAD = 16 * 1024 * 1024;
  */
 export class SseMount {
   readonly path: string;
-  readonly #aggregate: () => Aggregate;
+  readonly #aggregate: Aggregate;
   readonly #streams = new Map<string, SseStream>();
 
-  constructor(path: string, aggregate: () => Aggregate) {
+  constructor(path: string, aggregate: Aggregate) {
     this.path = path;
     this.#aggregate = aggregate;
   }
 
   /** Opens a stream; what the servers say by themselves comes on it, once its client has initialized. */
   open({ exchange, authenticated }: OpenedRequest): void {
-    const aggregate = this.#aggregate();
+    const aggregate = this.#aggregate;
     const { gateway } = aggregate;
     const key = admit(gateway, exchange, this.path, authenticated);
     if (!key) return;
@@ -52,7 +52,7 @@ export class SseMount {
 
   /** A message of a client; its answer goes to the stream. */
   receive({ exchange: http, authenticated, body }: OpenedRequest, id: unknown): void {
-    const aggregate = this.#aggregate();
+    const aggregate = this.#aggregate;
     const { gateway } = aggregate;
     const key = admit(gateway, http, this.path, authenticated);
     if (!key) return;

@@ -1,7 +1,7 @@
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';
-import type { AccessCall, AnswerParams, CallEnded, ForwardParams } from '../../../machines/gateway/key.ts';
+import type { AnswerParams, CallEnded, CallRequest, ForwardParams } from '../../../machines/gateway/key.ts';
 import type { Exchange } from '../exchange.ts';
 import type { AuthenticatedKey } from '../keys/caller.ts';
 import { type Answer, INTERNAL_ERROR, plainRefusal, rpcError } from '../mcp/answers.ts';
@@ -24,7 +24,7 @@ export interface CallTarget {
   readonly routes: readonly string[];
   readonly route?: Route | undefined;
   /** Stands for the method of a request without a message that could be read. */
-  readonly unread?: Pick<AccessCall, 'method' | 'bytes'> & KeyUsageFacts;
+  readonly unread?: Pick<CallRequest, 'method' | 'bytes'> & KeyUsageFacts;
 }
 
 /** What a call consists of before it is decided. */
@@ -161,7 +161,7 @@ export class AnsweredCall extends GatewayCall {
 }
 
 function factsOf(
-  { table }: GatewayServices,
+  { routes: gatewayRoutes }: GatewayServices,
   exchange: Exchange,
   { presented, authorization, misplaced }: AuthenticatedKey,
   message: Message | undefined,
@@ -176,7 +176,7 @@ function factsOf(
     at: 0,
     presented,
     routes: [...routes],
-    table: table().revision,
+    table: gatewayRoutes.table.revision,
     method: methodOf(exchange.method, message),
     ...(isToolCall && { tool: message.name ?? '' }),
     ...(isUnlisted && { toolUnlisted: true as const }),

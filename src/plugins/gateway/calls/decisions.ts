@@ -37,7 +37,7 @@ const callSchema = z.object({
 /** What the key's machine decides a call by. */
 export type DecisionFacts = z.output<typeof callSchema>;
 
-export const callMade = defineTopic(
+const callMade = defineTopic(
   'gateway.call_made',
   z.object({ key: z.string(), call: callSchema }),
   'Somebody with a known key calls a server behind the gateway.',

@@ -20,7 +20,7 @@ import type { GatewayServices } from './services.ts';
 const PATTERN = '/:server/mcp';
 
 /** The endpoint of one server, `/<server>/mcp` (G1, G3, G4). */
-export function mcpEndpoint(http: HttpSurface, gateway: () => GatewayServices): void {
+export function mcpEndpoint(http: HttpSurface, gateway: GatewayServices): void {
   http.register((scope, _options, registered) => {
     const opened = openRequests(scope, gateway);
     scope.route({
@@ -29,7 +29,7 @@ export function mcpEndpoint(http: HttpSurface, gateway: () => GatewayServices): 
       url: PATTERN,
       handler: async (request, reply) => {
         const { server } = request.params as { server: string };
-        receive(gateway(), opened(request, reply), server);
+        receive(gateway, opened(request, reply), server);
       },
     });
     registered();
@@ -42,7 +42,7 @@ function receive(
   { exchange, authenticated, body }: OpenedRequest,
   server: string,
 ): void {
-  const route = gateway.table().routes.get(server);
+  const route = gateway.routes.table.routes.get(server);
   if (!route) {
     answerUndecided(gateway, exchange, NOWHERE, notFound);
     return;
@@ -160,13 +160,13 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 export function openRequests(
   scope: Pick<HttpSurface, 'addHook' | 'addContentTypeParser'> &
     Pick<FastifyInstance, 'removeAllContentTypeParsers'>,
-  gateway: () => GatewayServices,
+  gateway: GatewayServices,
 ): (request: FastifyRequest, reply: FastifyReply) => OpenedRequest {
   const opened = new WeakMap<FastifyRequest, Omit<OpenedRequest, 'body'>>();
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   scope.addHook('onRequest', (request, reply, done) => {
-    const { keys, usage } = gateway();
+    const { keys, usage } = gateway;
     const exchange = new HttpExchange(request, reply);
     const caller = authenticate(request.headers, keys);
     opened.set(request, { exchange, authenticated: 'rule' in caller ? undefined : caller });
@@ -176,12 +176,12 @@ export function openRequests(
     }
     // Not `done`: the answer ends the request here.
     (request.routeOptions.handler as Handler)(request, reply).catch((error) => {
-      logOwnFault(gateway(), { correlation: request.id }, error);
+      logOwnFault(gateway, { correlation: request.id }, error);
       reply.raw.destroy();
     });
   });
   scope.addHook('preHandler', ({ id, body }, _reply, done) => {
-    if (Buffer.isBuffer(body)) gateway().usage.settle(id, body.length);
+    if (Buffer.isBuffer(body)) gateway.usage.settle(id, body.length);
     done();
   });
   return (request, reply) => {

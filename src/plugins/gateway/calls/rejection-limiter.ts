@@ -2,17 +2,17 @@ import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
-import { type DoorEvent, mcpDoor } from '../../../machines/gateway/admission.ts';
+import { type AdmissionEvent, admission } from '../../../machines/gateway/admission.ts';
 import type { AnswerParams, CallEnded } from '../../../machines/gateway/key.ts';
 import { describeGatewayRecord } from '../describe.ts';
-import { IN_AUTHORIZATION } from '../keys/misplaced-key.ts';
+import { IN_AUTHORIZATION } from '../keys/caller.ts';
 import { BurstLimiter } from './burst-limiter.ts';
 import { type Decisions, misplacedSchema } from './decisions.ts';
 
 /** The one actor for callers without a key. */
 const admissionActor = defineActor({
   type: 'gateway.admission',
-  machine: mcpDoor,
+  machine: admission,
   version: 1,
   describe: describeGatewayRecord,
 });
@@ -65,7 +65,7 @@ export function registerAdmission(context: PluginContext<unknown>): void {
  * own for that. It comes with its place when the request was only searched, and on the REST API, where keys belong in
  * that header and this is another one beside it.
  */
-function rejectionEvent({ misplaced, ...facts }: z.output<typeof rejected>): DoorEvent {
+function rejectionEvent({ misplaced, ...facts }: z.output<typeof rejected>): AdmissionEvent {
   if (!misplaced) return { type: 'TURNED_AWAY', ...facts };
   const { key, where } = misplaced;
   const isOnlyThere = where === IN_AUTHORIZATION && facts.rule !== 'not_read' && !facts.rest;

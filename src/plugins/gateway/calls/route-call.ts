@@ -1,6 +1,7 @@
 import { version } from '../../../core/kernel/version.ts';
 import type { AnswerParams, ForwardParams } from '../../../machines/gateway/key.ts';
 import { documentUrl } from '../discovery/endpoint.ts';
+import { ask } from '../fast-path/upstream-request.ts';
 import {
   type Answer,
   COMPLETE,
@@ -18,7 +19,6 @@ import { eraOf, isKnown, isStateless, NEWEST_SESSIONED, REVISIONS } from '../mcp
 import type { Route } from '../routes/route.ts';
 import type { Session } from '../session/sealed-sessions.ts';
 import { passAnswer, type UpstreamCall } from '../upstream/answer.ts';
-import { ask } from '../upstream/client.ts';
 import { hasForgotten } from '../upstream/failures.ts';
 import type { CallOutcome } from '../upstream/inspection.ts';
 import { type ForUpstream, requestTo } from '../upstream/request.ts';

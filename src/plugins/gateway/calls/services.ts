@@ -27,8 +27,8 @@ export interface GatewayServices {
   /** The protected-resource documents of upstreams. */
   readonly documents: DocumentCache;
   readonly telemetry: CallTelemetry;
-  /** The table that serves now. */
-  readonly table: () => RouteTable;
+  /** Has the table that serves now. */
+  readonly routes: { readonly table: RouteTable };
   /** The configured public base, without a slash at its end. */
   readonly publicBase: string | undefined;
   /** The same, or what a request's `Host` says. @param host of the request, where none is configured */

@@ -1,6 +1,5 @@
 import type { Unhandled } from '../../../core/host/http/measure.ts';
-import { type Caller, inspectCaller, type RejectedCaller } from '../keys/caller.ts';
-import { IN_AUTHORIZATION } from '../keys/misplaced-key.ts';
+import { type Caller, IN_AUTHORIZATION, inspectCaller, type RejectedCaller } from '../keys/caller.ts';
 import { NOWHERE, spanAttributes } from './call.ts';
 import type { GatewayServices } from './services.ts';
 
@@ -14,12 +13,12 @@ const ENDPOINT = /^\/(?:([^/]+)\/mcp|mcp\/(?:sse)?)$/;
  * is a counter of the surface.
  */
 export function endUnhandled(gateway: GatewayServices, request: Unhandled): void {
-  const { telemetry, keys, table } = gateway;
+  const { telemetry, keys, routes } = gateway;
   const { raw, correlation, status, ms } = request;
   const path = decoded((raw.url ?? '').split('?', 1)[0] ?? '');
   const [endpoint, server] = ENDPOINT.exec(path) ?? [];
   if (endpoint === undefined) return;
-  const shown = server === undefined || table().routes.has(server) ? path : NOWHERE;
+  const shown = server === undefined || routes.table.routes.has(server) ? path : NOWHERE;
   const caller = inspectCaller(raw, keys);
   const attributes = spanAttributes(gateway, shown, 'rule' in caller ? undefined : caller.id);
   const span = telemetry.begin(raw.headers, ms);

@@ -1,7 +1,7 @@
 import type { CommandDefinition } from '../../../core/host/plugin/command.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
-import { ADMISSION_HEADER } from '../keys/misplaced-key.ts';
+import { ADMISSION_HEADER } from '../keys/caller.ts';
 import type { RouteEntry } from '../routes/entry.ts';
 import { baseUrl, type ClientSettings, chosenRoutes } from './target.ts';
 

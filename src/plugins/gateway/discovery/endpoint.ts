@@ -5,7 +5,7 @@ import { type DocumentCache, servedDocument } from './document-cache.ts';
 
 /** What the discovery endpoint uses. */
 interface DiscoveryServices {
-  readonly table: () => RouteTable;
+  readonly routes: { readonly table: RouteTable };
   /** @param host of the request @returns the base that clients see, without a slash at its end */
   readonly publicUrl: (host: string | undefined) => string;
   readonly documents: DocumentCache;
@@ -16,10 +16,13 @@ export const documentUrl = (base: string, server: string): string =>
   `${base}/.well-known/oauth-protected-resource/${server}/mcp`;
 
 /** `GET /.well-known/oauth-protected-resource/<server>/mcp` (G13). */
-export function discoveryRoutes(http: HttpSurface, { table, publicUrl, documents }: DiscoveryServices): void {
+export function discoveryRoutes(
+  http: HttpSurface,
+  { routes, publicUrl, documents }: DiscoveryServices,
+): void {
   http.get('/.well-known/oauth-protected-resource/:server/mcp', async (request, reply) => {
     const { server } = request.params as { server: string };
-    const route = table().routes.get(server);
+    const route = routes.table.routes.get(server);
     // The same answer for an unknown server and for one without OAuth, so that nobody learns which servers exist.
     const { status, body } =
       route?.entry.disposition === 'relay'

@@ -1,5 +1,5 @@
 import { isObject } from '../../../core/kernel/json.ts';
-import { ADMISSION_HEADER } from '../keys/misplaced-key.ts';
+import { ADMISSION_HEADER } from '../keys/caller.ts';
 import { type Diagnosis, diagnosis } from './symptoms.ts';
 
 /** A fault of a client's entry, by the entry's name. It contains no value of a header. */

@@ -61,7 +61,7 @@ export function adminEndpoints(http: HttpSurface, gateway: AdminServices): void 
       };
     });
     route('GET', '/v1/mcp/server', ({ headers }, gateway) =>
-      serverEntries(gateway.table(), gateway.publicUrl(headers.host)),
+      serverEntries(gateway.routes.table, gateway.publicUrl(headers.host)),
     );
     scope.route({
       method: 'GET',
@@ -137,7 +137,7 @@ function spendBy({ keys }: AdminServices, term: 'owner' | 'alias'): Record<strin
  *
  * @param publicUrl the gateway's base
  */
-export function serverEntries({ routes, rejected }: RouteTable, publicUrl: string): unknown[] {
+function serverEntries({ routes, rejected }: RouteTable, publicUrl: string): unknown[] {
   return [
     ...[...routes.values()].map(({ name, entry, reason }) => ({
       server_id: serverId(name),

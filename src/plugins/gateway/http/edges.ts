@@ -2,12 +2,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpSurface, SurfaceError } from '../../../core/host/http/contract.ts';
 import { SELECTION_HEADER } from '../aggregate/selection.ts';
 import type { GatewayServices } from '../calls/services.ts';
-import { keyInUrl } from '../keys/misplaced-key.ts';
+import { keyInUrl } from '../keys/caller.ts';
 import { type Answer, notFound } from '../mcp/answers.ts';
 import { restBody } from './rest.ts';
 
 /** What clients look for. */
-export const NOT_FOUND = 'route not found';
+const NOT_FOUND = 'route not found';
 /** Paths that answer errors in the shape of the REST paths, whether there is such a path or not. */
 const REST = /^\/(?:key|budget|v1)\//;
 
@@ -50,9 +50,9 @@ export function edgeRoutes(http: HttpSurface, gateway: GatewayServices): void {
       handler: () => undefined,
     });
   at('/:server/mcp/', (request) => {
-    const { table, publicBase } = gateway;
+    const { routes, publicBase } = gateway;
     const { server } = request.params as { server: string };
-    return table().routes.has(server) ? redirect(publicBase, `/${server}/mcp`) : notFound;
+    return routes.table.routes.has(server) ? redirect(publicBase, `/${server}/mcp`) : notFound;
   });
   at('/mcp', ({ headers }) =>
     headers[SELECTION_HEADER] === undefined ? notAServer : redirect(gateway.publicBase, '/mcp/'),

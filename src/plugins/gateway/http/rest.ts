@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
-import type { AnswerParams, DoorRule, MisplacedKey } from '../../../machines/gateway/key.ts';
+import type { AnswerParams, MisplacedKey, RejectionRule } from '../../../machines/gateway/key.ts';
 import type { GatewayServices } from '../calls/services.ts';
+import { ADMISSION_HEADER, keyIn, keyInUrl, mostSevere, removeMisplacedKey } from '../keys/caller.ts';
 import { bearerIn, type KeyLookup, keyId } from '../keys/directory.ts';
-import { ADMISSION_HEADER, keyIn, keyInUrl, mostSevere, removeMisplacedKey } from '../keys/misplaced-key.ts';
 import { WRONG_KEY } from '../mcp/answers.ts';
 
 /** Whoever calls a REST path with something in `Authorization` that is good there. */
@@ -13,7 +13,10 @@ export type RestCaller =
   | { readonly kind: 'key'; readonly id: string; readonly presented: string };
 
 /** Tells who calls a REST path: `Authorization` alone counts here, whatever the admission header says (G14, G25). */
-export function restCaller(request: FastifyRequest, parts: GatewayServices): RestCaller | { rule: DoorRule } {
+export function restCaller(
+  request: FastifyRequest,
+  parts: GatewayServices,
+): RestCaller | { rule: RejectionRule } {
   // Not even looked at: whoever puts keys into URLs should not learn that it works.
   if (Object.keys(request.query as object).some((name) => /^(?:api_?|master_?)?keys?$/i.test(name))) {
     return { rule: 'key_in_query' };
@@ -39,7 +42,7 @@ export function restCaller(request: FastifyRequest, parts: GatewayServices): Res
 export function recordRefusal(
   { rejections, keys }: GatewayServices,
   { id, ip, raw, routeOptions }: FastifyRequest,
-  rule: DoorRule,
+  rule: RejectionRule,
 ): Promise<AnswerParams['rule']> {
   const path = routeOptions.url ?? '';
   const misplaced = misplacedOnRest(raw, keys);

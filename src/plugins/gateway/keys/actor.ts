@@ -3,13 +3,13 @@ import { defineTopic } from '../../../bus/topic.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
 import type { LogRecord } from '../../../core/kernel/log/record.ts';
-import { mcpAccess } from '../../../machines/gateway/key.ts';
+import { virtualKey } from '../../../machines/gateway/key.ts';
 import { describeGatewayRecord } from '../describe.ts';
 
 /** A virtual key. The actor's key is the id of the first value it was presented by. */
 export const keyActor = defineActor({
   type: 'gateway.key',
-  machine: mcpAccess,
+  machine: virtualKey,
   version: 1,
   durability: durabilityOf,
   describe: describeGatewayRecord,

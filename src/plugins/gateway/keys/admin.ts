@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Reply } from '../../../core/host/http/exchanges.ts';
 import type { Services } from '../../../core/host/plugin/definition.ts';
 import type { HoldfastError } from '../../../core/kernel/errors/holdfast-error.ts';
-import type { AccessRule } from '../../../machines/gateway/key.ts';
+import type { CallRule } from '../../../machines/gateway/key.ts';
 import { GatewayError } from '../errors.ts';
 import { DECISION_MS, type KeyChange, keyChangeRequested } from './actor.ts';
 import { type KeyDirectory, type KeyView, keyId } from './directory.ts';
@@ -37,7 +37,7 @@ export interface MintedKey {
 const readDecision = z.object({
   status: z.number(),
   body: z.object({
-    rule: z.custom<AccessRule>((rule) => typeof rule === 'string').exactOptional(),
+    rule: z.custom<CallRule>((rule) => typeof rule === 'string').exactOptional(),
     retryAfterMs: z.number().exactOptional(),
   }),
 });

@@ -1,6 +1,8 @@
-import { hash, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { join } from 'node:path';
 import type { ActorSystem } from '../../../core/kernel/actors/system.ts';
-import type { AccessContext } from '../../../machines/gateway/key.ts';
+import { createSecretFile, readTokenFile } from '../../../core/kernel/secret-file.ts';
+import type { KeyContext } from '../../../machines/gateway/key.ts';
 import { keyActor } from './actor.ts';
 
 /** A virtual key with the state of its actor. */
@@ -8,17 +10,17 @@ export interface KeyView {
   /** The actor's key: the id of the first value of this virtual key. */
   readonly id: string;
   readonly state: string;
-  readonly context: AccessContext;
+  readonly context: KeyContext;
 }
 
 /** What recognizes a credential in a request. */
 export type KeyLookup = Pick<KeyDirectory, 'find' | 'isMaster' | 'isSession'>;
 
 export interface KeyDirectoryOptions {
-  /** @returns the id of the master key as it is now */
-  readonly masterId: () => string;
-  /** @returns whether a value is a session id that this gateway sealed */
-  readonly isSession: (value: string) => boolean;
+  /** Gives the id of the master key as it is now. */
+  readonly master: Pick<MasterKey, 'id'>;
+  /** Knows the session ids that this gateway sealed. */
+  readonly sessions: { knows(value: string): boolean };
 }
 
 /**
@@ -51,12 +53,12 @@ export class KeyDirectory {
 
   /** @param valueId id of a presented value */
   isMaster(valueId: string): boolean {
-    return sameKey(valueId, this.#options.masterId());
+    return sameKey(valueId, this.#options.master.id());
   }
 
   /** @param value whether it is a session id of this gateway, which looks random and is no key */
   isSession(value: string): boolean {
-    return this.#options.isSession(value);
+    return this.#options.sessions.knows(value);
   }
 
   get(id: string): KeyView | undefined {
@@ -87,4 +89,50 @@ export function keyId(value: string): string {
 export function sameKey(id: string, other: string): boolean {
   const [one, two] = [Buffer.from(id), Buffer.from(other)];
   return one.length === two.length && timingSafeEqual(one, two);
+}
+
+const MAX_AGE_MS = 5_000;
+
+/**
+ * The key of the admin endpoints (G14, G25). Only its id is kept in memory. The file is read again every five seconds,
+ * so that a changed key needs no restart.
+ */
+export class MasterKey {
+  readonly #read: () => string;
+  #id = '';
+  #readAt = Number.NEGATIVE_INFINITY;
+
+  constructor(read: () => string) {
+    this.#read = read;
+    this.id();
+  }
+
+  /**
+   * Reads it from the given file, from `HOLDFAST_MASTER_KEY_FILE` or `HOLDFAST_MASTER_KEY`, else from the data folder,
+   * where it is generated at the first start.
+   *
+   * @throws HF_CONFIG_SECRET_MISSING, HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID
+   */
+  static open(dataDir: string, file?: string, env: NodeJS.ProcessEnv = process.env): MasterKey {
+    const named = file ?? env.HOLDFAST_MASTER_KEY_FILE;
+    if (named) return new MasterKey(() => readTokenFile(named));
+    const given = env.HOLDFAST_MASTER_KEY;
+    if (given) return new MasterKey(() => given);
+    const own = join(dataDir, 'secrets', 'master-key');
+    createSecretFile(own, Buffer.from(`sk-${randomBytes(32).toString('base64url')}\n`));
+    return new MasterKey(() => readTokenFile(own));
+  }
+
+  /** @returns the id of the key. While the file can't be read, the last key stays valid. */
+  id(): string {
+    const now = performance.now();
+    if (now - this.#readAt < MAX_AGE_MS) return this.#id;
+    try {
+      this.#id = keyId(this.#read());
+    } catch (error) {
+      if (this.#id === '') throw error;
+    }
+    this.#readAt = now;
+    return this.#id;
+  }
 }

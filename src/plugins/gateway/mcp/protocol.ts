@@ -70,7 +70,7 @@ function accepts(accept: string, type: string): boolean {
 }
 
 /** @returns the answer to a revision that nobody speaks */
-export function revisionProblem(headers: IncomingHttpHeaders, message?: Message): Answer | undefined {
+function revisionProblem(headers: IncomingHttpHeaders, message?: Message): Answer | undefined {
   const header = text(headers, 'mcp-protocol-version');
   const id = message?.id ?? null;
   if (eraOf(headers, message) === 'sessions') {
@@ -93,7 +93,7 @@ export function revisionProblem(headers: IncomingHttpHeaders, message?: Message)
 }
 
 /** What a request of the stateless revision repeats in its headers must be what its body says. */
-export function headerMismatch(headers: IncomingHttpHeaders, message: Message): Answer | undefined {
+function headerMismatch(headers: IncomingHttpHeaders, message: Message): Answer | undefined {
   const { kind, method } = message;
   const id = message.id ?? null;
   const named = text(headers, 'mcp-method');
@@ -147,7 +147,7 @@ function mismatch(id: RequestId | null, what: string): Answer {
   return rpcError(400, id, HEADER_MISMATCH, `Bad Request: the request headers and body disagree: ${what}`);
 }
 
-export const sessionMissing = (id: Message['id']): Answer =>
+const sessionMissing = (id: Message['id']): Answer =>
   rpcError(400, id ?? null, SERVER_ERROR, 'Bad Request: Mcp-Session-Id header is required');
 export const sessionUnknown = (id: Message['id']): Answer =>
   rpcError(404, id ?? null, UNAUTHORIZED, 'Session not found');

@@ -11,9 +11,9 @@ import { GatewayError } from '../errors.ts';
 import { ROUTES_KEY, routesActor, routesLoaded, routesRefused } from './actor.ts';
 import { readRouteEntries, rejectedEntry } from './entry.ts';
 import type { RouteKind } from './kind.ts';
+import type { SecretSources } from './route.ts';
 import { emptyTable, openRoute, type RejectedRoute, type Route, type RouteTable } from './route.ts';
 import { SealedDefinitions } from './sealed-definitions.ts';
-import type { SecretSources } from './upstream-secret.ts';
 
 /** Options of the plugin, of which `routes` are the entries. */
 type Options = Readonly<Record<string, unknown>>;
@@ -31,7 +31,8 @@ export class RouteLoader {
   readonly #kinds = new Map<string, RouteKind>();
   /** Open routes by fingerprint. A definition that stays is not opened again, and keeps its token. */
   #opened = new Map<string, Route>();
-  #table: RouteTable = emptyTable;
+  /** The table that calls use now; `serve` puts another one in its place. */
+  table: RouteTable = emptyTable;
   #stopWatch: (() => void) | undefined;
   /** Loads and swaps run one after another, so that an older table never replaces a newer one. */
   readonly #mutex = new Mutex();
@@ -42,10 +43,6 @@ export class RouteLoader {
     this.#sources = sources;
     this.#options = options;
     this.#sealed = new SealedDefinitions(services.log, services.vault);
-  }
-
-  get table(): RouteTable {
-    return this.#table;
   }
 
   /** The state of the actor; undefined before the first load is recorded. */
@@ -100,8 +97,8 @@ export class RouteLoader {
   serve(): Promise<RouteTable> {
     return this.#mutex.run(async () => {
       const { state } = this;
-      if (state) this.#table = await this.#open(state);
-      return this.#table;
+      if (state) this.table = await this.#open(state);
+      return this.table;
     });
   }
 
@@ -168,7 +165,7 @@ export class RouteLoader {
       }
     }
     this.#opened = opened;
-    if (revision !== this.#table.revision) {
+    if (revision !== this.table.revision) {
       const { logger } = this.#services;
       logger.info({ revision, routes: [...routes.keys()], rejected }, 'gateway.routes_served');
     }

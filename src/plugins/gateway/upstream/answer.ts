@@ -1,13 +1,12 @@
 import type { ForwardParams } from '../../../machines/gateway/key.ts';
 import type { Exchange } from '../exchange.ts';
+import { type AnswerBody, Stalled, type UpstreamAnswer } from '../fast-path/upstream-request.ts';
 import { type Message, parseExact } from '../mcp/message.ts';
 import { sessionUnknown } from '../mcp/protocol.ts';
 import { showTools } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/route.ts';
 import type { Session } from '../session/sealed-sessions.ts';
-
 import { steadyWhole } from './body.ts';
-import { type AnswerBody, Stalled, type UpstreamAnswer } from './client.ts';
 import { type EventChanges, eventRewriter, type Rewrite, rewriteMessage } from './events.ts';
 import { isOwnFault, problemOf, refuse, stopped } from './failures.ts';
 import {
@@ -194,10 +193,10 @@ function both(
 }
 
 /** Answers up to here are sent in one piece, bytes. */
-export const WHOLE: number = 64 * 1024;
+const WHOLE: number = 64 * 1024;
 
 /** JSON of a size that is known to be small: most answers of tools, in one piece. */
-export function passSmall(
+function passSmall(
   parts: UpstreamCall,
   status: number,
   headers: Readonly<Record<string, string>>,
@@ -213,7 +212,7 @@ export function passSmall(
 }
 
 /** JSON: a small answer is held until it is whole, so that one that breaks off is an error and not half an answer. */
-export async function passJson(
+async function passJson(
   parts: UpstreamCall,
   status: number,
   headers: Readonly<Record<string, string>>,
@@ -221,7 +220,6 @@ export async function passJson(
 ): Promise<CallOutcome> {
   const { exchange } = parts;
   const inspector = new JsonInspector();
-  exchange.onClose(() => inspector.free());
   const watch = credentialWatch(parts.route);
   await body.each((part) => {
     watch(part);
@@ -243,7 +241,7 @@ export async function passJson(
 }
 
 /** An event stream: each part goes on as it comes, and a slow client slows its upstream down. */
-export async function passEvents(
+async function passEvents(
   { exchange, route }: UpstreamCall,
   { statusCode: status, body }: UpstreamAnswer,
   headers: Readonly<Record<string, string>>,
@@ -265,7 +263,7 @@ export async function passEvents(
 }
 
 /** A JSON error passes as it is, unless the upstream repeats the gateway's own credential in it. */
-export function passError(
+function passError(
   parts: UpstreamCall,
   status: number,
   headers: Readonly<Record<string, string>>,

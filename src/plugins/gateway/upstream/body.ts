@@ -1,5 +1,4 @@
-import { free } from '../../../core/host/http/bounded-body.ts';
-import type { AnswerBody } from './client.ts';
+import type { AnswerBody } from '../fast-path/upstream-request.ts';
 
 /** A body, whole. @param limit bytes @throws RangeError it is larger; whatever breaks the body off */
 export async function whole(parts: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
@@ -61,11 +60,6 @@ export class ByteBuffer {
     this.#close();
     if (this.#parts.length > 1) this.#parts = [Buffer.concat(this.#parts, this.size)];
     return this.#parts[0] ?? Buffer.alloc(0);
-  }
-
-  /** Gives their memory back, once nobody uses them: not even a connection that is still to send them. */
-  free(): void {
-    for (const part of this.#parts.splice(0)) free(part);
   }
 
   #close(): void {

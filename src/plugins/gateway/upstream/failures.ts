@@ -1,13 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { CallEnded } from '../../../machines/gateway/key.ts';
 import type { Exchange } from '../exchange.ts';
+import type { UpstreamAnswer } from '../fast-path/upstream-request.ts';
 import { INTERNAL_ERROR, keyEnded, rpcError, UNAUTHORIZED } from '../mcp/answers.ts';
 import { challengesIn, written } from '../mcp/challenge.ts';
 import type { Message } from '../mcp/message.ts';
 import { LONGEST_SESSION } from '../session/sealed-sessions.ts';
-
 import type { UpstreamCall } from './answer.ts';
-import type { UpstreamAnswer } from './client.ts';
 import type { CallOutcome } from './inspection.ts';
 import { allowOf, headerOf, isEvents } from './request.ts';
 

@@ -70,11 +70,6 @@ export class JsonInspector {
   outcome(): CallOutcome {
     return this.#kept && this.#telling ? outcomeOfText(this.#kept.bytes()) : OK;
   }
-
-  /** Gives its memory back: nobody reads or sends a part of it any more. */
-  free(): void {
-    this.#kept?.free();
-  }
 }
 
 /** How an answer that is there as a whole says that the call ended. */
@@ -141,7 +136,7 @@ export function credentialWatch({ entry, credential }: Route): (part: Buffer) =>
  *
  * @returns whether the next part, or the seam before it, holds one of them
  */
-export function finder(wanted: readonly Buffer[]): (part: Buffer) => boolean {
+function finder(wanted: readonly Buffer[]): (part: Buffer) => boolean {
   const kept = Math.max(...wanted.map(({ length }) => length)) - 1;
   const holds = (bytes: Buffer) => wanted.some((one) => bytes.includes(one));
   let end: Buffer = Buffer.alloc(0);

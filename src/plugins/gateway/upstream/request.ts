@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { UpstreamRequest } from '../fast-path/upstream-request.ts';
 import { encode, type Message } from '../mcp/message.ts';
 import { type Era, encodeHeaderValue, eraOf, subjectOf } from '../mcp/protocol.ts';
 import { upstreamName } from '../mcp/tool-names.ts';
 import type { Route } from '../routes/route.ts';
-import type { UpstreamRequest } from './client.ts';
 
 /** A client's request, as one upstream is to get it. */
 export interface ForUpstream extends Pick<UpstreamRequest, 'method' | 'signal'> {
@@ -48,7 +48,7 @@ const DOWN = ['content-type', 'retry-after'] as const;
 const PARAM = 'mcp-param-';
 
 /** @returns the headers that go up as they are */
-export function upHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+function upHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const passed: Record<string, string> = {};
   for (const name in headers) {
     if (!UP.has(name) && !name.startsWith(PARAM)) continue;
@@ -82,7 +82,7 @@ export function allowOf({ allow }: IncomingHttpHeaders): string | undefined {
  * @param message of a POST
  * @param tool the upstream's own name, for a call of one
  */
-export function ownHeaders(
+function ownHeaders(
   era: Era,
   message: Message | undefined,
   tool: string | undefined,
