@@ -38,7 +38,7 @@ export type {
   EffectOptions,
   EffectOutcome,
 } from './core/kernel/actors/effect.ts';
-export { defineRoute, type Route } from './core/kernel/actors/route.ts';
+export type { Route } from './core/kernel/actors/route.ts';
 export type { ActorState } from './core/kernel/actors/state.ts';
 export {
   type CodedError,

@@ -11,7 +11,7 @@ const tsc = join(root, 'node_modules/typescript/bin/tsc');
 /** A plugin, its machine and its test, as somebody writes them who has the package alone. */
 const CONSUMER = `
 import { deepStrictEqual } from 'node:assert';
-import { defineActor, defineConfig, definePlugin, defineRoute, defineTopic } from 'holdfast';
+import { defineActor, defineConfig, definePlugin, defineTopic } from 'holdfast';
 import { type Alert, assign, effect, setup } from 'holdfast/machines';
 import { elapsed, given, impurities, replayFixture } from 'holdfast/testing';
 import { z } from 'zod';
@@ -59,7 +59,7 @@ const doorbell = definePlugin({
   options: z.strictObject({ door: z.string().default('front') }),
   register(context, { door }) {
     context.actor(bell);
-    context.route(defineRoute(rung, 'doorbell', ({ payload }) => [{ key: door, event: { type: 'RUNG', by: payload.by } }]));
+    context.route(rung, bell, ({ payload }) => [{ key: door, event: { type: 'RUNG', by: payload.by } }]);
     context.effect('doorbell.chime', ({ times }: { times: number }) => void times, { onRecovery: 'fail' });
   },
 });

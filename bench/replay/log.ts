@@ -51,17 +51,17 @@ export async function writeLog(
     const ref = `reconciler.leg/eth1.${index % LEGS}`;
     const next = event(index);
     const isOutcome = next.type === 'LEG_READ' || next.type === 'ADDED';
-    const { record } = actors.send(ref, next, isOutcome ? { outcome: asked.get(ref) } : {});
+    const { record } = actors.deliver(ref, next, isOutcome ? { outcome: asked.get(ref) } : {});
     for (const [place, { type }] of record?.effects.entries() ?? []) {
       const id = `${record?.seq}.${place}`;
       if (ANSWERED.has(type)) asked.set(ref, id);
       else if (!type.startsWith('timer.'))
-        actors.send(ref, { type: EFFECT_DONE, effect: type }, { outcome: id });
+        actors.deliver(ref, { type: EFFECT_DONE, effect: type }, { outcome: id });
     }
     if (index % 2_000 === 0) await log.whenDurable(log.lastSeq());
     if (index % checkpoint === checkpoint - 1) {
       const states = actors
-        .list()
+        .states()
         .map((state) => ({ actor: state.ref, seq: state.seq, body: JSON.stringify(state) }));
       const seq = log.lastSeq();
       await log.saveSnapshots(

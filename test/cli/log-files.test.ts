@@ -15,8 +15,12 @@ async function incident(t: ExecutionContext): Promise<{ dir: string; file: strin
   const bench = openBench(dir, [door], []);
   for (const by of ['ann', 'stranger']) {
     for (const key of ['front', 'back']) {
-      bench.actors.send(`test.door/${key}`, { type: 'OPEN', by }, { correlation: `story-of-${by}-${key}` });
-      bench.actors.send(`test.door/${key}`, { type: 'CLOSE' });
+      bench.actors.deliver(
+        `test.door/${key}`,
+        { type: 'OPEN', by },
+        { correlation: `story-of-${by}-${key}` },
+      );
+      bench.actors.deliver(`test.door/${key}`, { type: 'CLOSE' });
     }
   }
   await bench.settled();

@@ -10,10 +10,10 @@ import { VirtualClock } from '../support/virtual-clock.ts';
 async function folder(t: ExecutionContext): Promise<string> {
   const dir = tempDir(t);
   const bench = openBench(dir, [door], [], new VirtualClock());
-  bench.actors.send('test.door/front', { type: 'KNOCK' });
+  bench.actors.deliver('test.door/front', { type: 'KNOCK' });
   await bench.settled();
   await bench.clock.advance(3_600_000);
-  bench.actors.send('test.door/back', { type: 'CLOSE' });
+  bench.actors.deliver('test.door/back', { type: 'CLOSE' });
   await bench.settled();
   await bench.close();
   return dir;

@@ -18,14 +18,14 @@ const handlers = [
 async function folder(t: ExecutionContext): Promise<{ dir: string; records: LogRecord[] }> {
   const dir = tempDir(t);
   const bench = openBench(dir, [door], handlers, new VirtualClock());
-  bench.actors.send('test.door/front', { type: 'OPEN', by: 'ann' }, { correlation: STORY });
+  bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' }, { correlation: STORY });
   await bench.settled();
   await bench.clock.advance(1_000);
   await bench.settled();
-  bench.actors.send('test.door/front', { type: 'KNOCK' }, { correlation: STORY, cause: 2 });
+  bench.actors.deliver('test.door/front', { type: 'KNOCK' }, { correlation: STORY, cause: 2 });
   await bench.settled();
   await bench.clock.advance(86_400_000);
-  bench.actors.send('test.door/back', { type: 'OPEN', by: 'stranger' });
+  bench.actors.deliver('test.door/back', { type: 'OPEN', by: 'stranger' });
   await bench.settled();
   const records = await bench.records();
   await bench.close();
@@ -154,9 +154,9 @@ test('[C4] show tells everything of a record: its event, change, effects with th
 test('[C4] show tells which effects are open and which timers were cancelled', async (t) => {
   const dir = tempDir(t);
   const bench = openBench(dir, [door], [], new VirtualClock());
-  bench.actors.send('test.door/front', { type: 'OPEN', by: 'ann' });
-  bench.actors.send('test.door/front', { type: 'CLOSE' });
-  bench.actors.send('test.door/front', { type: 'OPEN', by: 'bob' });
+  bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' });
+  bench.actors.deliver('test.door/front', { type: 'CLOSE' });
+  bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'bob' });
   await bench.settled();
   await bench.close();
   const fates = async (seq: number) => {
@@ -178,7 +178,7 @@ test('[C4] show tells which effects are open and which timers were cancelled', a
 test('[C4] tail begins with the newest lines and follows what comes, folding across what it has shown', async (t) => {
   const dir = tempDir(t);
   const bench = openBench(dir, [door], handlers, new VirtualClock());
-  bench.actors.send('test.door/front', { type: 'OPEN', by: 'ann' }, { correlation: STORY });
+  bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' }, { correlation: STORY });
   await bench.settled();
   const seen = Promise.withResolvers<void>();
   const stop = new AbortController();
@@ -190,7 +190,7 @@ test('[C4] tail begins with the newest lines and follows what comes, folding acr
     },
   });
   await bench.clock.advance(1_000);
-  bench.actors.send('test.door/front', { type: 'KNOCK' }, { correlation: STORY, cause: 2 });
+  bench.actors.deliver('test.door/front', { type: 'KNOCK' }, { correlation: STORY, cause: 2 });
   await bench.settled();
   await seen.promise;
   stop.abort('SIGINT');
@@ -219,7 +219,7 @@ test('[C6] control characters of an event do not reach the terminal, and secrets
   const dir = tempDir(t);
   const bench = openBench(dir, [door], [], new VirtualClock());
   const by = 'x\u001b[2J\u0007\u202e\r\nBearer abcdefghijklmnop';
-  bench.actors.send('test.door/front', { type: 'OPEN', by, password: 'hunter2' });
+  bench.actors.deliver('test.door/front', { type: 'OPEN', by, password: 'hunter2' });
   await bench.settled();
   await bench.close();
   for (const argv of [

@@ -22,7 +22,7 @@ async function folder(t: ExecutionContext): Promise<string> {
   const dir = tempDir(t);
   const bench = openBench(dir, [door], handlers, new VirtualClock());
   const send = async (event: { type: string; by?: string }) => {
-    bench.actors.send('test.door/front', event as never);
+    bench.actors.deliver('test.door/front', event as never);
     await bench.settled();
   };
   await send({ type: 'OPEN', by: 'ann' });

@@ -13,8 +13,8 @@ async function folder(t: ExecutionContext): Promise<string> {
   const dir = tempDir(t);
   const bench = openBench(dir, [door], []);
   for (const by of ['ann', 'stranger', 'bob']) {
-    bench.actors.send('test.door/front', { type: 'OPEN', by });
-    bench.actors.send('test.door/front', { type: 'CLOSE' });
+    bench.actors.deliver('test.door/front', { type: 'OPEN', by });
+    bench.actors.deliver('test.door/front', { type: 'CLOSE' });
   }
   await bench.settled();
   await bench.close();

@@ -102,7 +102,7 @@ test.serial('[C7] Ctrl-Z gives it back until the viewer goes on', async (t) => {
 test.serial('[C7] an error on the way gives it back before it is told', async (t) => {
   const dir = tempDir(t);
   const bench = openBench(dir, [door]);
-  for (let n = 0; n < 30; n += 1) bench.actors.send('test.door/front', { type: 'KNOCK' });
+  for (let n = 0; n < 30; n += 1) bench.actors.deliver('test.door/front', { type: 'KNOCK' });
   await bench.settled();
   await bench.close();
   const db = new DatabaseSync(join(dir, 'log.db'));

@@ -31,7 +31,7 @@ let log: StepLog;
 test.before(async () => {
   const bench = openBench(dir, [door], effects, new VirtualClock());
   const send = async (key: string, correlation: string, event: { type: string; by?: string }) => {
-    bench.actors.send(`test.door/${key}`, event as never, { correlation });
+    bench.actors.deliver(`test.door/${key}`, event as never, { correlation });
     await bench.settled();
   };
   await send('front', 'story-of-ann', { type: 'OPEN', by: 'ann' });

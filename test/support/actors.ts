@@ -38,7 +38,7 @@ export function openBench<C extends Clock = VirtualClock>(
   const handlers = new Map(effects.map((registration) => [registration.type, registration]));
   const dispatcher = new EffectDispatcher(actors, clock, handlers, (end) => ends.push(end));
   actors.runEffectsWith(dispatcher);
-  dispatcher.leftOpen(actors.list())();
+  dispatcher.leftOpen(actors.states())();
   return {
     log,
     clock,

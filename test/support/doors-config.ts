@@ -19,11 +19,11 @@ const doors = definePlugin({
   options: z.strictObject({ port: z.int().default(0) }),
   register(ctx, { port }) {
     ctx.actor({ ...door, describe });
-    ctx.route(defineRoute(knock, 'test.door', ({ payload }) => [{ key: 'front', event: { type: 'OPEN', ...payload } }]));
+    ctx.route(knock, door, ({ payload }) => [{ key: 'front', event: { type: 'OPEN', ...payload } }]);
     ctx.effect('lamp.on', () => undefined, { onRecovery: 'retry', adapter: 'lamp' });
     ctx.effect('bell.ring', () => ({ type: 'RANG', loud: true }), { onRecovery: 'retry', adapter: 'bell, lamp' });
     ctx.schedule('* * * * *', tick);
-    ctx.route(defineRoute(tick, 'test.door', () => [{ key: 'clock', event: { type: 'KNOCK' } }]));
+    ctx.route(tick, door, () => [{ key: 'clock', event: { type: 'KNOCK' } }]);
     ctx.command({
       name: 'doors count [street]',
       summary: 'count the doors',
@@ -41,7 +41,7 @@ function describe({ event }) {
 }
 export default defineConfig({ plugins: [doors()] });`;
   return writeConfig(dir, body, [
-    `import { defineRoute, defineTopic } from 'holdfast';`,
+    `import { defineTopic } from 'holdfast';`,
     `import { door as original, doorMachine } from ${JSON.stringify(here('./door.ts'))};`,
   ]);
 }

@@ -23,7 +23,7 @@ createInterface({ input: process.stdin }).on('line', (line) => {
     void bench.settled().then(() => say('settled'));
     return;
   }
-  const sent = bench.actors.send(`test.door/${by}`, { type: 'OPEN', by });
+  const sent = bench.actors.deliver(`test.door/${by}`, { type: 'OPEN', by });
   say(`${sent.record ? 'decided' : 'waits'} ${by}`);
   void sent.durable().then(() => say(`durable ${by}`));
 });

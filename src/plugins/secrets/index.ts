@@ -36,10 +36,8 @@ export const secretsFolder = definePlugin({
   provides: [SecretsStoreToken],
   onFailure: 'continue',
   register(context, { folder }) {
-    context.provide(SecretsStoreToken, () =>
-      folderStore(
-        folder === undefined ? join(context.services.dataDir, 'secrets', 'store') : resolve(folder),
-      ),
+    context.provide(SecretsStoreToken, ({ dataDir }) =>
+      folderStore(folder === undefined ? join(dataDir, 'secrets', 'store') : resolve(folder)),
     );
   },
 });

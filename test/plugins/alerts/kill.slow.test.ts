@@ -23,8 +23,7 @@ test('[O17] kill -9 while a receiver is posted to: the same post comes again und
     `const raiser = definePlugin({
        name: 'raiser',
        options: z.strictObject({}),
-       register: (context) => context.control((surface) => surface.post('/raise', async ({ body }) => {
-         const { bus, log } = context.services;
+       register: (context) => context.control((surface, { bus, log }) => surface.post('/raise', async ({ body }) => {
          bus.publish(alertRaised, { name: body.name, severity: 'critical', text: 'It is.', labels: { state: 'firing' } });
          await log.whenDurable(log.lastSeq());
          return {};

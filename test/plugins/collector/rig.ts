@@ -47,8 +47,8 @@ export async function startRig(
     requires: [IngestKeysToken],
     wants: [SecretsStoreToken],
     register: (context) =>
-      context.onStart(() => {
-        keys = context.services.get(IngestKeysToken);
+      context.onStart((services) => {
+        keys = services.get(IngestKeysToken);
       }),
   });
   const entries = [consumer(), collector({ ...quick, ...options }), ...others];

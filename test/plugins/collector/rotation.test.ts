@@ -188,7 +188,7 @@ async function interruptedAt(effect: string, dir: string): Promise<void> {
     ...{ type: 'ROTATE', at: Date.now(), name: 'otel_ingest_api_key', maker: 'own', old },
     ...{ producers: [], external: [], canForce: false, settings: { ...rotationDefaults, ...quick.rotation } },
   };
-  runtime.services.actors.send('collector.key_rotation/otel_ingest_api_key', rotate as LogEvent, {
+  runtime.services.actors.deliver('collector.key_rotation/otel_ingest_api_key', rotate as LogEvent, {
     correlation: 'c',
   });
   await reached.promise;

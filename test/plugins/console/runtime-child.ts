@@ -17,7 +17,7 @@ process.stdout.write(`ready ${runtime.surfaces.console?.url}\n`);
 
 for await (const line of createInterface({ input: process.stdin })) {
   const [verb, argument = ''] = line.split(' ');
-  if (verb === 'send') actors.send(HOST, { type: 'CHECKPOINT', seq: 1, digest: argument, count: 1 });
+  if (verb === 'send') actors.deliver(HOST, { type: 'CHECKPOINT', seq: 1, digest: argument, count: 1 });
   if (verb === 'stop') {
     await runtime.stop(argument);
     process.exit(0);

@@ -78,7 +78,7 @@ test('[G24] a stream ends with its key: at its expiry, and after the overlap of 
   t.true(await ended(stream));
   const next = await open(rotated.body.key);
   const expiry = { type: 'KEY_UPDATED', at: Date.now(), set: { expiresAt: Date.now() + 200 } };
-  await rig.runtime.services.actors.send(`gateway.key/${id}`, expiry).durable();
+  await rig.runtime.services.actors.deliver(`gateway.key/${id}`, expiry).durable();
   t.true(await ended(next.stream));
 });
 

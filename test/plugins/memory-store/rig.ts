@@ -46,8 +46,7 @@ export async function startMemory(t: Scope, options: RigOptions = {}): Promise<M
     options: z.strictObject({}),
     requires: [MemoryStoresToken, ScratchStoresToken],
     register(context) {
-      context.onStart(() => {
-        const { services } = context;
+      context.onStart((services) => {
         seen = { stores: services.get(MemoryStoresToken), scratch: services.get(ScratchStoresToken) };
       });
     },

@@ -141,8 +141,8 @@ export function fieldRouterPlugin(router: FieldRouter) {
     provides: [RouterApiToken],
     register(context) {
       context.provide(RouterApiToken, () => router);
-      context.onStart(() => {
-        router.bus = context.services.bus;
+      context.onStart((services) => {
+        router.bus = services.bus;
       });
     },
   })();

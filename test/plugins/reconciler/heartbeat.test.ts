@@ -105,6 +105,6 @@ test('[R27] where nobody speaks to an uptime monitor nothing is sent, and nothin
   t.teardown(() => runtime.stop('test over'));
   await runtime.start();
   runtime.services.bus.publish(routerChannels.ifaceChangeApplied, {});
-  t.deepEqual(runtime.services.actors.list('reconciler.heartbeat'), []);
+  t.deepEqual(runtime.services.actors.states('reconciler.heartbeat'), []);
   t.is(runtime.health().reconcilerPush, undefined);
 });

@@ -53,8 +53,8 @@ export async function rig(
     name: 'probe',
     options: z.strictObject({}),
     register(context) {
-      context.onStart(() => {
-        services = context.services;
+      context.onStart((started) => {
+        services = started;
       });
     },
   });
@@ -66,7 +66,7 @@ export async function rig(
   const { actors, bus, log } = runtime.services;
   const alerts: AlertRaised[] = [];
   bus.subscribe(alertRaised, 'test', ({ payload }) => alerts.push(payload));
-  const legs = () => actors.list('reconciler.leg');
+  const legs = () => actors.states('reconciler.leg');
   return {
     runtime,
     dir,

@@ -68,7 +68,7 @@ async function watched(t: ExecutionContext, beatSeconds = 300, dataDir = tempDir
     const end = performance.now() + 60_000;
     while (!holds()) {
       if (performance.now() > end) throw new Error(`it never came: ${holds}, the rule is ${verdict()}`);
-      actors.send('alerts.rule/router-ula-reconcile' as never, { type: 'EVALUATE' });
+      actors.deliver('alerts.rule/router-ula-reconcile' as never, { type: 'EVALUATE' });
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   };
@@ -94,11 +94,11 @@ test('[R28,R33,O19] gauge, OTLP, table, rule, webhook: a reconciler that is stop
   for (const job of ['memory-snapshot', 'clickstack-watchdog']) bus.publish(jobRun, { ...failed, job });
   const pushRule = 'alerts.rule/watchdog-push-failing' as never;
   await until(() => {
-    actors.send(pushRule, { type: 'EVALUATE' });
+    actors.deliver(pushRule, { type: 'EVALUATE' });
     return JSON.stringify(actors.snapshot(pushRule)?.value).includes('firing');
   });
   // The rule decides; the alert is raised by an effect, when that decision is durable.
-  const said = () => JSON.stringify(actors.list('alerts.alert'));
+  const said = () => JSON.stringify(actors.states('alerts.alert'));
   await until(() => /clickstack-watchdog-\d+/.test(said()));
   t.notRegex(said(), /memory-snapshot/);
 
@@ -168,7 +168,7 @@ test('[R28,R33,O19] gauge, OTLP, table, rule, webhook: a reconciler that is stop
   });
   t.teardown(() => dark.stop('test over'));
   await dark.start();
-  const told = () => JSON.stringify(dark.services.actors.list('alerts.alert'));
+  const told = () => JSON.stringify(dark.services.actors.states('alerts.alert'));
   const end = performance.now() + 60_000;
   while (!told().includes('is dark') && performance.now() < end) {
     await new Promise((resolve) => setTimeout(resolve, 200));

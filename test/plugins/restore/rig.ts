@@ -28,8 +28,7 @@ export function recordedStore(url: string, known: ReadonlyMap<string, SnapshotRe
     provides: [MemoryStoresToken, SnapshotRecordsToken],
     register(context) {
       let stores: RestStores | undefined;
-      context.provide(MemoryStoresToken, () => {
-        const { clock } = context.services;
+      context.provide(MemoryStoresToken, ({ clock }) => {
         stores = new RestStores({
           kind: 'remote',
           collection: 'memory',

@@ -138,7 +138,7 @@ export class Rig {
   /** Waits, in real time, until nothing is under way. */
   async settled(): Promise<void> {
     const { log, actors } = this.runtime.services;
-    const open = () => actors.list().some(({ effects }) => Object.keys(effects).length > 0);
+    const open = () => actors.states().some(({ effects }) => Object.keys(effects).length > 0);
     do {
       await log.whenDurable(log.lastSeq());
       await new Promise((resolve) => setTimeout(resolve, 2));

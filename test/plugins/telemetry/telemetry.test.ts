@@ -43,8 +43,8 @@ async function started(t: Scope, options: Parameters<typeof telemetry>[0], keys?
     options: z.strictObject({}),
     requires: [TelemetryToken],
     register: (context) =>
-      context.onStart(() => {
-        provided = context.services.get(TelemetryToken);
+      context.onStart((services) => {
+        provided = services.get(TelemetryToken);
       }),
   });
   const provider = definePlugin({

@@ -64,7 +64,7 @@ test('[O16] 10,000 monitors beat each minute; the thousand that stop are told, o
   t.teardown(() => bench.close());
   const beat = async (from: number): Promise<void> => {
     for (let index = from; index < MONITORS; index += 1) {
-      const sent = bench.actors.send(`uptime-monitor.monitor/m${index}`, {
+      const sent = bench.actors.deliver(`uptime-monitor.monitor/m${index}`, {
         type: 'BEAT',
         at: clock.now(),
         up: true,

@@ -55,8 +55,8 @@ async function rig(
     options: z.strictObject({}),
     requires: [UptimeMonitorToken],
     register: (context) =>
-      context.onStart(() => {
-        client = context.services.get(UptimeMonitorToken);
+      context.onStart((services) => {
+        client = services.get(UptimeMonitorToken);
       }),
   });
   const lines: string[] = [];
@@ -140,9 +140,9 @@ test('[O16] a push is taken by any method, and each way to fail has its own msg 
 
   const control = runtime.services.actors;
   const ref = 'uptime-monitor.monitor/clickstack-watchdog';
-  control.send(ref, { type: 'PAUSE', at: 1, by: 'ann' });
+  control.deliver(ref, { type: 'PAUSE', at: 1, by: 'ann' });
   await refused('status=up', 'paused', /^Monitor not found or not active: clickstack-watchdog is paused/);
-  control.send(ref, { type: 'UNPAUSE', at: 1, by: 'ann' });
+  control.deliver(ref, { type: 'UNPAUSE', at: 1, by: 'ann' });
 
   // Whatever is not exactly `up` is DOWN, with a 200.
   t.deepEqual(await push('status=UP&msg=%3Cb%3E'), {
@@ -226,7 +226,7 @@ test('[O16] the client of this process pushes to the embedded monitor by the sam
     lastMsg: 'hello',
     lastPing: 3,
   });
-  runtime.services.actors.send('uptime-monitor.monitor/clickstack-watchdog', {
+  runtime.services.actors.deliver('uptime-monitor.monitor/clickstack-watchdog', {
     type: 'PAUSE',
     at: 1,
     by: 'ann',
@@ -248,7 +248,7 @@ test('[O16] in every state: after a restart of our own, however long, nobody is 
   }));
   const first = await rig(t, { dir, clock, monitors });
   const act = (name: string, event: { type: string; [field: string]: unknown }) =>
-    first.runtime.services.actors.send(`uptime-monitor.monitor/${name}`, {
+    first.runtime.services.actors.deliver(`uptime-monitor.monitor/${name}`, {
       at: clock.now(),
       by: 'ann',
       ...event,

@@ -53,8 +53,8 @@ async function rig(t: ExecutionContext, { push, database, options }: Setup) {
     options: z.strictObject({}),
     requires: [ColumnarDatabaseToken],
     register: (context) =>
-      context.onStart(() => {
-        found = context.services.get(ColumnarDatabaseToken);
+      context.onStart((services) => {
+        found = services.get(ColumnarDatabaseToken);
       }),
   });
   const entries = [columnar(database), uptime({ url: push }), watchdog(options), probe()];

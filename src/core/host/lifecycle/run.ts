@@ -1,12 +1,11 @@
 import { z } from 'zod';
-import { defineTopic, type Topic } from '../../../bus/topic.ts';
-import { type ActorDefinition, defineActor } from '../../kernel/actors/definition.ts';
-import { defineRoute } from '../../kernel/actors/route.ts';
+import { defineTopic } from '../../../bus/topic.ts';
+import { defineActor } from '../../kernel/actors/definition.ts';
+import { routeOf } from '../../kernel/actors/route.ts';
 import type { ActorState } from '../../kernel/actors/state.ts';
 import type { ActorSystem } from '../../kernel/actors/system.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { type ActorRef, parseActorRef } from '../../kernel/ids.ts';
-import type { SnapshotsSaved } from '../../kernel/log/event-log.ts';
 import { CHECKPOINT, type LogRecord } from '../../kernel/log/record.ts';
 import { version } from '../../kernel/version.ts';
 import type { Logger } from '../logging/logger.ts';
@@ -19,11 +18,11 @@ import { type LifecycleContext, lifecycle } from './machine.ts';
  */
 export function beginRun(actors: ActorSystem, clock: Clock, logger: Logger): (reason: string) => void {
   const startedAt = clock.now();
-  actors.send(HOST, { type: 'BOOTED', pid: process.pid, startedAt, version });
-  const { last } = runsOf(actors.snapshot(HOST));
+  actors.send(lifecycleActor, key, { type: 'BOOTED', pid: process.pid, startedAt, version });
+  const last = actors.get(lifecycleActor, key)?.context.last;
   logger.info({ startedAt, version, lastStop: last }, 'runtime.booted'); // every line bears the pid
   return (reason) => {
-    actors.send(HOST, { type: 'STOPPING', reason, stoppedAt: clock.now() });
+    actors.send(lifecycleActor, key, { type: 'STOPPING', reason, stoppedAt: clock.now() });
     logger.info({ reason }, 'runtime.stopping');
   };
 }
@@ -34,7 +33,7 @@ export const HOST = CHECKPOINT.actor as ActorRef;
 const { type, key } = parseActorRef(HOST);
 
 /** Its version stays 1: logs since the first release hold it. */
-export const lifecycleActor: ActorDefinition = defineActor({
+export const lifecycleActor = defineActor({
   type,
   machine: lifecycle,
   version: 1,
@@ -42,13 +41,13 @@ export const lifecycleActor: ActorDefinition = defineActor({
 });
 
 /** Snapshots of actors were saved; the digest becomes a record, so that the chain covers them too. */
-export const checkpointSaved: Topic<SnapshotsSaved> = defineTopic(
+export const checkpointSaved = defineTopic(
   'log.checkpoint_saved',
   z.object({ seq: z.number(), count: z.number(), digest: z.string() }),
   'The states of the actors that changed were saved, so that a start need not read older records.',
 );
 
-export const checkpointRoute = defineRoute(checkpointSaved, type, ({ payload }) => [
+export const checkpointRoute = routeOf(checkpointSaved, lifecycleActor, ({ payload }) => [
   { key, event: { type: CHECKPOINT.event, ...payload } },
 ]);
 

@@ -12,9 +12,7 @@ export const CORE = 'core';
 export const coreActors: readonly Owned<ActorDefinition>[] = [
   Object.freeze({ ...lifecycleActor, owner: CORE }),
 ];
-export const coreRoutes: readonly Owned<Route>[] = [
-  Object.freeze({ ...checkpointRoute, owner: CORE } as Owned<Route>),
-];
+export const coreRoutes: readonly Owned<Route>[] = [Object.freeze({ ...checkpointRoute, owner: CORE })];
 
 /** Effect types that core carries out itself (`runtime/builtin-effects.ts`); a trailing `*` stands for any rest. */
 export const CORE_EFFECTS: readonly string[] = ['timer.*', HTTP_REPLY, ALERT_RAISE];

@@ -6,7 +6,7 @@ import type { Topic } from '../../../bus/topic.ts';
 import type { Token } from '../../contracts/token.ts';
 import type { ActorDefinition } from '../../kernel/actors/definition.ts';
 import type { EffectHandler, EffectOptions } from '../../kernel/actors/effect.ts';
-import type { Route, RouteTarget } from '../../kernel/actors/route.ts';
+import type { RouteTarget } from '../../kernel/actors/route.ts';
 import type { ActorState } from '../../kernel/actors/state.ts';
 import type { ActorSystem } from '../../kernel/actors/system.ts';
 import type { Clock } from '../../kernel/clock.ts';
@@ -98,8 +98,6 @@ export interface PluginStatus {
  * has started. What its `start` returned is the last argument of every handler; without a `start`, the services are.
  */
 export interface PluginContext<S = Services> {
-  /** Goes when every plugin has a `start`. @throws HF_PLUGIN_EARLY before the plugin starts */
-  readonly services: Services;
   /** Provides a token that the definition lists in `provides`; the factory runs once, at the latest after the start. */
   provide<T>(token: Token<T>, factory: (started: S) => T): void;
   actor(definition: ActorDefinition): void;
@@ -114,7 +112,6 @@ export interface PluginContext<S = Services> {
     actor: ActorDefinition<M>,
     map: (envelope: Envelope<T>, started: S) => R,
   ): void;
-  route<T>(route: Route<T>): void;
   /** Carries out what machines ask for by that name. What is asked for while the plugin starts waits until it has. */
   effect<P>(type: string, handler: EffectHandler<P, S>, options: EffectOptions): void;
   /** A listener of its own; it starts after every plugin and drains before any stops. */
@@ -131,8 +128,8 @@ export interface PluginContext<S = Services> {
   command(command: CommandDefinition): void;
   /** Publishes an empty message on `topic` at each time of a cron pattern (croner's syntax, UTC). */
   schedule(cron: string, topic: Topic<Record<string, never>>): void;
-  /** Work at start: goes when every plugin has a `start`, after which it runs. */
-  onStart(work: (signal: AbortSignal) => void | Promise<void>): void;
+  /** More work at start, after the plugin's `start`, in the order declared; it shares that deadline and its signal. */
+  onStart(work: (started: S, signal: AbortSignal) => void | Promise<void>): void;
   /**
    * Called once, when everything listens and the instance is ready; nobody waits for it. What would make the start
    * longer and need not be there for it begins here.

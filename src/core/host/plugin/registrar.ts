@@ -3,11 +3,11 @@ import type { Envelope } from '../../../bus/bus.ts';
 import type { Topic } from '../../../bus/topic.ts';
 import type { ActorDefinition } from '../../kernel/actors/definition.ts';
 import type { EffectRegistration } from '../../kernel/actors/effect.ts';
-import type { Route, RouteTarget } from '../../kernel/actors/route.ts';
+import type { RouteTarget } from '../../kernel/actors/route.ts';
 import { CoreError } from '../../kernel/errors/core-error.ts';
 import type { Listener } from '../http/contract.ts';
 import type { Container } from './container.ts';
-import type { PluginContext, PluginDefinition, Services } from './definition.ts';
+import type { PluginContext, PluginDefinition } from './definition.ts';
 import type { Owned, PluginSummary, Registrations } from './registrations.ts';
 
 /** With lists that can still be added to. */
@@ -22,8 +22,6 @@ export interface Registrar {
   readonly declared: Declared;
   /** Ends declaring: from here on every declaration is HF_PLUGIN_FROZEN. */
   freeze(): void;
-  /** From here on `context.services` works. */
-  open(services: Services): void;
   /** From here on handlers are called with what the plugin's `start` returned. */
   started(value: unknown): void;
 }
@@ -42,7 +40,6 @@ export function createRegistrar(
   const declared = emptyDeclared();
   const starting = Promise.withResolvers<unknown>();
   let frozen = false;
-  let services: Services | undefined;
   let started: { readonly value: unknown } | undefined;
 
   const refuseLate = (what: string): void => {
@@ -58,24 +55,18 @@ export function createRegistrar(
   };
 
   const context: PluginContext<unknown> = {
-    get services() {
-      if (!services) throw new CoreError('HF_PLUGIN_EARLY', { plugin });
-      return services;
-    },
     provide(token, factory) {
       refuseLate(`token ${token.name}`);
       container.provide(definition, token, () => factory(startedValue()));
     },
     actor: (actor) => add(declared.actors, actor, `actor ${actor.type}`),
-    route(
-      topic: Topic | Route,
-      actor?: ActorDefinition,
-      map?: (envelope: Envelope, started: unknown) => readonly RouteTarget[],
+    route<T>(
+      topic: Topic<T>,
+      actor: ActorDefinition,
+      map: (envelope: Envelope<T>, started: unknown) => readonly RouteTarget[],
     ) {
-      if ('to' in topic) return add(declared.routes, topic, `a route of ${topic.topic.name}`);
-      if (!actor || !map) return;
       // A map that takes the message alone serves those too that come while the plugin starts.
-      const mapped = (envelope: Envelope) => map(envelope, map.length > 1 ? startedValue() : undefined);
+      const mapped = (envelope: Envelope<T>) => map(envelope, map.length > 1 ? startedValue() : undefined);
       add(declared.routes, { topic, to: actor.type, map: mapped }, `a route of ${topic.name}`);
     },
     effect(type, handler, options) {
@@ -119,7 +110,8 @@ export function createRegistrar(
       new Cron(cron, { paused: true }).stop(); // throws here, with the plugin's name, instead of at its first time
       add(declared.schedules, { cron, topic }, `a schedule of ${topic.name}`);
     },
-    onStart: (work) => add(declared.startWork, { work }, 'work at start'),
+    onStart: (work) =>
+      add(declared.startWork, { work: (signal) => work(startedValue(), signal) }, 'work at start'),
     onReady: (work) => add(declared.readyWork, { work: () => work(startedValue()) }, 'work when ready'),
     // A start that threw left nothing that could be handed over to be stopped.
     onStop: (work) =>
@@ -135,9 +127,6 @@ export function createRegistrar(
     declared,
     freeze() {
       frozen = true;
-    },
-    open(opened) {
-      services = opened;
     },
     started(value) {
       started = { value };

@@ -91,6 +91,6 @@ export interface Registrations {
   readonly startWork: readonly Owned<StartWork>[];
   /** Called by the runtime when everything listens. */
   readonly readyWork: readonly Owned<ReadyWork>[];
-  /** Carried out by the plugin host, in reverse. */
+  /** Carried out by the plugin host, in reverse order. */
   readonly stopWork: readonly Owned<StopWork>[];
 }

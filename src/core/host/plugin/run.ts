@@ -96,7 +96,6 @@ export class PluginRun {
    */
   async start(services: Services): Promise<void> {
     const began = this.#clock.now();
-    this.#registrar.open(services);
     this.#startRunning = true;
     this.#startWork = this.#work(services).finally(() => {
       this.#startRunning = false;

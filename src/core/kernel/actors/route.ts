@@ -1,7 +1,7 @@
 import type { AnyStateMachine } from 'xstate';
 import type { Envelope } from '../../../bus/bus.ts';
 import type { Topic } from '../../../bus/topic.ts';
-import type { EventOf } from './definition.ts';
+import type { ActorDefinition, EventOf } from './definition.ts';
 import type { UncheckedEvent } from './system.ts';
 
 /** One event for one actor of the type that a route leads to: the key says which. */
@@ -16,12 +16,14 @@ export interface Route<T = unknown> {
   /** The type of the actors addressed, e.g. `lamp.bulb`. */
   readonly to: string;
   /** Pure. An empty list means that the message concerns no actor. */
-  readonly map: (
-    envelope: Envelope<T>,
-  ) => readonly { readonly key: string; readonly event: UncheckedEvent }[];
+  map(envelope: Envelope<T>): readonly { readonly key: string; readonly event: UncheckedEvent }[];
 }
 
-/** A route by the name of a type, its events unchecked: goes when every plugin uses `ctx.route(topic, actor, map)`. */
-export function defineRoute<T>(topic: Topic<T>, to: string, map: Route<T>['map']): Route<T> {
-  return Object.freeze({ topic, to, map });
+/** Binds a topic to a type of actor; the events are checked against its machine. */
+export function routeOf<T, M extends AnyStateMachine>(
+  topic: Topic<T>,
+  actor: ActorDefinition<M>,
+  map: (envelope: Envelope<T>) => readonly RouteTarget<M>[],
+): Route<T> {
+  return { topic, to: actor.type, map };
 }

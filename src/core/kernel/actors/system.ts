@@ -171,19 +171,8 @@ export class ActorSystem {
     key: string,
     event: EventOf<M>,
     meta?: SendMeta,
-  ): Sent;
-  /** By address and unchecked: goes when every caller has a definition. */
-  send(ref: string, event: UncheckedEvent, meta?: SendMeta): Sent;
-  send(
-    actor: ActorDefinition | string,
-    keyOrEvent: string | UncheckedEvent,
-    eventOrMeta: UncheckedEvent | SendMeta = {},
-    meta: SendMeta = {},
   ): Sent {
-    if (typeof actor === 'string') {
-      return this.deliver(actor, keyOrEvent as UncheckedEvent, eventOrMeta as SendMeta);
-    }
-    return this.deliver(actorRef(actor.type, keyOrEvent as string), eventOrMeta as UncheckedEvent, meta);
+    return this.deliver(actorRef(actor.type, key), event, meta);
   }
 
   /**
@@ -216,12 +205,8 @@ export class ActorSystem {
   }
 
   /** All actors of one type, in the order in which they were first met. */
-  list<M extends AnyStateMachine>(actor: ActorDefinition<M>): ActorSnapshot<M>[];
-  /** By the name of the type, or all there are: goes when every caller has a definition. */
-  list(type?: string): Readonly<ActorState>[];
-  list(type?: ActorDefinition | string): Readonly<ActorState>[] | ActorSnapshot[] {
-    if (typeof type === 'object') return this.states(type.type).map((state) => snapshotOf(type, state));
-    return this.states(type);
+  list<M extends AnyStateMachine>(actor: ActorDefinition<M>): ActorSnapshot<M>[] {
+    return this.states(actor.type).map((state) => snapshotOf(actor, state));
   }
 
   /** What the log says of an actor, by its address. The state is live: read it, do not keep it. */

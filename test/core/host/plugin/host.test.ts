@@ -59,7 +59,7 @@ test('[C12] plugins start after what they need and stop before it', async (t) =>
 test('[C11] an adapter is replaced by enabling another plugin that provides the same token', async (t) => {
   const used: string[] = [];
   const user = () =>
-    plugin('user', (ctx) => ctx.onStart(() => void used.push(ctx.services.get(Store).kind)), {
+    plugin('user', (ctx) => ctx.onStart(({ get }) => void used.push(get(Store).kind)), {
       requires: [Store],
     });
   const store = (name: string) =>
@@ -73,7 +73,7 @@ test('[C11] an adapter is replaced by enabling another plugin that provides the 
 });
 
 test('[C11] a token that a plugin does not list cannot be read through its services', async (t) => {
-  const sneaky = plugin('sneaky', (ctx) => ctx.onStart(() => void ctx.services.get(Store)));
+  const sneaky = plugin('sneaky', (ctx) => ctx.onStart(({ get }) => void get(Store)));
   const store = plugin('store', (ctx) => ctx.provide(Store, () => ({ kind: 'memory' })), {
     provides: [Store],
   });
@@ -178,7 +178,7 @@ test('[C12] a start that hangs ends at its deadline, with the plugin and the pha
     [
       plugin('a', noting(seen, 'a')),
       plugin('hangs', (ctx) =>
-        ctx.onStart((signal) => {
+        ctx.onStart((_, signal) => {
           signal.addEventListener('abort', () => {
             aborted = true;
           });
@@ -210,7 +210,7 @@ test('[C12] an optional plugin that starts after its deadline is stopped, and it
         (ctx) => {
           ctx.onStart(async () => {
             await new Promise<void>((resolve) => void clock.after(25_000, resolve));
-            ctx.services.bus.subscribe(noise, 'late', () => seen.push('heard'));
+            bus.subscribe(noise, 'late', () => seen.push('heard'));
           });
           noting(seen, 'late')(ctx);
         },
@@ -278,7 +278,7 @@ test('[C12] a stop during the start interrupts it, starts nothing more and stops
       plugin('a', noting(seen, 'a')),
       plugin('slow', (ctx) => {
         ctx.onStart(
-          (signal) =>
+          (_, signal) =>
             new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted')))),
         );
       }),

@@ -26,9 +26,9 @@ async function hundredDays(t: ExecutionContext, open?: number, dir = tempDir(t))
   const clock = new VirtualClock(Date.now() - 100 * DAY);
   const bench = openBench(dir, [patient], [], clock);
   for (let day = 0; day < 100; day += 1) {
-    bench.actors.send(`test.door/${day % 5}`, { type: 'OPEN', by: `day ${day}` });
-    bench.actors.send(`test.door/${day % 5}`, { type: 'CLOSE' });
-    if (day === open) bench.actors.send('test.door/stays', { type: 'OPEN', by: 'who stays' });
+    bench.actors.deliver(`test.door/${day % 5}`, { type: 'OPEN', by: `day ${day}` });
+    bench.actors.deliver(`test.door/${day % 5}`, { type: 'CLOSE' });
+    if (day === open) bench.actors.deliver('test.door/stays', { type: 'OPEN', by: 'who stays' });
     await bench.settled();
     await clock.advance(DAY / 2);
     await bench.settled();
@@ -85,7 +85,7 @@ test('[C10] a prefix goes into an archive; what stays, and archives with what st
 
   // A runtime goes on from what stays, and the archives still fit.
   const next = openBench(dir, [door]);
-  next.actors.send('test.door/0', { type: 'OPEN', by: 'later' });
+  next.actors.deliver('test.door/0', { type: 'OPEN', by: 'later' });
   await next.settled();
   await next.close();
   t.is((await cli('replay', 'verify', ...archives, dir)).code, 0);
@@ -117,7 +117,7 @@ test('[C10] a running log is pruned between commits, and what is open keeps what
     code: 'HF_LOG_PRUNING',
   });
   for (let more = 0; more < 20; more += 1) {
-    bench.actors.send('test.door/9', { type: 'OPEN', by: `${more}` });
+    bench.actors.deliver('test.door/9', { type: 'OPEN', by: `${more}` });
     await bench.settled();
   }
   const { plan, file } = await pruning;
@@ -126,7 +126,7 @@ test('[C10] a running log is pruned between commits, and what is open keeps what
   t.like(plan, { to: (plan.heldBy?.seq ?? 0) - 1, heldBy: { actor: 'test.door/stays' } });
   const first = (await bench.records())[0]?.seq ?? 0;
   t.is(first, plan.to + 1);
-  const live = JSON.stringify([...bench.actors.list()].toSorted((a, b) => (a.ref < b.ref ? -1 : 1)));
+  const live = JSON.stringify([...bench.actors.states()].toSorted((a, b) => (a.ref < b.ref ? -1 : 1)));
   await bench.close();
   t.is(states(dir), live);
   doorsConfig(dir);

@@ -10,7 +10,6 @@ import { createLogger } from '../../../../src/core/host/logging/logger.ts';
 import { definePlugin } from '../../../../src/core/host/plugin/definition.ts';
 import { createRuntime, type Runtime } from '../../../../src/core/host/runtime/runtime.ts';
 import { readRuntimeFile } from '../../../../src/core/host/runtime/runtime-file.ts';
-import { defineRoute } from '../../../../src/core/kernel/actors/route.ts';
 import { newCorrelation } from '../../../../src/core/kernel/ids.ts';
 import { SqliteReader } from '../../../../src/core/kernel/log/sqlite-reader.ts';
 import { door } from '../../../support/door.ts';
@@ -26,23 +25,19 @@ const doors = definePlugin({
   options: z.strictObject({}),
   register(ctx) {
     ctx.actor(door);
-    ctx.route(
-      defineRoute(knock, 'test.door', ({ payload }) => [
-        { key: payload.door, event: { type: 'OPEN', by: payload.by } },
-      ]),
-    );
-    ctx.route(defineRoute(tick, 'test.door', () => [{ key: 'clock', event: { type: 'KNOCK' } }]));
+    ctx.route(knock, door, ({ payload }) => [{ key: payload.door, event: { type: 'OPEN', by: payload.by } }]);
+    ctx.route(tick, door, () => [{ key: 'clock', event: { type: 'KNOCK' } }]);
     ctx.effect('lamp.on', () => undefined, { onRecovery: 'retry' });
     ctx.effect('bell.ring', () => undefined, { onRecovery: 'retry' });
     ctx.schedule('* * * * *', tick);
-    ctx.http({ name: 'doors', port: 0, portVariable: 'NONE' }, (surface) => {
+    ctx.http({ name: 'doors', port: 0, portVariable: 'NONE' }, (surface, { actors, bus, exchanges }) => {
       surface.post('/knock/:by', async (request, reply) => {
         const { by } = request.params as { by: string };
         const correlation = newCorrelation();
-        const answer = ctx.services.exchanges.open(correlation, 5_000);
-        ctx.services.bus.publish(knock, { door: 'front', by }, { correlation });
-        const actor = ctx.services.actors.snapshot('test.door/front');
-        ctx.services.exchanges.settle(correlation, { status: 200, body: { state: String(actor?.value) } });
+        const answer = exchanges.open(correlation, 5_000);
+        bus.publish(knock, { door: 'front', by }, { correlation });
+        const actor = actors.get(door, 'front');
+        exchanges.settle(correlation, { status: 200, body: { state: String(actor?.value) } });
         const { status, body } = await answer;
         return reply.code(status).send(body);
       });
@@ -95,14 +90,14 @@ test("[C5] a second runtime on the same folder is refused with the first one's p
     message: new RegExp(`process ${process.pid}`),
   });
   t.is(readRuntimeFile(dir)?.pid, process.pid);
-  t.notThrows(() => first.services.actors.send('test.door/front', { type: 'KNOCK' }));
+  t.notThrows(() => first.services.actors.deliver('test.door/front', { type: 'KNOCK' }));
 });
 
 test('[C5] a stop saves the actors, and the next start goes on from there', async (t) => {
   const dir = tempDir(t);
   const first = build(t, dir);
   await first.start();
-  first.services.actors.send('test.door/front', { type: 'OPEN', by: 'ann' });
+  first.services.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' });
   await first.stop('test');
   const reader = new SqliteReader(dir);
   t.deepEqual(
@@ -122,7 +117,7 @@ test('[C5] actors are saved every so many records, and the digest is published',
   const saved = new Promise((resolve) =>
     bus.subscribe(checkpointSaved, 'test', ({ payload }) => resolve(payload)),
   );
-  for (let i = 0; i < 30; i += 1) actors.send(`test.door/${i}`, { type: 'CLOSE' });
+  for (let i = 0; i < 30; i += 1) actors.deliver(`test.door/${i}`, { type: 'CLOSE' });
   const payload = (await saved) as { digest: string; count: number };
   t.regex(payload.digest, /^[0-9a-f]{64}$/);
   t.is(payload.count, 31, 'the doors, and the life of the runtime');

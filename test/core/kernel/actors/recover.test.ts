@@ -67,7 +67,7 @@ async function live(t: ExecutionContext, steps: readonly Step[]): Promise<void> 
   for (const one of steps) {
     switch (one.do) {
       case 'send':
-        bench.actors.send(`test.door/${one.key}`, one.event);
+        bench.actors.deliver(`test.door/${one.key}`, one.event);
         break;
       case 'wait':
         await bench.settled();
@@ -84,7 +84,7 @@ async function live(t: ExecutionContext, steps: readonly Step[]): Promise<void> 
     }
   }
   await bench.settled();
-  const states = structuredClone(bench.actors.list()).sort(byRef);
+  const states = structuredClone(bench.actors.states()).sort(byRef);
   await bench.close();
   const reader = new SqliteReader(dir);
   const recovered = [...recover(reader).states.values()].sort(byRef);

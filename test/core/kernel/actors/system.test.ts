@@ -27,7 +27,7 @@ test('[C2] an effect runs only after the record that asks for it can be read fro
       'lamp.on': async () => void seen.push((await bench.records()).map((record) => record.event.type)),
     }),
   );
-  bench.actors.send('test.door/front', { type: 'OPEN', by: 'ann' });
+  bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' });
   t.deepEqual(seen, [], "nothing runs on the sender's turn");
   await bench.settled();
   t.deepEqual(seen, [['init', 'OPEN']]);
@@ -36,7 +36,7 @@ test('[C2] an effect runs only after the record that asks for it can be read fro
 
 test('[C2] every transition is one record with its event, states, effects, correlation and cause', async (t) => {
   const bench = openBench(tempDir(t), [door], effects({ 'bell.ring': () => ({ type: 'RANG', loud: true }) }));
-  const sent = bench.actors.send('test.door/front', { type: 'KNOCK' }, { correlation: 'story-1' });
+  const sent = bench.actors.deliver('test.door/front', { type: 'KNOCK' }, { correlation: 'story-1' });
   await sent.durable();
   await bench.settled();
   const records = await bench.records();
@@ -70,14 +70,14 @@ test('[C2] every transition is one record with its event, states, effects, corre
 
 test('[C2] an event that the state does not handle is recorded as ignored and changes nothing', async (t) => {
   const bench = openBench(tempDir(t), [door]);
-  const { record } = bench.actors.send('test.door/front', { type: 'OPEN', by: 'stranger' });
+  const { record } = bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'stranger' });
   t.like(record, { ignored: true, to: { value: 'closed' }, effects: [] });
   await bench.close();
 });
 
 test('[C3] a delayed transition is a durable timer that fires at its deadline, with the record that armed it as cause', async (t) => {
   const bench = openBench(tempDir(t), [door]);
-  bench.actors.send('test.door/front', { type: 'OPEN', by: 'ann' });
+  bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' });
   await bench.settled();
   await bench.clock.advance(999);
   t.is(bench.actors.snapshot('test.door/front')?.value, 'open');
@@ -95,14 +95,14 @@ test('[C3] a delayed transition is a durable timer that fires at its deadline, w
 
 test('[C3] a timer of an earlier visit to a state is stale: the later visit keeps its own deadline', async (t) => {
   const bench = openBench(tempDir(t), [door]);
-  const armed = bench.actors.send('test.door/front', { type: 'OPEN', by: 'ann' }).record;
+  const armed = bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' }).record;
   await bench.settled();
   await bench.clock.advance(600);
-  bench.actors.send('test.door/front', { type: 'OPEN', by: 'bob' });
+  bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'bob' });
   await bench.settled();
   await bench.clock.advance(600);
   t.is(bench.actors.snapshot('test.door/front')?.value, 'open');
-  const late = bench.actors.send(
+  const late = bench.actors.deliver(
     'test.door/front',
     { type: 'xstate.after.closing.door.open' },
     { outcome: `${armed?.seq}.1` },
@@ -116,11 +116,11 @@ test('[C3] a timer of an earlier visit to a state is stale: the later visit keep
 test('[C5] after a restart timers fire at their original deadline, and at once when it has passed', async (t) => {
   const dir = tempDir(t);
   const first = openBench(dir, [door]);
-  first.actors.send('test.door/front', { type: 'OPEN', by: 'ann' });
-  first.actors.send('test.door/back', { type: 'OPEN', by: 'ann' });
+  first.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' });
+  first.actors.deliver('test.door/back', { type: 'OPEN', by: 'ann' });
   await first.settled();
   await first.clock.advance(500);
-  first.actors.send('test.door/back', { type: 'OPEN', by: 'bob' });
+  first.actors.deliver('test.door/back', { type: 'OPEN', by: 'bob' });
   await first.settled();
   await first.close();
 
@@ -139,7 +139,7 @@ for (const onRecovery of ['retry', 'fail'] as const) {
     const hangs = (_: unknown, { signal }: { signal: AbortSignal }) =>
       new Promise<never>((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
     const first = openBench(dir, [door], effects({ 'bell.ring': hangs }, onRecovery));
-    first.actors.send('test.door/front', { type: 'KNOCK' }, { correlation: 'story-1' });
+    first.actors.deliver('test.door/front', { type: 'KNOCK' }, { correlation: 'story-1' });
     await first.log.whenDurable(2);
     await new Promise((resolve) => setImmediate(resolve));
     await first.close();
@@ -176,9 +176,9 @@ test('[C2] a handler that throws or is late gives the actor effect.failed with t
       },
     ],
   );
-  bench.actors.send('test.door/front', { type: 'OPEN', by: 'ann' });
+  bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' });
   await bench.settled();
-  bench.actors.send('test.door/back', { type: 'KNOCK' });
+  bench.actors.deliver('test.door/back', { type: 'KNOCK' });
   await bench.log.whenDurable(bench.log.lastSeq());
   await new Promise((resolve) => setImmediate(resolve));
   await bench.clock.advance(5_000);
@@ -194,7 +194,7 @@ test('[C2] a handler that throws or is late gives the actor effect.failed with t
 
 test('[C2] an unknown actor type is refused by name', async (t) => {
   const bench = openBench(tempDir(t), [door]);
-  t.throws(() => bench.actors.send('test.window/1', { type: 'OPEN' }), {
+  t.throws(() => bench.actors.deliver('test.window/1', { type: 'OPEN' }), {
     instanceOf: HoldfastError,
     code: 'HF_ACTOR_UNKNOWN',
   });
@@ -203,8 +203,8 @@ test('[C2] an unknown actor type is refused by name', async (t) => {
 
 test('[C2] an actor in a final state takes no more events, and they are recorded', async (t) => {
   const bench = openBench(tempDir(t), [door]);
-  bench.actors.send('test.door/front', { type: 'BREAK' });
-  const { record } = bench.actors.send('test.door/front', { type: 'OPEN', by: 'ann' });
+  bench.actors.deliver('test.door/front', { type: 'BREAK' });
+  const { record } = bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' });
   t.like(record, { ignored: true, to: { value: 'broken', done: true } });
   await bench.close();
 });
@@ -212,7 +212,7 @@ test('[C2] an actor in a final state takes no more events, and they are recorded
 test('[C5] a log written by another version of a machine is refused unless the definition has an upcaster', async (t) => {
   const dir = tempDir(t);
   const first = openBench(dir, [door]);
-  first.actors.send('test.door/front', { type: 'KNOCK' });
+  first.actors.deliver('test.door/front', { type: 'KNOCK' });
   await first.settled();
   await first.close();
   t.throws(() => openBench(dir, [{ ...door, version: 2 }]), { code: 'HF_MACHINE_VERSION' });
@@ -232,9 +232,9 @@ test("[C2] a batched actor's effects run as soon as the record is queued, and th
       'lamp.on': (_, { cause }) => void seen.push(['lamp', bench.log.status().durableSeq >= cause]),
     }),
   );
-  bench.actors.send('test.door/front', { type: 'KNOCK' });
+  bench.actors.deliver('test.door/front', { type: 'KNOCK' });
   t.deepEqual(seen, [['bell', false]]);
-  bench.actors.send('test.door/front', { type: 'OPEN', by: 'ann' });
+  bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' });
   await bench.settled();
   t.deepEqual(seen.at(-1), ['lamp', true], 'refusals and key changes of the same actor may still be sync');
   const marked = (await bench.records()).filter((record) => record.batched);
@@ -253,8 +253,8 @@ for (const [name, event] of Object.entries({
 })) {
   test(`[C3] an event with ${name} is refused before anything changes`, async (t) => {
     const bench = openBench(tempDir(t), [door]);
-    t.throws(() => bench.actors.send('test.door/front', event), { code: 'HF_EVENT_INVALID' });
-    t.is(bench.actors.send('test.door/front', { type: 'KNOCK' }).record?.seq, 2);
+    t.throws(() => bench.actors.deliver('test.door/front', event), { code: 'HF_EVENT_INVALID' });
+    t.is(bench.actors.deliver('test.door/front', { type: 'KNOCK' }).record?.seq, 2);
     await bench.close();
   });
 }
@@ -265,7 +265,7 @@ test('[C2] an outcome that cannot be recorded is a failed effect, and the log go
     [door],
     effects({ 'bell.ring': () => ({ type: 'RANG', n: 1n }) as never }),
   );
-  bench.actors.send('test.door/front', { type: 'KNOCK' });
+  bench.actors.deliver('test.door/front', { type: 'KNOCK' });
   await bench.settled();
   t.like((await bench.records()).at(-1), { event: { type: 'effect.failed', code: 'HF_EVENT_INVALID' } });
   await bench.close();
@@ -275,7 +275,7 @@ test('[C5] a plugin that is absent for one run finds its actors and their bodies
   const dir = tempDir(t);
   const key = `fp_${'a'.repeat(32)}`;
   const first = openBench(dir, [door]);
-  first.actors.send(
+  first.actors.deliver(
     'test.door/front',
     { type: 'OPEN', by: key },
     { blobs: new Map([[key, Buffer.from('body')]]) },
@@ -284,7 +284,7 @@ test('[C5] a plugin that is absent for one run finds its actors and their bodies
   await first.close(); // as after a crash: nothing was saved
 
   const second = openBench(dir, [{ ...door, type: 'test.gate' }]);
-  second.actors.send('test.gate/only', { type: 'KNOCK' });
+  second.actors.deliver('test.gate/only', { type: 'KNOCK' });
   await second.settled();
   const keep = new Set(
     second.actors.blobHolders().flatMap((state) => JSON.stringify(state).match(/fp_[0-9a-f]{32}/g) ?? []),
@@ -305,7 +305,7 @@ test('[C5,R32] a body that the state does not name after its event is not stored
   const bench = openBench(tempDir(t), [door]);
   const [named, unnamed] = [`fp_${'a'.repeat(32)}`, `fp_${'b'.repeat(32)}`];
   const blobs = new Map([named, unnamed].map((key) => [key, Buffer.from('body')]));
-  bench.actors.send('test.door/front', { type: 'OPEN', by: named }, { blobs });
+  bench.actors.deliver('test.door/front', { type: 'OPEN', by: named }, { blobs });
   await bench.settled();
   t.is(Buffer.from(bench.log.blob(named) ?? '').toString(), 'body');
   t.is(bench.log.blob(unnamed), undefined);
@@ -317,10 +317,10 @@ test('[C3] a clock that is set back does not stretch a timer', async (t) => {
   let backMs = 0;
   const shifted = { now: () => asEpochMs(clock.now() - backMs), after: clock.after.bind(clock) };
   const bench = openBench(tempDir(t), [door], [], shifted);
-  bench.actors.send('test.door/front', { type: 'KNOCK' });
+  bench.actors.deliver('test.door/front', { type: 'KNOCK' });
   await bench.settled();
   backMs = 3_600_000;
-  bench.actors.send('test.door/front', { type: 'OPEN', by: 'ann' });
+  bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' });
   await bench.settled();
   await clock.advance(1_000);
   t.is(bench.actors.snapshot('test.door/front')?.value, 'closed');

@@ -51,7 +51,7 @@ const effects = [{ type: 'lamp.on', handler: () => undefined, onRecovery: 'retry
 /** 1 init, 2 ann opens (and the door stands open), 3 the lamp is on. */
 async function first(dir: string, definition: ActorDefinition = door): Promise<void> {
   const bench = openBench(dir, [definition], effects);
-  bench.actors.send('test.door/front', { type: 'OPEN', by: 'ann' });
+  bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' });
   await bench.settled();
   await bench.close();
 }
@@ -61,7 +61,7 @@ async function second(dir: string): Promise<void> {
   const bench = openBench(dir, [later]);
   await bench.settled();
   await bench.clock.advance(2_000);
-  bench.actors.send('test.door/front', { type: 'PUSH', by: 'bob' });
+  bench.actors.deliver('test.door/front', { type: 'PUSH', by: 'bob' });
   await bench.settled();
   await bench.close();
 }

@@ -176,8 +176,8 @@ test('[C5] a folder without a log, and one of another format, are coded errors',
 test('[C5] a start reads the newest snapshots and folds only what came after', async (t) => {
   const dir = tempDir(t);
   const bench = openBench(dir, [door]);
-  bench.actors.send('test.door/front', { type: 'OPEN', by: 'ann' });
-  bench.actors.send('test.door/back', { type: 'OPEN', by: 'bob' });
+  bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' });
+  bench.actors.deliver('test.door/back', { type: 'OPEN', by: 'bob' });
   await bench.settled();
   const states = bench.actors.takeDirty();
   const saved = await bench.log.saveSnapshots(
@@ -185,9 +185,9 @@ test('[C5] a start reads the newest snapshots and folds only what came after', a
     () => [],
   );
   t.like(saved, { seq: bench.log.lastSeq(), count: 2 });
-  bench.actors.send('test.door/front', { type: 'CLOSE' });
+  bench.actors.deliver('test.door/front', { type: 'CLOSE' });
   await bench.settled();
-  const live = structuredClone(bench.actors.list());
+  const live = structuredClone(bench.actors.states());
   await bench.close();
   const db = new DatabaseSync(`${dir}/log.db`);
   db.exec(`DELETE FROM records WHERE seq < ${saved.seq}`); // as an archive would: the snapshots stand for them
@@ -207,11 +207,11 @@ test('[C5] an actor that changed before a crash is in the next snapshots, though
     );
   };
   const first = openBench(dir, [door]);
-  first.actors.send('test.door/front', { type: 'OPEN', by: 'ann' });
+  first.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' });
   await first.settled();
   await first.close(); // without saving, as after a crash
   const second = openBench(dir, [door]);
-  second.actors.send('test.door/back', { type: 'OPEN', by: 'bob' });
+  second.actors.deliver('test.door/back', { type: 'OPEN', by: 'bob' });
   await second.settled();
   await save(second);
   await second.close();

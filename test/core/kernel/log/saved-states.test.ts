@@ -43,12 +43,15 @@ test('[C7,C10] of many checkpoints a spaced series stays, and every record is re
   const inOrder = (found: Iterable<{ ref: string }>) =>
     JSON.stringify([...found].toSorted((a, b) => (a.ref < b.ref ? -1 : 1)));
   for (let round = 0; round < 120; round += 1) {
-    bench.actors.send(`test.door/${round % 7}`, { type: round % 2 === 0 ? 'OPEN' : 'CLOSE', by: `${round}` });
+    bench.actors.deliver(`test.door/${round % 7}`, {
+      type: round % 2 === 0 ? 'OPEN' : 'CLOSE',
+      by: `${round}`,
+    });
     await bench.settled();
     const changed = bench.actors
       .takeDirty()
       .map((state) => ({ actor: state.ref, body: JSON.stringify(state) }));
-    states.set(bench.log.lastSeq(), inOrder(bench.actors.list()));
+    states.set(bench.log.lastSeq(), inOrder(bench.actors.states()));
     await bench.log.saveSnapshots(changed, () => []);
   }
   await bench.close();

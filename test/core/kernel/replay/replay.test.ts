@@ -19,11 +19,11 @@ const effects = ['bell.ring', 'lamp.on'].map((type) => ({
 
 async function story(dir: string): Promise<void> {
   const bench = openBench(dir, [door], effects);
-  bench.actors.send('test.door/front', { type: 'KNOCK' });
-  bench.actors.send('test.door/front', { type: 'OPEN', by: 'ann' });
+  bench.actors.deliver('test.door/front', { type: 'KNOCK' });
+  bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' });
   await bench.settled();
   await bench.clock.advance(1_000);
-  bench.actors.send('test.door/front', { type: 'OPEN', by: 'stranger' });
+  bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'stranger' });
   await bench.settled();
   await bench.close();
 }
@@ -89,10 +89,10 @@ test('[C4] whatever happens to some actors, the log folds to their live states a
           if (event.type === 'WAIT') {
             await bench.settled();
             await bench.clock.advance((event as unknown as { ms: number }).ms);
-          } else bench.actors.send(`test.door/${key}`, event);
+          } else bench.actors.deliver(`test.door/${key}`, event);
         }
         await bench.settled();
-        const live = structuredClone(bench.actors.list());
+        const live = structuredClone(bench.actors.states());
         await bench.close();
         const reader = new SqliteReader(dir);
         try {
@@ -138,7 +138,7 @@ for (const [what, machine, hint] of [
   test(`[C4] the hint of a divergence tells of ${what}`, async (t) => {
     const dir = tempDir(t);
     const bench = openBench(dir, [door], effects);
-    bench.actors.send('test.door/front', { type: 'OPEN', by: 'ann' });
+    bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann' });
     await bench.settled();
     await bench.close();
     const reader = new SqliteReader(dir);

@@ -13,8 +13,8 @@ async function start(t: Parameters<typeof Rig.start>[0]): Promise<{ rig: Rig; ap
     options: z.strictObject({}),
     requires: [RouterApiToken],
     register(context) {
-      context.onStart(() => {
-        api = context.services.get(RouterApiToken);
+      context.onStart((services) => {
+        api = services.get(RouterApiToken);
       });
     },
   });

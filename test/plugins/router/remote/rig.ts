@@ -30,8 +30,8 @@ export async function remote(
     options: z.strictObject({}),
     requires: [RouterApiToken],
     register(context) {
-      context.onStart(() => {
-        services = context.services;
+      context.onStart((started) => {
+        services = started;
         heard?.(services);
       });
     },

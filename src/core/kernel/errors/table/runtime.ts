@@ -40,8 +40,9 @@ export const runtimeErrors = {
   },
   HF_PLUGIN_EARLY: {
     status: 500,
-    what: 'Plugin {plugin} used ctx.services before it was started.',
-    remedy: 'Use services inside onStart, handlers and factories; register() only declares.',
+    what: 'Plugin {plugin} used what its start makes before it was started.',
+    remedy:
+      'Use it inside handlers and factories only: `register` declares, and nothing is called before `start` has returned.',
   },
   HF_PLUGIN_INTERRUPTED: {
     status: 503,
