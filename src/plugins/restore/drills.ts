@@ -225,6 +225,6 @@ function required<T>(value: T | undefined): T {
 
 function notRemoved(id: string, error: unknown): never {
   if (isCoded(error, 'HF_RESTORE_CLEAN')) throw error;
-  const reason = isCoded(error) ? error.what.replace(/\.$/, '') : (error as Error).message;
+  const reason = isCoded(error) ? error.what.replace(/\.$/, '') : String(error);
   throw new RestoreError('HF_RESTORE_CLEAN', { id, reason }, { cause: error });
 }

@@ -109,17 +109,16 @@ export const secretsKv = definePlugin({
   errors: SecretsError,
   provides: [SecretsStoreToken],
   onFailure: 'continue',
-  register(context, { caFile, tokenFile, ...rest }) {
-    let store: ReturnType<typeof kvStore> | undefined;
-    context.provide(SecretsStoreToken, () => {
-      store ??= kvStore({
-        ...rest,
-        tokenFile: resolve(tokenFile),
-        ...(caFile !== undefined && { ca: readFileSync(resolve(caFile), 'utf8') }),
-      });
-      return store;
+  start(_services, { caFile, tokenFile, ...rest }) {
+    return kvStore({
+      ...rest,
+      tokenFile: resolve(tokenFile),
+      ...(caFile !== undefined && { ca: readFileSync(resolve(caFile), 'utf8') }),
     });
-    context.onStop(() => store?.close());
+  },
+  register(context) {
+    context.provide(SecretsStoreToken, (store) => store);
+    context.onStop((store) => store.close());
   },
 });
 
