@@ -10,7 +10,7 @@ export interface AlertRaised {
   text: string;
   /** `state` among them says `firing` or `resolved` of a condition that lasts; without it this is one event. */
   labels: Record<string, string>;
-  /** Of one that a rule measured. */
+  /** What the rule measured, where a rule raised it. */
   measured?: Measured | undefined;
 }
 

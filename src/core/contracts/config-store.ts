@@ -21,7 +21,7 @@ export interface StoredTransaction {
 
 /** A config to be stored, and what the history says of it. */
 export interface ConfigWrite extends Omit<StoredConfig, 'transaction'> {
-  /** Of an append, which opens or renews it for so long, and of its revert. A shared store refuses all others meanwhile. */
+  /** Set for an append, which opens or renews the transaction for so long, and for its revert. A shared store refuses other writes meanwhile. */
   readonly transaction?: { readonly transID: string; readonly windowMs: number } | undefined;
   /** The ncid that the store must hold now; undefined for the first config of an empty store. */
   readonly expected: string | undefined;

@@ -39,7 +39,7 @@ export interface CollectionInfo {
 export interface About {
   readonly title: string;
   readonly version: string;
-  /** Told by an embedded store: of this very instance, so that a copy of it is another one. */
+  /** An embedded store identifies this very instance; a copy of it has another identity. */
   readonly instance?: string | undefined;
 }
 

@@ -39,7 +39,7 @@ export interface RouterChange {
   intf?: string | undefined;
   /** Epoch milliseconds. */
   at?: number | undefined;
-  /** Of a WAN: whether it is connected now. */
+  /** Whether the WAN is connected now. */
   up?: boolean | undefined;
 }
 

@@ -19,7 +19,7 @@ export function duration(least: string, most: string): z.ZodType<string, string>
   }, `it must be a time from ${least} to ${most}, e.g. 30s, 15m, 1h or 2d`);
 }
 
-/** Of a text that `duration` has accepted. */
+/** @returns milliseconds of a text that `duration` has accepted */
 export const msOf = (text: string): number => parseDuration(text) ?? 0;
 
 /**

@@ -39,7 +39,7 @@ export interface SurfaceOptions {
   readonly errorBody?: (error: SurfaceError, path: string | undefined) => unknown;
   /** How long a client may take to send a whole request, milliseconds; 30,000 unless set. Answers may take longer. */
   readonly requestTimeoutMs?: number;
-  /** Told of every request whose head was read and that no handler got to see, whatever refused it or ended it. */
+  /** Called for every request whose head was read and that reached no handler, whatever refused or ended it. */
   readonly onUnhandled?: (request: Unhandled) => void;
 }
 

@@ -30,7 +30,7 @@ export interface Ended {
 export interface Measure {
   /** One debug line and two metrics, however it ended. */
   ended(request: Ended): void;
-  /** Of bytes that became no request: what they were answered. */
+  /** Counts bytes that became no request, by the status that answered them. */
   refused(status: number): void;
 }
 

@@ -95,7 +95,7 @@ function maskPlain(text: string): string {
   return masked;
 }
 
-/** Of visible ASCII and the space: what is beyond says nothing to whoever looks for a name or a key, and may hide much. */
+/** The encoded forms of visible ASCII and the space. Other characters occur in no name and no key. */
 const ENCODED = /%([2-6][\da-f]|7[\da-e])/gi;
 
 /**

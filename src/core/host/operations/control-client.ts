@@ -1,9 +1,13 @@
-import { request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { CoreError } from '../../kernel/errors/core-error.ts';
 import { type ErrorData, HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { isObject } from '../../kernel/json.ts';
 import { lockedBy } from '../../kernel/log/lock.ts';
 import { controlSocket, nearPath } from '../http/addresses.ts';
+import { readBody } from '../http/bounded-body.ts';
+
+/** The longest answer of an operation, bytes. */
+const LARGEST_ANSWER = 256 * 1024 * 1024;
 
 /** Which instance a command asks, and until when; a command's context is one. */
 export interface InstanceAddress {
@@ -64,7 +68,8 @@ export interface ControlAnswer {
 }
 
 /**
- * Posts to the instance that runs on a data folder, through its control socket: how a command writes.
+ * Posts to the instance that runs on a data folder, through its control socket: how a command writes. By Node's own
+ * client: a unix socket and nothing else is spoken to, and the package undici would double what a short command loads.
  *
  * @throws HF_CONTROL_UNREACHABLE nothing runs there, or it may not be spoken to
  */
@@ -90,17 +95,7 @@ export async function postControl(
         signal,
       },
       (answer) => {
-        const parts: Buffer[] = [];
-        answer.on('data', (part: Buffer) => parts.push(part));
-        answer.on('error', reject);
-        answer.on('end', () => {
-          try {
-            const said = Buffer.concat(parts).toString();
-            resolve({ status: answer.statusCode ?? 0, body: said === '' ? undefined : JSON.parse(said) });
-          } catch {
-            reject(unreachable(dataDir, 'its answer is not JSON'));
-          }
-        });
+        readAnswer(answer, dataDir).then(resolve, reject);
       },
     );
     sent.on('error', (error: NodeJS.ErrnoException) => {
@@ -109,6 +104,17 @@ export async function postControl(
     });
     sent.end(text);
   });
+}
+
+async function readAnswer(answer: IncomingMessage, dataDir: string): Promise<ControlAnswer> {
+  const { bytes } = await readBody(answer, LARGEST_ANSWER);
+  const status = answer.statusCode ?? 0;
+  if (bytes.length === 0) return { status, body: undefined };
+  try {
+    return { status, body: JSON.parse(bytes.toString('utf8')) };
+  } catch {
+    throw unreachable(dataDir, 'its answer is not JSON');
+  }
 }
 
 const reasons: Readonly<Record<string, string>> = {

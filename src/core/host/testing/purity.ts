@@ -108,7 +108,7 @@ function* inNamedAction(action: unknown, where: string): Generator<Impurity> {
   }
 }
 
-/** Of `assign`, the functions that compute. */
+/** The functions inside an `assign` that compute. */
 function* inFunction(value: unknown, where: string): Generator<Impurity> {
   if (isAssign(value)) {
     const { assignment } = value;

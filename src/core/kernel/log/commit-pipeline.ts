@@ -41,7 +41,7 @@ export class CommitPipeline {
   #overdue = false;
   /** Why the oldest batch is waited for, while it takes too long. */
   #hanging: string | undefined;
-  /** Of real time: a disk hangs whatever the clock says. */
+  /** In real time, for a disk hangs whatever the runtime's clock says. */
   #watch: NodeJS.Timeout | undefined;
   #closing: PromiseWithResolvers<void> | undefined;
   #closed = false;

@@ -196,7 +196,7 @@ export class LogWriter {
     });
   }
 
-  /** Of bodies that are not here any more, whatever took them away or replaced them, and of those named. */
+  /** Drops the keys of bodies that are not here any more, whatever removed or replaced them, and of those named. */
   #dropKeys(shred: readonly string[] = []): void {
     const named = this.#db.prepare(
       'SELECT sealed_by FROM blobs WHERE sealed_by IS NOT NULL AND key NOT IN (SELECT value FROM json_each(?))',

@@ -36,7 +36,7 @@ export class StoredBodies {
     return again ? (this.#opened(this.#keysIn, name, again) ?? shredded(name)) : this.#shredded(name);
   }
 
-  /** Of those that were stored before a time, epoch milliseconds. */
+  /** The names of bodies that were stored before a time, epoch milliseconds. */
   keys(before: number): string[] {
     if (!this.#hasShredded) return [];
     const older = this.#db.prepare('SELECT key FROM blobs WHERE at < ? ORDER BY key');

@@ -34,7 +34,7 @@ const headerSchema = z.looseObject({
   time: z.object({ from: instant, to: instant }),
   /** Whether every record of the range is here. */
   complete: z.boolean(),
-  /** Of which actors the records are, when not of all. */
+  /** The actors whose records the file holds; absent when it holds those of all. */
   actors: z.array(z.string()).optional(),
   /** The story that chose the actors. */
   correlation: z.string().optional(),
