@@ -6,7 +6,7 @@ import { readSource, sourceFiles } from './source.mjs';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** What other packages import (`exports` of package.json): there an export is for whoever wants it. */
-const PUBLIC = /^src\/(?:core|machines|core\/testing|plugins\/[^/]+)\/index\.ts$/;
+const PUBLIC = /^src\/(?:index|core\/host\/testing\/index|plugins\/[^/]+\/index)\.ts$/;
 const EXPORT = /^export (?:async )?(?:abstract )?(?:const|let|function\*?|class) (\w+)/gm;
 
 const files = ['src', 'test', 'bench'].flatMap((folder) => sourceFiles(root, folder));
