@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const PUBLIC = /^src\/(?:index|core\/host\/testing\/index|plugins\/[^/]+\/index)\.ts$/;
 const EXPORT = /^export (?:async )?(?:abstract )?(?:const|let|function\*?|class) (\w+)/gm;
 
-const files = ['src', 'test', 'bench'].flatMap((folder) => sourceFiles(root, folder));
+const files = ['src', 'test', 'bench', 'scripts'].flatMap((folder) => sourceFiles(root, folder));
 /** The files that say a word. */
 const saidBy = new Map();
 const exported = [];

@@ -133,7 +133,7 @@ const DISK_WARN_BYTES = 512 * 1024 * 1024;
 const MIB = 1024 * 1024;
 
 /** What Holdfast itself needs of the machine, whichever plugins run. */
-export const hostChecks: readonly CheckDefinition[] = [
+const hostChecks: readonly CheckDefinition[] = [
   { name: 'host.node', run: () => nodeCheck(process.versions.node) },
   { name: 'host.data', run: ({ dataDir }) => dataCheck(dataDir) },
   { name: 'host.disk', run: ({ dataDir }) => diskCheck(dataDir) },

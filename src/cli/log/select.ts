@@ -54,7 +54,7 @@ export async function whyNone(
 }
 
 /** @returns whether a record is wanted, whatever its place */
-export function matcher({ actor, correlation, type }: Selection): (record: LogRecord) => boolean {
+function matcher({ actor, correlation, type }: Selection): (record: LogRecord) => boolean {
   const isActor = actor === undefined ? undefined : actorMatcher(actor);
   const isType = type === undefined ? undefined : pattern(type, 'i');
   return (record) =>

@@ -49,7 +49,7 @@ export interface StepOptions {
 }
 
 /** Walks over a log on a screen until somebody quits. @throws HF_LOG_RANGE, HF_LOG_CORRUPT, HF_CLI_USAGE */
-export async function stepThrough(reader: SqliteReader, screen: Screen, options: StepOptions): Promise<void> {
+async function stepThrough(reader: SqliteReader, screen: Screen, options: StepOptions): Promise<void> {
   const { definitions, describe, paint, source, signal } = options;
   const log = new StepLog(reader, definitions);
   let viewer = viewerAt(await log.begin(options.place));

@@ -113,7 +113,7 @@ export interface Queued {
 }
 
 /** A one-time event that comes again within this time is counted without another notice. */
-export const SAME_EVENT_MS = 3_600_000;
+const SAME_EVENT_MS = 3_600_000;
 
 const notify = (state: Notice['state']) =>
   ({ type: 'alerts.notify', params: (args: AlertArgs) => noticeTo(args, state) }) as const;

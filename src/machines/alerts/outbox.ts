@@ -53,13 +53,13 @@ export interface OutboxArgs {
 }
 
 /** Notices that wait at most; the oldest makes room. */
-export const QUEUE_KEPT = 200;
-export const RECENT_KEPT = 200;
+const QUEUE_KEPT = 200;
+const RECENT_KEPT = 200;
 export const BATCH = 20;
 /** An older notice is dropped. */
-export const KEPT_MS = 86_400_000;
+const KEPT_MS = 86_400_000;
 /** Failures in a row after which the other receivers are notified. */
-export const REPORT_AFTER = 5;
+const REPORT_AFTER = 5;
 /** The alert that a receiver takes nothing; it goes to every receiver but that one. */
 export const RECEIVER_AWAY = 'alerts.receiver_away';
 
@@ -224,18 +224,18 @@ export function giveUp({ context, event }: OutboxArgs): Partial<OutboxContext> {
 }
 
 /** 5 s, doubled each time up to five minutes, or what the receiver asked for. */
-export function backoffOf({ failures, askedMs }: OutboxContext): number {
+function backoffOf({ failures, askedMs }: OutboxContext): number {
   const own = Math.min(5_000 * 2 ** Math.max(0, failures - 1), 300_000);
   return Math.min(Math.max(own, askedMs ?? 0), 3_600_000);
 }
 
 /** Whether this failure is the one at which the other receivers are notified. */
-export const outageBegins = ({ failures }: OutboxContext): boolean => failures === REPORT_AFTER;
+const outageBegins = ({ failures }: OutboxContext): boolean => failures === REPORT_AFTER;
 /** Whether the other receivers were notified of the outage. */
-export const outageReported = ({ failures }: OutboxContext): boolean => failures >= REPORT_AFTER;
+const outageReported = ({ failures }: OutboxContext): boolean => failures >= REPORT_AFTER;
 
 /** The alert for the other receivers that this one takes nothing, or that it does again. */
-export function outageAlert({ context }: OutboxArgs, state: 'firing' | 'resolved'): Alert {
+function outageAlert({ context }: OutboxArgs, state: 'firing' | 'resolved'): Alert {
   const { receiver, reason, queue } = context;
   return {
     name: RECEIVER_AWAY,

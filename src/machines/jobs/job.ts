@@ -47,9 +47,9 @@ export type JobEvent =
   | { type: 'GONE'; at: number };
 
 /** `ttlSecondsAfterFinished` of the watchdog's Job, also for runs of this process. */
-export const TTL_MS = 300_000;
+const TTL_MS = 300_000;
 /** The namespace in which runs of this process are shown. */
-export const OWN_NAMESPACE = 'holdfast';
+const OWN_NAMESPACE = 'holdfast';
 
 const MINUTE_MS = 60_000;
 

@@ -133,7 +133,7 @@ export function post(
 }
 
 /** The same for the same notices, however often they are posted and by whichever process. */
-export function idempotencyKey(items: readonly Queued[]): string {
+function idempotencyKey(items: readonly Queued[]): string {
   const whole = items.map(({ id, at }) => `${id}@${at}`).join();
   return createHash('sha256').update(whole).digest('hex').slice(0, 32);
 }

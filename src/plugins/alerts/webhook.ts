@@ -66,7 +66,7 @@ export async function postOnce(
 }
 
 /** Takes what is secret of an address, and its token, out of a text. */
-export function scrubber(url: URL, bearer?: string): (text: string) => string {
+function scrubber(url: URL, bearer?: string): (text: string) => string {
   const path = url.pathname.slice(1);
   const values = [...url.searchParams.values()];
   const secrets = [bearer, path, ...path.split('/'), ...values].filter(

@@ -221,7 +221,7 @@ async function sizeOf(
  *
  * @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED
  */
-export async function deploymentFindings(
+async function deploymentFindings(
   cluster: Cluster,
   { deployment, staleHours, volumeCopies }: MemoryOptions,
   now: number,

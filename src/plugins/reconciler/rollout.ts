@@ -116,7 +116,7 @@ const ARRIVES_MS = 180_000;
 const POLL_MS = 1_000;
 
 /** What is verified before the drill, in the order of the deployment. One beat is sent for all of it. */
-export function stepsOf(command: CommandContext): readonly {
+function stepsOf(command: CommandContext): readonly {
   readonly step: string;
   readonly run: () => Promise<Found>;
 }[] {

@@ -102,7 +102,7 @@ function timedOut(signal: AbortSignal): Promise<SetAnswer> {
  * Reads the active config: requests of a moment share one read, which begins after the last of them, and not while a write
  * of ours is under way, for it would show the config of before it.
  */
-export class ConfigReader {
+class ConfigReader {
   readonly #access: RouterAccess;
   readonly #requests: Coalescer<AbortSignal, NetworkConfig>;
   #kept: NetworkConfig | undefined;

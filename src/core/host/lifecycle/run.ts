@@ -57,7 +57,7 @@ export function runsOf(state: Readonly<ActorState> | undefined): Partial<Lifecyc
 }
 
 /** A record of the runtime's own life in few words; an empty text is routine. */
-export function describeLifecycle({ event, to }: LogRecord): string {
+function describeLifecycle({ event, to }: LogRecord): string {
   const { pid, reason, version } = event as Readonly<Record<string, unknown>>;
   switch (event.type) {
     case 'BOOTED':

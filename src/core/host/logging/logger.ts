@@ -100,7 +100,7 @@ const RESET = '\u001b[0m';
  * One JSON log line as a short line for a terminal: time, level, plugin, event name, fields; an error's remedy and
  * stack on lines of their own.
  */
-export function humanLine(json: string, colour: boolean): string {
+function humanLine(json: string, colour: boolean): string {
   const { time, level, plugin, msg, err, pid: _pid, ...fields } = JSON.parse(json) as Record<string, unknown>;
   const paint = (colour && COLOURS[String(level)]) || '';
   const head = [

@@ -103,7 +103,7 @@ function checksStates(reader: SqliteReader, { seq, actor, event }: LogRecord, fi
 }
 
 /** The signatures of a log, passed one after another while its records are walked. */
-export class Seal {
+class Seal {
   readonly #reader: SqliteReader;
   readonly #trust: Trust;
   readonly #all: readonly Signature[];

@@ -164,7 +164,7 @@ export class BodyKeys {
 }
 
 /** @returns undefined when it was dropped, or is not there @throws HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID */
-export function findBodyKey(dataDir: string, id: string): BodyKey | undefined {
+function findBodyKey(dataDir: string, id: string): BodyKey | undefined {
   const file = keysFile(dataDir);
   if (!existsSync(file)) return undefined;
   const bytes = readSecretFile(file, LARGEST);
@@ -185,7 +185,7 @@ export function sealBody({ key }: BodyKey, name: string, body: Uint8Array): Uint
 }
 
 /** @throws Error another key sealed it, under another name, or it was changed */
-export function openBody({ key }: BodyKey, name: string, sealed: Uint8Array): Uint8Array {
+function openBody({ key }: BodyKey, name: string, sealed: Uint8Array): Uint8Array {
   const decipher = createDecipheriv('aes-256-gcm', key, NONCE, { authTagLength: TAG_BYTES });
   decipher.setAAD(Buffer.from(name));
   decipher.setAuthTag(sealed.subarray(0, TAG_BYTES));

@@ -149,7 +149,7 @@ async function readContent(
 }
 
 /** Ids of some points of a collection, seeds excluded. */
-export async function sampleIds(
+async function sampleIds(
   store: MemoryStore,
   collection: string,
   seeds: readonly PointId[],
