@@ -12,7 +12,7 @@ import type { UptimeOptions } from './options.ts';
 import { type PushClient, type PushExchange, pushEventOf } from './push-client.ts';
 
 /** The path that `holdfast push` and `holdfast push doctor` post to. */
-export const PUSH_PATH = '/uptime/push';
+const PUSH_PATH = '/uptime/push';
 
 const pushFields = z.object({
   monitor: z.string().regex(/^[\w.-]{1,64}$/),
