@@ -7,7 +7,7 @@ import { collisionText, setCollisions } from '../config/networks.ts';
 import { countSecrets } from '../config/secrets.ts';
 import { redisChecks } from '../redis.ts';
 import { isPendingTransaction } from './pending-transaction.ts';
-import { readStore, type StorePlace } from './store/read-store.ts';
+import type { StorePlace } from './store/read-store.ts';
 import { storeFile } from './store/schema.ts';
 
 interface Checked {
@@ -102,6 +102,7 @@ async function setsCheck(place: StorePlace): Promise<CheckResult> {
 async function active(place: StorePlace): Promise<NetworkConfig | undefined> {
   const isNew = place.redisUrl === undefined && !existsSync(storeFile(place.dataDir));
   if (isNew) return undefined;
+  const { readStore } = await import('./store/read-store.ts');
   const stored = await readStore(place, (store) => store.active());
   return stored && (JSON.parse(stored.body) as NetworkConfig);
 }
