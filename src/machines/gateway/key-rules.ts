@@ -41,7 +41,7 @@ export interface KeyContext {
   readonly spend: number;
   readonly calls: number;
   readonly refused: number;
-  /** When somebody was last told that a key came where it does not belong. */
+  /** When a person was last alerted that a key came where it does not belong. */
   readonly warnedAt?: number;
 }
 
@@ -170,7 +170,7 @@ export type RejectionRule =
   /** It was let in on the REST API, and was looked at only for another key where none belongs. */
   | 'let_in';
 
-/** How a forwarded call ended; HTTP, JSON-RPC and tool errors are told apart. */
+/** How a forwarded call ended; HTTP, JSON-RPC and tool errors are distinguished. */
 export type CallEnded = {
   readonly type: 'CALL_ENDED';
   readonly outcome:

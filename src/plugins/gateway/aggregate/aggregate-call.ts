@@ -256,7 +256,7 @@ export class AggregateCall extends GatewayCall {
       );
     }
     exchange.send({ status: 202 });
-    // Each upstream was told when its session began.
+    // Each upstream got this notification when its session began.
     if (message.method === 'notifications/initialized') return OK;
     const addressed = branches.filter(({ route }) => !addressee.route || addressee.route.name === route.name);
     await Promise.all(addressed.map((branch) => branch.notify(addressee.message ?? message, this.signal)));

@@ -250,7 +250,7 @@ export class Branch {
     return ask(agent, requestTo(this.route, { ...sent, headers: changed, session: leg?.id || undefined }));
   }
 
-  /** Has it told, unless it is the upstream's. */
+  /** Reports an error, unless it is the upstream's. */
   report(error: unknown): void {
     if (isOwnFault(error) && !(error instanceof RangeError)) this.#parts.failed(error);
   }
@@ -296,7 +296,7 @@ export function branchesTo(
   return { branches, missing };
 }
 
-/** What a caller is told who brings no token of its own to a relay route. */
+/** The text for a caller who brings no token of its own to a relay route. */
 export const identityWanted = (server: string): string =>
   `${server} wants your own access token in Authorization. Log in at /${server}/mcp, or send it with the call.`;
 

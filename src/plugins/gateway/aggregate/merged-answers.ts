@@ -96,7 +96,7 @@ function shownPrompt({ route }: Branch, prompt: unknown): unknown {
   return { ...prompt, name: shownName(route, prompt.name) };
 }
 
-/** A client's facts are told again to every upstream that comes later, so they travel in the session's id. */
+/** A client's facts are sent again to every upstream that comes later, so they travel in the session's id. */
 const LONGEST_FACTS = 2_048;
 const LONGEST_INSTRUCTIONS = 8_192;
 

@@ -73,7 +73,7 @@ export abstract class GatewayCall {
     return this.#ending.signal;
   }
 
-  /** Ends it early. @param reason `KEY_ENDED`, or any other, which the client is told as a stop of the gateway */
+  /** Ends it early. @param reason `KEY_ENDED`, or any other, which the client sees as a stop of the gateway */
   abort(reason: unknown): void {
     this.#ending.abort(reason);
   }
@@ -243,7 +243,7 @@ export function sendUndecided(gateway: GatewayServices, exchange: Exchange, erro
   exchange.send({ status: 503, body: { detail: `${what} ${remedy}` }, headers: { 'retry-after': '5' } });
 }
 
-/** Logs a fault of the gateway itself. @returns the error that a client may be told */
+/** Logs a fault of the gateway itself. @returns the error that a client may see */
 export function logOwnFault(
   { services }: Pick<GatewayServices, 'services'>,
   { correlation }: Pick<Exchange, 'correlation'>,

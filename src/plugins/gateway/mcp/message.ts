@@ -85,7 +85,7 @@ export function readMessage(body: Buffer): Message | Malformed {
 }
 
 /**
- * The bytes for the upstream. The message is written anew from what was judged: of two fields of one name an upstream
+ * The bytes for the upstream. The message is written anew from what was decided on: of two fields of one name an upstream
  * might have read the other one.
  *
  * @param name replaces `params.name`

@@ -33,7 +33,7 @@ const text = (headers: IncomingHttpHeaders, name: string): string | undefined =>
 };
 
 /**
- * Told by the body first: a proxy that drops a header must not change what a request means. Only the stateless
+ * The body counts first: a proxy that drops a header must not change what a request means. Only the stateless
  * revision's messages name their revision; `initialize` begins a session unless it does.
  */
 export function eraOf(headers: IncomingHttpHeaders, message?: Message): Era {

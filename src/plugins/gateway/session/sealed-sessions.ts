@@ -22,7 +22,7 @@ const sessionSchema = z.strictObject({
   version: z.string().max(32),
   /** Revisions that upstreams of the aggregate agreed on instead, by route. */
   versions: z.record(z.string(), z.string().max(32)).optional(),
-  /** What the client of an aggregate said of itself: upstreams that come later are told the same. */
+  /** What the client of an aggregate said of itself: upstreams that come later get the same. */
   client: z
     .strictObject({
       capabilities: z.record(z.string(), z.unknown()),

@@ -220,6 +220,7 @@ async function passJson(
 ): Promise<CallOutcome> {
   const { exchange } = parts;
   const inspector = new JsonInspector();
+  exchange.onClose(() => inspector.free());
   const watch = credentialWatch(parts.route);
   await body.each((part) => {
     watch(part);

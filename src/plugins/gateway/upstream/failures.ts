@@ -22,7 +22,7 @@ const MISUSE = /^(?:UND_ERR_(?:INVALID|NOT_SUPPORTED)|ERR_(?:INVALID|HTTP|METHOD
 const FOREIGN = /^(?:HTTPParserError|TimeoutError|AbortError)$/;
 
 /**
- * Whether an error is our own: nobody may be told that an upstream broke off when a line of ours did. Whatever the
+ * Whether an error is our own: an upstream must not be blamed for a fault of the gateway. Whatever the
  * connection makes has a code, by which it is known.
  */
 export function isOwnFault(error: unknown): boolean {

@@ -70,6 +70,11 @@ export class JsonInspector {
   outcome(): CallOutcome {
     return this.#kept && this.#telling ? outcomeOfText(this.#kept.bytes()) : OK;
   }
+
+  /** Gives its memory back: nobody reads or sends a part of it any more. */
+  free(): void {
+    this.#kept?.free();
+  }
 }
 
 /** How an answer that is there as a whole says that the call ended. */

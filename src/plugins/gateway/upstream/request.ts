@@ -76,7 +76,7 @@ export function allowOf({ allow }: IncomingHttpHeaders): string | undefined {
 }
 
 /**
- * What the gateway writes anew from the message it judged: a dual-era upstream that routes by these must see no other
+ * What the gateway writes anew from the message that was decided on: a dual-era upstream that routes by these must see no other
  * call than the one that was admitted.
  *
  * @param message of a POST
