@@ -10,7 +10,7 @@ import { door } from '../support/door.ts';
 import { onTerminal } from '../support/on-terminal.ts';
 import { tempDir } from '../support/temp.ts';
 
-const FIXTURE = join(root, 'test/fixtures/logs/0.1.0/transaction.jsonl.gz');
+const FIXTURE = join(root, 'test/fixtures/logs/0.2.0/transaction.jsonl.gz');
 const SIZE = { columns: 80, rows: 24 };
 const ENTERED = '\u001b[?1049h\u001b[?25l';
 const LEFT = '\u001b[?25h\u001b[?1049l';
