@@ -6,7 +6,7 @@
 export interface PodFacts {
   readonly name: string;
   readonly phase?: string | undefined;
-  /** Of the pod itself, e.g. `Evicted`. */
+  /** Reason of the pod itself, e.g. `Evicted`. */
   readonly reason?: string | undefined;
   readonly message?: string | undefined;
   /** Why its container does not run yet, e.g. `ImagePullBackOff`. */
@@ -14,7 +14,7 @@ export interface PodFacts {
   /** Whether its container ever ran. */
   readonly ran?: boolean | undefined;
   readonly exitCode?: number | undefined;
-  /** Of the container's end, e.g. `OOMKilled`. */
+  /** Reason of the container's end, e.g. `OOMKilled`. */
   readonly ended?: string | undefined;
   /** The end of its output, where the pod keeps it. */
   readonly output?: string | undefined;
@@ -27,7 +27,7 @@ export interface JobFacts {
   readonly phase: 'active' | 'succeeded' | 'failed';
   readonly createdAt: number;
   readonly endedAt?: number | undefined;
-  /** Of its condition, e.g. `DeadlineExceeded`. */
+  /** Reason of its condition, e.g. `DeadlineExceeded`. */
   readonly reason?: string | undefined;
   readonly message?: string | undefined;
   readonly ttlSeconds?: number | undefined;

@@ -181,7 +181,7 @@ export const watchdogRun = setup({
   },
 });
 
-/** What is said of a healthy stack: on standard output, and as the heartbeat's msg. */
+/** The line of a healthy stack, on standard output and as the heartbeat's message. */
 function verdict({ stale, drift }: WatchdogContext): string {
   return `stale=${stale}s drift=${drift}`;
 }
@@ -200,7 +200,7 @@ function unhealthy({ context, event }: Args): RunReport {
   return report(context, 'unhealthy', [`HEALTH CHECK FAILED: ${texts.join('; ')}`], 0);
 }
 
-/** The line ends as the job's client ends it, for whoever looks for it in stored logs. */
+/** The line ends in the words of the job's former client, which searches of stored logs rely on. */
 function undelivered({ context, event }: Args): RunReport {
   const line = `PUSH DELIVERY FAILED: ${why(event)} (wget exit status ${exitStatus(event)})`;
   return report(context, 'undelivered', [line], 1);

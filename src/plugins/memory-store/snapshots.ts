@@ -24,7 +24,7 @@ export interface Recovery {
 }
 
 interface SnapshotsOptions {
-  /** Of the store; snapshots lie in `snapshots/<collection>`, what is fetched in `incoming`. */
+  /** Folder of the store: snapshots are in `snapshots/<collection>`, files that arrive in `incoming`. */
   readonly dir: string;
   readonly database: string;
   readonly engine: EngineClient;

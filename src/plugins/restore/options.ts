@@ -24,7 +24,7 @@ const name = z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'it must b
 
 /** Where the store and its backups are in the cluster. */
 const clusterPlaces = z.strictObject({
-  /** Of the live store. */
+  /** Namespace of the live store. */
   namespace: name.default('agent-memory'),
   /** Its volume. */
   claim: name.default('qdrant-data'),
@@ -34,7 +34,7 @@ const clusterPlaces = z.strictObject({
   backupNamespace: name.default('velero'),
   /** Encrypted and replicated. */
   storageClass: name.default('encrypted-replicated'),
-  /** Of the scratch instance; that of the live store unless set. */
+  /** Image of the scratch instance; that of the live store unless set. */
   image: z.string().min(1).optional(),
   /** The live store as a pod sees it; its service unless set. */
   liveUrl: origin.optional(),
@@ -44,7 +44,7 @@ const clusterPlaces = z.strictObject({
 export const restoreOptions = z.strictObject({
   /** When drills run by themselves (UTC), e.g. `{ a: '0 5 * * 0' }`. */
   schedule: z.strictObject({ a: cron.optional(), b: cron.optional() }).default({}),
-  /** Without a drill of a scheduled path (path a where none is) for so long, a person is told; never unless set. */
+  /** An alert is raised when a scheduled path (path a when none is) had no drill for so long; never unless set. */
   overdueMs: z.int().min(1).optional(),
   /** An instance for drills, in the place of one that is made in the cluster. */
   scratchUrl: origin.optional(),

@@ -26,7 +26,7 @@ export async function refuseLiveAddress(liveUrl: string, url: string): Promise<v
   const targets = await addressesOf(target).catch(() => {
     throw new RestoreError('HF_RESTORE_SCRATCH', { reason: `${target.hostname} cannot be resolved` });
   });
-  // A live store whose name is unknown here cannot be told apart, and its identity decides.
+  // When the name of the live store cannot be resolved here, the comparison of identities decides.
   const lives: readonly string[] = await addressesOf(live).catch(() => []);
   const shared = targets.find((address) => lives.includes(address));
   if (shared !== undefined) throw isLive(url, `both resolve to ${shared}, port ${portOf(live)}`);

@@ -16,7 +16,7 @@ export interface KvOptions {
   readonly namespace?: string | undefined;
   /** PEM. */
   readonly ca?: string | undefined;
-  /** Of one call. */
+  /** Deadline of one call, milliseconds. */
   readonly deadlineMs: number;
 }
 

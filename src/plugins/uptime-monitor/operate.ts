@@ -70,7 +70,7 @@ const commands: readonly CommandDefinition[] = [
   },
   {
     name: 'uptime pause <monitor>',
-    summary: 'Pauses a monitor: its beats are refused and nobody is told of their absence',
+    summary: 'Pauses a monitor: its beats are refused and no alerts are raised',
     example: 'holdfast uptime pause router-ula',
     run: async ([monitor = ''], _flags, command) => {
       show(await ask(command, 'pause', { monitor, by: operatorName() }), command);

@@ -31,9 +31,9 @@ const SHOWN = 500;
 
 const WORDS: Readonly<Record<MonitorState, string>> = {
   up: '',
-  late: ', a beat was due and nobody is told yet,',
+  late: ', a beat was due and no alert is raised yet,',
   down: '',
-  paused: ', its absence is told to nobody,',
+  paused: ', no alerts are raised,',
   waiting: ' for its first beat',
 };
 
@@ -51,7 +51,7 @@ export function statusPage(slug: string, monitors: readonly ShownMonitor[], at: 
   ]);
 }
 
-/** Silence is no health: whoever is not known to be up is counted. */
+/** Silence is not health: monitors that are not known to be up are counted. */
 function headline(states: readonly MonitorState[]): { words: string; state: MonitorState } {
   const down = states.filter((state) => state === 'down').length;
   const unknown = states.filter((state) => state !== 'up' && state !== 'down').length;

@@ -13,7 +13,7 @@ const QUIET_MS = 100;
 
 /**
  * The push tokens of the monitors, one file each (`<folder>/<name>`, mode 0600), made where there is none and read again
- * when it is replaced. Kept in memory as hashes alone: a look-up by hash tells nothing of how much of a guess was right.
+ * when it is replaced. Only hashes are kept in memory: the time of a look-up by hash reveals nothing about the token.
  */
 export class PushTokens {
   readonly #folder: string;
@@ -86,7 +86,7 @@ export class PushTokens {
     }
   }
 
-  /** What cannot be used replaces nothing: a slip of whoever replaces it must not end the beats. */
+  /** An unusable file replaces nothing, so that a mistake in replacing it does not end the beats. */
   #readAgain(name: string): void {
     try {
       this.#read(name);

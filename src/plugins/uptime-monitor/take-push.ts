@@ -38,9 +38,9 @@ export async function takePush(
   const name = tokens.nameOf(token);
   if (name === undefined) return refused('unknown-token', `${NOT_ACTIVE}: no monitor has this push token.`);
   // An empty value counts as absent, as with Uptime Kuma.
-  const { status: stated, msg: told, ping: pinged = '', probe } = query;
+  const { status: stated, msg: message, ping: pinged = '', probe } = query;
   const status = stated || 'up';
-  const msg = told || 'OK';
+  const msg = message || 'OK';
   if (typeof status !== 'string' || typeof msg !== 'string' || typeof pinged !== 'string') {
     return refused('bad-value', 'Invalid value: status, msg and ping may be given once each.');
   }

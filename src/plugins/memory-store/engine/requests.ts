@@ -38,7 +38,7 @@ const conditions = z
   .nullish()
   .transform((list) => list ?? []);
 
-/** Of the real store's filters: `must`, `should`, `must_not` over ids and equal payload values. */
+/** The part of the real store's filters that is supported: `must`, `should`, `must_not` over ids and equal payload values. */
 const filter = z.strictObject({ must: conditions, should: conditions, must_not: conditions }).nullish();
 export type Condition = z.output<typeof condition>;
 export type Filter = z.output<typeof filter>;

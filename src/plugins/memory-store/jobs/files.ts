@@ -9,7 +9,7 @@ const CHUNK = 1024 * 1024;
 
 /** Beside a snapshot: its SHA-256. */
 export const checksumFile = (file: string): string => `${file}.checksum`;
-/** What is being written; never listed, and swept at a start. */
+/** Name of a file that is still being written: it is not listed, and removed at a start. */
 export const draftOf = (file: string): string => `${file}.part`;
 
 /** @throws HF_MEMORY_STORE_FULL less than that and the spare is free there */

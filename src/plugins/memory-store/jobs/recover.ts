@@ -55,7 +55,7 @@ export function recover(job: Extract<Job, { kind: 'recover' }>): void {
   }
 }
 
-/** A file that lost its end still opens: only its header tells how long it was. */
+/** SQLite opens a file that lost its end, so its length is compared with the header. */
 function refuseCutShort(file: string): void {
   const header = Buffer.alloc(HEADER_BYTES);
   const descriptor = openSync(file, 'r');

@@ -168,7 +168,7 @@ async function sampleIds(
 }
 
 /** The points that were the same in both readings: a snapshot made between the two must have them. */
-export function unchanged(
+function unchanged(
   before: readonly PointFingerprint[],
   after: readonly PointFingerprint[],
 ): PointFingerprint[] {

@@ -158,7 +158,7 @@ export class BackupPath implements RestorePath {
 
 const failed = (reason: string) => new RestoreError('HF_RESTORE_FAILED', { reason });
 
-/** `Completed` alone is not enough: what was left out is told as a warning. */
+/** `Completed` alone is not enough: objects that were left out are warnings. */
 const isGood = ({ phase, errors, warnings }: Status) =>
   phase === 'Completed' && errors === 0 && warnings === 0;
 

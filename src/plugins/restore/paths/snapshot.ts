@@ -96,7 +96,7 @@ export class SnapshotPath implements RestorePath {
     return scratchLeftovers(this.#options.scratch, this.#options.clock, signal);
   }
 
-  /** Of a collection that is not there, none. */
+  /** Empty when the collection does not exist. */
   async #listed(signal: AbortSignal): Promise<SnapshotDescription[]> {
     const { live, collection } = this.#options.stores;
     if ((await live.collection(collection, signal)) === undefined) return [];
@@ -129,7 +129,7 @@ async function freeBytes(folder: string): Promise<number> {
   return bavail * bsize;
 }
 
-/** Names are by time too, and are all there is where the store tells no time. An empty one is none. */
+/** By time, or by name when the store gives no time; empty snapshots do not count. */
 function newest(listed: readonly SnapshotDescription[]): SnapshotDescription | undefined {
   const keyOf = ({ createdAt = '', name }: SnapshotDescription) => `${createdAt} ${name}`;
   return listed
