@@ -31,6 +31,7 @@ export {
   type Services,
 } from './core/host/plugin/definition.ts';
 export { createRuntime, type Runtime, type RuntimeOptions } from './core/host/runtime/runtime.ts';
+export type { Route } from './core/kernel/actors/definition.ts';
 export { type ActorDefinition, defineActor, type MachineState } from './core/kernel/actors/definition.ts';
 export type {
   EffectContext,
@@ -38,7 +39,6 @@ export type {
   EffectOptions,
   EffectOutcome,
 } from './core/kernel/actors/effect.ts';
-export type { Route } from './core/kernel/actors/route.ts';
 export type { ActorState } from './core/kernel/actors/state.ts';
 export {
   type CodedError,

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Envelope } from '../../bus/bus.ts';
 import type { AlertRaised } from '../../core/contracts/alerts.ts';
-import type { RouteTarget } from '../../core/kernel/actors/route.ts';
+import type { RouteTarget } from '../../core/kernel/actors/definition.ts';
 import type { ActorSystem } from '../../core/kernel/actors/system.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import type { AlertContent, alert } from '../../machines/alerts/alert.ts';

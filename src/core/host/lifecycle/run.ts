@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
-import { defineActor } from '../../kernel/actors/definition.ts';
-import { routeOf } from '../../kernel/actors/route.ts';
+import { defineActor, routeOf } from '../../kernel/actors/definition.ts';
 import type { ActorState } from '../../kernel/actors/state.ts';
 import type { ActorSystem } from '../../kernel/actors/system.ts';
 import type { Clock } from '../../kernel/clock.ts';

@@ -1,6 +1,12 @@
-import { coreActors, coreRoutes } from './builtin.ts';
+import { ALERT_RAISE } from '../../contracts/alerts.ts';
+import { type ActorDefinition, effectTypes, type Route } from '../../kernel/actors/definition.ts';
+import { CoreError } from '../../kernel/errors/core-error.ts';
+import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
+import { HTTP_REPLY } from '../http/exchanges.ts';
+import { checkpointRoute, lifecycleActor } from '../lifecycle/run.ts';
+import { commandWords } from './command.ts';
 import { type Declared, summarise } from './registrar.ts';
-import type { Registrations } from './registrations.ts';
+import type { Owned, Registrations } from './registrations.ts';
 import type { PluginRun } from './run.ts';
 
 /** What core and the plugins that work declare, as one frozen value in start order. */
@@ -25,3 +31,83 @@ export function collect(runs: readonly PluginRun[]): Registrations {
     stopWork: all('stopWork'),
   });
 }
+
+/** A plugin that cannot work as declared, and why. */
+export interface Gap {
+  readonly plugin: string;
+  readonly error: HoldfastError;
+}
+
+/**
+ * Names that two plugins (or a plugin and core) both claim.
+ *
+ * @throws HF_PLUGIN_CONFLICT an actor type, effect, surface, command, health fact or check is declared twice
+ */
+export function refuseConflicts(registrations: Registrations): void {
+  const { actors, effects, surfaces, listeners, commands, health } = registrations;
+  for (const { type, owner } of effects) {
+    if (isOfCore(type)) throw conflict(`Effect ${type}`, CORE, owner);
+  }
+  refuseTwice('Actor type', actors, ({ type }) => type);
+  refuseTwice('Effect', effects, ({ type }) => type);
+  const named = surfaces.map(({ options: { name }, owner }) => ({ name, owner }));
+  refuseTwice('Surface', [...named, ...listeners], ({ name }) => name);
+  refuseTwice('Command', commands, ({ name }) => commandWords(name).join(' '));
+  refuseTwice('Health fact', health, ({ name }) => name);
+  refuseTwice('Check', registrations.checks, ({ name }) => name);
+}
+
+/**
+ * The first declaration that points at something nobody declares: an actor that asks for an effect without a
+ * handler, or a route to an unknown actor type. The plugin that owns it is the one that cannot work.
+ */
+export function findGap(registrations: Registrations): Gap | undefined {
+  const { actors, effects, routes } = registrations;
+  const handled = new Set(effects.map(({ type }) => type));
+  for (const { owner, type, machine } of actors) {
+    const effect = effectTypes(machine).find((name) => !handled.has(name) && !isOfCore(name));
+    if (effect !== undefined) {
+      return { plugin: owner, error: new CoreError('HF_EFFECT_UNHANDLED', { actor: type, effect }) };
+    }
+  }
+  const types = new Set(actors.map(({ type }) => type));
+  for (const { owner, topic, to } of routes) {
+    if (!types.has(to)) {
+      const details = { plugin: owner, topic: topic.name, actor: to };
+      return { plugin: owner, error: new CoreError('HF_ROUTE_TARGET', details) };
+    }
+  }
+  return undefined;
+}
+
+function refuseTwice<T>(kind: string, items: readonly Owned<T>[], nameOf: (item: T) => string): void {
+  const owners = new Map<string, string>();
+  for (const item of items) {
+    const name = nameOf(item);
+    const first = owners.get(name);
+    if (first !== undefined) throw conflict(`${kind} ${name}`, first, item.owner);
+    owners.set(name, item.owner);
+  }
+}
+
+function conflict(what: string, first: string, second: string): HoldfastError {
+  return new CoreError('HF_PLUGIN_CONFLICT', { what, first, second });
+}
+
+function isOfCore(type: string): boolean {
+  return CORE_EFFECTS.some((pattern) =>
+    pattern.endsWith('*') ? type.startsWith(pattern.slice(0, -1)) : type === pattern,
+  );
+}
+
+/** The owner of what no plugin declares. */
+export const CORE = 'core';
+
+/** What core itself declares: part of every instance, whatever plugins it has. */
+export const coreActors: readonly Owned<ActorDefinition>[] = [
+  Object.freeze({ ...lifecycleActor, owner: CORE }),
+];
+export const coreRoutes: readonly Owned<Route>[] = [Object.freeze({ ...checkpointRoute, owner: CORE })];
+
+/** Effect types that core carries out itself (`runtime/builtin-effects.ts`); a trailing `*` stands for any rest. */
+export const CORE_EFFECTS: readonly string[] = ['timer.*', HTTP_REPLY, ALERT_RAISE];

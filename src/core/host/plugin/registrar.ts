@@ -1,9 +1,8 @@
 import { Cron } from 'croner';
 import type { Envelope } from '../../../bus/bus.ts';
 import type { Topic } from '../../../bus/topic.ts';
-import type { ActorDefinition } from '../../kernel/actors/definition.ts';
+import type { ActorDefinition, RouteTarget } from '../../kernel/actors/definition.ts';
 import type { EffectRegistration } from '../../kernel/actors/effect.ts';
-import type { RouteTarget } from '../../kernel/actors/route.ts';
 import { CoreError } from '../../kernel/errors/core-error.ts';
 import type { Listener } from '../http/contract.ts';
 import type { Container } from './container.ts';

@@ -1,7 +1,6 @@
 import type { Topic } from '../../../bus/topic.ts';
-import type { ActorDefinition } from '../../kernel/actors/definition.ts';
+import type { ActorDefinition, Route } from '../../kernel/actors/definition.ts';
 import type { EffectRegistration } from '../../kernel/actors/effect.ts';
-import type { Route } from '../../kernel/actors/route.ts';
 import type { HttpSurface, Listener, SurfaceOptions } from '../http/contract.ts';
 import type { CommandDefinition } from './command.ts';
 import type { HealthReport, OnFailure, PluginAbout, StoppedReport } from './definition.ts';

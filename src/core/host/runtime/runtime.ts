@@ -20,9 +20,7 @@ import { PluginHost, type RuntimeServices } from '../plugin/host.ts';
 import type { Registrations } from '../plugin/registrations.ts';
 import { AutomaticRetention, type RetentionSettings } from '../retention/prune-running.ts';
 import { openVault } from '../secrets/vault.ts';
-import { builtinEffects } from './builtin-effects.ts';
 import { Checkpoints } from './checkpoints.ts';
-import { logControl } from './log-control.ts';
 import {
   observeActors,
   observeAlerts,
@@ -31,10 +29,9 @@ import {
   observeFailures,
   observeLog,
 } from './observe.ts';
-import { connectRoutes } from './routes.ts';
 import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts';
-import { startSchedules } from './schedules.ts';
 import { Surfaces } from './surfaces.ts';
+import { builtinEffects, connectRoutes, logControl, startSchedules } from './wiring.ts';
 
 export interface RuntimeOptions {
   /** The plugins with their options, as `loadConfig` gives them. */

@@ -1,8 +1,11 @@
 import type { AnyStateMachine, ContextFrom, EventFrom, InputFrom, SnapshotFrom } from 'xstate';
+import type { Envelope } from '../../../bus/bus.ts';
+import type { Topic } from '../../../bus/topic.ts';
 import type { ActorRef } from '../ids.ts';
 import type { JsonObject } from '../json.ts';
 import type { INIT, LogEvent, LogRecord, MIGRATE, StateValue } from '../log/record.ts';
 import type { OpenEffect, OpenTimer } from './state.ts';
+import type { UncheckedEvent } from './system.ts';
 
 /** How soon a transition's record must be durable before its effects run (C2). */
 export type Durability = 'sync' | 'batched';
@@ -87,4 +90,28 @@ export function effectTypes(machine: AnyStateMachine): string[] {
   return Object.entries(machine.implementations.actions)
     .filter(([, action]) => typeof action === 'function' && !('resolve' in action))
     .map(([type]) => type);
+}
+
+/** One event for one actor of the type that a route leads to: the key says which. */
+export interface RouteTarget<M extends AnyStateMachine = AnyStateMachine> {
+  readonly key: string;
+  readonly event: EventOf<M>;
+}
+
+/** A route as it is registered: topic to actor type, as data, so that `holdfast graph` draws it without running it. */
+export interface Route<T = unknown> {
+  readonly topic: Topic<T>;
+  /** The type of the actors addressed, e.g. `lamp.bulb`. */
+  readonly to: string;
+  /** Pure. An empty list means that the message concerns no actor. */
+  map(envelope: Envelope<T>): readonly { readonly key: string; readonly event: UncheckedEvent }[];
+}
+
+/** Binds a topic to a type of actor; the events are checked against its machine. */
+export function routeOf<T, M extends AnyStateMachine>(
+  topic: Topic<T>,
+  actor: ActorDefinition<M>,
+  map: (envelope: Envelope<T>) => readonly RouteTarget<M>[],
+): Route<T> {
+  return { topic, to: actor.type, map };
 }
