@@ -1,21 +1,44 @@
 /**
- * What a program that embeds Holdfast, and a plugin's author, may import: the package's public door. Inside `src`,
- * folders import each other's doors directly.
+ * What a plugin's author, and a program that embeds Holdfast, import from the package. Nothing inside `src` imports it.
  */
+
+// Kernel: topics, actors, the event log and its replay. It knows no HTTP and no plugin.
+
 export { Bus, type Envelope } from './bus/bus.ts';
 export { defineTopic, type Topic } from './bus/topic.ts';
-export { type AlertRaised, alertRaised } from './core/contracts/alerts.ts';
 export {
-  type NetworkConfig,
-  type RouterApi,
-  RouterApiToken,
-  type RouterChange,
-  routerChannels,
-  routerConnected,
-  type SetAnswer,
-} from './core/contracts/router.ts';
-export { type SecretsStore, SecretsStoreToken } from './core/contracts/secrets-store.ts';
-export { defineToken, type Token } from './core/contracts/token.ts';
+  type ActorDefinition,
+  type ActorSnapshot,
+  defineActor,
+  type EventOf,
+  type MachineState,
+  type RecordOf,
+  type Route,
+} from './core/kernel/actors/definition.ts';
+export type {
+  EffectContext,
+  EffectHandler,
+  EffectOptions,
+  EffectOutcome,
+} from './core/kernel/actors/effect.ts';
+export type { ActorState } from './core/kernel/actors/state.ts';
+export {
+  type CodedError,
+  defineErrors,
+  type ErrorClass,
+  type ErrorCode,
+  HoldfastError,
+  isCoded,
+} from './core/kernel/errors/holdfast-error.ts';
+export type { EventLog, LogReader, ReadRange } from './core/kernel/log/event-log.ts';
+export type { LogEvent, LogRecord } from './core/kernel/log/record.ts';
+export { SqliteReader } from './core/kernel/log/sqlite-reader.ts';
+export { type Divergence, Replay, type ReplayReport } from './core/kernel/replay/verify.ts';
+export { verifyLog } from './core/kernel/replay/verify-log.ts';
+export { version } from './core/kernel/version.ts';
+
+// Host: plugins, their configuration and HTTP surfaces, and the runtime that carries them.
+
 export { ConfigFile } from './core/host/config/config-file.ts';
 export { type Config, defineConfig } from './core/host/config/define-config.ts';
 export { type LoadedConfig, loadConfig } from './core/host/config/load.ts';
@@ -31,25 +54,18 @@ export {
   type Services,
 } from './core/host/plugin/definition.ts';
 export { createRuntime, type Runtime, type RuntimeOptions } from './core/host/runtime/runtime.ts';
-export type { Route } from './core/kernel/actors/definition.ts';
-export { type ActorDefinition, defineActor, type MachineState } from './core/kernel/actors/definition.ts';
-export type {
-  EffectContext,
-  EffectHandler,
-  EffectOptions,
-  EffectOutcome,
-} from './core/kernel/actors/effect.ts';
-export type { ActorState } from './core/kernel/actors/state.ts';
+
+// Contracts: what one plugin provides and others use.
+
+export { type AlertRaised, alertRaised } from './core/contracts/alerts.ts';
 export {
-  type CodedError,
-  defineErrors,
-  type ErrorCode,
-  HoldfastError,
-  isCoded,
-} from './core/kernel/errors/holdfast-error.ts';
-export type { EventLog, LogReader, ReadRange } from './core/kernel/log/event-log.ts';
-export type { LogEvent, LogRecord } from './core/kernel/log/record.ts';
-export { SqliteReader } from './core/kernel/log/sqlite-reader.ts';
-export { type Divergence, Replay, type ReplayReport } from './core/kernel/replay/verify.ts';
-export { verifyLog } from './core/kernel/replay/verify-log.ts';
-export { version } from './core/kernel/version.ts';
+  type NetworkConfig,
+  type RouterApi,
+  RouterApiToken,
+  type RouterChange,
+  routerChannels,
+  routerConnected,
+  type SetAnswer,
+} from './core/contracts/router.ts';
+export { type SecretsStore, SecretsStoreToken } from './core/contracts/secrets-store.ts';
+export { defineToken, type Token } from './core/contracts/token.ts';

@@ -16,7 +16,7 @@ export interface Reader {
 type Made = { readonly value: unknown } | { readonly error: unknown };
 
 /**
- * The adapters of one runtime by typed token (C11). tsyringe keeps and caches them; what it lacks is added here:
+ * The adapters of one runtime by typed token (C11). tsyringe keeps the factories and caches what they make; this adds what it lacks:
  * only a plugin that names a token may read it, a circle of factories is an error instead of an overflow, and
  * after boot nothing can be added.
  */
