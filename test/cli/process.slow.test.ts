@@ -140,7 +140,7 @@ test.serial(
     t.regex(story, /phone-app saves: \w{4} interface\.vlan\.eth1\.10\.ipv6/);
     t.regex(story, /reconciler\.leg\/eth1\.10 lacks/);
     t.true(story.includes(`posted eth1.10 ${address}`), story);
-    t.regex(story, /router\.reconciler\/eth1\.10 is whole again/);
+    t.regex(story, /reconciler\.leg\/eth1\.10 is whole again/);
     t.true(out.split('\n').length < 40, 'a screenful');
     const stories = out
       .split('\n')
