@@ -1,7 +1,7 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from './effect.ts';
 
-/** The alert of a loss; the router's own unless the input gives another. */
+/** The alert that each loss of the connection raises. */
 export interface LossAlert {
   readonly name: string;
   readonly text: string;
@@ -9,7 +9,7 @@ export interface LossAlert {
 
 export interface ConnectionContext {
   /** Set once, with the actor. */
-  readonly alert?: LossAlert;
+  readonly alert: LossAlert;
   /** The store, without credentials. */
   readonly store?: string;
   /** Why the connection is lost; absent while there is one. */
@@ -23,17 +23,12 @@ export type ConnectionEvent =
   | { readonly type: 'LOST'; readonly store: string; readonly reason: string }
   | { readonly type: 'MISSED'; readonly who: string };
 
-const ROUTER_STORE: LossAlert = {
-  name: 'router.store_lost',
-  text: 'The Redis that holds the router config cannot be reached: the config is neither served nor changed.',
-};
-
 interface Lost {
   readonly context: ConnectionContext;
   readonly event: ConnectionEvent;
 }
 
-const lost = ({ context: { alert = ROUTER_STORE }, event }: Lost): Alert => ({
+const lost = ({ context: { alert }, event }: Lost): Alert => ({
   name: alert.name,
   severity: 'critical',
   text: alert.text,
@@ -48,7 +43,7 @@ export const connection = setup({
   types: {} as {
     context: ConnectionContext;
     events: ConnectionEvent;
-    input: { readonly alert?: LossAlert } | undefined;
+    input: { readonly alert: LossAlert };
   },
   actions: {
     'alert.raise': effect<Alert>(),
@@ -62,7 +57,7 @@ export const connection = setup({
   },
 }).createMachine({
   id: 'connection',
-  context: ({ input }) => ({ missed: 0, ...(input?.alert && { alert: input.alert }) }),
+  context: ({ input: { alert } }) => ({ missed: 0, alert }),
   initial: 'unknown',
   on: {
     CONNECTED: { target: '.connected', actions: 'connect' },

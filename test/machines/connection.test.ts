@@ -2,13 +2,14 @@ import test from 'ava';
 import { given } from '../../src/core/host/testing/index.ts';
 import { type ConnectionEvent, connection } from '../../src/machines/connection.ts';
 
+const alert = { name: 'router.store_lost', text: 'The store cannot be reached.' };
 const store = 'redis://127.0.0.1:6379';
 const there: ConnectionEvent = { type: 'CONNECTED', store };
 const away: ConnectionEvent = { type: 'LOST', store, reason: 'the connection was lost' };
 
 test('[R2,C4] a loss is an alert, and refused writes are counted until the store is back', (t) => {
   t.notThrows(() =>
-    given(connection, { events: [there] })
+    given(connection, { input: { alert }, events: [there] })
       .when(away)
       .then({
         state: 'lost',
@@ -19,7 +20,7 @@ test('[R2,C4] a loss is an alert, and refused writes are counted until the store
             params: {
               name: 'router.store_lost',
               severity: 'critical',
-              text: 'The Redis that holds the router config cannot be reached: the config is neither served nor changed.',
+              text: 'The store cannot be reached.',
               labels: { store, reason: away.reason },
             },
           },

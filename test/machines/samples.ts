@@ -297,6 +297,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
     ],
   },
   connection: {
+    input: { alert: { name: 'a.lost', text: 'It is lost.' } },
     events: [
       { type: 'CONNECTED', store: 'redis://127.0.0.1:6379' },
       { type: 'LOST', store: 'redis://127.0.0.1:6379', reason: 'the connection was lost' },

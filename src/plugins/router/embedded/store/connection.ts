@@ -7,7 +7,18 @@ import type { LogRecord } from '../../../../core/kernel/log/record.ts';
 import { connection } from '../../../../machines/connection.ts';
 import type { RouterServices } from '../start.ts';
 
-const storeActor = defineActor({ type: 'router.store', machine: connection, version: 1, describe });
+const storeActor = defineActor({
+  type: 'router.store',
+  machine: connection,
+  version: 1,
+  input: () => ({
+    alert: {
+      name: 'router.store_lost',
+      text: 'The Redis that holds the router config cannot be reached: the config is neither served nor changed.',
+    },
+  }),
+  describe,
+});
 const KEY = 'redis';
 
 /** Published at the start, and whenever the connection goes or comes. */
