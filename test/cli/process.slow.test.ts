@@ -163,12 +163,13 @@ test.serial('[C14] a data folder that cannot be made is a coded error that names
 });
 
 /** A folder with a configuration of its own: the console, and a plugin that makes trouble. */
+/** @param trouble members of the plugin's definition */
 function troubled(t: ExecutionContext, trouble: string): { cwd: string; runtime: Spawned } {
   const cwd = tempDir(t);
   const body = `const trouble = definePlugin({
     name: 'trouble',
     options: z.strictObject({}),
-    register(ctx) { ${trouble} },
+    ${trouble}
   });
   export default defineConfig({ plugins: [consolePlugin(), trouble()] });`;
   writeConfig(cwd, body, [`import { consolePlugin } from 'holdfast/plugins/console';`]);
@@ -181,7 +182,8 @@ test.serial(
     t.timeout(60_000);
     const { cwd, runtime } = troubled(
       t,
-      `ctx.onStart(() => { setTimeout(() => { throw new Error('the roof is on fire'); }, 300); });`,
+      `register() {},
+       start() { setTimeout(() => { throw new Error('the roof is on fire'); }, 300); },`,
     );
     const { code, err } = await runtime.ended;
     t.is(code, 1);
@@ -193,7 +195,10 @@ test.serial(
 
 test.serial('[R29] a second signal ends a stop that hangs at once', async (t) => {
   t.timeout(60_000);
-  const { runtime } = troubled(t, `ctx.onStop(() => new Promise(() => console.log('stopping')));`);
+  const { runtime } = troubled(
+    t,
+    `register(ctx) { ctx.onStop(() => new Promise(() => console.log('stopping'))); },`,
+  );
   await runtime.see(/Try next/);
   runtime.child.kill('SIGTERM');
   await runtime.see(/stopping/);
@@ -211,10 +216,11 @@ test.serial('[R29] a signal during the start stops what has started, and is no f
   t.timeout(60_000);
   const { cwd, runtime } = troubled(
     t,
-    `ctx.onStart((signal) => new Promise((resolve, reject) => {
+    `register() {},
+    start: (services, options, signal) => new Promise((resolve, reject) => {
       console.log('starting');
       signal.addEventListener('abort', () => reject(new Error('enough')));
-    }));`,
+    }),`,
   );
   await runtime.see(/starting/);
   runtime.child.kill('SIGTERM');
