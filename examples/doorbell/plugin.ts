@@ -1,9 +1,9 @@
 /**
- * A whole plugin in one file: an API that takes a ring, a topic, a route to an actor, an effect, an error of its own.
+ * A whole plugin: an API that takes a ring, a topic, a route to an actor, an effect, an error of its own. Its machine is in `door.ts`.
  *
- *     holdfast start --config examples/doorbell/plugins.config.ts
+ *     npx holdfast start --config examples/doorbell/plugins.config.ts --data-dir /tmp/doorbell
  *     curl -X POST http://127.0.0.1:7900/ring/front
- *     holdfast log list --config examples/doorbell/plugins.config.ts
+ *     npx holdfast log list --config examples/doorbell/plugins.config.ts --data-dir /tmp/doorbell
  */
 import { defineActor, defineErrors, definePlugin, defineTopic } from 'holdfast';
 import { z } from 'zod';
@@ -18,7 +18,12 @@ export const DoorbellError = defineErrors({
 });
 
 const rung = defineTopic('doorbell.rung', z.object({ door: z.string() }), 'Somebody pressed a bell.');
-const doorActor = defineActor({ type: 'doorbell.door', machine: door, version: 1 });
+const doorActor = defineActor({
+  type: 'doorbell.door',
+  machine: door,
+  version: 1,
+  describe: ({ event }) => (event.type === 'RUNG' ? 'somebody rings' : undefined),
+});
 
 /** @example doorbell({ port: 7901, jamsAfter: 3 }) */
 export const doorbell = definePlugin({

@@ -34,7 +34,7 @@ test.serial(
     t.regex(out, /^ok {4}host\.disk +\d+ MiB are free/m);
     t.regex(out, /^ok {4}host\.config +it loads: checked/m);
     t.regex(out, /^ok {4}door\.lock +shut/m);
-    t.regex(out, /5 checks: 5 ok, 0 to know, 0 to fix/);
+    t.regex(out, /5 checks: 5 ok, 0 warnings, 0 to fix/);
   },
 );
 
@@ -46,7 +46,7 @@ test.serial(
     const { code, out } = await call(['doctor', 'door'], { cwd });
     t.is(code, 1);
     t.regex(out, /fail {2}door\.hinge +it creaks\n +looked at {2}the hinge\n +do {9}Oil it\./);
-    t.regex(out, /2 checks: 1 ok, 0 to know, 1 to fix: door\.hinge\n$/);
+    t.regex(out, /2 checks: 1 ok, 0 warnings, 1 to fix: door\.hinge\n$/);
     t.notRegex(out, /host/);
     const json = await call(['doctor', 'door', '--json'], { cwd });
     t.is(json.code, 1);

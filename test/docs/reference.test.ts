@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import test from 'ava';
 import { deliveredRegistrations, ownDefinitions, referencePages } from '../../scripts/reference.ts';
 
@@ -57,4 +57,15 @@ test('[C11] every variable of ours that the sources name is in README or a page 
     .flatMap((file) => text(file).match(/\bHOLDFAST_[A-Z0-9_]*[A-Z0-9]\b/g) ?? [])
     .filter((name) => !known.includes(name));
   t.deepEqual([...new Set(named)], []);
+});
+
+test('[C11] every file of the sources that a page or an error names exists', (t) => {
+  const texts = [...pages(), 'CONTRIBUTING.md'].map((page) => [page, text(page)] as const);
+  const gone = texts.flatMap(([page, body]) =>
+    [...body.matchAll(/`((?:src|test|scripts|bench|examples|deploy)\/[\w./-]*\w)\/?`/g)]
+      .map(([, path = '']) => path)
+      .filter((path) => !existsSync(new URL(path, root)))
+      .map((path) => `${page}: ${path}`),
+  );
+  t.deepEqual(gone, []);
 });

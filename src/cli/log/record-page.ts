@@ -107,7 +107,10 @@ export function recordPage(family: Family, describe: Describe, terminal: Termina
     `${title('state')}${states(record)}`,
     ...marksOf(record).map((mark) => `${title('')}${paint('yellow', plainText(mark))}`),
     ...(record.to.context
-      ? [`${title('context')}what changes; null is gone`, ...jsonLines(record.to.context, '  ')]
+      ? [
+          `${title('context')}what changed (null: the field was removed)`,
+          ...jsonLines(record.to.context, '  '),
+        ]
       : []),
     ...(family.asked.length > 0 ? [paint('bold', 'effects')] : []),
     ...family.asked.flatMap((asked, index) => [

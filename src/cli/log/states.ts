@@ -64,7 +64,7 @@ export function differenceLines(before: Moment, after: Moment, terminal: Termina
   });
   const head = `From record ${before.seq} (${timestamp(before.at, 'ms')}) to record ${after.seq}, ${duration(after.at - before.at)} later:`;
   return lines.length > 0
-    ? [head, paint('dim', 'contexts show what changed; null is gone'), ...lines]
+    ? [head, paint('dim', 'contexts show what changed; null: the field was removed'), ...lines]
     : [head, 'No actor differs.'];
 }
 

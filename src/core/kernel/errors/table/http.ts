@@ -45,7 +45,7 @@ export const httpErrors = {
   HF_HTTP_NOT_FOUND: {
     status: 404,
     what: 'There is nothing at {method} {path}.',
-    remedy: 'See the table of surfaces in README.md.',
+    remedy: 'Look up what each port serves in docs/reference/surfaces.md.',
   },
   HF_HTTP_METHOD: {
     status: 405,
