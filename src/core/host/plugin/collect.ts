@@ -9,6 +9,16 @@ import { type Declared, summarise } from './registrar.ts';
 import type { Owned, Registrations } from './registrations.ts';
 import type { PluginRun } from './run.ts';
 
+/** The owner of what no plugin declares. */
+export const CORE = 'core';
+
+/** What core itself declares: part of every instance, whatever plugins it has. */
+const coreActors: readonly Owned<ActorDefinition>[] = [Object.freeze({ ...lifecycleActor, owner: CORE })];
+const coreRoutes: readonly Owned<Route>[] = [Object.freeze({ ...checkpointRoute, owner: CORE })];
+
+/** Effect types that core carries out itself (`runtime/builtin-effects.ts`); a trailing `*` stands for any rest. */
+const CORE_EFFECTS: readonly string[] = ['timer.*', HTTP_REPLY, ALERT_RAISE];
+
 /** What core and the plugins that work declare, as one frozen value in start order. */
 export function collect(runs: readonly PluginRun[]): Registrations {
   const working = runs.filter(({ error }) => !error);
@@ -99,15 +109,3 @@ function isOfCore(type: string): boolean {
     pattern.endsWith('*') ? type.startsWith(pattern.slice(0, -1)) : type === pattern,
   );
 }
-
-/** The owner of what no plugin declares. */
-export const CORE = 'core';
-
-/** What core itself declares: part of every instance, whatever plugins it has. */
-export const coreActors: readonly Owned<ActorDefinition>[] = [
-  Object.freeze({ ...lifecycleActor, owner: CORE }),
-];
-export const coreRoutes: readonly Owned<Route>[] = [Object.freeze({ ...checkpointRoute, owner: CORE })];
-
-/** Effect types that core carries out itself (`runtime/builtin-effects.ts`); a trailing `*` stands for any rest. */
-export const CORE_EFFECTS: readonly string[] = ['timer.*', HTTP_REPLY, ALERT_RAISE];
