@@ -13,7 +13,9 @@ test('[C11] the example plugin serves, decides, acts and reports its own error, 
   const { plugins } = await loadConfig({ file: config, env: { HOLDFAST_DOORBELL_PORT: '0' } });
   const [plugin] = plugins;
   const jamming = { ...plugin!, options: { ...plugin!.options, jamsAfter: 1 } };
-  const runtime = createRuntime({ plugins: [jamming], dataDir, logger: pino({ level: 'silent' }) });
+  const chimed = Promise.withResolvers<void>();
+  const logger = pino({}, { write: (line: string) => line.includes('doorbell.chimed') && chimed.resolve() });
+  const runtime = createRuntime({ plugins: [jamming], dataDir, logger });
   await runtime.start();
   const ring = async (door: string) => {
     const answer = await fetch(`${runtime.surfaces.doorbell?.url}/ring/${door}`, { method: 'POST' });
@@ -22,6 +24,7 @@ test('[C11] the example plugin serves, decides, acts and reports its own error, 
   t.deepEqual(await ring('front'), [200, { rung: true }]);
   t.deepEqual(await ring('front'), [200, { rung: true }]);
   t.deepEqual(await ring('back'), [200, { rung: true }]);
+  await chimed.promise;
   await runtime.stop('test');
 
   const options: CallOptions = { cwd: tempDir(t) };
