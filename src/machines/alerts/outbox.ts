@@ -52,12 +52,14 @@ export interface OutboxArgs {
   readonly event: OutboxEvent;
 }
 
-/** Notices that wait at most; the oldest makes room. */
-const QUEUE_KEPT = 200;
-const RECENT_KEPT = 200;
+/** The most notices that wait: the 201st drops the oldest. */
+const MAX_QUEUED = 200;
+/** Ids that are remembered, to recognise a notice that is queued twice. */
+const MAX_RECENT = 200;
+/** Notices in one post. */
 export const BATCH = 20;
 /** An older notice is dropped. */
-const KEPT_MS = 86_400_000;
+const MAX_AGE_MS = 86_400_000;
 /** Failures in a row after which the other receivers are notified. */
 const REPORT_AFTER = 5;
 /** The alert that a receiver takes nothing; it goes to every receiver but that one. */
@@ -176,11 +178,11 @@ export function enqueue({ context, event }: OutboxArgs): Partial<OutboxContext> 
   const { item } = event;
   // A newer reminder replaces an older one of the same condition.
   const queue = context.queue.filter((each, index) => index < sending || !isReplacedBy(each, item));
-  const full = queue.length >= QUEUE_KEPT;
+  const full = queue.length >= MAX_QUEUED;
   const kept = full ? [...queue.slice(0, sending), ...queue.slice(sending + 1)] : queue;
   return {
     queue: [...kept, item],
-    recent: [...recent, item.id].slice(-RECENT_KEPT),
+    recent: [...recent, item.id].slice(-MAX_RECENT),
     lost: full ? lost + 1 : lost,
   };
 }
@@ -218,7 +220,7 @@ export function refused({ context, event }: OutboxArgs): Partial<OutboxContext> 
 /** Drops and counts what is older than a day. */
 export function giveUp({ context, event }: OutboxArgs): Partial<OutboxContext> {
   if (event.type !== 'REFUSED') return {};
-  const queue = context.queue.filter(({ at }) => event.at - at < KEPT_MS);
+  const queue = context.queue.filter(({ at }) => event.at - at < MAX_AGE_MS);
   const gone = context.queue.length - queue.length;
   return gone === 0 ? {} : { queue, sending: 0, lost: context.lost + gone };
 }

@@ -14,8 +14,8 @@ export type SilencesEvent =
   | { readonly type: 'ADD'; readonly at: number; readonly silence: Silence }
   | { readonly type: 'REMOVE'; readonly at: number; readonly id: string };
 
-/** The most silences that are kept; the oldest ends first. */
-const KEPT = 100;
+/** The most silences at a time: the 101st replaces the oldest. */
+const MAX_SILENCES = 100;
 
 /** The silences of the runtime (a reducer): each ends by itself at its time. */
 export const alertSilences = setup({
@@ -30,7 +30,7 @@ export const alertSilences = setup({
             silences: [
               ...context.silences.filter(({ id, until }) => until > event.at && id !== event.silence?.id),
               event.silence,
-            ].slice(-KEPT),
+            ].slice(-MAX_SILENCES),
           }
         : {},
     ),
