@@ -116,23 +116,23 @@ const PATIENCE = 20;
 
 /** Events while the router is being asked: its answer may be from before them, so another reading is owed. */
 const busy = {
-  CHANGED: { actions: 'owe' },
-  RESYNC: { actions: 'owe' },
-  CONFIGURE: { actions: ['configure', 'owe'] },
+  CHANGED: { actions: 'oweReading' },
+  RESYNC: { actions: 'oweReading' },
+  CONFIGURE: { actions: ['configure', 'oweReading'] },
 } as const;
 
 const recovered = {
   guard: 'recovered',
-  target: 'present',
+  target: 'afterPresent',
   actions: [{ type: 'reconciler.leg_recovered', params: recovery }, 'found'],
 } as const;
 
 /** The outcomes of a reading that gives no addresses. */
 const unread = {
-  LEG_ABSENT: { target: 'vanished', actions: 'lose' },
-  UNREACHABLE: { target: 'failed', actions: 'fail' },
-  'effect.failed': { guard: 'ofRead', target: 'failed', actions: 'fail' },
-  'effect.lost': { guard: 'ofRead', target: 'failed', actions: 'fail' },
+  LEG_ABSENT: { target: 'afterVanished', actions: 'markMissing' },
+  UNREACHABLE: { target: 'afterFailed', actions: 'fail' },
+  'effect.failed': { guard: 'ofRead', target: 'afterFailed', actions: 'fail' },
+  'effect.lost': { guard: 'ofRead', target: 'afterFailed', actions: 'fail' },
 } as const;
 
 /**
@@ -184,21 +184,21 @@ export const leg = setup({
       owedAt: undefined,
       tries: 0,
     })),
-    hearMore: assign(({ context }) => ({ heard: context.heard + 1 })),
-    owe: assign(({ context, event }) => ({
+    countEvent: assign(({ context }) => ({ heard: context.heard + 1 })),
+    oweReading: assign(({ context, event }) => ({
       heard: context.heard + 1,
       owes: 'read' as const,
       owedAt: context.owedAt ?? publishedAt(event),
     })),
     /** The event that is owed a reading begins a new story. */
-    turn: assign(({ context }) => ({
+    beginOwedStory: assign(({ context }) => ({
       heardAt: context.owedAt,
       owes: undefined,
       owedAt: undefined,
     })),
     oweLook: assign({ owes: 'look' as const }),
     oweNothing: assign({ owes: undefined }),
-    rest: assign({ heard: 0, heardAt: undefined, owes: undefined, owedAt: undefined }),
+    forgetStory: assign({ heard: 0, heardAt: undefined, owes: undefined, owedAt: undefined }),
     configure: assign(({ event }) => (event.type === 'CONFIGURE' ? { ...event.leg } : {})),
     found: assign(({ context, event }) => ({
       tries: 0,
@@ -209,13 +209,13 @@ export const leg = setup({
       alerted: undefined,
       lastError: undefined,
     })),
-    lose: assign(({ context, event }) => ({
+    markMissing: assign(({ context, event }) => ({
       missing: true as const,
       lastNcid: ncidOf(event) ?? context.lastNcid,
     })),
     /** The router accepted a write, so an earlier error no longer explains anything. */
-    trust: assign({ lastError: undefined }),
-    doubt: assign(({ context, event }) => ({
+    clearError: assign({ lastError: undefined }),
+    rememberError: assign(({ context, event }) => ({
       lastError: reasonOf(event),
       jitter: jitterOf(event) ?? context.jitter,
     })),
@@ -251,7 +251,7 @@ export const leg = setup({
     CHANGED: { target: '.settling', actions: 'begin' },
     RESYNC: { target: '.reading', actions: ['begin', 'oweLook'] },
     CONFIGURE: { target: '.reading', actions: ['configure', 'begin', 'oweLook'] },
-    RELEASE: { target: '.released', actions: 'rest' },
+    RELEASE: { target: '.released', actions: 'forgetStory' },
   },
   states: {
     /** Nothing is known yet. */
@@ -261,11 +261,11 @@ export const leg = setup({
       after: { settle: { target: 'reading', actions: 'oweLook' } },
       on: {
         CHANGED: [
-          { guard: 'patient', target: 'settling', reenter: true, actions: 'hearMore' },
-          { actions: 'hearMore' },
+          { guard: 'patient', target: 'settling', reenter: true, actions: 'countEvent' },
+          { actions: 'countEvent' },
         ],
-        RESYNC: { actions: 'hearMore' },
-        CONFIGURE: { actions: ['configure', 'hearMore'] },
+        RESYNC: { actions: 'countEvent' },
+        CONFIGURE: { actions: ['configure', 'countEvent'] },
       },
     },
 
@@ -274,8 +274,8 @@ export const leg = setup({
       on: {
         LEG_READ: [
           recovered,
-          { guard: 'present', target: 'present', actions: 'found' },
-          { target: 'adding', actions: 'lose' },
+          { guard: 'present', target: 'afterPresent', actions: 'found' },
+          { target: 'adding', actions: 'markMissing' },
         ],
         ...unread,
         ...busy,
@@ -288,14 +288,14 @@ export const leg = setup({
         params: ({ context: { intf, address, lastNcid = '' } }) => ({ intf, address, ncid: lastNcid }),
       },
       on: {
-        ADDED: { target: 'verifying', actions: 'trust' },
-        CONFLICT: { target: 'failed', actions: 'fail' },
+        ADDED: { target: 'verifying', actions: 'clearError' },
+        CONFLICT: { target: 'afterFailed', actions: 'fail' },
         PENDING: 'waiting',
         // None of these proves that nothing was applied.
-        REFUSED: { target: 'verifying', actions: 'doubt' },
-        UNKNOWN: { target: 'verifying', actions: 'doubt' },
-        'effect.failed': { guard: 'ofAdd', target: 'verifying', actions: 'doubt' },
-        'effect.lost': { guard: 'ofAdd', target: 'verifying', actions: 'doubt' },
+        REFUSED: { target: 'verifying', actions: 'rememberError' },
+        UNKNOWN: { target: 'verifying', actions: 'rememberError' },
+        'effect.failed': { guard: 'ofAdd', target: 'verifying', actions: 'rememberError' },
+        'effect.lost': { guard: 'ofAdd', target: 'verifying', actions: 'rememberError' },
         ...busy,
       },
     },
@@ -303,16 +303,16 @@ export const leg = setup({
     verifying: {
       entry: { type: 'reconciler.read_leg', params: ({ context }) => ({ intf: context.intf }) },
       on: {
-        LEG_READ: [recovered, { target: 'failed', actions: ['lose', 'fail'] }],
+        LEG_READ: [recovered, { target: 'afterFailed', actions: ['markMissing', 'fail'] }],
         ...unread,
         ...busy,
       },
     },
 
     /** Choice: the address is there; is another reading owed? */
-    present: {
+    afterPresent: {
       always: [
-        { guard: 'owesRead', target: 'settling', actions: 'turn' },
+        { guard: 'owesRead', target: 'settling', actions: 'beginOwedStory' },
         { guard: 'owesLook', target: 'checking' },
         { target: 'whole' },
       ],
@@ -324,12 +324,12 @@ export const leg = setup({
     },
 
     whole: {
-      entry: 'rest',
+      entry: 'forgetStory',
       after: { resync: { target: 'reading', actions: 'begin' } },
     },
 
     /** Choice: try again, or alert a person? */
-    failed: {
+    afterFailed: {
       always: [
         { guard: 'exhaustedAgain', target: 'gaveUp' },
         {
@@ -344,7 +344,7 @@ export const leg = setup({
     backingOff: {
       after: { backOff: 'reading' },
       // An event must not cut the back-off short, or racing writers would race the faster.
-      on: { CHANGED: { actions: 'owe' } },
+      on: { CHANGED: { actions: 'oweReading' } },
     },
 
     /** Somebody's transaction is pending: every plain write is refused, and no event says when it ends. */
@@ -357,9 +357,9 @@ export const leg = setup({
     },
 
     /** Choice: the config has no such interface; is that certain, and has a person been alerted? */
-    vanished: {
+    afterVanished: {
       always: [
-        { guard: 'owesRead', target: 'settling', actions: 'turn' },
+        { guard: 'owesRead', target: 'settling', actions: 'beginOwedStory' },
         { guard: 'owesLook', target: 'checking' },
         { guard: 'alerted', target: 'absent' },
         {
@@ -371,7 +371,7 @@ export const leg = setup({
 
     /** An interface is never created here: the app must bring it back. */
     absent: {
-      entry: 'rest',
+      entry: 'forgetStory',
       after: { resync: { target: 'reading', actions: 'begin' } },
     },
 
