@@ -26,7 +26,7 @@ export type AdmissionEvent =
       readonly where?: string;
       /** On a path of the REST API, where the master key does belong, in Authorization. */
       readonly rest?: true;
-      /** Of the requests from this source that the same rule turned away at once; one when absent. */
+      /** How many requests of this source the same rule turned away together; absent: 1. */
       readonly count?: number;
     }
   | CallEnded;
@@ -39,7 +39,8 @@ interface Args {
 /** A scanner must not become a flood of alerts. */
 const ALERT_EVERY_MS = 60_000;
 
-const GRAVE: Partial<Readonly<Record<Reason, string>>> = {
+/** The text of the alert for each reason that a person should hear of. */
+const ALERT_TEXTS: Partial<Readonly<Record<Reason, string>>> = {
   master_key_presented:
     'The master key was presented on an MCP route. It belongs to admin endpoints alone: rotate it.',
   key_only_in_authorization:
@@ -54,14 +55,15 @@ const GRAVE: Partial<Readonly<Record<Reason, string>>> = {
 /** What a person should hear of: the rule itself, or what was found beside it. */
 const reasonOf = (event: AdmissionEvent): Reason | undefined => {
   if (event.type !== 'TURNED_AWAY') return undefined;
-  if (GRAVE[event.rule] !== undefined) return event.rule;
+  if (ALERT_TEXTS[event.rule] !== undefined) return event.rule;
   if (event.misplaced === undefined) return undefined;
   if (event.misplaced === 'master_key') return event.rest ? 'master_key_misplaced' : 'master_key_presented';
   if (event.where === undefined) return 'key_only_in_authorization';
   return event.where === 'query' || event.where === 'path' ? 'key_in_query' : 'key_misplaced';
 };
 
-const grave = ({ context, event }: Args): boolean => {
+/** Whether a person is alerted about it: at most once a minute for each reason. */
+const mustAlert = ({ context, event }: Args): boolean => {
   const reason = reasonOf(event);
   if (reason === undefined || event.type !== 'TURNED_AWAY') return false;
   const passed = event.at - (context.alertedAt[reason] ?? Number.NEGATIVE_INFINITY);
@@ -88,17 +90,17 @@ export const admission = setup({
       return { alertedAt: { ...context.alertedAt, [reason]: event.at } };
     }),
   },
-  guards: { grave },
+  guards: { mustAlert },
 }).createMachine({
   id: 'gateway-admission',
   context: { counts: {}, alertedAt: {} },
-  initial: 'shut',
+  initial: 'guarding',
   states: {
-    shut: {
+    guarding: {
       on: {
         TURNED_AWAY: [
           {
-            guard: 'grave',
+            guard: 'mustAlert',
             actions: [
               answer(),
               {
@@ -109,7 +111,7 @@ export const admission = setup({
                   return {
                     name: `gateway.${reason}`,
                     severity: 'critical',
-                    text: GRAVE[reason] ?? '',
+                    text: ALERT_TEXTS[reason] ?? '',
                     labels: { source, path, ...(where !== undefined && { where }) },
                   };
                 },

@@ -80,12 +80,15 @@ export type CallRequest = {
   /** The route may change state: its decisions are durable before they count. */
   readonly writes?: true;
   readonly cost?: number;
-  /** Of its body, when that was not read. */
-  readonly bytes?: number;
-  /** What of its kind (`slotOf`) the key had open when it came, of one that was not read bytes; nothing when absent. */
-  readonly open?: number;
-  /** As much of its kind a key may have open whose terms say nothing of it. */
-  readonly most?: number;
+  /** Length of its body, when the body was not read (method `unread`). */
+  readonly unreadBytes?: number;
+  /**
+   * How many calls (or streams, by `slotOf`) of this key are open already; for a body that was not read, how many bytes
+   * of bodies the key holds. Absent: 0.
+   */
+  readonly openCount?: number;
+  /** The gateway's own limit for that number, which holds where the key's terms set none. */
+  readonly defaultLimit?: number;
   /** So many identical calls came within a second: a refusal is for all of them, and what is admitted is one of them. */
   readonly count?: number;
 };
@@ -103,7 +106,7 @@ export type CallRule =
   | 'tool_not_allowed'
   | 'too_many_calls'
   | 'too_many_streams'
-  | 'too_much_held'
+  | 'too_many_bytes_open'
   | 'rate_limited'
   | 'over_budget'
   | 'restricted';
@@ -136,7 +139,7 @@ export interface ForwardParams extends Attribution {
 /** Effect `gateway.answer`: the gateway answers itself, by this rule of this revision of the key. */
 export interface AnswerParams extends Attribution {
   readonly rule: CallRule | RejectionRule;
-  /** Of the key; absent for a caller without one. */
+  /** Revision of the key; absent for a caller without one. */
   readonly revision?: number;
   readonly retryAfterMs?: number;
 }
@@ -192,7 +195,7 @@ export type CallEnded = {
   /** What an upstream that refuses the caller's own token says of it, such as `invalid_token`. */
   readonly refusal?: string;
   readonly ms: number;
-  /** Of the answer's body. */
+  /** Length of the answer's body. */
   readonly bytes?: number;
   readonly cost?: number;
 };
@@ -284,15 +287,15 @@ const TRY_AGAIN_MS = 1_000;
 
 /** @returns why a key that has so much open already may open no more */
 function overOpen({ terms }: KeyContext, call: CallRequest): Verdict | undefined {
-  const { method, open = 0, most, bytes = 0 } = call;
+  const { method, openCount = 0, defaultLimit, unreadBytes = 0 } = call;
   if (method === 'unread') {
-    const tooMuch = most !== undefined && open > 0 && open + bytes > most;
-    return tooMuch ? { rule: 'too_much_held', retryAfterMs: TRY_AGAIN_MS } : undefined;
+    const tooMuch = defaultLimit !== undefined && openCount > 0 && openCount + unreadBytes > defaultLimit;
+    return tooMuch ? { rule: 'too_many_bytes_open', retryAfterMs: TRY_AGAIN_MS } : undefined;
   }
   const slot = slotOf(method);
   if (slot === undefined) return undefined;
-  const limit = (slot === 'stream' ? terms?.maxStreams : terms?.maxParallel) ?? most;
-  if (limit === undefined || open < limit) return undefined;
+  const limit = (slot === 'stream' ? terms?.maxStreams : terms?.maxParallel) ?? defaultLimit;
+  if (limit === undefined || openCount < limit) return undefined;
   return { rule: slot === 'stream' ? 'too_many_streams' : 'too_many_calls', retryAfterMs: TRY_AGAIN_MS };
 }
 

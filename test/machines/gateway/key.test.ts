@@ -84,27 +84,27 @@ test('[G16] a clock that is set back neither locks a key for hours nor gives it 
 
 test('[G16] a key opens no more at once than its terms say, else the gateway; what ends something is never refused', (t) => {
   const few = given(virtualKey, { events: [made({ maxParallel: 2, maxStreams: 1, rpmLimit: 1 })] });
-  const most = { most: 1_000 };
-  few.when(call({ ...most, open: 1 })).then({ state: 'active', effects: [forward()] });
+  const defaultLimit = { defaultLimit: 1_000 };
+  few.when(call({ ...defaultLimit, openCount: 1 })).then({ state: 'active', effects: [forward()] });
   few
-    .when(call({ ...most, open: 2 }))
+    .when(call({ ...defaultLimit, openCount: 2 }))
     .then({ state: 'active', effects: [answer('too_many_calls', { retryAfterMs: 1_000 })] })
-    .when(call(most))
+    .when(call(defaultLimit))
     .then({ state: 'active', effects: [forward()], context: { calls: 1, window: { at: 0, calls: 1 } } });
   for (const method of ['stream', 'subscriptions/listen']) {
     few
-      .when(call({ ...most, method, open: 1 }))
+      .when(call({ ...defaultLimit, method, openCount: 1 }))
       .then({ state: 'active', effects: [answer('too_many_streams', { retryAfterMs: 1_000 })] });
   }
   for (const method of ['close', 'reply', 'notifications/cancelled']) {
-    few.when(call({ ...most, method, open: 5 })).then({ state: 'active', effects: [forward()] });
+    few.when(call({ ...defaultLimit, method, openCount: 5 })).then({ state: 'active', effects: [forward()] });
   }
   given(virtualKey, { events: [made()] })
-    .when(call({ method: 'tools/list', open: 999, ...most }))
+    .when(call({ method: 'tools/list', openCount: 999, ...defaultLimit }))
     .then({ state: 'active', effects: [forward()] })
-    .when(call({ method: 'tools/list', open: 1_000, ...most }))
+    .when(call({ method: 'tools/list', openCount: 1_000, ...defaultLimit }))
     .then({ state: 'active', effects: [answer('too_many_calls', { retryAfterMs: 1_000 })] })
-    .when(call({ method: 'tools/list', open: 1_000, ...most, routes: ['cluster'] }))
+    .when(call({ method: 'tools/list', openCount: 1_000, ...defaultLimit, routes: ['cluster'] }))
     .then({ state: 'active', effects: [answer('not_entitled')] });
   t.pass();
 });

@@ -108,8 +108,8 @@ test('[G16,G23] what one key may have held is bounded before a body is read; oth
   const decided = (await rig.records()).filter(
     ({ event }) => (event as { method?: string }).method === 'unread',
   );
-  t.like(decided[0]?.event, { open: decided[0]!.event.bytes, most: 65_536 });
-  t.like(decided[0]?.effects[0]?.params, { rule: 'too_much_held' });
+  t.like(decided[0]?.event, { openCount: decided[0]!.event.unreadBytes, defaultLimit: 65_536 });
+  t.like(decided[0]?.effects[0]?.params, { rule: 'too_many_bytes_open' });
   await first.body?.cancel();
   let again = await large(few.headers);
   while (again.status === 429) {

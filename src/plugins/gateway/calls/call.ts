@@ -24,7 +24,7 @@ export interface CallTarget {
   readonly routes: readonly string[];
   readonly route?: Route | undefined;
   /** Stands for the method of a request without a message that could be read. */
-  readonly unread?: Pick<CallRequest, 'method' | 'bytes'> & KeyUsageFacts;
+  readonly unread?: Pick<CallRequest, 'method' | 'unreadBytes'> & KeyUsageFacts;
 }
 
 /** What a call consists of before it is decided. */

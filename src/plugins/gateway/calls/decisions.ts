@@ -28,9 +28,9 @@ const callSchema = z.object({
   relay: z.literal(true).exactOptional(),
   writes: z.literal(true).exactOptional(),
   cost: z.number().exactOptional(),
-  bytes: z.number().exactOptional(),
-  open: z.number().exactOptional(),
-  most: z.number().exactOptional(),
+  unreadBytes: z.number().exactOptional(),
+  openCount: z.number().exactOptional(),
+  defaultLimit: z.number().exactOptional(),
   count: z.int().min(2).exactOptional(),
 });
 

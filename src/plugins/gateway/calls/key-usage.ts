@@ -15,10 +15,10 @@ export interface KeyUsageLimits {
   readonly longestBody: number;
 }
 
-/** What the key's machine decides by of it. */
+/** The use of a key by which its machine decides, named as in `CallRequest`. */
 export interface KeyUsageFacts {
-  readonly open?: number;
-  readonly most?: number;
+  readonly openCount?: number;
+  readonly defaultLimit?: number;
 }
 
 interface HeldBody {
@@ -48,12 +48,12 @@ export class KeyUsage {
   enter(key: string, method: string, exchange: Pick<Exchange, 'onClose'>): KeyUsageFacts {
     const slot = slotOf(method);
     if (slot === undefined) return {};
-    const [counts, most] =
+    const [counts, defaultLimit] =
       slot === 'call' ? [this.#calls, this.#limits.calls] : [this.#streams, this.#limits.streams];
-    const open = counts.get(key) ?? 0;
+    const openCount = counts.get(key) ?? 0;
     add(counts, key, 1);
     exchange.onClose(() => add(counts, key, -1));
-    return open > 0 ? { open, most } : { most };
+    return openCount > 0 ? { openCount, defaultLimit } : { defaultLimit };
   }
 
   /**
@@ -93,9 +93,13 @@ export class KeyUsage {
     answering.onClose(() => this.#release(id));
   }
 
-  /** What the key's machine decides by of a body that was not read. @param bytes undefined when not known */
-  heldFacts(key: string, bytes = this.#limits.longestBody): KeyUsageFacts & { readonly bytes: number } {
-    return { bytes, open: this.#heldBytes.get(key) ?? 0, most: this.#limits.heldBytes };
+  /** The facts of a body that was not read. @param bytes its length; undefined when not known */
+  heldFacts(key: string, bytes = this.#limits.longestBody): KeyUsageFacts & { readonly unreadBytes: number } {
+    return {
+      unreadBytes: bytes,
+      openCount: this.#heldBytes.get(key) ?? 0,
+      defaultLimit: this.#limits.heldBytes,
+    };
   }
 
   #release(id: string): void {

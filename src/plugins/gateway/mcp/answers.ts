@@ -75,7 +75,11 @@ export function plainRefusal(
 const secondsOf = (ms = 0): number => Math.max(1, Math.ceil(ms / 1_000));
 
 /** Limits of what is open at once. */
-const OPEN_LIMITS: ReadonlySet<string> = new Set(['too_many_streams', 'too_many_calls', 'too_much_held']);
+const OPEN_LIMITS: ReadonlySet<string> = new Set([
+  'too_many_streams',
+  'too_many_calls',
+  'too_many_bytes_open',
+]);
 
 /** What is said of a limit beside when to come back. */
 const LIMITS: Partial<Readonly<Record<AnswerParams['rule'], string>>> = {
@@ -83,7 +87,7 @@ const LIMITS: Partial<Readonly<Record<AnswerParams['rule'], string>>> = {
     'Too many calls of this key are open at once. Wait until one has ended, or ask its owner to raise max_parallel_requests.',
   too_many_streams:
     'Too many streams of this key are open at once. Close one, or ask its owner to raise max_streams.',
-  too_much_held:
+  too_many_bytes_open:
     'The open requests of this key are too large together. Wait until one has ended, or send them one after the other.',
 };
 
