@@ -9,8 +9,10 @@ export { defineTopic, type Topic } from './bus/topic.ts';
 export {
   type ActorDefinition,
   type ActorSnapshot,
+  DEFAULT_WORDS,
   defineActor,
   type EventOf,
+  HIDDEN,
   type MachineState,
   type RecordOf,
   type Route,

@@ -1,3 +1,4 @@
+import { HIDDEN } from '../../core/kernel/actors/definition.ts';
 import { EFFECT_DONE } from '../../core/kernel/actors/effect.ts';
 import { parseActorRef, seqOfEffect } from '../../core/kernel/ids.ts';
 import { jsonEqual } from '../../core/kernel/json.ts';
@@ -61,7 +62,7 @@ export class Story {
     for (const record of records) {
       if (record.effects.some(({ type }) => type === TIMER_START)) this.#armedAt.set(record.seq, record.at);
       const described = this.#describe(record);
-      if (!this.#all && (described === '' || this.#isHousekeeping(record))) {
+      if (!this.#all && (described === HIDDEN || this.#isHousekeeping(record))) {
         this.#shownFor.set(record.seq, this.#shownCause(record)?.seq);
       } else {
         this.#place(drafts, record, described || undefined);

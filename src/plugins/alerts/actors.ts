@@ -1,5 +1,5 @@
 /** The actors of alerts, and their records in an operator's words for `holdfast log`. */
-import { defineActor, type RecordOf } from '../../core/kernel/actors/definition.ts';
+import { DEFAULT_WORDS, defineActor, HIDDEN, type RecordOf } from '../../core/kernel/actors/definition.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import { alert } from '../../machines/alerts/alert.ts';
 import { alertOutbox } from '../../machines/alerts/outbox.ts';
@@ -53,7 +53,7 @@ function isRoutineEvaluation({ from, to, effects, failed, event }: LogRecord): b
 }
 
 function describeRule(record: RecordOf<typeof alertRule>): string | undefined {
-  if (isRoutineEvaluation(record)) return '';
+  if (isRoutineEvaluation(record)) return HIDDEN;
   const { event, to } = record;
   switch (event.type) {
     case 'EVALUATED': {
@@ -67,7 +67,7 @@ function describeRule(record: RecordOf<typeof alertRule>): string | undefined {
     case 'REMOVE':
       return 'is no longer listed';
     default:
-      return undefined;
+      return DEFAULT_WORDS;
   }
 }
 
@@ -86,7 +86,7 @@ function describeAlert({ event, effects }: RecordOf<typeof alert>): string | und
     case 'UNSILENCE':
       return `is no longer silenced${to}`;
     default:
-      return to === '' ? undefined : `nobody has acknowledged it${to}`;
+      return to === '' ? DEFAULT_WORDS : `nobody has acknowledged it${to}`;
   }
 }
 
@@ -104,6 +104,6 @@ function describeOutbox({ event }: RecordOf<typeof alertOutbox>): string | undef
     case 'REFUSED':
       return `has not accepted it: ${event.reason}`;
     default:
-      return undefined;
+      return DEFAULT_WORDS;
   }
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { defineTopic } from '../../bus/topic.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
-import { defineActor } from '../../core/kernel/actors/definition.ts';
+import { DEFAULT_WORDS, defineActor, HIDDEN } from '../../core/kernel/actors/definition.ts';
 import { type FindingEvent, finding } from '../../machines/collector/finding.ts';
 import { FINDINGS, type Finding } from './effective-config.ts';
 
@@ -12,8 +12,8 @@ const findingActor = defineActor({
   version: 1,
   describe({ event, from, to }) {
     if (event.type === 'FOUND') return event.text;
-    if (event.type === 'GONE') return from === to?.value ? '' : 'it is fixed';
-    return event.type === 'init' ? '' : undefined;
+    if (event.type === 'GONE') return from === to?.value ? HIDDEN : 'it is fixed';
+    return event.type === 'init' ? HIDDEN : DEFAULT_WORDS;
   },
 });
 

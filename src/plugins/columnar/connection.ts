@@ -6,7 +6,7 @@ import { SIGNAL_TABLES } from '../../core/contracts/columnar-tables.ts';
 import type { Logger } from '../../core/host/logging/logger.ts';
 import type { Metrics } from '../../core/host/metrics/metrics.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
-import { defineActor } from '../../core/kernel/actors/definition.ts';
+import { DEFAULT_WORDS, defineActor, HIDDEN } from '../../core/kernel/actors/definition.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { EpochMs } from '../../core/kernel/ids.ts';
@@ -31,7 +31,7 @@ const connectionActor = defineActor({
   describe({ event }) {
     if (event.type === 'CONNECTED') return `the columnar database (${event.store}) answers`;
     if (event.type === 'LOST') return `the columnar database (${event.store}) is lost: ${event.reason}`;
-    return String(event.type) === 'effect.done' ? '' : undefined;
+    return String(event.type) === 'effect.done' ? HIDDEN : DEFAULT_WORDS;
   },
 });
 

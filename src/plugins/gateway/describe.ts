@@ -1,4 +1,4 @@
-import type { RecordOf } from '../../core/kernel/actors/definition.ts';
+import { DEFAULT_WORDS, type RecordOf } from '../../core/kernel/actors/definition.ts';
 import type { admission } from '../../machines/gateway/admission.ts';
 import type {
   AnswerParams,
@@ -37,7 +37,7 @@ export function describeGatewayRecord({
       return `${source} ${fate}${beside}${together(count)}`;
     }
     case 'KEY_CREATED':
-      return ignored ? undefined : `made: ${termsText(event.terms)}`;
+      return ignored ? DEFAULT_WORDS : `made: ${termsText(event.terms)}`;
     case 'KEY_UPDATED': {
       const cleared = (event.clear ?? []).map((term) => `no ${WORDS[term] ?? term} any more`);
       return `changed: ${[termsText(event.set), ...cleared].filter(Boolean).join(', ')}`;
@@ -53,7 +53,7 @@ export function describeGatewayRecord({
       return `asked about itself: ${body?.rule ?? 'nothing'}`;
     }
     default:
-      return undefined;
+      return DEFAULT_WORDS;
   }
 }
 

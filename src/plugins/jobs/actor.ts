@@ -1,4 +1,4 @@
-import { type ActorSnapshot, defineActor } from '../../core/kernel/actors/definition.ts';
+import { type ActorSnapshot, defineActor, HIDDEN } from '../../core/kernel/actors/definition.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import type { JobContext } from '../../machines/jobs/job.ts';
 import { job } from '../../machines/jobs/job.ts';
@@ -17,5 +17,5 @@ export type JobSnapshot = ActorSnapshot<typeof job>;
 function describeJobRecord({ event, to }: LogRecord): string | undefined {
   const { cause, name }: Partial<Pick<JobContext, 'cause' | 'name'>> = to.context ?? {};
   if (cause) return `${name === undefined ? '' : `${name} `}failed, ${cause.kind}: ${cause.text}`;
-  return event.type === 'GONE' ? 'is gone' : '';
+  return event.type === 'GONE' ? 'is gone' : HIDDEN;
 }

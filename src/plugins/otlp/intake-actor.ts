@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { defineTopic } from '../../bus/topic.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import type { CheckContext, CheckResult } from '../../core/host/plugin/diagnosis.ts';
-import { defineActor } from '../../core/kernel/actors/definition.ts';
+import { DEFAULT_WORDS, defineActor, HIDDEN } from '../../core/kernel/actors/definition.ts';
 import { isObject, type Json } from '../../core/kernel/json.ts';
 import { type IntakeContext, type IntakeEvent, intake } from '../../machines/otlp/intake.ts';
 
@@ -30,7 +30,7 @@ export const intakeActor = defineActor({
         return 'takes telemetry again';
       default:
         // Timers are shown by their own name; outcomes of effects are routine.
-        return String(event.type).startsWith('xstate.') ? undefined : '';
+        return String(event.type).startsWith('xstate.') ? DEFAULT_WORDS : HIDDEN;
     }
   },
 });

@@ -1,5 +1,5 @@
 /** The actors of the reconciler, and their records in an operator's words for `holdfast log`. */
-import { defineActor, type RecordOf } from '../../core/kernel/actors/definition.ts';
+import { DEFAULT_WORDS, defineActor, HIDDEN, type RecordOf } from '../../core/kernel/actors/definition.ts';
 import { delayOf } from '../../core/kernel/log/record.ts';
 import { heartbeat } from '../../machines/reconciler/heartbeat.ts';
 import { leg } from '../../machines/reconciler/leg.ts';
@@ -30,7 +30,7 @@ export function describeLegRecord({ event, to, effects }: RecordOf<typeof leg>):
   switch (event.type) {
     case 'init':
     case 'effect.done':
-      return '';
+      return HIDDEN;
     case 'CHANGED':
       return `hears that ${event.intf ?? 'an interface'} was reapplied`;
     case 'RESYNC':
@@ -42,7 +42,7 @@ export function describeLegRecord({ event, to, effects }: RecordOf<typeof leg>):
     case 'LEG_READ':
       if (asks('reconciler.leg_recovered')) return `is whole again, seen in ${ncidText(event)}`;
       if (asks('reconciler.add_address')) return `lacks its address in ${ncidText(event)}, adds it`;
-      return to.context?.tries ? `still lacks its address in ${ncidText(event)}` : '';
+      return to.context?.tries ? `still lacks its address in ${ncidText(event)}` : HIDDEN;
     case 'LEG_ABSENT':
       return `has no interface in ${ncidText(event)}`;
     case 'UNREACHABLE':
@@ -58,7 +58,7 @@ export function describeLegRecord({ event, to, effects }: RecordOf<typeof leg>):
     case 'UNKNOWN':
       return `does not know whether it was applied: ${event.reason}`;
     default:
-      return delayOf(event.type) === undefined ? undefined : '';
+      return delayOf(event.type) === undefined ? DEFAULT_WORDS : HIDDEN;
   }
 }
 
@@ -75,9 +75,9 @@ function describeHeartbeat({ event }: RecordOf<typeof heartbeat>): string | unde
     case 'PUSHED':
     case 'STOP':
     case 'effect.done':
-      return '';
+      return HIDDEN;
     default:
-      return delayOf(event.type) === undefined ? undefined : '';
+      return delayOf(event.type) === undefined ? DEFAULT_WORDS : HIDDEN;
   }
 }
 

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { defineTopic } from '../../bus/topic.ts';
 import type { Metrics } from '../../core/host/metrics/metrics.ts';
-import { defineActor, type RecordOf } from '../../core/kernel/actors/definition.ts';
+import { DEFAULT_WORDS, defineActor, HIDDEN, type RecordOf } from '../../core/kernel/actors/definition.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import { restoreDrill } from '../../machines/restore/drill.ts';
 import type { DrillContext } from '../../machines/restore/drill-shapes.ts';
@@ -10,6 +10,7 @@ import { restoreOverdue } from '../../machines/restore/overdue.ts';
 
 /** The only key of the drill's actor: drills run one at a time. */
 export const DRILL_KEY = 'store';
+/** `a` restores a snapshot that the store itself makes, `b` a copy of the store's volume. */
 export const DRILL_PATHS = ['a', 'b'] as const;
 
 export const drillActor = defineActor({
@@ -93,7 +94,7 @@ export function registerMetrics(metrics: Metrics, drills: () => DrillContext | u
 }
 
 function describeDrillRecord(record: RecordOf<typeof restoreDrill>): string | undefined {
-  if (isRoutine(record)) return '';
+  if (isRoutine(record)) return HIDDEN;
   const { event, to, effects } = record;
   switch (event.type) {
     case 'REQUESTED': {
@@ -103,7 +104,7 @@ function describeDrillRecord(record: RecordOf<typeof restoreDrill>): string | un
     case 'CANCEL':
       return `is cancelled: ${event.reason}`;
     case 'STARTED':
-      return event.leftovers?.length > 0 ? `finds left behind: ${event.leftovers.join(', ')}` : '';
+      return event.leftovers?.length > 0 ? `finds left behind: ${event.leftovers.join(', ')}` : HIDDEN;
     case 'CHOSEN':
       return `restores ${event.source?.kind} ${event.source?.name}`;
     case 'PREPARED':
@@ -119,7 +120,7 @@ function describeDrillRecord(record: RecordOf<typeof restoreDrill>): string | un
     case 'effect.lost':
       return 'was interrupted by the end of the runtime';
     default:
-      return undefined;
+      return DEFAULT_WORDS;
   }
 }
 

@@ -1,4 +1,4 @@
-import { defineActor } from '../../core/kernel/actors/definition.ts';
+import { DEFAULT_WORDS, defineActor, HIDDEN } from '../../core/kernel/actors/definition.ts';
 import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';
 import { monitor } from '../../machines/uptime-monitor/monitor.ts';
 
@@ -18,13 +18,13 @@ function describeMonitorRecord({ event, from, to, effects }: LogRecord): string 
   switch (event.type) {
     case 'init':
     case 'effect.done':
-      return '';
+      return HIDDEN;
     case 'BEAT':
       if (from === 'paused') return 'beats, and is paused';
       if (event.up !== true) return `says that it is down: ${text('msg')}`;
-      return from === 'up' ? '' : again ? 'beats again' : 'beats';
+      return from === 'up' ? HIDDEN : again ? 'beats again' : 'beats';
     case 'WATCH':
-      return to.value === from ? '' : 'is watched';
+      return to.value === from ? HIDDEN : 'is watched';
     case 'TROUBLE': {
       const trouble = event.trouble as { outcome?: unknown; text?: unknown } | undefined;
       return `sent no beat, ${String(trouble?.outcome)}: ${String(trouble?.text)}`;
@@ -47,7 +47,7 @@ function describeMonitorRecord({ event, from, to, effects }: LogRecord): string 
     case 'acknowledged':
       return 'is still DOWN';
     default:
-      return undefined;
+      return DEFAULT_WORDS;
   }
 }
 

@@ -4,7 +4,7 @@ import { type Heartbeat, type PushAnswer, UptimeMonitorToken } from '../../core/
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import type { CommandContext, CommandDefinition } from '../../core/host/plugin/command.ts';
 import type { ConfiguredPlugin, PluginContext, Services } from '../../core/host/plugin/definition.ts';
-import { defineActor, type RecordOf } from '../../core/kernel/actors/definition.ts';
+import { DEFAULT_WORDS, defineActor, HIDDEN, type RecordOf } from '../../core/kernel/actors/definition.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { manualPush } from '../../machines/uptime/push.ts';
 import { UptimeError } from './errors.ts';
@@ -65,7 +65,7 @@ async function pushAndRecord(
 function describePushRecord({ event }: RecordOf<typeof manualPush>): string | undefined {
   switch (event.type) {
     case 'init':
-      return '';
+      return HIDDEN;
     case 'PUSHED':
       return 'a push by hand arrived';
     case 'PUSH_REFUSED':
@@ -73,7 +73,7 @@ function describePushRecord({ event }: RecordOf<typeof manualPush>): string | un
     case 'PUSH_FAILED':
       return `a push by hand did not arrive: ${event.reason}`;
   }
-  return undefined;
+  return DEFAULT_WORDS;
 }
 
 const NEEDED: readonly unknown[] = [SecretsStoreToken, UptimeMonitorToken];

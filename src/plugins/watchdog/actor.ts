@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineTopic } from '../../bus/topic.ts';
-import { defineActor, type RecordOf } from '../../core/kernel/actors/definition.ts';
+import { DEFAULT_WORDS, defineActor, HIDDEN, type RecordOf } from '../../core/kernel/actors/definition.ts';
 import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';
 import { watchdogRun } from '../../machines/watchdog/run.ts';
 
@@ -34,7 +34,7 @@ export const watchdogReported = defineTopic(
 function describeRunRecord(record: RecordOf<typeof watchdogRun>): string | undefined {
   const report = reportLine(record);
   if (report !== undefined) return report;
-  if (isRoutine(record)) return '';
+  if (isRoutine(record)) return HIDDEN;
   const { event } = record;
   switch (event.type) {
     case 'RUN':
@@ -42,7 +42,7 @@ function describeRunRecord(record: RecordOf<typeof watchdogRun>): string | undef
     case 'CHECKED':
       return `finds it healthy: stale=${event.stale}s drift=${event.drift}`;
     default:
-      return undefined;
+      return DEFAULT_WORDS;
   }
 }
 

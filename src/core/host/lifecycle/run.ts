@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
-import { defineActor, routeOf } from '../../kernel/actors/definition.ts';
+import { defineActor, HIDDEN, routeOf } from '../../kernel/actors/definition.ts';
 import type { ActorState } from '../../kernel/actors/state.ts';
 import type { ActorSystem } from '../../kernel/actors/system.ts';
 import type { Clock } from '../../kernel/clock.ts';
@@ -64,7 +64,7 @@ function describeLifecycle({ event, to }: LogRecord): string {
     case 'STOPPING':
       return `stops: ${reason}`;
     default:
-      return ''; // init, and checkpoints
+      return HIDDEN; // init, and checkpoints
   }
 }
 

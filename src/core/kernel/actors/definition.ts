@@ -41,6 +41,12 @@ export type RecordOf<M extends AnyStateMachine> = LogRecord & {
   readonly event: EventOf<M> | { readonly type: typeof INIT } | { readonly type: typeof MIGRATE };
 };
 
+/** What `describe` returns of a routine record: `holdfast log` shows its line only with `--all`. */
+export const HIDDEN = '';
+
+/** What `describe` returns where it has no words of its own: the line shows the event's type and fields. */
+export const DEFAULT_WORDS = undefined;
+
 /**
  * Everything the actor system needs to know of a type of actor, and the handle by which others send to its actors and
  * read them: the compiler checks events and contexts against the machine.
@@ -67,8 +73,7 @@ export interface ActorDefinition<M extends AnyStateMachine = AnyStateMachine> {
   readonly upcast?: (event: LogEvent, fromVersion: number) => EventOf<M>;
   /**
    * One of its records in an operator's words, for `holdfast log`: some 40 characters, e.g. `lacks fd00::1/64, adds
-   * it`. Undefined leaves the wording to the fields of the event; an empty text marks the record as routine, which
-   * is shown only with `--all`. Pure, and total: any record of this type may come.
+   * it`; or `HIDDEN`, or `DEFAULT_WORDS`. Pure, and total: any record of this type may come.
    */
   describe?(record: RecordOf<M>): string | undefined;
 }

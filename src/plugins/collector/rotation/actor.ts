@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
-import { defineActor } from '../../../core/kernel/actors/definition.ts';
+import { DEFAULT_WORDS, defineActor, HIDDEN } from '../../../core/kernel/actors/definition.ts';
 import { keyRotation } from '../../../machines/collector/key-rotation.ts';
 import { INGEST_KEY_NAME } from '../key-source.ts';
 
@@ -12,13 +12,13 @@ export const rotationActor = defineActor({
   machine: keyRotation,
   version: 1,
   describe({ event, to, ignored }) {
-    if (ignored) return event.type === 'CONFIG_READ' ? '' : undefined;
+    if (ignored) return event.type === 'CONFIG_READ' ? HIDDEN : DEFAULT_WORDS;
     const state = String(to?.value ?? '');
     switch (event.type) {
       case 'ROTATE':
         return state === 'regenerating' ? `a rotation begins, ${event.maker}` : 'refused';
       case 'SIGHTINGS_READ':
-        return state.endsWith('Pause') ? '' : `sightings of producers read, ${state}`;
+        return state.endsWith('Pause') ? HIDDEN : `sightings of producers read, ${state}`;
       case 'CONFIG_READ':
         return state === 'storing' ? 'the new key is adopted' : 'the config still names the old key';
       case 'STORED':
@@ -33,7 +33,7 @@ export const rotationActor = defineActor({
         return `${event.producer} uses the new key`;
       default:
         // A pause is over.
-        return state === 'refreshing' || state === 'external' ? '' : undefined;
+        return state === 'refreshing' || state === 'external' ? HIDDEN : DEFAULT_WORDS;
     }
   },
 });

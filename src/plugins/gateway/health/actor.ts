@@ -1,7 +1,7 @@
 /** The actor of a route's health, the topics that reach it, and its records in an operator's words. */
 import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
-import { defineActor, type RecordOf } from '../../../core/kernel/actors/definition.ts';
+import { DEFAULT_WORDS, defineActor, type RecordOf } from '../../../core/kernel/actors/definition.ts';
 import { routeHealth } from '../../../machines/gateway/route-health.ts';
 
 /** One actor for each route; its key is the route's name. */
@@ -41,6 +41,6 @@ function describeRecord({ event, to }: RecordOf<typeof routeHealth>): string | u
     case 'RESET':
       return `is probed again from the beginning: ${event.reason}`;
     default:
-      return undefined;
+      return DEFAULT_WORDS;
   }
 }

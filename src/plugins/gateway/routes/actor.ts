@@ -1,7 +1,7 @@
 /** The actor of the route table, the topics that reach it, and its records in an operator's words. */
 import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
-import { defineActor, type RecordOf } from '../../../core/kernel/actors/definition.ts';
+import { DEFAULT_WORDS, defineActor, HIDDEN, type RecordOf } from '../../../core/kernel/actors/definition.ts';
 import { type RouteChange, routes } from '../../../machines/gateway/routes.ts';
 
 export const routesActor = defineActor({
@@ -71,9 +71,9 @@ function describeRecord({ event, to }: RecordOf<typeof routes>): string | undefi
     case 'ROLLBACK':
       return changes.length > 0 ? `rolled back: ${event.route}` : `no rollback of ${event.route}`;
     case 'SERVED':
-      return '';
+      return HIDDEN;
     default:
-      return undefined;
+      return DEFAULT_WORDS;
   }
 }
 

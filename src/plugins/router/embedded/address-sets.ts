@@ -7,7 +7,7 @@ import { defineTopic } from '../../../bus/topic.ts';
 import { alertRaised } from '../../../core/contracts/alerts.ts';
 import { routerChannels } from '../../../core/contracts/router.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
-import { defineActor, type RecordOf } from '../../../core/kernel/actors/definition.ts';
+import { DEFAULT_WORDS, defineActor, type RecordOf } from '../../../core/kernel/actors/definition.ts';
 import { type JsonObject, jsonEqual } from '../../../core/kernel/json.ts';
 import { delayOf } from '../../../core/kernel/log/record.ts';
 import { addressSets, type PopulateParams } from '../../../machines/router/address-sets.ts';
@@ -114,5 +114,5 @@ function describeSetsRecord({ event }: RecordOf<typeof addressSets>): string | u
   if (delayOf(event.type) !== undefined) return 'fills the sets';
   if (event.type === 'ADDRESSES')
     return `addresses changed, ${Object.keys(event.sets).length} sets are to follow`;
-  return event.type === 'POPULATED' ? `${Object.keys(event.sets).length} sets are filled` : undefined;
+  return event.type === 'POPULATED' ? `${Object.keys(event.sets).length} sets are filled` : DEFAULT_WORDS;
 }

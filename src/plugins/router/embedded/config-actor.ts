@@ -7,7 +7,7 @@ import type { Envelope } from '../../../bus/bus.ts';
 import { defineTopic } from '../../../bus/topic.ts';
 import { routerChannels } from '../../../core/contracts/router.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
-import { defineActor, type RecordOf } from '../../../core/kernel/actors/definition.ts';
+import { DEFAULT_WORDS, defineActor, HIDDEN, type RecordOf } from '../../../core/kernel/actors/definition.ts';
 import { actorRef } from '../../../core/kernel/ids.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { delayOf, type LogRecord } from '../../../core/kernel/log/record.ts';
@@ -147,7 +147,7 @@ export function describeConfigRecord(record: RecordOf<typeof routerConfig>): str
     case 'APPLY_CURRENT':
       return `${event.who} reapplies the current config${describeRefusal(record, event.request)}`;
     case 'LOADED':
-      return record.ignored ? '' : `store holds ${short(event.ncid)}`;
+      return record.ignored ? HIDDEN : `store holds ${short(event.ncid)}`;
     case 'APPLIED':
       return `${short(event.ncid)} stands, reapplied: ${listed(event.reapplied) || 'nothing'}`;
     case 'APPLY_FAILED':
@@ -160,8 +160,8 @@ export function describeConfigRecord(record: RecordOf<typeof routerConfig>): str
 }
 
 function describeEffectDone({ event }: LogRecord): string | undefined {
-  if (event.type !== 'effect.done') return undefined;
-  return event.gone ? 'nobody waits for the answer' : '';
+  if (event.type !== 'effect.done') return DEFAULT_WORDS;
+  return event.gone ? 'nobody waits for the answer' : HIDDEN;
 }
 
 /** The timer that ends an uncommitted transaction. It reverts at once, unless another apply is still running. */

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
-import { defineActor, type RecordOf } from '../../../core/kernel/actors/definition.ts';
+import { DEFAULT_WORDS, defineActor, type RecordOf } from '../../../core/kernel/actors/definition.ts';
 import { delayOf } from '../../../core/kernel/log/record.ts';
 import { dhcpService, type RestartParams } from '../../../machines/router/dhcp.ts';
 import { legsOfFiles } from '../config/generated-files.ts';
@@ -52,7 +52,7 @@ export function registerDhcpService(context: PluginContext<RouterServices>, quie
 function describeDhcpRecord({ event }: RecordOf<typeof dhcpService>): string | undefined {
   if (delayOf(event.type) !== undefined) return 'the burst is over, restarts';
   if (event.type === 'REWRITTEN') return `files of ${event.legs.join(', ')} were rewritten`;
-  if (event.type !== 'RESTARTED') return undefined;
+  if (event.type !== 'RESTARTED') return DEFAULT_WORDS;
   const { files, adopted } = event;
   return `restarted, read ${files.length} files${adopted.length > 0 ? `, adopted ${adopted.join(', ')}` : ''}`;
 }

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
 import { routerChannels } from '../../../core/contracts/router.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
-import { defineActor, type RecordOf } from '../../../core/kernel/actors/definition.ts';
+import { DEFAULT_WORDS, defineActor, type RecordOf } from '../../../core/kernel/actors/definition.ts';
 import { accessPoints } from '../../../machines/router/access-points.ts';
 import { type WanParams, type WanPublishParams, wan } from '../../../machines/router/wan.ts';
 import type { Wan } from './kernel/steps.ts';
@@ -87,5 +87,5 @@ function describeWanRecord({ event }: RecordOf<typeof wan>): string | undefined 
     return event.kind === 'pd-change' ? `was delegated ${event.prefix}` : `goes ${event.kind}`;
   if (event.type === 'WAN_APPLIED')
     return event.reapplied.length > 0 ? `reapplied: ${event.reapplied.join(', ')}` : 'stands';
-  return event.type === 'WAN_REFUSED' ? `not followed: ${event.reason}` : undefined;
+  return event.type === 'WAN_REFUSED' ? `not followed: ${event.reason}` : DEFAULT_WORDS;
 }

@@ -2,7 +2,12 @@
 import { z } from 'zod';
 import { defineTopic } from '../../../../bus/topic.ts';
 import type { PluginContext } from '../../../../core/host/plugin/definition.ts';
-import { defineActor, type RecordOf } from '../../../../core/kernel/actors/definition.ts';
+import {
+  DEFAULT_WORDS,
+  defineActor,
+  HIDDEN,
+  type RecordOf,
+} from '../../../../core/kernel/actors/definition.ts';
 import type { LogRecord } from '../../../../core/kernel/log/record.ts';
 import { connection } from '../../../../machines/connection.ts';
 import type { RouterServices } from '../start.ts';
@@ -56,7 +61,7 @@ function describe(record: RecordOf<typeof connection>): string | undefined {
     case 'MISSED':
       return `${event.who} saves: refused, the store is away`;
     default:
-      return isDone(record) ? '' : undefined;
+      return isDone(record) ? HIDDEN : DEFAULT_WORDS;
   }
 }
 
