@@ -78,13 +78,12 @@ function commandsPage(registrations: Registrations): string {
 }
 
 function commandSection({ name, summary, example, flags = [] }: CommandDefinition): string[] {
-  const sentence = summary.charAt(0).toUpperCase() + summary.slice(1);
   return [
     `### ${commandWords(name).join(' ')}`,
     '',
     `\`holdfast ${name}${flags.length > 0 ? ' [options]' : ''}\``,
     '',
-    /[.?!]$/.test(sentence) ? sentence : `${sentence}.`,
+    `${summary}.`,
     '',
     `    ${example}`,
     ...(flags.length > 0 ? ['', ...table(['option', ''], flags.map(flagCells))] : []),

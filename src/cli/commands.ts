@@ -34,25 +34,25 @@ const everyRecord: CommandFlag = {
 const runtimeCommands: readonly CommandDefinition[] = [
   {
     name: 'start',
-    summary: 'start everything that plugins.config.ts names, and run until a signal',
+    summary: 'Starts everything that plugins.config.ts names, and runs until a signal',
     example: 'HOLDFAST_ROUTER_PORT=0 holdfast start --data-dir /var/lib/holdfast',
     run: lazily(async () => (await import('./start.ts')).start),
   },
   {
     name: 'status',
-    summary: 'say how the instance is, running or stopped; exit 1 unless it is well',
+    summary: 'Says how the instance is, running or stopped; exit 1 unless it is well',
     example: 'holdfast status --json | jq .transaction',
     run: lazily(async () => (await import('./status.ts')).showStatus),
   },
   {
     name: 'doctor [area]',
-    summary: 'check everything from outside and say what to do; exit 1 when something must be fixed',
+    summary: 'Checks everything from outside and says what to do; exit 1 when something must be fixed',
     example: 'holdfast doctor router --json',
     run: lazily(async () => (await import('./doctor.ts')).diagnose),
   },
   {
     name: 'graph',
-    summary: 'draw which topic leads to which actor, effect and adapter (Mermaid)',
+    summary: 'Draws which topic leads to which actor, effect and adapter (Mermaid)',
     example: 'holdfast graph > graph.mmd',
     run: lazily(async () => (await import('./graph.ts')).drawGraph),
   },
@@ -61,7 +61,7 @@ const runtimeCommands: readonly CommandDefinition[] = [
 const logCommands: readonly CommandDefinition[] = [
   {
     name: 'log list [source]',
-    summary: 'list records, the newest last',
+    summary: 'Lists records, the newest last',
     example: 'holdfast log list --from 03:00 --actor reconciler',
     flags: [
       ...rangeFlags,
@@ -73,13 +73,13 @@ const logCommands: readonly CommandDefinition[] = [
   },
   {
     name: 'log show <seq> [source]',
-    summary: 'show one record whole, its cause and what came of it',
+    summary: 'Shows one record whole, its cause and what came of it',
     example: 'holdfast log show 41',
     run: lazily(async () => (await import('./log/read.ts')).showRecord),
   },
   {
     name: 'log tail [source]',
-    summary: 'show the newest records, and follow on a terminal; with --json one JSON document a line',
+    summary: 'Shows the newest records, and follows on a terminal; with --json one JSON document a line',
     example: 'holdfast log tail -n 50 --actor router.config/box --follow',
     flags: [
       { flags: '-n, --lines <n>', summary: 'how many lines to begin with', default: '20' },
@@ -92,7 +92,7 @@ const logCommands: readonly CommandDefinition[] = [
   },
   {
     name: 'log export [source]',
-    summary: 'write the log, or a part of it that can be replayed, into one file',
+    summary: 'Writes the log, or a part of it that can be replayed, into one file',
     example: 'holdfast log export --from 03:00 --to 03:15 --out incident.jsonl.gz',
     flags: [
       { flags: '--out <file>', summary: 'where to; .gz or .zst at its end compresses it' },
@@ -103,14 +103,14 @@ const logCommands: readonly CommandDefinition[] = [
   },
   {
     name: 'log import <file>',
-    summary: 'make the log of an empty data folder from an exported file, every record checked',
+    summary: 'Makes the log of an empty data folder from an exported file, every record checked',
     example: 'holdfast log import incident.jsonl.gz --data-dir ./incident',
     run: lazily(async () => (await import('./log/transfer.ts')).importFile),
   },
   {
     name: 'log verify [source...]',
     summary:
-      'check that every record is what was written and that none is missing; exit 1 with the first that is not',
+      'Checks that every record is what was written and that none is missing; exit 1 with the first that is not',
     example: 'holdfast log verify --anchor 1204:9f86d081…',
     flags: [
       {
@@ -126,7 +126,7 @@ const logCommands: readonly CommandDefinition[] = [
   },
   {
     name: 'log prune',
-    summary: 'move the oldest records into an archive; works on a running instance, too',
+    summary: 'Moves the oldest records into an archive; works on a running instance, too',
     example: 'holdfast log prune --older-than 30d --dry-run',
     flags: [
       { flags: '--older-than <age>', summary: 'records older than this go: 30d, 12h, 15m, 90s' },
@@ -138,7 +138,7 @@ const logCommands: readonly CommandDefinition[] = [
   },
   {
     name: 'log shred [fingerprint]',
-    summary: 'make configs that are kept for a revert unreadable for ever; records and their chain stay',
+    summary: 'Makes configs that are kept for a revert unreadable for ever; records and their chain stay',
     example: 'holdfast log shred fp_0b6ac3a52f1be8b6c3b1d0a7fd9c8a11',
     flags: [
       {
@@ -154,7 +154,7 @@ const logCommands: readonly CommandDefinition[] = [
 const replayCommands: readonly CommandDefinition[] = [
   {
     name: 'replay verify [source...]',
-    summary: 'check the chain of the log, and that its machines decide every record again as it stands',
+    summary: 'Checks the chain of the log, and that its machines decide every record again as it stands',
     example: 'holdfast replay verify --data-dir .holdfast',
     flags: [
       {
@@ -166,34 +166,34 @@ const replayCommands: readonly CommandDefinition[] = [
   },
   {
     name: 'replay at <place> [source]',
-    summary: `show the state of every actor at a place: ${PLACE}`,
+    summary: `Shows the state of every actor at a place: ${PLACE}`,
     example: 'holdfast replay at 03:05 incident.jsonl.gz --actor router.config',
     flags: [{ flags: '--actor <actor>', summary: 'only these, whole; * stands for anything' }],
     run: lazily(async () => (await import('./replay/inspect.ts')).showMoment),
   },
   {
     name: 'replay diff <a> <b> [source]',
-    summary: 'show how every actor changed between two records or times',
+    summary: 'Shows how every actor changed between two records or times',
     example: 'holdfast replay diff 30 59 incident.jsonl',
     run: lazily(async () => (await import('./replay/inspect.ts')).showDifference),
   },
   {
     name: 'replay step [source]',
-    summary: 'walk over the log record by record, on a terminal; ? shows the keys',
+    summary: 'Walks over the log record by record, on a terminal; ? shows the keys',
     example: 'holdfast replay step incident.jsonl.gz --at 03:05',
     flags: [{ flags: '--at <place>', summary: `begin there: ${PLACE}` }],
     run: lazily(async () => (await import('./step/run.ts')).step),
   },
   {
     name: 'replay explain <seq> [source]',
-    summary: 'explain in sentences why a record came about, from the source on',
+    summary: 'Explains in sentences why a record came about, from the source on',
     example: 'holdfast replay explain 59 incident.jsonl',
     run: lazily(async () => (await import('./replay/inspect.ts')).explainRecord),
   },
   {
     name: 'replay what-if [source]',
     summary:
-      'run the log again with events dropped, altered or inserted, or other machines; list what differs',
+      'Runs the log again with events dropped, altered or inserted, or other machines; lists what differs',
     example: `holdfast replay what-if incident.jsonl --set 30 '{"op":"commit"}'`,
     flags: [
       { flags: '--drop <seq>', summary: 'the record did not happen', repeatable: true },

@@ -41,8 +41,8 @@ export function listedOf({
 
 /** What the groups of core's commands are for; another group lists its commands. */
 const GROUPS: Readonly<Record<string, string>> = {
-  log: 'read the event log',
-  replay: 'run the log through its machines again',
+  log: 'Reads the event log',
+  replay: 'Runs the log through its machines again',
 };
 
 /**
@@ -63,7 +63,7 @@ export function buildProgram(
     .option('--data-dir <dir>', 'data folder (default: HOLDFAST_DATA_DIR, then .holdfast)')
     .option('--json', 'print one JSON document')
     .helpOption('-h, --help', 'show help')
-    .helpCommand('help [command]', 'show help of a command')
+    .helpCommand('help [command]', 'Shows help of a command')
     .exitOverride()
     .configureHelp({
       showGlobalOptions: true,

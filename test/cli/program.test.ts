@@ -28,14 +28,14 @@ test('[C14] help lists the commands of plugins under their name, and says when i
   const cwd = tempDir(t);
   const without = await call(['--help'], { cwd });
   t.is(without.code, 0);
-  t.regex(without.out, /log +read the event log/);
+  t.regex(without.out, /log +Reads the event log/);
   t.regex(without.out, /no plugins\.config\.ts here/);
 
   doorsConfig(cwd);
   const { out } = await call(['--help'], { cwd });
   t.regex(out, /Plugin doors:\n +doors/);
   t.notRegex(out, /no plugins\.config\.ts/);
-  t.regex((await call(['doors', '--help'], { cwd })).out, /count \[options\] \[street\] +count the doors/);
+  t.regex((await call(['doors', '--help'], { cwd })).out, /count \[options\] \[street\] +Counts the doors/);
 });
 
 test('[C14] a plugin that is broken spoils neither help nor the commands of core', async (t) => {

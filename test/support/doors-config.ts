@@ -26,7 +26,7 @@ const doors = definePlugin({
     ctx.route(tick, door, () => [{ key: 'clock', event: { type: 'KNOCK' } }]);
     ctx.command({
       name: 'doors count [street]',
-      summary: 'count the doors',
+      summary: 'Counts the doors',
       example: 'holdfast doors count "High Street" --lit',
       flags: [{ flags: '--lit', summary: 'only lit ones' }],
       run: ([street = 'anywhere'], flags, { print, json }) => {

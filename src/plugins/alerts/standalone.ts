@@ -8,7 +8,7 @@ import type { CommandDefinition } from '../../core/host/plugin/command.ts';
 const freshness: CommandDefinition = {
   name: 'freshness',
   summary:
-    'report a file that a job touches at each success when it is too old; needs no instance and no configuration',
+    'Reports a file that a job touches at each success when it is too old; needs no instance and no configuration',
   example: 'holdfast freshness --file /var/lib/nas-backup/last-success --url-file /etc/holdfast/nas-url',
   flags: [
     { flags: '--file <path>', summary: 'touched at each success' },

@@ -99,7 +99,7 @@ export interface JobsAnswer {
 export const jobsCommand: CommandDefinition = {
   name: 'jobs',
   summary:
-    'List scheduled runs, of the cluster and of Holdfast: why one failed, why it is still there, when its alert ends',
+    'Lists scheduled runs, of the cluster and of Holdfast: why one failed, why it is still there, when its alert ends',
   example: 'holdfast jobs',
   async run(_args, _flags, command) {
     const { json, print } = command;

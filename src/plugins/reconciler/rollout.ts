@@ -29,7 +29,7 @@ function drillOf(command: CommandContext, waitMs: number): Promise<DrillResult> 
 export const drillUla: CommandDefinition = {
   name: 'drill ula',
   summary:
-    'Stop the reconciler until both its alerts change state, start it until both recover; prints the timeline',
+    'Stops the reconciler until both its alerts change state, starts it until both recover; prints the timeline',
   example: 'holdfast drill ula --wait 10m',
   flags: [WAIT],
   async run(_args, { wait }, command) {
@@ -44,7 +44,7 @@ export const drillUla: CommandDefinition = {
 export const deployUla: CommandDefinition = {
   name: 'deploy ula',
   summary:
-    "Check the reconciler's deployment in its order: secrets, monitor, push route, settings, then the drill",
+    "Checks the reconciler's deployment in its order: secrets, monitor, push route, settings, then the drill",
   example: 'holdfast deploy ula --check',
   flags: [
     { flags: '--check', summary: 'verify what is there; nothing is deployed by this program' },

@@ -109,7 +109,7 @@ function tell(
 export const statusCommand: CommandDefinition = {
   name: 'restore status',
   summary:
-    'The drill that runs, what a clean-up left, and the last drills; exit 1 when the newest was not proven',
+    'Shows the drill that runs, what a clean-up left, and the last drills; exit 1 when the newest was not proven',
   example: 'holdfast restore status',
   async run(_args, _flags, context) {
     const { json, print } = context;

@@ -15,7 +15,7 @@ export const RUN_PATH = '/watchdog/run';
 export const runCommand: CommandDefinition = {
   name: 'watchdog run',
   summary:
-    'Checks the stack once, and sends the heartbeat if it is healthy. The heartbeat is the verdict, not the exit code',
+    'Checks the stack once, and sends the heartbeat if it is healthy; the heartbeat is the verdict, not the exit code',
   example: 'holdfast watchdog run',
   flags: [{ flags: '--deadline <seconds>', summary: 'a run that takes longer is ended', default: '120' }],
   async run(_args, flags, command) {

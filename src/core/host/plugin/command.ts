@@ -99,6 +99,7 @@ export type CommandRun = (
 export interface CommandDefinition {
   /** Words and arguments, e.g. `lamp on` or `log show <seq>`. */
   readonly name: string;
+  /** What the command does: third person, capital letter, no full stop, e.g. `Lists records, the newest last`. */
   readonly summary: string;
   /** One line that works, shown under `--help`. */
   readonly example: string;
