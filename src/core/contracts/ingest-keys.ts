@@ -5,8 +5,8 @@ export type IngestJudgement =
   | { readonly kind: 'accepted'; readonly fingerprint: string }
   /** `Bearer ` before a key that would be right without it. */
   | { readonly kind: 'prefixed' }
-  /** The token that was never meant to admit (`otel_ingest_token`). */
-  | { readonly kind: 'vestigial' }
+  /** The old token `otel_ingest_token` never admitted anybody; a producer that sends it is told which key to use. */
+  | { readonly kind: 'legacyToken' }
   | { readonly kind: 'unknown' };
 
 /** The keys by which producers of telemetry are admitted: several at once while one is rotated (O2, O9). */

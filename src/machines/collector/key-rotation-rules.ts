@@ -136,14 +136,14 @@ export const rotationDefaults = {
 
 /** The only key that is rotated, and one that must never be. */
 const ROTATED = 'otel_ingest_api_key';
-const VESTIGIAL = 'otel_ingest_token';
+const LEGACY_TOKEN = 'otel_ingest_token';
 const MOST_PRODUCERS = 256;
 
 /** Why a request to rotate is refused; undefined when it may begin. */
 export function refusal({ context, event }: Args): string | undefined {
   if (event.type !== 'ROTATE') return undefined;
-  if (event.name === VESTIGIAL) {
-    return `${VESTIGIAL} admits nobody and is never rotated, emptied or deleted: a secret-sync object still refers to it`;
+  if (event.name === LEGACY_TOKEN) {
+    return `${LEGACY_TOKEN} admits nobody and is never rotated, emptied or deleted: a secret-sync object still refers to it`;
   }
   if (event.name !== ROTATED) return `${event.name} is not rotated here, only ${ROTATED} is`;
   if (context.step !== undefined) return 'a rotation is under way already';

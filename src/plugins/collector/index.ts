@@ -45,7 +45,7 @@ export const collector = definePlugin({
     reportFindings(services, keys.source.place, keys.reading.findings);
     const old = services.actors.get(rotationActor, INGEST_KEY_NAME)?.context.old;
     if (old !== undefined) keys.ring.watchRetired([old]);
-    keys.ring.knowVestigial(await vestigialToken(services, options.secretsPath, signal));
+    keys.ring.knowLegacyToken(await legacyToken(services, options.secretsPath, signal));
     return { services, keys, unwatch: keys.source.watch(() => keys.reload()) };
   },
   register(context, options) {
@@ -69,8 +69,8 @@ export const collector = definePlugin({
   },
 });
 
-/** A producer that sends it gets to read which key it should send instead. */
-async function vestigialToken(services: Services, path: string, signal: AbortSignal) {
+/** The old token `otel_ingest_token` never admitted anybody; a producer that sends it is told which key to use. */
+async function legacyToken(services: Services, path: string, signal: AbortSignal) {
   try {
     return await services.find(SecretsStoreToken)?.read(path, 'otel_ingest_token', signal);
   } catch {

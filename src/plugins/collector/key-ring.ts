@@ -30,7 +30,7 @@ export class KeyRing implements IngestKeys {
   readonly #sightings: Sightings;
   #keys: RingKeys = { tokens: [], reason: 'nothing was read yet' };
   #accepted: readonly Buffer[] = [];
-  #vestigial: Buffer | undefined;
+  #legacyToken: Buffer | undefined;
   #watched: readonly string[] = [];
 
   /**
@@ -55,9 +55,13 @@ export class KeyRing implements IngestKeys {
     this.#accepted = keys.tokens.map((token) => this.#digest(token));
   }
 
-  /** @param token `otel_ingest_token`, which never admitted anybody; undefined when there is none */
-  knowVestigial(token: string | undefined): void {
-    this.#vestigial = token === undefined ? undefined : this.#digest(token);
+  /**
+   * The old token `otel_ingest_token` never admitted anybody; a producer that sends it is told which key to use.
+   *
+   * @param token undefined when there is none
+   */
+  knowLegacyToken(token: string | undefined): void {
+    this.#legacyToken = token === undefined ? undefined : this.#digest(token);
   }
 
   /** Sightings of these keys are remembered although they are refused: retired ones, by fingerprint. */
@@ -75,7 +79,7 @@ export class KeyRing implements IngestKeys {
       if (this.#sightings.see(fingerprint, producer, at)) this.#seenFirst({ fingerprint, producer, at });
     }
     if (accepted) return { kind: 'accepted', fingerprint };
-    if (this.#vestigial && timingSafeEqual(this.#vestigial, digest)) return { kind: 'vestigial' };
+    if (this.#legacyToken && timingSafeEqual(this.#legacyToken, digest)) return { kind: 'legacyToken' };
     const bare = presented.replace(PREFIX, '');
     if (bare !== presented && bare !== '' && this.#fits(this.#digest(bare))) return { kind: 'prefixed' };
     return { kind: 'unknown' };

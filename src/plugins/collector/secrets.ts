@@ -18,7 +18,7 @@ const DEADLINE_MS = 15_000;
 const DAY_MS = 86_400_000;
 
 /** A known key as it is here. */
-export interface SecretRow extends Omit<KnownKey, 'isVestigial'> {
+export interface SecretRow extends Omit<KnownKey, 'isLegacy'> {
   readonly state: 'present' | 'missing' | 'placeholder' | 'unreadable';
   readonly place: string;
   readonly ageDays?: number;
@@ -45,7 +45,7 @@ export function registerSecrets(context: PluginContext<StartedCollector>, option
 }
 
 async function rowOf(
-  { isVestigial, ...known }: KnownKey,
+  { isLegacy, ...known }: KnownKey,
   path: string,
   store: SecretsStore | undefined,
   now: number,
@@ -63,7 +63,7 @@ async function rowOf(
       }),
     };
     if (described && !described.exists) {
-      const note = isVestigial
+      const note = isLegacy
         ? 'put any value there: the secret-sync object must not be without data'
         : undefined;
       return { ...about, state: 'missing', ...(note !== undefined && { note }) };
@@ -101,7 +101,7 @@ const COLOURS = { present: 'green', missing: 'yellow', placeholder: 'red', unrea
 const secretsCommand: CommandDefinition = {
   name: 'stack secrets',
   summary:
-    'The keys of the stack and the gateway: what for, where, how old, what rotating each does; never a value',
+    'Lists the keys of the stack and the gateway: what for, where, how old, what rotating each does; never a value',
   example: 'holdfast stack secrets',
   async run(_args, _flags, context) {
     const { secrets } = await askInstance<{ secrets: SecretRow[] }>(context, SECRETS_PATH, {}, NO_COLLECTOR);
@@ -133,7 +133,7 @@ export interface KnownKey {
   readonly rotation: string;
   /** How, where Holdfast or a command does it. */
   readonly command?: string;
-  readonly isVestigial?: true;
+  readonly isLegacy?: true;
 }
 
 /** The keys of the stack's and the gateway's path in the secrets store (O25). */
@@ -179,9 +179,9 @@ const KNOWN_KEYS: readonly KnownKey[] = [
   {
     name: 'otel_ingest_token',
     of: 'stack',
-    purpose: 'vestigial: admits nobody; a secret-sync object refers to it and must not be without data',
+    purpose: 'the old token: admits nobody; a secret-sync object refers to it and must not be without data',
     rotation: 'never rotate, empty or delete it',
-    isVestigial: true,
+    isLegacy: true,
   },
   {
     name: 'master_key',

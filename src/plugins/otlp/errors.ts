@@ -21,7 +21,7 @@ export const OtlpError = defineErrors({
   },
   HF_OTLP_KEY_VESTIGIAL: {
     status: 401,
-    what: 'The token is `otel_ingest_token`, which admits nobody.',
+    what: 'The token is the old `otel_ingest_token`, which admits nobody.',
     remedy: 'Send the ingest key `otel_ingest_api_key` instead.',
   },
   HF_OTLP_BODY_INVALID: {

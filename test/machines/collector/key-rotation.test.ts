@@ -137,7 +137,7 @@ test('[O9] where the collector is not ours the old key is not ours to retire', (
   t.pass();
 });
 
-test('[O9,O25] the vestigial token, an unknown name, a second rotation and no key are refused', (t) => {
+test('[O9,O25] the legacy token, an unknown name, a second rotation and no key are refused', (t) => {
   const refused = (event: RotationEvent, reason: RegExp, before: RotationEvent[] = []) => {
     const story = [...before, event].reduce((so, next) => so.next(next as never), Story.begin(keyRotation));
     t.deepEqual(story.effects, []);

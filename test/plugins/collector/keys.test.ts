@@ -15,7 +15,7 @@ import { type Options, startRig, until } from './rig.ts';
 
 const key = randomUUID();
 const other = randomUUID();
-const vestigial = 'c0ffee-token-that-never-admitted';
+const legacyToken = 'c0ffee-token-that-never-admitted';
 
 function ring(t: Scope, clock = new VirtualClock()) {
   return new KeyRing(openVault(tempDir(t)), clock);
@@ -26,13 +26,13 @@ const started = (t: Scope, options: Options, dir = tempDir(t)) => startRig(t, di
 test('[O2] the raw key admits, and every other way to present it says what it is', (t) => {
   const keys = ring(t);
   keys.accept({ tokens: [key, other], current: key });
-  keys.knowVestigial(vestigial);
+  keys.knowLegacyToken(legacyToken);
   for (const token of [key, other]) {
     t.deepEqual(keys.judge(token, 'app'), { kind: 'accepted', fingerprint: keys.fingerprintOf(token) });
     t.deepEqual(keys.judge(`Bearer ${token}`, 'app'), { kind: 'prefixed' });
     t.deepEqual(keys.judge(`bearer  ${token}`, 'app'), { kind: 'prefixed' });
   }
-  t.deepEqual(keys.judge(vestigial, 'app'), { kind: 'vestigial' });
+  t.deepEqual(keys.judge(legacyToken, 'app'), { kind: 'legacyToken' });
   for (const wrong of [
     '',
     ' ',
@@ -183,11 +183,11 @@ test('[O8] where no key is known everybody is refused, and whoever asks for it h
   t.is(keys.judge(key, 'app').kind, 'unknown');
 });
 
-test('[O25] the vestigial token is known from the secrets store', async (t) => {
+test('[O25] the legacy token is known from the secrets store', async (t) => {
   const dir = tempDir(t);
   const folder = join(dir, 'secrets', 'store', 'observability');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  writeFileSync(join(folder, 'otel_ingest_token'), vestigial, { mode: 0o600 });
+  writeFileSync(join(folder, 'otel_ingest_token'), legacyToken, { mode: 0o600 });
   const { keys } = await started(t, {}, dir);
-  t.is(keys.judge(vestigial, 'app').kind, 'vestigial');
+  t.is(keys.judge(legacyToken, 'app').kind, 'legacyToken');
 });

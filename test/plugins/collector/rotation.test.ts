@@ -70,7 +70,7 @@ test('[O9] our own key is rotated while producers move one by one, and no value 
   for (const key of [old, fresh]) t.false(everything.includes(key) || log.includes(key));
 });
 
-test('[O9,O25] the vestigial token is refused by name, and stays as it is', async (t) => {
+test('[O9,O25] the legacy token is refused by name, and stays as it is', async (t) => {
   const dir = tempDir(t);
   const rig = await startRig(t, dir);
   const { code, err } = await rig.holdfast(...command, 'otel_ingest_token');

@@ -20,7 +20,7 @@ test('[O25] the nine keys are listed with purpose, place, age and consequence, a
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   writeFileSync(join(folder, 'admin_password'), 'canary-admin', { mode: 0o600 });
   writeFileSync(join(folder, 'ui_oidc_client_secret'), 'placeholder', { mode: 0o600 });
-  writeFileSync(join(folder, 'otel_ingest_token'), 'canary-vestigial', { mode: 0o600 });
+  writeFileSync(join(folder, 'otel_ingest_token'), 'canary-legacy', { mode: 0o600 });
   writeFileSync(join(folder, 'ui_bootstrap_secret'), 'canary-open', { mode: 0o644 });
   const before = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'));
   const rig = await startRig(t, dir);

@@ -82,7 +82,7 @@ export class Receiver {
         return this.refuse(new OtlpError('HF_OTLP_NO_KEYS'));
       case 'prefixed':
         return this.refuse(new OtlpError('HF_OTLP_KEY_PREFIXED'));
-      case 'vestigial':
+      case 'legacyToken':
         return this.refuse(new OtlpError('HF_OTLP_KEY_VESTIGIAL'));
       case 'unknown':
         return this.refuse(new OtlpError('HF_OTLP_KEY_UNKNOWN'));
