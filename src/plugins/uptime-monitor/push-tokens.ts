@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import type { Logger } from '../../core/host/logging/logger.ts';
 import { createSecretFile, readTokenFile } from '../../core/kernel/secret-file.ts';
 
-/** Tokens read between two turns of the event loop. */
-const AT_ONCE = 20;
+/** Tokens that are read in one turn of the event loop. */
+const READS_PER_TURN = 20;
 /** Missing tokens that a start makes itself; each is made durable, which takes its time. */
-const AT_START = 100;
+const MADE_AT_START = 100;
 /** A file that is being replaced is left alone for so long, milliseconds. */
 const QUIET_MS = 100;
 
@@ -39,16 +39,16 @@ export class PushTokens {
   async load(names: readonly string[], signal: AbortSignal): Promise<void> {
     const missing: string[] = [];
     for (const [index, name] of names.entries()) {
-      if (index % AT_ONCE === AT_ONCE - 1) await turn();
+      if (index % READS_PER_TURN === READS_PER_TURN - 1) await nextTurn();
       signal.throwIfAborted();
-      if (missing.length >= AT_START && !existsSync(join(this.#folder, name))) {
+      if (missing.length >= MADE_AT_START && !existsSync(join(this.#folder, name))) {
         missing.push(name);
         continue;
       }
-      if (this.#read(name)) missing.push(name);
+      if (this.#readOrCreate(name)) missing.push(name);
     }
     this.#watch(new Set(names));
-    void this.#make(missing.slice(AT_START));
+    void this.#make(missing.slice(MADE_AT_START));
   }
 
   /** @returns whose token it is */
@@ -62,8 +62,8 @@ export class PushTokens {
     this.#watcher?.close();
   }
 
-  /** @returns whether it had to be made */
-  #read(name: string): boolean {
+  /** @returns whether the file did not exist and was created */
+  #readOrCreate(name: string): boolean {
     const file = join(this.#folder, name);
     const isMade = createSecretFile(file, Buffer.from(`${randomBytes(24).toString('base64url')}\n`));
     const key = hash('sha256', readTokenFile(file), 'base64');
@@ -80,16 +80,16 @@ export class PushTokens {
 
   async #make(names: readonly string[]): Promise<void> {
     for (const name of names) {
-      await turn();
+      await nextTurn();
       if (this.#isClosed) return;
       this.#readAgain(name);
     }
   }
 
-  /** An unusable file replaces nothing, so that a mistake in replacing it does not end the beats. */
+  /** An unusable new file is ignored: the old token stays valid. */
   #readAgain(name: string): void {
     try {
-      this.#read(name);
+      this.#readOrCreate(name);
     } catch (err) {
       this.#logger.warn({ err, monitor: name }, 'uptime-monitor.token_not_read');
     }
@@ -117,6 +117,7 @@ export class PushTokens {
   }
 }
 
-function turn(): Promise<void> {
+/** Lets the event loop do what else is due. */
+function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
