@@ -42,6 +42,6 @@ export const otlpOptions = z.strictObject({
     .int()
     .min(MIB)
     .default(512 * MIB),
-  /** How long rows wait for others before they are written and inserted, milliseconds. */
+  /** How long rows wait for others before they are written, milliseconds. */
   lingerMs: z.int().min(0).max(1_000).default(20),
 });

@@ -1,23 +1,28 @@
+/**
+ * The messages between the main thread (`spool.ts`) and the spool thread (`thread.ts`), which decodes bodies and keeps their rows on disk.
+ * The thread posts `opened` first. It answers `take` by `written` and later `synced`, or by `failed`; `read` by `rows`; `done`, where a file
+ * is deleted for it, and `probe` by `freed`; `shape` by nothing; `close` by `closed`, its last message.
+ */
 import type { TableShape } from '../../../core/contracts/columnar-database.ts';
 import type { SignalTable } from '../../../core/contracts/columnar-tables.ts';
 import type { Encoding, Signal } from '../decode/decode.ts';
 
-/** Rows of one table that are inserted together: written, read, inserted and forgotten as one. */
+/** A frame: rows of one table that are written, read, inserted and deleted together. */
 export interface Frame {
   /** Unique for ever, so that the database recognises a repeated insert. */
   readonly id: string;
   readonly table: SignalTable;
   readonly rows: number;
-  /** When it was written, ms since the epoch. */
+  /** When the frame was written, ms since the epoch. */
   readonly at: number;
-  /** The layout of the writer of its rows. */
+  /** The layout by which its rows were written (`RowWriter.layout`). */
   readonly layout: string;
 }
 
-/** A body whose rows are written. */
+/** A request body whose rows are written. */
 export interface Taken {
   readonly id: number;
-  /** Frames that hold its rows. */
+  /** Ids of the frames that hold its rows. */
   readonly frames: readonly string[];
   readonly rows: number;
   readonly refused: number;
@@ -25,7 +30,7 @@ export interface Taken {
   readonly services: readonly string[];
 }
 
-/** Why nothing of a body was taken. */
+/** Why the thread took nothing of a body. */
 export type Failure =
   | { readonly kind: 'invalid'; readonly reason: string }
   | { readonly kind: 'too-large' }
@@ -42,16 +47,17 @@ export interface ThreadSettings {
   readonly dir: string;
   /** Largest body after inflating, bytes. */
   readonly bodyLimit: number;
-  /** Largest sum of the files, bytes. */
+  /** The most that the files of the spool may hold together, bytes. */
   readonly spoolLimit: number;
-  /** The least time between two commits unless there is a whole frame, ms. */
+  /** How long rows wait for others before they are written, ms; a whole frame waits for none. */
   readonly lingerMs: number;
   /** 32-bit integers at `DECODING` and `INSERTING`. */
   readonly shared: SharedArrayBuffer;
-  /** The tables that are known already. */
+  /** The tables whose columns the main thread knows already. */
   readonly shapes: readonly TableShape[];
 }
 
+/** From the main thread to the spool thread. */
 export type ToThread =
   | {
       readonly type: 'take';
@@ -63,36 +69,42 @@ export type ToThread =
       /** The clock of the main thread, ms since the epoch. */
       readonly now: number;
     }
-  /** A table as it is now: rows are written and read for it from here on. */
+  /** The table has these columns now: the thread writes and reads rows for them from here on. */
   | { readonly type: 'shape'; readonly shape: TableShape }
+  /** The main thread asks for the rows of a frame. */
   | { readonly type: 'read'; readonly frame: string }
+  /** The database has the rows of the frame, so the thread forgets it. */
   | { readonly type: 'done'; readonly frame: string }
-  /** Try whether a disk that refused works again. Answered by `freed`, or by `failed` without a body. */
+  /** The thread tries whether a disk that refused works again; the answer is `freed`, or `failed` without ids. */
   | { readonly type: 'probe' }
+  /** The thread ends once everything that it took is written and synced. */
   | { readonly type: 'close' };
 
+/** From the spool thread to the main thread. */
 export type FromThread =
-  /** Once, at first: what an earlier run left. */
+  /** The thread is ready; the frames are those that an earlier run left. */
   | {
       readonly type: 'opened';
       readonly frames: readonly Frame[];
       readonly bytes: number;
-      /** Frames that cannot be read any more. */
+      /** How many frames cannot be read any more. */
       readonly damaged: number;
     }
-  /** Written, not yet durable; the rows come along, so that they need not be read. */
+  /** The bodies are written, not yet durable; the rows come along, so that nobody must read them. */
   | {
       readonly type: 'written';
       readonly frames: readonly Frame[];
-      /** One of each frame, as it is inserted. */
+      /** The rows of each frame, in the order of `frames`, as they are inserted. */
       readonly texts: readonly Uint8Array[];
       readonly taken: readonly Taken[];
       readonly bytes: number;
     }
-  /** These bodies survive a power cut too. */
+  /** The bodies with these ids survive a power cut, too. */
   | { readonly type: 'synced'; readonly ids: readonly number[] }
+  /** Nothing of the bodies with these ids was taken; no ids: the probe failed. */
   | { readonly type: 'failed'; readonly ids: readonly number[]; readonly failure: Failure }
-  /** As it is inserted; undefined when the file does not give it any more. */
+  /** The rows of a frame as they are inserted; undefined when its file cannot be read any more. */
   | { readonly type: 'rows'; readonly frame: string; readonly text: Uint8Array | undefined }
+  /** The spool writes again or has deleted a file; it holds so many bytes now. */
   | { readonly type: 'freed'; readonly bytes: number }
   | { readonly type: 'closed' };

@@ -154,7 +154,7 @@ class IntakeThread {
   }
 
   /**
-   * Waits for more rows: `lingerMs` after the last commit, and then while enough inserts are under way, since a hundred
+   * Lets rows wait for others: until `lingerMs` after the last commit, and then while enough inserts are under way, since a hundred
    * rows cost the engine half as much as a thousand.
    */
   async #waitForRows(): Promise<void> {
