@@ -26,7 +26,7 @@ export interface Alert {
   readonly text: string;
   /** `state` among them says `firing` or `resolved` of a condition that lasts; without it this is one event. */
   readonly labels: Readonly<Record<string, string>>;
-  /** Of one that a rule measured. */
+  /** Present when a rule measured it: what was measured, against which threshold. */
   readonly measured?: {
     readonly title: string;
     readonly value?: number;

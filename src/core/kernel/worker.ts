@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 
 /** Small young generation: a writer holds little, and each thread's heap counts fully toward an idle footprint. */
 const LIMITS = { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 128 } as const;
-/** Of a thread with much to do, so that what soon is garbage does not grow old. */
+/** A busy thread gets a larger young generation, so that short-lived objects are collected before they are promoted. */
 const BUSY_YOUNG_MIB = 16;
 
 export interface WorkerOptions<M> {
@@ -12,7 +12,7 @@ export interface WorkerOptions<M> {
   readonly base: string;
   readonly name: string;
   readonly data: unknown;
-  /** Of its heap; beyond it the thread ends, not the process. 128 MiB unless set. */
+  /** The most its heap may hold; beyond it the thread ends, not the process. 128 MiB unless set. */
   readonly heapMiB?: number;
   readonly onMessage: (message: M) => void;
   /** Called once, with why, when the thread has ended. */

@@ -58,7 +58,7 @@ const GRACE_MS = 5 * 60_000;
 /** Points grew by this factor while the backups did not. */
 const GROWTH_FACTOR = 1.25;
 
-/** Of two made in the same second, the one with the greater number is newer. */
+/** Sorts the newest first; when two were made in the same second, the one with the greater number is newer. */
 export const newestFirst = (a: ListedBackup, b: ListedBackup): number =>
   b.at - a.at || (a.name < b.name ? 1 : -1);
 

@@ -96,7 +96,7 @@ export class PluginHost {
     return this.#stopping;
   }
 
-  /** Of what plugins declared, that of those which have started: nobody listens or ticks for one that failed. */
+  /** What the plugins that have started declared: nothing listens or ticks for a plugin that failed. */
   started<T>(declared: readonly Owned<T>[]): readonly Owned<T>[] {
     const running = this.#runs.filter(({ status }) => status.state === 'started');
     const names = new Set(running.map(({ name }) => name));

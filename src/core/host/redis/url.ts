@@ -1,6 +1,6 @@
 /** Where a Redis is. */
 export interface RedisAddress {
-  /** Of the transport; a URL without it is not one of Redis. */
+  /** Path of the Unix socket; absent: host and port are used. */
   readonly path?: string;
   readonly host?: string;
   readonly port?: number;

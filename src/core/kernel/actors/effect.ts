@@ -52,7 +52,7 @@ export interface EffectOptions {
 
 export interface EffectRegistration extends EffectOptions {
   readonly type: string;
-  /** Of whatever plugin: an `EffectHandler` with what its plugin's start returned. */
+  /** The `EffectHandler` of a plugin; it also gets what the plugin's start returned. */
   readonly handler: (params: never, context: EffectContext) => unknown;
 }
 

@@ -32,7 +32,7 @@ export function candidatesOf(machine: AnyStateMachine, before: ActorState, event
   try {
     const start = new MachineStepper(machine).restore(before.value, before.context, before.done);
     const later = getMicrosteps(machine, start, event).map(([snapshot]) => snapshot);
-    // Of the newest snapshot nothing followed.
+    // No eventless transition followed the newest snapshot.
     const eventless = (later as AnyMachineSnapshot[])
       .slice(0, -1)
       .flatMap((snapshot) => asked(snapshot, event, ({ always = [] }) => always))
@@ -78,7 +78,7 @@ function asked(
 }
 
 type Test = ((args: object, params: unknown) => boolean) & {
-  /** Of XState's own `and`, `or`, `not`. */
+  /** Only XState's own `and`, `or`, `not` have it. */
   readonly check?: (snapshot: AnyMachineSnapshot, args: object, guard: unknown) => boolean;
 };
 type Guard = undefined | string | Test | { readonly type: string; readonly params?: unknown };

@@ -11,7 +11,7 @@ import { applyMergePatch } from '../json.ts';
 import { INIT, type LogEvent, type LogRecord, MIGRATE } from '../log/record.ts';
 
 interface Actor {
-  /** Of the machine that the actor is in: an earlier one until its migration. */
+  /** Steps the machine that the actor is in: an earlier version's until its migration. */
   stepper: MachineStepper;
   readonly state: ActorState;
   snapshot: AnyMachineSnapshot;

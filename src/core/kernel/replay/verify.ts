@@ -21,7 +21,7 @@ export interface Divergence {
 /** Records that nothing here can decide again; they are carried along. */
 export interface NotCompared {
   readonly type: string;
-  /** Of the machine that made them. */
+  /** The version of the machine that made these records. */
   readonly version: number;
   /** The version registered here; absent when nobody registers the type. */
   readonly current?: number;

@@ -139,7 +139,7 @@ class SseStream {
     return this.#exchange.gone;
   }
 
-  /** Of the GET; a POST that does not choose means the same servers. */
+  /** The servers that the GET chooses; a POST that does not choose means the same ones. */
   get selection(): string | string[] | undefined {
     return this.#exchange.headers[SELECTION_HEADER];
   }

@@ -7,7 +7,7 @@ const EVERY_MS = 1_000;
 const SOURCES_KEPT = 10_000;
 
 interface Source<Item> {
-  /** Of its burst. */
+  /** How many items of its burst are left. */
   left: number;
   at: number;
   waiting?: { readonly items: Item[]; readonly flush: () => void };

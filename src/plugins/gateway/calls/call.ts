@@ -19,7 +19,7 @@ export const NOWHERE = '/(none)/mcp';
 
 /** Where a call goes: the one route, or for the aggregate all that it may go to. */
 export interface CallTarget {
-  /** Of the endpoint, without a query. */
+  /** Path of the endpoint, without a query. */
   readonly path: string;
   readonly routes: readonly string[];
   readonly route?: Route | undefined;
@@ -32,7 +32,7 @@ export interface CallParts {
   readonly gateway: GatewayServices;
   readonly exchange: Exchange;
   readonly key: AuthenticatedKey;
-  /** Of a POST that could be read. */
+  /** The JSON-RPC message; undefined unless the request is a POST that could be read. */
   readonly message: Message | undefined;
   readonly target: CallTarget;
 }

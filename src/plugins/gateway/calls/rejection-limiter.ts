@@ -38,7 +38,7 @@ const rejected = z.object({
   misplaced: misplacedSchema.exactOptional(),
   /** On a path of the REST API. */
   rest: z.literal(true).exactOptional(),
-  /** Of the requests that this is about; one when absent. */
+  /** How many requests this is about; absent: 1. */
   count: z.int().min(1).exactOptional(),
 });
 

@@ -27,7 +27,7 @@ import { type CallParts, GatewayCall } from './call.ts';
 /** A call to one server behind the gateway, streamed both ways. */
 export class RouteCall extends GatewayCall implements UpstreamCall {
   readonly route: Route;
-  /** Of a request that belongs to one. */
+  /** The session that the request belongs to, if any. */
   readonly #session: Session | undefined;
   /** Whose sessions it seals. */
   readonly #binding: string;

@@ -8,9 +8,9 @@ export type RequestId = string | number;
 /** One JSON-RPC message of a client, as far as the gateway looks at it. */
 export interface Message {
   readonly kind: 'request' | 'notification' | 'reply';
-  /** Of a request or a notification. */
+  /** Only a request or a notification has one. */
   readonly method: string | undefined;
-  /** Of a request. */
+  /** Only a request has one. */
   readonly id: RequestId | undefined;
   /** `params.name`: the tool, prompt or task that is meant. */
   readonly name: string | undefined;

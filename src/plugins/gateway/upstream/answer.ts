@@ -26,7 +26,7 @@ import { downHeaders, headerOf, isEvents } from './request.ts';
 export interface UpstreamCall {
   readonly exchange: Exchange;
   readonly route: Route;
-  /** Of a POST. */
+  /** The JSON-RPC message; undefined unless the request is a POST. */
   readonly message: Message | undefined;
   /** URL of the route's protected-resource document, for challenges. */
   readonly metadataUrl: string;
@@ -53,7 +53,7 @@ export interface Passing {
   /** Charged for it. */
   readonly cost: number | undefined;
   /**
-   * Of a request in a session: whether an answer with status 400 means that the upstream knows the session no more. 404
+   * Whether an answer with status 400 to a request in a session means that the upstream knows the session no more; 404
    * says so itself.
    */
   readonly hasForgotten?: () => Promise<boolean> | false;

@@ -16,9 +16,9 @@ export const KEY_ENDED: unique symbol = Symbol('the key no longer admits this ca
 /** Something that an upstream does wrong, as we found it ourselves. */
 export class UpstreamFault extends Error {}
 
-/** Of errors by which Node and undici refuse what we ask of them. */
+/** Codes of errors by which Node and undici refuse what we ask of them. */
 const MISUSE = /^(?:UND_ERR_(?:INVALID|NOT_SUPPORTED)|ERR_(?:INVALID|HTTP|METHOD|MISSING|ASSERTION))/;
-/** Of errors that come without a code. */
+/** Names of errors that come without a code. */
 const FOREIGN = /^(?:HTTPParserError|TimeoutError|AbortError)$/;
 
 /**

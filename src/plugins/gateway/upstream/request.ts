@@ -9,7 +9,7 @@ import type { Route } from '../routes/route.ts';
 export interface ForUpstream extends Pick<UpstreamRequest, 'method' | 'signal'> {
   /** The client's: what passes is taken from them. */
   readonly headers: NodeJS.Dict<string | string[]>;
-  /** Of a POST. */
+  /** The JSON-RPC message; undefined unless the request is a POST. */
   readonly message: Message | undefined;
   /** The upstream's own session. */
   readonly session: string | undefined;
