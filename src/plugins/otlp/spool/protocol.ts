@@ -1,7 +1,7 @@
 /**
- * The messages between the main thread (`spool.ts`) and the spool thread (`thread.ts`), which decodes bodies and keeps their rows on disk.
- * The thread posts `opened` first. It answers `take` by `written` and later `synced`, or by `failed`; `read` by `rows`; `done`, where a file
- * is deleted for it, and `probe` by `freed`; `shape` by nothing; `close` by `closed`, its last message.
+ * Messages between the main thread (`spool.ts`) and the spool thread (`thread.ts`), which posts `opened` first. It answers
+ * `take` by `written` and then `synced`, or by `failed`; `read` by `rows`; `done` by `freed` if that deletes a file;
+ * `probe` by `freed` or `failed`; `shape` by nothing; and `close` by `closed`, its last message.
  */
 import type { TableShape } from '../../../core/contracts/columnar-database.ts';
 import type { SignalTable } from '../../../core/contracts/columnar-tables.ts';

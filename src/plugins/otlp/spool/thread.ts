@@ -154,8 +154,8 @@ class IntakeThread {
   }
 
   /**
-   * Lets rows wait for others: until `lingerMs` after the last commit, and then while enough inserts are under way, since a hundred
-   * rows cost the engine half as much as a thousand.
+   * Lets rows wait for others: until `lingerMs` after the last commit, and then while enough inserts are under way,
+   * since a hundred rows cost the engine half as much as a thousand.
    */
   async #waitForRows(): Promise<void> {
     const wait = this.#committedAt + this.#settings.lingerMs - performance.now();
