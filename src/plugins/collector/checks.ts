@@ -66,7 +66,7 @@ export async function uiCheck(url: string, signal: AbortSignal): Promise<CheckRe
   const lookedAt = new URL(url).host;
   let status: number;
   try {
-    status = (await http.call({ url, signal })).status;
+    status = await http.stream({ url, signal }, async (answer) => answer.status);
   } catch (error) {
     const why = error instanceof HttpCallError ? error.reason : 'the check was given up';
     const remedy = 'Check whether the UI runs, and whether the ingress proxy has its address.';

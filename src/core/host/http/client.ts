@@ -194,7 +194,7 @@ export class HttpClient {
     signal?.addEventListener('abort', giveUp, { once: true });
     let answer: (HttpStream & { discard(): void }) | undefined;
     try {
-      answer = await this.#send(url, method, call, over.signal);
+      answer = await unlessAborted(this.#send(url, method, call, over.signal), over.signal);
       return await read(answer, over.signal);
     } catch (error) {
       signal?.throwIfAborted();
@@ -290,6 +290,30 @@ async function sendByFetch(
     body: answer.body ?? noBody(),
     discard: () => void answer.body?.cancel().catch(() => {}),
   };
+}
+
+/**
+ * undici heeds a signal only once the request has a connection: neither connecting nor waiting for one of the pool may
+ * outlast the call. What comes too late is let go.
+ */
+async function unlessAborted<T extends { discard(): void }>(
+  sending: Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await Promise.race([sending, aborted.promise]);
+  } catch (error) {
+    sending.then(
+      (late) => late.discard(),
+      () => {},
+    );
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
 }
 
 async function* noBody(): AsyncGenerator<Uint8Array> {}

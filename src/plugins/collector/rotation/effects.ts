@@ -152,7 +152,11 @@ async function regenerateInUi(
   try {
     const place = `${url.replace(/\/+$/, '')}${regeneratePath}`;
     const headers = { authorization, accept: 'application/json' };
-    status = (await http.call({ method: 'PATCH', url: place, headers, signal })).status;
+    // Its head decides: a body that stalls or breaks off must not have the key generated once more.
+    status = await http.stream(
+      { method: 'PATCH', url: place, headers, signal },
+      async (answer) => answer.status,
+    );
   } catch (error) {
     if (!(error instanceof HttpCallError)) throw error;
     const { reason } = error;

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { BodyTooLarge, readBody } from '../../../../src/core/host/http/bounded-body.ts';
 import { HttpCallError, HttpClient, type HttpClientOptions } from '../../../../src/core/host/http/client.ts';
@@ -123,6 +123,45 @@ test('where nothing listens, the error says so', async (t) => {
   const { failure, text } = await failed(t, http.call({ url: 'http://127.0.0.1:1/' }));
   t.is(failure, 'connect');
   t.regex(text, /GET http:\/\/127\.0\.0\.1:1 .*nothing listens there \(ECONNREFUSED\)/);
+});
+
+/** Takes connections and says nothing, so that no TLS handshake ends. */
+async function silent(t: ExecutionContext): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server = createTcpServer((socket) => void sockets.add(socket.on('error', () => {}))).listen(
+    0,
+    '127.0.0.1',
+  );
+  await once(server, 'listening');
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+for (const transport of ['package', 'builtin'] as const) {
+  test(`[R27] the deadline of a call by the ${transport} covers connecting, and so does its signal`, async (t) => {
+    t.timeout(8_000);
+    const url = `https://127.0.0.1:${await silent(t)}/`;
+    const http = client(t, { transport, timeoutMs: 100 });
+    t.is((await failed(t, http.call({ url }))).failure, 'timeout');
+    const given = client(t, { transport, timeoutMs: 60_000 });
+    const signal = AbortSignal.timeout(100);
+    await t.throwsAsync(given.call({ url, signal }), { name: 'TimeoutError' });
+  });
+}
+
+test('[R27] the deadline of a call covers its wait for a connection of the pool', async (t) => {
+  t.timeout(8_000);
+  const base = await served(t, (request, response) => {
+    if (request.url === '/quick') response.end('done');
+  });
+  const http = client(t, { base, connections: 1 });
+  const slow = http.call({ url: '/slow', timeoutMs: 60_000 }).catch(() => 'ended');
+  t.is((await failed(t, http.call({ url: '/quick', timeoutMs: 100 }))).failure, 'timeout');
+  await http.close();
+  t.is(await slow, 'ended');
 });
 
 test('a client may connect elsewhere than its URL says', async (t) => {
