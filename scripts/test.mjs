@@ -1,5 +1,5 @@
 // `npm test`: everything that a fresh machine needs, then all tests. The last line is `N passed, N failed`.
-//   npm test -- test/core/log            only these files
+//   npm test -- test/core/kernel/log            only these files
 //   npm test -- --match='*fsync*'        any option of AVA
 //   npm test -- --fast                   without *.slow.test.ts, and nothing is installed on the system
 // Runs on any Node from 18 on; the tests themselves run on the product's own Node.

@@ -1,2 +1,2 @@
-/** The same, while it is being made. */
+/** A type without `readonly` on its properties, for an object that is filled step by step. */
 export type Writable<T> = { -readonly [K in keyof T]: T[K] };

@@ -9,7 +9,6 @@ import type {
   KeyContext,
   KeyEvent,
   KeyReply,
-  KeyTerms,
   MisplacedKey,
 } from './key-rules.ts';
 import { add, goodUntil, judge, judgeReading, windowAt } from './key-rules.ts';
@@ -78,13 +77,12 @@ export const virtualKey = setup({
       if (event.type !== 'KEY_UPDATED') return {};
       const { at, set, clear = [] } = event;
       if (!context.terms) return {};
-      const kept = Object.entries({ ...context.terms, ...set }).filter(
-        ([name]) => !clear.includes(name as never),
-      );
+      const terms = { ...context.terms, ...set };
+      for (const name of clear) delete terms[name];
       return {
         revision: context.revision + 1,
         changedAt: at,
-        terms: Object.fromEntries(kept) as unknown as KeyTerms,
+        terms,
       };
     }),
     rotate: assign(({ context, event }) => {

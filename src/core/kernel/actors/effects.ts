@@ -35,7 +35,7 @@ export interface EffectEnd {
   readonly error?: unknown;
 }
 
-interface Asked extends Omit<EffectContext, 'signal'> {
+interface RequestedEffect extends Omit<EffectContext, 'signal'> {
   readonly request: EffectRequest;
 }
 
@@ -79,7 +79,7 @@ export class EffectDispatcher implements EffectRunner {
     const { actor, correlation } = record;
     const cause = asSeq(record.seq);
     const at = asEpochMs(record.at);
-    const asked: Asked[] = [];
+    const asked: RequestedEffect[] = [];
     record.effects.forEach((request, index) => {
       const id = effectId(cause, index);
       if (request.type === TIMER_START) {
@@ -102,15 +102,17 @@ export class EffectDispatcher implements EffectRunner {
    */
   leftOpen(states: Iterable<Readonly<ActorState>>): () => void {
     const timers: (() => void)[] = [];
-    const lists: Asked[][] = [];
+    const lists: RequestedEffect[][] = [];
     for (const state of states) {
       for (const [timer, { id, at, correlation }] of Object.entries(state.timers)) {
         timers.push(() => this.#timers.arm(state.ref, id as EffectId, { timer, at }, correlation));
       }
-      const asked = Object.entries(state.effects).map(([id, { at, correlation, ...request }]): Asked => {
-        const known = { id: id as EffectId, cause: seqOfEffect(id), at: asEpochMs(at), correlation };
-        return { ...known, request, actor: state.ref, recovered: true };
-      });
+      const asked = Object.entries(state.effects).map(
+        ([id, { at, correlation, ...request }]): RequestedEffect => {
+          const known = { id: id as EffectId, cause: seqOfEffect(id), at: asEpochMs(at), correlation };
+          return { ...known, request, actor: state.ref, recovered: true };
+        },
+      );
       if (asked.length > 0) lists.push(asked);
     }
     return () => {
@@ -144,7 +146,7 @@ export class EffectDispatcher implements EffectRunner {
   }
 
   /** Never rejects. */
-  async #inOrder(asked: readonly Asked[]): Promise<void> {
+  async #inOrder(asked: readonly RequestedEffect[]): Promise<void> {
     this.#running += 1;
     try {
       for (const one of asked) await this.#carryOut(one);
@@ -157,7 +159,7 @@ export class EffectDispatcher implements EffectRunner {
     this.#ended = undefined;
   }
 
-  async #carryOut(asked: Asked): Promise<void> {
+  async #carryOut(asked: RequestedEffect): Promise<void> {
     const { type } = asked.request;
     const registration = this.#handlers.get(type);
     if (!registration || (asked.recovered && registration.onRecovery === 'fail')) {
@@ -175,14 +177,14 @@ export class EffectDispatcher implements EffectRunner {
     }
   }
 
-  #handled(registration: EffectRegistration, asked: Asked): unknown {
+  #handled(registration: EffectRegistration, asked: RequestedEffect): unknown {
     const ms = registration.deadlineMs ?? DEFAULT_DEADLINE_MS;
     if (ms < Number.POSITIVE_INFINITY) return this.#within(ms, registration, asked);
     // The handler minds its own time and the signal: no timer and no race for what may last for hours.
     return (registration.handler as EffectHandler)(asked.request.params, contextOf(asked, this.#stop.signal));
   }
 
-  async #within(ms: number, registration: EffectRegistration, asked: Asked): Promise<unknown> {
+  async #within(ms: number, registration: EffectRegistration, asked: RequestedEffect): Promise<unknown> {
     const deadline = new AbortController();
     const late = Promise.withResolvers<never>();
     const cancel = this.#clock.after(ms, () => {
@@ -203,7 +205,7 @@ export class EffectDispatcher implements EffectRunner {
     }
   }
 
-  #answer(asked: Asked, outcome: EffectOutcome, end: EffectEnd['outcome'], error?: unknown): void {
+  #answer(asked: RequestedEffect, outcome: EffectOutcome, end: EffectEnd['outcome'], error?: unknown): void {
     const { event, blobs } = isWithBlobs(outcome) ? outcome : { event: outcome, blobs: undefined };
     const { id, cause, actor, correlation, request } = asked;
     this.#onEnd({ type: request.type, outcome: end, id, actor, error });
@@ -211,7 +213,7 @@ export class EffectDispatcher implements EffectRunner {
   }
 }
 
-function contextOf(asked: Asked, signal: AbortSignal): EffectContext {
+function contextOf(asked: RequestedEffect, signal: AbortSignal): EffectContext {
   const { id, cause, at, actor, correlation, recovered } = asked;
   return { id, cause, at, actor, correlation, signal, recovered };
 }
