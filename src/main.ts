@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { extname } from 'node:path';
 import type { z } from 'zod';
 import { runHere } from './cli/run.ts';
+import { declareSecretFields, type SecretFields } from './core/host/logging/secret-fields.ts';
 import type { CommandDefinition } from './core/host/plugin/command.ts';
 import type { ConfiguredPlugin, Plugin } from './core/host/plugin/definition.ts';
 
@@ -45,6 +46,21 @@ interface Standalone {
   readonly standaloneCommands: readonly CommandDefinition[];
 }
 
+/**
+ * What the plugins that the program brings declare secret; each does so in its `secret-fields.ts`, which loads nothing
+ * else. A log may hold such fields whatever plugins the command at hand loads.
+ */
+export async function secretFields(): Promise<readonly SecretFields[]> {
+  const modules = await Promise.all(
+    filesOfPlugins('secret-fields').map((file): Promise<Secrets> => import(file)),
+  );
+  return modules.map(({ secretFields }) => secretFields);
+}
+
+interface Secrets {
+  readonly secretFields: SecretFields;
+}
+
 function filesOfPlugins(name: string): string[] {
   return readdirSync(PLUGINS)
     .sort()
@@ -63,6 +79,7 @@ function isPlugin(exported: unknown): exported is Plugin<z.ZodObject> {
  * @param argv the arguments after the program's name
  * @returns the exit code: 0 well, 1 the check or the work failed, 2 usage or configuration
  */
-export function main(argv: string[]): Promise<number> {
+export async function main(argv: string[]): Promise<number> {
+  for (const fields of await secretFields()) declareSecretFields(fields);
   return runHere(argv, { builtinPlugins, standaloneCommands });
 }

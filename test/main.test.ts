@@ -2,9 +2,12 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import test from 'ava';
 import { Configuration } from '../src/cli/configuration.ts';
-import { builtinPlugins, standaloneCommands } from '../src/main.ts';
-import { call } from './support/cli.ts';
+import { builtinPlugins, secretFields, standaloneCommands } from '../src/main.ts';
+import { openBench } from './support/actors.ts';
+import { call, spawnHoldfast, writeConfig } from './support/cli.ts';
+import { door } from './support/door.ts';
 import { tempDir } from './support/temp.ts';
+import { VirtualClock } from './support/virtual-clock.ts';
 
 test('[C6] a log of the delivered configuration is replayed in full where no configuration is', async (t) => {
   const here = new Configuration({ cwd: resolve(import.meta.dirname, '..'), env: {} });
@@ -37,4 +40,62 @@ test('[O18] a command that needs no configuration runs without one, and loads no
   const { code, out } = await call(['freshness', '--file', join(cwd, 'last-success')], options);
   t.is(code, 0);
   t.regex(out, /^fresh: last-success succeeded 0 h ago/);
+});
+
+/** Fields that only plugins know for secrets; every planted value begins alike. */
+const PLANTED = {
+  mcpSessionId: 'clear-session',
+  wifi: { ssid: 'attic', key: 'clear-wifi' },
+  apc: { key: 'clear-apc' },
+  pppoe: { user: 'clear-user' },
+  hostapd: { saePass: 'clear-sae' },
+  wpaSupplicant: { pin: 'clear-pin' },
+};
+
+/** Configurations that do not load the plugins whose secrets are planted. */
+const CONFIGURATIONS: Readonly<Record<string, (dir: string) => void>> = {
+  no: () => {},
+  'a broken': (dir) => writeFileSync(join(dir, 'plugins.config.ts'), 'export default {'),
+  'a foreign': (dir) => {
+    writeConfig(
+      dir,
+      "export default defineConfig({ plugins: [definePlugin({ name: 'lamp', options: z.strictObject({}), register() {} })()] });",
+    );
+  },
+};
+
+for (const [name, configure] of Object.entries(CONFIGURATIONS)) {
+  test(`[R32] with ${name} configuration, no command shows what a plugin declares secret`, async (t) => {
+    const cwd = tempDir(t);
+    const bench = openBench(
+      join(cwd, '.holdfast'),
+      [door],
+      [{ type: 'lamp.on', handler: () => undefined, onRecovery: 'retry' }],
+      new VirtualClock(),
+    );
+    bench.actors.deliver('test.door/front', { type: 'OPEN', by: 'ann', ...PLANTED });
+    await bench.settled();
+    await bench.close();
+    configure(cwd);
+    const commands = [
+      ['log', 'show', '2'],
+      ['log', 'list'],
+      ['log', 'tail', '--no-follow'],
+    ];
+    // Each in a process of its own: in this one, another test may have loaded every plugin.
+    for (const argv of commands.flatMap((words) => [words, [...words, '--json']])) {
+      const { code, out, err } = await spawnHoldfast(t, argv, { cwd }).ended;
+      t.is(code, 0, `${argv.join(' ')}: ${err}`);
+      t.regex(out, /OPEN/, argv.join(' '));
+      t.notRegex(out + err, /clear-/, argv.join(' '));
+      if (argv.includes('--json')) t.is(out.match(/\[redacted\]/g)?.length, 6, argv.join(' '));
+    }
+  });
+}
+
+test('[R32] every plugin that declares secret fields does so before any plugin is loaded', async (t) => {
+  const early = await secretFields();
+  for (const { definition } of await builtinPlugins()) {
+    if (definition.secretFields) t.true(early.includes(definition.secretFields), definition.name);
+  }
 });

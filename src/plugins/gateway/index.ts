@@ -37,6 +37,7 @@ import { KeyDirectory, MasterKey } from './keys/directory.ts';
 import { serveKeyOperations } from './keys/operations.ts';
 import { PROBE_ANSWER_LIMIT, PROBE_DEADLINE_MS } from './mcp/probe-client.ts';
 import { type RouteServices, registerRoutes, startRoutes } from './register-routes.ts';
+import { secretFields } from './secret-fields.ts';
 import { SealedSessions } from './session/sealed-sessions.ts';
 import { type CallTelemetry, noTelemetry } from './telemetry/call-telemetry.ts';
 
@@ -93,7 +94,7 @@ export const gateway = definePlugin({
     docs: 'gateway.md',
   },
   options,
-  secretFields: { names: ['mcpsessionid'] },
+  secretFields,
   errors: GatewayError,
   onFailure: 'continue', // a port that is taken must not take the router's keeper down
   wants: [SecretsStoreToken, TelemetryToken],

@@ -36,7 +36,10 @@ const inside = new Map<string, RegExp>();
 /** A part of a document may be met without the path to it. */
 const beside = new Map([['username', 'password']]);
 
-/** Makes the redactor know the secrets of further documents, for the life of the process: `definePlugin` calls it. */
+/**
+ * Makes the redactor know the secrets of further documents, for the life of the process. The command line calls it before
+ * any command runs, for the plugins that the program brings; `definePlugin` calls it for those of others.
+ */
 export function declareSecretFields(fields: SecretFields): void {
   for (const name of fields.names ?? []) secretNames.add(name);
   secretName = endsWithOne(secretNames);

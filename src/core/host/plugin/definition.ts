@@ -175,7 +175,10 @@ export interface PluginDefinition<O extends z.ZodObject = z.ZodObject, S = unkno
   readonly env?: Readonly<Record<string, string>>;
   /** What each variable that the plugin reads is for, as one sentence; those of `env` too. For docs/reference/variables.md. */
   readonly variables?: Readonly<Record<string, string>>;
-  /** What is secret in the plugin's documents: the redactor holds it back from the moment that the plugin is defined. */
+  /**
+   * What is secret in the plugin's documents: the redactor holds it back from the moment that the plugin is defined. Of a
+   * plugin that the program brings, it stands in a `secret-fields.ts`, for commands that do not load the plugin.
+   */
   readonly secretFields?: SecretFields;
   readonly requires?: readonly Token<unknown>[];
   /** Used where some plugin provides them, which then starts first; done without otherwise. */

@@ -3,27 +3,13 @@ import {
   isSecretField,
   isSecretPart,
   type Scope,
-  type SecretFields,
   scopeInside,
 } from '../../../core/host/logging/secret-fields.ts';
 import { isObject } from '../../../core/kernel/json.ts';
-
-/** What is secret in a network config beyond names such as `privateKey`. */
-export const networkConfigSecrets: SecretFields = {
-  names: ['wepkey\\d?'],
-  parts: ['wpasupplicant'],
-  inside: {
-    apc: /^key$/,
-    wifinetworks: /^key$/,
-    pppoe: /^(?:user|username|login)$/,
-    hostapd: /pass|psk|wepkey|secret/,
-    wpasupplicant: /^(?:identity|anonymousidentity|pin|password|privatekeypasswd)$/,
-  },
-  beside: { key: 'ssid' },
-};
+import { secretFields } from '../secret-fields.ts';
 
 // Whoever counts them without the plugin, as a check does, must find the same.
-declareSecretFields(networkConfigSecrets);
+declareSecretFields(secretFields);
 
 /** How many secrets a value holds, and where (R32). */
 export interface SecretCount {

@@ -8,8 +8,8 @@ import { definePlugin } from '../../../core/host/plugin/definition.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
 import { registerCommands } from '../commands/register.ts';
 import { TRANSACTION_PATH } from '../commands/target.ts';
-import { networkConfigSecrets } from '../config/secrets.ts';
 import { RouterError } from '../errors.ts';
+import { secretFields } from '../secret-fields.ts';
 import { registerAddressSets } from './address-sets.ts';
 import { routerChecks } from './checks.ts';
 import { CONFIG_ACTOR, registerConfigActor } from './config-actor.ts';
@@ -31,7 +31,7 @@ export const router = definePlugin({
     docs: 'guides/the-box-under-the-config.md',
   },
   options: routerOptions,
-  secretFields: networkConfigSecrets,
+  secretFields,
   env: { HOLDFAST_ROUTER_PORT: 'port', HOLDFAST_REDIS_URL: 'redisUrl' },
   variables: {
     HOLDFAST_ROUTER_PORT: 'Port of the embedded router’s API.',
