@@ -107,7 +107,7 @@ function overdue(pod: PodFacts | undefined, code: { exitCode?: number }): Cause 
     return { kind: 'image', text, ...code };
   }
   if (pod?.ran === true) return { kind: 'deadline', text: 'it still ran at its deadline', ...code };
-  const text = 'its deadline was over, and whether it ran or its image was never there was not seen';
+  const text = 'its deadline passed; nobody saw whether it ran or its image could not be pulled';
   return { kind: 'unknown', text, ...code };
 }
 
