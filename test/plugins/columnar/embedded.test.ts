@@ -236,7 +236,8 @@ test.serial(
         );
         return !told.includes('canary') && !told.includes('Error');
       }),
-      { numRuns: runs(300) },
+      // Most generated statements are refused; the first is one that must be answered.
+      { numRuns: runs(300), examples: [["SELECT length('a')"]] },
     );
     t.true(answered > 0, 'some of them are answered');
     t.deepEqual(await rig.database.query('SELECT Body FROM otel_logs'), [{ Body: 'kept' }]);
