@@ -1,7 +1,7 @@
 // No export that nobody imports, part of `npm run lint`: of every constant, function and class that a file of src
 // exports, another file must say the name. Types may stand alone: declarations need the names of their parts.
 import { fileURLToPath } from 'node:url';
-import { readSource, sourceFiles } from './source.mjs';
+import { readSource, sourceFiles } from './source.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 

@@ -4,7 +4,7 @@
 // A folder as argument checks another checkout.
 import { posix, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readSource, sourceFiles, strings } from './source.mjs';
+import { readSource, sourceFiles, strings } from './source.ts';
 
 const root = resolve(process.argv[2] ?? fileURLToPath(new URL('..', import.meta.url)));
 

@@ -2,7 +2,7 @@
 // `npm run lint`; the contracts, which are named for the systems outside, may.
 import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { readSource, sourceFiles } from './source.mjs';
+import { readSource, sourceFiles } from './source.ts';
 
 /** Words that belong to features, compared without case and as whole words or parts of a camelCase name. */
 export const DOMAIN_WORDS = [

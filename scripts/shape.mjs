@@ -7,7 +7,7 @@ import { join, posix, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { productNode } from './bootstrap.mjs';
 import { domainWordsIn } from './domain-words.mjs';
-import { readSource, sourceFiles, strings } from './source.mjs';
+import { readSource, sourceFiles, strings } from './source.ts';
 
 /** Version 0.1.0, counted by this script. */
 const BEFORE = {

@@ -1,19 +1,16 @@
 // `npm run spec`: which tests prove which promise of docs/requirements.md.
 //   npm run spec -- --write     fills the table's last column
 //   npm run spec -- --quiet     prints only what is wrong, and a summary
-// A test names the promises it proves at the start of its title: `[R6] …`, `[R6,R9] …`. Skipped tests, and tests that
-// are expected to fail, prove nothing.
+// A test names the promises it proves in its title: scripts/titles.ts.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { readSource, sourceFiles, strings } from './source.mjs';
+import { testsWithIds } from './titles.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const table = fileURLToPath(new URL('../docs/requirements.md', import.meta.url));
 
 const RANGES = { R: 40, O: 29, B: 11, G: 27, C: 15 };
 const STATES = ['done', 'partly', 'open'];
-const TITLE = /^\[([A-Z]\d+(?:\s*,\s*[A-Z]\d+)*)\]/;
-const PROVES_NOTHING = /\.(?:skip|todo|failing)\(\s*$/;
 
 const known = Object.entries(RANGES).flatMap(([letter, last]) =>
   Array.from({ length: last }, (_, index) => `${letter}${index + 1}`),
@@ -23,14 +20,10 @@ const problems = [];
 /** id → [{ file, title }] */
 function readTests() {
   const tests = new Map(known.map((id) => [id, []]));
-  for (const file of sourceFiles(root, 'test')) {
-    for (const { text: title, before, line } of strings(readSource(root, file))) {
-      const ids = TITLE.exec(title)?.[1].split(/\s*,\s*/);
-      if (ids === undefined || PROVES_NOTHING.test(before)) continue;
-      for (const id of ids) {
-        if (tests.has(id)) tests.get(id).push({ file, title });
-        else problems.push(`${file}:${line} names ${id}, which is no promise of ours`);
-      }
+  for (const { file, line, title, ids } of testsWithIds(root)) {
+    for (const id of ids) {
+      if (tests.has(id)) tests.get(id).push({ file, title });
+      else problems.push(`${file}:${line} names ${id}, which is no promise of ours`);
     }
   }
   return tests;

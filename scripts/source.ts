@@ -17,10 +17,19 @@ const TOKEN = new RegExp(
   'g',
 );
 
-/** Every string literal of a source text: its raw text, the code just before it, and its line (from 1). */
-export function* strings(source) {
+export interface StringLiteral {
+  /** Raw, without its quotes. */
+  readonly text: string;
+  /** The code just before it. */
+  readonly before: string;
+  /** From 1. */
+  readonly line: number;
+}
+
+/** Every string literal of a source text. */
+export function* strings(source: string): Generator<StringLiteral> {
   for (const match of source.matchAll(TOKEN)) {
-    const { single, double, template } = match.groups;
+    const { single, double, template } = match.groups ?? {};
     const text = single ?? double ?? template;
     if (text === undefined) continue;
     const before = source.slice(Math.max(0, match.index - 80), match.index);
@@ -29,12 +38,12 @@ export function* strings(source) {
 }
 
 /** The TypeScript files below a folder, as paths relative to `root`, sorted. A folder that is not there is empty. */
-export function sourceFiles(root, folder) {
-  let entries;
+export function sourceFiles(root: string, folder: string): string[] {
+  let entries: string[];
   try {
-    entries = readdirSync(join(root, folder), { recursive: true });
+    entries = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' });
   } catch (error) {
-    if (error.code === 'ENOENT') return [];
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
     throw error;
   }
   return entries
@@ -43,4 +52,4 @@ export function sourceFiles(root, folder) {
     .sort();
 }
 
-export const readSource = (root, path) => readFileSync(join(root, path), 'utf8');
+export const readSource = (root: string, path: string): string => readFileSync(join(root, path), 'utf8');

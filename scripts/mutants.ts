@@ -1,0 +1,183 @@
+// `npm run mutants`: breaks the code on purpose, one change at a time, and looks whether the tests notice. See
+// docs/testing.md.
+//   npm run mutants -- alerts log     only these areas
+//   npm run mutants -- --list         what would be tried, without trying
+//   npm run mutants -- --written      only the changes of the lists, none made by rule
+//   npm run mutants -- --only=bearer  only changes whose description holds this text
+//   npm run mutants -- --jobs=4       so many at once; as many as processors unless said
+//   npm run mutants -- --patience=60  seconds that a test file may take beyond four times its usual
+// Ends with 1 when fewer than 85 % were noticed, when a mutation is stale, or when its tests fail without it.
+import { availableParallelism } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { automaticMutations } from './mutants/automatic.ts';
+import { type Area, type MutatedFile, mutate, StaleMutation } from './mutants/mutation.ts';
+import { printSummary, type Result } from './mutants/summary.ts';
+import { type Tests, type Trial, tryTests } from './mutants/trial.ts';
+import { sourceFiles } from './source.ts';
+import { filesById } from './titles.ts';
+
+/** Changes made by rule, so that a whole run stays below an hour on two processors. */
+const DRAW = { perFile: 2, most: 12, seed: '1' };
+const ENOUGH_PERCENT = 85;
+/** How much longer than without a change a test file may take before it counts as hanging. */
+const PATIENCE = 4;
+/** A test file without a change may take so long. */
+const LONGEST_MS = 300_000;
+
+const { values: flags, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    root: { type: 'string' }, // another checkout, for the test of this script
+    list: { type: 'boolean', default: false },
+    written: { type: 'boolean', default: false },
+    only: { type: 'string', default: '' },
+    patience: { type: 'string', default: '30' },
+    jobs: { type: 'string', default: String(availableParallelism()) },
+  },
+});
+const root = resolve(flags.root ?? fileURLToPath(new URL('..', import.meta.url)));
+const testFiles = sourceFiles(root, 'test').filter((file) => file.endsWith('.test.ts'));
+const srcFiles = sourceFiles(root, 'src');
+const filesOfId = filesById(root);
+
+/** One change with the tests that must notice it; `stale` says why it can't be tried. */
+interface Candidate {
+  readonly area: string;
+  readonly kind: 'written' | 'automatic';
+  readonly breaks: string;
+  readonly mayHang: boolean;
+  readonly mutated?: MutatedFile;
+  readonly tests: readonly Tests[];
+  readonly stale?: string;
+}
+
+const below = (files: readonly string[], paths: readonly string[]): string[] => {
+  for (const path of paths) {
+    if (!files.some((file) => file.startsWith(path))) throw new StaleMutation(`no file is below ${path}`);
+  }
+  return files.filter((file) => paths.some((path) => file.startsWith(path)));
+};
+
+function testsOf({ id, tests }: { readonly id?: string; readonly tests?: readonly string[] }): Tests[] {
+  const ofId = id === undefined ? testFiles : (filesOfId.get(id) ?? []);
+  for (const part of tests ?? []) {
+    if (!ofId.some((file) => file.includes(part))) {
+      throw new StaleMutation(
+        `no test file ${id === undefined ? '' : `with tests of ${id} `}matches ${part}`,
+      );
+    }
+  }
+  const files = ofId.filter((file) => tests?.some((part) => file.includes(part)) ?? id !== undefined);
+  if (files.length === 0) throw new StaleMutation('names no tests');
+  return files.map((file) => ({ file, id }));
+}
+
+function candidatesOf(area: string, { sources, mutations, automatic }: Area): Candidate[] {
+  const written = mutations.map((mutation): Candidate => {
+    const { breaks, mayHang = false } = mutation;
+    const about = { area, kind: 'written', breaks, mayHang } as const;
+    try {
+      const mutated = mutate(root, below(srcFiles, sources), mutation);
+      return { ...about, mutated, tests: testsOf(mutation) };
+    } catch (error) {
+      if (!(error instanceof StaleMutation)) throw error;
+      return { ...about, tests: [], stale: error.message };
+    }
+  });
+  if (flags.written) return written;
+  const tests = testsOf({ tests: automatic.tests });
+  const drawn = automaticMutations(root, below(srcFiles, automatic.sources), DRAW);
+  const about = { area, kind: 'automatic', mayHang: false, tests } as const;
+  return [...written, ...drawn.map((mutation) => ({ ...about, ...mutation }))];
+}
+
+async function areas(): Promise<Map<string, Area>> {
+  const files = sourceFiles(root, 'scripts/mutants/areas');
+  const found = new Map<string, Area>();
+  for (const file of files) {
+    const name = basename(file, '.ts');
+    if (positionals.length > 0 && !positionals.includes(name)) continue;
+    const { default: area }: { default: Area } = await import(pathToFileURL(join(root, file)).href);
+    found.set(name, area);
+  }
+  const unknown = positionals.filter((name) => !found.has(name));
+  if (unknown.length > 0) throw new Error(`no such area: ${unknown.join(', ')}`);
+  return found;
+}
+
+/** Runs the jobs, so many at once; results in the order of the jobs. */
+async function inParallel<J, R>(jobs: readonly J[], run: (job: J) => Promise<R>): Promise<R[]> {
+  const results: R[] = new Array(jobs.length);
+  const waiting = jobs.entries();
+  const worker = async (): Promise<void> => {
+    for (const [index, job] of waiting) results[index] = await run(job);
+  };
+  await Promise.all(Array.from({ length: Number(flags.jobs) }, worker));
+  return results;
+}
+
+const keyOf = ({ file, id }: Tests): string => `${file} ${id ?? ''}`;
+
+/** How long each takes without a change; the quick ones are asked first. */
+async function baseline(candidates: readonly Candidate[]): Promise<Map<string, Trial>> {
+  const all = new Map(candidates.flatMap(({ tests }) => tests).map((tests) => [keyOf(tests), tests]));
+  console.log(`Without any change, ${all.size} × tests:`);
+  const trials = await inParallel([...all], async ([key, tests]) => {
+    const trial = await tryTests(root, tests, { limitMs: LONGEST_MS });
+    if (trial.outcome.kind !== 'passed') console.log(`${key} does not pass:\n${trial.output}`);
+    return [key, trial] as const;
+  });
+  return new Map(trials);
+}
+
+async function verdict(candidate: Candidate, unchanged: Map<string, Trial>): Promise<Result> {
+  const { area, kind, breaks, mutated, mayHang } = candidate;
+  const began = performance.now();
+  const result = (state: Result['state'], why: string): Result => ({
+    ...{ area, kind, breaks, state, why },
+    tookMs: performance.now() - began,
+  });
+  if (candidate.stale !== undefined) return result('stale', candidate.stale);
+  const costOf = (tests: Tests): number => unchanged.get(keyOf(tests))?.tookMs ?? 0;
+  const tests = [...candidate.tests].sort((a, b) => costOf(a) - costOf(b));
+  const broken = tests.find((each) => unchanged.get(keyOf(each))?.outcome.kind !== 'passed');
+  if (broken !== undefined) return result('stale', `${keyOf(broken)} fails without the change`);
+  let loaded = false;
+  let hung = '';
+  for (const each of tests) {
+    const limitMs = Number(flags.patience) * 1000 + PATIENCE * costOf(each);
+    const { outcome } = await tryTests(root, each, { mutated, limitMs });
+    if (outcome.kind === 'failed') return result('killed', `${each.file}: ${outcome.by}`);
+    if (outcome.kind === 'timed out') hung = `${each.file} did not end in ${Math.round(limitMs / 1000)} s`;
+    if (outcome.kind === 'timed out' && mayHang) return result('killed', hung);
+    if (outcome.kind !== 'not loaded') loaded = true;
+  }
+  if (!loaded) return result('stale', `no test loads ${mutated?.file}`);
+  return hung === '' ? result('survived', '') : result('timed out', hung);
+}
+
+async function main(): Promise<number> {
+  const candidates = [...(await areas())]
+    .flatMap(([name, area]) => candidatesOf(name, area))
+    .filter(({ breaks }) => breaks.toLowerCase().includes(flags.only.toLowerCase()));
+  if (flags.list) {
+    for (const { area, breaks, mutated, stale } of candidates) {
+      console.log(`${area.padEnd(12)} ${breaks}  (${stale ?? `${mutated?.file}:${mutated?.line}`})`);
+    }
+    return candidates.some(({ stale }) => stale !== undefined) ? 1 : 0;
+  }
+  const unchanged = await baseline(candidates);
+  console.log(`${candidates.length} changes:`);
+  const results = await inParallel(candidates, async (candidate) => {
+    const result = await verdict(candidate, unchanged);
+    const seconds = (result.tookMs / 1000).toFixed(0).padStart(3);
+    console.log(`${result.state.padEnd(9)} ${seconds} s  ${result.area}: ${result.breaks}  ${result.why}`);
+    return result;
+  });
+  return printSummary(results, ENOUGH_PERCENT) ? 0 : 1;
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130));
+process.exitCode = await main();

@@ -1,0 +1,131 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import test, { type ExecutionContext } from 'ava';
+import { tempDir } from '../support/temp.ts';
+
+const project = fileURLToPath(new URL('../..', import.meta.url));
+
+/** A product of one file, with a test that starts it in a process and an environment of its own. */
+const LAMP = {
+  'package.json': '{ "name": "lamp", "type": "module" }',
+  'ava.config.js': "export default { extensions: ['ts'], files: ['test/**/*.test.ts'] };",
+  'tsconfig.json':
+    '{ "compilerOptions": { "noEmit": true, "module": "nodenext", "allowImportingTsExtensions": true }, "include": ["src"] }',
+  'src/lamp.ts': `export const brightest = 100;
+    // brightest = 100
+    export function dim(to: number): number {
+      if (to < 0) return 0;
+      return to > brightest ? brightest : to;
+    }
+    console.log(dim(Number(process.argv.at(-1))));
+  `,
+  'src/unused.ts': 'export const unused = true;',
+  'test/lamp.test.ts': `import { execFile } from 'node:child_process';
+    import { promisify } from 'node:util';
+    import test from 'ava';
+    test('[L1] a lamp is not brighter than it can be', async (t) => {
+      const { stdout } = await promisify(execFile)(process.execPath, ['src/lamp.ts', '200'], { env: {} });
+      t.is(stdout.trim(), '100');
+    });
+    test('[L2] a lamp is as bright as one says', async (t) => {
+      const { stdout } = await promisify(execFile)(process.execPath, ['src/lamp.ts', '7'], { env: {} });
+      t.is(stdout.trim(), '7');
+    });
+  `,
+};
+
+/** Runs the script over such a product. @param mutations the list of its only area, as source text */
+async function mutants(t: ExecutionContext, mutations: string, { args = ['--written'] } = {}) {
+  const root = tempDir(t);
+  const area = `export default {
+    sources: ['src/'],
+    mutations: [${mutations}].map((mutation) => ({ tests: ['lamp'], ...mutation })),
+    automatic: { sources: ['src/lamp'], tests: ['lamp'] },
+  };`;
+  for (const [path, content] of Object.entries({ ...LAMP, 'scripts/mutants/areas/lamp.ts': area })) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), content);
+  }
+  symlinkSync(join(project, 'node_modules'), join(root, 'node_modules'));
+  const script = join(project, 'scripts', 'mutants.ts');
+  return new Promise<{ ok: boolean; text: string }>((resolve) => {
+    execFile(process.execPath, [script, '--root', root, '--jobs=1', ...args], (error, stdout) => {
+      resolve({ ok: error === null, text: stdout });
+    });
+  });
+}
+
+test('a change that a test notices counts as killed, in a program that the test starts too', async (t) => {
+  const { ok, text } = await mutants(
+    t,
+    "{ breaks: 'no bound', find: '$1 > brightest ? brightest : $1', put: '$1' }",
+  );
+  t.true(ok, text);
+  t.regex(text, /killed +\d+ s +lamp: no bound {2}test\/lamp\.test\.ts: \[L1\] a lamp is not brighter/);
+  t.regex(text, /lamp +1\/1 .* 100 %/);
+});
+
+test('a change that no test notices survives by name, and the run fails', async (t) => {
+  const { ok, text } = await mutants(t, "{ breaks: 'negative', find: 'if ($1 < 0)', put: 'if (false)' }");
+  t.false(ok);
+  t.regex(text, /survived:\n {2}lamp: negative/);
+});
+
+test('only the tests that name the promise count', async (t) => {
+  const { ok, text } = await mutants(
+    t,
+    "{ breaks: 'no bound', id: 'L2', find: '> brightest', put: '> 1e9' }",
+  );
+  t.false(ok);
+  t.regex(text, /survived:\n {2}lamp: no bound/);
+});
+
+for (const [what, mutation, says] of [
+  ['is gone', "{ breaks: 'x', find: 'darkest', put: '' }", /"darkest" stands nowhere/],
+  [
+    'stands twice',
+    "{ breaks: 'x', find: 'brightest = 100', put: '' }",
+    /stands 2 times: src\/lamp\.ts:1, src\/lamp\.ts:2/,
+  ],
+  ['becomes no TypeScript', "{ breaks: 'x', find: 'if ($1 < 0)', put: 'if (' }", /no TypeScript any more/],
+  [
+    'no test loads',
+    "{ breaks: 'x', find: 'unused = true', put: 'unused = false' }",
+    /no test loads src\/unused\.ts/,
+  ],
+  [
+    'no test is named for',
+    "{ breaks: 'x', find: '> brightest', put: '', id: 'L9' }",
+    /no test file with tests of L9/,
+  ],
+] as const) {
+  test(`a change of a text that ${what} is stale, and the run fails`, async (t) => {
+    const { ok, text } = await mutants(t, mutation);
+    t.false(ok);
+    t.regex(text, /lamp +0\/0 +0\/0 +0 +0 +1 +–/);
+    t.regex(text, says);
+  });
+}
+
+test('a trial that does not end is killed only where the list expects it', async (t) => {
+  const mutation = "breaks: 'endless', find: 'if ($1 < 0) return 0;', put: 'for (;;);'";
+  const args = ['--written', '--patience=1'];
+  const [unexpected, expected] = await Promise.all([
+    mutants(t, `{ ${mutation} }`, { args }),
+    mutants(t, `{ ${mutation}, mayHang: true }`, { args }),
+  ]);
+  t.false(unexpected.ok);
+  t.regex(unexpected.text, /timed out:\n {2}lamp: endless/);
+  t.true(expected.ok, expected.text);
+});
+
+test('changes made by rule leave types and comments alone, and are the same in every run', async (t) => {
+  const args = ['--list'];
+  const { ok, text } = await mutants(t, '', { args });
+  t.true(ok, text);
+  t.is(text.trim().split('\n').length, 2);
+  t.notRegex(text, /lamp\.ts:2 /);
+  t.is((await mutants(t, '', { args })).text, text);
+});
