@@ -95,12 +95,19 @@ test('[B7, B8, B10] the deployment and its volume backups are looked at in the c
       template: { metadata: { labels }, spec: { containers: [container] } },
     },
   });
+  const transfer = {
+    backupStorageLocation: 'default',
+    node: 'node-1',
+    pod: { kind: 'Pod', namespace: 'agent-memory', name: 'qdrant-0' },
+    repoIdentifier: 'agent-memory-kopia',
+    volume: 'storage',
+  };
   const velero = (kind: string, name: string, label: object, status: object) =>
     store.create({
       apiVersion: 'velero.io/v1',
       kind,
       metadata: { name, namespace: 'velero', labels: label },
-      spec: {},
+      spec: kind === 'PodVolumeBackup' ? transfer : {},
       status,
     });
   const schedule = { 'velero.io/schedule-name': 'agent-memory-pvc-backup' };

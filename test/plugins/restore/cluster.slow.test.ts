@@ -97,7 +97,8 @@ test('[B9] an instance that is not ready in time, or whose image cannot be had, 
   const late = await drills.drill('a');
   t.regex(late.failure!.reason, /no pod of namespace holdfast-drill-\S+ is ready after 1 s/);
   api.store.on('created', 'Pod', ({ metadata: { name, namespace } }) => {
-    const waiting = { state: { waiting: { reason: 'ImagePullBackOff' } } };
+    const state = { waiting: { reason: 'ImagePullBackOff' } };
+    const waiting = { name: 'store', image: 'qdrant', imageID: '', ready: false, restartCount: 0, state };
     api.store.set('Pod', name, namespace, { status: { containerStatuses: [waiting] } });
   });
   const unpulled = await drills.drill('a');

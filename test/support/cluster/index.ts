@@ -1,6 +1,6 @@
 /**
  * A stand-in of a cluster's API server, for tests of what speaks to one: `store.ts` keeps the objects by the API's
- * rules, `kinds.ts` says which kinds there are, and this file serves them over HTTP or HTTPS well enough for
+ * rules, `kinds.ts` says which kinds there are, `schema.ts` what a server refuses, and this file serves them over HTTP or HTTPS well enough for
  * `@kubernetes/client-node` and `kubectl`. What controllers do (pods of deployments, jobs, restores) are hooks that a
  * test adds: `api.store.on('created', 'Job', (job) => …)`; `behaviours.ts` has those that several tests need.
  */

@@ -1,5 +1,3 @@
-import * as models from '@kubernetes/client-node';
-
 /** How the API names a kind. */
 export interface Resource {
   readonly apiVersion: string;
@@ -60,41 +58,4 @@ export function discovery(path: string): object | undefined {
     }),
   );
   return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion, resources };
-}
-
-interface Model {
-  getAttributeTypeMap(): { baseName: string; type: string }[];
-}
-
-/**
- * What a server that validates strictly would complain of: fields that its models do not have, and values of another
- * type. Kinds of operators have no model here, and pass.
- */
-export function complaints(object: Record<string, any>): string[] {
-  const version = String(object.apiVersion).split('/').at(-1) ?? '';
-  return walk(object, `${version[0]?.toUpperCase()}${version.slice(1)}${object.kind}`, '');
-}
-
-function walk(value: unknown, type: string, path: string): string[] {
-  const list = /^(?:Array|Set)<(.*)>$/.exec(type)?.[1];
-  const map = /^\{ \[key: string\]: (.*); \}$/.exec(type)?.[1];
-  if (list !== undefined) {
-    if (!Array.isArray(value)) return [`${path} must be a list`];
-    return value.flatMap((item, index) => walk(item, list, `${path}[${index}]`));
-  }
-  if (map !== undefined) {
-    return Object.entries(value as object).flatMap(([key, item]) => walk(item, map, `${path}.${key}`));
-  }
-  if (['string', 'number', 'boolean'].includes(type)) {
-    return typeof value === type ? [] : [`${path} must be a ${type}`];
-  }
-  const model = (models as unknown as Record<string, Model | undefined>)[type];
-  if (typeof model?.getAttributeTypeMap !== 'function') return [];
-  if (typeof value !== 'object' || value === null) return [`${path} must be an object`];
-  const fields = new Map(model.getAttributeTypeMap().map((field) => [field.baseName, field.type]));
-  return Object.entries(value).flatMap(([key, item]) => {
-    const field = fields.get(key);
-    const place = path === '' ? key : `${path}.${key}`;
-    return field === undefined ? [`unknown field "${place}"`] : walk(item, field, place);
-  });
 }

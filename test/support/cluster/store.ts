@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { complaints, RESOURCES, type Resource } from './kinds.ts';
+import { RESOURCES, type Resource } from './kinds.ts';
+import { complaints } from './schema.ts';
 
 /** An object of the cluster, as tests look into it. */
 export type Thing = Record<string, any> & {
@@ -79,14 +80,7 @@ export class ClusterStore {
     if (!/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(name ?? '')) {
       throw new Refusal(422, 'Invalid', `${resource.plural} "${name}" is invalid: metadata.name`);
     }
-    const wrong = complaints(object);
-    if (wrong.length > 0) {
-      throw new Refusal(
-        400,
-        'BadRequest',
-        `${object.kind} in version "${object.apiVersion}" cannot be handled: strict decoding error: ${wrong.join(', ')}`,
-      );
-    }
+    refuseInvalid(object);
     if (resource.namespaced) this.#checkNamespace(name, namespace);
     const key = keyOf(resource, name, namespace);
     if (this.#objects.has(key))
@@ -118,6 +112,7 @@ export class ClusterStore {
         `Operation cannot be fulfilled on ${resource.plural} "${name}": the object has been modified; please apply your changes to the latest version and try again`,
       );
     }
+    refuseInvalid(object);
     const { uid, creationTimestamp } = known.metadata;
     const metadata = {
       ...object.metadata,
@@ -198,6 +193,14 @@ export function resourceOf(kind: string): Resource {
   const found = RESOURCES.find((resource) => resource.kind === kind);
   if (!found) throw new Error(`no kind ${kind}`);
   return found;
+}
+
+/** @throws Refusal what the schema of its kind does not allow */
+function refuseInvalid(object: Thing): void {
+  const wrong = complaints(object);
+  if (wrong.length === 0) return;
+  const message = `${object.kind} in version "${object.apiVersion}" cannot be handled: strict decoding error: ${wrong.join(', ')}`;
+  throw new Refusal(400, 'BadRequest', message);
 }
 
 const missing = ({ plural }: Resource, name: string) =>
