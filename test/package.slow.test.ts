@@ -18,7 +18,7 @@ import { z } from 'zod';
 
 const machine = setup({
   types: { context: {} as { rings: number }, events: {} as { type: 'RUNG'; by: string } },
-  actions: { 'doorbell.chime': effect<{ times: number }>(), 'alert.raise': effect<Alert>() },
+  actions: { 'doorbell.chime': effect<{ times: number }>(), 'alerts.raise': effect<Alert>() },
   delays: { quiet: 500 },
 }).createMachine({
   id: 'doorbell',

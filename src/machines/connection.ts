@@ -46,7 +46,7 @@ export const connection = setup({
     input: { readonly alert: LossAlert };
   },
   actions: {
-    'alert.raise': effect<Alert>(),
+    'alerts.raise': effect<Alert>(),
     lose: assign(({ event }) =>
       event.type === 'LOST' ? { store: event.store, reason: event.reason, missed: 0 } : {},
     ),
@@ -61,7 +61,7 @@ export const connection = setup({
   initial: 'unknown',
   on: {
     CONNECTED: { target: '.connected', actions: 'connect' },
-    LOST: { target: '.lost', actions: ['lose', { type: 'alert.raise', params: lost }] },
+    LOST: { target: '.lost', actions: ['lose', { type: 'alerts.raise', params: lost }] },
     MISSED: { actions: 'count' },
   },
   states: { unknown: {}, connected: {}, lost: {} },

@@ -17,7 +17,7 @@ export function effect<P = undefined>(): (_: unknown, params: P) => void {
   return () => {};
 }
 
-/** Parameters of `alert.raise`, the effect by which any machine tells a person; core carries it out. */
+/** Parameters of `alerts.raise`, the effect by which any machine tells a person; core carries it out. */
 export interface Alert {
   /** Stable id of the condition, e.g. `router.ncid_bypassed`. */
   readonly name: string;

@@ -16,7 +16,7 @@ test('[R2,C4] a loss is an alert, and refused writes are counted until the store
         context: { reason: away.reason, missed: 0 },
         effects: [
           {
-            type: 'alert.raise',
+            type: 'alerts.raise',
             params: {
               name: 'router.store_lost',
               severity: 'critical',

@@ -446,7 +446,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'effect.failed', effect: 'reconciler.read_leg', code: 'HF_EFFECT_TIMEOUT', message: 'late' },
       { type: 'effect.failed', effect: 'reconciler.add_address', code: 'HF_EFFECT_TIMEOUT', message: 'late' },
       { type: 'effect.lost', effect: 'reconciler.add_address' },
-      { type: 'effect.failed', effect: 'alert.raise', code: 'HF_INTERNAL', message: 'no' },
+      { type: 'effect.failed', effect: 'alerts.raise', code: 'HF_INTERNAL', message: 'no' },
     ],
   },
   'restore-overdue': {

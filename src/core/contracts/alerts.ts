@@ -28,11 +28,11 @@ export interface Measured {
 }
 
 /** The effect by which a machine tells a person. */
-export const ALERT_RAISE = 'alert.raise';
+export const ALERT_RAISE = 'alerts.raise';
 
 /** Everything that should reach a person is published here. */
 export const alertRaised: Topic<AlertRaised> = defineTopic(
-  'alert.raised',
+  'alerts.raised',
   z.object({
     name: z.string(),
     severity: z.enum(['info', 'warning', 'critical']),

@@ -67,7 +67,7 @@ export const RECEIVER_AWAY = 'alerts.receiver_away';
 
 const ignoreDuplicate = { guard: 'known' } as const;
 const raiseRecovery = {
-  type: 'alert.raise',
+  type: 'alerts.raise',
   params: (args: OutboxArgs): Alert => outageAlert(args, 'resolved'),
 } as const;
 
@@ -95,7 +95,7 @@ export const alertOutbox = setup({
     reported: ({ context }) => outageReported(context),
   },
   actions: {
-    'alert.raise': effect<Alert>(),
+    'alerts.raise': effect<Alert>(),
     'alerts.post': effect<{ receiver: string; items: readonly Queued[] }>(),
     enqueue: assign(enqueue),
     configure: assign(({ event }) => (event.type === 'CONFIGURE' ? { gatherMs: event.gatherMs } : {})),
@@ -155,7 +155,7 @@ export const alertOutbox = setup({
           guard: 'outageBegins',
           target: 'waiting',
           actions: {
-            type: 'alert.raise',
+            type: 'alerts.raise',
             params: (args: OutboxArgs): Alert => outageAlert(args, 'firing'),
           },
         },

@@ -75,8 +75,8 @@ const RETRY_MS = 30_000;
 
 type Verdict = 'ok' | 'pending' | 'firing' | 'noData';
 
-const raise = { type: 'alert.raise', params: (args: Args) => ruleAlert(args, 'firing') } as const;
-const resolve = { type: 'alert.raise', params: (args: Args) => ruleAlert(args, 'resolved') } as const;
+const raise = { type: 'alerts.raise', params: (args: Args) => ruleAlert(args, 'firing') } as const;
+const resolve = { type: 'alerts.raise', params: (args: Args) => ruleAlert(args, 'resolved') } as const;
 
 /** The result of an evaluation moves the rule to its verdict, and raises an alert where that begins or ends a firing. */
 function verdictsFrom(verdict: Verdict) {
@@ -130,7 +130,7 @@ export const alertRule = setup({
     isFiring: ({ context }) => context.firingSince !== undefined,
   },
   actions: {
-    'alert.raise': effect<Alert>(),
+    'alerts.raise': effect<Alert>(),
     'alerts.evaluate': effect<{ rule: string }>(),
     define: assign(({ event }) =>
       event.type === 'DEFINE' ? { ...blank, ...event.settings, watchingSince: event.at, restarts: 0 } : {},

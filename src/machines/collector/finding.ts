@@ -60,7 +60,7 @@ export const finding = setup({
     isAnother: ({ context, event }) => event.type === 'FOUND' && event.text !== context.finding?.text,
   },
   actions: {
-    'alert.raise': effect<Alert>(),
+    'alerts.raise': effect<Alert>(),
     note: assign((args) => ({ finding: findingOf(args) })),
   },
 }).createMachine({
@@ -70,16 +70,16 @@ export const finding = setup({
   states: {
     absent: { on: { FOUND: { target: 'found', actions: 'note' } } },
     found: {
-      after: { patience: { target: 'reported', actions: { type: 'alert.raise', params: firing } } },
+      after: { patience: { target: 'reported', actions: { type: 'alerts.raise', params: firing } } },
       on: { FOUND: { actions: 'note' }, GONE: 'absent' },
     },
     reported: {
       on: {
         FOUND: [
-          { guard: 'isAnother', actions: ['note', { type: 'alert.raise', params: firing }] },
+          { guard: 'isAnother', actions: ['note', { type: 'alerts.raise', params: firing }] },
           { actions: 'note' },
         ],
-        GONE: { target: 'absent', actions: { type: 'alert.raise', params: resolved } },
+        GONE: { target: 'absent', actions: { type: 'alerts.raise', params: resolved } },
       },
     },
   },

@@ -98,7 +98,7 @@ export const keyRotation = setup({
     'collector.read_sightings': effect<{ old: string; fresh: string }>(),
     'collector.force_refresh': effect(),
     'collector.retire_key': effect<{ fresh: string }>(),
-    'alert.raise': effect<Alert>(),
+    'alerts.raise': effect<Alert>(),
     refuse: assign((args) => ({ refused: refusal(args) })),
     begin: assign(({ event }) => {
       if (event.type !== 'ROTATE') return {};
@@ -245,7 +245,7 @@ export const keyRotation = setup({
           {
             guard: 'isOver',
             target: 'settled',
-            actions: ['noteSightings', { type: 'alert.raise', params: leftBehind }, 'finish'],
+            actions: ['noteSightings', { type: 'alerts.raise', params: leftBehind }, 'finish'],
           },
           { target: 'externalPause', actions: 'noteSightings' },
         ],
@@ -278,7 +278,7 @@ export const keyRotation = setup({
 
     done: { entry: 'end' },
     failed: {
-      entry: { type: 'alert.raise', params: failedAlert },
+      entry: { type: 'alerts.raise', params: failedAlert },
       on: {
         RESUME: [
           {

@@ -77,7 +77,7 @@ export const admission = setup({
   types: { context: {} as AdmissionContext, events: {} as AdmissionEvent },
   actions: {
     'gateway.answer': effect<AnswerParams>(),
-    'alert.raise': effect<Alert>(),
+    'alerts.raise': effect<Alert>(),
     count: assign(({ context, event }) => {
       if (event.type !== 'TURNED_AWAY') return {};
       return {
@@ -104,7 +104,7 @@ export const admission = setup({
             actions: [
               answer(),
               {
-                type: 'alert.raise',
+                type: 'alerts.raise',
                 params: ({ event }: Args): Alert => {
                   const { source, path, where } = event as Extract<AdmissionEvent, { type: 'TURNED_AWAY' }>;
                   const reason = reasonOf(event) ?? 'no_key';

@@ -61,7 +61,7 @@ export const virtualKey = setup({
     'gateway.answer': effect<AnswerParams>(),
     'gateway.confine': effect<ConfineParams>(),
     'http.reply': effect<KeyReply>(),
-    'alert.raise': effect<Alert>(),
+    'alerts.raise': effect<Alert>(),
     grant: assign(({ context, event }) => {
       if (event.type !== 'KEY_CREATED') return {};
       const { at, terms, presented } = event;
@@ -242,7 +242,7 @@ function refuse() {
 
 function warn() {
   return {
-    type: 'alert.raise',
+    type: 'alerts.raise',
     params: ({ context, event }: Args): Alert => {
       const { routes } = calling(event);
       const { key, where } = misplacedIn(event) ?? { key: 'virtual_key', where: '' };

@@ -68,7 +68,7 @@ export const routeHealth = setup({
     input: {} as { readonly route: string } | undefined,
   },
   actions: {
-    'alert.raise': effect<Alert>(),
+    'alerts.raise': effect<Alert>(),
     saveResult: assign(({ context, event }) => {
       const result = probed(event);
       if (!result) return {};
@@ -133,7 +133,7 @@ export const routeHealth = setup({
 
 function warn() {
   return {
-    type: 'alert.raise',
+    type: 'alerts.raise',
     params: ({ context }: Args): Alert => ({
       name: 'gateway.route_down',
       severity: 'critical',
@@ -145,7 +145,7 @@ function warn() {
 
 function resolve() {
   return {
-    type: 'alert.raise',
+    type: 'alerts.raise',
     params: ({ context, event }: Args): Alert => ({
       name: 'gateway.route_down',
       severity: 'info',

@@ -130,7 +130,7 @@ export const routes = setup({
   actions: {
     'gateway.serve_routes': effect<ServeParams>(),
     'http.reply': effect<{ readonly status: number; readonly body: Readonly<Record<string, unknown>> }>(),
-    'alert.raise': effect<Alert>(),
+    'alerts.raise': effect<Alert>(),
     load: assign(({ context, event }) => {
       if (event.type !== 'LOADED') return {};
       return { ...revise(context, event), rejected: event.rejected, refused: undefined };
@@ -205,7 +205,7 @@ function replyImpossible() {
 
 function warnOfEntries() {
   return {
-    type: 'alert.raise',
+    type: 'alerts.raise',
     params: (args: Args): Alert => ({
       name: 'gateway.routes_rejected',
       severity: 'warning',
@@ -219,7 +219,7 @@ function warnOfEntries() {
 
 function warnOfFile() {
   return {
-    type: 'alert.raise',
+    type: 'alerts.raise',
     params: ({ context, event }: Args): Alert => ({
       name: 'gateway.config_refused',
       severity: 'warning',
@@ -231,7 +231,7 @@ function warnOfFile() {
 
 function warnOfSwap() {
   return {
-    type: 'alert.raise',
+    type: 'alerts.raise',
     params: ({ context, event }: Args): Alert => ({
       name: 'gateway.routes_not_swapped',
       severity: 'critical',

@@ -116,7 +116,7 @@ export const memoryBackups = setup({
     'memory.list_backups': effect<BackupParams>(),
     'memory.prune_backups': effect<PruneParams>(),
     'http.reply': effect<Reply>(),
-    'alert.raise': effect<Alert>(),
+    'alerts.raise': effect<Alert>(),
     begin: assign(({ context, event }) => {
       const run = newRun(event);
       const due = run?.operation === 'make' ? { lastRunAt: run.at } : {};

@@ -18,7 +18,7 @@ const NOUN = { snapshot: 'snapshot', volume: 'copy of the volume' } as const;
 
 const alert = (name: string, severity: Alert['severity'], text: (noun: string, args: Args) => string) =>
   ({
-    type: 'alert.raise',
+    type: 'alerts.raise',
     params: (args: Args): Alert => {
       const reason = failureReason(args);
       const { kind } = args.context;

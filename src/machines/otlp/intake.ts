@@ -71,7 +71,7 @@ export const intake = setup({
   types: {} as { context: IntakeContext; events: IntakeEvent },
   delays: { patience: 60_000 },
   actions: {
-    'alert.raise': effect<Alert>(),
+    'alerts.raise': effect<Alert>(),
     noteDatabase: assign(({ event }) => {
       if (event.type === 'DATABASE_AVAILABLE')
         return { place: event.place, unavailable: undefined, unavailableSince: undefined };
@@ -95,7 +95,7 @@ export const intake = setup({
     requests: {
       initial: 'taken',
       on: {
-        SPOOL_BLOCKED: { target: '.refused', actions: ['block', { type: 'alert.raise', params: refusing }] },
+        SPOOL_BLOCKED: { target: '.refused', actions: ['block', { type: 'alerts.raise', params: refusing }] },
       },
       states: {
         taken: { on: { OVERLOADED: { target: 'limited', actions: 'resetCount' } } },
@@ -106,7 +106,7 @@ export const intake = setup({
           on: {
             SPOOL_WRITABLE: {
               target: 'taken',
-              actions: ['unblock', { type: 'alert.raise', params: takingAgain }],
+              actions: ['unblock', { type: 'alerts.raise', params: takingAgain }],
             },
             SPOOL_BLOCKED: { actions: 'block' },
           },
@@ -121,7 +121,7 @@ export const intake = setup({
         available: { on: { DATABASE_AVAILABLE: { actions: 'noteDatabase' } } },
         unavailable: {
           after: {
-            patience: { target: 'reported', actions: { type: 'alert.raise', params: databaseUnavailable } },
+            patience: { target: 'reported', actions: { type: 'alerts.raise', params: databaseUnavailable } },
           },
           on: {
             DATABASE_UNAVAILABLE: { actions: 'noteReason' },
@@ -134,7 +134,7 @@ export const intake = setup({
             DATABASE_UNAVAILABLE: { actions: 'noteReason' },
             DATABASE_AVAILABLE: {
               target: 'available',
-              actions: ['noteDatabase', { type: 'alert.raise', params: databaseAvailable }],
+              actions: ['noteDatabase', { type: 'alerts.raise', params: databaseAvailable }],
             },
           },
         },

@@ -175,7 +175,7 @@ export const leg = setup({
     'reconciler.read_leg': effect<{ intf: string }>(),
     'reconciler.add_address': effect<{ intf: string; address: string; ncid: string }>(),
     'reconciler.leg_recovered': effect<LegRecovered>(),
-    'alert.raise': effect<Alert>(),
+    'alerts.raise': effect<Alert>(),
     /** An event begins a new story. */
     begin: assign(({ event }) => ({
       heard: event.type === 'CHANGED' ? 1 : 0,
@@ -335,7 +335,7 @@ export const leg = setup({
         {
           guard: 'exhausted',
           target: 'gaveUp',
-          actions: [{ type: 'alert.raise', params: ({ context }) => gaveUp(context) }, 'markAlerted'],
+          actions: [{ type: 'alerts.raise', params: ({ context }) => gaveUp(context) }, 'markAlerted'],
         },
         { target: 'backingOff' },
       ],
@@ -364,7 +364,7 @@ export const leg = setup({
         { guard: 'alerted', target: 'absent' },
         {
           target: 'absent',
-          actions: [{ type: 'alert.raise', params: ({ context }) => vanished(context) }, 'markAlerted'],
+          actions: [{ type: 'alerts.raise', params: ({ context }) => vanished(context) }, 'markAlerted'],
         },
       ],
     },

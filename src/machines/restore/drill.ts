@@ -52,7 +52,7 @@ const failureOf = (event: DrillEvent, phase: Phase): Failure => ({
 const failsWith = (phase: Phase, effectType: string) => {
   const fail = { type: 'noteFailure', params: { phase } } as const;
   const raise = {
-    type: 'alert.raise',
+    type: 'alerts.raise',
     params: ({ context, event }: Args) => drillFailed(context.drill ?? NO_DRILL, failureOf(event, phase)),
   } as const;
   const guard = { type: 'isOutcomeOf', params: { effect: effectType } } as const;
@@ -94,7 +94,7 @@ export const restoreDrill = setup({
     'restore.verify': effect<StepParams>(),
     'restore.clean': effect<CleanParams>(),
     'http.reply': effect<ReplyParams>(),
-    'alert.raise': effect<Alert>(),
+    'alerts.raise': effect<Alert>(),
     begin: assign(({ event }) => {
       if (event.type !== 'REQUESTED') return {};
       const { type, ...drill } = event;
@@ -222,7 +222,7 @@ export const restoreDrill = setup({
               'noteResult',
               { type: 'noteFailure', params: { phase: 'verifying' } },
               {
-                type: 'alert.raise',
+                type: 'alerts.raise',
                 params: ({ context, event }) =>
                   drillFailed(context.drill ?? NO_DRILL, failureOf(event, 'verifying')),
               },
@@ -250,7 +250,7 @@ export const restoreDrill = setup({
             actions: [
               'noteCleanFailure',
               {
-                type: 'alert.raise',
+                type: 'alerts.raise',
                 params: ({ context, event }) => scratchLeft(context, reasonOf(event)),
               },
             ],

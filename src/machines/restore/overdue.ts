@@ -34,7 +34,7 @@ const alert = (state: 'firing' | 'resolved', path: string, text: string): Alert 
 });
 
 const raise = {
-  type: 'alert.raise',
+  type: 'alerts.raise',
   params: ({ context: { path, overdueMs = 0 } }: Args) =>
     alert(
       'firing',
@@ -44,7 +44,7 @@ const raise = {
 } as const;
 
 const resolve = {
-  type: 'alert.raise',
+  type: 'alerts.raise',
   params: ({ context: { path }, event }: Args) =>
     alert(
       'resolved',
@@ -71,7 +71,7 @@ export const restoreOverdue = setup({
     watched: ({ event }) => event.type === 'WATCH' && durationOf(event.overdueMs) !== undefined,
   },
   actions: {
-    'alert.raise': effect<Alert>(),
+    'alerts.raise': effect<Alert>(),
     watch: assign(({ context, event }) => {
       if (event.type !== 'WATCH') return {};
       const overdueMs = durationOf(event.overdueMs);

@@ -42,8 +42,8 @@ const publish = { type: 'router.publish', params: publishParams } as const;
 const replyDone = { type: 'http.reply', params: doneReply } as const;
 const replyFailed = { type: 'http.reply', params: failedReply } as const;
 const replyFull = { type: 'http.reply', params: fullReply } as const;
-const alertStoreChanged = { type: 'alert.raise', params: storeChangedAlert } as const;
-const alertRevertFailed = { type: 'alert.raise', params: revertFailedAlert } as const;
+const alertStoreChanged = { type: 'alerts.raise', params: storeChangedAlert } as const;
+const alertRevertFailed = { type: 'alerts.raise', params: revertFailedAlert } as const;
 
 /** Answers the first request of the queue, which must not be carried out in this state. */
 const replyRefusal = (refusalOf: RefusalOf) =>
@@ -54,7 +54,7 @@ const begin = [
   {
     guard: 'bypasses',
     target: 'busy',
-    actions: [{ type: 'alert.raise', params: bypassAlert }, 'begin', apply],
+    actions: [{ type: 'alerts.raise', params: bypassAlert }, 'begin', apply],
   },
   { guard: 'waits', target: 'busy', actions: ['begin', apply] },
 ] as const;
@@ -101,7 +101,7 @@ export const routerConfig = setup({
     'router.apply': effect<ApplyParams>(),
     'router.verify': effect<VerifyParams>(),
     'router.publish': effect<PublishParams>(),
-    'alert.raise': effect<Alert>(),
+    'alerts.raise': effect<Alert>(),
     configure: assign(({ context, event }) =>
       event.type === 'CONFIGURE' ? withSettings(event, context) : {},
     ),

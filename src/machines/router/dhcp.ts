@@ -74,7 +74,7 @@ export const dhcpService = setup({
   },
   actions: {
     'router.restart_dhcp': effect<RestartParams>(),
-    'alert.raise': effect<Alert>(),
+    'alerts.raise': effect<Alert>(),
     note: assign({
       waiting: ({ context, event }) =>
         event.type === 'REWRITTEN' ? union(context.waiting, event.legs) : context.waiting,
@@ -143,7 +143,7 @@ export const dhcpService = setup({
       },
     },
     failed: {
-      entry: ['fail', { type: 'alert.raise', params: restartFailed }],
+      entry: ['fail', { type: 'alerts.raise', params: restartFailed }],
       after: { retry: 'restarting' },
       on: { REWRITTEN: { actions: 'note' } },
     },

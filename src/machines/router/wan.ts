@@ -97,7 +97,7 @@ const replyRefused = {
   }),
 } as const;
 const alertRefused = {
-  type: 'alert.raise',
+  type: 'alerts.raise',
   params: (args: Args): Alert => ({
     name: 'router.wan_change_failed',
     severity: 'critical',
@@ -123,7 +123,7 @@ export const wan = setup({
     'router.publish': effect<Published>(),
     'router.publish_wan': effect<WanPublishParams>(),
     'http.reply': effect<Reply>(),
-    'alert.raise': effect<Alert>(),
+    'alerts.raise': effect<Alert>(),
     enqueue: assign({
       queue: ({ context, event }) => {
         if (event.type !== 'CHANGED') return context.queue;

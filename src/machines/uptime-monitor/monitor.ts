@@ -15,17 +15,17 @@ import {
   timeOf,
 } from './diagnosis.ts';
 
-const raiseFiring = { type: 'alert.raise', params: ({ context }: Args) => firing(context) } as const;
+const raiseFiring = { type: 'alerts.raise', params: ({ context }: Args) => firing(context) } as const;
 const raiseAgain = {
-  type: 'alert.raise',
+  type: 'alerts.raise',
   params: ({ context }: Args) => firing(context, context.reminders),
 } as const;
 const raiseUp = {
-  type: 'alert.raise',
+  type: 'alerts.raise',
   params: ({ context }: Args) => resolved(context, 'beats again'),
 } as const;
 const raiseUnwatched = {
-  type: 'alert.raise',
+  type: 'alerts.raise',
   params: ({ context, event }: Args) =>
     resolved(context, event.type === 'PAUSE' ? `was paused by ${event.by}` : 'is no longer watched'),
 } as const;
@@ -69,7 +69,7 @@ export const monitor = setup({
     mayExtendWait: ({ context }) => context.restarts < RESTARTS_FORGIVEN,
   },
   actions: {
-    'alert.raise': effect<Alert>(),
+    'alerts.raise': effect<Alert>(),
     configure: assign(({ event }) => settingsOf(event)),
     beginWait: assign(({ context, event }) => ({
       armedAt: timeOf({ context, event }, 0),

@@ -49,7 +49,7 @@ export function verdictOf(value: unknown): string {
 function isRoutineEvaluation({ from, to, effects, failed, event }: LogRecord): boolean {
   if (failed !== undefined || from === undefined || event.type === 'DEFINE') return false;
   const same = to.value === undefined || verdictOf(from) === verdictOf(to.value);
-  return same && !effects.some(({ type }) => type === 'alert.raise');
+  return same && !effects.some(({ type }) => type === 'alerts.raise');
 }
 
 function describeRule(record: RecordOf<typeof alertRule>): string | undefined {

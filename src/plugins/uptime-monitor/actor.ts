@@ -14,7 +14,7 @@ export const monitorActor = defineActor({
 /** A record of a monitor in an operator's words, for `holdfast log`. */
 function describeMonitorRecord({ event, from, to, effects }: LogRecord): string | undefined {
   const text = (field: string) => String(event[field] ?? '?');
-  const again = effects.some(({ type }) => type === 'alert.raise');
+  const again = effects.some(({ type }) => type === 'alerts.raise');
   switch (event.type) {
     case 'init':
     case 'effect.done':

@@ -53,7 +53,7 @@ test('[O17] a rule fires once for a breach, and missing data is what the rule sa
       .then({
         state: { firing: 'resting' },
         context: { firingSince: 3 },
-        effects: [{ type: 'alert.raise', params: firing }],
+        effects: [{ type: 'alerts.raise', params: firing }],
       });
     const fired = [{ type: 'EVALUATED', at: 3, value: 1 }, look] as const;
     given(alertRule, { input: rule, events: fired })
@@ -61,7 +61,7 @@ test('[O17] a rule fires once for a breach, and missing data is what the rule sa
       .then({ state: { firing: 'resting' }, context: { firingSince: 3, value: 2 } });
     given(alertRule, { input: rule, events: fired })
       .when({ type: 'EVALUATED', at: 7 })
-      .then({ state: { noData: 'resting' }, effects: [{ type: 'alert.raise', params: over }] });
+      .then({ state: { noData: 'resting' }, effects: [{ type: 'alerts.raise', params: over }] });
   });
 });
 
@@ -79,7 +79,7 @@ test('[O17] a rule for which silence is the fault fires on silence, and not when
     { type: 'EVALUATED', at: 86_400_001 },
   ]);
   t.deepEqual(state, { firing: 'resting' });
-  t.deepEqual(effects, ['alert.raise']);
+  t.deepEqual(effects, ['alerts.raise']);
   const restarted = [
     { type: 'WATCH', at: 86_400_000 } as const,
     { type: 'EVALUATED', at: 86_400_001 } as const,
@@ -102,7 +102,7 @@ test('[O17] a runtime that is restarted each hour does not hide that nothing com
       { type: 'EVALUATE', at: index * HOUR + 2 },
       { type: 'EVALUATED', at: (index + 1) * HOUR },
     ]);
-    return lastOf(missing, hours.flat()).effects.includes('alert.raise');
+    return lastOf(missing, hours.flat()).effects.includes('alerts.raise');
   });
   t.deepEqual(fired, [false, false, false, false, true, false], 'once, and it lasts');
 });
@@ -115,7 +115,7 @@ test('[O17,R28] silence of what was never seen wakes nobody where the rule says 
   const gone = [...never, look, { type: 'EVALUATED', at: 31 * HOUR, value: 1 }, look] as const;
   t.deepEqual(lastOf(input, [...gone, { type: 'EVALUATED', at: 32 * HOUR }]), {
     state: { firing: 'resting' },
-    effects: ['alert.raise'],
+    effects: ['alerts.raise'],
   });
 });
 
@@ -133,7 +133,7 @@ test('[O17] a breach shorter than the rule asks for is told to nobody', (t) => {
   });
   t.deepEqual(lastOf(input, [wrong, look, later]), {
     state: { firing: 'resting' },
-    effects: ['alert.raise'],
+    effects: ['alerts.raise'],
   });
 });
 
@@ -307,7 +307,7 @@ test('[O17] a receiver that stays away is told of once, and what is a day old is
     ]);
   t.deepEqual(
     [4, 5, 6].map((count) => failures(count).effects.map(({ type }) => type)),
-    [[], ['alert.raise'], []],
+    [[], ['alerts.raise'], []],
   );
   t.deepEqual(failures(9).timers, { backoff: 300_000 });
   const back = [elapsed('backoff'), { type: 'POSTED', at: 3, answer: { status: 200, body: '' } }].reduce(
@@ -378,5 +378,5 @@ test('[O17] a clock that was ahead and is set back does not make a rule deaf to 
     look,
     { type: 'EVALUATED', at: 86_401_000 } as const,
   ];
-  t.deepEqual(lastOf(input, story), { state: { firing: 'resting' }, effects: ['alert.raise'] });
+  t.deepEqual(lastOf(input, story), { state: { firing: 'resting' }, effects: ['alerts.raise'] });
 });

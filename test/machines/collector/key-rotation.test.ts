@@ -122,7 +122,7 @@ test('[O9] external producers are waited for until they are seen, a person says 
   const story = Story.begin(keyRotation);
   const end = [...events, looked(overlapMs)].reduce((before, event) => before.next(event as never), story);
   t.is(end.step.snapshot.value, 'retiring');
-  t.like(end.effects[0], { type: 'alert.raise', params: { name: 'collector.rotation_left_behind' } });
+  t.like(end.effects[0], { type: 'alerts.raise', params: { name: 'collector.rotation_left_behind' } });
 });
 
 test('[O9] where the collector is not ours the old key is not ours to retire', (t) => {
@@ -160,7 +160,7 @@ test('[O9] each failure has a reason, tells a person, and is resumed where it ha
     const failed = story.next(last);
     t.is(failed.step.snapshot.value, 'failed');
     t.like(failed.step.snapshot.context, { failure: { reason } });
-    t.like(failed.effects[0], { type: 'alert.raise', params: { name: 'collector.rotation_failed' } });
+    t.like(failed.effects[0], { type: 'alerts.raise', params: { name: 'collector.rotation_failed' } });
     t.is(failed.next({ type: 'RESUME', at: 99 }).step.snapshot.value, again);
   };
   const broken = (effect: string) => ({ type: 'effect.failed', effect, code: 'HF_X', message: 'broken' });

@@ -183,7 +183,7 @@ test('[G9] an identity route wants a token of its own, and no key in its place',
   key.when(call({ relay: true })).then({ state: 'active', effects: [answer('identity_required')] });
   key.when(call({ relay: true, authorization: 'bearer' })).then({ state: 'active', effects: [forward()] });
   const alert = (what: string, where = 'header authorization') => ({
-    type: 'alert.raise',
+    type: 'alerts.raise',
     params: {
       name: 'gateway.key_misplaced',
       severity: 'critical',

@@ -106,7 +106,7 @@ test('[G2] a rejected entry is told once, and a refused file each time, without 
   const first = after(loaded([facts('a', 1)]), loaded([], [bad('a')]));
   t.deepEqual(
     first.effects.map(({ type }) => type),
-    ['alert.raise', 'gateway.serve_routes'],
+    ['alerts.raise', 'gateway.serve_routes'],
   );
   const again = after(loaded([facts('a', 1)]), loaded([], [bad('a')]), loaded([], [bad('a')]));
   t.deepEqual(

@@ -29,7 +29,7 @@ const file = (name: string, at = T, size = 1_000): ListedBackup => ({ name, at, 
 const pruned = { type: 'PRUNED', deleted: [] } as const;
 const whole = (name: string, at = T) => [requested(at), made(name, at), listed(at, file(name, at)), pruned];
 const alert = (name: string, severity: string, text: string, reason?: string) => ({
-  type: 'alert.raise',
+  type: 'alerts.raise',
   params: { name, severity, text, labels: { kind: 'snapshot', ...(reason && { reason }) } },
 });
 /** The answer of a run that nobody requested goes nowhere. */

@@ -19,7 +19,7 @@ test('[O1] a database that is unavailable for a minute is one alert, which its r
         state: { requests: 'taken', database: 'reported' },
         effects: [
           {
-            type: 'alert.raise',
+            type: 'alerts.raise',
             params: {
               name: 'otlp.database_unavailable',
               severity: 'warning',
@@ -35,7 +35,7 @@ test('[O1] a database that is unavailable for a minute is one alert, which its r
         context: { unavailable: undefined, unavailableSince: undefined },
         effects: [
           {
-            type: 'alert.raise',
+            type: 'alerts.raise',
             params: {
               name: 'otlp.database_unavailable',
               severity: 'info',
@@ -67,7 +67,7 @@ test('[O4] a full spool refuses every request, also during an overload, and an a
         context: { blocked: 'the spool is full' },
         effects: [
           {
-            type: 'alert.raise',
+            type: 'alerts.raise',
             params: {
               name: 'otlp.refusing',
               severity: 'critical',
@@ -89,7 +89,7 @@ test('[O4] a full spool refuses every request, also during an overload, and an a
         context: { blocked: undefined },
         effects: [
           {
-            type: 'alert.raise',
+            type: 'alerts.raise',
             params: {
               name: 'otlp.refusing',
               severity: 'info',

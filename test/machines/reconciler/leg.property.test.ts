@@ -151,7 +151,7 @@ class World {
         this.burst += 1;
         const { ncid } = params as { ncid: string };
         this.#later(5 + 3_000 * this.#random() ** 3, () => this.#add(Number(ncid)));
-      } else if (type === 'alert.raise') {
+      } else if (type === 'alerts.raise') {
         this.alerts += 1;
       }
     }

@@ -149,7 +149,7 @@ test('[R25] five lost races raise an alert; somebody is saving, so it is tried a
       state: 'gaveUp',
       effects: [
         {
-          type: 'alert.raise',
+          type: 'alerts.raise',
           params: {
             name: 'reconciler.leg.gave_up',
             severity: 'critical',
@@ -196,7 +196,7 @@ test('[R25] five refusals raise an alert and wait for the next event or resync',
   const again = [refused, missing(), elapsed('backOff'), missing()] as const;
   const events = [...adding, ...again, ...again, ...again, ...again, refused] as const;
   const alert = {
-    type: 'alert.raise',
+    type: 'alerts.raise',
     params: {
       name: 'reconciler.leg.gave_up',
       severity: 'critical',
@@ -301,7 +301,7 @@ test('[R24] a router that cannot be read is tried every 5 s, told once, and told
       state: 'gaveUp',
       effects: [
         {
-          type: 'alert.raise',
+          type: 'alerts.raise',
           params: {
             name: 'reconciler.leg.gave_up',
             severity: 'critical',
@@ -334,7 +334,7 @@ test('[R24] a reconnect ends a back-off at once', (t) => {
 test('[R24] an interface that the config lacks is never made up: it is told after a second look', (t) => {
   const absent: LegEvent = { type: 'LEG_ABSENT', ncid: 'n3' };
   const told = {
-    type: 'alert.raise',
+    type: 'alerts.raise',
     params: {
       name: 'reconciler.leg.leg_absent',
       severity: 'warning',
@@ -368,11 +368,11 @@ test('[R24] an interface that the config lacks is never made up: it is told afte
 test('[R24] outcomes of other effects do not pass for the router’s', (t) => {
   const failed = {
     type: 'effect.failed',
-    effect: 'alert.raise',
+    effect: 'alerts.raise',
     code: 'HF_INTERNAL',
     message: 'no',
   } as const;
-  const lostAlert = { type: 'effect.lost', effect: 'alert.raise' } as const;
+  const lostAlert = { type: 'effect.lost', effect: 'alerts.raise' } as const;
   for (const event of [failed, lostAlert]) {
     given(reconciler, { input, events: settled }).when(event).then({ state: 'reading', ignored: true });
     given(reconciler, { input, events: adding }).when(event).then({ state: 'adding', ignored: true });

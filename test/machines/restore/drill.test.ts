@@ -32,7 +32,7 @@ const failed = (effect: string): DrillEvent => ({
 });
 const clean = (...ids: string[]) => ({ type: 'restore.clean', params: { ids } });
 const alert = (phase: string, reason: string) => ({
-  type: 'alert.raise',
+  type: 'alerts.raise',
   params: {
     name: 'restore.drill_failed',
     severity: 'critical',
@@ -130,7 +130,7 @@ test('[B6] a clean-up that fails is told once and tried after one, two, four min
       timers: { retryClean: 60_000 },
       effects: [
         {
-          type: 'alert.raise',
+          type: 'alerts.raise',
           params: {
             name: 'restore.scratch_left',
             severity: 'warning',
@@ -169,7 +169,7 @@ test('[B6] what a start finds left behind is removed, with or without a drill', 
 
 test('[B8] a path without a drill for its time is told of once, over restarts, and its end when one has ended', (t) => {
   const overdue = (state: string, text: string) => ({
-    type: 'alert.raise',
+    type: 'alerts.raise',
     params: {
       name: 'restore.overdue',
       severity: state === 'firing' ? 'warning' : 'info',

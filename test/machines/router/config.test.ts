@@ -130,7 +130,7 @@ test('[R4] ignoreNcid bypasses the check, also without an ncid, and raises an al
   const { effects, value } = after([...ready, set({ ncid: 'old', ignoreNcid: true, who: 'curl' })]);
   t.deepEqual(value, applying);
   t.like(effects[0], {
-    type: 'alert.raise',
+    type: 'alerts.raise',
     params: {
       name: 'router.ncid_bypassed',
       severity: 'warning',
@@ -376,7 +376,7 @@ test('[R6] a revert that fails after the deadline is alerted and tried again unt
   t.deepEqual(stuck.value, { expired: 'retrying' });
   t.like(stuck.effects[0], { type: 'http.reply', params: { to: '' } });
   t.like(stuck.effects[1], {
-    type: 'alert.raise',
+    type: 'alerts.raise',
     params: { name: 'router.revert_failed', labels: { transID: 't1', reason: 'Invalid gateway' } },
   });
   t.deepEqual(stuck.effects.slice(2), [{ type: 'timer.start', params: { timer: RETRY, delayMs: 10_000 } }]);
@@ -447,7 +447,7 @@ test('[R36] a store that was changed behind the API is taken as it is, and alert
   t.deepEqual(context.active, { ncid: 'hand', fingerprint: 'fp_x' });
   t.is(effects.length, 1);
   t.like(effects[0], {
-    type: 'alert.raise',
+    type: 'alerts.raise',
     params: { name: 'router.store_changed', labels: { expected: 'n0', found: 'hand' } },
   });
 });

@@ -58,7 +58,7 @@ test('[R23] a restart that fails is told and tried again, for the same legs', (t
       timers: { retry: 10_000 },
       effects: [
         {
-          type: 'alert.raise',
+          type: 'alerts.raise',
           params: {
             name: 'router.dhcp_restart_failed',
             severity: 'warning',

@@ -62,7 +62,7 @@ test('[R17] what comes while the kernel follows waits its turn', (t) => {
 
 test('[R17] a kernel that does not follow is reported to who asked, and alerted, and what was known stands', (t) => {
   const alert = {
-    type: 'alert.raise',
+    type: 'alerts.raise',
     params: {
       name: 'router.wan_change_failed',
       severity: 'critical',

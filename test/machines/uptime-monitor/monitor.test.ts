@@ -24,7 +24,7 @@ const watch = { type: 'WATCH', at: T, settings } as const;
 const beat = (at: number, msg = 'stale=4s drift=0') => ({ type: 'BEAT', at, up: true, msg }) as const;
 const labels = { monitor: 'clickstack-watchdog', slug: 'clickstack-watchdog' };
 const firing = (text: string, more = {}) => ({
-  type: 'alert.raise',
+  type: 'alerts.raise',
   params: {
     name: 'uptime-monitor.down',
     severity: 'critical',
@@ -33,7 +33,7 @@ const firing = (text: string, more = {}) => ({
   },
 });
 const resolved = (text: string) => ({
-  type: 'alert.raise',
+  type: 'alerts.raise',
   params: { name: 'uptime-monitor.down', severity: 'info', text, labels: { ...labels, state: 'resolved' } },
 });
 const silent =

@@ -82,7 +82,7 @@ test.serial(
     log.close();
     t.deepEqual(
       told.filter((text) => !text.startsWith('effect.')),
-      ['init', 'LOST alert.raise', 'CONNECTED'],
+      ['init', 'LOST alerts.raise', 'CONNECTED'],
     );
   },
 );

@@ -50,7 +50,7 @@ const probed = (found: string, at = 1_000, reason = 'x') => ({ type: 'PROBED', a
 test('[G17] a route is down after three failures in a row, which is told once, and so is its end', (t) => {
   const input = { route: 'web_search' };
   const alert = (severity: string, text: string, labels: object) => ({
-    type: 'alert.raise',
+    type: 'alerts.raise',
     params: { name: 'gateway.route_down', severity, text, labels: { route: 'web_search', ...labels } },
   });
   given(routeHealth, { input })

@@ -122,7 +122,7 @@ export class Rig {
   /** Names of the alerts that were raised. */
   async alerts(): Promise<string[]> {
     const effects = (await this.records()).flatMap((record) => record.effects);
-    return effects.filter(({ type }) => type === 'alert.raise').map(({ params }) => (params as any).name);
+    return effects.filter(({ type }) => type === 'alerts.raise').map(({ params }) => (params as any).name);
   }
 
   /** @returns where any of these values can be found: files of the data folder but for the secrets, and log lines */

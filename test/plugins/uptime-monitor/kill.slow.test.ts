@@ -63,7 +63,7 @@ test('[O16] kill -9 in each state: nobody is DOWN for it, no alert is lost, and 
   const third = await start();
   while ((await third.states()).late !== 'late') await new Promise((resolve) => setTimeout(resolve, 20));
   t.deepEqual(await third.states(), { ...wanted, down: 'up' });
-  const isDone = ({ event }: LogRecord) => event.type === 'effect.done' && event.effect === 'alert.raise';
+  const isDone = ({ event }: LogRecord) => event.type === 'effect.done' && event.effect === 'alerts.raise';
   let records: LogRecord[] = [];
   // What the kill interrupted is carried out after the start, which waits for nobody.
   while (records.filter(isDone).length < 2) {
@@ -76,7 +76,7 @@ test('[O16] kill -9 in each state: nobody is DOWN for it, no alert is lost, and 
 
   const raised = records.flatMap(({ effects }) =>
     effects.flatMap(({ type, params }) =>
-      type === 'alert.raise' ? [`${(params as any).labels.monitor} ${(params as any).labels.state}`] : [],
+      type === 'alerts.raise' ? [`${(params as any).labels.monitor} ${(params as any).labels.state}`] : [],
     ),
   );
   t.deepEqual(raised, ['down firing', 'down resolved']);

@@ -96,6 +96,6 @@ export function observeBus(bus: Bus, metrics: Metrics, logger: Logger): void {
 /** Every alert is a line of the log, whether a machine asked for it or a part of the process raised it. */
 export function observeAlerts(bus: Bus, logger: Logger): void {
   bus.subscribe(alertRaised, 'core', ({ payload, correlation }) => {
-    logger.warn({ ...payload, correlation }, 'alert.raised');
+    logger.warn({ ...payload, correlation }, 'alerts.raised');
   });
 }
