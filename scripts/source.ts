@@ -1,7 +1,7 @@
 // A small reader of TypeScript source for the checks beside it: string literals with the code in front of them,
 // comments and regular expressions left out. TypeScript 7 has no JavaScript API to ask instead.
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 
 const TOKEN = new RegExp(
   [
@@ -37,19 +37,22 @@ export function* strings(source: string): Generator<StringLiteral> {
   }
 }
 
-/** The TypeScript files below a folder, as paths relative to `root`, sorted. A folder that is not there is empty. */
-export function sourceFiles(root: string, folder: string): string[] {
-  let entries: string[];
+/** All files below a folder, as paths relative to `root`, sorted. A folder that is not there is empty. */
+export function filesBelow(root: string, folder: string): string[] {
   try {
-    entries = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' });
+    const entries = readdirSync(join(root, folder), { recursive: true, withFileTypes: true });
+    return entries
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => relative(root, join(parentPath, name)))
+      .sort();
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
     throw error;
   }
-  return entries
-    .filter((path) => /\.[cm]?tsx?$/.test(path))
-    .map((path) => `${folder}/${path}`)
-    .sort();
 }
+
+/** The TypeScript files among them. */
+export const sourceFiles = (root: string, folder: string): string[] =>
+  filesBelow(root, folder).filter((path) => /\.[cm]?tsx?$/.test(path));
 
 export const readSource = (root: string, path: string): string => readFileSync(join(root, path), 'utf8');

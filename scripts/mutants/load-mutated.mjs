@@ -1,21 +1,38 @@
 // Preloaded into every process of a trial (`--import` in NODE_OPTIONS), and so into its worker threads: puts the changed
-// text in the place of one source file while Node loads it. No file of the checkout is touched. Which one, and where to
-// note that it was loaded, stands in the JSON file that the query of this module's URL names.
+// text in the place of one file while Node loads it, or while a test reads it where it is no source. No file of the
+// checkout is touched. Which one, and where to note that it was loaded, stands in the JSON file that the query of this
+// module's URL names.
 import childProcess from 'node:child_process';
-import { appendFileSync, readFileSync } from 'node:fs';
-import { registerHooks } from 'node:module';
+import fs from 'node:fs';
+import { registerHooks, syncBuiltinESMExports } from 'node:module';
+import { fileURLToPath } from 'node:url';
 
+const { appendFileSync, readFileSync, promises } = fs;
 const order = decodeURIComponent(new URL(import.meta.url).search.slice(1));
 const { url, text, note } = JSON.parse(readFileSync(order, 'utf8'));
+const loaded = () => appendFileSync(note, `${process.pid}\n`);
 
 registerHooks({
   load(specifier, context, next) {
-    const loaded = next(specifier, context);
-    if (specifier.replace(/[?#].*$/, '') !== url) return loaded;
-    appendFileSync(note, `${process.pid}\n`);
-    return { ...loaded, source: text };
+    const original = next(specifier, context);
+    if (specifier.replace(/[?#].*$/, '') !== url) return original;
+    loaded();
+    return { ...original, source: text };
   },
 });
+
+if (!url.endsWith('.ts')) {
+  const isMeant = (file) => (file instanceof URL ? file.href === url : file === fileURLToPath(url));
+  const content = (options) => (options ? text : Buffer.from(text));
+  const instead = (read, answer) => (file, options) => {
+    if (!isMeant(file)) return read(file, options);
+    loaded();
+    return answer(options);
+  };
+  fs.readFileSync = instead(readFileSync, content);
+  promises.readFile = instead(promises.readFile, async (options) => content(options));
+  syncBuiltinESMExports();
+}
 
 // Many tests start the product in an environment of their own choice.
 const { spawn } = childProcess.ChildProcess.prototype;

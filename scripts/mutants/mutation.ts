@@ -9,7 +9,7 @@ export interface Mutation {
   /** What the changed code does wrong, e.g. `a key without "Bearer " is admitted`. */
   readonly breaks: string;
   /**
-   * The code to change. Any white space stands for any other, `$1` … `$9` each for one name or dotted path, which may
+   * The code to change. White space and a last comma do not matter; `$1` … `$9` each for one name or dotted path, which may
    * stand more than once.
    */
   readonly find: string;
@@ -43,14 +43,14 @@ export interface MutatedFile {
 /** A mutation that can't be tried: the list has to be corrected. */
 export class StaleMutation extends Error {}
 
-const NAME = '[\\w$]+(?:\\??\\.[\\w$]+)*';
+const NAME = '#?[\\w$]+(?:\\??\\.#?[\\w$]+)*';
 
+/** Formatters break lines and add a last comma where they like. */
 function pattern(find: string): RegExp {
   const seen = new Set<string>();
-  const parts = find.trim().split(/(\s+|\$[1-9])/);
-  const source = parts.map((part) => {
-    if (/^\s+$/.test(part)) return '\\s*';
-    if (!/^\$[1-9]$/.test(part)) return part.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+  const parts = [...find.matchAll(/\$[1-9](?![\w$])|[\w$]+|\S/g)].map(([part]) => {
+    if (/^[)\]}]$/.test(part)) return `,?\\s*\\${part}`;
+    if (!/^\$[1-9]$/.test(part)) return part.replace(/[\\^$.*+?([{|/]/g, '\\$&');
     const group = `n${part[1]}`;
     if (seen.has(group)) return `\\k<${group}>`;
     seen.add(group);
@@ -59,7 +59,7 @@ function pattern(find: string): RegExp {
   // A text that begins or ends inside of a longer word is another text.
   const before = /^[\w$]/.test(find.trim()) ? '(?<![\\w$])' : '';
   const after = /[\w$]$/.test(find.trim()) ? '(?![\\w$])' : '';
-  return new RegExp(before + source.join('') + after, 'g');
+  return new RegExp(before + parts.join('\\s*') + after, 'g');
 }
 
 /**
@@ -89,6 +89,7 @@ export function mutate(root: string, files: readonly string[], mutation: Mutatio
 
 /** @throws StaleMutation when it is no TypeScript: every test would fail, whatever it tests */
 export function checked(mutated: MutatedFile): MutatedFile {
+  if (!mutated.file.endsWith('.ts')) return mutated;
   try {
     stripTypeScriptTypes(mutated.text);
   } catch (error) {

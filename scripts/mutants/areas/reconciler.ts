@@ -1,0 +1,136 @@
+import type { Area } from '../mutation.ts';
+
+const area: Area = {
+  sources: ['src/machines/reconciler/', 'src/plugins/reconciler/'],
+  mutations: [
+    {
+      breaks: 'R24: a leg that has its address is written all the same',
+      id: 'R24',
+      find: "{ guard: 'present', target: 'afterPresent', actions: 'found' },",
+      put: '',
+    },
+    {
+      breaks: 'R24: the addresses that a leg has are overwritten',
+      id: 'R24',
+      find: 'ipv6: [...$1, $2.address]',
+      put: 'ipv6: [$2.address]',
+    },
+    {
+      breaks: 'R24: an ipv6 field that is a string counts as none',
+      id: 'R24',
+      find: "return ipv6 === '' ? [] : [ipv6];",
+      put: 'return [];',
+    },
+    {
+      breaks: 'R24: an interface of the list never may be listed',
+      id: 'R24',
+      find: '$1.never.includes($2)',
+      put: 'false',
+    },
+    {
+      breaks: 'R24: Guest and Telework may be listed by their labels',
+      id: 'R24',
+      find: "['guest', 'telework']",
+      put: "['']",
+    },
+    {
+      breaks: 'R24: the interfaces of Guest and Telework are not in the list never',
+      id: 'R24',
+      find: "default(['eth1.30', 'eth1.60'])",
+      put: 'default([])',
+    },
+    {
+      breaks: 'R25: a lost race is never counted',
+      id: 'R25',
+      find: "CONFLICT: { target: 'afterFailed', actions: 'fail' },",
+      put: "CONFLICT: 'backingOff',",
+    },
+    {
+      breaks: 'R25: it never gives up',
+      id: 'R25',
+      find: 'exhausted: ({ $1 }) => $1.tries >= $1.maxTries,',
+      put: 'exhausted: () => false,',
+    },
+    {
+      breaks: 'R25: it gives up silently',
+      id: 'R25',
+      find: "actions: [{ type: 'alert.raise', params: ({ $1 }) => gaveUp($1) }, 'markAlerted'],",
+      put: "actions: 'markAlerted',",
+    },
+    { breaks: 'R25: fifty tries', id: 'R25', find: 'maxTries: 5,', put: 'maxTries: 50,' },
+    {
+      breaks: 'R26: an event is looked at after 25 s',
+      id: 'R26',
+      find: 'settleMs: 25,',
+      put: 'settleMs: 25_000,',
+    },
+    {
+      breaks: 'R24: no second look after an event',
+      id: 'R24',
+      find: "{ guard: 'owesLook', target: 'checking' }, { target: 'whole' },",
+      put: "{ target: 'whole' },",
+    },
+    {
+      breaks: 'R37: a pending transaction counts as a failure',
+      tests: ['machines/reconciler'],
+      find: "PENDING: 'waiting',",
+      put: "PENDING: { target: 'afterFailed', actions: 'fail' },",
+    },
+    {
+      breaks: 'R24: an accepted write is trusted without reading',
+      tests: ['machines/reconciler'],
+      find: "ADDED: { target: 'verifying',",
+      put: "ADDED: { target: 'afterPresent',",
+    },
+    { breaks: 'R27: a beat every 480 s', id: 'R27', find: 'idleMs: 240_000', put: 'idleMs: 480_000' },
+    {
+      breaks: 'the legs are read every 2,400 s',
+      tests: ['reconciler/'],
+      find: 'resyncMs: 240_000',
+      put: 'resyncMs: 2_400_000',
+    },
+    {
+      breaks: 'an endless burst of events keeps a leg from being read',
+      tests: ['machines/reconciler'],
+      find: 'PATIENCE = 20',
+      put: 'PATIENCE = 2_000',
+    },
+    {
+      breaks: 'R27: a beat that did not arrive is not sent again',
+      id: 'R27',
+      find: "failing: { after: { retry: 'pushing' },",
+      put: 'failing: {',
+    },
+    {
+      breaks: 'R27: events while a beat is sent get no beat',
+      id: 'R27',
+      find: "{ guard: 'owes', target: 'gathering', actions: 'arrive' },",
+      put: '',
+    },
+    {
+      breaks: 'R28: the reconciler can be stopped for ever',
+      tests: ['machines/reconciler/unit', 'reconciler/'],
+      find: 'LONGEST_PAUSE_MS = 1_800_000',
+      put: 'LONGEST_PAUSE_MS = 18_000_000_000',
+    },
+  ],
+  automatic: {
+    sources: [
+      'src/machines/reconciler/',
+      'src/plugins/reconciler/legs.ts',
+      'src/plugins/reconciler/options.ts',
+      'src/plugins/reconciler/router-access.ts',
+    ],
+    tests: [
+      'machines/reconciler/',
+      'plugins/reconciler/gathering',
+      'plugins/reconciler/heartbeat',
+      'plugins/reconciler/legs',
+      'plugins/reconciler/options',
+      'plugins/reconciler/resync',
+      'plugins/reconciler/status',
+    ],
+  },
+};
+
+export default area;

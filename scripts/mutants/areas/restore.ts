@@ -1,0 +1,202 @@
+import type { Area } from '../mutation.ts';
+
+const area: Area = {
+  sources: ['src/machines/restore/', 'src/plugins/restore/', 'src/plugins/memory/rest-store.ts'],
+  mutations: [
+    { breaks: 'B9: the claim is 6Gi', id: 'B9', find: "= '5Gi'", put: "= '6Gi'" },
+    {
+      breaks: 'B9: a snapshot larger than the claim is begun',
+      tests: ['restore/'],
+      find: '5 * 1024 ** 3',
+      put: '500 * 1024 ** 3',
+    },
+    {
+      breaks: 'B9: it may take 180 s to be ready',
+      id: 'B9',
+      find: 'readyMs: z.int().min(10).default(2 * MINUTE_MS)',
+      put: 'readyMs: z.int().min(10).default(3 * MINUTE_MS)',
+    },
+    { breaks: 'B9: two replicas', id: 'B9', find: 'replicas: 1,', put: 'replicas: 2,' },
+    { breaks: 'B9: a rolling update', id: 'B9', find: "type: 'Recreate'", put: "type: 'RollingUpdate'" },
+    {
+      breaks: 'B9: the storage is elsewhere',
+      id: 'B9',
+      find: "mountPath: '/qdrant/storage'",
+      put: "mountPath: '/qdrant'",
+    },
+    {
+      breaks: 'B9: any storage class',
+      id: 'B9',
+      find: "default('encrypted-replicated')",
+      put: "default('standard')",
+    },
+    {
+      breaks: 'B9: object-store settings of the live store',
+      id: 'B9',
+      find: "volumeMounts: [{ name: 'storage',",
+      put: "env: [{ name: 'QDRANT__STORAGE__SNAPSHOTS_CONFIG__SNAPSHOTS_STORAGE', value: 's3' }], volumeMounts: [{ name: 'storage',",
+    },
+    {
+      breaks: 'B9: the newest image and not the live one',
+      id: 'B9',
+      find: '$1 ?? `qdrant/qdrant:',
+      put: '`qdrant/qdrant:',
+    },
+    {
+      breaks: 'B2: the priority of the replica',
+      id: 'B2',
+      find: "priority: 'snapshot'",
+      put: "priority: 'replica'",
+    },
+    {
+      breaks: 'B9: recover may answer anything',
+      id: 'B9',
+      find: 'done: z.literal(true),',
+      put: 'done: z.unknown(),',
+    },
+    {
+      breaks: 'B3: another Secret',
+      id: 'B3',
+      find: "name: 'qdrant-r2-snapshot'",
+      put: "name: 'qdrant-snapshot'",
+    },
+    {
+      breaks: 'B3: the keys of the Secret are called otherwise',
+      id: 'B3',
+      find: "{ access_key: 'placeholder',",
+      put: "{ accessKey: 'placeholder',",
+    },
+    {
+      breaks: 'B3: services are not restored',
+      id: 'B3',
+      find: "'deployments', 'services']",
+      put: "'deployments']",
+    },
+    {
+      breaks: 'B3: it is restored into the live namespace',
+      id: 'B3',
+      find: 'namespaceMapping: { [$1]: name },',
+      put: '',
+    },
+    {
+      breaks: 'B3: another schedule',
+      id: 'B3',
+      find: "default('agent-memory-pvc-backup')",
+      put: "default('agent-memory-backup')",
+    },
+    {
+      breaks: 'B3: another claim',
+      id: 'B3',
+      find: "claim: name.default('qdrant-data')",
+      put: "claim: name.default('qdrant-storage')",
+    },
+    {
+      breaks: 'B3: a backup with warnings is good',
+      id: 'B3',
+      find: '=== 0 && warnings === 0;',
+      put: '=== 0;',
+    },
+    {
+      breaks: 'B3: a restore that fails is waited for',
+      id: 'B3',
+      find: "'PartiallyFailed', 'Failed', ]",
+      put: "'PartiallyFailed', ]",
+    },
+    {
+      breaks: 'B5: the same address is no live store',
+      id: 'B5',
+      find: "if ($1(live) === $1(target)) throw $2(url, 'it has the same address');",
+      put: '',
+    },
+    {
+      breaks: 'B5: another name of the same address is no live store',
+      id: 'B5',
+      find: 'if ($1 !== undefined) throw $2(url, `both resolve',
+      put: 'if (false) throw $2(url, `both resolve',
+    },
+    {
+      breaks: 'B5: an instance that says it is the live one is none',
+      tests: ['restore/', 'memory-store/store'],
+      find: '$1.instance !== undefined && $1.instance === $2.instance',
+      put: 'false',
+    },
+    {
+      breaks: 'B5: a filled instance is overwritten',
+      tests: ['restore/', 'memory-store/store'],
+      find: 'if ((await $1.collection($2, $3)) !== undefined) { throw',
+      put: 'if (false) { throw',
+    },
+    {
+      breaks: 'B4: any count is proven',
+      id: 'B4',
+      find: 'if ($1.count < least || $1.count > most) {',
+      put: 'if (false) {',
+    },
+    {
+      breaks: 'B4: missing seeds are proven',
+      id: 'B4',
+      find: 'if ($1.missing.length > 0) yield',
+      put: 'if (false) yield',
+    },
+    {
+      breaks: 'B4: changed seeds are proven',
+      id: 'B4',
+      find: 'if ($1.changed.length > 0) yield',
+      put: 'if (false) yield',
+    },
+    {
+      breaks: 'B4: without a record a difference to the live store is proven',
+      tests: ['restore/'],
+      find: 'if (total > 0) yield',
+      put: 'if (false) yield',
+    },
+    {
+      breaks: 'B4: the count may be approximate',
+      tests: ['memory/adapter', 'memory-store/store', 'restore/'],
+      find: 'body: { exact: true },',
+      put: 'body: { exact: false },',
+    },
+    {
+      breaks: 'B6: a step that a crash interrupted leaves its scratch instance',
+      id: 'B6',
+      find: "'effect.lost': { guard, target: 'cleaning', actions: [fail, raise] },",
+      put: '',
+    },
+    {
+      breaks: 'B6: a clean-up that failed is not tried again',
+      id: 'B6',
+      find: "after: { retryClean: 'cleaning' },",
+      put: '',
+    },
+    {
+      breaks: 'B6: what an earlier run left is not removed',
+      id: 'B6',
+      find: "{ guard: 'hasLeftovers', target: 'cleaning', actions: 'noteStart' },",
+      put: '',
+    },
+    {
+      breaks: 'B6: a namespace of somebody else is removed',
+      id: 'B6',
+      find: 'if (!$1 || !$2($1, id)) return;',
+      put: 'if (!$1) return;',
+    },
+    {
+      breaks: 'B8: nobody hears that drills do not happen',
+      id: 'B8',
+      find: "after: { overdue: { target: 'overdue', actions: $1 } },",
+      put: "after: { overdue: { target: 'overdue' } },",
+    },
+    {
+      breaks: 'B6: two drills at once',
+      id: 'B6',
+      find: 'status: 409, body: { id:',
+      put: 'status: 202, body: { id:',
+    },
+  ],
+  automatic: {
+    sources: ['src/machines/restore/', 'src/plugins/restore/'],
+    tests: ['machines/restore/', 'restore/cluster', 'restore/drills'],
+  },
+};
+
+export default area;
