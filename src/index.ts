@@ -8,7 +8,6 @@ export { Bus, type Envelope } from './bus/bus.ts';
 export { defineTopic, type Topic } from './bus/topic.ts';
 export {
   type ActorDefinition,
-  type ActorSnapshot,
   DEFAULT_WORDS,
   defineActor,
   type EventOf,
@@ -23,7 +22,7 @@ export type {
   EffectOptions,
   EffectOutcome,
 } from './core/kernel/actors/effect.ts';
-export type { ActorState } from './core/kernel/actors/state.ts';
+export type { ActorSnapshot, ActorState } from './core/kernel/actors/transition.ts';
 export {
   type CodedError,
   defineErrors,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import zlib from 'node:zlib';
-import { type ActorState, applyRecord } from '../../src/core/kernel/actors/state.ts';
+import { type ActorState, applyRecord } from '../../src/core/kernel/actors/transition.ts';
 import { portableHeader, portableLines } from '../../src/core/kernel/log/portable/export.ts';
 import { writePortable } from '../../src/core/kernel/log/portable/file.ts';
 import { importLog } from '../../src/core/kernel/log/portable/import.ts';

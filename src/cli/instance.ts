@@ -3,7 +3,7 @@ import { HOST, runsOf } from '../core/host/lifecycle/run.ts';
 import type { HealthRegistration } from '../core/host/plugin/registrations.ts';
 import { type RuntimeFile, readRuntimeFile } from '../core/host/runtime/runtime-file.ts';
 import { recover } from '../core/kernel/actors/recover.ts';
-import type { ActorState } from '../core/kernel/actors/state.ts';
+import type { ActorState } from '../core/kernel/actors/transition.ts';
 import { isCoded } from '../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../core/kernel/json.ts';
 import { lockedBy } from '../core/kernel/log/lock.ts';

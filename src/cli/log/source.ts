@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { redact } from '../../core/host/logging/redact.ts';
-import type { Decision } from '../../core/kernel/actors/decide.ts';
+import type { Decision } from '../../core/kernel/actors/transition.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import { openReader } from '../../core/kernel/log/portable/open-reader.ts';
 import type { LogEvent, LogRecord } from '../../core/kernel/log/record.ts';

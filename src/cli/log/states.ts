@@ -9,7 +9,7 @@ import {
   stateName,
   timestamp,
 } from '../../core/host/terminal.ts';
-import type { ActorState } from '../../core/kernel/actors/state.ts';
+import type { ActorState } from '../../core/kernel/actors/transition.ts';
 import { diffContext, jsonEqual } from '../../core/kernel/json.ts';
 import { delayOf } from '../../core/kernel/log/record.ts';
 import type { Moment } from '../../core/kernel/replay/at.ts';

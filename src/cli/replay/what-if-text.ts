@@ -1,7 +1,7 @@
 import { difference } from '../../core/host/divergence-text.ts';
 import type { Terminal } from '../../core/host/terminal.ts';
 import { cut, jsonLines, plainText, stateName, timestamp } from '../../core/host/terminal.ts';
-import type { Decision } from '../../core/kernel/actors/decide.ts';
+import type { Decision } from '../../core/kernel/actors/transition.ts';
 import { jsonEqual } from '../../core/kernel/json.ts';
 import { delayOf, type LogRecord, TIMER_CANCEL, TIMER_START } from '../../core/kernel/log/record.ts';
 import type { Difference } from '../../core/kernel/replay/findings.ts';

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { ActorDefinition } from '../../core/kernel/actors/definition.ts';
-import { type ActorState, applyRecord } from '../../core/kernel/actors/state.ts';
+import { type ActorState, applyRecord } from '../../core/kernel/actors/transition.ts';
 import { machineOf } from '../../core/kernel/actors/versions.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';

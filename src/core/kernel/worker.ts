@@ -32,7 +32,7 @@ export function startWorker<M>(options: WorkerOptions<M>): Worker {
         : { maxYoungGenerationSizeMb: BUSY_YOUNG_MIB, maxOldGenerationSizeMb: heapMiB },
   });
   let failure: string | undefined;
-  worker.on('message', (message: unknown) => onMessage(message as M));
+  worker.on('message', onMessage);
   worker.once('error', (error) => {
     failure = error instanceof Error ? error.message : String(error);
   });

@@ -1,4 +1,5 @@
-import { type ActorSnapshot, defineActor, HIDDEN } from '../../core/kernel/actors/definition.ts';
+import { defineActor, HIDDEN } from '../../core/kernel/actors/definition.ts';
+import type { ActorSnapshot } from '../../core/kernel/actors/transition.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import type { JobContext } from '../../machines/jobs/job.ts';
 import { job } from '../../machines/jobs/job.ts';

@@ -1,5 +1,5 @@
 import type { CheckContext, CheckResult } from '../../core/host/plugin/diagnosis.ts';
-import type { ActorSnapshot } from '../../core/kernel/actors/definition.ts';
+import type { ActorSnapshot } from '../../core/kernel/actors/transition.ts';
 import { isObject } from '../../core/kernel/json.ts';
 import type { LegContext, leg } from '../../machines/reconciler/leg.ts';
 

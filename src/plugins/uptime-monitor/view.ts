@@ -1,4 +1,4 @@
-import type { ActorSnapshot } from '../../core/kernel/actors/definition.ts';
+import type { ActorSnapshot } from '../../core/kernel/actors/transition.ts';
 import { type Change, diagnosis } from '../../machines/uptime-monitor/diagnosis.ts';
 import type { monitor } from '../../machines/uptime-monitor/monitor.ts';
 

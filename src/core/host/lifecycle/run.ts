@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
 import { defineActor, HIDDEN, routeOf } from '../../kernel/actors/definition.ts';
-import type { ActorState } from '../../kernel/actors/state.ts';
 import type { ActorSystem } from '../../kernel/actors/system.ts';
+import type { ActorState } from '../../kernel/actors/transition.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { type ActorRef, parseActorRef } from '../../kernel/ids.ts';
 import { CHECKPOINT, type LogRecord } from '../../kernel/log/record.ts';

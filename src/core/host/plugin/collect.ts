@@ -16,7 +16,7 @@ export const CORE = 'core';
 const coreActors: readonly Owned<ActorDefinition>[] = [Object.freeze({ ...lifecycleActor, owner: CORE })];
 const coreRoutes: readonly Owned<Route>[] = [Object.freeze({ ...checkpointRoute, owner: CORE })];
 
-/** Effect types that core carries out itself (`runtime/builtin-effects.ts`); a trailing `*` stands for any rest. */
+/** Effect types that core carries out itself (`runtime/wiring.ts`); a trailing `*` stands for any rest. */
 const CORE_EFFECTS: readonly string[] = ['timer.*', HTTP_REPLY, ALERT_RAISE];
 
 /** What core and the plugins that work declare, as one frozen value in start order. */

@@ -23,23 +23,18 @@ export interface Registrar {
   freeze(): void;
   /** From here on handlers are called with what the plugin's `start` returned. */
   started(value: unknown): void;
+  /** From here on the plugin's effects fail with this error. */
+  failed(error: Error): void;
 }
 
-/**
- * Makes the context that a plugin's `register` is called with. It only collects; nothing runs.
- *
- * @param guard throws when the plugin has failed, so that an effect of a failed plugin fails with its reason
- */
-export function createRegistrar(
-  definition: PluginDefinition,
-  container: Container,
-  guard: () => void,
-): Registrar {
+/** Makes the context that a plugin's `register` is called with. It only collects; nothing runs. */
+export function createRegistrar(definition: PluginDefinition, container: Container): Registrar {
   const plugin = definition.name;
   const declared = emptyDeclared();
   const starting = Promise.withResolvers<unknown>();
   let frozen = false;
   let started: { readonly value: unknown } | undefined;
+  let failure: Error | undefined;
 
   const refuseLate = (what: string): void => {
     if (frozen) throw new CoreError('HF_PLUGIN_FROZEN', { plugin, what });
@@ -70,7 +65,7 @@ export function createRegistrar(
     },
     effect(type, handler, options) {
       const guarded: EffectRegistration['handler'] = (params, effect) => {
-        guard();
+        if (failure) throw failure;
         if (started) return handler(params, effect, started.value);
         return starting.promise.then((value) => handler(params, effect, value));
       };
@@ -130,6 +125,9 @@ export function createRegistrar(
     started(value) {
       started = { value };
       starting.resolve(value);
+    },
+    failed(error) {
+      failure = error;
     },
   };
 }

@@ -32,9 +32,7 @@ export class PluginRun {
     this.#container = container;
     this.#clock = clock;
     this.#deadlineMs = deadlineMs;
-    this.#registrar = createRegistrar(plugin.definition, container, () => {
-      if (this.#state === 'failed') throw this.#error;
-    });
+    this.#registrar = createRegistrar(plugin.definition, container);
   }
 
   get name(): string {
@@ -137,7 +135,10 @@ export class PluginRun {
   fail(phase: Phase, error: unknown): HoldfastError {
     const coded = this.#coded(phase, error);
     this.#error ??= coded;
-    if (phase !== 'stop') this.#state = 'failed';
+    if (phase !== 'stop') {
+      this.#state = 'failed';
+      this.#registrar.failed(this.#error);
+    }
     return coded;
   }
 

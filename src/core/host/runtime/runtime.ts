@@ -21,17 +21,19 @@ import type { Registrations } from '../plugin/registrations.ts';
 import { AutomaticRetention, type RetentionSettings } from '../retention/prune-running.ts';
 import { openVault } from '../secrets/vault.ts';
 import { Checkpoints } from './checkpoints.ts';
+import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts';
+import { logControl, Surfaces } from './surfaces.ts';
 import {
+  builtinEffects,
+  connectRoutes,
   observeActors,
   observeAlerts,
   observeBus,
   observeEffects,
   observeFailures,
   observeLog,
-} from './observe.ts';
-import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts';
-import { Surfaces } from './surfaces.ts';
-import { builtinEffects, connectRoutes, logControl, startSchedules } from './wiring.ts';
+  startSchedules,
+} from './wiring.ts';
 
 export interface RuntimeOptions {
   /** The plugins with their options, as `loadConfig` gives them. */
@@ -156,7 +158,7 @@ export class Runtime {
     const startedAt = new Date(clock.now()).toISOString();
     this.#undo.push(lockDataDir(dataDir));
     const vault = openVault(dataDir);
-    const log = new SqliteLog({ dataDir, lingerMs, signEvery, patienceMs, clock });
+    const log = new SqliteLog({ dataDir, lingerMs, signEvery, patienceMs, checkpointEvery, clock });
     this.#undo.push(() => log.close());
     const recovered = readStates(dataDir);
 
@@ -175,7 +177,7 @@ export class Runtime {
     );
     actors.runEffectsWith(dispatcher);
     const resume = dispatcher.leftOpen(actors.states());
-    const checkpoints = new Checkpoints(log, actors, bus, checkpointEvery);
+    const checkpoints = new Checkpoints(log, actors, bus);
     observeLog(log, bus, metrics, logger);
     log.onFrozen((reason) => {
       if (reason !== undefined) exchanges.failAll(new CoreError('HF_LOG_WAITING', { reason }));

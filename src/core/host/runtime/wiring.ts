@@ -1,19 +1,27 @@
 import { Cron } from 'croner';
-import { z } from 'zod';
-import type { Bus, Envelope } from '../../../bus/bus.ts';
+import { type Bus, type Envelope, subscriberFailed } from '../../../bus/bus.ts';
 import { ALERT_RAISE, type AlertRaised, alertRaised } from '../../contracts/alerts.ts';
 import type { Route } from '../../kernel/actors/definition.ts';
 import { EFFECT_DONE, type EffectHandler, type EffectRegistration } from '../../kernel/actors/effect.ts';
+import type { EffectEnd } from '../../kernel/actors/effects.ts';
+import type { ActorSystem } from '../../kernel/actors/system.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { CoreError } from '../../kernel/errors/core-error.ts';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import { actorRef } from '../../kernel/ids.ts';
-import type { HttpSurface } from '../http/contract.ts';
+import type { EventLog } from '../../kernel/log/event-log.ts';
+import type { LogRecord } from '../../kernel/log/record.ts';
 import { type Exchanges, HTTP_REPLY, type Reply } from '../http/exchanges.ts';
-import { serveOperation } from '../operations/serve.ts';
+import type { Logger } from '../logging/logger.ts';
+import type { Metrics } from '../metrics/metrics.ts';
 import type { RuntimeServices } from '../plugin/host.ts';
 import type { Owned, ScheduleRegistration } from '../plugin/registrations.ts';
-import { pruneRunning } from '../retention/prune-running.ts';
+
+// How the parts of a runtime are connected: the bus to the actors, actors to HTTP requests and alerts, schedules to the
+// bus, and whatever happens in them to metrics and log lines.
+
+/** Upper bounds in seconds: an fsync takes 0.1 ms on a good disk and a second on a bad card. */
+const COMMIT_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
 /**
  * Sends what is published on the bus to the actors that routes name. A request that waits
@@ -100,25 +108,90 @@ export function builtinEffects(exchanges: Exchanges, bus: Bus): EffectRegistrati
   ];
 }
 
-const pruneBody = z.strictObject({
-  olderThanMs: z.int().nonnegative().optional(),
-  keepBytes: z.int().nonnegative().optional(),
-  /** Absolute path. */
-  folder: z.string().startsWith('/').max(4_096),
-});
+/** Metrics and log lines of the log: what it took, how long commits take, and when it freezes. */
+export function observeLog(log: EventLog, bus: Bus, metrics: Metrics, logger: Logger): void {
+  const records = metrics.counter('log_records_total', { help: 'Records made durable.' });
+  const bytes = metrics.counter('log_bytes_total', {
+    help: 'Bytes of record bodies and blobs made durable.',
+  });
+  const commits = metrics.histogram('log_commit_seconds', {
+    help: 'From handing a batch to the writer until it was durable.',
+    buckets: COMMIT_BUCKETS,
+  });
+  metrics.gauge('log_queued_records', {
+    help: 'Records that wait for a commit.',
+    collect: (gauge) => gauge.set(log.status().queued),
+  });
+  log.onDurable((_seq, stats) => {
+    records.inc(stats.records);
+    bytes.inc(stats.bytes);
+    commits.observe(stats.ms / 1_000);
+  });
+  log.onFrozen((reason) => {
+    const { seq, durableSeq } = log.status();
+    if (reason === undefined) {
+      logger.info({ seq, durableSeq }, 'log.thawed');
+      return;
+    }
+    logger.error({ code: 'HF_LOG_WRITE', reason, seq, durableSeq }, 'log.frozen');
+    const text = `The event log cannot be written (${reason}); effects wait, and new requests are refused.`;
+    bus.publish(alertRaised, { name: 'log.frozen', severity: 'critical', text, labels: {} });
+  });
+}
 
-const shredBody = z.strictObject({ keys: z.array(z.string().min(1).max(128)).max(100_000) });
+/** The mailbox, as a gauge. */
+export function observeActors(actors: ActorSystem, metrics: Metrics): void {
+  metrics.gauge('mailbox_depth', {
+    help: 'Events that wait for the log to have room.',
+    collect: (gauge) => gauge.set(actors.mailboxDepth),
+  });
+}
 
-/** What commands ask of the log of a running instance, on its control socket. */
-export function logControl(
-  surface: HttpSurface,
-  { log, dataDir, clock }: Pick<RuntimeServices, 'log' | 'dataDir' | 'clock'>,
-): void {
-  serveOperation(surface, '/log/prune', pruneBody, ({ folder, ...request }) =>
-    pruneRunning(log, dataDir, request, folder, clock.now()),
-  );
-  serveOperation(surface, '/log/shred', shredBody, async ({ keys }) => {
-    await log.shred(keys);
-    return { keys };
+/** @returns counts how effects end, and logs those that failed */
+export function observeEffects(metrics: Metrics, logger: Logger): (end: EffectEnd) => void {
+  const effects = metrics.counter('effects_total', {
+    help: 'Effects by type and how they ended.',
+    labels: ['type', 'outcome'],
+  });
+  return ({ type, outcome, id, actor, error }) => {
+    effects.inc({ type, outcome });
+    if (outcome === 'done') return;
+    const code = isCoded(error) ? error.code : undefined;
+    logger.warn({ effect: type, id, actor, code, error }, `effect.${outcome}`);
+  };
+}
+
+/** @returns tells of machines that threw: the record has it too, and a person should know */
+export function observeFailures(bus: Bus, logger: Logger): (record: LogRecord) => void {
+  return ({ seq, actor, event, failed, correlation }) => {
+    logger.error(
+      { code: 'HF_MACHINE_THREW', seq, actor, event: event.type, reason: failed, correlation },
+      'machine.threw',
+    );
+    const text = `The machine of ${actor} threw on ${event.type} (record ${seq}); its state is as before.`;
+    bus.publish(
+      alertRaised,
+      { name: 'machine.threw', severity: 'critical', text, labels: { actor } },
+      { correlation, cause: seq },
+    );
+  };
+}
+
+/** Subscribers that throw, and payloads that fit no schema, become log lines and a counter. */
+export function observeBus(bus: Bus, metrics: Metrics, logger: Logger): void {
+  const failures = metrics.counter('bus_failures_total', {
+    help: 'Subscribers that threw and payloads refused.',
+    labels: ['fault'],
+  });
+  bus.subscribe(subscriberFailed, 'core', ({ payload, correlation }) => {
+    failures.inc({ fault: payload.fault });
+    logger.error({ ...payload, correlation }, 'bus.subscriber_failed');
+  });
+}
+
+/** Every alert is a line of the log, whether a machine asked for it or a part of the process raised it. */
+export function observeAlerts(bus: Bus, logger: Logger): void {
+  bus.subscribe(alertRaised, 'core', ({ payload, correlation }) => {
+    logger.warn({ ...payload, correlation }, 'alerts.raised');
   });
 }

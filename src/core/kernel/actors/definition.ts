@@ -1,11 +1,8 @@
-import type { AnyStateMachine, ContextFrom, EventFrom, InputFrom, SnapshotFrom } from 'xstate';
+import type { AnyStateMachine, EventFrom, InputFrom } from 'xstate';
 import type { Envelope } from '../../../bus/bus.ts';
 import type { Topic } from '../../../bus/topic.ts';
-import type { ActorRef } from '../ids.ts';
 import type { JsonObject } from '../json.ts';
 import type { INIT, LogEvent, LogRecord, MIGRATE, StateValue } from '../log/record.ts';
-import type { OpenEffect, OpenTimer } from './state.ts';
-import type { UncheckedEvent } from './system.ts';
 
 /** How soon a transition's record must be durable before its effects run (C2). */
 export type Durability = 'sync' | 'batched';
@@ -19,21 +16,10 @@ export interface MachineState {
 /** The events that a machine declares in its types. */
 export type EventOf<M extends AnyStateMachine> = EventFrom<M>;
 
-/** What an actor of a machine is like between two events. */
-export interface ActorSnapshot<M extends AnyStateMachine = AnyStateMachine> {
-  readonly ref: ActorRef;
-  readonly key: string;
-  readonly value: SnapshotFrom<M>['value'];
-  readonly context: ContextFrom<M>;
-  /** The machine reached a final state. */
-  readonly done: boolean;
-  /** The actor's newest record, and its time in epoch milliseconds. */
-  readonly seq: number;
-  readonly at: number;
-  /** Armed timers by the machine's name for them. */
-  readonly timers: Readonly<Record<string, OpenTimer>>;
-  /** Effects without an outcome yet, by `<seq>.<index>`. */
-  readonly effects: Readonly<Record<string, OpenEffect>>;
+/** An event that no machine's types have checked. */
+export interface UncheckedEvent {
+  readonly type: string;
+  readonly [field: string]: unknown;
 }
 
 /** A record of an actor whose machine is known: its event is one that the machine declares, or the system's own. */

@@ -21,8 +21,8 @@ import {
   type EffectOutcome,
   type EffectRegistration,
 } from './effect.ts';
-import type { ActorState } from './state.ts';
 import type { ActorSystem, EffectRunner } from './system.ts';
+import type { ActorState } from './transition.ts';
 
 const DEFAULT_DEADLINE_MS = 30_000;
 

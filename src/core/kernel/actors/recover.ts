@@ -1,6 +1,6 @@
 import { readChained } from '../log/chain.ts';
 import type { SqliteReader } from '../log/sqlite-reader.ts';
-import { type ActorState, applyRecord } from './state.ts';
+import { type ActorState, applyRecord } from './transition.ts';
 
 /** What a log says of its actors. */
 export interface Recovered {

@@ -5,12 +5,20 @@ import { actorRef, newCorrelation, parseActorRef } from '../ids.ts';
 import { toPlain } from '../json.ts';
 import type { Blobs, EventLog } from '../log/event-log.ts';
 import { INIT, type LogEvent, type LogRecord, MIGRATE } from '../log/record.ts';
-import { decide, decideInit, type Made, recordOf } from './decide.ts';
-import type { ActorDefinition, ActorSnapshot, Durability, EventOf } from './definition.ts';
+import type { ActorDefinition, Durability, EventOf, UncheckedEvent } from './definition.ts';
 import type { Recovered } from './recover.ts';
-import { type ActorState, applyRecord } from './state.ts';
+import {
+  type ActorSnapshot,
+  type ActorState,
+  applyRecord,
+  decide,
+  decideInit,
+  type Made,
+  recordOf,
+  snapshotOf,
+} from './transition.ts';
 import { decideMigration, type Registered } from './versions.ts';
-import { MachineStepper, snapshotOf } from './xstate.ts';
+import { MachineStepper } from './xstate.ts';
 
 /** Where an event comes from. */
 export interface SendMeta {
@@ -22,12 +30,6 @@ export interface SendMeta {
   readonly outcome?: string | undefined;
   /** Sealed bodies stored in the record's transaction. */
   readonly blobs?: Blobs | undefined;
-}
-
-/** An event that no machine's types have checked. */
-export interface UncheckedEvent {
-  readonly type: string;
-  readonly [field: string]: unknown;
 }
 
 /** What became of a sent event. */
@@ -200,12 +202,12 @@ export class ActorSystem {
   /** What is known of an actor now; undefined when there is none of that key. */
   get<M extends AnyStateMachine>(actor: ActorDefinition<M>, key: string): ActorSnapshot<M> | undefined {
     const state = this.#actors.get(actorRef(actor.type, key))?.state;
-    return state && snapshotOf(actor, state);
+    return state && snapshotOf(actor.machine, state);
   }
 
   /** All actors of one type, in the order in which they were first met. */
   list<M extends AnyStateMachine>(actor: ActorDefinition<M>): ActorSnapshot<M>[] {
-    return this.states(actor.type).map((state) => snapshotOf(actor, state));
+    return this.states(actor.type).map((state) => snapshotOf(actor.machine, state));
   }
 
   /** What the log says of an actor, by its address. The state is live: read it, do not keep it. */

@@ -4,9 +4,8 @@ import type { HoldfastError } from '../errors/holdfast-error.ts';
 import { parseActorRef } from '../ids.ts';
 import { diffContext, type JsonObject, toPlain } from '../json.ts';
 import { type EffectRequest, type LogEvent, TIMER_CANCEL, TIMER_START } from '../log/record.ts';
-import type { Decided } from './decide.ts';
 import type { ActorDefinition, MachineState } from './definition.ts';
-import type { ActorState } from './state.ts';
+import type { ActorState, Decided } from './transition.ts';
 import type { MachineStepper } from './xstate.ts';
 
 /** Where an actor of another version comes from, to name it. */

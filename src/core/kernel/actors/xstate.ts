@@ -1,12 +1,5 @@
-import {
-  type AnyMachineSnapshot,
-  type AnyStateMachine,
-  type ContextFrom,
-  createActor,
-  type SnapshotFrom,
-} from 'xstate';
+import { type AnyMachineSnapshot, type AnyStateMachine, createActor } from 'xstate';
 import { CoreError } from '../errors/core-error.ts';
-import { type ActorRef, parseActorRef } from '../ids.ts';
 import type { Json } from '../json.ts';
 import {
   type EffectRequest,
@@ -15,8 +8,6 @@ import {
   TIMER_CANCEL,
   TIMER_START,
 } from '../log/record.ts';
-import type { ActorDefinition, ActorSnapshot } from './definition.ts';
-import type { ActorState } from './state.ts';
 
 /** XState's names for its timers: begun on entry of the state that has an `after`, ended on exit. */
 const RAISE = 'xstate.raise';
@@ -120,22 +111,4 @@ export class MachineStepper {
       );
     }
   }
-}
-
-/** What the log says of an actor, in the types of its machine: they are what its events and assigns made. */
-export function snapshotOf<M extends AnyStateMachine>(
-  _actor: ActorDefinition<M>,
-  { ref, value, context, done, seq, at, timers, effects }: Readonly<ActorState>,
-): ActorSnapshot<M> {
-  return {
-    ref: ref as ActorRef,
-    key: parseActorRef(ref).key,
-    value: value as SnapshotFrom<M>['value'],
-    context: context as ContextFrom<M>,
-    done,
-    seq,
-    at,
-    timers,
-    effects,
-  };
 }

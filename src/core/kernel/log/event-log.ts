@@ -83,6 +83,8 @@ export interface EventLog extends LogReader {
   hasRoom(): boolean;
   /** Calls back when there is room again. */
   onRoom(listener: () => void): void;
+  /** Calls back after a commit when so much has been written since `saveSnapshots` that it should be called again. */
+  onCheckpointDue(listener: () => void): void;
   /** Calls back when a commit fails for the first time, and when it works again (with no reason). */
   onFrozen(listener: (reason: string | undefined) => void): void;
   /**

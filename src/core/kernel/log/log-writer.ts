@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { CHAIN_START, chainHash } from './chain.ts';
-import type { CommitRequest, Done, SavingPart } from './commit-queue.ts';
+import type { CheckpointPart, CommitRequest, CommitResult } from './commit-request.ts';
 import { emptyWal, pruneSlice, shredBlobs } from './removal.ts';
 import { SavedStates } from './saved-states.ts';
 import { INSERT_RECORD, INSERT_RECORDS, openForWriting, RECORD_COLUMNS, RECORDS_AT_ONCE } from './schema.ts';
@@ -67,7 +67,7 @@ export class LogWriter {
   }
 
   /** One transaction, durable when this returns. */
-  commit(request: CommitRequest): Done {
+  commit(request: CommitRequest): CommitResult {
     // The noted head may be among those that go: a newer one is noted before them.
     if (request.prune !== undefined) this.#signHead();
     if (request.shred) this.#dropKeys(request.shred); // first: from here on no copy can be read, come what may
@@ -89,7 +89,7 @@ export class LogWriter {
   }
 
   /** A part of a checkpoint alone. */
-  save(saving: SavingPart): void {
+  save(saving: CheckpointPart): void {
     this.commit({ id: 0, firstSeq: this.#head.seq + 1, rows: [], blobs: [], saving });
   }
 
@@ -140,7 +140,7 @@ export class LogWriter {
     this.noteHead();
   }
 
-  #transaction(work: () => { head: Head; done: Done }): Done {
+  #transaction(work: () => { head: Head; done: CommitResult }): CommitResult {
     const signed = this.#signed;
     this.#db.exec('BEGIN IMMEDIATE');
     try {

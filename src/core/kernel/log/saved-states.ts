@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { Saved, SavingPart } from './commit-queue.ts';
+import type { CheckpointPart, SavedCheckpoint } from './commit-request.ts';
 import type { LogKey } from './signing.ts';
 
 /** So many full checkpoints are kept; when there are more, every second one goes, the newest never. */
@@ -22,14 +22,14 @@ export class SavedStates {
   }
 
   /** Within the caller's transaction. @returns what the checkpoint holds, with its last part */
-  add({ seq, rows, finish }: SavingPart): Saved | undefined {
+  add({ seq, rows, finish }: CheckpointPart): SavedCheckpoint | undefined {
     for (let column = 0; column < rows.length; column += 2) {
       this.#insert.run(rows[column] as string, seq, rows[column + 1] as string);
     }
     return finish && this.#finish(seq, finish.full);
   }
 
-  #finish(seq: number, wanted: boolean): Saved {
+  #finish(seq: number, wanted: boolean): SavedCheckpoint {
     const full = wanted || this.#isDue(seq);
     if (full) this.#carryOver(seq);
     const { count, digest } = digestOf(this.#db, seq, full);
@@ -87,7 +87,7 @@ export function newestFull(db: DatabaseSync, upTo: number): number {
 }
 
 /** The digest of a checkpoint: its states by actor in order, and whether they are all. */
-export function digestOf(db: DatabaseSync, seq: number, full: boolean): Saved {
+export function digestOf(db: DatabaseSync, seq: number, full: boolean): SavedCheckpoint {
   const digest = createHash('sha256');
   if (full) digest.update('all\n');
   let count = 0;

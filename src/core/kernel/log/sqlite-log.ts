@@ -1,9 +1,7 @@
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
 import { type Clock, systemClock } from '../clock.ts';
 import { CoreError } from '../errors/core-error.ts';
-import { CommitPipeline } from './commit-pipeline.ts';
-import type { Chore, Done } from './commit-queue.ts';
-import { type Batch, CommitQueue } from './commit-queue.ts';
+import type { CommitResult, Maintenance } from './commit-request.ts';
 import type {
   AppendOptions,
   CommitStats,
@@ -13,6 +11,7 @@ import type {
   Snapshot,
   SnapshotsSaved,
 } from './event-log.ts';
+import { type Batch, CommitPipeline, CommitQueue } from './group-commit.ts';
 import type { LogRecord } from './record.ts';
 import { openForWriting } from './schema.ts';
 import { SqliteReader } from './sqlite-reader.ts';
@@ -26,8 +25,13 @@ export interface SqliteLogOptions {
   readonly signEvery?: number;
   /** How long one commit may take before the log counts as frozen, milliseconds; 5,000 unless set. */
   readonly patienceMs?: number;
+  /** Saved states are due after so many records; 10,000 unless set. A start reads roughly that many at most. */
+  readonly checkpointEvery?: number;
   readonly clock?: Clock;
 }
+
+/** Saved states are also due after so many bytes: bodies that no state names any more are dropped only then. */
+const CHECKPOINT_BYTES = 64 * 1024 * 1024;
 
 /** So many saved states go into one transaction, and are made in one turn of this thread. */
 const PART = 256;
@@ -45,18 +49,23 @@ interface Waiter extends PromiseWithResolvers<void> {
  */
 export class SqliteLog implements EventLog {
   readonly #lingerMs: number;
+  readonly #checkpointEvery: number;
   readonly #clock: Clock;
   readonly #reader: SqliteReader;
   readonly #queue: CommitQueue;
   readonly #pipeline: CommitPipeline;
   readonly #durableListeners: ((seq: number, stats: CommitStats) => void)[] = [];
   readonly #roomListeners: (() => void)[] = [];
+  readonly #checkpointListeners: (() => void)[] = [];
   readonly #frozenListeners: ((reason: string | undefined) => void)[] = [];
   #waiters: Waiter[] = [];
   #cancelLinger: (() => void) | undefined;
   #scheduled = false;
   #seq: number;
   #durableSeq: number;
+  /** The record at which states were saved last, and the bytes written since. */
+  #savedSeq: number;
+  #unsavedBytes = 0;
   #hadRoom = true;
   #closing: Promise<void> | undefined;
   #closed = false;
@@ -71,9 +80,11 @@ export class SqliteLog implements EventLog {
     lingerMs = 50,
     signEvery = 1_000,
     patienceMs = 5_000,
+    checkpointEvery = 10_000,
     clock = systemClock,
   }: SqliteLogOptions) {
     this.#lingerMs = lingerMs;
+    this.#checkpointEvery = checkpointEvery;
     this.#clock = clock;
     openForWriting(dataDir).close();
     this.#reader = new SqliteReader(dataDir);
@@ -85,6 +96,7 @@ export class SqliteLog implements EventLog {
     }
     this.#seq = this.#reader.lastSeq();
     this.#durableSeq = this.#seq;
+    this.#savedSeq = this.#seq;
     this.#queue = new CommitQueue(this.#seq + 1);
     this.#pipeline = new CommitPipeline({
       writer: { dataDir, signEvery },
@@ -131,6 +143,10 @@ export class SqliteLog implements EventLog {
     this.#roomListeners.push(listener);
   }
 
+  onCheckpointDue(listener: () => void): void {
+    this.#checkpointListeners.push(listener);
+  }
+
   onFrozen(listener: (reason: string | undefined) => void): void {
     this.#frozenListeners.push(listener);
   }
@@ -141,30 +157,32 @@ export class SqliteLog implements EventLog {
 
   async saveSnapshots(states: Iterable<Snapshot>, keep: () => Iterable<string>): Promise<SnapshotsSaved> {
     const seq = this.#seq;
+    this.#unsavedBytes = 0;
     let rows: string[] = [];
     for (const { actor, body } of states) {
       rows.push(actor, body);
       if (rows.length < 2 * PART) continue;
-      await this.#chore({ saving: { seq, rows } });
+      await this.#maintain({ saving: { seq, rows } });
       await turn(); // a commit that is done at once would otherwise leave no room for anything else
       rows = [];
     }
     const finish = { keep: [...keep()], full: false };
-    const { saved } = await this.#chore({ saving: { seq, rows, finish } });
+    const { saved } = await this.#maintain({ saving: { seq, rows, finish } });
+    this.#savedSeq = seq;
     return { seq, count: 0, digest: '', ...saved };
   }
 
   async prune(to: number, states: Iterable<readonly string[]>): Promise<void> {
     for (const rows of states) {
-      await this.#chore({ saving: { seq: to, rows } });
+      await this.#maintain({ saving: { seq: to, rows } });
       await turn();
     }
-    await this.#chore({ saving: { seq: to, rows: [], finish: { full: true } } });
-    while ((await this.#chore({ prune: to })).more) await turn();
+    await this.#maintain({ saving: { seq: to, rows: [], finish: { full: true } } });
+    while ((await this.#maintain({ prune: to })).more) await turn();
   }
 
   async shred(keys: readonly string[]): Promise<void> {
-    while ((await this.#chore({ shred: keys })).more) await delay(SHRED_RETRY_MS);
+    while ((await this.#maintain({ shred: keys })).more) await delay(SHRED_RETRY_MS);
   }
 
   status(): LogStatus {
@@ -197,13 +215,13 @@ export class SqliteLog implements EventLog {
     const reason = await this.#pipeline.close();
     const error = new CoreError('HF_LOG_CLOSED');
     for (const { reject } of this.#waiters.splice(0)) reject(error);
-    this.#queue.rejectChores(error);
+    this.#queue.rejectTasks(error);
     if (reason !== undefined) throw new CoreError('HF_LOG_WRITE', { reason });
   }
 
-  async #chore(chore: Chore): Promise<Done> {
+  async #maintain(task: Maintenance): Promise<CommitResult> {
     this.#refuseClosed();
-    const done = this.#queue.pushChore(chore, this.#seq);
+    const done = this.#queue.pushTask(task, this.#seq);
     this.#commitSoon();
     return done;
   }
@@ -233,6 +251,10 @@ export class SqliteLog implements EventLog {
     this.#queue.bytes -= bytes;
     const stats = { records: request.rows.length / 3, ms, bytes };
     for (const listener of this.#durableListeners) listener(lastSeq, stats);
+    this.#unsavedBytes += bytes;
+    if (lastSeq - this.#savedSeq >= this.#checkpointEvery || this.#unsavedBytes >= CHECKPOINT_BYTES) {
+      for (const listener of this.#checkpointListeners) listener();
+    }
     const ready = this.#waiters.filter(({ seq }) => seq <= lastSeq);
     if (ready.length > 0) this.#waiters = this.#waiters.filter(({ seq }) => seq > lastSeq);
     for (const { resolve } of ready) resolve();

@@ -3,7 +3,7 @@
  * disk for hundreds of milliseconds; here it blocks nobody who has something else to do.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import type { CommitReply, CommitRequest } from './commit-queue.ts';
+import type { CommitReply, CommitRequest } from './commit-request.ts';
 import { LogWriter, type LogWriterOptions } from './log-writer.ts';
 
 /** So long after a commit the newest signature is noted: many commits share it. */

@@ -1,5 +1,5 @@
 import { recover } from '../actors/recover.ts';
-import type { ActorState } from '../actors/state.ts';
+import type { ActorState } from '../actors/transition.ts';
 import { CoreError } from '../errors/core-error.ts';
 import type { SqliteReader } from '../log/sqlite-reader.ts';
 

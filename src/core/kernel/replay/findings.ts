@@ -1,4 +1,4 @@
-import type { Decision } from '../actors/decide.ts';
+import type { Decision } from '../actors/transition.ts';
 import { jsonEqual } from '../json.ts';
 import type { LogEvent } from '../log/record.ts';
 

@@ -1,5 +1,5 @@
 import { type AnyMachineSnapshot, type AnyStateMachine, type AnyStateNode, getMicrosteps } from 'xstate';
-import type { ActorState } from '../actors/state.ts';
+import type { ActorState } from '../actors/transition.ts';
 import { MachineStepper } from '../actors/xstate.ts';
 import type { LogEvent } from '../log/record.ts';
 

@@ -1,7 +1,6 @@
 import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
-import { type Decision, decide, decideInit } from '../actors/decide.ts';
 import type { ActorDefinition } from '../actors/definition.ts';
-import { type ActorState, applyRecord } from '../actors/state.ts';
+import { type ActorState, applyRecord, type Decision, decide, decideInit } from '../actors/transition.ts';
 import { decideMigration, machineOf } from '../actors/versions.ts';
 import { MachineStepper } from '../actors/xstate.ts';
 import { parseActorRef } from '../ids.ts';

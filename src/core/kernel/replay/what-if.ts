@@ -1,7 +1,7 @@
-import type { Decision } from '../actors/decide.ts';
 import type { ActorDefinition } from '../actors/definition.ts';
 import { recover } from '../actors/recover.ts';
-import { type ActorState, applyRecord } from '../actors/state.ts';
+import type { Decision } from '../actors/transition.ts';
+import { type ActorState, applyRecord } from '../actors/transition.ts';
 import { CoreError } from '../errors/core-error.ts';
 import { parseActorRef } from '../ids.ts';
 import { jsonEqual } from '../json.ts';

@@ -1,4 +1,4 @@
-import type { ActorSnapshot } from '../../../core/kernel/actors/definition.ts';
+import type { ActorSnapshot } from '../../../core/kernel/actors/transition.ts';
 import type { keyRotation } from '../../../machines/collector/key-rotation.ts';
 import {
   pending,

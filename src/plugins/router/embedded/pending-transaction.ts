@@ -1,5 +1,5 @@
 import { timestamp } from '../../../core/host/terminal.ts';
-import type { ActorState } from '../../../core/kernel/actors/state.ts';
+import type { ActorState } from '../../../core/kernel/actors/transition.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { delayOf } from '../../../core/kernel/log/record.ts';
 import { CONFIG_ACTOR } from './config-actor.ts';

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { recover } from '../../../../src/core/kernel/actors/recover.ts';
-import { type ActorState, applyRecord } from '../../../../src/core/kernel/actors/state.ts';
+import { type ActorState, applyRecord } from '../../../../src/core/kernel/actors/transition.ts';
 import { SqliteReader } from '../../../../src/core/kernel/log/sqlite-reader.ts';
 import { type Bench, openBench } from '../../../support/actors.ts';
 import { door } from '../../../support/door.ts';
