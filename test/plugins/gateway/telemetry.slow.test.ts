@@ -67,6 +67,11 @@ function spansOf(received: readonly Received[]): Span[] {
     .flatMap(({ spans }) => spans);
 }
 
+/** Waits for what a stop sends: it leaves after three seconds, and a machine under load may need longer. */
+async function until(hasArrived: () => boolean): Promise<void> {
+  for (const end = performance.now() + 60_000; !hasArrived() && performance.now() < end; ) await after(10);
+}
+
 const attributesOf = ({ attributes }: Span) =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
 
@@ -90,6 +95,7 @@ test('[O24] a call is one server span below the caller’s, with path, alias and
   span.end(call);
   span.end(call);
   await telemetry.stop();
+  await until(() => spansOf(received).length > 0);
   const [only, ...more] = spansOf(received);
   t.deepEqual(more, []);
   t.like(only, {
@@ -116,6 +122,7 @@ test('[O24] the four histograms bear the upstream’s model and the key’s alia
   const telemetry = await recorded(endpoint);
   telemetry.begin({}).end(call);
   await telemetry.stop();
+  await until(() => received.some(({ path }) => path === '/v1/metrics'));
   const metrics = received
     .filter(({ path }) => path === '/v1/metrics')
     .flatMap(
@@ -143,6 +150,7 @@ test('[O24] the span of the tool call is a child, and only on request', async (t
   const telemetry = await recorded(endpoint, true);
   telemetry.begin({}).end({ ...call, outcome: 'tool_error' });
   await telemetry.stop();
+  await until(() => spansOf(received).length > 0);
   const spans = spansOf(received);
   const server = spans.find(({ kind }) => kind === 2)!;
   const tool = spans.find(({ kind }) => kind === 3)!;
@@ -261,6 +269,7 @@ test('[O24] a call is one span however it ends: refused, broken, not found, not 
   await reader.cancel();
   wanted.push('POST /mcp/sse 200', 'POST /mcp/sse 200');
   await rig.runtime.stop('test');
+  await until(() => spansOf(received).length >= wanted.length);
   const spans = spansOf(received).map(
     (span) => `${span.name} ${String(attributesOf(span)['http.status_code'])}`,
   );
@@ -285,6 +294,7 @@ test('[O24] a call whose body does not come in time is one span, with 408, at a 
   ];
   t.deepEqual(answers, wanted);
   await rig.runtime.stop('test');
+  await until(() => spansOf(received).length >= wanted.length);
   const spans = spansOf(received).map(
     (span) => `${span.name} ${String(attributesOf(span)['http.status_code'])}`,
   );
@@ -319,7 +329,7 @@ test('[O24,G19] every call through the gateway is one span, its upstream hangs b
     await rig.post('/repo_wiki/mcp', call, { 'x-gateway-api-key': 'Bearer sk-unknown-key-000000' })
   ).text();
   await rig.runtime.stop('test');
-
+  await until(() => spansOf(received).length >= 3);
   const spans = spansOf(received);
   t.deepEqual(
     spans.map(({ name }) => name),
