@@ -132,10 +132,21 @@ test.serial(
     const fed = await run();
     t.regex(fed.lines.join('\n'), /^stale=\d+s drift=0\n\{"ok":true\}$/);
 
-    await database.query('CREATE TABLE default.otel_spare (a UInt8) ENGINE = Log').catch(() => []);
+    for (const sql of [
+      'DROP TABLE otel_metrics_summary',
+      'CREATE TABLE otel_metrics_summary (a UInt8) ENGINE = Log',
+    ])
+      await t.throwsAsync(
+        database.query(sql),
+        { code: 'HF_COLUMNAR_ANSWER' },
+        'it is done, without an answer',
+      );
     const drifted = await run();
-    if (drifted.outcome !== 'delivered')
-      t.regex(drifted.lines[0]!, /^HEALTH CHECK FAILED: engine: asked the engines/);
+    t.like(drifted, { outcome: 'unhealthy', exitCode: 0 });
+    t.regex(
+      drifted.lines[0]!,
+      /^HEALTH CHECK FAILED: engine: .* 1 drifted: otel_metrics_summary Log, not MergeTree/,
+    );
 
     await runtime.services.log.whenDurable(runtime.services.log.lastSeq());
     let stored: readonly { Body: string }[] = [];
