@@ -80,7 +80,7 @@ const logCommands: readonly CommandDefinition[] = [
   {
     name: 'log tail [source]',
     summary: 'Shows the newest records, and follows on a terminal; with --json one JSON document a line',
-    example: 'holdfast log tail -n 50 --actor router.config/box --follow',
+    example: 'holdfast log tail -n 50 --actor router.config/default --follow',
     flags: [
       { flags: '-n, --lines <n>', summary: 'how many lines to begin with', default: '20' },
       { flags: '--follow', summary: 'go on with what comes (the default on a terminal)' },

@@ -97,7 +97,7 @@ export function atRest(dataDir: string): boolean {
     const found = (ref: string) => states.get(ref)?.value;
     const idle = { free: 'idle' };
     return (
-      jsonEqual(found('router.config/box'), idle) &&
+      jsonEqual(found('router.config/default'), idle) &&
       LEGS.every((leg) => found(`reconciler.leg/${leg}`) === 'whole')
     );
   } finally {

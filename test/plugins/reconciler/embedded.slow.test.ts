@@ -9,7 +9,7 @@ const LISTED = ['eth1.10', 'eth1.20', 'eth1.40', 'eth1.50', 'eth1.70'];
 const addressOf = (intf: string) => `fd5e:21aa:90c4:${intf.slice('eth1.'.length)}::1/64`;
 
 /** The embedded router, and an app that talks to it over HTTP. */
-async function box(t: ExecutionContext, routerOptions: Parameters<typeof router>[0] = {}) {
+async function startRouter(t: ExecutionContext, routerOptions: Parameters<typeof router>[0] = {}) {
   const started: Rig = await rig(t, {}, router({ port: 0, ...routerOptions }));
   const { url } = started.runtime.surfaces.router!;
   const active = async (): Promise<any> => (await request(`${url}/v1/config/active`)).body.json();
@@ -40,7 +40,7 @@ async function box(t: ExecutionContext, routerOptions: Parameters<typeof router>
 }
 
 test('[R26] a save without Main’s ipv6 is healed within seconds, and the kernel has the address', async (t) => {
-  const { save, holds, quiet, url, divergence, health } = await box(t);
+  const { save, holds, quiet, url, divergence, health } = await startRouter(t);
   const began = performance.now();
   t.is((await save((config) => delete config.interface.vlan['eth1.10'].ipv6)).status, 200);
   await holds('eth1.10');
@@ -55,7 +55,7 @@ test('[R26] a save without Main’s ipv6 is healed within seconds, and the kerne
 });
 
 test('[R26] the address survives a rename, the rename back and a reapply', async (t) => {
-  const { save, holds, quiet, legs, url } = await box(t);
+  const { save, holds, quiet, legs, url } = await startRouter(t);
   for (const name of ['Parlour', 'Main']) {
     // The app's model of the network has no ipv6: a rename posts the whole config without it.
     const answer = await save((config) => {
@@ -73,7 +73,7 @@ test('[R26] the address survives a rename, the rename back and a reapply', async
 });
 
 test('[R24] a save that drops every ipv6 is one post for all legs; Guest and Telework stay as the app left them', async (t) => {
-  const { save, holds, quiet, legs, runtime } = await box(t);
+  const { save, holds, quiet, legs, runtime } = await startRouter(t);
   await save((config) => {
     for (const leg of Object.values<any>(config.interface.vlan)) delete leg.ipv6;
   });
@@ -83,33 +83,33 @@ test('[R24] a save that drops every ipv6 is one post for all legs; Guest and Tel
   const all = await legs();
   for (const intf of LISTED) t.deepEqual(all[intf].ipv6, [addressOf(intf)]);
   t.deepEqual([all['eth1.30'], all['eth1.60']], guests);
-  const config = await Array.fromAsync(runtime.services.log.read({ actor: 'router.config/box' }));
+  const config = await Array.fromAsync(runtime.services.log.read({ actor: 'router.config/default' }));
   const ours = config.filter(({ event }) => event.type === 'SET' && event.who === 'holdfast');
   t.log(`${ours.length} posts`);
   t.true(ours.length <= 2, 'one, or two when a commit came between the legs');
 });
 
 test('[R24] the save, the heal and everything between bear one correlation', async (t) => {
-  const { save, holds, quiet, runtime } = await box(t);
+  const { save, holds, quiet, runtime } = await startRouter(t);
   await save((config) => delete config.interface.vlan['eth1.20'].ipv6);
   await holds('eth1.20');
   await quiet();
   const { log } = runtime.services;
   await log.whenDurable(log.lastSeq());
-  const box1 = await Array.fromAsync(log.read({ actor: 'router.config/box' }));
-  const saved = box1.find(({ event }) => event.type === 'SET' && event.who !== 'holdfast')!;
-  const healed = box1.find(({ event }) => event.type === 'SET' && event.who === 'holdfast')!;
+  const configRecords = await Array.fromAsync(log.read({ actor: 'router.config/default' }));
+  const saved = configRecords.find(({ event }) => event.type === 'SET' && event.who !== 'holdfast')!;
+  const healed = configRecords.find(({ event }) => event.type === 'SET' && event.who === 'holdfast')!;
   t.is(healed.correlation, saved.correlation);
   const story = await Array.fromAsync(
     log.read({ correlation: saved.correlation, actor: 'reconciler.leg/eth1.20' }),
   );
   const types = story.map(({ event }) => event.type);
   for (const type of ['CHANGED', 'LEG_READ', 'ADDED']) t.true(types.includes(type), type);
-  t.is(story[0]?.event.ncid, box1.find(({ event }) => event.type === 'APPLIED')?.event.ncid);
+  t.is(story[0]?.event.ncid, configRecords.find(({ event }) => event.type === 'APPLIED')?.event.ncid);
 });
 
 test('[R25] a pending transaction is waited for, and its end is found out', async (t) => {
-  const { save, active, post, holds, quiet, leg } = await box(t);
+  const { save, active, post, holds, quiet, leg } = await startRouter(t);
   const change = await active();
   delete change.interface.vlan['eth1.10'].ipv6;
   t.is((await post({ ...change, transactionOp: 'append', transID: 'app-1' })).status, 200);
@@ -121,7 +121,7 @@ test('[R25] a pending transaction is waited for, and its end is found out', asyn
 });
 
 test('[R25] four writers race for 50 saves each over HTTP: every save that was accepted stands, and the legs are whole', async (t) => {
-  const { active, post, holds, quiet, legs, divergence, alerts, leg } = await box(t);
+  const { active, post, holds, quiet, legs, divergence, alerts, leg } = await startRouter(t);
   const guests = await legs().then((all) => [all['eth1.30'], all['eth1.60']]);
   let refused = 0;
   /** Saves fifty times; like the app it reads anew when somebody else was faster. */

@@ -112,7 +112,7 @@ export class Rig {
   }
 
   actor(): any {
-    return this.runtime.services.actors.snapshot('router.config/box');
+    return this.runtime.services.actors.snapshot('router.config/default');
   }
 
   async records(): Promise<LogRecord[]> {

@@ -1,5 +1,5 @@
 /**
- * What the box's daemons are told, as files computed from the config alone (R19).
+ * Computes the files of the router's DHCP and DNS daemons from the config alone (R19).
  * Outputs only: nothing reads them back. Every value is checked before it becomes part of a line, so that no config can
  * write a line of its own; no secret is among them.
  */

@@ -1,5 +1,5 @@
 /**
- * The packet filter's address sets beside the config: the actor `router.address_sets/box` decides when they follow the
+ * The packet filter's address sets beside the config: the actor `router.address_sets/default` decides when they follow the
  * networks' addresses (R21), and networks whose sets share a name are reported (R34).
  */
 import { z } from 'zod';
@@ -22,7 +22,7 @@ const setsActor = defineActor({
   version: 1,
   describe: describeSetsRecord,
 });
-const SETS_KEY = 'box';
+const SETS_KEY = 'default';
 
 const addressesChanged = defineTopic(
   'router.addresses_changed',

@@ -1,5 +1,5 @@
 /**
- * The actor `router.config/box`, which decides about the config: what it is sent, how its effects are carried out, and
+ * The actor `router.config/default`, which decides about the config: what it is sent, how its effects are carried out, and
  * its records in words. The decisions are those of the machine `machines/router/config.ts`.
  */
 import { z } from 'zod';
@@ -24,7 +24,7 @@ export const configActor = defineActor({
   describe: describeConfigRecord,
 });
 /** There is one config, and so one such actor. */
-export const CONFIG_KEY = 'box';
+export const CONFIG_KEY = 'default';
 export const CONFIG_ACTOR = actorRef(configActor.type, CONFIG_KEY);
 
 const origin = {

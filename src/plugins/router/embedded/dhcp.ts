@@ -1,4 +1,4 @@
-/** The DHCP service beside the config: the actor `router.dhcp/box` decides when it is restarted (R23). */
+/** The DHCP service beside the config: the actor `router.dhcp/default` decides when it is restarted (R23). */
 import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
@@ -14,7 +14,7 @@ const dhcpActor = defineActor({
   version: 1,
   describe: describeDhcpRecord,
 });
-const DHCP_KEY = 'box';
+const DHCP_KEY = 'default';
 /** A burst of rewrites without end must not put the restart off for ever. */
 const LONGEST_BURST_MS = 120_000;
 

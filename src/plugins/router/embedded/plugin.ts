@@ -28,7 +28,7 @@ export const router = definePlugin({
   about: {
     area: 'Router',
     what: "the embedded router: its config's transactions, interfaces, DHCP and WAN",
-    docs: 'guides/the-box-under-the-config.md',
+    docs: 'guides/the-embedded-router.md',
   },
   options: routerOptions,
   secretFields,
@@ -77,7 +77,7 @@ export const router = definePlugin({
       stoppedTransaction,
     );
     context.health('store', ({ redis }) => redis?.health());
-    context.health('box', ({ router }) => {
+    context.health('kernel', ({ router }) => {
       const fault = router.fault();
       return fault === undefined
         ? undefined

@@ -1,6 +1,6 @@
 /**
  * What changes the router without its config (R17, R39): WANs (actors `router.wan/<interface>`) and the access-point
- * controller (`router.access_points/box`).
+ * controller (`router.access_points/default`).
  */
 import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
@@ -21,7 +21,7 @@ const wanActor = defineActor({
 });
 
 const accessPointsActor = defineActor({ type: 'router.access_points', machine: accessPoints, version: 1 });
-const ACCESS_POINTS_KEY = 'box';
+const ACCESS_POINTS_KEY = 'default';
 
 /** `EVENT_PD_CHANGE` is the kind `pd-change`. */
 export const wanEvent = defineTopic(

@@ -209,7 +209,7 @@ test('[R19] no config writes a line of its own into a file, nor a file elsewhere
   t.true(made > 20, 'some are fine');
 });
 
-/** Writes the files of a config as the box does. @returns what the real daemon says of each it reads */
+/** Writes the files of a config as the router does. @returns what the real daemon says of each it reads */
 function dnsmasqSays(dir: string, config: Config): string[] {
   const said: string[] = [];
   for (const [path, text] of generateFiles(config)) {

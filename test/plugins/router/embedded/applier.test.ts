@@ -22,8 +22,8 @@ async function startVirtual(t: ExecutionContext, options: RigOptions = {}) {
   return {
     rig,
     clock,
-    dhcp: () => context('router.dhcp/box'),
-    sets: () => context('router.address_sets/box'),
+    dhcp: () => context('router.dhcp/default'),
+    sets: () => context('router.address_sets/default'),
   };
 }
 

@@ -16,8 +16,8 @@ const LEG = 'eth1.30';
 /** Something that goes wrong around one save of the real store. */
 type Fault = (write: ConfigWrite, save: (write: ConfigWrite) => Promise<boolean>) => Promise<boolean>;
 
-/** A box on the example config, an apply that changes one leg, and a fault in its save. */
-async function box(t: ExecutionContext, fault?: Fault, first: Config = exampleConfig()) {
+/** A router with the example config, an apply that changes one leg, and a fault in its save. */
+async function exampleRouter(t: ExecutionContext, fault?: Fault, first: Config = exampleConfig()) {
   const dataDir = tempDir(t);
   const vault = openVault(dataDir);
   const real = await SqliteConfigStore.open({ dataDir, vault, historyLimit: 10 });
@@ -55,7 +55,7 @@ async function box(t: ExecutionContext, fault?: Fault, first: Config = exampleCo
     id: '7.0' as EffectId,
     cause: asSeq(7),
     at,
-    actor: 'router.config/box',
+    actor: 'router.config/default',
     correlation: 'c',
     signal: new AbortController().signal,
     recovered: false,
@@ -68,7 +68,7 @@ async function box(t: ExecutionContext, fault?: Fault, first: Config = exampleCo
 test.serial(
   '[R5] the ncid of an apply follows from its effect: a repeated one gets the same and changes nothing',
   async (t) => {
-    const { router, params, effect } = await box(t);
+    const { router, params, effect } = await exampleRouter(t);
     const first = (await router.apply(params, effect())) as any;
     t.regex(first.ncid, /^[0-9a-f]{19}1800000000000$/);
     t.deepEqual(await router.apply(params, effect({ recovered: true })), first);
@@ -80,7 +80,7 @@ test.serial(
 );
 
 test.serial('[R7] a save that fails takes the kernel back', async (t) => {
-  const { router, params, effect, address, first } = await box(t, () =>
+  const { router, params, effect, address, first } = await exampleRouter(t, () =>
     Promise.reject(new Error('disk full')),
   );
   await t.throwsAsync(router.apply(params, effect()), { message: 'disk full' });
@@ -89,7 +89,7 @@ test.serial('[R7] a save that fails takes the kernel back', async (t) => {
 });
 
 test.serial('[R7] a save that failed after it was written counts as what it is: saved', async (t) => {
-  const { router, params, effect, address } = await box(t, async (write, save) => {
+  const { router, params, effect, address } = await exampleRouter(t, async (write, save) => {
     await save(write);
     throw new Error('the answer was lost');
   });
@@ -102,7 +102,7 @@ test.serial('[R7] a save that failed after it was written counts as what it is: 
 test.serial(
   '[R3] whoever saves in between wins; ours applies nothing and is told what the store holds',
   async (t) => {
-    const { router, params, effect, address } = await box(t, async (write, save) => {
+    const { router, params, effect, address } = await exampleRouter(t, async (write, save) => {
       const theirs = JSON.stringify({ ...exampleConfig(), ncid: 'theirs' });
       await save({ ...write, ncid: 'theirs', body: theirs });
       return save(write);
@@ -117,7 +117,7 @@ test.serial(
 );
 
 test.serial('[R3] a store that moved before the apply began is not touched', async (t) => {
-  const { router, params, effect, first } = await box(t);
+  const { router, params, effect, first } = await exampleRouter(t);
   const { event } = (await router.apply({ ...params, expected: 'another' }, effect())) as any;
   t.like(event, { type: 'OVERTAKEN', ncid: first.ncid });
   t.is((await router.history(10)).length, 0);
@@ -125,7 +125,7 @@ test.serial('[R3] a store that moved before the apply began is not touched', asy
 
 test.serial('[R7] an apply that is interrupted before its save leaves everything as it was', async (t) => {
   const stop = new AbortController();
-  const { router, params, effect, address, first } = await box(t);
+  const { router, params, effect, address, first } = await exampleRouter(t);
   stop.abort(new Error('stopping'));
   await t.throwsAsync(router.apply(params, effect({ signal: stop.signal })), { message: 'stopping' });
   t.deepEqual(await address(), ['10.77.30.1/24']);
@@ -133,7 +133,7 @@ test.serial('[R7] an apply that is interrupted before its save leaves everything
 });
 
 test.serial('[R6] a config that nothing keeps any more fails by name', async (t) => {
-  const { router, params, effect } = await box(t);
+  const { router, params, effect } = await exampleRouter(t);
   t.like(await router.apply({ ...params, fingerprint: 'fp_gone' }, effect()), {
     type: 'APPLY_FAILED',
     code: 'HF_ROUTER_APPLY_FAILED',
@@ -143,7 +143,7 @@ test.serial('[R6] a config that nothing keeps any more fails by name', async (t)
 
 test.serial('[R7] reading the store waits for the apply that is running', async (t) => {
   let release: (() => void) | undefined;
-  const { router, params, effect } = await box(t, async (write, save) => {
+  const { router, params, effect } = await exampleRouter(t, async (write, save) => {
     await new Promise<void>((resolve) => {
       release = resolve;
     });
@@ -161,7 +161,7 @@ test.serial(
   async (t) => {
     const broken = exampleConfig();
     broken.interface.vlan[LEG].intf = 'eth9';
-    const { router, params, effect, setUp } = await box(t, undefined, broken);
+    const { router, params, effect, setUp } = await exampleRouter(t, undefined, broken);
     t.regex(setUp.message, /eth9/);
     t.is((await router.interface('eth1.10')).state, undefined);
     const outcome = (await router.apply(params, effect())) as any;

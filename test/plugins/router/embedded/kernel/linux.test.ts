@@ -40,8 +40,8 @@ const config = (): Config => ({
   routing: { global: { default: { viaIntf: 'eth0' } } },
 });
 
-/** Devices as a box has them, and the config applied to them. */
-async function box(t: ExecutionContext) {
+/** The devices of the example config, and the config applied to them. */
+async function exampleDevices(t: ExecutionContext) {
   const space = namespace(t);
   if (!space) return undefined;
   for (const name of ['eth0', 'eth1', 'eth2']) space.ip(`link add ${name} type veth peer name ${name}p`);
@@ -74,7 +74,7 @@ const addresses = (space: Namespace): string =>
     .join('\n');
 
 test.serial('[R15] a config stands in a real kernel: links, addresses, default routes', async (t) => {
-  const { space, kernel } = (await box(t)) ?? {};
+  const { space, kernel } = (await exampleDevices(t)) ?? {};
   if (!space || !kernel) return t.pass();
   const leg = await kernel.state(LEG);
   t.true(leg?.up);
@@ -88,7 +88,7 @@ test.serial('[R15] a config stands in a real kernel: links, addresses, default r
 });
 
 test.serial('[R15] a reapply really loses a route that came out of band; our own come back', async (t) => {
-  const { space, kernel } = (await box(t)) ?? {};
+  const { space, kernel } = (await exampleDevices(t)) ?? {};
   if (!space || !kernel) return t.pass();
   const ours = routes(space);
   space.ip('-6 route add fd77::/64 via fd00:99::9 dev eth0');
@@ -100,7 +100,7 @@ test.serial('[R15] a reapply really loses a route that came out of band; our own
 });
 
 test.serial('[R15] an interface that is not reapplied keeps what came out of band', async (t) => {
-  const { space, kernel } = (await box(t)) ?? {};
+  const { space, kernel } = (await exampleDevices(t)) ?? {};
   if (!space || !kernel) return t.pass();
   space.ip('-6 route add fd77::/64 via fd00:99::9 dev eth0');
   const after = config();
@@ -112,7 +112,7 @@ test.serial('[R15] an interface that is not reapplied keeps what came out of ban
 });
 
 test.serial('[R16] a leg without IPv6 has no address of it, not even a link-local one', async (t) => {
-  const { space, kernel } = (await box(t)) ?? {};
+  const { space, kernel } = (await exampleDevices(t)) ?? {};
   if (!space || !kernel) return t.pass();
   const after = config();
   delete after.interface.vlan[LEG].ipv6;
@@ -125,7 +125,7 @@ test.serial('[R16] a leg without IPv6 has no address of it, not even a link-loca
 test.serial(
   '[R7] a step that the kernel refuses takes back all before it, routes of others included',
   async (t) => {
-    const { space, kernel } = (await box(t)) ?? {};
+    const { space, kernel } = (await exampleDevices(t)) ?? {};
     if (!space || !kernel) return t.pass();
     space.ip('-6 route add fd77::/64 via fd00:99::9 dev eth0');
     const [routesBefore, addressesBefore, linksBefore] = [
@@ -148,7 +148,7 @@ test.serial(
 test.serial(
   "[R7] the kernel's own refusal in the middle of an apply is told in its words and taken back",
   async (t) => {
-    const { space, kernel } = (await box(t)) ?? {};
+    const { space, kernel } = (await exampleDevices(t)) ?? {};
     if (!space || !kernel) return t.pass();
     const before = [routes(space), addresses(space)];
     const after = config();
@@ -160,7 +160,7 @@ test.serial(
 );
 
 test.serial('[R7] an apply can be taken back', async (t) => {
-  const { space, kernel } = (await box(t)) ?? {};
+  const { space, kernel } = (await exampleDevices(t)) ?? {};
   if (!space || !kernel) return t.pass();
   const before = [routes(space), addresses(space)];
   const after = config();
@@ -176,7 +176,7 @@ test.serial('[R7] an apply can be taken back', async (t) => {
 });
 
 test.serial('[R7] an apply that is aborted leaves the kernel as it was', async (t) => {
-  const { space, kernel } = (await box(t)) ?? {};
+  const { space, kernel } = (await exampleDevices(t)) ?? {};
   if (!space || !kernel) return t.pass();
   const before = [routes(space), addresses(space)];
   const steps = kernelSteps(planReapply(config(), config(), true), config());
@@ -185,7 +185,7 @@ test.serial('[R7] an apply that is aborted leaves the kernel as it was', async (
 });
 
 test.serial('[R17] a prefix that a WAN was delegated gives its legs another address', async (t) => {
-  const { space, kernel } = (await box(t)) ?? {};
+  const { space, kernel } = (await exampleDevices(t)) ?? {};
   if (!space || !kernel) return t.pass();
   const after = config();
   after.interface.vlan[LEG].ipv6DelegateFrom = 'eth0';
@@ -195,7 +195,7 @@ test.serial('[R17] a prefix that a WAN was delegated gives its legs another addr
 });
 
 test.serial("[R15] without a namespace it is the process's own network that changes", async (t) => {
-  const { space } = (await box(t)) ?? {};
+  const { space } = (await exampleDevices(t)) ?? {};
   if (!space) return t.pass();
   space.ip('-6 route add fd77::/64 via fd00:99::9 dev eth0');
   const child = new URL('linux-child.ts', import.meta.url).pathname;
