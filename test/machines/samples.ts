@@ -140,7 +140,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
   },
   'reconciler-heartbeat': {
     events: [
-      { type: 'START', settings: { monitor: 'm', idleMs: 240_000, gatherMs: 250, retryMs: 15_000 } },
+      { type: 'START', settings: { monitor: 'm', idleMs: 240_000, batchMs: 250, retryMs: 15_000 } },
       { type: 'HEARD' },
       { type: 'PUSHED', at: 2_200, status: 200 },
       { type: 'PUSH_REFUSED', at: 2_200, status: 404, msg: 'paused', body: '{}', exitStatus: 8 },
@@ -271,7 +271,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
       { type: 'REFUSED', at: 3, reason: 'answered 500' },
       { type: 'REFUSED', at: 90_000_000, reason: 'answered 429', retryAfterMs: 9_000 },
       { type: 'RETRY', at: 3 },
-      { type: 'CONFIGURE', gatherMs: 0 },
+      { type: 'CONFIGURE', batchMs: 0 },
     ],
   },
   'router-config': {

@@ -11,7 +11,7 @@ export interface Answer {
 /** The queue of one receiver. Times are epoch milliseconds. */
 export interface OutboxContext {
   readonly receiver: string;
-  readonly gatherMs: number;
+  readonly batchMs: number;
   /** Oldest first. */
   readonly queue: readonly Queued[];
   /** Ids that were queued lately, to recognise one that comes again. */
@@ -34,7 +34,7 @@ export interface OutboxContext {
 
 export type OutboxEvent =
   | { readonly type: 'QUEUE'; readonly item: Queued }
-  | { readonly type: 'CONFIGURE'; readonly gatherMs: number }
+  | { readonly type: 'CONFIGURE'; readonly batchMs: number }
   | { readonly type: 'POSTED'; readonly at: number; readonly answer: Answer }
   | {
       readonly type: 'REFUSED';
@@ -57,7 +57,7 @@ const MAX_QUEUED = 200;
 /** Ids that are remembered, to recognise a notice that is queued twice. */
 const MAX_RECENT = 200;
 /** Notices in one post. */
-export const BATCH = 20;
+export const BATCH_SIZE = 20;
 /** An older notice is dropped. */
 const MAX_AGE_MS = 86_400_000;
 /** Failures in a row after which the other receivers are notified. */
@@ -79,11 +79,11 @@ export const alertOutbox = setup({
   types: {
     context: {} as OutboxContext,
     events: {} as OutboxEvent,
-    input: {} as { readonly receiver: string; readonly gatherMs?: number } | undefined,
+    input: {} as { readonly receiver: string; readonly batchMs?: number } | undefined,
   },
   delays: {
     /** Notices that come together are posted together. */
-    gather: ({ context }) => context.gatherMs,
+    batch: ({ context }) => context.batchMs,
     backoff: ({ context }) => backoffOf(context),
   },
   guards: {
@@ -98,7 +98,7 @@ export const alertOutbox = setup({
     'alerts.raise': effect<Alert>(),
     'alerts.post': effect<{ receiver: string; items: readonly Queued[] }>(),
     enqueue: assign(enqueue),
-    configure: assign(({ event }) => (event.type === 'CONFIGURE' ? { gatherMs: event.gatherMs } : {})),
+    configure: assign(({ event }) => (event.type === 'CONFIGURE' ? { batchMs: event.batchMs } : {})),
     take: assign(take),
     posted: assign(posted),
     refused: assign(refused),
@@ -108,7 +108,7 @@ export const alertOutbox = setup({
   id: 'alerts-outbox',
   context: ({ input }) => ({
     receiver: input?.receiver ?? '',
-    gatherMs: input?.gatherMs ?? 2_000,
+    batchMs: input?.batchMs ?? 2_000,
     queue: [],
     recent: [],
     sending: 0,
@@ -122,8 +122,8 @@ export const alertOutbox = setup({
     CONFIGURE: { actions: 'configure' },
   },
   states: {
-    idle: { on: { QUEUE: [ignoreDuplicate, { target: 'gathering', actions: 'enqueue' }] } },
-    gathering: { after: { gather: 'sending' } },
+    idle: { on: { QUEUE: [ignoreDuplicate, { target: 'batching', actions: 'enqueue' }] } },
+    batching: { after: { batch: 'sending' } },
     sending: {
       entry: [
         'take',
@@ -138,9 +138,9 @@ export const alertOutbox = setup({
       on: {
         POSTED: [
           { guard: 'reportedAndEmpty', target: 'idle', actions: [raiseRecovery, 'posted'] },
-          { guard: 'reported', target: 'gathering', actions: [raiseRecovery, 'posted'] },
+          { guard: 'reported', target: 'batching', actions: [raiseRecovery, 'posted'] },
           { guard: 'restIsEmpty', target: 'idle', actions: 'posted' },
-          { target: 'gathering', actions: 'posted' },
+          { target: 'batching', actions: 'posted' },
         ],
         REFUSED: 'failed',
         'effect.failed': 'failed',
@@ -168,7 +168,7 @@ export const alertOutbox = setup({
 
 /** The next post: the one that failed unchanged, so that its receiver recognises it, else what waits. */
 export function take({ context: { queue, sending } }: OutboxArgs): Partial<OutboxContext> {
-  return { sending: sending > 0 ? sending : Math.min(queue.length, BATCH) };
+  return { sending: sending > 0 ? sending : Math.min(queue.length, BATCH_SIZE) };
 }
 
 /** A full queue drops its oldest notice, never the newest and never what is being posted. */

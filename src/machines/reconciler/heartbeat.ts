@@ -8,7 +8,7 @@ export interface HeartbeatSettings {
   /** The longest time without a beat. */
   readonly idleMs: number;
   /** Events within this time share one beat. */
-  readonly gatherMs: number;
+  readonly batchMs: number;
   /** Until a beat that did not arrive is tried again. */
   readonly retryMs: number;
 }
@@ -37,7 +37,7 @@ export type HeartbeatEvent =
 
 /** Before the first beat of a run: its receiver may be starting too. */
 const WARM_UP_MS = 5_000;
-export const heartbeatDefaults = { idleMs: 240_000, gatherMs: 250, retryMs: 15_000 } as const;
+export const heartbeatDefaults = { idleMs: 240_000, batchMs: 250, retryMs: 15_000 } as const;
 
 const failed = {
   PUSH_REFUSED: { target: 'failing', actions: 'fail' },
@@ -59,7 +59,7 @@ export const heartbeat = setup({
   delays: {
     warmUp: WARM_UP_MS,
     idle: ({ context }) => context.idleMs,
-    gather: ({ context }) => context.gatherMs,
+    batch: ({ context }) => context.batchMs,
     retry: ({ context }) => context.retryMs,
   },
   guards: {
@@ -88,9 +88,9 @@ export const heartbeat = setup({
     starting: { after: { warmUp: 'pushing' }, on: { HEARD: { actions: 'hear' } } },
     quiet: {
       after: { idle: 'pushing' },
-      on: { HEARD: { target: 'gathering', actions: 'hear' } },
+      on: { HEARD: { target: 'batching', actions: 'hear' } },
     },
-    gathering: { after: { gather: 'pushing' }, on: { HEARD: { actions: 'hear' } } },
+    batching: { after: { batch: 'pushing' }, on: { HEARD: { actions: 'hear' } } },
     pushing: {
       entry: [
         {
@@ -102,7 +102,7 @@ export const heartbeat = setup({
       on: {
         HEARD: { actions: 'hear' },
         PUSHED: [
-          { guard: 'owes', target: 'gathering', actions: 'arrive' },
+          { guard: 'owes', target: 'batching', actions: 'arrive' },
           { target: 'quiet', actions: 'arrive' },
         ],
         ...failed,

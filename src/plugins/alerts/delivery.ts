@@ -42,7 +42,7 @@ export const notified = defineTopic(
 export function registerDelivery(context: PluginContext, receivers: Receivers): void {
   context.actor({
     ...outboxActor,
-    input: (receiver) => ({ receiver, ...gatherSettings(receivers[receiver]) }),
+    input: (receiver) => ({ receiver, ...batchSettings(receivers[receiver]) }),
   });
   context.route(notified, outboxActor, ({ payload: { receiver, item } }) => [
     { key: receiver, event: { type: 'QUEUE', item } as const },
@@ -67,18 +67,18 @@ export function registerDelivery(context: PluginContext, receivers: Receivers): 
   );
 }
 
-/** At a start: outboxes that are there already take over the configured time of gathering. */
+/** At a start: gives existing outboxes the configured batch time. */
 export function configureOutboxes(receivers: Receivers, { actors }: Pick<Services, 'actors'>): void {
   for (const [name, receiver] of Object.entries(receivers)) {
     const known = actors.get(outboxActor, name)?.context;
-    const { gatherMs = 0 } = gatherSettings(receiver);
-    if (known && known.gatherMs !== gatherMs) actors.send(outboxActor, name, { type: 'CONFIGURE', gatherMs });
+    const { batchMs = 0 } = batchSettings(receiver);
+    if (known && known.batchMs !== batchMs) actors.send(outboxActor, name, { type: 'CONFIGURE', batchMs });
   }
 }
 
-/** How long an outbox waits for more notices before a post; the machine has a default of its own. */
-function gatherSettings(receiver: Receiver | undefined): { readonly gatherMs?: number } {
-  return receiver === undefined ? {} : { gatherMs: Math.round(receiver.gather * 1_000) };
+/** How long an outbox collects notices for one post; the machine has a default of its own. */
+function batchSettings(receiver: Receiver | undefined): { readonly batchMs?: number } {
+  return receiver === undefined ? {} : { batchMs: Math.round(receiver.batchSeconds * 1_000) };
 }
 
 interface DeliveryOptions {

@@ -21,8 +21,8 @@ export const receiverOptions = z
     /** File of mode 0600 with a bearer token. */
     tokenFile: z.string().min(1).optional(),
     tokenSecret: secretReference.optional(),
-    /** Seconds for which it is waited for more before a post. */
-    gather: z.number().min(0).max(300).default(2),
+    /** Seconds from a first notice to its post: notices of that time share one post. */
+    batchSeconds: z.number().min(0).max(300).default(2),
   })
   .refine(
     ({ url, urlFile, urlSecret }) =>

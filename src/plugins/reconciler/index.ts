@@ -35,13 +35,13 @@ export const reconciler = definePlugin({
   wants: [UptimeMonitorToken, TelemetryToken],
   start(services, options) {
     const { clock, log, metrics } = services;
-    const { gatherMs, pushMonitor: monitor, pushIdleMs: idleMs } = options;
+    const { batchMs, pushMonitor: monitor, pushIdleMs: idleMs } = options;
     const heartbeats = new Heartbeats(services, { monitor, idleMs });
     const unit = new Unit(services, heartbeats, monitor);
     const poster = new LegPoster({
       api: services.get(RouterApiToken),
       clock,
-      gatherMs,
+      batchMs,
       // The legs' records may need several commits, and a leg's effect runs when its own record is durable.
       decided: () => log.whenDurable(log.lastSeq()),
       random: Math.random,

@@ -70,8 +70,8 @@ export const reconcilerOptions = z
     waitMs: ms(1, legDefaults.waitMs),
     /** Between two readings when nothing happens. */
     resyncMs: ms(100, legDefaults.resyncMs),
-    /** What legs ask for within this time shares one read, or one post. */
-    gatherMs: z.int().min(0).max(1_000).default(5),
+    /** Requests of legs within this time share one read, or one post. */
+    batchMs: z.int().min(0).max(1_000).default(5),
     /** The push monitor that hears of each event, where some plugin speaks to one. */
     pushMonitor: z
       .string()

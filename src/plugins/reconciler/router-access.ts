@@ -12,7 +12,7 @@ export interface RouterAccess {
   readonly api: RouterApi;
   readonly clock: Clock;
   /** Requests within this time share one read, or one post. */
-  readonly gatherMs: number;
+  readonly batchMs: number;
   /** Resolves when the effects of everything that is decided by now have been asked for. */
   readonly decided: () => Promise<void>;
   /** 0 to 1. */
@@ -54,7 +54,7 @@ export class LegPoster {
     this.reader = new ConfigReader(access, written);
     this.#requests = new Coalescer({
       clock: access.clock,
-      windowMs: access.gatherMs,
+      windowMs: access.batchMs,
       ready: async () => {
         await access.decided();
         await written();
@@ -113,7 +113,7 @@ class ConfigReader {
     this.#access = access;
     this.#requests = new Coalescer({
       clock: access.clock,
-      windowMs: access.gatherMs,
+      windowMs: access.batchMs,
       ready: async () => {
         await access.decided();
         await written();

@@ -274,21 +274,21 @@ const idsOf = ({ effects }: Story): string[] =>
   );
 
 test('[O17] what comes together is posted together, once, and leaves the outbox only when the receiver has taken it', (t) => {
-  const gathered = [item('1.0'), item('1.0'), item('2.0'), elapsed('gather')];
-  const sending = outbox(gathered);
+  const batched = [item('1.0'), item('1.0'), item('2.0'), elapsed('batch')];
+  const sending = outbox(batched);
   t.deepEqual(idsOf(sending), ['1.0', '2.0']);
-  const failed = outbox([...gathered, { type: 'REFUSED', at: 2, reason: 'answered 500' }]);
+  const failed = outbox([...batched, { type: 'REFUSED', at: 2, reason: 'answered 500' }]);
   t.is(failed.step.value, 'waiting');
   t.deepEqual(failed.timers, { backoff: 5_000 });
   const later = outbox([
-    ...gathered,
+    ...batched,
     item('3.0'),
     { type: 'REFUSED', at: 2, reason: 'answered 429', retryAfterMs: 9_000 },
     elapsed('backoff'),
   ]);
   t.deepEqual(idsOf(later), ['1.0', '2.0'], 'the same post again, so that its receiver knows it');
   const taken: OutboxEvent = { type: 'POSTED', at: 3, answer: { status: 200, body: '' } };
-  const end = [taken, item('2.0'), elapsed('gather'), taken].reduce<Story>(
+  const end = [taken, item('2.0'), elapsed('batch'), taken].reduce<Story>(
     (story, event) => story.next(event as never),
     later,
   );
@@ -301,7 +301,7 @@ test('[O17] a receiver that stays away is told of once, and what is a day old is
   const failures = (count: number) =>
     outbox([
       item('1.0'),
-      elapsed('gather'),
+      elapsed('batch'),
       ...Array.from({ length: count - 1 }, () => [fail, elapsed('backoff')]).flat(),
       fail,
     ]);
@@ -318,7 +318,7 @@ test('[O17] a receiver that stays away is told of once, and what is a day old is
     name: 'alerts.receiver_away',
     labels: { receiver: 'first', state: 'resolved' },
   });
-  const late = outbox([item('1.0'), elapsed('gather'), { ...fail, at: 86_400_002 }]);
+  const late = outbox([item('1.0'), elapsed('batch'), { ...fail, at: 86_400_002 }]);
   t.is(late.step.value, 'idle');
   t.like(late.step.context, { queue: [], lost: 1 });
 });
@@ -331,7 +331,7 @@ test('[O17] reminders of one condition do not pile up at a receiver that is away
   const fail: OutboxEvent = { type: 'REFUSED', at: 2, reason: 'answered 500' };
   const waiting = outbox([
     item('1.0'),
-    elapsed('gather'),
+    elapsed('batch'),
     fail,
     reminder('2.0'),
     reminder('3.0', 'b'),

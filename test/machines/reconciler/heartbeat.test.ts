@@ -6,7 +6,7 @@ import { TIMER_CANCEL, TIMER_START } from '../../../src/core/kernel/log/record.t
 import { heartbeat } from '../../../src/machines/reconciler/heartbeat.ts';
 import { runs } from '../../support/runs.ts';
 
-const input = { monitor: 'router-ula', idleMs: 240_000, gatherMs: 250, retryMs: 15_000 };
+const input = { monitor: 'router-ula', idleMs: 240_000, batchMs: 250, retryMs: 15_000 };
 const push = (heard: number) => ({
   type: 'reconciler.push_heartbeat',
   params: { monitor: 'router-ula', heard },
@@ -21,15 +21,15 @@ test('[R27] a beat follows news, a storm of them shares one, and quiet has one e
     .when(pushed)
     .then({ state: 'quiet', timers: { idle: 240_000 } })
     .when({ type: 'HEARD' })
-    .then({ state: 'gathering', timers: { gather: 250 } })
+    .then({ state: 'batching', timers: { batch: 250 } })
     .when({ type: 'HEARD' })
-    .then({ state: 'gathering', timers: { gather: 250 } })
-    .when(elapsed('gather'))
+    .then({ state: 'batching', timers: { batch: 250 } })
+    .when(elapsed('batch'))
     .then({ state: 'pushing', effects: [push(2)], timers: {}, context: { heard: 0 } })
     .when({ type: 'HEARD' })
     .then({ state: 'pushing', timers: {} })
     .when(pushed)
-    .then({ state: 'gathering', timers: { gather: 250 } });
+    .then({ state: 'batching', timers: { batch: 250 } });
   t.pass();
 });
 

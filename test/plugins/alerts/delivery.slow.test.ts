@@ -9,7 +9,7 @@ import { type Options, type Rig, rig } from './rig.ts';
 
 const to = (receivers: Record<string, Webhook | undefined>, more: Partial<Options> = {}): Options => ({
   receivers: Object.fromEntries(
-    Object.entries(receivers).map(([name, each]) => [name, { ...(each && { url: each.url }), gather: 1 }]),
+    Object.entries(receivers).map(([name, each]) => [name, { ...(each && { url: each.url }), batchSeconds: 1 }]),
   ),
   routes: [
     {
@@ -31,9 +31,9 @@ test('[O17] what comes together is one post, what comes again is none, and each 
   const [json, ntfy, manager] = await Promise.all([webhook(t), webhook(t), webhook(t)]);
   const alerts = await rig(t, {
     receivers: {
-      json: { url: json.url, gather: 1 },
-      ntfy: { url: ntfy.url, gather: 1, format: 'ntfy' },
-      manager: { url: manager.url, gather: 1, format: 'alertmanager' },
+      json: { url: json.url, batchSeconds: 1 },
+      ntfy: { url: ntfy.url, batchSeconds: 1, format: 'ntfy' },
+      manager: { url: manager.url, batchSeconds: 1, format: 'alertmanager' },
     },
     routes: [{ steps: [{ to: ['json', 'ntfy', 'manager'] }] }],
     rules: [],
@@ -267,10 +267,10 @@ test('[O17] a trial goes the whole way and shows the answer, over TLS too; no wo
       plain: {
         urlFile: secret('plain', plain.url),
         tokenFile: secret('token', 'token-canary-4711'),
-        gather: 0,
+        batchSeconds: 0,
       },
-      tls: { urlFile: secret('tls', tls.url), gather: 0 },
-      wrong: { urlFile: secret('wrong', 'ftp://host/path-canary-4711'), gather: 0 },
+      tls: { urlFile: secret('tls', tls.url), batchSeconds: 0 },
+      wrong: { urlFile: secret('wrong', 'ftp://host/path-canary-4711'), batchSeconds: 0 },
       nowhere: {},
     },
     routes: [{ steps: [{ to: ['plain'] }] }],

@@ -14,7 +14,7 @@ test('[O17] kill -9 while a receiver is posted to: the same post comes again und
   const cwd = tempDir(t);
   const dataDir = join(cwd, 'data');
   const options = {
-    receivers: { phone: { url: receiver.url, gather: 0 } },
+    receivers: { phone: { url: receiver.url, batchSeconds: 0 } },
     routes: [{ steps: [{ to: ['phone'] }] }],
     rules: [],
   };

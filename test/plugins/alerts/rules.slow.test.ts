@@ -146,7 +146,7 @@ test.serial('[O17,R28] a breach in the database reaches the webhook once, and so
   const { clock, until, pass, divergence, records, view } = await rig(
     t,
     {
-      receivers: { phone: { url: receiver.url, gather: 0 } },
+      receivers: { phone: { url: receiver.url, batchSeconds: 0 } },
       routes: [{ steps: [{ to: ['phone'] }] }],
       rules: [documentedRules[4]!],
     },

@@ -31,7 +31,7 @@ function bench(decided: () => Promise<void> = async () => {}) {
     },
     set: (body) => new Promise((answer) => sets.push({ body, answer })),
   };
-  const poster = new LegPoster({ api, clock, gatherMs: 5, decided, random: () => 0.123_456 });
+  const poster = new LegPoster({ api, clock, batchMs: 5, decided, random: () => 0.123_456 });
   const add = (index: number, ncid = 'n1', own = signal) =>
     poster.add({ leg: legs[index]!, ncid, correlation: `c${index}`, signal: own });
   const read = () => poster.reader.read(signal);
@@ -46,14 +46,14 @@ async function readOnce({ clock, reads, read }: ReturnType<typeof bench>) {
   await reading;
 }
 
-test('[R24] what is asked within a moment is one piece of work, begun after the last asked', async (t) => {
+test('[R24] requests of one moment are one piece of work, which begins after the last of them', async (t) => {
   const clock = new VirtualClock();
   const work: (readonly string[])[] = [];
   const coalescer = new Coalescer<string, number>({
     clock,
     windowMs: 5,
     ready: async () => {},
-    work: async (asked) => work.push(asked),
+    work: async (requests) => work.push(requests),
   });
   const first = [coalescer.add('a'), coalescer.add('b')];
   await clock.advance(4);

@@ -10,7 +10,7 @@ const lacksMain = (config: any) => {
 
 test('[R25] a lost race is run again on a config read anew', async (t) => {
   const router = new FieldRouter();
-  const { quiet, leg, records, divergence } = await rig(t, { gatherMs: 0 }, router);
+  const { quiet, leg, records, divergence } = await rig(t, { batchMs: 0 }, router);
   await quiet();
   await router.appSaves(lacksMain);
   await until('Main is read', () => leg('eth1.10').state === 'adding');

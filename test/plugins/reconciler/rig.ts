@@ -23,7 +23,7 @@ export const quick = {
   retryMs: 5,
   waitMs: 60,
   resyncMs: 60_000,
-  gatherMs: 5,
+  batchMs: 5,
 } as const satisfies Options;
 
 export interface Rig {
