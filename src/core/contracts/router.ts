@@ -26,7 +26,7 @@ export interface RouterApi {
    */
   set(config: NetworkConfig, correlation: string, signal?: AbortSignal, cause?: number): Promise<SetAnswer>;
   /** Whether the subscription to its channels is acknowledged now; absent where they are part of this process. */
-  readonly isHeard?: () => boolean;
+  readonly isSubscribed?: () => boolean;
 }
 
 /** Provided by the router plugin that is enabled. */

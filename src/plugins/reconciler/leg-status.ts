@@ -69,7 +69,7 @@ export function legsCheck({ running }: CheckContext): CheckResult {
     )
     .join('; ');
   const remedy =
-    '`holdfast log tail` tells the story of each; router.api and router.transaction say why it may be so.';
+    'Read the records of each leg with `holdfast log tail`, and fix what the checks router.api and router.config report.';
   const isWaiting = ill.every(
     ({ state }) => state === 'waiting' || state === 'unread' || state === 'missing',
   );

@@ -66,7 +66,7 @@ export class Unit {
     const pause = this.#pause();
     if (pause) return `${pause.by} stopped it`;
     if (legsStatus(actors.list(legActor)).of === 0) return 'no actor of a leg runs';
-    const isSubscribed = get(RouterApiToken).isHeard?.() !== false;
+    const isSubscribed = get(RouterApiToken).isSubscribed?.() !== false;
     return isSubscribed ? undefined : 'its subscription to the router is not acknowledged';
   }
 

@@ -9,7 +9,10 @@ import { type Options, type Rig, rig } from './rig.ts';
 
 const to = (receivers: Record<string, Webhook | undefined>, more: Partial<Options> = {}): Options => ({
   receivers: Object.fromEntries(
-    Object.entries(receivers).map(([name, each]) => [name, { ...(each && { url: each.url }), batchSeconds: 1 }]),
+    Object.entries(receivers).map(([name, each]) => [
+      name,
+      { ...(each && { url: each.url }), batchSeconds: 1 },
+    ]),
   ),
   routes: [
     {

@@ -30,17 +30,20 @@ test.serial(
     t.is(appended.status, 200);
     const during = await doctor();
     t.is(during.code, 1);
-    t.like(during.found['router.transaction'], { state: 'warn' });
-    t.regex(during.found['router.transaction'].found, /tour-1 by .* is pending/);
-    t.like(during.found['router.sets'], { state: 'fail' });
-    t.regex(during.found['router.sets'].found, /eth1\.10.* and .*eth1\.20.* share the address set c_net_/);
+    t.like(during.found['router.config'], { state: 'warn' });
+    t.regex(during.found['router.config'].found, /tour-1 by .* is pending/);
+    t.like(during.found['router.address_sets'], { state: 'fail' });
+    t.regex(
+      during.found['router.address_sets'].found,
+      /eth1\.10.* and .*eth1\.20.* share the address set c_net_/,
+    );
 
     await child.kill('SIGKILL');
     const after = await doctor();
     t.like(after.found['router.api'], { state: 'warn' });
-    t.like(after.found['router.transaction'], { state: 'warn' });
+    t.like(after.found['router.config'], { state: 'warn' });
     t.regex(
-      after.found['router.transaction'].found,
+      after.found['router.config'].found,
       /tour-1 by .* is pending, \d+ s left; the next start reverts it/,
     );
     t.regex(after.found['router.store'].found, /^it holds ncid/);

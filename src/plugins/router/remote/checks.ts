@@ -21,9 +21,7 @@ export function remoteChecks(
     { name: 'router.api', run: ({ signal }) => apiCheck(options, token, signal) },
     { name: 'router.events', run: (context) => eventsCheck(options, context) },
     ...(redisUrl === undefined ? [] : redisChecks(redisUrl)),
-    ...(redisUrl === undefined
-      ? []
-      : [{ name: 'router.transaction', run: () => transactionCheck(redisUrl) }]),
+    ...(redisUrl === undefined ? [] : [{ name: 'router.config', run: () => transactionCheck(redisUrl) }]),
   ];
 }
 

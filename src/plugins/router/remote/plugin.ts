@@ -100,7 +100,7 @@ export const routerRemote = definePlugin({
     const api = new RemoteRouter({
       http,
       token: tokenOf(options),
-      isHeard: () => events?.isSubscribed === true,
+      isSubscribed: () => events?.isSubscribed === true,
       readTimeoutMs,
       writeTimeoutMs,
       onCall(call, fault) {

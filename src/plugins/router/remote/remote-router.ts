@@ -13,7 +13,7 @@ interface RemoteRouterOptions {
   readonly token: () => string | undefined;
   readonly readTimeoutMs: number;
   readonly writeTimeoutMs: number;
-  readonly isHeard?: () => boolean;
+  readonly isSubscribed?: () => boolean;
   /** Called after each call; `fault` is why there was no usable answer. */
   readonly onCall: (call: 'read' | 'write', fault: string | undefined) => void;
 }
@@ -42,8 +42,8 @@ export class RemoteRouter implements RouterApi {
     this.#options = options;
   }
 
-  isHeard(): boolean {
-    return this.#options.isHeard?.() ?? false;
+  isSubscribed(): boolean {
+    return this.#options.isSubscribed?.() ?? false;
   }
 
   async active(signal?: AbortSignal): Promise<NetworkConfig> {

@@ -62,11 +62,11 @@ test.serial("[R30] a daemon's pending transaction, which its API does not tell, 
   const client = redis.client(t, 1);
   await client.set('sysdb:networkConfig', '{"ncid":"n1"}');
   const before = await doctor(t, { url: daemon.url, redisUrl: redis.url });
-  t.like(before.found['router.transaction'], { state: 'ok' });
+  t.like(before.found['router.config'], { state: 'ok' });
   await client.set('sysdb:transaction:networkConfig', '{"ncid":"n2"}');
   const pending = await doctor(t, { url: daemon.url, redisUrl: redis.url });
-  t.like(pending.found['router.transaction'], { state: 'warn' });
-  t.regex(pending.found['router.transaction'].remedy, /120 s/);
+  t.like(pending.found['router.config'], { state: 'warn' });
+  t.regex(pending.found['router.config'].remedy, /120 s/);
 });
 
 test.serial('[R30] nothing there, a login page, and no Redis: each is told with what to do', async (t) => {
