@@ -57,7 +57,7 @@ const MAX_QUEUED = 200;
 /** Ids that are remembered, to recognise a notice that is queued twice. */
 const MAX_RECENT = 200;
 /** Notices in one post. */
-export const BATCH_SIZE = 20;
+const BATCH_SIZE = 20;
 /** An older notice is dropped. */
 const MAX_AGE_MS = 86_400_000;
 /** Failures in a row after which the other receivers are notified. */
