@@ -7,6 +7,7 @@ import { cpus, loadavg } from 'node:os';
 import { alertsBenchmark } from './alerts.ts';
 import { appendBenchmark } from './append.ts';
 import { callsBenchmark } from './calls.ts';
+import { commandsBenchmark } from './commands.ts';
 import { gatewayBenchmark } from './gateway.ts';
 import { idleBenchmark } from './idle.ts';
 import { ingestBenchmark } from './ingest.ts';
@@ -35,6 +36,7 @@ const all: readonly Benchmark[] = [
   memoryBenchmark,
   alertsBenchmark,
   idleBenchmark,
+  commandsBenchmark,
   killBenchmark,
 ];
 

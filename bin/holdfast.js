@@ -1,14 +1,12 @@
 #!/usr/bin/env node
 // The door to the product. Plain JavaScript for Node 18 and newer: it finds a Node that can run the product
 // (type stripping and node:sqlite without flags or warnings need 24.12) and hands over.
-import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import module from 'node:module';
 import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import v8 from 'node:v8';
-import './ticks.js';
 
 const self = fileURLToPath(import.meta.url);
 const root = dirname(dirname(self));
@@ -19,7 +17,7 @@ const relaunched = process.env.HOLDFAST_RELAUNCHED === '1';
 delete process.env.HOLDFAST_RELAUNCHED;
 
 if (major > 24 || (major === 24 && minor >= 12)) await run();
-else relaunch();
+else await relaunch();
 
 async function run() {
   // A killed launcher must not leave the runtime behind, unseen and holding the data folder.
@@ -27,10 +25,13 @@ async function run() {
     process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
     process.channel.unref();
   }
-  // Loading makes much garbage at once, for which V8 would grow its young generation by some 50 MB and keep it.
-  // A runtime that has started lets it grow again, for then it is worth it.
-  // Before the compile cache opens: its folder is named for the flags, and V8 refuses code compiled under others.
-  v8.setFlagsFromString('--semi-space-growth-factor=1');
+  if (process.argv.includes('start')) {
+    // Loading makes much garbage at once, for which V8 would grow its young generation by some 50 MB and keep it.
+    // A runtime that has started lets it grow again, for then it is worth it; other commands end sooner with a large one.
+    // Before the compile cache opens: its folder is named for the flags, and V8 refuses code compiled under others.
+    v8.setFlagsFromString('--semi-space-growth-factor=1');
+    await import('./ticks.js');
+  }
   // Not the default folder below the system's temporary one: others could write there what we would execute.
   const cache = join(packages, '.cache', 'holdfast');
   module.enableCompileCache(cache);
@@ -42,7 +43,8 @@ async function run() {
   process.exitCode = await main(process.argv.slice(2));
 }
 
-function relaunch() {
+async function relaunch() {
+  const { spawn } = await import('node:child_process');
   const node = join(packages, '.bin', 'node');
   const remedy = 'What to do: install Node 24 (https://nodejs.org), or in a checkout run: npm ci';
   const found = `Holdfast needs Node 24.12 or newer; this is ${process.versions.node}`;

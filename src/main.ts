@@ -1,10 +1,12 @@
 import { existsSync, readdirSync } from 'node:fs';
-import { extname } from 'node:path';
+import { basename, dirname, extname } from 'node:path';
 import type { z } from 'zod';
+import type { LogFeatures } from './cli/configuration.ts';
 import { runHere } from './cli/run.ts';
 import { declareSecretFields, type SecretFields } from './core/host/logging/secret-fields.ts';
 import type { CommandDefinition } from './core/host/plugin/command.ts';
-import type { ConfiguredPlugin, Plugin } from './core/host/plugin/definition.ts';
+import type { ConfiguredPlugin, Plugin, StoppedReports } from './core/host/plugin/definition.ts';
+import type { RecordWords } from './core/kernel/actors/definition.ts';
 
 /** Every folder below it is a feature that the program brings; its `index.ts` exports the plugins. */
 const PLUGINS = new URL('./plugins/', import.meta.url);
@@ -32,6 +34,35 @@ export async function builtinPlugins(): Promise<readonly ConfiguredPlugin[]> {
       return true;
     });
   return resolveConfig({ plugins: plugins.map((plugin) => plugin()) }, { env: {} }).plugins;
+}
+
+/**
+ * What reads the logs of the runtime and of those plugins' features: `words.ts` of a feature describes its records, and
+ * `stopped-reports.ts` reports of a stopped instance. Neither loads what a running plugin needs.
+ */
+export function logFeatures(): LogFeatures {
+  return {
+    words: new Map([
+      ['runtime', async () => (await import('./core/host/lifecycle/records.ts')).words],
+      ...loadersOf('words', async (file) => ((await import(file)) as Words).words),
+    ]),
+    stoppedReports: new Map(
+      loadersOf('stopped-reports', async (file) => ((await import(file)) as Reports).stoppedReports),
+    ),
+  };
+}
+
+interface Words {
+  readonly words: RecordWords;
+}
+
+interface Reports {
+  readonly stoppedReports: StoppedReports;
+}
+
+/** A loader for each feature that has a file of that name, by the feature's name. */
+function loadersOf<T>(name: string, load: (file: string) => Promise<T>): [string, () => Promise<T>][] {
+  return filesOfPlugins(name).map((file) => [basename(dirname(file)), () => load(file)]);
 }
 
 /** The commands of those plugins that need no configuration; each plugin declares them in its `standalone.ts`. */
@@ -81,5 +112,5 @@ function isPlugin(exported: unknown): exported is Plugin<z.ZodObject> {
  */
 export async function main(argv: string[]): Promise<number> {
   for (const fields of await secretFields()) declareSecretFields(fields);
-  return runHere(argv, { builtinPlugins, standaloneCommands });
+  return runHere(argv, { builtinPlugins, logFeatures: logFeatures(), standaloneCommands });
 }

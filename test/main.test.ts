@@ -2,7 +2,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import test from 'ava';
 import { Configuration } from '../src/cli/configuration.ts';
-import { builtinPlugins, secretFields, standaloneCommands } from '../src/main.ts';
+import type { StoppedReports } from '../src/core/host/plugin/definition.ts';
+import type { RecordWords } from '../src/core/kernel/actors/definition.ts';
+import { builtinPlugins, logFeatures, secretFields, standaloneCommands } from '../src/main.ts';
 import { openBench } from './support/actors.ts';
 import { call, spawnHoldfast, writeConfig } from './support/cli.ts';
 import { door } from './support/door.ts';
@@ -99,3 +101,55 @@ test('[R32] every plugin that declares secret fields does so before any plugin i
     if (definition.secretFields) t.true(early.includes(definition.secretFields), definition.name);
   }
 });
+
+test('[C4] the words for a log without its plugins are those of the plugins', async (t) => {
+  const registrations = await new Configuration({ cwd: tempDir(t), env: {}, builtinPlugins }).builtin();
+  const described = registrations?.actors.flatMap(({ type, describe }) =>
+    describe ? [[type, describe]] : [],
+  );
+  const loaded = await Promise.all([...logFeatures().words.values()].map((load) => load()));
+  const words: RecordWords = Object.assign({}, ...loaded);
+  t.true(Object.keys(words).length > 10);
+  t.deepEqual(words, Object.fromEntries(described ?? []));
+});
+
+test('[R40] a stopped instance is reported of as its plugins would report', async (t) => {
+  const registrations = await new Configuration({ cwd: tempDir(t), env: {}, builtinPlugins }).builtin();
+  const declared = registrations?.health.flatMap(({ name, stopped }) => (stopped ? [[name, stopped]] : []));
+  const loaded = await Promise.all([...logFeatures().stoppedReports.values()].map((load) => load()));
+  const reports: StoppedReports = Object.assign({}, ...loaded);
+  t.deepEqual(Object.keys(reports), ['transaction']);
+  t.deepEqual(reports, Object.fromEntries(declared ?? []));
+});
+
+/** Writes what a process has loaded, as the last line of standard error. */
+const LOADED =
+  'import{registerHooks}from"node:module";const all=[];registerHooks({load(url,context,next){all.push(url);return next(url,context)}});process.on("exit",()=>process.stderr.write("\\n"+JSON.stringify(all)))';
+
+for (const command of [['log', 'list'], ['log', 'show', '5'], ['replay', 'explain', '5'], ['status']]) {
+  test(`[C4] ${command.join(' ')} loads the words of a log, and no plugin, no machine and no server`, async (t) => {
+    const cwd = resolve(import.meta.dirname, '..');
+    const dataDir = join(tempDir(t), 'data');
+    const log = join(import.meta.dirname, 'fixtures/logs/0.2.0/transaction.jsonl.gz');
+    t.is((await call(['log', 'import', log, '--data-dir', dataDir], { cwd })).code, 0);
+    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(LOADED)}` };
+    const { err } = await spawnHoldfast(t, [...command, '--data-dir', dataDir], { cwd, env }).ended;
+    const loaded: string[] = JSON.parse(err.split('\n').at(-1) ?? '');
+    const own = loaded.flatMap(
+      (url) => /\/(?:src\/(?:plugins|machines)\/|plugins\.config).*/.exec(url) ?? [],
+    );
+    const expected =
+      /\/src\/plugins\/[^/]+\/(words|secret-fields|stopped-reports)\.ts$|\/pending-transaction\.ts$/;
+    t.deepEqual(
+      own.filter((url) => !expected.test(url)),
+      [],
+    );
+    t.true(
+      own.some((url) => url.endsWith(command[0] === 'status' ? '/stopped-reports.ts' : '/router/words.ts')),
+    );
+    const packages = new Set(
+      loaded.flatMap((url) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? []),
+    );
+    t.deepEqual([...packages].sort(), ['commander', 'zod']);
+  });
+}

@@ -1,11 +1,20 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { LoadedConfig } from '../core/host/config/load.ts';
-import type { ConfiguredPlugin } from '../core/host/plugin/definition.ts';
+import type { ConfiguredPlugin, StoppedReports } from '../core/host/plugin/definition.ts';
 import type { Registrations } from '../core/host/plugin/registrations.ts';
-import type { ActorDefinition } from '../core/kernel/actors/definition.ts';
+import type { ActorDefinition, RecordWords } from '../core/kernel/actors/definition.ts';
 import { CoreError } from '../core/kernel/errors/core-error.ts';
 import { isCoded } from '../core/kernel/errors/holdfast-error.ts';
+
+/**
+ * What reads what the program's own features left in a log, each by the feature's name, with which its actor types begin.
+ * Nothing of it loads a plugin.
+ */
+export interface LogFeatures {
+  readonly words: ReadonlyMap<string, () => Promise<RecordWords>>;
+  readonly stoppedReports: ReadonlyMap<string, () => Promise<StoppedReports>>;
+}
 
 /** Where one call of the command line finds its configuration. */
 export interface ConfigurationSource {
@@ -17,6 +26,7 @@ export interface ConfigurationSource {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The plugins that the program brings. */
   readonly builtinPlugins?: (() => Promise<readonly ConfiguredPlugin[]>) | undefined;
+  readonly logFeatures?: LogFeatures | undefined;
 }
 
 /**
@@ -81,6 +91,36 @@ export class Configuration {
       if (!isCoded(error, 'HF_CONFIG_NOT_FOUND')) throw error;
       throw new CoreError('HF_REPLAY_MACHINES', { file: error.details.file }, { cause: error });
     }
+  }
+
+  /** As `CommandContext.wordsOf` describes. @throws HF_CONFIG_*, HF_PLUGIN_* */
+  async wordsOf(types: Iterable<string>): Promise<RecordWords> {
+    const { features, others } = await this.#featuresOf(types);
+    const { words } = this.#source.logFeatures ?? {};
+    const own = await Promise.all(features.map((feature) => words?.get(feature)?.()));
+    const actors = others ? (await this.declared()).actors : [];
+    const declared = actors.map(({ type, describe }) => [type, describe] as const);
+    return Object.assign(Object.fromEntries(declared), ...own);
+  }
+
+  /** As `CommandContext.stoppedReports` describes. @throws HF_CONFIG_*, HF_PLUGIN_* */
+  async stoppedReports(types: Iterable<string>): Promise<StoppedReports> {
+    const { features, others } = await this.#featuresOf(types);
+    const { stoppedReports } = this.#source.logFeatures ?? {};
+    const own = await Promise.all(features.map((feature) => stoppedReports?.get(feature)?.()));
+    const health = others ? (await this.declared()).health : [];
+    const declared = health.flatMap(({ name, stopped }) => (stopped ? [[name, stopped] as const] : []));
+    return Object.assign(Object.fromEntries(declared), ...own);
+  }
+
+  /** The program's features that these actor types name, and whether the configuration has to be loaded for other types. */
+  async #featuresOf(types: Iterable<string>): Promise<{ features: string[]; others: boolean }> {
+    const { logFeatures } = this.#source;
+    const named = [...new Set(Array.from(types, (type) => type.split('.')[0] ?? type))];
+    const isOwn = (feature: string) => logFeatures?.words.has(feature) === true;
+    const others = !named.every(isOwn);
+    // Without a configuration there is nothing but what the program brings.
+    return { features: named.filter(isOwn), others: others && (!logFeatures || (await this.exists())) };
   }
 
   /** What the plugins declare that the program brings, with their defaults; undefined where it brings none. */

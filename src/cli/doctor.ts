@@ -8,7 +8,7 @@ import { CoreError } from '../core/kernel/errors/core-error.ts';
 import { isCoded } from '../core/kernel/errors/holdfast-error.ts';
 import { FAILED, OK } from './failure.ts';
 import { inspectInstance } from './instance.ts';
-import { stoppedReports } from './status.ts';
+import { reportsOf } from './status.ts';
 
 /** `holdfast doctor`: makes the checks of the machine and of every plugin from outside, and says what to do (R30). */
 export const diagnose: CommandRun = async ([area], _flags, context) => {
@@ -57,8 +57,11 @@ async function checksOfPlugins(context: CommandContext): Promise<readonly CheckD
 
 async function checkContext(context: CommandContext): Promise<CheckContext> {
   const { dataDir, signal } = context;
-  const reports = () => stoppedReports(context);
-  const { running, surfaces, facts } = await inspectInstance(dataDir, { now: Date.now(), signal, reports });
+  const { running, surfaces, facts } = await inspectInstance(dataDir, {
+    now: Date.now(),
+    signal,
+    reports: reportsOf(context),
+  });
   return {
     dataDir,
     signal,

@@ -1,16 +1,17 @@
-import { HttpCallError, HttpClient } from '../core/host/http/client.ts';
-import { HOST, runsOf } from '../core/host/lifecycle/run.ts';
-import type { HealthRegistration } from '../core/host/plugin/registrations.ts';
+import { HOST, runsOf } from '../core/host/lifecycle/records.ts';
+import type { StoppedReports } from '../core/host/plugin/definition.ts';
 import { type RuntimeFile, readRuntimeFile } from '../core/host/runtime/runtime-file.ts';
 import { recover } from '../core/kernel/actors/recover.ts';
 import type { ActorState } from '../core/kernel/actors/transition.ts';
 import { isCoded } from '../core/kernel/errors/holdfast-error.ts';
+import { parseActorRef } from '../core/kernel/ids.ts';
 import { isObject } from '../core/kernel/json.ts';
 import { lockedBy } from '../core/kernel/log/lock.ts';
 import { SqliteReader } from '../core/kernel/log/sqlite-reader.ts';
 
 /** An instance that works answers at once. */
-const http = new HttpClient({ timeoutMs: 5_000, answerLimit: 16 * 1_048_576, transport: 'builtin' });
+const HEALTH_TIMEOUT_MS = 5_000;
+const HEALTH_LIMIT_BYTES = 16 * 1_048_576;
 
 /** A run that has ended. */
 export interface LastRun {
@@ -71,8 +72,8 @@ interface InspectOptions {
   /** Epoch milliseconds. */
   readonly now: number;
   readonly signal: AbortSignal;
-  /** What plugins report of a stopped instance; asked for only when nothing runs. */
-  readonly reports: () => Promise<readonly HealthRegistration[]>;
+  /** What plugins report of a stopped instance that left actors of these types; called only when nothing runs. */
+  readonly reports: (types: Iterable<string>) => Promise<StoppedReports>;
 }
 
 /**
@@ -116,6 +117,12 @@ async function askHealth(
   pid: number,
   signal: AbortSignal,
 ): Promise<Pick<Instance, 'state' | 'reason' | 'reasons' | 'plugins' | 'log' | 'facts' | 'lastStop'>> {
+  const { HttpCallError, HttpClient } = await import('../core/host/http/client.ts');
+  const http = new HttpClient({
+    timeoutMs: HEALTH_TIMEOUT_MS,
+    answerLimit: HEALTH_LIMIT_BYTES,
+    transport: 'builtin',
+  });
   let body: unknown;
   try {
     body = (await http.call({ url: `${url}/healthz`, signal })).json();
@@ -172,8 +179,9 @@ async function readLastRun(
     log = new SqliteReader(dataDir);
     const { states, newest } = recover(log);
     const lastStop = lastStopOf(states.get(HOST));
-    const facts = (await reports()).flatMap(({ name, stopped }) => {
-      const fact = stopped?.(states, now);
+    const types = new Set([...states.keys()].map((ref) => parseActorRef(ref).type));
+    const facts = Object.entries(await reports(types)).flatMap(([name, stopped]) => {
+      const fact = stopped(states, now);
       return fact === undefined ? [] : [[name, fact] as const];
     });
     return {

@@ -3,7 +3,7 @@ import type { ConfiguredPlugin } from '../core/host/plugin/definition.ts';
 import { inertText, processTerminal, type Terminal } from '../core/host/terminal.ts';
 import { CoreError } from '../core/kernel/errors/core-error.ts';
 import { coreCommands } from './commands.ts';
-import { Configuration } from './configuration.ts';
+import { Configuration, type LogFeatures } from './configuration.ts';
 import { exitCodeOf, isInterruption, OK, printError } from './failure.ts';
 import {
   asUsageError,
@@ -24,6 +24,8 @@ export interface Host {
   readonly interrupted: AbortSignal;
   /** The plugins that the program brings: a log is read with their machines where no configuration names others. */
   readonly builtinPlugins?: (() => Promise<readonly ConfiguredPlugin[]>) | undefined;
+  /** What reads the logs of their features without loading them. */
+  readonly logFeatures?: LogFeatures | undefined;
   /** The commands of those plugins that need no configuration. */
   readonly standaloneCommands?: (() => Promise<readonly CommandDefinition[]>) | undefined;
 }
@@ -91,7 +93,7 @@ export async function runCommandLine(argv: readonly string[], host: Host): Promi
  */
 export async function runHere(
   argv: readonly string[],
-  builtin: Pick<Host, 'builtinPlugins' | 'standaloneCommands'> = {},
+  builtin: Pick<Host, 'builtinPlugins' | 'logFeatures' | 'standaloneCommands'> = {},
 ): Promise<number> {
   const interrupted = new AbortController();
   let interruptedAt = 0;
@@ -141,8 +143,9 @@ function contextOf(
     signal: interrupted,
     config: () => configuration.load(),
     registrations: () => configuration.registrations(),
-    declared: () => configuration.declared(),
     actors: () => configuration.actors(),
+    wordsOf: (types) => configuration.wordsOf(types),
+    stoppedReports: (types) => configuration.stoppedReports(types),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { CommandContext, CommandRun } from '../core/host/plugin/command.ts';
-import type { HealthRegistration } from '../core/host/plugin/registrations.ts';
+import type { StoppedReports } from '../core/host/plugin/definition.ts';
 import {
   type Colour,
   duration,
@@ -18,7 +18,7 @@ import { type Instance, inspectInstance, type LastRun, type LogState, type Plugi
 export const showStatus: CommandRun = async (_args, _flags, context) => {
   const { dataDir, json, print, signal, terminal } = context;
   const now = Date.now();
-  const instance = await inspectInstance(dataDir, { now, signal, reports: () => stoppedReports(context) });
+  const instance = await inspectInstance(dataDir, { now, signal, reports: reportsOf(context) });
   // Facts stand beside the other fields, as on the health page: `jq .transaction`.
   if (json) print(JSON.stringify({ ...instance.facts, ...instance }, null, 2));
   else for (const line of instanceLines(instance, now, terminal)) print(line);
@@ -26,16 +26,18 @@ export const showStatus: CommandRun = async (_args, _flags, context) => {
 };
 
 /** What plugins report of a stopped instance. Without the plugins the rest is shown, with a note. */
-export async function stoppedReports({
-  declared,
+export function reportsOf({
+  stoppedReports,
   note,
-}: Pick<CommandContext, 'declared' | 'note'>): Promise<readonly HealthRegistration[]> {
-  try {
-    return (await declared()).health;
-  } catch (error) {
-    note(`What plugins report is not shown. ${error instanceof Error ? error.message : error}`);
-    return [];
-  }
+}: Pick<CommandContext, 'stoppedReports' | 'note'>): (types: Iterable<string>) => Promise<StoppedReports> {
+  return async (types) => {
+    try {
+      return await stoppedReports(types);
+    } catch (error) {
+      note(`What plugins report is not shown. ${error instanceof Error ? error.message : error}`);
+      return {};
+    }
+  };
 }
 
 const HEADLINES: Readonly<Record<Instance['state'], readonly [text: string, colour: Colour]>> = {

@@ -28,6 +28,8 @@ export interface CallOptions {
   readonly interrupted?: AbortSignal;
   /** The plugins that the program brings; none unless given. */
   readonly builtinPlugins?: NonNullable<Parameters<typeof runCommandLine>[1]['builtinPlugins']>;
+  /** What reads the logs of their features; nothing unless given. */
+  readonly logFeatures?: Parameters<typeof runCommandLine>[1]['logFeatures'];
   /** The commands of those plugins that need no configuration; none unless given. */
   readonly standaloneCommands?: Parameters<typeof runCommandLine>[1]['standaloneCommands'];
   /** Sees the output while it comes. */
@@ -37,7 +39,7 @@ export interface CallOptions {
 /** Runs a command line in this process, on a terminal that keeps what is written. */
 export async function call(argv: readonly string[], options: CallOptions): Promise<Finished> {
   const { cwd, env = {}, columns = 100, interactive = false, colour = false } = options;
-  const { interrupted, onOut, builtinPlugins, standaloneCommands } = options;
+  const { interrupted, onOut, builtinPlugins, logFeatures, standaloneCommands } = options;
   let out = '';
   let err = '';
   const paint: typeof styleText = (format, text) =>
@@ -46,6 +48,7 @@ export async function call(argv: readonly string[], options: CallOptions): Promi
     cwd,
     env,
     builtinPlugins,
+    logFeatures,
     standaloneCommands,
     interrupted: interrupted ?? new AbortController().signal,
     terminal: {

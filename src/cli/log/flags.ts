@@ -1,9 +1,6 @@
-import type { CommandContext } from '../../core/host/plugin/command.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
-import { HoldfastError } from '../../core/kernel/errors/holdfast-error.ts';
 import { parsePlace } from './place.ts';
 import type { Selection } from './select.ts';
-import type { Describe } from './story.ts';
 
 /**
  * @param now what times without a date are counted back from, epoch milliseconds
@@ -46,27 +43,4 @@ export function wholeNumber(text: unknown, what: string, least: number, command:
     reason: `${what} takes a number from ${least}${given}.`,
     command,
   });
-}
-
-/** The plugins' own words for records. Without a configuration, lines are made of the events' fields. */
-export async function wordsOfPlugins({
-  actors,
-  note,
-}: Pick<CommandContext, 'actors' | 'note'>): Promise<Describe> {
-  const { parseActorRef } = await import('../../core/kernel/ids.ts');
-  try {
-    const words = new Map((await actors()).map(({ type, describe }) => [type, describe]));
-    return (record) => {
-      try {
-        return words.get(parseActorRef(record.actor).type)?.(record);
-      } catch {
-        return undefined; // perhaps a record of another release: its fields are shown instead
-      }
-    };
-  } catch (error) {
-    if (!(error instanceof HoldfastError && error.code === 'HF_REPLAY_MACHINES')) {
-      note(`Lines are without the plugins' own words. ${error instanceof Error ? error.message : error}`);
-    }
-    return () => undefined;
-  }
 }

@@ -3,7 +3,7 @@ import type { CommandContext, CommandRun } from '../../core/host/plugin/command.
 import { jsonText } from '../../core/host/terminal.ts';
 import type { LogReader } from '../../core/kernel/log/event-log.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
-import { selectionOf, wholeNumber, wordsOfPlugins } from './flags.ts';
+import { selectionOf, wholeNumber } from './flags.ts';
 import { Layout } from './layout.ts';
 import { referenceTime } from './place.ts';
 import { familyOf, recordPage } from './record-page.ts';
@@ -11,6 +11,7 @@ import type { Selection } from './select.ts';
 import { inBatches, newest, whyNone } from './select.ts';
 import { shown, sourceOf, withLog } from './source.ts';
 import { newestLines, Story } from './story.ts';
+import { PluginWords } from './words.ts';
 
 /** `holdfast log list`: records that a selection keeps, newest last. */
 export const listRecords: CommandRun = async ([source], flags, context) => {
@@ -52,16 +53,17 @@ async function listLines(
   context: CommandContext,
 ): Promise<void> {
   const { print, note, terminal, signal } = context;
-  const describe = await wordsOfPlugins(context);
+  const words = new PluginWords(context);
   const layout = new Layout(terminal, log.lastSeq());
   if (!Number.isFinite(limit)) {
-    const story = new Story({ all, describe });
+    const story = new Story({ all, describe: words.describe });
     for await (const batch of inBatches(log, selection, signal)) {
+      await words.prepare(batch);
       for (const line of layout.lines(story.add(batch.map(shown)))) print(line);
     }
     return;
   }
-  const { lines, more } = await newestLines(log, selection, limit, { all, describe, signal });
+  const { lines, more } = await newestLines(log, selection, limit, { all, words, signal });
   if (lines.length === 0) note(terminal.paintError('dim', await nothingFits(log, selection, signal)));
   if (more) note(terminal.paintError('dim', `(older records are left out; --limit 0 shows all)`));
   for (const line of layout.lines(lines)) print(line);
@@ -80,8 +82,9 @@ export const showRecord: CommandRun = async ([text, source], _flags, context) =>
   const seq = wholeNumber(text, 'The record', 1, 'log show');
   const family = await withLog(sourceOf(source, context), (log) => familyOf(log, seq));
   if (!context.json) {
-    const page = recordPage(family, await wordsOfPlugins(context), context.terminal);
-    for (const line of page) context.print(line);
+    const words = new PluginWords(context);
+    await words.prepare([family.record, ...family.children, ...(family.cause ? [family.cause] : [])]);
+    for (const line of recordPage(family, words.describe, context.terminal)) context.print(line);
     return;
   }
   const { record, cause, asked, children } = family;
@@ -108,17 +111,17 @@ export const tailRecords: CommandRun = async ([source], flags, context) => {
   const count = wholeNumber(flags.lines, '--lines', 0, 'log tail');
   const follow = typeof flags.follow === 'boolean' ? flags.follow : terminal.interactive;
   const all = flags.all === true || selection.type !== undefined;
-  const options = { all, describe: json ? () => undefined : await wordsOfPlugins(context) };
+  const words = new PluginWords(context);
   await withLog(sourceOf(source, context), async (log) => {
     let seq = log.lastSeq();
     const past = { ...selection, to: { seq } };
     const layout = new Layout(terminal, seq);
-    let story = new Story(options);
+    let story = new Story({ all, describe: words.describe });
     if (json) {
       const { records } = await newest(log, past, count, signal);
       for (const record of records) print(jsonText(shown(record)));
     } else if (count > 0) {
-      const begun = await newestLines(log, past, count, { ...options, signal });
+      const begun = await newestLines(log, past, count, { all, words, signal });
       for (const line of layout.lines(begun.lines)) print(line);
       story = begun.story;
     }
@@ -128,6 +131,7 @@ export const tailRecords: CommandRun = async ([source], flags, context) => {
       if (last <= seq) continue;
       const fresh = { ...selection, from: { seq: seq + 1 }, to: { seq: last } };
       for await (const batch of inBatches(log, fresh, signal)) {
+        if (!json) await words.prepare(batch);
         const records = batch.map(shown);
         const lines = json ? records.map((one) => jsonText(one)) : layout.lines(story.add(records));
         for (const line of lines) print(line);

@@ -7,6 +7,7 @@ import { delayOf, INIT, type LogRecord, TIMER_START } from '../../core/kernel/lo
 import { LONG_TIMER_MS, type RecordText, recordText } from './record-text.ts';
 import { newest, type Selection } from './select.ts';
 import { shown } from './source.ts';
+import type { PluginWords } from './words.ts';
 
 /** A plugin's words for a record: undefined when it has none, empty when the record is routine. */
 export type Describe = (record: LogRecord) => string | undefined;
@@ -118,11 +119,16 @@ export async function newestLines(
   reader: LogReader,
   selection: Selection,
   limit: number,
-  options: { readonly all: boolean; readonly describe: Describe; readonly signal?: AbortSignal },
+  {
+    all,
+    words,
+    signal,
+  }: { readonly all: boolean; readonly words: PluginWords; readonly signal?: AbortSignal },
 ): Promise<{ lines: StoryLine[]; more: boolean; story: Story }> {
   for (let size = limit * 2 + LOOK_BACK; ; size *= 4) {
-    const { records, more } = await newest(reader, selection, size, options.signal);
-    const story = new Story(options);
+    const { records, more } = await newest(reader, selection, size, signal);
+    await words.prepare(records);
+    const story = new Story({ all, describe: words.describe });
     const lines = story.add(records.map(shown));
     if (lines.length >= limit || !more) {
       return { lines: lines.slice(-limit), more: more || lines.length > limit, story };

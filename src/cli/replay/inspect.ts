@@ -3,11 +3,12 @@ import { duration, jsonText, plainText, stateName, timestamp } from '../../core/
 import { diffContext } from '../../core/kernel/json.ts';
 import { momentAt } from '../../core/kernel/replay/at.ts';
 import { causesOf, sentenceOf } from '../../core/kernel/replay/explain.ts';
-import { wholeNumber, wordsOfPlugins } from '../log/flags.ts';
+import { wholeNumber } from '../log/flags.ts';
 import { seqOfPlace } from '../log/place.ts';
 import { actorMatcher } from '../log/select.ts';
 import { shown, sourceOf, withLog } from '../log/source.ts';
 import { differenceLines, momentLines, shownState } from '../log/states.ts';
+import { PluginWords } from '../log/words.ts';
 
 /** `holdfast replay at`: every actor as it was (C7). */
 export const showMoment: CommandRun = async ([place = '', source], flags, context) => {
@@ -60,8 +61,10 @@ export const showDifference: CommandRun = async ([a = '', b = '', source], _flag
 export const explainRecord: CommandRun = async ([text, source], _flags, context) => {
   const seq = wholeNumber(text, 'The record', 1, 'replay explain');
   const chain = await withLog(sourceOf(source, context), async (log) => causesOf(log, seq), context.signal);
+  const words = new PluginWords(context);
+  await words.prepare(chain.flatMap(({ record, cause }) => (cause ? [record, cause] : [record])));
   const wording = {
-    describe: await wordsOfPlugins(context),
+    describe: words.describe,
     state: stateName,
     duration: duration,
   };

@@ -12,8 +12,9 @@ import type { Change } from '../../core/kernel/replay/changes.ts';
 import { alterEvent, parseInserted } from '../../core/kernel/replay/changes.ts';
 import type { Difference } from '../../core/kernel/replay/findings.ts';
 import { whatIfSteps } from '../../core/kernel/replay/what-if.ts';
-import { wholeNumber, wordsOfPlugins } from '../log/flags.ts';
+import { wholeNumber } from '../log/flags.ts';
 import { shownDecision, shownEvent, sourceOf, withLog } from '../log/source.ts';
+import { PluginWords } from '../log/words.ts';
 import { whatIfLines } from './what-if-text.ts';
 
 const NAME = 'replay what-if';
@@ -55,7 +56,9 @@ export const whatIf: CommandRun = async ([argument], flags, context) => {
   const { differences, remembered } = answer;
   const shown = { ...answer, differences: show(differences), remembered: show(remembered) };
   if (json) return print(jsonText(shown, 2));
-  for (const line of whatIfLines(shown, limit, terminal, await wordsOfPlugins(context))) print(line);
+  const words = new PluginWords(context);
+  await words.prepare(differences);
+  for (const line of whatIfLines(shown, limit, terminal, words.describe)) print(line);
 };
 
 function shownDifference(one: Difference): Difference {

@@ -4,9 +4,8 @@ import type { Terminal } from '../../core/host/terminal.ts';
 import type { ActorDefinition } from '../../core/kernel/actors/definition.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
-import { wordsOfPlugins } from '../log/flags.ts';
 import { sourceOf, withLog } from '../log/source.ts';
-import type { Describe } from '../log/story.ts';
+import { PluginWords } from '../log/words.ts';
 import { frame, furthest, roomOf, type Scene } from './frame.ts';
 import { StepLog } from './log.ts';
 import { pageOf } from './page.ts';
@@ -18,7 +17,6 @@ export const step: CommandRun = async ([source], flags, context) => {
   const { stdin, stdout } = process;
   if (context.json || !context.terminal.interactive || !stdin.isTTY || !stdout.isTTY)
     throw new CoreError('HF_CLI_TERMINAL');
-  const describe = await wordsOfPlugins(context);
   const definitions = await context.actors().catch(() => []); // without machines no guard is shown
   const path = sourceOf(source, context);
   await withLog(
@@ -26,7 +24,7 @@ export const step: CommandRun = async ([source], flags, context) => {
     (log) =>
       stepThrough(log, new Screen(stdin, stdout, process.env.TERM), {
         definitions: new Map(definitions.map((one) => [one.type, one])),
-        describe,
+        words: new PluginWords(context),
         paint: context.terminal.paint,
         source: basename(path),
         place: flags.at as string | undefined,
@@ -38,7 +36,7 @@ export const step: CommandRun = async ([source], flags, context) => {
 
 export interface StepOptions {
   readonly definitions: ReadonlyMap<string, ActorDefinition>;
-  readonly describe: Describe;
+  readonly words: PluginWords;
   readonly paint: Terminal['paint'];
   /** Shown in the title. */
   readonly source: string;
@@ -50,7 +48,7 @@ export interface StepOptions {
 
 /** Walks over a log on a screen until somebody quits. @throws HF_LOG_RANGE, HF_LOG_CORRUPT, HF_CLI_USAGE */
 async function stepThrough(reader: SqliteReader, screen: Screen, options: StepOptions): Promise<void> {
-  const { definitions, describe, paint, source, signal } = options;
+  const { definitions, words, paint, source, signal } = options;
   const log = new StepLog(reader, definitions);
   let viewer = viewerAt(await log.begin(options.place));
   let isNew = true;
@@ -60,10 +58,10 @@ async function stepThrough(reader: SqliteReader, screen: Screen, options: StepOp
     isNew = true;
   });
   try {
-    let scene = await sceneOf(log, viewer, source, describe, screen);
+    let scene = await sceneOf(log, viewer, source, words, screen);
     for (;;) {
       viewer = { ...viewer, scroll: Math.min(viewer.scroll, furthest(scene.page, screen.size)) };
-      screen.draw(frame(viewer, scene, screen.size, paint, describe));
+      screen.draw(frame(viewer, scene, screen.size, paint, words.describe));
       isNew = false;
       const keys = await screen.keys();
       if (!keys || signal.aborted) return;
@@ -76,7 +74,7 @@ async function stepThrough(reader: SqliteReader, screen: Screen, options: StepOp
         else if (pressed.request) viewer = await fulfilled(log, screen, viewer, pressed.request, signal);
       }
       if (isNew || viewer.here.seq !== before.here.seq || viewer.filter !== before.filter)
-        scene = await sceneOf(log, viewer, source, describe, screen);
+        scene = await sceneOf(log, viewer, source, words, screen);
     }
   } finally {
     signal.removeEventListener('abort', end);
@@ -107,7 +105,7 @@ async function sceneOf(
   log: StepLog,
   { here, filter }: Viewer,
   source: string,
-  describe: Describe,
+  words: PluginWords,
   screen: Screen,
 ): Promise<Scene> {
   const { list } = roomOf(screen.size);
@@ -115,5 +113,6 @@ async function sceneOf(
   const at = near.findIndex(({ seq }) => seq === here.seq);
   const start = Math.max(0, Math.min(at - Math.floor(list / 2), near.length - list));
   const around = near.slice(start, start + list);
-  return { source, first: log.first, last: log.last, around, page: pageOf(detail, describe) };
+  await words.prepare([...around, detail.family.record]);
+  return { source, first: log.first, last: log.last, around, page: pageOf(detail, words.describe) };
 }

@@ -1,6 +1,3 @@
-import { randomFillSync } from 'node:crypto';
-import { v7 } from 'uuid';
-
 declare const brand: unique symbol;
 type Branded<T, Name extends string> = T & { readonly [brand]: Name };
 
@@ -45,33 +42,4 @@ export function actorRef(type: string, key: string): ActorRef {
 export function parseActorRef(ref: string): { type: string; key: string } {
   const slash = ref.indexOf('/');
   return slash < 0 ? { type: ref, key: '' } : { type: ref.slice(0, slash), key: ref.slice(slash + 1) };
-}
-
-/** A draw from the system's generator costs ten times the rest of an id, so this many ids share one. */
-const IDS_PER_DRAW = 256;
-const ID_BYTES = 16;
-const pool = new Uint8Array(ID_BYTES * IDS_PER_DRAW);
-let drawn = pool.length;
-let lastMs = 0;
-let withinMs = 0;
-
-/**
- * A time-ordered correlation id (UUID version 7), larger than every one before of this process. Random ids would
- * scatter the correlation index and cost five times as much per insert.
- */
-export function newCorrelation(): string {
-  if (drawn === pool.length) {
-    randomFillSync(pool);
-    drawn = 0;
-  }
-  const random = pool.subarray(drawn, drawn + ID_BYTES);
-  drawn += ID_BYTES;
-  const now = Date.now();
-  if (now > lastMs) {
-    lastMs = now;
-    withinMs = new DataView(random.buffer, random.byteOffset).getUint32(0) >>> 1;
-  } else {
-    withinMs += 1;
-  }
-  return v7({ random, msecs: lastMs, seq: withinMs });
 }

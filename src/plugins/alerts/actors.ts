@@ -1,10 +1,10 @@
-/** The actors of alerts, and their records in an operator's words for `holdfast log`. */
-import { DEFAULT_WORDS, defineActor, HIDDEN, type RecordOf } from '../../core/kernel/actors/definition.ts';
-import type { LogRecord } from '../../core/kernel/log/record.ts';
+/** The actors of alerts. */
+import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { alert } from '../../machines/alerts/alert.ts';
 import { alertOutbox } from '../../machines/alerts/outbox.ts';
 import { alertRule } from '../../machines/alerts/rule.ts';
 import { alertSilences } from '../../machines/alerts/silences.ts';
+import { describeAlert, describeOutbox, describeRule, isRoutineEvaluation } from './words.ts';
 
 /** One actor a rule; its key is the rule's name. */
 export const ruleActor = defineActor({
@@ -34,76 +34,3 @@ export const outboxActor = defineActor({
 /** One actor for all silences. */
 export const silencesActor = defineActor({ type: 'alerts.silences', machine: alertSilences, version: 1 });
 export const SILENCES_KEY = 'all';
-
-/** The verdict of a rule from its state: `{ firing: 'resting' }` is `firing`. */
-export function verdictOf(value: unknown): string {
-  if (typeof value !== 'object' || value === null) return String(value);
-  const [verdict = ''] = Object.keys(value);
-  return verdict === 'noData' ? 'no data' : verdict;
-}
-
-/**
- * An evaluation that changes nothing: a crash may lose its record, for the next one finds the same. The begin and the end of
- * a firing are notified only when they are durable.
- */
-function isRoutineEvaluation({ from, to, effects, failed, event }: LogRecord): boolean {
-  if (failed !== undefined || from === undefined || event.type === 'DEFINE') return false;
-  const same = to.value === undefined || verdictOf(from) === verdictOf(to.value);
-  return same && !effects.some(({ type }) => type === 'alerts.raise');
-}
-
-function describeRule(record: RecordOf<typeof alertRule>): string | undefined {
-  if (isRoutineEvaluation(record)) return HIDDEN;
-  const { event, to } = record;
-  switch (event.type) {
-    case 'EVALUATED': {
-      const found = event.value === undefined ? 'found no data' : `found ${event.value}`;
-      return `${found}: ${verdictOf(to.value)}${event.finding === undefined ? '' : `, ${event.finding}`}`;
-    }
-    case 'EVALUATION_FAILED':
-      return `could not be evaluated: ${event.reason}`;
-    case 'DEFINE':
-      return 'is defined, and evaluated at once';
-    case 'REMOVE':
-      return 'is no longer listed';
-    default:
-      return DEFAULT_WORDS;
-  }
-}
-
-function describeAlert({ event, effects }: RecordOf<typeof alert>): string | undefined {
-  const receivers = effects.flatMap(({ type, params }) =>
-    type === 'alerts.notify' ? receiversOf(params) : [],
-  );
-  const to = receivers.length > 0 ? `; ${receivers.join(', ')} is notified` : '';
-  switch (event.type) {
-    case 'RAISED':
-      return `${event.kind === 'event' ? 'happened' : event.kind}: ${event.content.text}${to}`;
-    case 'ACKNOWLEDGE':
-      return `is acknowledged by ${event.by}`;
-    case 'SILENCE':
-      return 'is silenced';
-    case 'UNSILENCE':
-      return `is no longer silenced${to}`;
-    default:
-      return to === '' ? DEFAULT_WORDS : `nobody has acknowledged it${to}`;
-  }
-}
-
-function receiversOf(params: unknown): string[] {
-  const to = typeof params === 'object' && params !== null && 'to' in params ? params.to : [];
-  return Array.isArray(to) ? to.map(String) : [];
-}
-
-function describeOutbox({ event }: RecordOf<typeof alertOutbox>): string | undefined {
-  switch (event.type) {
-    case 'QUEUE':
-      return `is to receive: ${event.item.notice.state} ${event.item.notice.title}`;
-    case 'POSTED':
-      return `has accepted it (${event.answer.status})`;
-    case 'REFUSED':
-      return `has not accepted it: ${event.reason}`;
-    default:
-      return DEFAULT_WORDS;
-  }
-}

@@ -4,8 +4,9 @@ import type { AlertContext } from '../../machines/alerts/alert.ts';
 import type { OutboxContext } from '../../machines/alerts/outbox.ts';
 import type { RuleContext } from '../../machines/alerts/rule.ts';
 import type { Silence } from '../../machines/alerts/silences.ts';
-import { alertActor, outboxActor, ruleActor, verdictOf } from './actors.ts';
+import { alertActor, outboxActor, ruleActor } from './actors.ts';
 import { activeSilences } from './routing.ts';
+import { verdictOf } from './words.ts';
 
 /** A condition, as commands show it. Times are ISO texts. */
 export interface AlertView {

@@ -2,19 +2,16 @@
 import { z } from 'zod';
 import { defineTopic } from '../../bus/topic.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
-import { DEFAULT_WORDS, defineActor, HIDDEN } from '../../core/kernel/actors/definition.ts';
+import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { type FindingEvent, finding } from '../../machines/collector/finding.ts';
 import { FINDINGS, type Finding } from './effective-config.ts';
+import { describeFindingRecord } from './words.ts';
 
 const findingActor = defineActor({
   type: 'collector.finding',
   machine: finding,
   version: 1,
-  describe({ event, from, to }) {
-    if (event.type === 'FOUND') return event.text;
-    if (event.type === 'GONE') return from === to?.value ? HIDDEN : 'it is fixed';
-    return event.type === 'init' ? HIDDEN : DEFAULT_WORDS;
-  },
+  describe: describeFindingRecord,
 });
 
 /** Everything that is wrong with the collector's config, at each start and when that changes. */

@@ -6,13 +6,14 @@ import { SIGNAL_TABLES } from '../../core/contracts/columnar-tables.ts';
 import type { Logger } from '../../core/host/logging/logger.ts';
 import type { Metrics } from '../../core/host/metrics/metrics.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
-import { DEFAULT_WORDS, defineActor, HIDDEN } from '../../core/kernel/actors/definition.ts';
+import { defineActor } from '../../core/kernel/actors/definition.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { EpochMs } from '../../core/kernel/ids.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import { type ConnectionEvent, connection } from '../../machines/connection.ts';
 import type { Database, Observed } from './database.ts';
+import { describeConnectionRecord } from './words.ts';
 
 /** A database that does not answer so simple a query in this time counts as lost. */
 const CHECK_SECONDS = 5;
@@ -28,11 +29,7 @@ const connectionActor = defineActor({
       text: 'The columnar database cannot be reached: signals are neither stored nor found.',
     },
   }),
-  describe({ event }) {
-    if (event.type === 'CONNECTED') return `the columnar database (${event.store}) answers`;
-    if (event.type === 'LOST') return `the columnar database (${event.store}) is lost: ${event.reason}`;
-    return String(event.type) === 'effect.done' ? HIDDEN : DEFAULT_WORDS;
-  },
+  describe: describeConnectionRecord,
 });
 
 /** Published at the start, and whenever the database is lost or back. */

@@ -1,6 +1,6 @@
 import type { HttpSurface } from '../../core/host/http/contract.ts';
 import type { EndedRun, Run } from '../../core/host/lifecycle/machine.ts';
-import { HOST, runsOf } from '../../core/host/lifecycle/run.ts';
+import { HOST, runsOf } from '../../core/host/lifecycle/records.ts';
 import { redact } from '../../core/host/logging/redact.ts';
 import type { PluginStatus, Services } from '../../core/host/plugin/definition.ts';
 import { isObject, type Json } from '../../core/kernel/json.ts';

@@ -1,11 +1,12 @@
-/** The receiver as an actor of the log: its topics, its records in words, and its state for health page and doctor. */
+/** The receiver as an actor of the log: its topics, and its state for health page and doctor. */
 import { z } from 'zod';
 import { defineTopic } from '../../bus/topic.ts';
 import type { PluginContext } from '../../core/host/plugin/definition.ts';
 import type { CheckContext, CheckResult } from '../../core/host/plugin/diagnosis.ts';
-import { DEFAULT_WORDS, defineActor, HIDDEN } from '../../core/kernel/actors/definition.ts';
+import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { isObject, type Json } from '../../core/kernel/json.ts';
 import { type IntakeContext, type IntakeEvent, intake } from '../../machines/otlp/intake.ts';
+import { describeIntakeRecord } from './words.ts';
 
 /** The key of the only intake actor. */
 export const RECEIVER = 'receiver';
@@ -14,25 +15,7 @@ export const intakeActor = defineActor({
   type: 'otlp.intake',
   machine: intake,
   version: 1,
-  describe({ event }) {
-    switch (event.type) {
-      case 'DATABASE_AVAILABLE':
-        return `inserts into ${event.place}`;
-      case 'DATABASE_UNAVAILABLE':
-        return `keeps telemetry on disk: ${event.reason}`;
-      case 'OVERLOADED':
-        return 'refuses what it has no memory for';
-      case 'RELIEVED':
-        return `takes everything again, ${event.refused} requests were refused`;
-      case 'SPOOL_BLOCKED':
-        return `refuses everything: ${event.reason}`;
-      case 'SPOOL_WRITABLE':
-        return 'takes telemetry again';
-      default:
-        // Timers are shown by their own name; outcomes of effects are routine.
-        return String(event.type).startsWith('xstate.') ? DEFAULT_WORDS : HIDDEN;
-    }
-  },
+  describe: describeIntakeRecord,
 });
 
 export const databaseChanged = defineTopic(

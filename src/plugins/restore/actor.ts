@@ -1,12 +1,12 @@
-/** The actors of restore drills, their topics, their records in an operator's words, and their gauges. */
+/** The actors of restore drills, their topics, and their gauges. */
 import { z } from 'zod';
 import { defineTopic } from '../../bus/topic.ts';
 import type { Metrics } from '../../core/host/metrics/metrics.ts';
-import { DEFAULT_WORDS, defineActor, HIDDEN, type RecordOf } from '../../core/kernel/actors/definition.ts';
-import type { LogRecord } from '../../core/kernel/log/record.ts';
+import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { restoreDrill } from '../../machines/restore/drill.ts';
 import type { DrillContext } from '../../machines/restore/drill-shapes.ts';
 import { restoreOverdue } from '../../machines/restore/overdue.ts';
+import { describeDrillRecord } from './words.ts';
 
 /** The only key of the drill's actor: drills run one at a time. */
 export const DRILL_KEY = 'store';
@@ -92,36 +92,3 @@ export function registerMetrics(metrics: Metrics, drills: () => DrillContext | u
     collect: (own) => own.set(drills()?.cleanFailures ?? 0),
   });
 }
-
-function describeDrillRecord(record: RecordOf<typeof restoreDrill>): string | undefined {
-  if (isRoutine(record)) return HIDDEN;
-  const { event, to, effects } = record;
-  switch (event.type) {
-    case 'REQUESTED': {
-      const isAccepted = effects.some(({ type }) => type === 'restore.choose');
-      return `drill ${event.id} of path ${event.path} ${isAccepted ? 'begins' : 'is refused, another one runs'}`;
-    }
-    case 'CANCEL':
-      return `is cancelled: ${event.reason}`;
-    case 'STARTED':
-      return event.leftovers?.length > 0 ? `finds left behind: ${event.leftovers.join(', ')}` : HIDDEN;
-    case 'CHOSEN':
-      return `restores ${event.source?.kind} ${event.source?.name}`;
-    case 'PREPARED':
-      return `into ${event.place}`;
-    case 'RECOVERED':
-      return 'is recovered';
-    case 'VERIFIED':
-      return `${event.report?.ok ? 'proven' : 'not proven'}: ${event.report?.verdict}`;
-    case 'CLEANED':
-      return `removed ${event.removed?.join(', ')}`;
-    case 'effect.failed':
-      return to.value === 'uncleaned' ? `is not cleaned up: ${event.message}` : `fails: ${event.message}`;
-    case 'effect.lost':
-      return 'was interrupted by the end of the runtime';
-    default:
-      return DEFAULT_WORDS;
-  }
-}
-
-const isRoutine = ({ event }: LogRecord): boolean => event.type === 'init' || event.type === 'effect.done';

@@ -1,6 +1,7 @@
-import { DEFAULT_WORDS, defineActor, HIDDEN } from '../../core/kernel/actors/definition.ts';
-import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';
+import { defineActor } from '../../core/kernel/actors/definition.ts';
+import type { LogRecord } from '../../core/kernel/log/record.ts';
 import { monitor } from '../../machines/uptime-monitor/monitor.ts';
+import { describeMonitorRecord } from './words.ts';
 
 /** One push monitor; its key is the monitor's name. */
 export const monitorActor = defineActor({
@@ -10,46 +11,6 @@ export const monitorActor = defineActor({
   durability: (record) => (isRoutine(record) ? 'batched' : 'sync'),
   describe: describeMonitorRecord,
 });
-
-/** A record of a monitor in an operator's words, for `holdfast log`. */
-function describeMonitorRecord({ event, from, to, effects }: LogRecord): string | undefined {
-  const text = (field: string) => String(event[field] ?? '?');
-  const again = effects.some(({ type }) => type === 'alerts.raise');
-  switch (event.type) {
-    case 'init':
-    case 'effect.done':
-      return HIDDEN;
-    case 'BEAT':
-      if (from === 'paused') return 'beats, and is paused';
-      if (event.up !== true) return `says that it is down: ${text('msg')}`;
-      return from === 'up' ? HIDDEN : again ? 'beats again' : 'beats';
-    case 'WATCH':
-      return to.value === from ? HIDDEN : 'is watched';
-    case 'TROUBLE': {
-      const trouble = event.trouble as { outcome?: unknown; text?: unknown } | undefined;
-      return `sent no beat, ${String(trouble?.outcome)}: ${String(trouble?.text)}`;
-    }
-    case 'ACK':
-      return `is acknowledged by ${text('by')}`;
-    case 'PAUSE':
-      return `is paused by ${text('by')}`;
-    case 'UNPAUSE':
-      return `is watched again, says ${text('by')}`;
-    case 'RELEASE':
-      return 'is no longer listed';
-  }
-  switch (delayOf(event.type)) {
-    case 'overdue':
-      return 'sent no beat when one was due';
-    case 'lost':
-      return 'is DOWN';
-    case 'reminder':
-    case 'acknowledged':
-      return 'is still DOWN';
-    default:
-      return DEFAULT_WORDS;
-  }
-}
 
 /** A beat of a monitor that is up changes nothing else: one that a crash loses is made up for by the next. */
 function isRoutine({ event, from, to, effects }: LogRecord): boolean {

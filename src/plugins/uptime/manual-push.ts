@@ -4,12 +4,13 @@ import { type Heartbeat, type PushAnswer, UptimeMonitorToken } from '../../core/
 import { serveOperation } from '../../core/host/operations/serve.ts';
 import type { CommandContext, CommandDefinition } from '../../core/host/plugin/command.ts';
 import type { ConfiguredPlugin, PluginContext, Services } from '../../core/host/plugin/definition.ts';
-import { DEFAULT_WORDS, defineActor, HIDDEN, type RecordOf } from '../../core/kernel/actors/definition.ts';
+import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import { manualPush } from '../../machines/uptime/push.ts';
 import { UptimeError } from './errors.ts';
 import type { UptimeOptions } from './options.ts';
 import { type PushClient, type PushExchange, pushEventOf } from './push-client.ts';
+import { describePushRecord } from './words.ts';
 
 /** The path that `holdfast push` and `holdfast push doctor` post to. */
 const PUSH_PATH = '/uptime/push';
@@ -60,20 +61,6 @@ async function pushAndRecord(
   const seen = await client.send(monitor, beat);
   await actors.send(pushActor, monitor, pushEventOf(seen.answer, clock.now())).durable();
   return { place: client.place, ...seen };
-}
-
-function describePushRecord({ event }: RecordOf<typeof manualPush>): string | undefined {
-  switch (event.type) {
-    case 'init':
-      return HIDDEN;
-    case 'PUSHED':
-      return 'a push by hand arrived';
-    case 'PUSH_REFUSED':
-      return `a push by hand was refused, HTTP ${event.status}: ${event.msg ?? event.body}`;
-    case 'PUSH_FAILED':
-      return `a push by hand did not arrive: ${event.reason}`;
-  }
-  return DEFAULT_WORDS;
 }
 
 const NEEDED: readonly unknown[] = [SecretsStoreToken, UptimeMonitorToken];

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { defineTopic } from '../../bus/topic.ts';
-import { DEFAULT_WORDS, defineActor, HIDDEN, type RecordOf } from '../../core/kernel/actors/definition.ts';
-import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';
+import { defineActor } from '../../core/kernel/actors/definition.ts';
 import { watchdogRun } from '../../machines/watchdog/run.ts';
+import { describeRunRecord } from './words.ts';
 
 /** The watchdog's runs, one after another; its key is the name of the push monitor. */
 export const runActor = defineActor({
@@ -30,28 +30,3 @@ export const watchdogReported = defineTopic(
   }),
   'A run of the watchdog has ended.',
 );
-
-function describeRunRecord(record: RecordOf<typeof watchdogRun>): string | undefined {
-  const report = reportLine(record);
-  if (report !== undefined) return report;
-  if (isRoutine(record)) return HIDDEN;
-  const { event } = record;
-  switch (event.type) {
-    case 'RUN':
-      return 'checks the stack';
-    case 'CHECKED':
-      return `finds it healthy: stale=${event.stale}s drift=${event.drift}`;
-    default:
-      return DEFAULT_WORDS;
-  }
-}
-
-/** First line of the report that the record asks for. */
-function reportLine({ effects, event }: LogRecord): string | undefined {
-  const params: unknown = effects.find(({ type }) => type === 'watchdog.report')?.params;
-  const { lines } = z.object({ lines: z.array(z.string()) }).safeParse(params).data ?? {};
-  if (lines?.[0] !== undefined) return lines[0];
-  return delayOf(event.type) === undefined ? undefined : 'checks the stack';
-}
-
-const isRoutine = ({ event }: LogRecord): boolean => ['init', 'effect.done', 'START'].includes(event.type);

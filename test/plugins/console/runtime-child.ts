@@ -1,7 +1,7 @@
 /** A runtime with the console alone, in a process that a test may kill. Prints its URL, obeys lines of its input. */
 import { createInterface } from 'node:readline';
 import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
-import { HOST } from '../../../src/core/host/lifecycle/run.ts';
+import { HOST } from '../../../src/core/host/lifecycle/records.ts';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
 import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
 import { consolePlugin } from '../../../src/plugins/console/index.ts';

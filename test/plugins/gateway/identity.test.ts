@@ -3,10 +3,10 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import test, { type ExecutionContext } from 'ava';
 import { HttpClient } from '../../../src/core/host/http/client.ts';
-import { describeGatewayRecord } from '../../../src/plugins/gateway/describe.ts';
 import { probeRoute } from '../../../src/plugins/gateway/doctor/probe.ts';
 import { relay } from '../../../src/plugins/gateway/index.ts';
 import { routeSchema } from '../../../src/plugins/gateway/routes/entry.ts';
+import { describeGatewayRecord } from '../../../src/plugins/gateway/words.ts';
 import {
   type IdentityProvider,
   startIdentityProvider,

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { describeLegRecord } from '../../../src/plugins/reconciler/actors.ts';
 import { legsStatus } from '../../../src/plugins/reconciler/leg-status.ts';
+import { describeLegRecord } from '../../../src/plugins/reconciler/words.ts';
 import { machineSamples } from '../../machines/samples.ts';
 
 const actor = (value: string, context: object) =>

@@ -8,9 +8,9 @@ import {
   fastify,
   type RouteOptions,
 } from 'fastify';
+import { newCorrelation } from '../../kernel/correlation.ts';
 import { CoreError } from '../../kernel/errors/core-error.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
-import { newCorrelation } from '../../kernel/ids.ts';
 import type { Logger } from '../logging/logger.ts';
 import { nearPath, urlOf } from './addresses.ts';
 import { Admission, isLoopback } from './admission.ts';

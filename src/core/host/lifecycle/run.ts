@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
-import { defineActor, HIDDEN, routeOf } from '../../kernel/actors/definition.ts';
+import { defineActor, routeOf } from '../../kernel/actors/definition.ts';
 import type { ActorSystem } from '../../kernel/actors/system.ts';
-import type { ActorState } from '../../kernel/actors/transition.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { type ActorRef, parseActorRef } from '../../kernel/ids.ts';
-import { CHECKPOINT, type LogRecord } from '../../kernel/log/record.ts';
+import { parseActorRef } from '../../kernel/ids.ts';
+import { CHECKPOINT } from '../../kernel/log/record.ts';
 import { version } from '../../kernel/version.ts';
 import type { Logger } from '../logging/logger.ts';
-import { type LifecycleContext, lifecycle } from './machine.ts';
+import { lifecycle } from './machine.ts';
+import { describeLifecycle, HOST } from './records.ts';
 
 /**
  * Records that this process runs on the data folder, and logs how the run before it ended.
@@ -25,9 +25,6 @@ export function beginRun(actors: ActorSystem, clock: Clock, logger: Logger): (re
     logger.info({ reason }, 'runtime.stopping');
   };
 }
-
-/** The one actor that remembers the runs of a data folder. */
-export const HOST = CHECKPOINT.actor as ActorRef;
 
 const { type, key } = parseActorRef(HOST);
 
@@ -49,29 +46,3 @@ export const checkpointSaved = defineTopic(
 export const checkpointRoute = routeOf(checkpointSaved, lifecycleActor, ({ payload }) => [
   { key, event: { type: CHECKPOINT.event, ...payload } },
 ]);
-
-/** What the actor of a data folder remembers; nothing before its first run. */
-export function runsOf(state: Readonly<ActorState> | undefined): Partial<LifecycleContext> {
-  return (state?.context ?? {}) as Partial<LifecycleContext>;
-}
-
-/** A record of the runtime's own life in few words; an empty text is routine. */
-function describeLifecycle({ event, to }: LogRecord): string {
-  const { pid, reason, version } = event as Readonly<Record<string, unknown>>;
-  switch (event.type) {
-    case 'BOOTED':
-      return `runtime ${version} starts as process ${pid}${ended(to.context?.last)}`;
-    case 'STOPPING':
-      return `stops: ${reason}`;
-    default:
-      return HIDDEN; // init, and checkpoints
-  }
-}
-
-function ended(last: unknown): string {
-  const { pid, reason } = (last ?? {}) as Partial<NonNullable<LifecycleContext['last']>>;
-  if (pid === undefined) return '';
-  return reason === 'killed'
-    ? `; the run before it (process ${pid}) was killed`
-    : `; the run before it stopped: ${reason}`;
-}

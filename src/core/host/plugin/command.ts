@@ -1,7 +1,7 @@
 import type { styleText } from 'node:util';
-import type { ActorDefinition } from '../../kernel/actors/definition.ts';
+import type { ActorDefinition, RecordWords } from '../../kernel/actors/definition.ts';
 import type { RetentionSettings } from '../retention/prune-running.ts';
-import type { ConfiguredPlugin } from './definition.ts';
+import type { ConfiguredPlugin, StoppedReports } from './definition.ts';
 import type { Registrations } from './registrations.ts';
 
 /** A colour or face of `util.styleText`, or several. */
@@ -61,16 +61,23 @@ export interface CommandContext {
   /** What its plugins declare; nothing is started. @throws HF_CONFIG_*, HF_PLUGIN_* */
   readonly registrations: () => Promise<Registrations>;
   /**
-   * The same; where there is no configuration, what the plugins declare that the program brings.
-   *
-   * @throws HF_CONFIG_*, HF_PLUGIN_*
-   */
-  readonly declared: () => Promise<Registrations>;
-  /**
    * The actors whose records a log holds: those that the configuration's plugins declare; where there is none, those
    * of the plugins that the program brings. @throws HF_REPLAY_MACHINES neither is there; HF_CONFIG_*, HF_PLUGIN_*
    */
   readonly actors: () => Promise<readonly ActorDefinition[]>;
+  /**
+   * The words for the records of some types of actors. Those of Holdfast's own features stand in files that load nothing
+   * else; the configuration is loaded for other types alone.
+   *
+   * @throws HF_CONFIG_*, HF_PLUGIN_*
+   */
+  readonly wordsOf: (types: Iterable<string>) => Promise<RecordWords>;
+  /**
+   * What plugins report of a stopped instance that left actors of these types, loaded in the same way.
+   *
+   * @throws HF_CONFIG_*, HF_PLUGIN_*
+   */
+  readonly stoppedReports: (types: Iterable<string>) => Promise<StoppedReports>;
 }
 
 export interface CommandFlag {

@@ -83,6 +83,9 @@ export type StoppedReport = (
   now: number,
 ) => Json | undefined;
 
+/** Such facts by name. */
+export type StoppedReports = Readonly<Record<string, StoppedReport>>;
+
 export interface PluginStatus {
   readonly name: string;
   readonly state: 'registered' | 'started' | 'failed' | 'stopped';
@@ -146,7 +149,8 @@ export interface PluginContext<S = Services> {
    * redacted; `undefined` leaves the name out. One that says `ok: false` makes the whole `degraded`. `holdfast status`
    * shows its `text`, where it has one, else its fields.
    *
-   * @param stopped the same fact for `holdfast status` and checks while the instance does not run
+   * @param stopped the same fact for `holdfast status` and checks while the instance does not run. Of a plugin that the
+   * program brings it stands in `stopped-reports.ts`, too, and is asked when the log holds actors of its feature.
    */
   health(name: string, report: (started: S) => Json | undefined, stopped?: StoppedReport): void;
   /** Something for `holdfast doctor` to look at, from outside, whether the runtime runs or not. */

@@ -64,6 +64,9 @@ export interface ActorDefinition<M extends AnyStateMachine = AnyStateMachine> {
   describe?(record: RecordOf<M>): string | undefined;
 }
 
+/** What describes the records of several types of actors, by type. */
+export type RecordWords = Readonly<Record<string, ActorDefinition['describe']>>;
+
 /**
  * Declares a type of actor. Its effects are not listed: they are the plain named actions of the machine's `setup`.
  *

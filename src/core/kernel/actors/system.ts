@@ -1,7 +1,8 @@
 import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 import type { Clock } from '../clock.ts';
+import { newCorrelation } from '../correlation.ts';
 import { CoreError } from '../errors/core-error.ts';
-import { actorRef, newCorrelation, parseActorRef } from '../ids.ts';
+import { actorRef, parseActorRef } from '../ids.ts';
 import { toPlain } from '../json.ts';
 import type { Blobs, EventLog } from '../log/event-log.ts';
 import { INIT, type LogEvent, type LogRecord, MIGRATE } from '../log/record.ts';

@@ -4,8 +4,8 @@ import type { PluginContext, Services } from '../../../core/host/plugin/definiti
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
 import { type AdmissionEvent, admission } from '../../../machines/gateway/admission.ts';
 import type { AnswerParams, CallEnded } from '../../../machines/gateway/key.ts';
-import { describeGatewayRecord } from '../describe.ts';
 import { IN_AUTHORIZATION } from '../keys/caller.ts';
+import { describeGatewayRecord } from '../words.ts';
 import { BurstLimiter } from './burst-limiter.ts';
 import { type Decisions, misplacedSchema } from './decisions.ts';
 

@@ -3,7 +3,6 @@ import { table, wrapped } from '../../../core/host/terminal.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { RouteChange } from '../../../machines/gateway/routes.ts';
-import { changesText } from '../routes/actor.ts';
 import { readRouteEntries, variablesOf } from '../routes/entry.ts';
 import {
   RELOAD_PATH,
@@ -12,6 +11,7 @@ import {
   type RouteView,
   type TableView,
 } from '../routes/operations.ts';
+import { changesText } from '../words.ts';
 import { askGateway } from './target.ts';
 
 /** `holdfast gateway routes`: the routes with their health, and the entries that are rejected. */

@@ -1,8 +1,9 @@
-/** The actor of a route's health, the topics that reach it, and its records in an operator's words. */
+/** The actor of a route's health and the topics that reach it. */
 import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
-import { DEFAULT_WORDS, defineActor, type RecordOf } from '../../../core/kernel/actors/definition.ts';
+import { defineActor } from '../../../core/kernel/actors/definition.ts';
 import { routeHealth } from '../../../machines/gateway/route-health.ts';
+import { describeHealthRecord } from '../words.ts';
 
 /** One actor for each route; its key is the route's name. */
 export const routeHealthActor = defineActor({
@@ -10,7 +11,7 @@ export const routeHealthActor = defineActor({
   machine: routeHealth,
   version: 1,
   input: (route) => ({ route }),
-  describe: describeRecord,
+  describe: describeHealthRecord,
 });
 
 export const routeProbed = defineTopic(
@@ -30,17 +31,3 @@ export const routeReset = defineTopic(
   z.object({ route: z.string(), at: z.number(), reason: z.string() }),
   'A route was redefined or can not be probed: earlier results no longer count.',
 );
-
-function describeRecord({ event, to }: RecordOf<typeof routeHealth>): string | undefined {
-  switch (event.type) {
-    case 'PROBED': {
-      const { reason, tools } = event;
-      if (event.found === 'ok') return `is healthy${tools === undefined ? '' : `, ${tools} tools`}`;
-      return `is ${String(to.value)}: its upstream ${reason}`;
-    }
-    case 'RESET':
-      return `is probed again from the beginning: ${event.reason}`;
-    default:
-      return DEFAULT_WORDS;
-  }
-}

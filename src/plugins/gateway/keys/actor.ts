@@ -4,7 +4,7 @@ import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
 import type { LogRecord } from '../../../core/kernel/log/record.ts';
 import { virtualKey } from '../../../machines/gateway/key.ts';
-import { describeGatewayRecord } from '../describe.ts';
+import { describeGatewayRecord } from '../words.ts';
 
 /** A virtual key. The actor's key is the id of the first value it was presented by. */
 export const keyActor = defineActor({

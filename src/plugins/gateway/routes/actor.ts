@@ -1,14 +1,15 @@
-/** The actor of the route table, the topics that reach it, and its records in an operator's words. */
+/** The actor of the route table and the topics that reach it. */
 import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
-import { DEFAULT_WORDS, defineActor, HIDDEN, type RecordOf } from '../../../core/kernel/actors/definition.ts';
-import { type RouteChange, routes } from '../../../machines/gateway/routes.ts';
+import { defineActor } from '../../../core/kernel/actors/definition.ts';
+import { routes } from '../../../machines/gateway/routes.ts';
+import { describeRoutesRecord } from '../words.ts';
 
 export const routesActor = defineActor({
   type: 'gateway.routes',
   machine: routes,
   version: 1,
-  describe: describeRecord,
+  describe: describeRoutesRecord,
 });
 
 /** Key of the only actor of this type. */
@@ -46,43 +47,3 @@ export const rollbackRequested = defineTopic(
   z.object({ at: z.number(), route: z.string(), to: z.number().exactOptional() }),
   'An operator rolls a route back to an earlier definition.',
 );
-
-/** What a record that changed the table says about the changes. */
-const recordedChanges = z.object({
-  changes: z.array(
-    z.object({
-      name: z.string(),
-      what: z.enum(['added', 'changed', 'removed', 'rolled_back']),
-      settings: z.array(z.string()).exactOptional(),
-    }),
-  ),
-});
-
-function describeRecord({ event, to }: RecordOf<typeof routes>): string | undefined {
-  const changes = recordedChanges.safeParse(to.context).data?.changes ?? [];
-  switch (event.type) {
-    case 'LOADED': {
-      const rejected = event.rejected.length;
-      const text = changesText(changes);
-      return `routes read (${event.origin}): ${text}${rejected > 0 ? `; ${rejected} rejected` : ''}`;
-    }
-    case 'REFUSED':
-      return `configuration refused: ${event.reason}`;
-    case 'ROLLBACK':
-      return changes.length > 0 ? `rolled back: ${event.route}` : `no rollback of ${event.route}`;
-    case 'SERVED':
-      return HIDDEN;
-    default:
-      return DEFAULT_WORDS;
-  }
-}
-
-/** @returns e.g. `library_docs changed (url)`; at most three changes by name */
-export function changesText(changes: readonly RouteChange[]): string {
-  const texts = changes.slice(0, 3).map(({ name, what, settings }) => {
-    const which = settings && settings.length > 0 ? ` (${settings.join(', ')})` : '';
-    return `${name} ${what.replace('_', ' ')}${which}`;
-  });
-  const more = changes.length - texts.length;
-  return texts.length === 0 ? 'nothing changed' : `${texts.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
-}

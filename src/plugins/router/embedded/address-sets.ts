@@ -7,12 +7,12 @@ import { defineTopic } from '../../../bus/topic.ts';
 import { alertRaised } from '../../../core/contracts/alerts.ts';
 import { routerChannels } from '../../../core/contracts/router.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
-import { DEFAULT_WORDS, defineActor, type RecordOf } from '../../../core/kernel/actors/definition.ts';
+import { defineActor } from '../../../core/kernel/actors/definition.ts';
 import { type JsonObject, jsonEqual } from '../../../core/kernel/json.ts';
-import { delayOf } from '../../../core/kernel/log/record.ts';
 import { addressSets, type PopulateParams } from '../../../machines/router/address-sets.ts';
 import { SETS_PATH } from '../commands/target.ts';
 import { collisionText, prefixesBySet, type SetCollision, setCollisions } from '../config/networks.ts';
+import { describeSetsRecord } from '../words.ts';
 import type { EmbeddedRouter } from './embedded-router.ts';
 import type { RouterServices } from './start.ts';
 
@@ -108,11 +108,4 @@ export class CollisionWatch {
     }));
     return { ok: false, reason: this.#known.map(collisionText).join('; '), collisions };
   }
-}
-
-function describeSetsRecord({ event }: RecordOf<typeof addressSets>): string | undefined {
-  if (delayOf(event.type) !== undefined) return 'fills the sets';
-  if (event.type === 'ADDRESSES')
-    return `addresses changed, ${Object.keys(event.sets).length} sets are to follow`;
-  return event.type === 'POPULATED' ? `${Object.keys(event.sets).length} sets are filled` : DEFAULT_WORDS;
 }

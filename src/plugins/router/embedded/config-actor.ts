@@ -1,31 +1,30 @@
 /**
- * The actor `router.config/default`, which decides about the config: what it is sent, how its effects are carried out, and
- * its records in words. The decisions are those of the machine `machines/router/config.ts`.
+ * The actor `router.config/default`, which decides about the config: what it is sent, and how its effects are carried out.
+ * The decisions are those of the machine `machines/router/config.ts`.
  */
 import { z } from 'zod';
 import type { Envelope } from '../../../bus/bus.ts';
 import { defineTopic } from '../../../bus/topic.ts';
 import { routerChannels } from '../../../core/contracts/router.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
-import { DEFAULT_WORDS, defineActor, HIDDEN, type RecordOf } from '../../../core/kernel/actors/definition.ts';
-import { actorRef } from '../../../core/kernel/ids.ts';
-import { isObject } from '../../../core/kernel/json.ts';
-import { delayOf, type LogRecord } from '../../../core/kernel/log/record.ts';
+import { defineActor } from '../../../core/kernel/actors/definition.ts';
+import { parseActorRef } from '../../../core/kernel/ids.ts';
 import { routerConfig } from '../../../machines/router/config.ts';
 import type { ApplyParams, PublishParams, VerifyParams } from '../../../machines/router/config-shapes.ts';
+import { describeConfigRecord } from '../words.ts';
 import { publishAddresses } from './address-sets.ts';
 import { dhcpRewritten } from './dhcp.ts';
+import { CONFIG_ACTOR } from './pending-transaction.ts';
 import type { RouterServices } from './start.ts';
 
 export const configActor = defineActor({
-  type: 'router.config',
+  type: parseActorRef(CONFIG_ACTOR).type,
   machine: routerConfig,
   version: 1,
   describe: describeConfigRecord,
 });
 /** There is one config, and so one such actor. */
-export const CONFIG_KEY = 'default';
-export const CONFIG_ACTOR = actorRef(configActor.type, CONFIG_KEY);
+export const CONFIG_KEY = parseActorRef(CONFIG_ACTOR).key;
 
 const origin = {
   /** Where the answer goes. */
@@ -129,64 +128,4 @@ export function registerConfigActor(
 /** The correlation id, where the request is not the beginning of its story. */
 function storyOf({ correlation, payload }: Envelope<{ request: string }>): { story?: string } {
   return correlation === payload.request ? {} : { story: correlation };
-}
-
-const OPS = { append: 'appends', commit: 'commits', revert: 'reverts' } as const;
-
-/** A record in an operator's words, for `holdfast log`. */
-export function describeConfigRecord(record: RecordOf<typeof routerConfig>): string | undefined {
-  const { event } = record;
-  if (delayOf(event.type) === 'window') return describeWindow(record);
-  switch (event.type) {
-    case 'SET': {
-      const { who, op, transID, changed = [] } = event;
-      const what = op ? `${OPS[op]} ${transID}` : 'saves';
-      const paths = op === 'commit' || op === 'revert' ? '' : `: ${listed(changed) || 'nothing changed'}`;
-      return `${who} ${what}${paths}${describeRefusal(record, event.request)}`;
-    }
-    case 'APPLY_CURRENT':
-      return `${event.who} reapplies the current config${describeRefusal(record, event.request)}`;
-    case 'LOADED':
-      return record.ignored ? HIDDEN : `store holds ${short(event.ncid)}`;
-    case 'APPLIED':
-      return `${short(event.ncid)} stands, reapplied: ${listed(event.reapplied) || 'nothing'}`;
-    case 'APPLY_FAILED':
-      return `apply failed: ${event.errors.join('; ')}`;
-    case 'OVERTAKEN':
-      return `store was changed by somebody else, holds ${short(event.ncid)}`;
-    default:
-      return describeEffectDone(record);
-  }
-}
-
-function describeEffectDone({ event }: LogRecord): string | undefined {
-  if (event.type !== 'effect.done') return DEFAULT_WORDS;
-  return event.gone ? 'nobody waits for the answer' : HIDDEN;
-}
-
-/** The timer that ends an uncommitted transaction. It reverts at once, unless another apply is still running. */
-function describeWindow({ effects }: LogRecord): string {
-  const apply = effects.find(({ type }) => type === 'router.apply')?.params;
-  return isObject(apply)
-    ? `window of ${apply.transID} ran out, reverts`
-    : 'window ran out, reverts after the running apply';
-}
-
-/** Why the request was refused at once, when it was. */
-function describeRefusal({ effects }: LogRecord, request: string): string {
-  for (const { type, params } of effects) {
-    if (type !== 'http.reply' || !isObject(params) || params.to !== request || params.status === 200)
-      continue;
-    const errors = isObject(params.body) ? params.body.errors : undefined;
-    if (Array.isArray(errors)) return ` (refused: ${errors.join('; ')})`;
-  }
-  return '';
-}
-
-function listed(items: readonly string[]): string {
-  return items.length > 4 ? `${items.slice(0, 3).join(', ')} and ${items.length - 3} more` : items.join(', ');
-}
-
-function short(ncid: string): string {
-  return `ncid ${ncid.slice(0, 8)}…`;
 }

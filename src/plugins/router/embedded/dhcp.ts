@@ -2,10 +2,10 @@
 import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
-import { DEFAULT_WORDS, defineActor, type RecordOf } from '../../../core/kernel/actors/definition.ts';
-import { delayOf } from '../../../core/kernel/log/record.ts';
+import { defineActor } from '../../../core/kernel/actors/definition.ts';
 import { dhcpService, type RestartParams } from '../../../machines/router/dhcp.ts';
 import { legsOfFiles } from '../config/generated-files.ts';
+import { describeDhcpRecord } from '../words.ts';
 import type { RouterServices } from './start.ts';
 
 const dhcpActor = defineActor({
@@ -47,12 +47,4 @@ export function registerDhcpService(context: PluginContext<RouterServices>, quie
     },
     { onRecovery: 'retry', adapter: 'DHCP directory' },
   );
-}
-
-function describeDhcpRecord({ event }: RecordOf<typeof dhcpService>): string | undefined {
-  if (delayOf(event.type) !== undefined) return 'the burst is over, restarts';
-  if (event.type === 'REWRITTEN') return `files of ${event.legs.join(', ')} were rewritten`;
-  if (event.type !== 'RESTARTED') return DEFAULT_WORDS;
-  const { files, adopted } = event;
-  return `restarted, read ${files.length} files${adopted.length > 0 ? `, adopted ${adopted.join(', ')}` : ''}`;
 }

@@ -1,8 +1,8 @@
 import type { RouterApi, SetAnswer } from '../../../core/contracts/router.ts';
 import type { Reply } from '../../../core/host/http/exchanges.ts';
+import { newCorrelation } from '../../../core/kernel/correlation.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
-import { newCorrelation } from '../../../core/kernel/ids.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { stringsOf, withoutControlFields } from '../config/network-config.ts';
 import type { RouterServices } from './start.ts';

@@ -1,8 +1,11 @@
 import { timestamp } from '../../../core/host/terminal.ts';
 import type { ActorState } from '../../../core/kernel/actors/transition.ts';
+import { actorRef } from '../../../core/kernel/ids.ts';
 import { isObject } from '../../../core/kernel/json.ts';
 import { delayOf } from '../../../core/kernel/log/record.ts';
-import { CONFIG_ACTOR } from './config-actor.ts';
+
+/** The actor that decides about the config. */
+export const CONFIG_ACTOR = actorRef('router.config', 'default');
 
 /** A transaction of the router that is neither committed nor reverted (R40), as health pages and `status` report it. */
 export type PendingTransaction = {

@@ -6,9 +6,10 @@ import { z } from 'zod';
 import { defineTopic } from '../../../bus/topic.ts';
 import { routerChannels } from '../../../core/contracts/router.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
-import { DEFAULT_WORDS, defineActor, type RecordOf } from '../../../core/kernel/actors/definition.ts';
+import { defineActor } from '../../../core/kernel/actors/definition.ts';
 import { accessPoints } from '../../../machines/router/access-points.ts';
 import { type WanParams, type WanPublishParams, wan } from '../../../machines/router/wan.ts';
+import { describeWanRecord } from '../words.ts';
 import type { Wan } from './kernel/steps.ts';
 import type { RouterServices } from './start.ts';
 
@@ -80,12 +81,4 @@ export function knownWans({ actors }: Pick<Services, 'actors'>): ReadonlyMap<str
   return new Map(
     actors.list(wanActor).map(({ key, context: { up, prefix } }): [string, Wan] => [key, { up, prefix }]),
   );
-}
-
-function describeWanRecord({ event }: RecordOf<typeof wan>): string | undefined {
-  if (event.type === 'CHANGED')
-    return event.kind === 'pd-change' ? `was delegated ${event.prefix}` : `goes ${event.kind}`;
-  if (event.type === 'WAN_APPLIED')
-    return event.reapplied.length > 0 ? `reapplied: ${event.reapplied.join(', ')}` : 'stands';
-  return event.type === 'WAN_REFUSED' ? `not followed: ${event.reason}` : DEFAULT_WORDS;
 }

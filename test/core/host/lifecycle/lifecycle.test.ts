@@ -6,7 +6,8 @@ import {
   type LifecycleEvent,
   lifecycle,
 } from '../../../../src/core/host/lifecycle/machine.ts';
-import { HOST, lifecycleActor } from '../../../../src/core/host/lifecycle/run.ts';
+import { HOST } from '../../../../src/core/host/lifecycle/records.ts';
+import { lifecycleActor } from '../../../../src/core/host/lifecycle/run.ts';
 import { given, impurities } from '../../../../src/core/host/testing/index.ts';
 import { openBench } from '../../../support/actors.ts';
 import { tempDir } from '../../../support/temp.ts';

@@ -9,7 +9,7 @@ import {
   type PluginDefinition,
 } from '../../../../src/core/host/plugin/definition.ts';
 import type { RuntimeServices } from '../../../../src/core/host/plugin/host.ts';
-import { newCorrelation } from '../../../../src/core/kernel/ids.ts';
+import { newCorrelation } from '../../../../src/core/kernel/correlation.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 /** A plugin that declares what `register` says. */

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { describeConfigRecord } from '../../../../src/plugins/router/embedded/config-actor.ts';
+import { describeConfigRecord } from '../../../../src/plugins/router/words.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 import { Rig } from '../rig.ts';
 

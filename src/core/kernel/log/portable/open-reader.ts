@@ -4,7 +4,7 @@ import { CoreError } from '../../errors/core-error.ts';
 import { INSERT_RECORD, logTables } from '../schema.ts';
 import { insertSignature } from '../signing.ts';
 import { SqliteReader } from '../sqlite-reader.ts';
-import { type End, ingest } from './import.ts';
+import type { End } from './import.ts';
 
 /**
  * Opens what holds a log: a data folder, a portable file, or several that go on where the one before ends (archives
@@ -20,6 +20,8 @@ export async function openReader(
 ): Promise<SqliteReader> {
   const [first = '', ...rest] = typeof source === 'string' ? [source] : source;
   if (rest.length === 0 && !isFile(first)) return new SqliteReader(first);
+  // A data folder needs neither decompression nor the format of files.
+  const { ingest } = await import('./import.ts');
   const db = new DatabaseSync('');
   try {
     db.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF');

@@ -2,14 +2,9 @@
 import { z } from 'zod';
 import { defineTopic } from '../../../../bus/topic.ts';
 import type { PluginContext } from '../../../../core/host/plugin/definition.ts';
-import {
-  DEFAULT_WORDS,
-  defineActor,
-  HIDDEN,
-  type RecordOf,
-} from '../../../../core/kernel/actors/definition.ts';
-import type { LogRecord } from '../../../../core/kernel/log/record.ts';
+import { defineActor } from '../../../../core/kernel/actors/definition.ts';
 import { connection } from '../../../../machines/connection.ts';
+import { describeStoreRecord } from '../../words.ts';
 import type { RouterServices } from '../start.ts';
 
 const storeActor = defineActor({
@@ -22,7 +17,7 @@ const storeActor = defineActor({
       text: 'The Redis that holds the router config cannot be reached: the config is neither served nor changed.',
     },
   }),
-  describe,
+  describe: describeStoreRecord,
 });
 const KEY = 'redis';
 
@@ -49,22 +44,4 @@ export function registerStoreConnection(context: PluginContext<RouterServices>):
   context.route(writeMissed, storeActor, ({ payload: { who } }) => [
     { key: KEY, event: { type: 'MISSED', who } },
   ]);
-}
-
-function describe(record: RecordOf<typeof connection>): string | undefined {
-  const { event } = record;
-  switch (event.type) {
-    case 'CONNECTED':
-      return `${event.store} is there`;
-    case 'LOST':
-      return `${event.store} is away: ${event.reason}`;
-    case 'MISSED':
-      return `${event.who} saves: refused, the store is away`;
-    default:
-      return isDone(record) ? HIDDEN : DEFAULT_WORDS;
-  }
-}
-
-function isDone({ event }: LogRecord): boolean {
-  return event.type === 'effect.done';
 }

@@ -1,4 +1,11 @@
-import { DEFAULT_WORDS, type RecordOf } from '../../core/kernel/actors/definition.ts';
+/** Records of the gateway, in an operator's words for `holdfast log`. Nothing that a running plugin needs is loaded with them. */
+import { z } from 'zod';
+import {
+  DEFAULT_WORDS,
+  HIDDEN,
+  type RecordOf,
+  type RecordWords,
+} from '../../core/kernel/actors/definition.ts';
 import type { admission } from '../../machines/gateway/admission.ts';
 import type {
   AnswerParams,
@@ -8,7 +15,16 @@ import type {
   virtualKey,
 } from '../../machines/gateway/key.ts';
 
-/** A record of the gateway in an operator's words, for `holdfast log`. */
+import type { routeHealth } from '../../machines/gateway/route-health.ts';
+import type { RouteChange, routes } from '../../machines/gateway/routes.ts';
+
+export const words: RecordWords = {
+  'gateway.key': describeGatewayRecord,
+  'gateway.admission': describeGatewayRecord,
+  'gateway.routes': describeRoutesRecord,
+  'gateway.route_health': describeHealthRecord,
+};
+
 export function describeGatewayRecord({
   event,
   effects,
@@ -91,4 +107,58 @@ function termsText(terms: Partial<KeyTerms>): string {
   ]
     .filter(Boolean)
     .join(', ');
+}
+
+/** What a record that changed the table says about the changes. */
+const recordedChanges = z.object({
+  changes: z.array(
+    z.object({
+      name: z.string(),
+      what: z.enum(['added', 'changed', 'removed', 'rolled_back']),
+      settings: z.array(z.string()).exactOptional(),
+    }),
+  ),
+});
+
+export function describeRoutesRecord({ event, to }: RecordOf<typeof routes>): string | undefined {
+  const changes = recordedChanges.safeParse(to.context).data?.changes ?? [];
+  switch (event.type) {
+    case 'LOADED': {
+      const rejected = event.rejected.length;
+      const text = changesText(changes);
+      return `routes read (${event.origin}): ${text}${rejected > 0 ? `; ${rejected} rejected` : ''}`;
+    }
+    case 'REFUSED':
+      return `configuration refused: ${event.reason}`;
+    case 'ROLLBACK':
+      return changes.length > 0 ? `rolled back: ${event.route}` : `no rollback of ${event.route}`;
+    case 'SERVED':
+      return HIDDEN;
+    default:
+      return DEFAULT_WORDS;
+  }
+}
+
+/** @returns e.g. `library_docs changed (url)`; at most three changes by name */
+export function changesText(changes: readonly RouteChange[]): string {
+  const texts = changes.slice(0, 3).map(({ name, what, settings }) => {
+    const which = settings && settings.length > 0 ? ` (${settings.join(', ')})` : '';
+    return `${name} ${what.replace('_', ' ')}${which}`;
+  });
+  const more = changes.length - texts.length;
+  return texts.length === 0 ? 'nothing changed' : `${texts.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+export function describeHealthRecord({ event, to }: RecordOf<typeof routeHealth>): string | undefined {
+  switch (event.type) {
+    case 'PROBED': {
+      const { reason, tools } = event;
+      if (event.found === 'ok') return `is healthy${tools === undefined ? '' : `, ${tools} tools`}`;
+      return `is ${String(to.value)}: its upstream ${reason}`;
+    }
+    case 'RESET':
+      return `is probed again from the beginning: ${event.reason}`;
+    default:
+      return DEFAULT_WORDS;
+  }
 }

@@ -1,0 +1,53 @@
+import type { CommandContext } from '../../core/host/plugin/command.ts';
+import type { RecordWords } from '../../core/kernel/actors/definition.ts';
+import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
+import { parseActorRef } from '../../core/kernel/ids.ts';
+import type { LogRecord } from '../../core/kernel/log/record.ts';
+import type { Describe } from './story.ts';
+
+/**
+ * The plugins' own words for records. They are loaded by actor type, before the first record of a type is described:
+ * most lines of a log come from few features, and loading all of them takes longer than reading the log.
+ */
+export class PluginWords {
+  readonly #context: Pick<CommandContext, 'wordsOf' | 'note'>;
+  readonly #words = new Map<string, RecordWords[string]>();
+  /** Actor types whose words were looked for. */
+  readonly #types = new Set<string>();
+  #hasNoted = false;
+
+  constructor(context: Pick<CommandContext, 'wordsOf' | 'note'>) {
+    this.#context = context;
+  }
+
+  /** Loads the words for the actors of these records. Where that fails, their lines show the fields of the events. */
+  async prepare(records: Iterable<Pick<LogRecord, 'actor'>>): Promise<void> {
+    for (const { actor } of records) {
+      const { type } = parseActorRef(actor);
+      if (this.#types.has(type)) continue;
+      this.#types.add(type);
+      await this.#load(type);
+    }
+  }
+
+  async #load(type: string): Promise<void> {
+    try {
+      for (const [each, words] of Object.entries(await this.#context.wordsOf([type])))
+        this.#words.set(each, words);
+    } catch (error) {
+      if (this.#hasNoted || isCoded(error, 'HF_CONFIG_NOT_FOUND')) return;
+      this.#hasNoted = true;
+      const reason = error instanceof Error ? error.message : error;
+      this.#context.note(`Lines are without the plugins' own words. ${reason}`);
+    }
+  }
+
+  /** What a record says in its plugin's words. An arrow function, because it is handed on. */
+  readonly describe: Describe = (record) => {
+    try {
+      return this.#words.get(parseActorRef(record.actor).type)?.(record);
+    } catch {
+      return undefined; // perhaps a record of another release: its fields are shown instead
+    }
+  };
+}

@@ -1,0 +1,37 @@
+/** What the runs of a data folder leave in its log: enough to read it without the machine. */
+import { HIDDEN, type RecordWords } from '../../kernel/actors/definition.ts';
+import type { ActorState } from '../../kernel/actors/transition.ts';
+import { type ActorRef, parseActorRef } from '../../kernel/ids.ts';
+import { CHECKPOINT, type LogRecord } from '../../kernel/log/record.ts';
+import type { LifecycleContext } from './machine.ts';
+
+/** The one actor that remembers the runs of a data folder. */
+export const HOST = CHECKPOINT.actor as ActorRef;
+
+export const words: RecordWords = { [parseActorRef(HOST).type]: describeLifecycle };
+
+/** What the actor of a data folder remembers; nothing before its first run. */
+export function runsOf(state: Readonly<ActorState> | undefined): Partial<LifecycleContext> {
+  return (state?.context ?? {}) as Partial<LifecycleContext>;
+}
+
+/** A record of the runtime's own life in few words; an empty text is routine. */
+export function describeLifecycle({ event, to }: LogRecord): string {
+  const { pid, reason, version } = event as Readonly<Record<string, unknown>>;
+  switch (event.type) {
+    case 'BOOTED':
+      return `runtime ${version} starts as process ${pid}${ended(to.context?.last)}`;
+    case 'STOPPING':
+      return `stops: ${reason}`;
+    default:
+      return HIDDEN; // init, and checkpoints
+  }
+}
+
+function ended(last: unknown): string {
+  const { pid, reason } = (last ?? {}) as Partial<NonNullable<LifecycleContext['last']>>;
+  if (pid === undefined) return '';
+  return reason === 'killed'
+    ? `; the run before it (process ${pid}) was killed`
+    : `; the run before it stopped: ${reason}`;
+}

@@ -1,0 +1,90 @@
+/** Records of alerts, in an operator's words for `holdfast log`. Nothing that a running plugin needs is loaded with them. */
+import {
+  DEFAULT_WORDS,
+  HIDDEN,
+  type RecordOf,
+  type RecordWords,
+} from '../../core/kernel/actors/definition.ts';
+import type { LogRecord } from '../../core/kernel/log/record.ts';
+import type { alert } from '../../machines/alerts/alert.ts';
+import type { alertOutbox } from '../../machines/alerts/outbox.ts';
+import type { alertRule } from '../../machines/alerts/rule.ts';
+
+export const words: RecordWords = {
+  'alerts.rule': describeRule,
+  'alerts.alert': describeAlert,
+  'alerts.outbox': describeOutbox,
+};
+
+export function describeRule(record: RecordOf<typeof alertRule>): string | undefined {
+  if (isRoutineEvaluation(record)) return HIDDEN;
+  const { event, to } = record;
+  switch (event.type) {
+    case 'EVALUATED': {
+      const found = event.value === undefined ? 'found no data' : `found ${event.value}`;
+      return `${found}: ${verdictOf(to.value)}${event.finding === undefined ? '' : `, ${event.finding}`}`;
+    }
+    case 'EVALUATION_FAILED':
+      return `could not be evaluated: ${event.reason}`;
+    case 'DEFINE':
+      return 'is defined, and evaluated at once';
+    case 'REMOVE':
+      return 'is no longer listed';
+    default:
+      return DEFAULT_WORDS;
+  }
+}
+
+/**
+ * An evaluation that changes nothing: a crash may lose its record, for the next one finds the same. The begin and the end of
+ * a firing are notified only when they are durable.
+ */
+export function isRoutineEvaluation({ from, to, effects, failed, event }: LogRecord): boolean {
+  if (failed !== undefined || from === undefined || event.type === 'DEFINE') return false;
+  const same = to.value === undefined || verdictOf(from) === verdictOf(to.value);
+  return same && !effects.some(({ type }) => type === 'alerts.raise');
+}
+
+/** The verdict of a rule from its state: `{ firing: 'resting' }` is `firing`. */
+export function verdictOf(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return String(value);
+  const [verdict = ''] = Object.keys(value);
+  return verdict === 'noData' ? 'no data' : verdict;
+}
+
+export function describeAlert({ event, effects }: RecordOf<typeof alert>): string | undefined {
+  const receivers = effects.flatMap(({ type, params }) =>
+    type === 'alerts.notify' ? receiversOf(params) : [],
+  );
+  const to = receivers.length > 0 ? `; ${receivers.join(', ')} is notified` : '';
+  switch (event.type) {
+    case 'RAISED':
+      return `${event.kind === 'event' ? 'happened' : event.kind}: ${event.content.text}${to}`;
+    case 'ACKNOWLEDGE':
+      return `is acknowledged by ${event.by}`;
+    case 'SILENCE':
+      return 'is silenced';
+    case 'UNSILENCE':
+      return `is no longer silenced${to}`;
+    default:
+      return to === '' ? DEFAULT_WORDS : `nobody has acknowledged it${to}`;
+  }
+}
+
+function receiversOf(params: unknown): string[] {
+  const to = typeof params === 'object' && params !== null && 'to' in params ? params.to : [];
+  return Array.isArray(to) ? to.map(String) : [];
+}
+
+export function describeOutbox({ event }: RecordOf<typeof alertOutbox>): string | undefined {
+  switch (event.type) {
+    case 'QUEUE':
+      return `is to receive: ${event.item.notice.state} ${event.item.notice.title}`;
+    case 'POSTED':
+      return `has accepted it (${event.answer.status})`;
+    case 'REFUSED':
+      return `has not accepted it: ${event.reason}`;
+    default:
+      return DEFAULT_WORDS;
+  }
+}

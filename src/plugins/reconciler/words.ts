@@ -1,0 +1,81 @@
+/** Records of the reconciler, in an operator's words for `holdfast log`. Nothing that a running plugin needs is loaded with them. */
+import {
+  DEFAULT_WORDS,
+  HIDDEN,
+  type RecordOf,
+  type RecordWords,
+} from '../../core/kernel/actors/definition.ts';
+import { delayOf } from '../../core/kernel/log/record.ts';
+import type { heartbeat } from '../../machines/reconciler/heartbeat.ts';
+import type { leg } from '../../machines/reconciler/leg.ts';
+
+export const words: RecordWords = {
+  'reconciler.leg': describeLegRecord,
+  'reconciler.heartbeat': describeHeartbeat,
+};
+
+export function describeLegRecord({ event, to, effects }: RecordOf<typeof leg>): string | undefined {
+  const asks = (type: string) => effects.some((effect) => effect.type === type);
+  switch (event.type) {
+    case 'init':
+    case 'effect.done':
+      return HIDDEN;
+    case 'CHANGED':
+      return `hears that ${event.intf ?? 'an interface'} was reapplied`;
+    case 'RESYNC':
+      return `is checked: ${event.reason}`;
+    case 'CONFIGURE':
+      return `is to have ${event.leg?.address}`;
+    case 'RELEASE':
+      return 'is no longer listed';
+    case 'LEG_READ':
+      if (asks('reconciler.leg_recovered')) return `is whole again, seen in ${ncidText(event)}`;
+      if (asks('reconciler.add_address')) return `lacks its address in ${ncidText(event)}, adds it`;
+      return to.context?.tries ? `still lacks its address in ${ncidText(event)}` : HIDDEN;
+    case 'LEG_ABSENT':
+      return `has no interface in ${ncidText(event)}`;
+    case 'UNREACHABLE':
+      return `cannot be read: ${event.reason}`;
+    case 'ADDED':
+      return `posted ${listText(event.posted, ', ')}: ${ncidText(event)}`;
+    case 'CONFLICT':
+      return 'lost the race for the ncid';
+    case 'PENDING':
+      return 'waits for a pending transaction';
+    case 'REFUSED':
+      return `was refused: ${listText(event.errors, '; ')}`;
+    case 'UNKNOWN':
+      return `does not know whether it was applied: ${event.reason}`;
+    default:
+      return delayOf(event.type) === undefined ? DEFAULT_WORDS : HIDDEN;
+  }
+}
+
+/** A beat that arrives is routine. */
+export function describeHeartbeat({ event }: RecordOf<typeof heartbeat>): string | undefined {
+  switch (event.type) {
+    case 'PUSH_REFUSED':
+      return `no beat arrives: HTTP ${event.status}: ${event.msg ?? event.body}`;
+    case 'PUSH_FAILED':
+      return `no beat arrives: ${event.reason}`;
+    case 'init':
+    case 'START':
+    case 'HEARD':
+    case 'PUSHED':
+    case 'STOP':
+    case 'effect.done':
+      return HIDDEN;
+    default:
+      return delayOf(event.type) === undefined ? DEFAULT_WORDS : HIDDEN;
+  }
+}
+
+// The fields of an imported record may be anything.
+
+function ncidText({ ncid }: { readonly ncid: string }): string {
+  return `ncid ${String(ncid).slice(0, 8)}…`;
+}
+
+function listText(items: readonly string[], separator: string): string {
+  return Array.isArray(items) ? items.join(separator) : '?';
+}

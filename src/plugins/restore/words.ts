@@ -1,0 +1,46 @@
+/** Records of restore drills, in an operator's words for `holdfast log`. Nothing that a running plugin needs is loaded with them. */
+import {
+  DEFAULT_WORDS,
+  HIDDEN,
+  type RecordOf,
+  type RecordWords,
+} from '../../core/kernel/actors/definition.ts';
+import type { LogRecord } from '../../core/kernel/log/record.ts';
+import type { restoreDrill } from '../../machines/restore/drill.ts';
+
+export const words: RecordWords = {
+  'restore.drill': describeDrillRecord,
+};
+
+export function describeDrillRecord(record: RecordOf<typeof restoreDrill>): string | undefined {
+  if (isRoutine(record)) return HIDDEN;
+  const { event, to, effects } = record;
+  switch (event.type) {
+    case 'REQUESTED': {
+      const isAccepted = effects.some(({ type }) => type === 'restore.choose');
+      return `drill ${event.id} of path ${event.path} ${isAccepted ? 'begins' : 'is refused, another one runs'}`;
+    }
+    case 'CANCEL':
+      return `is cancelled: ${event.reason}`;
+    case 'STARTED':
+      return event.leftovers?.length > 0 ? `finds left behind: ${event.leftovers.join(', ')}` : HIDDEN;
+    case 'CHOSEN':
+      return `restores ${event.source?.kind} ${event.source?.name}`;
+    case 'PREPARED':
+      return `into ${event.place}`;
+    case 'RECOVERED':
+      return 'is recovered';
+    case 'VERIFIED':
+      return `${event.report?.ok ? 'proven' : 'not proven'}: ${event.report?.verdict}`;
+    case 'CLEANED':
+      return `removed ${event.removed?.join(', ')}`;
+    case 'effect.failed':
+      return to.value === 'uncleaned' ? `is not cleaned up: ${event.message}` : `fails: ${event.message}`;
+    case 'effect.lost':
+      return 'was interrupted by the end of the runtime';
+    default:
+      return DEFAULT_WORDS;
+  }
+}
+
+const isRoutine = ({ event }: LogRecord): boolean => event.type === 'init' || event.type === 'effect.done';

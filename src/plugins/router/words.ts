@@ -1,0 +1,122 @@
+/** Records of the router, in an operator's words for `holdfast log`. Nothing that a running plugin needs is loaded with them. */
+import {
+  DEFAULT_WORDS,
+  HIDDEN,
+  type RecordOf,
+  type RecordWords,
+} from '../../core/kernel/actors/definition.ts';
+import { isObject } from '../../core/kernel/json.ts';
+import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';
+import type { connection } from '../../machines/connection.ts';
+import type { addressSets } from '../../machines/router/address-sets.ts';
+import type { routerConfig } from '../../machines/router/config.ts';
+import type { dhcpService } from '../../machines/router/dhcp.ts';
+import type { wan } from '../../machines/router/wan.ts';
+
+export const words: RecordWords = {
+  'router.config': describeConfigRecord,
+  'router.store': describeStoreRecord,
+  'router.dhcp': describeDhcpRecord,
+  'router.address_sets': describeSetsRecord,
+  'router.wan': describeWanRecord,
+};
+
+const OPS = { append: 'appends', commit: 'commits', revert: 'reverts' } as const;
+
+export function describeConfigRecord(record: RecordOf<typeof routerConfig>): string | undefined {
+  const { event } = record;
+  if (delayOf(event.type) === 'window') return describeWindow(record);
+  switch (event.type) {
+    case 'SET': {
+      const { who, op, transID, changed = [] } = event;
+      const what = op ? `${OPS[op]} ${transID}` : 'saves';
+      const paths = op === 'commit' || op === 'revert' ? '' : `: ${listed(changed) || 'nothing changed'}`;
+      return `${who} ${what}${paths}${describeRefusal(record, event.request)}`;
+    }
+    case 'APPLY_CURRENT':
+      return `${event.who} reapplies the current config${describeRefusal(record, event.request)}`;
+    case 'LOADED':
+      return record.ignored ? HIDDEN : `store holds ${short(event.ncid)}`;
+    case 'APPLIED':
+      return `${short(event.ncid)} stands, reapplied: ${listed(event.reapplied) || 'nothing'}`;
+    case 'APPLY_FAILED':
+      return `apply failed: ${event.errors.join('; ')}`;
+    case 'OVERTAKEN':
+      return `store was changed by somebody else, holds ${short(event.ncid)}`;
+    default:
+      return describeEffectDone(record);
+  }
+}
+
+function describeEffectDone({ event }: LogRecord): string | undefined {
+  if (event.type !== 'effect.done') return DEFAULT_WORDS;
+  return event.gone ? 'nobody waits for the answer' : HIDDEN;
+}
+
+/** The timer that ends an uncommitted transaction. It reverts at once, unless another apply is still running. */
+function describeWindow({ effects }: LogRecord): string {
+  const apply = effects.find(({ type }) => type === 'router.apply')?.params;
+  return isObject(apply)
+    ? `window of ${apply.transID} ran out, reverts`
+    : 'window ran out, reverts after the running apply';
+}
+
+/** Why the request was refused at once, when it was. */
+function describeRefusal({ effects }: LogRecord, request: string): string {
+  for (const { type, params } of effects) {
+    if (type !== 'http.reply' || !isObject(params) || params.to !== request || params.status === 200)
+      continue;
+    const errors = isObject(params.body) ? params.body.errors : undefined;
+    if (Array.isArray(errors)) return ` (refused: ${errors.join('; ')})`;
+  }
+  return '';
+}
+
+function listed(items: readonly string[]): string {
+  return items.length > 4 ? `${items.slice(0, 3).join(', ')} and ${items.length - 3} more` : items.join(', ');
+}
+
+function short(ncid: string): string {
+  return `ncid ${ncid.slice(0, 8)}…`;
+}
+
+export function describeStoreRecord(record: RecordOf<typeof connection>): string | undefined {
+  const { event } = record;
+  switch (event.type) {
+    case 'CONNECTED':
+      return `${event.store} is there`;
+    case 'LOST':
+      return `${event.store} is away: ${event.reason}`;
+    case 'MISSED':
+      return `${event.who} saves: refused, the store is away`;
+    default:
+      return isDone(record) ? HIDDEN : DEFAULT_WORDS;
+  }
+}
+
+function isDone({ event }: LogRecord): boolean {
+  return event.type === 'effect.done';
+}
+
+export function describeDhcpRecord({ event }: RecordOf<typeof dhcpService>): string | undefined {
+  if (delayOf(event.type) !== undefined) return 'the burst is over, restarts';
+  if (event.type === 'REWRITTEN') return `files of ${event.legs.join(', ')} were rewritten`;
+  if (event.type !== 'RESTARTED') return DEFAULT_WORDS;
+  const { files, adopted } = event;
+  return `restarted, read ${files.length} files${adopted.length > 0 ? `, adopted ${adopted.join(', ')}` : ''}`;
+}
+
+export function describeSetsRecord({ event }: RecordOf<typeof addressSets>): string | undefined {
+  if (delayOf(event.type) !== undefined) return 'fills the sets';
+  if (event.type === 'ADDRESSES')
+    return `addresses changed, ${Object.keys(event.sets).length} sets are to follow`;
+  return event.type === 'POPULATED' ? `${Object.keys(event.sets).length} sets are filled` : DEFAULT_WORDS;
+}
+
+export function describeWanRecord({ event }: RecordOf<typeof wan>): string | undefined {
+  if (event.type === 'CHANGED')
+    return event.kind === 'pd-change' ? `was delegated ${event.prefix}` : `goes ${event.kind}`;
+  if (event.type === 'WAN_APPLIED')
+    return event.reapplied.length > 0 ? `reapplied: ${event.reapplied.join(', ')}` : 'stands';
+  return event.type === 'WAN_REFUSED' ? `not followed: ${event.reason}` : DEFAULT_WORDS;
+}

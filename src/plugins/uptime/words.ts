@@ -1,0 +1,26 @@
+/** Records of manual pushes, in an operator's words for `holdfast log`. Nothing that a running plugin needs is loaded with them. */
+import {
+  DEFAULT_WORDS,
+  HIDDEN,
+  type RecordOf,
+  type RecordWords,
+} from '../../core/kernel/actors/definition.ts';
+import type { manualPush } from '../../machines/uptime/push.ts';
+
+export const words: RecordWords = {
+  'uptime.push': describePushRecord,
+};
+
+export function describePushRecord({ event }: RecordOf<typeof manualPush>): string | undefined {
+  switch (event.type) {
+    case 'init':
+      return HIDDEN;
+    case 'PUSHED':
+      return 'a push by hand arrived';
+    case 'PUSH_REFUSED':
+      return `a push by hand was refused, HTTP ${event.status}: ${event.msg ?? event.body}`;
+    case 'PUSH_FAILED':
+      return `a push by hand did not arrive: ${event.reason}`;
+  }
+  return DEFAULT_WORDS;
+}

@@ -1,0 +1,39 @@
+/** Runs of the watchdog, in an operator's words for `holdfast log`. Nothing that a running plugin needs is loaded with them. */
+import { z } from 'zod';
+import {
+  DEFAULT_WORDS,
+  HIDDEN,
+  type RecordOf,
+  type RecordWords,
+} from '../../core/kernel/actors/definition.ts';
+import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';
+import type { watchdogRun } from '../../machines/watchdog/run.ts';
+
+export const words: RecordWords = {
+  'watchdog.run': describeRunRecord,
+};
+
+export function describeRunRecord(record: RecordOf<typeof watchdogRun>): string | undefined {
+  const report = reportLine(record);
+  if (report !== undefined) return report;
+  if (isRoutine(record)) return HIDDEN;
+  const { event } = record;
+  switch (event.type) {
+    case 'RUN':
+      return 'checks the stack';
+    case 'CHECKED':
+      return `finds it healthy: stale=${event.stale}s drift=${event.drift}`;
+    default:
+      return DEFAULT_WORDS;
+  }
+}
+
+/** First line of the report that the record asks for. */
+function reportLine({ effects, event }: LogRecord): string | undefined {
+  const params: unknown = effects.find(({ type }) => type === 'watchdog.report')?.params;
+  const { lines } = z.object({ lines: z.array(z.string()) }).safeParse(params).data ?? {};
+  if (lines?.[0] !== undefined) return lines[0];
+  return delayOf(event.type) === undefined ? undefined : 'checks the stack';
+}
+
+const isRoutine = ({ event }: LogRecord): boolean => ['init', 'effect.done', 'START'].includes(event.type);
