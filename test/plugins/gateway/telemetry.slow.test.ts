@@ -281,17 +281,17 @@ test('[O24] a call is one span however it ends: refused, broken, not found, not 
 test('[O24] a call whose body does not come in time is one span, with 408, at a server and at /mcp/', async (t) => {
   const { received, endpoint } = await receiver(t);
   const routes = [credentialFree({ name: 'wiki', url: 'http://127.0.0.1:9/mcp' })];
-  const rig = await Rig.start(t, { routes, requestTimeoutMs: 400 }, undefined, undefined, [
+  const rig = await Rig.start(t, { routes, requestTimeoutMs: 1_000 }, undefined, undefined, [
     telemetryPlugin({ endpoint, everyMs: 60_000 }),
   ]);
   const headers = admission(await rig.mint({ servers: ['wiki'] }));
   const longer = { 'content-length': '99' };
   const wanted = ['POST /wiki/mcp 408', 'POST /wiki/mcp 408', 'POST /mcp/ 408'];
-  const answers = [
-    await unended(rig.url, '/wiki/mcp', { headers: { ...headers, ...longer }, body: '{' }),
-    await unended(rig.url, '/wiki/mcp', { headers: { ...headers, ...chunked }, body: '{' }),
-    await unended(rig.url, '/mcp/', { headers: { ...headers, ...longer }, body: '{' }),
-  ];
+  const answers = await Promise.all([
+    unended(rig.url, '/wiki/mcp', { headers: { ...headers, ...longer }, body: '{' }),
+    unended(rig.url, '/wiki/mcp', { headers: { ...headers, ...chunked }, body: '{' }),
+    unended(rig.url, '/mcp/', { headers: { ...headers, ...longer }, body: '{' }),
+  ]);
   t.deepEqual(answers, wanted);
   await rig.runtime.stop('test');
   await until(() => spansOf(received).length >= wanted.length);
