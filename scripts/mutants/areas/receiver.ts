@@ -11,7 +11,7 @@ const area: Area = {
     {
       breaks: 'O25: otel_ingest_token is admitted',
       tests: ['otlp/'],
-      find: "case 'legacyToken': return this.refuse(new OtlpError('HF_OTLP_KEY_VESTIGIAL'));",
+      find: "case 'legacyToken': return this.refuse(new OtlpError('HF_OTLP_KEY_LEGACY'));",
       put: "case 'legacyToken': return undefined;",
     },
     {

@@ -13,10 +13,12 @@ const http = new HttpClient({ timeoutMs: 5_000, answerLimit: 65_536, excess: 'cu
 export function collectorChecks(options: CollectorOptions): CheckDefinition[] {
   const { ui } = options;
   return [
-    { name: 'stack.collector', run: () => configCheck(options) },
-    { name: 'stack.probe', run: probeCheck },
-    ...(ui ? [{ name: 'stack.ui', run: (context: CheckContext) => uiCheck(ui.url, context.signal) }] : []),
-    { name: 'stack.volumes', run: volumesCheck },
+    { name: 'stack.collector_config', run: () => configCheck(options) },
+    { name: 'stack.collector_probe', run: probeCheck },
+    ...(ui
+      ? [{ name: 'stack.collector_ui', run: (context: CheckContext) => uiCheck(ui.url, context.signal) }]
+      : []),
+    { name: 'stack.collector_volumes', run: volumesCheck },
   ];
 }
 

@@ -23,16 +23,16 @@ export function databaseChecks(options: ColumnarOptions): CheckDefinition[] {
   const configured = options.url === undefined ? 'the embedded columnar database' : new URL(options.url).host;
   return [
     {
-      name: 'stack.database',
+      name: 'stack.columnar',
       run: (context) => databaseCheck(options, placeOf(context) ?? configured, context),
     },
     {
-      name: 'stack.engines',
+      name: 'stack.columnar_engines',
       run: (context) => enginesCheck(options, placeOf(context) ?? configured, context),
     },
     ...(options.url === undefined
       ? []
-      : [{ name: 'stack.native', run: (context: CheckContext) => nativeCheck(options, context) }]),
+      : [{ name: 'stack.columnar_native', run: (context: CheckContext) => nativeCheck(options, context) }]),
   ];
 }
 

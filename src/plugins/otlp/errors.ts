@@ -19,7 +19,7 @@ export const OtlpError = defineErrors({
     remedy:
       'Send the raw key as the whole value of the authorization header, without `Bearer`: OTEL_EXPORTER_OTLP_HEADERS="authorization=<key>".',
   },
-  HF_OTLP_KEY_VESTIGIAL: {
+  HF_OTLP_KEY_LEGACY: {
     status: 401,
     what: 'The token is the old `otel_ingest_token`, which admits nobody.',
     remedy: 'Send the ingest key `otel_ingest_api_key` instead.',

@@ -47,7 +47,7 @@ export const telemetry = definePlugin({
   start: async (services, settings) => ({ sdk: await startSdk(services, settings) }),
   register(context, { endpoint }) {
     context.provide(TelemetryToken, ({ sdk }): Telemetry => (sdk ? { enabled: true, ...sdk } : disabled));
-    context.check({ name: 'stack.plaintext', run: () => plaintextCheck(endpoint, process.env) });
+    context.check({ name: 'stack.telemetry', run: () => plaintextCheck(endpoint, process.env) });
     context.onStop(({ sdk }) => sdk?.stop());
   },
 });

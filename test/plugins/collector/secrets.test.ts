@@ -81,7 +81,7 @@ test('[O8,O26] doctor says whether the config is effective, enforced, and what l
   const tokens = ['0f8fad5b-d9cb-469f-a165-70867728950e'];
   const look = async (text: string) => {
     writeFileSync(file, text, { mode: 0o600 });
-    return checkOf('stack.collector', { effectiveConfig: file });
+    return checkOf('stack.collector_config', { effectiveConfig: file });
   };
   t.like(await look(effectiveYaml({ tokens })), { state: 'ok' });
   t.like(await look('service: {pipelines: {traces: {exporters: [debug]}}}'), { state: 'fail' });
@@ -90,15 +90,20 @@ test('[O8,O26] doctor says whether the config is effective, enforced, and what l
   const found = await look(effectiveYaml({ tokens, exporters: plain }));
   t.is(found?.state, 'warn');
   t.regex(found?.remedy ?? '', /OTLP gateway, port 443/);
-  t.like(await checkOf('stack.collector', { effectiveConfig: `${file}.gone` }), { state: 'fail' });
-  t.like(await checkOf('stack.collector', {}), { state: 'ok' });
+  t.like(await checkOf('stack.collector_config', { effectiveConfig: `${file}.gone` }), { state: 'fail' });
+  t.like(await checkOf('stack.collector_config', {}), { state: 'ok' });
 });
 
 test('[O27] doctor tells whether a probe has shown the pipeline wired', async (t) => {
-  t.like(await checkOf('stack.probe', {}, { facts: {} }), { state: 'warn', found: 'none was made' });
+  t.like(await checkOf('stack.collector_probe', {}, { facts: {} }), {
+    state: 'warn',
+    found: 'none was made',
+  });
   const arrived = { probe: { end: 'arrived', at: 'now', arrivedMs: 5 } };
-  t.like(await checkOf('stack.probe', {}, { facts: arrived }), { state: 'ok' });
-  t.like(await checkOf('stack.probe', {}, { facts: { probe: { end: 'lost' } } }), { state: 'fail' });
+  t.like(await checkOf('stack.collector_probe', {}, { facts: arrived }), { state: 'ok' });
+  t.like(await checkOf('stack.collector_probe', {}, { facts: { probe: { end: 'lost' } } }), {
+    state: 'fail',
+  });
 });
 
 test('[O29] a UI that answers 5xx points at the document database and its three members', async (t) => {
@@ -123,7 +128,7 @@ test('[O29] a raw-SQL alert on a sum is known to be rejected before it is upsert
 });
 
 test('[O29] what protects each volume is said, and that it is crash-consistent', async (t) => {
-  const found = (await checkOf('stack.volumes', {}))?.found ?? '';
+  const found = (await checkOf('stack.collector_volumes', {}))?.found ?? '';
   t.regex(found, /crash-consistent and none a backup by the database/);
   for (const volume of ['columnar', 'document', 'keeper', 'memory']) t.true(found.includes(volume));
 });

@@ -83,7 +83,7 @@ export class Receiver {
       case 'prefixed':
         return this.refuse(new OtlpError('HF_OTLP_KEY_PREFIXED'));
       case 'legacyToken':
-        return this.refuse(new OtlpError('HF_OTLP_KEY_VESTIGIAL'));
+        return this.refuse(new OtlpError('HF_OTLP_KEY_LEGACY'));
       case 'unknown':
         return this.refuse(new OtlpError('HF_OTLP_KEY_UNKNOWN'));
       case 'accepted': {
