@@ -129,6 +129,37 @@ test('[O9] with a UI the key is asked for by its API, adopted by the config, ref
   await until('it is done', () => rig.state() === 'done');
 });
 
+test('[O9] the UI has made the key once it answers 200, also when the body of its answer never comes', async (t) => {
+  const dir = tempDir(t);
+  const file = join(dir, 'effective.yaml');
+  const [old, fresh] = [randomUUID(), randomUUID()];
+  writeFileSync(file, effectiveYaml({ tokens: [old] }));
+  writeFileSync(join(dir, 'ui-token'), 'ui-token-canary', { mode: 0o600 });
+  let calls = 0;
+  const ui = createServer((_request, response) => {
+    calls += 1;
+    writeFileSync(file, effectiveYaml({ tokens: [fresh] }));
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': 100 }).flushHeaders();
+  });
+  await new Promise<void>((done) => ui.listen(0, '127.0.0.1', done));
+  t.teardown(() => {
+    ui.closeAllConnections();
+    ui.close();
+  });
+  const url = `http://127.0.0.1:${(ui.address() as AddressInfo).port}`;
+  const rig = await startRig(t, dir, {
+    effectiveConfig: file,
+    ui: { url, tokenFile: join(dir, 'ui-token') },
+  });
+  rig.keys.judge(old, 'scraper');
+  const begun = await rig.holdfast(...command, '--no-follow');
+  t.is(begun.code, 3, begun.err);
+  await until('the key is stored, or the rotation has failed', () => /^(refresh|failed)/.test(rig.state()));
+  t.regex(rig.state(), /^refresh/);
+  t.is(text(storeOf(dir)), fresh);
+  t.is(calls, 1);
+});
+
 test('[O9] a store that can only be read has a person write, by the name of the place', async (t) => {
   const rig = await startRig(t, tempDir(t), {}, [secretsEnvironment()]);
   const begun = await rig.holdfast(...command);
