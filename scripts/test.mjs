@@ -1,4 +1,5 @@
-// `npm test`: everything that a fresh machine needs, then all tests. The last line is `N passed, N failed`.
+// `npm test`: everything that a fresh machine needs, then all tests. The last line is `N passed, N failed`,
+// with the number of tests that this machine could not run where there are any.
 //   npm test -- test/core/kernel/log            only these files
 //   npm test -- --match='*fsync*'        any option of AVA
 //   npm test -- --fast                   without *.slow.test.ts, and nothing is installed on the system
@@ -92,6 +93,8 @@ function runAva(args, fast) {
 }
 
 const sum = (stats, names) => names.reduce((total, name) => total + (stats?.[name] ?? 0), 0);
+/** Skipped, because this machine lacks something that they need. */
+const notRun = (stats) => sum(stats, ['skippedTests']);
 const passedTests = (stats) => sum(stats, ['passedTests', 'passedKnownFailingTests']);
 
 /** AVA counts apart: failed tests, tests that never ended, crashed files, and errors outside of any test. */
@@ -119,16 +122,16 @@ async function main() {
   } catch (error) {
     if (!(error instanceof BootstrapError)) throw error;
     console.error(error.message);
-    return { passed: 0, failed: 1 };
+    return { passed: 0, failed: 1, skipped: 0 };
   }
   await system;
   const run = await runAva(
     args.filter((arg) => arg !== '--fast'),
     fast,
   );
-  return { passed: passedTests(run.stats), failed: failures(run) };
+  return { passed: passedTests(run.stats), failed: failures(run), skipped: notRun(run.stats) };
 }
 
-const { passed, failed } = await main();
-console.log(`${passed} passed, ${failed} failed`);
+const { passed, failed, skipped } = await main();
+console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} not run` : ''}`);
 process.exit(failed > 0 ? 1 : 0);

@@ -1,5 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
+import test from 'ava';
 import type { Scope } from './scope.ts';
 
 /** A network namespace of a test's own; gone with the test. */
@@ -11,15 +12,24 @@ export interface Namespace {
   ip(line: string): string;
 }
 
-/** @returns undefined where this machine lets nobody make one, after saying so in the test's log */
-export function namespace(t: Scope): Namespace | undefined {
-  const name = `hf${process.pid}x${randomInt(1_000_000)}`;
-  const made = spawnSync('ip', ['netns', 'add', name], { encoding: 'utf8' });
-  if (made.status !== 0) {
-    const reason = made.error?.message ?? made.stderr.trim();
-    t.log(`no network namespaces on this machine (${reason}): what needs a kernel was not tried here`);
-    return undefined;
-  }
+const freshName = (): string => `hf${process.pid}x${randomInt(1_000_000)}`;
+
+function canMakeNamespaces(): boolean {
+  const name = freshName();
+  const made = spawnSync('ip', ['netns', 'add', name]).status === 0;
+  if (made) spawnSync('ip', ['netns', 'del', name]);
+  return made;
+}
+
+/** For tests that need a kernel of their own: where nobody may make a namespace they are skipped, and counted so. */
+export const testInNamespace: typeof test.serial | typeof test.serial.skip = canMakeNamespaces()
+  ? test.serial
+  : test.serial.skip;
+
+/** Use it within `testInNamespace` only. */
+export function namespace(t: Scope): Namespace {
+  const name = freshName();
+  execFileSync('ip', ['netns', 'add', name], { stdio: 'pipe' });
   t.teardown(() => spawnSync('ip', ['netns', 'del', name]));
   const ip = (line: string) => execFileSync('ip', ['-n', name, ...line.split(' ')], { encoding: 'utf8' });
   ip('link set lo up');

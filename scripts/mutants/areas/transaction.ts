@@ -101,6 +101,12 @@ const area: Area = {
       find: "after: { retry: { target: 'busy', actions: ['beginRevert', $1] } },",
       put: '',
     },
+    {
+      breaks: 'R22: router explain says what the sets will hold, not what they hold',
+      id: 'R22',
+      find: 'sets: $1?.populated ?? {}',
+      put: 'sets: $1?.wanted ?? {}',
+    },
   ],
   automatic: {
     sources: [

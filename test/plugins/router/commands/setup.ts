@@ -3,6 +3,7 @@ import type { ExecutionContext } from 'ava';
 import { consolePlugin } from '../../../../src/plugins/console/index.ts';
 import { type CallOptions, call, type Finished, root, writeConfig } from '../../../support/cli.ts';
 import { tempDir } from '../../../support/temp.ts';
+import type { VirtualClock } from '../../../support/virtual-clock.ts';
 import { type Config, Rig } from '../rig.ts';
 
 const PLUGIN = new URL('../../../../src/plugins/router/index.ts', import.meta.url).pathname;
@@ -20,14 +21,24 @@ export interface Desk {
   readonly line: (argv: readonly string[]) => string;
 }
 
-/** A running router, and command lines on its data folder. @param windowMs of its transactions, real time */
-export async function setUpDesk(t: ExecutionContext<any>, windowMs = 120_000): Promise<Desk> {
+/**
+ * A running router, and command lines on its data folder.
+ *
+ * @param windowMs of its transactions
+ * @param clock the router's; real time unless given
+ */
+export async function setUpDesk(
+  t: ExecutionContext<any>,
+  windowMs = 120_000,
+  clock?: VirtualClock,
+): Promise<Desk> {
   const cwd = tempDir(t);
   const options = { windowMs };
   writeConfig(cwd, `export default defineConfig({ plugins: [router(${JSON.stringify(options)})] });`, [
     `import { router } from ${JSON.stringify(PLUGIN)};`,
   ]);
-  const rig = await Rig.start(t, { options, plugins: [consolePlugin({ port: 0 })] });
+  const plugins = [consolePlugin({ port: 0 })];
+  const rig = await Rig.start(t, { options, plugins, ...(clock && { clock }) });
   const whole = (argv: readonly string[]) => [...argv, '--data-dir', rig.dataDir];
   return {
     rig,

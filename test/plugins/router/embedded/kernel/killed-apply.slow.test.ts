@@ -1,12 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import test from 'ava';
 import { SqliteReader } from '../../../../../src/core/kernel/log/sqlite-reader.ts';
 import { verifyLog } from '../../../../../src/core/kernel/replay/verify-log.ts';
 import { routerConfig } from '../../../../../src/machines/router/config.ts';
 import { active, post, startInstance, writeConfig } from '../../../../support/instance.ts';
-import { namespace } from '../../../../support/netns.ts';
+import { namespace, testInNamespace } from '../../../../support/netns.ts';
 import { until } from '../../../../support/redis.ts';
 import { tempDir } from '../../../../support/temp.ts';
 
@@ -23,12 +22,11 @@ while IFS= read -r line && [ -d /proc/$feeder ]; do printf '%s\\n' "$line"; slee
   return `${folder}:${process.env.PATH}`;
 }
 
-test.serial(
+testInNamespace(
   '[R7,R9] killed between two interface reapplies: the next start leaves both as the config has them',
   async (t) => {
     t.timeout(120_000);
     const space = namespace(t);
-    if (!space) return t.pass();
     for (const name of ['eth0', 'eth1']) {
       space.ip(`link add ${name} type veth peer name ${name}p`);
       space.ip(`link set ${name}p up`);

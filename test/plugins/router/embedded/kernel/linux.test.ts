@@ -6,7 +6,7 @@ import { KernelRefusal, type KernelStep } from '../../../../../src/plugins/route
 import { LinuxKernel } from '../../../../../src/plugins/router/embedded/kernel/linux.ts';
 import { checkStep } from '../../../../../src/plugins/router/embedded/kernel/linux-batch.ts';
 import { kernelSteps } from '../../../../../src/plugins/router/embedded/kernel/steps.ts';
-import { type Namespace, namespace } from '../../../../support/netns.ts';
+import { type Namespace, namespace, testInNamespace } from '../../../../support/netns.ts';
 import type { Config } from '../../rig.ts';
 
 const never = new AbortController().signal;
@@ -43,7 +43,6 @@ const config = (): Config => ({
 /** The devices of the example config, and the config applied to them. */
 async function exampleDevices(t: ExecutionContext) {
   const space = namespace(t);
-  if (!space) return undefined;
   for (const name of ['eth0', 'eth1', 'eth2']) space.ip(`link add ${name} type veth peer name ${name}p`);
   for (const name of ['eth0p', 'eth1p', 'eth2p']) space.ip(`link set ${name} up`);
   if (!space.hasVlans) {
@@ -73,9 +72,8 @@ const addresses = (space: Namespace): string =>
     .sort()
     .join('\n');
 
-test.serial('[R15] a config stands in a real kernel: links, addresses, default routes', async (t) => {
-  const { space, kernel } = (await exampleDevices(t)) ?? {};
-  if (!space || !kernel) return t.pass();
+testInNamespace('[R15] a config stands in a real kernel: links, addresses, default routes', async (t) => {
+  const { space, kernel } = await exampleDevices(t);
   const leg = await kernel.state(LEG);
   t.true(leg?.up);
   t.deepEqual(leg?.ip4, ['10.77.10.1/24']);
@@ -87,21 +85,22 @@ test.serial('[R15] a config stands in a real kernel: links, addresses, default r
   t.deepEqual([...(await kernel.addresses([LEG, 'wlan0'])).keys()], [LEG]);
 });
 
-test.serial('[R15] a reapply really loses a route that came out of band; our own come back', async (t) => {
-  const { space, kernel } = (await exampleDevices(t)) ?? {};
-  if (!space || !kernel) return t.pass();
-  const ours = routes(space);
-  space.ip('-6 route add fd77::/64 via fd00:99::9 dev eth0');
-  space.ip('route add 10.9.0.0/16 via 192.0.2.9 dev eth0');
-  space.ip(`-6 route add fd78::/64 dev ${LEG}`);
-  t.not(routes(space), ours);
-  await apply(kernel, config(), config(), true);
-  t.is(routes(space), ours);
-});
+testInNamespace(
+  '[R15] a reapply really loses a route that came out of band; our own come back',
+  async (t) => {
+    const { space, kernel } = await exampleDevices(t);
+    const ours = routes(space);
+    space.ip('-6 route add fd77::/64 via fd00:99::9 dev eth0');
+    space.ip('route add 10.9.0.0/16 via 192.0.2.9 dev eth0');
+    space.ip(`-6 route add fd78::/64 dev ${LEG}`);
+    t.not(routes(space), ours);
+    await apply(kernel, config(), config(), true);
+    t.is(routes(space), ours);
+  },
+);
 
-test.serial('[R15] an interface that is not reapplied keeps what came out of band', async (t) => {
-  const { space, kernel } = (await exampleDevices(t)) ?? {};
-  if (!space || !kernel) return t.pass();
+testInNamespace('[R15] an interface that is not reapplied keeps what came out of band', async (t) => {
+  const { space, kernel } = await exampleDevices(t);
   space.ip('-6 route add fd77::/64 via fd00:99::9 dev eth0');
   const after = config();
   after.interface.vlan[LEG].ipv6 = ['fd5e:21aa:90c4:10::2/64'];
@@ -111,9 +110,8 @@ test.serial('[R15] an interface that is not reapplied keeps what came out of ban
   t.false(addresses(space).includes('90c4:10::1'));
 });
 
-test.serial('[R16] a leg without IPv6 has no address of it, not even a link-local one', async (t) => {
-  const { space, kernel } = (await exampleDevices(t)) ?? {};
-  if (!space || !kernel) return t.pass();
+testInNamespace('[R16] a leg without IPv6 has no address of it, not even a link-local one', async (t) => {
+  const { kernel } = await exampleDevices(t);
   const after = config();
   delete after.interface.vlan[LEG].ipv6;
   await apply(kernel, after, config());
@@ -122,11 +120,10 @@ test.serial('[R16] a leg without IPv6 has no address of it, not even a link-loca
   t.is((await kernel.state(LEG))?.ip6[0], 'fd5e:21aa:90c4:10::1/64');
 });
 
-test.serial(
+testInNamespace(
   '[R7] a step that the kernel refuses takes back all before it, routes of others included',
   async (t) => {
-    const { space, kernel } = (await exampleDevices(t)) ?? {};
-    if (!space || !kernel) return t.pass();
+    const { space, kernel } = await exampleDevices(t);
     space.ip('-6 route add fd77::/64 via fd00:99::9 dev eth0');
     const [routesBefore, addressesBefore, linksBefore] = [
       routes(space),
@@ -145,11 +142,10 @@ test.serial(
   },
 );
 
-test.serial(
+testInNamespace(
   "[R7] the kernel's own refusal in the middle of an apply is told in its words and taken back",
   async (t) => {
-    const { space, kernel } = (await exampleDevices(t)) ?? {};
-    if (!space || !kernel) return t.pass();
+    const { space, kernel } = await exampleDevices(t);
     const before = [routes(space), addresses(space)];
     const after = config();
     after.interface.phy.eth0.gateway = '198.51.100.1'; // on no network of the device
@@ -159,9 +155,8 @@ test.serial(
   },
 );
 
-test.serial('[R7] an apply can be taken back', async (t) => {
-  const { space, kernel } = (await exampleDevices(t)) ?? {};
-  if (!space || !kernel) return t.pass();
+testInNamespace('[R7] an apply can be taken back', async (t) => {
+  const { space, kernel } = await exampleDevices(t);
   const before = [routes(space), addresses(space)];
   const after = config();
   after.interface.phy.eth0.ipv4 = '192.0.2.3/24';
@@ -175,18 +170,16 @@ test.serial('[R7] an apply can be taken back', async (t) => {
   t.regex(space.ip('link show eth2'), /master br0/);
 });
 
-test.serial('[R7] an apply that is aborted leaves the kernel as it was', async (t) => {
-  const { space, kernel } = (await exampleDevices(t)) ?? {};
-  if (!space || !kernel) return t.pass();
+testInNamespace('[R7] an apply that is aborted leaves the kernel as it was', async (t) => {
+  const { space, kernel } = await exampleDevices(t);
   const before = [routes(space), addresses(space)];
   const steps = kernelSteps(planReapply(config(), config(), true), config());
   await t.throwsAsync(kernel.apply(steps, AbortSignal.abort(new Error('stopping'))), { message: 'stopping' });
   t.deepEqual([routes(space), addresses(space)], before);
 });
 
-test.serial('[R17] a prefix that a WAN was delegated gives its legs another address', async (t) => {
-  const { space, kernel } = (await exampleDevices(t)) ?? {};
-  if (!space || !kernel) return t.pass();
+testInNamespace('[R17] a prefix that a WAN was delegated gives its legs another address', async (t) => {
+  const { kernel } = await exampleDevices(t);
   const after = config();
   after.interface.vlan[LEG].ipv6DelegateFrom = 'eth0';
   const wans = new Map([['eth0', { up: true, prefix: '2001:db8:7::/56' }]]);
@@ -194,9 +187,8 @@ test.serial('[R17] a prefix that a WAN was delegated gives its legs another addr
   t.true((await kernel.state(LEG))?.ip6.includes('2001:db8:7::1/64'));
 });
 
-test.serial("[R15] without a namespace it is the process's own network that changes", async (t) => {
-  const { space } = (await exampleDevices(t)) ?? {};
-  if (!space) return t.pass();
+testInNamespace("[R15] without a namespace it is the process's own network that changes", async (t) => {
+  const { space } = await exampleDevices(t);
   space.ip('-6 route add fd77::/64 via fd00:99::9 dev eth0');
   const child = new URL('linux-child.ts', import.meta.url).pathname;
   const argv = ['netns', 'exec', space.name, process.execPath, child, JSON.stringify(config()), LEG];

@@ -1,14 +1,12 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import test from 'ava';
-import { namespace } from '../../../../support/netns.ts';
+import { namespace, testInNamespace } from '../../../../support/netns.ts';
 import { type Config, Rig } from '../../rig.ts';
 
 const LEG = 'eth1.10';
 
-test.serial('[R7][R11][R15] writes over HTTP change a real kernel, whole or not at all', async (t) => {
+testInNamespace('[R7][R11][R15] writes over HTTP change a real kernel, whole or not at all', async (t) => {
   const space = namespace(t);
-  if (!space) return t.pass();
   for (const name of ['eth0', 'eth1', ...(space.hasVlans ? [] : [LEG])]) {
     const peer = `${name.replace('.', 'x')}p`;
     space.ip(`link add ${name} type veth peer name ${peer}`);
