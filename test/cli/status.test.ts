@@ -109,11 +109,10 @@ test('[C14] a degraded instance names the plugin that failed, and status exits 1
     name: 'lame',
     options: z.strictObject({}),
     onFailure: 'continue',
-    register(ctx) {
-      ctx.onStart(() => {
-        throw new Error('it has no legs');
-      });
+    start() {
+      throw new Error('it has no legs');
     },
+    register() {},
   });
   await run(t, dir, [console(), lame()]);
   const { code, out } = await status(dir);

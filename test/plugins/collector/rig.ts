@@ -46,10 +46,10 @@ export async function startRig(
     options: z.strictObject({}),
     requires: [IngestKeysToken],
     wants: [SecretsStoreToken],
-    register: (context) =>
-      context.onStart((services) => {
-        keys = services.get(IngestKeysToken);
-      }),
+    start(services) {
+      keys = services.get(IngestKeysToken);
+    },
+    register() {},
   });
   const entries = [consumer(), collector({ ...quick, ...options }), ...others];
   const { plugins } = resolveConfig({ plugins: entries }, { env: {} });

@@ -122,11 +122,15 @@ test('[R29] a real restart shows as another pid and another start time', async (
 });
 
 test('[C12] a plugin that failed makes it degraded, with the reason, while the rest is ready', async (t) => {
-  const broken = plugin('broken', (context) => {
-    context.onStart(() => {
+  const broken = definePlugin({
+    name: 'broken',
+    options: z.strictObject({}),
+    onFailure: 'continue',
+    start() {
       throw new Error('the modem says password=hunter2');
-    });
-  });
+    },
+    register() {},
+  })();
   const { url } = await start(t, tempDir(t), [broken]);
   const { status, body } = await get(`${url}/healthz`);
   t.is(status, 503);

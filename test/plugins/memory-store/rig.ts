@@ -45,11 +45,10 @@ export async function startMemory(t: Scope, options: RigOptions = {}): Promise<M
     name: 'reader',
     options: z.strictObject({}),
     requires: [MemoryStoresToken, ScratchStoresToken],
-    register(context) {
-      context.onStart((services) => {
-        seen = { stores: services.get(MemoryStoresToken), scratch: services.get(ScratchStoresToken) };
-      });
+    start(services) {
+      seen = { stores: services.get(MemoryStoresToken), scratch: services.get(ScratchStoresToken) };
     },
+    register() {},
   });
   const plugins = [
     memoryStore({ port: 0, ...options.store }),

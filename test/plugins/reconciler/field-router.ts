@@ -139,11 +139,9 @@ export function fieldRouterPlugin(router: FieldRouter) {
     name: 'field-router',
     options: z.strictObject({}),
     provides: [RouterApiToken],
-    register(context) {
-      context.provide(RouterApiToken, () => router);
-      context.onStart((services) => {
-        router.bus = services.bus;
-      });
+    start(services) {
+      router.bus = services.bus;
     },
+    register: (context) => context.provide(RouterApiToken, () => router),
   })();
 }

@@ -52,11 +52,10 @@ export async function rig(
   const probe = definePlugin({
     name: 'probe',
     options: z.strictObject({}),
-    register(context) {
-      context.onStart((started) => {
-        services = started;
-      });
+    start(started) {
+      services = started;
     },
+    register() {},
   });
   const entries = [routerPlugin, reconciler({ ...quick, ...options }), probe()];
   const { plugins } = resolveConfig({ plugins: entries }, { env: {} });

@@ -42,10 +42,10 @@ async function started(t: Scope, options: Parameters<typeof telemetry>[0], keys?
     name: 'consumer',
     options: z.strictObject({}),
     requires: [TelemetryToken],
-    register: (context) =>
-      context.onStart((services) => {
-        provided = services.get(TelemetryToken);
-      }),
+    start(services) {
+      provided = services.get(TelemetryToken);
+    },
+    register() {},
   });
   const provider = definePlugin({
     name: 'keys',

@@ -54,10 +54,10 @@ async function rig(
     name: 'probe',
     options: z.strictObject({}),
     requires: [UptimeMonitorToken],
-    register: (context) =>
-      context.onStart((services) => {
-        client = services.get(UptimeMonitorToken);
-      }),
+    start(services) {
+      client = services.get(UptimeMonitorToken);
+    },
+    register() {},
   });
   const lines: string[] = [];
   const entries = [uptime(), uptimeMonitor({ port: 0, monitors, ...rest }), probe()];

@@ -55,10 +55,10 @@ async function rig(t: ExecutionContext, { push, database, options }: Setup) {
     name: 'probe',
     options: z.strictObject({}),
     requires: [ColumnarDatabaseToken],
-    register: (context) =>
-      context.onStart((services) => {
-        found = services.get(ColumnarDatabaseToken);
-      }),
+    start(services) {
+      found = services.get(ColumnarDatabaseToken);
+    },
+    register() {},
   });
   const entries = [
     columnar(database),

@@ -36,7 +36,6 @@ export function collect(runs: readonly PluginRun[]): Registrations {
     listeners: all('listeners'),
     checks: all('checks'),
     schedules: all('schedules'),
-    startWork: all('startWork'),
     readyWork: all('readyWork'),
     stopWork: all('stopWork'),
   });

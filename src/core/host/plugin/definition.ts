@@ -100,7 +100,7 @@ export interface PluginStatus {
  * has started. What its `start` returned is the last argument of every handler; without a `start`, the services are.
  */
 export interface PluginContext<S = Services> {
-  /** Provides a token that the definition lists in `provides`; the factory runs once, at the latest after the start. */
+  /** Provides a token that the definition lists in `provides`; the factory runs once, at its first use or right after the start. */
   provide<T>(token: Token<T>, factory: (started: S) => T): void;
   actor(definition: ActorDefinition): void;
   /**
@@ -130,8 +130,6 @@ export interface PluginContext<S = Services> {
   command(command: CommandDefinition): void;
   /** Publishes an empty message on `topic` at each time of a cron pattern (croner's syntax, UTC). */
   schedule(cron: string, topic: Topic<Record<string, never>>): void;
-  /** More work at start, after the plugin's `start`, in the order declared; it shares that deadline and its signal. */
-  onStart(work: (started: S, signal: AbortSignal) => void | Promise<void>): void;
   /**
    * Called once, when everything listens and the instance is ready; nobody waits for it. What would make the start
    * longer and need not be there for it begins here.

@@ -146,7 +146,6 @@ export class PluginHost {
       const registered = lost ? { error: lost } : attempt(() => run.register());
       if ('error' in registered) this.#fail(run, 'register', registered.error);
     }
-    this.#container.freeze();
     for (;;) {
       const registrations = collect(this.#runs);
       refuseConflicts(registrations);
@@ -188,7 +187,7 @@ export class PluginHost {
     } catch (error) {
       const failure = run.fail('start', error);
       await this.#stopOne(run, failure.what);
-      // Start work that overran its deadline may still end, and would then hold what nobody stops.
+      // A `start` that overran its deadline may still end, and what it then holds must be stopped, too.
       void run.startEnded().then(() => this.#stopOne(run, failure.what));
       if (this.#stopping !== undefined) return;
       this.#log(run, failure, 'plugin.failed');

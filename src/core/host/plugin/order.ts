@@ -1,13 +1,5 @@
-import type { Token } from '../../contracts/token.ts';
 import { CoreError } from '../../kernel/errors/core-error.ts';
-
-/** The part of a plugin's definition that decides its place. */
-export interface Ordered {
-  readonly name: string;
-  readonly requires?: readonly Token<unknown>[];
-  readonly wants?: readonly Token<unknown>[];
-  readonly provides?: readonly Token<unknown>[];
-}
+import type { TokenUser } from './container.ts';
 
 /**
  * Brings plugins into start order: whoever provides a token comes before whoever requires it (C12). Where nothing
@@ -17,7 +9,7 @@ export interface Ordered {
  * @throws HF_PLUGIN_CONFLICT two plugins of one name, or two providers of one token
  * @throws HF_PLUGIN_CYCLE plugins require each other in a circle
  */
-export function startOrder<P extends Ordered>(plugins: readonly P[]): P[] {
+export function startOrder<P extends TokenUser>(plugins: readonly P[]): P[] {
   refuseEqualNames(plugins);
   const providers = providersOf(plugins);
   const ordered = new Set<P>();
@@ -48,7 +40,7 @@ export function startOrder<P extends Ordered>(plugins: readonly P[]): P[] {
   return [...ordered];
 }
 
-function providersOf<P extends Ordered>(plugins: readonly P[]): Map<string, P> {
+function providersOf<P extends TokenUser>(plugins: readonly P[]): Map<string, P> {
   const providers = new Map<string, P>();
   for (const plugin of plugins) {
     for (const { name: token } of plugin.provides ?? []) {
@@ -63,7 +55,7 @@ function providersOf<P extends Ordered>(plugins: readonly P[]): Map<string, P> {
   return providers;
 }
 
-function refuseEqualNames(plugins: readonly Ordered[]): void {
+function refuseEqualNames(plugins: readonly TokenUser[]): void {
   const entries = new Map<string, number>();
   for (const [index, { name }] of plugins.entries()) {
     const first = entries.get(name);

@@ -32,6 +32,7 @@ export function createRegistrar(definition: PluginDefinition, container: Contain
   const plugin = definition.name;
   const declared = emptyDeclared();
   const starting = Promise.withResolvers<unknown>();
+  starting.promise.catch(() => {}); // an effect that waits for it fails; without one, nobody has to know
   let frozen = false;
   let started: { readonly value: unknown } | undefined;
   let failure: Error | undefined;
@@ -104,8 +105,6 @@ export function createRegistrar(definition: PluginDefinition, container: Contain
       new Cron(cron, { paused: true }).stop(); // throws here, with the plugin's name, instead of at its first time
       add(declared.schedules, { cron, topic }, `a schedule of ${topic.name}`);
     },
-    onStart: (work) =>
-      add(declared.startWork, { work: (signal) => work(startedValue(), signal) }, 'work at start'),
     onReady: (work) => add(declared.readyWork, { work: () => work(startedValue()) }, 'work when ready'),
     // A start that threw left nothing that could be handed over to be stopped.
     onStop: (work) =>
@@ -128,6 +127,7 @@ export function createRegistrar(definition: PluginDefinition, container: Contain
     },
     failed(error) {
       failure = error;
+      starting.reject(error);
     },
   };
 }
@@ -159,7 +159,6 @@ function emptyDeclared(): Declared {
     health: [],
     checks: [],
     schedules: [],
-    startWork: [],
     readyWork: [],
     stopWork: [],
   };

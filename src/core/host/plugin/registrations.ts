@@ -27,11 +27,6 @@ export interface ScheduleRegistration {
   readonly topic: Topic<Record<string, never>>;
 }
 
-/** Work of a plugin at its start. The signal is aborted at the deadline, and when the runtime stops meanwhile. */
-export interface StartWork {
-  readonly work: (signal: AbortSignal) => void | Promise<void>;
-}
-
 /** What a plugin begins when the runtime is ready. */
 export interface ReadyWork {
   readonly work: () => void;
@@ -86,8 +81,6 @@ export interface Registrations {
   /** What `holdfast doctor` looks at; no two of one `name`. */
   readonly checks: readonly Owned<CheckDefinition>[];
   readonly schedules: readonly Owned<ScheduleRegistration>[];
-  /** Carried out by the plugin host, in this order. */
-  readonly startWork: readonly Owned<StartWork>[];
   /** Called by the runtime when everything listens. */
   readonly readyWork: readonly Owned<ReadyWork>[];
   /** Carried out by the plugin host, in reverse order. */

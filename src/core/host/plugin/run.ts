@@ -19,7 +19,7 @@ export class PluginRun {
   readonly #clock: Clock;
   readonly #deadlineMs: number;
   readonly #abort = new AbortController();
-  #startWork: Promise<void> | undefined;
+  #starting: Promise<void> | undefined;
   #startRunning = false;
   #stopWork: Promise<void> | undefined;
   #state: PluginStatus['state'] = 'registered';
@@ -74,7 +74,7 @@ export class PluginRun {
       const result: unknown = register(this.#registrar.context, this.#options);
       if (result instanceof Promise) {
         result.catch(() => {}); // its throw, if any, is not the point
-        throw this.#breach('its register is asynchronous; asynchronous work belongs into onStart');
+        throw this.#breach('its register is asynchronous; asynchronous work belongs into start');
       }
       const missing = provides?.find((token) => !this.#container.has(token));
       if (missing) throw this.#breach(`it lists ${missing.name} in provides, but register gives no factory`);
@@ -86,7 +86,7 @@ export class PluginRun {
   }
 
   /**
-   * Runs the start work in order; then every token it provides is made, if nobody has asked for it before.
+   * Runs its `start`, then makes what it provides, as far as that was not read before.
    *
    * @param services what its handlers and factories may use from now on
    * @throws HF_PLUGIN_DEADLINE, HF_PLUGIN_FAILED
@@ -94,11 +94,11 @@ export class PluginRun {
   async start(services: Services): Promise<void> {
     const began = this.#clock.now();
     this.#startRunning = true;
-    this.#startWork = this.#work(services).finally(() => {
+    this.#starting = this.#start(services).finally(() => {
       this.#startRunning = false;
     });
     try {
-      await within(this.#clock, this.#deadlineMs, this.#startWork, () => this.#deadline('start'));
+      await within(this.#clock, this.#deadlineMs, this.#starting, () => this.#deadline('start'));
       this.#state = 'started';
     } catch (error) {
       this.#abort.abort(error);
@@ -108,25 +108,25 @@ export class PluginRun {
     }
   }
 
-  /** Tells start work that is still running that nobody waits for it any more. */
+  /** Tells a `start` that still runs that nobody waits for it any more. */
   interrupt(): void {
     this.#abort.abort();
   }
 
-  /** Resolves when start work has ended, well or not, however long past its deadline. */
+  /** Resolves when its `start` has ended, well or not, however long past its deadline. */
   async startEnded(): Promise<void> {
-    await this.#startWork?.catch(() => {});
+    await this.#starting?.catch(() => {});
   }
 
   /**
    * Runs the stop work once, in reverse; a throw of one does not keep the others from running. Does nothing for a
-   * plugin that never began to start, nor while start work hangs past its deadline: that is stopped when it ends.
+   * plugin that never began to start, nor while its `start` hangs past the deadline: it is stopped when that ends.
    *
    * @param reason handed to the stop work
    * @throws HF_PLUGIN_DEADLINE, HF_PLUGIN_FAILED
    */
   async stop(reason: string): Promise<void> {
-    if (this.#startWork === undefined || this.#startRunning) return;
+    if (this.#starting === undefined || this.#startRunning) return;
     this.#stopWork ??= this.#stop(reason);
     await this.#stopWork;
   }
@@ -142,11 +142,10 @@ export class PluginRun {
     return coded;
   }
 
-  async #work(services: Services): Promise<void> {
+  async #start(services: Services): Promise<void> {
     const { start } = this.definition;
     const started = start ? await start(services, this.#options, this.#abort.signal) : services;
     this.#registrar.started(started);
-    for (const { work } of this.declared.startWork) await work(this.#abort.signal);
     for (const token of this.definition.provides ?? []) services.get(token);
   }
 

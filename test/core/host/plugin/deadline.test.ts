@@ -4,7 +4,7 @@ import test from 'ava';
 test('[C12] a start that hangs with nothing else open still ends in its deadline, not in a silent exit', (t) => {
   const program = `
     import { PluginHost } from './src/core/host/plugin/host.ts';
-    const definition = { name: 'hangs', register: (ctx) => ctx.onStart(() => new Promise(() => {})) };
+    const definition = { name: 'hangs', start: () => new Promise(() => {}), register() {} };
     const logger = { error() {}, child: () => logger };
     const host = new PluginHost([{ definition, options: {} }], { deadlineMs: 20 });
     await host.start({ logger, bus: { release() {} } }).catch((error) => console.log(error.code));

@@ -12,11 +12,13 @@ import type { RuntimeServices } from '../../../../src/core/host/plugin/host.ts';
 import { newCorrelation } from '../../../../src/core/kernel/correlation.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 
+type Definition = Partial<Pick<PluginDefinition, 'requires' | 'provides' | 'onFailure' | 'start'>>;
+
 /** A plugin that declares what `register` says. */
 export function plugin(
   name: string,
   register: (context: PluginContext) => void = () => {},
-  definition: Partial<Pick<PluginDefinition, 'requires' | 'provides' | 'onFailure'>> = {},
+  definition: Definition = {},
 ): ConfiguredPlugin {
   const defined = definePlugin({ name, options: z.strictObject({}), ...definition, register });
   return { definition: defined.definition as unknown as PluginDefinition, options: {} };

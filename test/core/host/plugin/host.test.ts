@@ -3,7 +3,11 @@ import { z } from 'zod';
 import { defineTopic } from '../../../../src/bus/topic.ts';
 import { alertRaised } from '../../../../src/core/contracts/alerts.ts';
 import { defineToken } from '../../../../src/core/contracts/token.ts';
-import { definePlugin, type PluginContext } from '../../../../src/core/host/plugin/definition.ts';
+import {
+  definePlugin,
+  type PluginContext,
+  type PluginDefinition,
+} from '../../../../src/core/host/plugin/definition.ts';
 import { PluginHost } from '../../../../src/core/host/plugin/host.ts';
 import type { HoldfastError } from '../../../../src/core/kernel/errors/holdfast-error.ts';
 import { RouterError } from '../../../../src/plugins/router/errors.ts';
@@ -17,28 +21,30 @@ const optional = { onFailure: 'continue' } as const;
 const hang = () => new Promise<void>(() => {});
 const states = (host: PluginHost) => host.status().map(({ name, state }) => `${name} ${state}`);
 
-/** Notes a plugin's start and stop in `seen`. */
-const noting = (seen: string[], name: string) => (ctx: PluginContext) => {
-  ctx.onStart(() => void seen.push(`start ${name}`));
-  ctx.onStop((_, reason) => void seen.push(`stop ${name} ${reason}`));
-};
+const failing = (reason: string) => () => Promise.reject(new Error(reason));
+
+/** A plugin that notes its start and stop in `seen`. */
+const noting = (
+  seen: string[],
+  name: string,
+  definition: Parameters<typeof plugin>[2] = {},
+  register: (ctx: PluginContext) => void = () => {},
+) =>
+  plugin(
+    name,
+    (ctx) => {
+      register(ctx);
+      ctx.onStop((_, reason) => void seen.push(`stop ${name} ${reason}`));
+    },
+    { start: () => void seen.push(`start ${name}`), ...definition },
+  );
 
 test('[C12] plugins start after what they need and stop before it', async (t) => {
   const seen: string[] = [];
   const host = new PluginHost([
-    plugin('user', noting(seen, 'user'), { requires: [Store] }),
-    plugin(
-      'store',
-      (ctx) => {
-        noting(seen, 'store')(ctx);
-        ctx.provide(Store, () => ({ kind: 'memory' }));
-      },
-      { provides: [Store] },
-    ),
-    plugin('last', (ctx) => {
-      noting(seen, 'last')(ctx);
-      noting(seen, 'last of all')(ctx);
-    }),
+    noting(seen, 'user', { requires: [Store] }),
+    noting(seen, 'store', { provides: [Store] }, (ctx) => ctx.provide(Store, () => ({ kind: 'memory' }))),
+    noting(seen, 'last', {}, (ctx) => ctx.onStop(() => void seen.push('stop last, declared first'))),
   ]);
   await host.start(services().given);
   t.deepEqual(states(host), ['store started', 'user started', 'last started']);
@@ -47,9 +53,8 @@ test('[C12] plugins start after what they need and stop before it', async (t) =>
     'start store',
     'start user',
     'start last',
-    'start last of all',
-    'stop last of all SIGTERM',
     'stop last SIGTERM',
+    'stop last, declared first',
     'stop user SIGTERM',
     'stop store SIGTERM',
   ]);
@@ -59,8 +64,9 @@ test('[C12] plugins start after what they need and stop before it', async (t) =>
 test('[C11] an adapter is replaced by enabling another plugin that provides the same token', async (t) => {
   const used: string[] = [];
   const user = () =>
-    plugin('user', (ctx) => ctx.onStart(({ get }) => void used.push(get(Store).kind)), {
+    plugin('user', () => {}, {
       requires: [Store],
+      start: ({ get }) => void used.push(get(Store).kind),
     });
   const store = (name: string) =>
     plugin(name, (ctx) => ctx.provide(Store, () => ({ kind: name })), { provides: [Store] });
@@ -73,7 +79,7 @@ test('[C11] an adapter is replaced by enabling another plugin that provides the 
 });
 
 test('[C11] a token that a plugin does not list cannot be read through its services', async (t) => {
-  const sneaky = plugin('sneaky', (ctx) => ctx.onStart(({ get }) => void get(Store)));
+  const sneaky = plugin('sneaky', () => {}, { start: ({ get }) => void get(Store) });
   const store = plugin('store', (ctx) => ctx.provide(Store, () => ({ kind: 'memory' })), {
     provides: [Store],
   });
@@ -85,15 +91,14 @@ test('[C11] a token that a plugin does not list cannot be read through its servi
 test('[C12] a plugin that must not fail stops what had started, in reverse, and names itself and the reason', async (t) => {
   const seen: string[] = [];
   const host = new PluginHost([
-    plugin('a', noting(seen, 'a')),
-    plugin('b', noting(seen, 'b')),
-    plugin('bad', (ctx) => {
-      noting(seen, 'bad')(ctx);
-      ctx.onStart(() => {
+    noting(seen, 'a'),
+    noting(seen, 'b'),
+    noting(seen, 'bad', {
+      start() {
         throw new RouterError('HF_ROUTER_UNREACHABLE', { reason: 'ECONNREFUSED' });
-      });
+      },
     }),
-    plugin('never', noting(seen, 'never')),
+    noting(seen, 'never'),
   ]);
   const error = await t.throwsAsync<HoldfastError>(host.start(services().given));
   t.is(error.code, 'HF_PLUGIN_FAILED');
@@ -101,10 +106,9 @@ test('[C12] a plugin that must not fail stops what had started, in reverse, and 
     error.message,
     /Plugin bad failed in its start: HF_ROUTER_UNREACHABLE: .*ECONNREFUSED\. Check that/,
   );
-  t.deepEqual(seen.slice(0, 3), ['start a', 'start b', 'start bad']);
   t.deepEqual(
-    seen.slice(3).map((line) => line.split(' ').slice(0, 2).join(' ')),
-    ['stop bad', 'stop b', 'stop a'],
+    seen.map((line) => line.split(' ').slice(0, 2).join(' ')),
+    ['start a', 'start b', 'stop b', 'stop a'],
   );
   t.deepEqual(states(host), ['a stopped', 'b stopped', 'bad failed', 'never registered']);
 });
@@ -117,15 +121,12 @@ test('[C12] an optional plugin that fails leaves the rest running, visible in st
   );
   const host = new PluginHost(
     [
-      plugin('fine', (ctx) => ctx.onStart(() => new Promise((resolve) => void clock.after(7, resolve)))),
-      plugin(
-        'bad',
-        (ctx) => {
-          ctx.provide(Store, () => ({ kind: 'memory' }));
-          ctx.onStart(() => Promise.reject(new Error('disk full.')));
-        },
-        { ...optional, provides: [Store] },
-      ),
+      plugin('fine', () => {}, { start: () => new Promise<void>((resolve) => void clock.after(7, resolve)) }),
+      plugin('bad', (ctx) => ctx.provide(Store, () => ({ kind: 'memory' })), {
+        ...optional,
+        provides: [Store],
+        start: failing('disk full.'),
+      }),
       plugin('dependent', () => {}, { ...optional, requires: [Store] }),
       plugin('also-fine'),
     ],
@@ -176,15 +177,15 @@ test('[C12] a start that hangs ends at its deadline, with the plugin and the pha
   let aborted = false;
   const host = new PluginHost(
     [
-      plugin('a', noting(seen, 'a')),
-      plugin('hangs', (ctx) =>
-        ctx.onStart((_, signal) => {
+      noting(seen, 'a'),
+      plugin('hangs', () => {}, {
+        start(_services, _options, signal) {
           signal.addEventListener('abort', () => {
             aborted = true;
           });
           return hang();
-        }),
-      ),
+        },
+      }),
     ],
     { clock },
   );
@@ -205,18 +206,15 @@ test('[C12] an optional plugin that starts after its deadline is stopped, and it
   const seen: string[] = [];
   const host = new PluginHost(
     [
-      plugin(
-        'late',
-        (ctx) => {
-          ctx.onStart(async () => {
-            await new Promise<void>((resolve) => void clock.after(25_000, resolve));
-            bus.subscribe(noise, 'late', () => seen.push('heard'));
-          });
-          noting(seen, 'late')(ctx);
+      noting(seen, 'late', {
+        ...optional,
+        async start() {
+          await new Promise<void>((resolve) => void clock.after(25_000, resolve));
+          bus.subscribe(noise, 'late', () => seen.push('heard'));
+          seen.push('start late');
         },
-        optional,
-      ),
-      plugin('fine', noting(seen, 'fine')),
+      }),
+      noting(seen, 'fine'),
     ],
     { clock },
   );
@@ -241,7 +239,7 @@ test('[C12] neither a failure nor a hanging stop of one plugin keeps the others 
   const seen: string[] = [];
   const host = new PluginHost(
     [
-      plugin('a', noting(seen, 'a')),
+      noting(seen, 'a'),
       plugin('throws', (ctx) => {
         ctx.onStop(() => void seen.push('second of throws'));
         ctx.onStop(() => {
@@ -249,7 +247,7 @@ test('[C12] neither a failure nor a hanging stop of one plugin keeps the others 
         });
       }),
       plugin('hangs', (ctx) => ctx.onStop(hang)),
-      plugin('b', noting(seen, 'b')),
+      noting(seen, 'b'),
     ],
     { clock },
   );
@@ -275,14 +273,12 @@ test('[C12] a stop during the start interrupts it, starts nothing more and stops
   const seen: string[] = [];
   const host = new PluginHost(
     [
-      plugin('a', noting(seen, 'a')),
-      plugin('slow', (ctx) => {
-        ctx.onStart(
-          (_, signal) =>
-            new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted')))),
-        );
+      noting(seen, 'a'),
+      plugin('slow', () => {}, {
+        start: (_services, _options, signal) =>
+          new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted')))),
       }),
-      plugin('never', noting(seen, 'never')),
+      noting(seen, 'never'),
     ],
     { clock },
   );
@@ -296,14 +292,10 @@ test('[C12] a stop during the start interrupts it, starts nothing more and stops
 test('[C12] the effect of a plugin that failed to start fails with its reason instead of running', async (t) => {
   const ran: string[] = [];
   const host = new PluginHost([
-    plugin(
-      'bad',
-      (ctx) => {
-        ctx.effect('bad.do', () => void ran.push('bad.do'), { onRecovery: 'retry' });
-        ctx.onStart(() => Promise.reject(new Error('no licence')));
-      },
-      optional,
-    ),
+    plugin('bad', (ctx) => ctx.effect('bad.do', () => void ran.push('bad.do'), { onRecovery: 'retry' }), {
+      ...optional,
+      start: failing('no licence'),
+    }),
   ]);
   const [effect] = host.register().effects;
   await host.start(services().given);
@@ -311,6 +303,23 @@ test('[C12] the effect of a plugin that failed to start fails with its reason in
     message: /bad failed in its start: no licence/,
   });
   t.deepEqual(ran, []);
+});
+
+test('[C12] an effect that waits for the start of its plugin fails when that start does', async (t) => {
+  const start = Promise.withResolvers<void>();
+  const bad = plugin('bad', (ctx) => ctx.effect('bad.do', () => {}, { onRecovery: 'retry' }), {
+    ...optional,
+    start: () => start.promise,
+  });
+  const host = new PluginHost([bad]);
+  const [effect] = host.register().effects;
+  const starting = host.start(services().given);
+  const asked = t.throwsAsync(async () => effect?.handler({} as never, {} as never), {
+    message: /bad failed in its start: no licence/,
+  });
+  start.reject(new Error('no licence'));
+  await starting;
+  await asked;
 });
 
 test('[C11] health facts come from running plugins only, and one that throws harms no other', async (t) => {
@@ -322,14 +331,7 @@ test('[C11] health facts come from running plugins only, and one that throws har
         throw new Error('oh');
       });
     }),
-    plugin(
-      'bad',
-      (ctx) => {
-        ctx.health('bad', () => 1);
-        ctx.onStart(() => Promise.reject(new Error('no')));
-      },
-      optional,
-    ),
+    plugin('bad', (ctx) => ctx.health('bad', () => 1), { ...optional, start: failing('no') }),
   ]);
   t.deepEqual(host.health(), {});
   await host.start(services().given);
@@ -339,16 +341,9 @@ test('[C11] health facts come from running plugins only, and one that throws har
 });
 
 test('[C12] surfaces and schedules of a plugin that failed to start are told apart from those to serve', async (t) => {
-  const surface = (name: string, fails: boolean) =>
-    plugin(
-      name,
-      (ctx) => {
-        ctx.http({ name } as never, () => {});
-        if (fails) ctx.onStart(() => Promise.reject(new Error('no')));
-      },
-      optional,
-    );
-  const host = new PluginHost([surface('a', false), surface('b', true)]);
+  const surface = (name: string, start: PluginDefinition['start']) =>
+    plugin(name, (ctx) => ctx.http({ name } as never, () => {}), { ...optional, ...(start && { start }) });
+  const host = new PluginHost([surface('a', undefined), surface('b', failing('no'))]);
   const { surfaces } = host.register();
   t.deepEqual(host.started(surfaces), []);
   await host.start(services().given);

@@ -1,11 +1,12 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { defineToken } from '../../../../src/core/contracts/token.ts';
-import { type Ordered, startOrder } from '../../../../src/core/host/plugin/order.ts';
+import type { TokenUser } from '../../../../src/core/host/plugin/container.ts';
+import { startOrder } from '../../../../src/core/host/plugin/order.ts';
 import { isCoded } from '../../../../src/core/kernel/errors/holdfast-error.ts';
 
 const token = (name: string) => defineToken<unknown>(name);
-const plugin = (name: string, requires: string[], provides: string[]): Ordered => ({
+const plugin = (name: string, requires: string[], provides: string[]): TokenUser => ({
   name,
   requires: requires.map(token),
   provides: provides.map(token),
@@ -101,7 +102,7 @@ test('[C11] a plugin that is enabled twice is an error that names both entries',
   t.regex(String(error?.message), /Plugin a is declared by both entry 1 and entry 3/);
 });
 
-function reaches(plugins: readonly Ordered[], from: Ordered, to: Ordered): boolean {
+function reaches(plugins: readonly TokenUser[], from: TokenUser, to: TokenUser): boolean {
   if (from === to) return true;
   const needs = new Set((from.requires ?? []).map(({ name }) => name));
   return plugins.some(

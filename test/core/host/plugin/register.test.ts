@@ -31,7 +31,6 @@ test('[C11] all declarations are one frozen value with their owners, usable with
       ctx.health('clock', () => ({ hands: 2 }));
       ctx.check({ name: 'clock.hands', run: () => ({ state: 'ok', lookedAt: 'the hands', found: 'two' }) });
       ctx.schedule('*/5 * * * *', tick);
-      ctx.onStart(run);
       ctx.onReady(run);
       ctx.onStop(run);
     }),
@@ -129,7 +128,6 @@ test('[C11] whatever is declared after boot is refused by name, and changes noth
     [/command x/, () => late?.command({ name: 'x', summary: '', example: '', run: () => 0 })],
     [/schedule of test\.tick/, () => late?.schedule('* * * * *', tick)],
     [/health fact x/, () => late?.health('x', () => 1)],
-    [/work at start/, () => late?.onStart(() => {})],
     [/work when ready/, () => late?.onReady(() => {})],
     [/work at stop/, () => late?.onStop(() => {})],
     [/token test\.clockwork/, () => late?.provide(Clockwork, () => ({ kind: 'x' }))],
@@ -139,9 +137,9 @@ test('[C11] whatever is declared after boot is refused by name, and changes noth
     t.true(isCoded(error, 'HF_PLUGIN_FROZEN'), String(error));
     t.regex(String(error?.message), what);
   }
-  const { actors, startWork } = registrations;
+  const { actors, readyWork } = registrations;
   t.deepEqual(
-    [...actors, ...startWork].map(({ owner }) => owner),
+    [...actors, ...readyWork].map(({ owner }) => owner),
     ['core'],
   );
   await host.stop('test');

@@ -151,7 +151,8 @@ test('[C12] a start that fails leaves the folder free for the next one', async (
   const broken = definePlugin({
     name: 'broken',
     options: z.strictObject({}),
-    register: (ctx) => ctx.onStart(() => Promise.reject(new Error('no network'))),
+    start: () => Promise.reject(new Error('no network')),
+    register() {},
   });
   const runtime = createRuntime({
     plugins: resolveConfig({ plugins: [doors(), broken()] }).plugins,

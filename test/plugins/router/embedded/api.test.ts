@@ -12,11 +12,10 @@ async function start(t: Parameters<typeof Rig.start>[0]): Promise<{ rig: Rig; ap
     name: 'user',
     options: z.strictObject({}),
     requires: [RouterApiToken],
-    register(context) {
-      context.onStart((services) => {
-        api = services.get(RouterApiToken);
-      });
+    start(services) {
+      api = services.get(RouterApiToken);
     },
+    register() {},
   });
   const rig = await Rig.start(t, { plugins: [user()] });
   return { rig, api: api! };

@@ -29,12 +29,11 @@ export async function remote(
     name: 'user',
     options: z.strictObject({}),
     requires: [RouterApiToken],
-    register(context) {
-      context.onStart((started) => {
-        services = started;
-        heard?.(services);
-      });
+    start(started) {
+      services = started;
+      heard?.(services);
     },
+    register() {},
   });
   const lines: string[] = [];
   const logger = createLogger({ level: 'trace', destination: { write: (line) => void lines.push(line) } });
