@@ -9,7 +9,7 @@ export interface HeartbeatSettings {
   readonly idleMs: number;
   /** Events within this time share one beat. */
   readonly batchMs: number;
-  /** Until a beat that did not arrive is tried again. */
+  /** Until a beat that did not arrive is sent again. */
   readonly retryMs: number;
 }
 
@@ -17,7 +17,7 @@ export interface HeartbeatContext extends HeartbeatSettings {
   /** Events since the last beat was sent. */
   readonly heard: number;
   readonly deliveredAt?: number | undefined;
-  /** Why the last one did not arrive, and how many in a row did not. */
+  /** Why the last beat did not arrive, and how many beats in a row did not. */
   readonly fault?: string | undefined;
   readonly failures: number;
 }
@@ -26,7 +26,7 @@ export type HeartbeatEvent =
   /** The runtime starts. */
   | { type: 'START'; settings: HeartbeatSettings }
   | { type: 'HEARD' }
-  /** Its sender was stopped: silence from now on. */
+  /** The reconciler was paused, so no beat is sent until the next start. */
   | { type: 'STOP' }
   | { type: 'PUSHED'; at: number; status: number }
   | { type: 'PUSH_REFUSED'; at: number; status: number; msg?: string; body: string; exitStatus: number }
@@ -35,7 +35,7 @@ export type HeartbeatEvent =
   | { type: 'effect.done'; effect: string }
   | { type: 'effect.lost'; effect: string };
 
-/** Before the first beat of a run: its receiver may be starting too. */
+/** Until the first beat of a run: the monitor may be starting at the same time. */
 const WARM_UP_MS = 5_000;
 export const heartbeatDefaults = { idleMs: 240_000, batchMs: 250, retryMs: 15_000 } as const;
 
@@ -47,7 +47,7 @@ const failed = {
 } as const;
 
 /**
- * The beats of the reconciler (R27): one after events, however many come at once, and one after a long time without. A beat
+ * The beats of the reconciler (R27): one for all events of a short time, and one after a long time without events. A beat
  * that does not arrive is sent again.
  */
 export const heartbeat = setup({
@@ -63,7 +63,7 @@ export const heartbeat = setup({
     retry: ({ context }) => context.retryMs,
   },
   guards: {
-    owes: ({ context }) => context.heard > 0,
+    hasUnsentEvents: ({ context }) => context.heard > 0,
     ofPush: ({ event }) => 'effect' in event && event.effect === 'reconciler.push_heartbeat',
   },
   actions: {
@@ -71,9 +71,9 @@ export const heartbeat = setup({
     configure: assign(({ event }) =>
       event.type === 'START' && typeof event.settings === 'object' ? event.settings : {},
     ),
-    hear: assign(({ context }) => ({ heard: context.heard + 1 })),
-    /** Events from here on get a beat of their own. */
-    send: assign({ heard: 0 }),
+    countEvent: assign(({ context }) => ({ heard: context.heard + 1 })),
+    /** Events from here on belong to the next beat. */
+    resetCount: assign({ heard: 0 }),
     arrive: assign(({ event }) =>
       event.type === 'PUSHED' ? { deliveredAt: event.at, fault: undefined, failures: 0 } : {},
     ),
@@ -85,30 +85,30 @@ export const heartbeat = setup({
   initial: 'starting',
   on: { START: { target: '.starting', actions: 'configure', reenter: true }, STOP: '.stopped' },
   states: {
-    starting: { after: { warmUp: 'pushing' }, on: { HEARD: { actions: 'hear' } } },
+    starting: { after: { warmUp: 'pushing' }, on: { HEARD: { actions: 'countEvent' } } },
     quiet: {
       after: { idle: 'pushing' },
-      on: { HEARD: { target: 'batching', actions: 'hear' } },
+      on: { HEARD: { target: 'batching', actions: 'countEvent' } },
     },
-    batching: { after: { batch: 'pushing' }, on: { HEARD: { actions: 'hear' } } },
+    batching: { after: { batch: 'pushing' }, on: { HEARD: { actions: 'countEvent' } } },
     pushing: {
       entry: [
         {
           type: 'reconciler.push_heartbeat',
           params: ({ context }) => ({ monitor: context.monitor, heard: context.heard }),
         },
-        'send',
+        'resetCount',
       ],
       on: {
-        HEARD: { actions: 'hear' },
+        HEARD: { actions: 'countEvent' },
         PUSHED: [
-          { guard: 'owes', target: 'batching', actions: 'arrive' },
+          { guard: 'hasUnsentEvents', target: 'batching', actions: 'arrive' },
           { target: 'quiet', actions: 'arrive' },
         ],
         ...failed,
       },
     },
-    failing: { after: { retry: 'pushing' }, on: { HEARD: { actions: 'hear' } } },
+    failing: { after: { retry: 'pushing' }, on: { HEARD: { actions: 'countEvent' } } },
     stopped: {},
   },
 });

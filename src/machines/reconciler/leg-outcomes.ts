@@ -1,11 +1,11 @@
 import type { Alert } from '../effect.ts';
-import type { Args, LegContext, LegEvent, LegRecovered, LegSettings } from './leg.ts';
+import type { Args, LegContext, LegEvent, LegRecovered, LegSettings } from './leg-shapes.ts';
 
-/** Why a try failed, in words for the alert. */
+/** Why a try failed, as text for the alert. */
 export function reasonOf(event: LegEvent): string | undefined {
   switch (event.type) {
     case 'CONFLICT':
-      return 'somebody else saved in between';
+      return 'another writer saved in between';
     case 'REFUSED':
       return event.errors.join('; ');
     case 'UNKNOWN':
@@ -16,7 +16,7 @@ export function reasonOf(event: LegEvent): string | undefined {
     case 'effect.lost':
       return 'the process ended before the router answered';
     case 'LEG_READ':
-      return 'a write was answered, and yet the address is not there';
+      return 'the router accepted the write, but the address is still missing';
     default:
       return undefined;
   }
@@ -62,7 +62,7 @@ export function vanished(context: LegContext): Alert {
   return {
     name: 'reconciler.leg.leg_absent',
     severity: 'warning',
-    text: `The router's config has no interface ${intf} (${label}): there is nothing to hold ${context.address} on.`,
+    text: `The router's config has no interface ${intf} (${label}): so ${context.address} cannot be added.`,
     labels: labelsOf(context),
   };
 }
@@ -74,6 +74,6 @@ export function recovery({ context, event }: Args): LegRecovered {
     missing: isMissing(context),
     alerted: context.alerted === true,
     tries: context.tries,
-    ...(context.heardAt !== undefined && { heardAt: context.heardAt }),
+    ...(context.eventAt !== undefined && { eventAt: context.eventAt }),
   };
 }

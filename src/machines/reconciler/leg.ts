@@ -11,95 +11,7 @@ import {
   restAfter,
   vanished,
 } from './leg-outcomes.ts';
-
-/** What a leg is held to, and at which intervals. Times are milliseconds. */
-export interface LegSettings {
-  /** Interface name, e.g. `eth1.10`; the app cannot change it, unlike the display name. */
-  readonly intf: string;
-  /** For people. */
-  readonly label: string;
-  /** The static address with its prefix length, in the one form that readings use too. */
-  readonly address: string;
-  /** Quiet time after an event before the config is read: a daemon may publish before it saves. */
-  readonly settleMs: number;
-  /** From a reading that found the leg whole after an event to the second look. */
-  readonly secondLookMs: number;
-  /** Base of the back-off; doubled with each failed try. */
-  readonly retryMs: number;
-  /** Failed tries after which a person is alerted. */
-  readonly maxTries: number;
-  /** Between two tries while somebody's transaction is pending. */
-  readonly waitMs: number;
-  /** Between two readings when nothing happens. */
-  readonly resyncMs: number;
-}
-
-/** Effect `reconciler.leg_recovered`: what is known when a leg is whole again. */
-export interface LegRecovered {
-  readonly intf: string;
-  readonly label: string;
-  readonly address: string;
-  readonly ncid: string;
-  /** The address had been missing; otherwise only the router could not be read. */
-  readonly missing: boolean;
-  /** A person had been alerted. */
-  readonly alerted: boolean;
-  /** Failed tries before this one. */
-  readonly tries: number;
-  /** When the event that began the story was published (epoch ms), where it said so. */
-  readonly heardAt?: number;
-}
-
-export interface LegContext extends LegSettings {
-  /** What the leg still owes to an event: a reading of its own, or the second look after one. */
-  readonly owes?: 'read' | 'look' | undefined;
-  /** Events heard in this story. */
-  readonly heard: number;
-  /** When the event that began the story was published (epoch ms), and the first one that came while busy. */
-  readonly heardAt?: number | undefined;
-  readonly owedAt?: number | undefined;
-  /** The ncid of the newest reading. */
-  readonly lastNcid?: string | undefined;
-  /** The address was found missing and has not been seen since. */
-  readonly missing?: true | undefined;
-  /** Failed tries of this story. */
-  readonly tries: number;
-  /** Why the last try failed. */
-  readonly lastError?: string | undefined;
-  /** 0 to 1, from the newest outcome that failed: machines make no random numbers. */
-  readonly jitter: number;
-  /** How long the next back-off takes, and the rest after giving up. */
-  readonly pauseMs: number;
-  readonly restMs: number;
-  /** A person has been alerted, and not yet of the end. */
-  readonly alerted?: true | undefined;
-  /** How often a missing address came back, and how often a race for the ncid was lost; ever. */
-  readonly healed: number;
-  readonly conflicts: number;
-}
-
-export type LegEvent =
-  | { type: 'CHANGED'; channel?: string; intf?: string; ncid?: string; transID?: string; at?: number }
-  | { type: 'RESYNC'; reason: string }
-  | { type: 'CONFIGURE'; leg: LegSettings }
-  | { type: 'RELEASE' }
-  | { type: 'LEG_READ'; ncid: string; addresses: readonly string[] }
-  | { type: 'LEG_ABSENT'; ncid: string }
-  | { type: 'UNREACHABLE'; reason: string }
-  | { type: 'ADDED'; ncid: string; posted: readonly string[] }
-  | { type: 'CONFLICT'; jitter: number }
-  | { type: 'PENDING' }
-  | { type: 'REFUSED'; errors: readonly string[]; jitter: number }
-  | { type: 'UNKNOWN'; reason: string; jitter: number }
-  | { type: 'effect.failed'; effect: string; code: string; message: string }
-  | { type: 'effect.done'; effect: string }
-  | { type: 'effect.lost'; effect: string };
-
-/** The argument of guards, actions and effect parameters. */
-export interface Args {
-  readonly context: LegContext;
-  readonly event: LegEvent;
-}
+import type { LegContext, LegEvent, LegRecovered, LegSettings } from './leg-shapes.ts';
 
 /** The default settings of a leg. */
 export const legDefaults = {
@@ -111,20 +23,20 @@ export const legDefaults = {
   resyncMs: 240_000,
 } as const;
 
-/** Events that may start the settling anew: an endless burst must not keep the leg from being read. */
-const PATIENCE = 20;
+/** Events that may extend the quiet time; without a limit an endless burst would keep the leg from being read. */
+const MAX_EXTENSIONS = 20;
 
-/** Events while the router is being asked: its answer may be from before them, so another reading is owed. */
-const busy = {
-  CHANGED: { actions: 'oweReading' },
-  RESYNC: { actions: 'oweReading' },
-  CONFIGURE: { actions: ['configure', 'oweReading'] },
+/** Events during a call to the router. Its answer may be older than they are, so another reading is due. */
+const duringCall = {
+  CHANGED: { actions: 'requireReading' },
+  RESYNC: { actions: 'requireReading' },
+  CONFIGURE: { actions: ['configure', 'requireReading'] },
 } as const;
 
 const recovered = {
   guard: 'recovered',
   target: 'afterPresent',
-  actions: [{ type: 'reconciler.leg_recovered', params: recovery }, 'found'],
+  actions: [{ type: 'reconciler.leg_recovered', params: recovery }, 'notePresent'],
 } as const;
 
 /** The outcomes of a reading that gives no addresses. */
@@ -136,9 +48,9 @@ const unread = {
 } as const;
 
 /**
- * Holds one leg of the router to its static address (R24, R25): after an event it reads the config, adds what is missing to
- * the very config it read, and trusts only the next reading. One actor a leg; the ncid decides races between them, as
- * between all writers.
+ * Keeps the static address on one leg of the router (R24, R25). After an event it reads the config, adds a missing address
+ * to exactly the config that it read, and counts the address as present only when a later reading shows it. Each leg has
+ * one actor; the ncid decides races between them, as between all writers.
  */
 export const leg = setup({
   types: {
@@ -152,22 +64,22 @@ export const leg = setup({
     backOff: ({ context }) => context.pauseMs,
     wait: ({ context }) => context.waitMs,
     resync: ({ context }) => context.resyncMs,
-    // An event that came during the last try is not lost, but it may have been the try's own.
-    coolDown: ({ context }) => (context.owes === 'read' ? context.waitMs : context.restMs),
+    // An event that came during the last try may have been caused by that try, so it shortens the pause and does not end it.
+    coolDown: ({ context }) => (context.due === 'reading' ? context.waitMs : context.restMs),
   },
   guards: {
-    patient: ({ context }) => context.heard < PATIENCE,
+    mayExtend: ({ context }) => context.events < MAX_EXTENSIONS,
     present: ({ context, event }) => event.type === 'LEG_READ' && event.addresses.includes(context.address),
     recovered: ({ context, event }) =>
       event.type === 'LEG_READ' &&
       event.addresses.includes(context.address) &&
       (context.missing === true || context.alerted === true),
-    owesRead: ({ context }) => context.owes === 'read',
-    owesLook: ({ context }) => context.owes === 'look',
+    readingDue: ({ context }) => context.due === 'reading',
+    secondLookDue: ({ context }) => context.due === 'secondLook',
     exhausted: ({ context }) => context.tries >= context.maxTries,
     exhaustedAgain: ({ context }) => context.tries >= context.maxTries && context.alerted === true,
     alerted: ({ context }) => context.alerted === true,
-    // Outcomes of the other effects come here too, and say nothing of the router.
+    // Events `effect.failed` and `effect.lost` come from every effect; only these two effects call the router.
     ofRead: ({ event }) => 'effect' in event && event.effect === 'reconciler.read_leg',
     ofAdd: ({ event }) => 'effect' in event && event.effect === 'reconciler.add_address',
   },
@@ -176,34 +88,34 @@ export const leg = setup({
     'reconciler.add_address': effect<{ intf: string; address: string; ncid: string }>(),
     'reconciler.leg_recovered': effect<LegRecovered>(),
     'alerts.raise': effect<Alert>(),
-    /** An event begins a new story. */
-    begin: assign(({ event }) => ({
-      heard: event.type === 'CHANGED' ? 1 : 0,
-      heardAt: publishedAt(event),
-      owes: undefined,
-      owedAt: undefined,
+    /** An event begins a new round. */
+    beginRound: assign(({ event }) => ({
+      events: event.type === 'CHANGED' ? 1 : 0,
+      eventAt: publishedAt(event),
+      due: undefined,
+      nextEventAt: undefined,
       tries: 0,
     })),
-    countEvent: assign(({ context }) => ({ heard: context.heard + 1 })),
-    oweReading: assign(({ context, event }) => ({
-      heard: context.heard + 1,
-      owes: 'read' as const,
-      owedAt: context.owedAt ?? publishedAt(event),
+    countEvent: assign(({ context }) => ({ events: context.events + 1 })),
+    requireReading: assign(({ context, event }) => ({
+      events: context.events + 1,
+      due: 'reading' as const,
+      nextEventAt: context.nextEventAt ?? publishedAt(event),
     })),
-    /** The event that is owed a reading begins a new story. */
-    beginOwedStory: assign(({ context }) => ({
-      heardAt: context.owedAt,
-      owes: undefined,
-      owedAt: undefined,
+    /** The event that came while busy begins a new round. */
+    beginNextRound: assign(({ context }) => ({
+      eventAt: context.nextEventAt,
+      due: undefined,
+      nextEventAt: undefined,
     })),
-    oweLook: assign({ owes: 'look' as const }),
-    oweNothing: assign({ owes: undefined }),
-    forgetStory: assign({ heard: 0, heardAt: undefined, owes: undefined, owedAt: undefined }),
+    requireSecondLook: assign({ due: 'secondLook' as const }),
+    clearDue: assign({ due: undefined }),
+    endRound: assign({ events: 0, eventAt: undefined, due: undefined, nextEventAt: undefined }),
     configure: assign(({ event }) => (event.type === 'CONFIGURE' ? { ...event.leg } : {})),
-    found: assign(({ context, event }) => ({
+    notePresent: assign(({ context, event }) => ({
       tries: 0,
       healed: context.healed + (context.missing ? 1 : 0),
-      heardAt: context.missing ? undefined : context.heardAt,
+      eventAt: context.missing ? undefined : context.eventAt,
       lastNcid: ncidOf(event) ?? context.lastNcid,
       missing: undefined,
       alerted: undefined,
@@ -213,7 +125,7 @@ export const leg = setup({
       missing: true as const,
       lastNcid: ncidOf(event) ?? context.lastNcid,
     })),
-    /** The router accepted a write, so an earlier error no longer explains anything. */
+    /** The router accepted a write, so an earlier error is obsolete. */
     clearError: assign({ lastError: undefined }),
     rememberError: assign(({ context, event }) => ({
       lastError: reasonOf(event),
@@ -237,7 +149,7 @@ export const leg = setup({
     address: '',
     ...legDefaults,
     ...input,
-    heard: 0,
+    events: 0,
     tries: 0,
     jitter: 0,
     pauseMs: 0,
@@ -246,22 +158,22 @@ export const leg = setup({
     conflicts: 0,
   }),
   initial: 'unread',
-  // What these events do in a state that does not handle them itself.
+  // Default transitions, for states without their own.
   on: {
-    CHANGED: { target: '.settling', actions: 'begin' },
-    RESYNC: { target: '.reading', actions: ['begin', 'oweLook'] },
-    CONFIGURE: { target: '.reading', actions: ['configure', 'begin', 'oweLook'] },
-    RELEASE: { target: '.released', actions: 'forgetStory' },
+    CHANGED: { target: '.settling', actions: 'beginRound' },
+    RESYNC: { target: '.reading', actions: ['beginRound', 'requireSecondLook'] },
+    CONFIGURE: { target: '.reading', actions: ['configure', 'beginRound', 'requireSecondLook'] },
+    RELEASE: { target: '.released', actions: 'endRound' },
   },
   states: {
-    /** Nothing is known yet. */
+    /** The config has not been read yet. */
     unread: {},
 
     settling: {
-      after: { settle: { target: 'reading', actions: 'oweLook' } },
+      after: { settle: { target: 'reading', actions: 'requireSecondLook' } },
       on: {
         CHANGED: [
-          { guard: 'patient', target: 'settling', reenter: true, actions: 'countEvent' },
+          { guard: 'mayExtend', target: 'settling', reenter: true, actions: 'countEvent' },
           { actions: 'countEvent' },
         ],
         RESYNC: { actions: 'countEvent' },
@@ -274,11 +186,11 @@ export const leg = setup({
       on: {
         LEG_READ: [
           recovered,
-          { guard: 'present', target: 'afterPresent', actions: 'found' },
+          { guard: 'present', target: 'afterPresent', actions: 'notePresent' },
           { target: 'adding', actions: 'markMissing' },
         ],
         ...unread,
-        ...busy,
+        ...duringCall,
       },
     },
 
@@ -291,12 +203,12 @@ export const leg = setup({
         ADDED: { target: 'verifying', actions: 'clearError' },
         CONFLICT: { target: 'afterFailed', actions: 'fail' },
         PENDING: 'waiting',
-        // None of these proves that nothing was applied.
+        // None of these proves that the write was not applied, so the config is read again.
         REFUSED: { target: 'verifying', actions: 'rememberError' },
         UNKNOWN: { target: 'verifying', actions: 'rememberError' },
         'effect.failed': { guard: 'ofAdd', target: 'verifying', actions: 'rememberError' },
         'effect.lost': { guard: 'ofAdd', target: 'verifying', actions: 'rememberError' },
-        ...busy,
+        ...duringCall,
       },
     },
 
@@ -305,27 +217,27 @@ export const leg = setup({
       on: {
         LEG_READ: [recovered, { target: 'afterFailed', actions: ['markMissing', 'fail'] }],
         ...unread,
-        ...busy,
+        ...duringCall,
       },
     },
 
-    /** Choice: the address is there; is another reading owed? */
+    /** Choice: the address is there; is another reading due? */
     afterPresent: {
       always: [
-        { guard: 'owesRead', target: 'settling', actions: 'beginOwedStory' },
-        { guard: 'owesLook', target: 'checking' },
+        { guard: 'readingDue', target: 'settling', actions: 'beginNextRound' },
+        { guard: 'secondLookDue', target: 'checking' },
         { target: 'whole' },
       ],
     },
 
-    /** The reading may have been from before the save that the event announced, so a second look is due. */
+    /** The reading may be older than the save that the event announced, so the leg is read a second time. */
     checking: {
-      after: { secondLook: { target: 'reading', actions: 'oweNothing' } },
+      after: { secondLook: { target: 'reading', actions: 'clearDue' } },
     },
 
     whole: {
-      entry: 'forgetStory',
-      after: { resync: { target: 'reading', actions: 'begin' } },
+      entry: 'endRound',
+      after: { resync: { target: 'reading', actions: 'beginRound' } },
     },
 
     /** Choice: try again, or alert a person? */
@@ -343,24 +255,24 @@ export const leg = setup({
 
     backingOff: {
       after: { backOff: 'reading' },
-      // An event must not cut the back-off short, or racing writers would race the faster.
-      on: { CHANGED: { actions: 'oweReading' } },
+      // An event must not shorten the back-off, because racing writers would then race even faster.
+      on: { CHANGED: { actions: 'requireReading' } },
     },
 
-    /** Somebody's transaction is pending: every plain write is refused, and no event says when it ends. */
+    /** A transaction of another writer is pending. The router refuses every plain write and announces no end. */
     waiting: {
       after: { wait: 'reading' },
     },
 
     gaveUp: {
-      after: { coolDown: { target: 'reading', actions: ['begin', 'oweLook'] } },
+      after: { coolDown: { target: 'reading', actions: ['beginRound', 'requireSecondLook'] } },
     },
 
     /** Choice: the config has no such interface; is that certain, and has a person been alerted? */
     afterVanished: {
       always: [
-        { guard: 'owesRead', target: 'settling', actions: 'beginOwedStory' },
-        { guard: 'owesLook', target: 'checking' },
+        { guard: 'readingDue', target: 'settling', actions: 'beginNextRound' },
+        { guard: 'secondLookDue', target: 'checking' },
         { guard: 'alerted', target: 'absent' },
         {
           target: 'absent',
@@ -369,13 +281,13 @@ export const leg = setup({
       ],
     },
 
-    /** An interface is never created here: the app must bring it back. */
+    /** The reconciler never creates an interface; the app must do that. */
     absent: {
-      entry: 'forgetStory',
-      after: { resync: { target: 'reading', actions: 'begin' } },
+      entry: 'endRound',
+      after: { resync: { target: 'reading', actions: 'beginRound' } },
     },
 
-    /** Not listed any more. */
+    /** The configuration no longer lists this leg. */
     released: {
       on: { CHANGED: {}, RESYNC: {} },
     },

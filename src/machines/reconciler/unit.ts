@@ -14,8 +14,8 @@ export type UnitEvent =
 export const LONGEST_PAUSE_MS = 1_800_000;
 
 /**
- * Whether the reconciler hears its router (R28, R33). An operator may stop it for a bounded time, as one would stop a
- * unit, to see that its absence is noticed; it starts again by itself, also when the process ended meanwhile.
+ * Whether the reconciler runs (R28, R33). An operator may stop it for a limited time, to check that its absence is noticed.
+ * It starts again by itself, also after a restart of the process.
  */
 export const unit = setup({
   types: { context: {} as UnitContext, events: {} as UnitEvent },

@@ -27,11 +27,11 @@ export interface DrillResult {
   readonly timeline: readonly Moment[];
 }
 
-type Sides = 'rule' | 'monitor';
+type AlertSource = 'rule' | 'monitor';
 
 /**
- * Stops the reconciler, waits until both alerts have changed state, starts it, and waits until both have recovered. It is
- * started again whatever happens here; where this process is killed, the instance does so by itself.
+ * Stops the reconciler, waits until both alerts have changed state, starts it, and waits until both have recovered. The
+ * reconciler is started again after every outcome. When this process is killed, the instance starts it by itself.
  *
  * @param waitMs for each of the two changes
  * @param onMoment called with each moment when it comes
@@ -76,22 +76,22 @@ export async function drill(
   return { ok: true, verdict: 'both alerts changed state and recovered', timeline };
 }
 
-/** @returns what did not change in time, in words */
+/** @returns a text about what did not change in time; undefined when everything did */
 async function changed(
   command: CommandContext,
   wanted: AlertState['state'],
   waitMs: number,
   record: (what: string) => void,
 ): Promise<string | undefined> {
-  const open = new Set<Sides>(['rule', 'monitor']);
+  const open = new Set<AlertSource>(['rule', 'monitor']);
   const end = Date.now() + waitMs;
   for (;;) {
     let now: Observation;
     try {
       now = await observe(command);
     } catch (error) {
-      // An interrupted command ends well elsewhere; a drill that was broken off has proven nothing.
-      if (command.signal.aborted) return 'it was broken off';
+      // An interrupted drill has proven nothing, so it does not count as passed.
+      if (command.signal.aborted) return 'it was interrupted';
       throw error;
     }
     for (const side of open) {
@@ -113,7 +113,7 @@ const RULE = 'router-ula-reconcile';
 const ALERTS_PATH = '/alerts/list';
 const statusPage = new HttpClient({ timeoutMs: 5_000, answerLimit: 1_048_576 });
 
-/** How one of the two alerts is; one that waits for data, or is unknown, is neither well nor wrong. */
+/** The state of one of the two alerts. An alert that waits for data, or is unknown, is neither well nor wrong. */
 export interface AlertState {
   readonly state: 'well' | 'wrong' | 'waiting' | 'unknown';
   readonly text: string;
@@ -148,7 +148,7 @@ async function ruleState(command: CommandContext): Promise<AlertState> {
   return { state, text: `${RULE} is ${String(verdict)} (${found})` };
 }
 
-/** By the read side of the monitor's status page, which Uptime Kuma and the embedded one both have. */
+/** Reads the monitor's status page, which Uptime Kuma and the embedded monitor serve in the same form. */
 async function monitorState({ beats }: UnitView, signal: AbortSignal): Promise<AlertState> {
   if (!beats) return { state: 'unknown', text: 'no plugin sends beats' };
   const { place, monitor } = beats;

@@ -4,15 +4,15 @@ import { maskText } from '../../core/host/logging/mask-text.ts';
 import type { Metrics } from '../../core/host/metrics/metrics.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
-import type { LegEvent, LegRecovered } from '../../machines/reconciler/leg.ts';
+import type { LegEvent, LegRecovered } from '../../machines/reconciler/leg-shapes.ts';
 import { type LegAddress, readLeg } from './legs.ts';
 import type { LegPoster, PostResult } from './router-access.ts';
 
-/** A router applies for eight seconds and more, and its own time-out must come before ours. */
+/** A router needs eight seconds and more to apply a config, and its own time-out must come before this one. */
 const POST_DEADLINE_MS = 90_000;
-/** A read may have to wait for a post. */
+/** A read may wait for a post. */
 const READ_DEADLINE_MS = POST_DEADLINE_MS + 30_000;
-/** The router's errors are for a person, so their number and length are bounded. */
+/** Limits for the router's error texts, which are shown to a person. */
 const ERRORS_KEPT = 5;
 const ERROR_LENGTH = 300;
 
@@ -43,7 +43,7 @@ export function legMetrics(metrics: Metrics) {
   };
 }
 
-/** Registers what a leg's machine asks for: reading its interface, adding its address, and reporting that it is whole. */
+/** Registers the effects of a leg's machine: reading its interface, adding its address, reporting its recovery. */
 export function registerEffects(context: PluginContext<Started>): void {
   context.effect<{ intf: string }>(
     'reconciler.read_leg',
@@ -68,14 +68,14 @@ export function registerEffects(context: PluginContext<Started>): void {
       legMetrics.tries.inc({ intf: leg.intf, answer: result.answer.kind });
       return outcomeOf(result);
     },
-    // After a crash nobody knows what was applied: the machine gets `effect.lost`, and reads.
+    // After a crash it is unknown what was applied, so the machine gets `effect.lost` and reads the config again.
     { onRecovery: 'fail', deadlineMs: POST_DEADLINE_MS, adapter: RouterApiToken.name },
   );
 
   context.effect<LegRecovered>(
     'reconciler.leg_recovered',
     (leg, { at, cause, correlation }, { bus, logger, legMetrics }) => {
-      const latencyMs = leg.heardAt === undefined ? undefined : Math.max(0, at - leg.heardAt);
+      const latencyMs = leg.eventAt === undefined ? undefined : Math.max(0, at - leg.eventAt);
       if (leg.missing) {
         legMetrics.heals.inc({ intf: leg.intf });
         if (latencyMs !== undefined) legMetrics.healSeconds.observe(latencyMs / 1_000);

@@ -8,8 +8,8 @@ import { legsStatus } from './leg-status.ts';
 import type { Unit } from './unit.ts';
 
 /**
- * The reconciler's own beats (R27): where a plugin pushes to an uptime monitor, the monitor learns that the reconciler runs,
- * after each event and every 240 s without one.
+ * The reconciler's own beats (R27). Where a plugin pushes to an uptime monitor, a beat is sent after each event, and every
+ * 240 s without an event.
  */
 export class Heartbeats {
   readonly #services: Services;
@@ -21,7 +21,7 @@ export class Heartbeats {
     this.#settings = { ...heartbeatDefaults, ...options };
   }
 
-  /** Undefined where no plugin pushes to a monitor: then nothing is sent. */
+  /** Undefined where no plugin pushes to a monitor; then no beat is sent. */
   get receiver(): UptimeMonitor | undefined {
     return this.#services.find(UptimeMonitorToken);
   }
@@ -58,7 +58,7 @@ interface Started extends Services {
   readonly unit: Unit;
 }
 
-/** Registers the actor of the beats, the events that it hears, and its pushes. */
+/** Registers the actor of the beats, its route and its effect. */
 export function registerHeartbeat(
   context: PluginContext<Started>,
   options: Pick<HeartbeatSettings, 'monitor' | 'idleMs'>,
@@ -91,7 +91,7 @@ export function registerHeartbeat(
   context.health('reconcilerPush', ({ heartbeats }) => heartbeats.health());
 }
 
-/** The result of one beat that `holdfast deploy ula --check` sends out of turn. */
+/** The result of the extra beat that `holdfast deploy ula --check` sends. */
 export interface TestBeat {
   readonly place: string;
   readonly monitor: string;
@@ -102,7 +102,7 @@ export interface TestBeat {
     | { readonly kind: 'none'; readonly reason: string };
 }
 
-/** @param downReason why the reconciler is not up, in which case no beat is sent that says up */
+/** @param downReason why the reconciler is not up; then no beat is sent, because it would say `up` */
 export async function sendTestBeat(
   receiver: UptimeMonitor | undefined,
   monitor: string,

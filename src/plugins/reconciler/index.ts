@@ -1,7 +1,7 @@
 /**
  * The reconciler: holds listed legs of the router to a static IPv6 address, which every save of the phone app drops
  * (R24–R26). The machine `reconciler-leg` decides, one actor a leg; `router-access.ts` combines what the legs ask for into one
- * read and one post. It works with whatever plugin provides the router's API.
+ * read and one post. It works with every plugin that provides the router's API.
  */
 import {
   RouterApiToken,
@@ -13,7 +13,7 @@ import { TelemetryToken } from '../../core/contracts/telemetry.ts';
 import { UptimeMonitorToken } from '../../core/contracts/uptime.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
 import { newCorrelation } from '../../core/kernel/correlation.ts';
-import type { LegContext, LegSettings } from '../../machines/reconciler/leg.ts';
+import type { LegContext, LegSettings } from '../../machines/reconciler/leg-shapes.ts';
 import { legActor } from './actors.ts';
 import { legMetrics, registerEffects } from './effects.ts';
 import { Heartbeats, registerHeartbeat } from './heartbeat.ts';
@@ -58,7 +58,7 @@ export const reconciler = definePlugin({
       unit.isPaused() ? [] : interfaces.map((key) => ({ key, event }));
 
     context.actor({ ...legActor, input: (key) => legs.find(({ intf }) => intf === key) });
-    // An event names one interface or none, and may be the only one of a save that changed several: every leg is checked.
+    // Every leg is checked: an event names at most one interface, and a save of several may publish a single event.
     context.route(routerChannels.ifaceChangeApplied, legActor, ({ topic, payload }, { unit }) =>
       toEveryLeg(unit, { type: 'CHANGED', channel: topic, ...changeFields(payload) } as const),
     );
@@ -66,7 +66,7 @@ export const reconciler = definePlugin({
       toEveryLeg(unit, { type: 'RESYNC', reason: 'connected' } as const),
     );
     context.route(resyncRequested, legActor, (_envelope, { unit }) =>
-      toEveryLeg(unit, { type: 'RESYNC', reason: 'asked for' } as const),
+      toEveryLeg(unit, { type: 'RESYNC', reason: 'requested' } as const),
     );
     registerHeartbeat(context, { monitor: options.pushMonitor, idleMs: options.pushIdleMs });
     registerUnit(context, interfaces);
@@ -83,7 +83,7 @@ export const reconciler = definePlugin({
   },
 });
 
-/** Brings the actors that the log knows to the configured list, and has every leg checked. */
+/** Makes the actors of the log agree with the configured list, and has every leg checked. */
 function resumeLegs(legs: readonly LegSettings[], { actors }: Services): void {
   const story = { correlation: newCorrelation() };
   for (const { key, value } of actors.list(legActor)) {
@@ -91,22 +91,22 @@ function resumeLegs(legs: readonly LegSettings[], { actors }: Services): void {
     if (!isListed && value !== 'released') actors.send(legActor, key, { type: 'RELEASE' }, story);
   }
   for (const leg of legs) {
-    const known = actors.get(legActor, leg.intf);
-    const isOther = known && (known.value === 'released' || differs(known.context, leg));
-    const event = isOther
+    const actor = actors.get(legActor, leg.intf);
+    const hasChanged = actor && (actor.value === 'released' || differs(actor.context, leg));
+    const event = hasChanged
       ? ({ type: 'CONFIGURE', leg } as const)
       : ({ type: 'RESYNC', reason: 'start' } as const);
     actors.send(legActor, leg.intf, event, story);
   }
 }
 
-/** Whether an actor that the log knows has other settings than the configured ones. */
-function differs(known: LegContext, leg: LegSettings): boolean {
-  const held: Readonly<Record<string, unknown>> = { ...known };
-  return Object.entries(leg).some(([name, setting]) => held[name] !== setting);
+/** Whether an actor of the log has other settings than the configured ones. */
+function differs(context: LegContext, leg: LegSettings): boolean {
+  const present: Readonly<Record<string, unknown>> = { ...context };
+  return Object.entries(leg).some(([name, setting]) => present[name] !== setting);
 }
 
-/** The fields of a channel's message that are there; a real daemon may send none. */
+/** The fields that a channel's message has; a real daemon may send none. */
 function changeFields({ ncid, transID, intf, at }: RouterChange) {
   return {
     ...(ncid !== undefined && { ncid }),

@@ -1,12 +1,13 @@
 import type { CheckContext, CheckResult } from '../../core/host/plugin/diagnosis.ts';
 import type { ActorSnapshot } from '../../core/kernel/actors/transition.ts';
 import { isObject } from '../../core/kernel/json.ts';
-import type { LegContext, leg } from '../../machines/reconciler/leg.ts';
+import type { leg } from '../../machines/reconciler/leg.ts';
+import type { LegContext } from '../../machines/reconciler/leg-shapes.ts';
 
-/** The state of a leg, in the words of health pages. */
+/** The state of a leg, as health pages name it. */
 export type LegState = 'whole' | 'missing' | 'waiting' | 'gave up' | 'absent' | 'unread';
 
-/** States that the next tries do not end. */
+/** States that further tries will not end, with a text for each. */
 const TROUBLE: Partial<Record<LegState, string>> = {
   absent: 'is not in the config',
   'gave up': 'lacks its address and every try failed',
@@ -14,7 +15,7 @@ const TROUBLE: Partial<Record<LegState, string>> = {
 
 type LegSnapshot = Pick<ActorSnapshot<typeof leg>, 'value' | 'context' | 'at'>;
 
-/** The legs by their state; one that nothing is known of yet counts as `unread`. */
+/** Counts the legs by their state. A leg that was not read yet counts as `unread`. */
 export function legsStatus(snapshots: readonly LegSnapshot[]) {
   const legs = snapshots.filter(({ value }) => value !== 'released').map(legStatus);
   const bad = legs.filter(({ state }) => state === 'absent' || state === 'gave up');
@@ -52,17 +53,18 @@ function stateOf(value: string, { missing, lastNcid }: LegContext): LegState {
   return lastNcid === undefined ? 'unread' : 'whole';
 }
 
-/** The check of `holdfast doctor router`: whether the running instance holds its legs. */
+/** The check of `holdfast doctor router`: whether every leg of the running instance has its address. */
 export function legsCheck({ running }: CheckContext): CheckResult {
   const lookedAt = 'the legs of the running instance';
   const fact = running?.facts.reconciler;
   if (!isObject(fact) || !Array.isArray(fact.legs)) {
-    const found = 'none runs that can be asked, so no address is held';
+    const found = 'no instance runs, so no address is kept in place';
     return { state: 'warn', lookedAt, found, remedy: 'Start it with `holdfast start`.' };
   }
-  const ill = fact.legs.filter(({ state }) => state !== 'whole');
-  if (ill.length === 0) return { state: 'ok', lookedAt, found: `all ${fact.legs.length} have their address` };
-  const found = ill
+  const unhealthy = fact.legs.filter(({ state }) => state !== 'whole');
+  if (unhealthy.length === 0)
+    return { state: 'ok', lookedAt, found: `all ${fact.legs.length} have their address` };
+  const found = unhealthy
     .map(
       ({ intf, label, state, lastError }) =>
         `${label} (${intf}) ${state}${lastError ? `: ${lastError}` : ''}`,
@@ -70,7 +72,7 @@ export function legsCheck({ running }: CheckContext): CheckResult {
     .join('; ');
   const remedy =
     'Read the records of each leg with `holdfast log tail`, and fix what the checks router.api and router.config report.';
-  const isWaiting = ill.every(
+  const isWaiting = unhealthy.every(
     ({ state }) => state === 'waiting' || state === 'unread' || state === 'missing',
   );
   return { state: isWaiting ? 'warn' : 'fail', lookedAt, found, remedy };

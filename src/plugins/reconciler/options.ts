@@ -1,13 +1,14 @@
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import { heartbeatDefaults } from '../../machines/reconciler/heartbeat.ts';
-import { type LegSettings, legDefaults } from '../../machines/reconciler/leg.ts';
+import { legDefaults } from '../../machines/reconciler/leg.ts';
+import type { LegSettings } from '../../machines/reconciler/leg-shapes.ts';
 import { normaliseCidr } from './legs.ts';
 
-/** Networks of people who are not ours: they are never touched, by whatever interface they go (R24). */
+/** Networks of other people. They are never changed, whatever their interface is called (R24). */
 const NEVER_LABELS = ['guest', 'telework'];
 
-/** Where a host may have a static address; loopback, link-local and multicast are not for a leg. */
+/** Ranges in which a leg may have a static address; loopback, link-local and multicast are refused. */
 const STATIC_RANGES = ['uniqueLocal', 'unicast'];
 
 const address = z.string().transform((text, context) => {
@@ -52,7 +53,7 @@ const ms = (least: number, unless: number) => z.int().min(least).max(86_400_000)
 
 export const reconcilerOptions = z
   .strictObject({
-    /** The legs that are held to a static address; those of the example config unless set. */
+    /** The legs with their static addresses; those of the example config unless set. */
     legs: legs.optional(),
     /** The same, under the name of the role's setting. */
     router_ula_reconciler_addresses: legs.optional(),
@@ -72,7 +73,7 @@ export const reconcilerOptions = z
     resyncMs: ms(100, legDefaults.resyncMs),
     /** Requests of legs within this time share one read, or one post. */
     batchMs: z.int().min(0).max(1_000).default(5),
-    /** The push monitor that hears of each event, where some plugin speaks to one. */
+    /** The push monitor that gets a beat after events, where a plugin sends to one. */
     pushMonitor: z
       .string()
       .regex(/^[a-z0-9][a-z0-9_.-]{0,63}$/)
@@ -85,7 +86,7 @@ export const reconcilerOptions = z
     const given = names.filter((name) => options[name] !== undefined);
     const refuse = (path: PropertyKey[], message: string) =>
       context.addIssue({ code: 'custom', path, message });
-    if (given.length > 1) refuse([names[1]], 'it says the same as legs: keep one of the two');
+    if (given.length > 1) refuse([names[1]], 'it means the same as legs: give only one of the two');
     for (const name of given) {
       const seen = { intf: new Set<string>(), address: new Set<string>() };
       for (const [index, { intf, label, address }] of (options[name] ?? []).entries()) {
@@ -106,10 +107,10 @@ export const reconcilerOptions = z
     }
   });
 
-/** What each listed leg is held to, from the plugin's options. */
+/** The settings of each listed leg, from the plugin's options. */
 export function legSettings(options: z.output<typeof reconcilerOptions>): LegSettings[] {
   const { settleMs, secondLookMs, retryMs, maxTries, waitMs, resyncMs } = options;
-  const patience = { settleMs, secondLookMs, retryMs, maxTries, waitMs, resyncMs };
+  const intervals = { settleMs, secondLookMs, retryMs, maxTries, waitMs, resyncMs };
   const listed = options.legs ?? options.router_ula_reconciler_addresses ?? defaultLegs;
-  return listed.map(({ intf, label = intf, address }) => ({ intf, label, address, ...patience }));
+  return listed.map(({ intf, label = intf, address }) => ({ intf, label, address, ...intervals }));
 }

@@ -25,7 +25,7 @@ function drillOf(command: CommandContext, waitMs: number): Promise<DrillResult> 
   });
 }
 
-/** `holdfast drill ula`: whether it is noticed that the reconciler is gone. */
+/** `holdfast drill ula`: checks that both alerts notice a stopped reconciler. */
 export const drillUla: CommandDefinition = {
   name: 'drill ula',
   summary:
@@ -40,7 +40,7 @@ export const drillUla: CommandDefinition = {
   },
 };
 
-/** `holdfast deploy ula --check`: what the reconciler's deployment consists of, in its order (R33). */
+/** `holdfast deploy ula --check`: verifies the steps of the reconciler's deployment in their order (R33). */
 export const deployUla: CommandDefinition = {
   name: 'deploy ula',
   summary:
@@ -66,7 +66,7 @@ export const deployUla: CommandDefinition = {
     let timeline: readonly Moment[] = [];
     for (const { step, run } of stepsOf(command)) {
       if (done.some(({ state }) => state === 'fail')) {
-        report({ step, state: 'skipped', found: 'what comes before it must be fixed first' });
+        report({ step, state: 'skipped', found: 'an earlier step failed and must be fixed first' });
         continue;
       }
       command.terminal.progress(`${step} …`);
@@ -76,12 +76,13 @@ export const deployUla: CommandDefinition = {
       report({
         step: 'drill',
         state: 'skipped',
-        found: skipDrill === true ? 'as asked for' : 'it would prove nothing yet',
+        found: skipDrill === true ? 'as requested' : 'a step before it failed',
       });
     } else {
       const result = await drillOf(command, waitMs);
       timeline = result.timeline;
-      const remedy = 'See `holdfast alerts list` and `holdfast uptime list` for the one that did not follow.';
+      const remedy =
+        'See `holdfast alerts list` and `holdfast uptime list` for the alert that did not change.';
       report({
         step: 'drill',
         state: result.ok ? 'ok' : 'fail',
@@ -111,11 +112,11 @@ type Found = Omit<Step, 'step'>;
 const ok = (found: string): Found => ({ state: 'ok', found });
 const fail = (found: string, remedy: string): Found => ({ state: 'fail', found, remedy });
 
-/** A gauge is sent every minute, stored, and its rule evaluated every minute. */
+/** The gauge is sent once a minute and its rule evaluated once a minute, so this allows for both and for storing. */
 const ARRIVES_MS = 180_000;
 const POLL_MS = 1_000;
 
-/** What is verified before the drill, in the order of the deployment. One beat is sent for all of it. */
+/** The steps before the drill, in the order of the deployment. They share one test beat. */
 function stepsOf(command: CommandContext): readonly {
   readonly step: string;
   readonly run: () => Promise<Found>;

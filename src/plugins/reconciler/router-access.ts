@@ -1,4 +1,4 @@
-/** The legs' access to the router: what they ask for within a moment shares one read, or one post. */
+/** The legs' access to the router: requests of one moment share one read, or one post. */
 import type { NetworkConfig, RouterApi, SetAnswer } from '../../core/contracts/router.ts';
 import { Coalescer } from '../../core/host/coalescer.ts';
 import { Mutex } from '../../core/host/concurrency.ts';
@@ -13,7 +13,7 @@ export interface RouterAccess {
   readonly clock: Clock;
   /** Requests within this time share one read, or one post. */
   readonly batchMs: number;
-  /** Resolves when the effects of everything that is decided by now have been asked for. */
+  /** Resolves when the effects of all decisions made so far have been requested. */
   readonly decided: () => Promise<void>;
   /** 0 to 1. */
   readonly random: () => number;
@@ -24,7 +24,7 @@ export interface AddressRequest {
   readonly leg: LegAddress;
   readonly ncid: string;
   readonly correlation: string;
-  /** The record that asked. */
+  /** The record that requested it. */
   readonly cause?: number;
   readonly signal: AbortSignal;
 }
@@ -39,8 +39,8 @@ export interface PostResult {
 }
 
 /**
- * Posts missing addresses: all requests of a moment for the config of one ncid become one post of that very config. Posts
- * follow one another; the ncid decides the race with other writers.
+ * Posts missing addresses. All requests of one moment for the config of one ncid become one post of exactly that config.
+ * Posts follow one another; the ncid decides the race with other writers.
  */
 export class LegPoster {
   readonly reader: ConfigReader;
@@ -82,14 +82,14 @@ export class LegPoster {
     const legs = requests.map(({ leg }) => leg);
     const { body, added } = withAddresses(config, legs);
     const posted = added.map(({ intf, address }) => `${intf} ${address}`);
-    // The addresses are there already; the reading that follows proves it.
+    // Nothing is missing in this config; the reading that follows confirms it.
     if (added.length === 0) return { answer: { kind: 'applied', ncid }, posted, jitter };
     const answer = await Promise.race([api.set(body, correlation, signal, cause), timedOut(signal)]);
     return { answer, posted, jitter };
   }
 }
 
-/** A router that never answers must not keep the other writes waiting. */
+/** Ends the wait at the deadline, so that a router that never answers does not block other writes. */
 function timedOut(signal: AbortSignal): Promise<SetAnswer> {
   return new Promise((resolve) => {
     const unknown = { kind: 'unknown', reason: 'no answer within the deadline' } as const;
@@ -99,8 +99,8 @@ function timedOut(signal: AbortSignal): Promise<SetAnswer> {
 }
 
 /**
- * Reads the active config: requests of a moment share one read, which begins after the last of them, and not while a write
- * of ours is under way, for it would show the config of before it.
+ * Reads the active config. Requests of one moment share one read, which begins after the last of them and after our own
+ * writes, because a read during a write would show the config from before it.
  */
 class ConfigReader {
   readonly #access: RouterAccess;

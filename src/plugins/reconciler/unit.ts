@@ -14,10 +14,9 @@ import { legsStatus } from './leg-status.ts';
 
 export const UNIT_PATH = '/reconciler/unit';
 const RESYNC_PATH = '/reconciler/resync';
-/** What a command says of an instance that has none of these operations. */
+/** The reason that commands give when the instance does not serve these operations. */
 export const NO_RECONCILER = 'it runs no reconciler';
 
-/** Every leg is to be checked, whatever the events say. */
 export const resyncRequested = defineTopic(
   'reconciler.resync_requested',
   z.object({}),
@@ -120,7 +119,7 @@ const by = z.string().min(1).max(64);
 const pauseBody = z.strictObject({ by, forMs: z.int().min(1_000).max(LONGEST_PAUSE_MS) });
 const resumeBody = z.strictObject({ by });
 
-/** Registers the unit's actor with its effects, the operations on it, and the commands that use them. */
+/** Registers the unit's actor with its effects, operations and commands. */
 export function registerUnit(context: PluginContext<Started>, legs: readonly string[]): void {
   context.actor(unitActor);
   context.effect('reconciler.stopped', (_params, _effect, { heartbeats }) => heartbeats.stop(), {
@@ -130,7 +129,7 @@ export function registerUnit(context: PluginContext<Started>, legs: readonly str
     'reconciler.started',
     (_params, { correlation, cause }, { bus, heartbeats }) => {
       heartbeats.start();
-      // Events that were published during the pause were not heard.
+      // Events of the pause were not received, so every leg is checked now.
       bus.publish(resyncRequested, {}, { correlation, cause });
     },
     { onRecovery: 'retry' },

@@ -15,7 +15,7 @@ export const words: RecordWords = {
 };
 
 export function describeLegRecord({ event, to, effects }: RecordOf<typeof leg>): string | undefined {
-  const asks = (type: string) => effects.some((effect) => effect.type === type);
+  const requests = (type: string) => effects.some((effect) => effect.type === type);
   switch (event.type) {
     case 'init':
     case 'effect.done':
@@ -29,8 +29,8 @@ export function describeLegRecord({ event, to, effects }: RecordOf<typeof leg>):
     case 'RELEASE':
       return 'is no longer listed';
     case 'LEG_READ':
-      if (asks('reconciler.leg_recovered')) return `is whole again, seen in ${ncidText(event)}`;
-      if (asks('reconciler.add_address')) return `lacks its address in ${ncidText(event)}, adds it`;
+      if (requests('reconciler.leg_recovered')) return `is whole again, seen in ${ncidText(event)}`;
+      if (requests('reconciler.add_address')) return `lacks its address in ${ncidText(event)}, adds it`;
       return to.context?.tries ? `still lacks its address in ${ncidText(event)}` : HIDDEN;
     case 'LEG_ABSENT':
       return `has no interface in ${ncidText(event)}`;
@@ -51,7 +51,7 @@ export function describeLegRecord({ event, to, effects }: RecordOf<typeof leg>):
   }
 }
 
-/** A beat that arrives is routine. */
+/** A beat that arrives is routine, so its record is hidden. */
 export function describeHeartbeat({ event }: RecordOf<typeof heartbeat>): string | undefined {
   switch (event.type) {
     case 'PUSH_REFUSED':
@@ -70,7 +70,7 @@ export function describeHeartbeat({ event }: RecordOf<typeof heartbeat>): string
   }
 }
 
-// The fields of an imported record may be anything.
+// Fields of an imported record may have any type.
 
 function ncidText({ ncid }: { readonly ncid: string }): string {
   return `ncid ${String(ncid).slice(0, 8)}…`;

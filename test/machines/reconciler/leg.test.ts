@@ -1,6 +1,7 @@
 import test from 'ava';
 import { elapsed, given } from '../../../src/core/host/testing/index.ts';
-import { type LegEvent, legDefaults, leg as reconciler } from '../../../src/machines/reconciler/leg.ts';
+import { legDefaults, leg as reconciler } from '../../../src/machines/reconciler/leg.ts';
+import type { LegEvent } from '../../../src/machines/reconciler/leg-shapes.ts';
 
 const address = 'fd5e:21aa:90c4:20::1/64';
 const input = { intf: 'eth1.20', label: 'IoT', address, ...legDefaults };
@@ -33,9 +34,9 @@ const exhausted = [...adding, ...lost(4), conflict] as const;
 test('[R24] an event is left to settle for 25 ms, then the leg is read', (t) => {
   given(reconciler, { input })
     .when(changed)
-    .then({ state: 'settling', timers: { settle: 25 }, context: { heard: 1, heardAt: 1_000 } })
+    .then({ state: 'settling', timers: { settle: 25 }, context: { events: 1, eventAt: 1_000 } })
     .when(elapsed('settle'))
-    .then({ state: 'reading', effects: [read], timers: {}, context: { owes: 'look' } });
+    .then({ state: 'reading', effects: [read], timers: {}, context: { due: 'secondLook' } });
   t.pass();
 });
 
@@ -47,11 +48,11 @@ test('[R24] an event without any payload does', (t) => {
 test('[R24] a burst settles 25 ms after its last event, but an endless one is cut', (t) => {
   given(reconciler, { input, events: [changed] })
     .when({ type: 'CHANGED', at: 1_010 })
-    .then({ state: 'settling', timers: { settle: 25 }, context: { heard: 2, heardAt: 1_000 } });
+    .then({ state: 'settling', timers: { settle: 25 }, context: { events: 2, eventAt: 1_000 } });
   const burst = Array.from({ length: 20 }, () => changed);
   given(reconciler, { input, events: burst })
     .when(changed)
-    .then({ state: 'settling', context: { heard: 21 }, ignored: false });
+    .then({ state: 'settling', context: { events: 21 }, ignored: false });
   t.pass();
 });
 
@@ -62,7 +63,7 @@ test('[R24] an address that is present: nothing is posted, and a second look fol
     .when(elapsed('secondLook'))
     .then({ state: 'reading', effects: [read] })
     .when(whole('n2'))
-    .then({ state: 'whole', ...rest, context: { lastNcid: 'n2', heard: 0, heardAt: undefined, healed: 0 } });
+    .then({ state: 'whole', ...rest, context: { lastNcid: 'n2', events: 0, eventAt: undefined, healed: 0 } });
   t.pass();
 });
 
@@ -80,8 +81,8 @@ test('[R24] a write is verified by reading again, and only then the leg is heale
     .when(whole('n2'))
     .then({
       state: 'checking',
-      effects: [recovered({ heardAt: 1_000 })],
-      context: { healed: 1, missing: undefined, heardAt: undefined, tries: 0 },
+      effects: [recovered({ eventAt: 1_000 })],
+      context: { healed: 1, missing: undefined, eventAt: undefined, tries: 0 },
     });
   t.pass();
 });
@@ -93,7 +94,7 @@ test('[R24] a stale first reading is found out by the second look', (t) => {
     .when(added)
     .then({ state: 'verifying', effects: [read] })
     .when(whole('n2'))
-    .then({ state: 'whole', effects: [recovered({ heardAt: 1_000 })] });
+    .then({ state: 'whole', effects: [recovered({ eventAt: 1_000 })] });
   t.pass();
 });
 
@@ -134,11 +135,11 @@ test('[R25] a lost race is read again after a back-off with the jitter that the 
 test('[R25] an event does not cut a back-off short, and is not lost', (t) => {
   given(reconciler, { input, events: [...adding, conflict] })
     .when({ type: 'CHANGED', at: 2_000 })
-    .then({ state: 'backingOff', timers: { backOff: 50 }, context: { owes: 'read', owedAt: 2_000 } })
+    .then({ state: 'backingOff', timers: { backOff: 50 }, context: { due: 'reading', nextEventAt: 2_000 } })
     .when(elapsed('backOff'))
     .then({ state: 'reading', effects: [read] })
     .when(whole('n2'))
-    .then({ state: 'settling', effects: [recovered({ tries: 1, heardAt: 1_000 })], timers: { settle: 25 } });
+    .then({ state: 'settling', effects: [recovered({ tries: 1, eventAt: 1_000 })], timers: { settle: 25 } });
   t.pass();
 });
 
@@ -154,7 +155,7 @@ test('[R25] five lost races raise an alert; somebody is saving, so it is tried a
             name: 'reconciler.leg.gave_up',
             severity: 'critical',
             text:
-              `IoT (eth1.20) lacks ${address} after 5 tries: somebody else saved in between. ` +
+              `IoT (eth1.20) lacks ${address} after 5 tries: another writer saved in between. ` +
               'Holdfast tries again at the next event or resync.',
             labels,
           },
@@ -185,7 +186,7 @@ test('[R25] giving up again is not told again; that it is over is told', (t) => 
     .when(whole('n2'))
     .then({
       state: 'checking',
-      effects: [recovered({ alerted: true, heardAt: 1_000 })],
+      effects: [recovered({ alerted: true, eventAt: 1_000 })],
       context: { alerted: undefined, lastError: undefined },
     });
   t.pass();
@@ -243,7 +244,7 @@ test('[R24] a refusal and a silence prove nothing: the leg is read, and what was
       .when(answer)
       .then({ state: 'verifying', effects: [read], context: { tries: 0 } })
       .when(whole('n2'))
-      .then({ state: 'checking', effects: [recovered({ heardAt: 1_000 })] });
+      .then({ state: 'checking', effects: [recovered({ eventAt: 1_000 })] });
     given(reconciler, { input, events: [...adding, answer] })
       .when(missing())
       .then({ state: 'backingOff', context: { tries: 1 } });
@@ -259,7 +260,7 @@ test('[R24] a write that was taken and is not there counts as a failed try', (t)
     .when(missing('n9'))
     .then({
       state: 'backingOff',
-      context: { tries: 2, lastError: 'a write was answered, and yet the address is not there' },
+      context: { tries: 2, lastError: 'the router accepted the write, but the address is still missing' },
     });
   t.pass();
 });
@@ -267,18 +268,18 @@ test('[R24] a write that was taken and is not there counts as a failed try', (t)
 test('[R24] an event that comes while the router is asked gets a reading of its own', (t) => {
   given(reconciler, { input, events: settled })
     .when({ type: 'CHANGED', at: 2_000 })
-    .then({ state: 'reading', context: { owes: 'read', owedAt: 2_000 } })
+    .then({ state: 'reading', context: { due: 'reading', nextEventAt: 2_000 } })
     .when(whole())
-    .then({ state: 'settling', timers: { settle: 25 }, context: { heardAt: 2_000, owes: undefined } })
+    .then({ state: 'settling', timers: { settle: 25 }, context: { eventAt: 2_000, due: undefined } })
     .when(elapsed('settle'))
-    .then({ state: 'reading', effects: [read], context: { owes: 'look' } });
+    .then({ state: 'reading', effects: [read], context: { due: 'secondLook' } });
   for (const event of [changed, resync]) {
     given(reconciler, { input, events: [...adding, event, added] })
       .when(whole('n2'))
-      .then({ state: 'settling', effects: [recovered({ heardAt: 1_000 })] });
+      .then({ state: 'settling', effects: [recovered({ eventAt: 1_000 })] });
     given(reconciler, { input, events: [...adding, added, event] })
       .when(whole('n2'))
-      .then({ state: 'settling', effects: [recovered({ heardAt: 1_000 })] });
+      .then({ state: 'settling', effects: [recovered({ eventAt: 1_000 })] });
   }
   t.pass();
 });
@@ -338,7 +339,7 @@ test('[R24] an interface that the config lacks is never made up: it is told afte
     params: {
       name: 'reconciler.leg.leg_absent',
       severity: 'warning',
-      text: `The router's config has no interface eth1.20 (IoT): there is nothing to hold ${address} on.`,
+      text: `The router's config has no interface eth1.20 (IoT): so ${address} cannot be added.`,
       labels,
     },
   };
@@ -400,7 +401,7 @@ test('[R24] a changed setting reaches a leg in any state', (t) => {
   ] as const) {
     given(reconciler, { input, events })
       .when(configure)
-      .then({ state, context: { ...context, owes: 'read' } });
+      .then({ state, context: { ...context, due: 'reading' } });
   }
   t.pass();
 });

@@ -37,7 +37,7 @@ test('[R24] the role’s own setting name is understood', (t) => {
   t.like(settings({ router_ula_reconciler_addresses: [MAIN] }), { 0: MAIN, length: 1 });
   const error = refusal({ legs: [MAIN], router_ula_reconciler_addresses: [MAIN] });
   t.is(error.code, 'HF_CONFIG_OPTION');
-  t.regex(error.message, /option router_ula_reconciler_addresses: it says the same as legs/);
+  t.regex(error.message, /option router_ula_reconciler_addresses: it means the same as legs/);
 });
 
 test('[R24] addresses are brought into one form, and a leg without a label goes by its interface', (t) => {

@@ -19,12 +19,12 @@ test.serial('[R31,R24] router resync has every leg looked at now, as one story o
   const { correlation, legs } = JSON.parse(out);
   t.deepEqual(legs, ['eth1.10', 'eth1.20', 'eth1.40', 'eth1.50', 'eth1.70']);
   await rig.settled();
-  const asked = (await rig.records()).filter(({ event }) => event.reason === 'asked for');
+  const requested = (await rig.records()).filter(({ event }) => event.reason === 'requested');
   t.deepEqual(
-    asked.map(({ actor }) => actor),
+    requested.map(({ actor }) => actor),
     legs.map((intf: string) => `reconciler.leg/${intf}`),
   );
-  t.true(asked.every((record) => record.correlation === correlation));
+  t.true(requested.every((record) => record.correlation === correlation));
   t.is(rig.divergence(), undefined);
   await rig.runtime.stop('test');
   const stopped = await call(['router', 'resync', '--data-dir', rig.dataDir], { cwd });

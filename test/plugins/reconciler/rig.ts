@@ -9,7 +9,7 @@ import { createRuntime, type Runtime } from '../../../src/core/host/runtime/runt
 import type { LogRecord } from '../../../src/core/kernel/log/record.ts';
 import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
 import { verifyLog } from '../../../src/core/kernel/replay/verify-log.ts';
-import type { LegContext } from '../../../src/machines/reconciler/leg.ts';
+import type { LegContext } from '../../../src/machines/reconciler/leg-shapes.ts';
 import { reconciler } from '../../../src/plugins/reconciler/index.ts';
 import { tempDir } from '../../support/temp.ts';
 import { FieldRouter, fieldRouterPlugin } from './field-router.ts';
