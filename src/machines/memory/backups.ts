@@ -1,16 +1,20 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
 import {
+  type Args,
   type Backup,
+  type BackupParams,
+  type BackupRun,
   type BackupSettings,
+  type BackupsContext,
+  type BackupsEvent,
   expiredBackups,
   isMissed,
   isUnusualSize,
-  type ListedBackup,
+  type PruneParams,
   usualSize,
-} from './assessment.ts';
+} from './backups-rules.ts';
 import {
-  type Args,
   alerts,
   failureReason,
   isNotListed,
@@ -19,68 +23,6 @@ import {
   replyDone,
   replyFailed,
 } from './messages.ts';
-
-/** The run that is under way, or the last one. */
-export interface BackupRun {
-  readonly operation: 'make' | 'prune';
-  readonly at: number;
-  readonly by: 'schedule' | 'command' | 'catch-up';
-  /** The request that gets the answer; without one, the answer goes nowhere. */
-  readonly request?: string | undefined;
-  /** Failed attempts before this one. */
-  readonly retries: number;
-  readonly made?: Backup;
-}
-
-export interface BackupsContext extends BackupSettings {
-  /** Newest first. */
-  readonly good: readonly Backup[];
-  /** Ids of the points that are kept so that a restore can be proven. */
-  readonly seeds: readonly (number | string)[];
-  readonly run?: BackupRun | undefined;
-  /** Names that the last prune deleted. */
-  readonly deleted: readonly string[];
-  /** When it was first checked: nothing is stale before it could have been made. */
-  readonly since?: number;
-  /** When the last run began that was due. */
-  readonly lastRunAt?: number;
-  /** Why the last run failed. */
-  readonly fault?: string | undefined;
-  readonly isStale: boolean;
-  /** How many backups the store listed last. */
-  readonly listed: number;
-  /** Good backups that were missing in that list though nobody deleted them here. */
-  readonly vanished: readonly string[];
-  /** Findings about the store's deployment in its cluster. */
-  readonly deployment: readonly string[];
-}
-
-export type BackupsEvent =
-  | {
-      readonly type: 'REQUESTED';
-      readonly at: number;
-      readonly by: 'schedule' | 'command';
-      readonly request?: string | undefined;
-    }
-  | { readonly type: 'PRUNE_REQUESTED'; readonly at: number; readonly request?: string | undefined }
-  /** Every hour, and after a start. `due`: when the schedule last wanted a run. */
-  | { readonly type: 'CHECK'; readonly at: number; readonly due: number }
-  | { readonly type: 'SEEDED'; readonly ids: readonly (number | string)[] }
-  | { readonly type: 'DEPLOYMENT_CHECKED'; readonly findings: readonly string[] }
-  | { readonly type: 'MADE'; readonly backup: Backup }
-  /** The store holds nothing to back up yet. */
-  | { readonly type: 'NOTHING_TO_BACK_UP'; readonly reason: string }
-  | { readonly type: 'LISTED'; readonly at: number; readonly listed: readonly ListedBackup[] }
-  | { readonly type: 'PRUNED'; readonly deleted: readonly string[] }
-  | { readonly type: 'effect.failed'; readonly effect: string; readonly message: string }
-  | { readonly type: 'effect.lost'; readonly effect: string };
-
-export interface BackupParams {
-  readonly kind: BackupSettings['kind'];
-}
-export interface PruneParams extends BackupParams {
-  readonly names: readonly string[];
-}
 
 const MOST_RETRIES = 2;
 const DEFAULTS: BackupSettings = {

@@ -1,17 +1,12 @@
-/** What the backups tell people: alerts, answers to requests, and why a run failed. */
+/** The texts about backups for people: alerts, answers to requests, and why a run failed. */
 import type { Alert } from '../effect.ts';
-import { usualSize } from './assessment.ts';
-import type { BackupsContext, BackupsEvent } from './backups.ts';
+import { type Args, type BackupsContext, usualSize } from './backups-rules.ts';
 
 export interface Reply {
-  /** The request that is answered; the record's own correlation without it. */
+  /** The request that is answered; if absent, the one named by the record's correlation. */
   readonly to?: string;
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
-}
-export interface Args {
-  readonly context: BackupsContext;
-  readonly event: BackupsEvent;
 }
 
 const NOUN = { snapshot: 'snapshot', volume: 'copy of the volume' } as const;
@@ -36,7 +31,7 @@ export const alerts = {
   pruneFailed: alert(
     'prune_failed',
     'warning',
-    (noun) => `Old ones beside a new ${noun} of the memory store could not be deleted.`,
+    (noun) => `A new ${noun} of the memory store was made, but old ones could not be deleted.`,
   ),
   stale: alert(
     'backup_stale',
@@ -52,7 +47,7 @@ export const alerts = {
     'backup_size',
     'warning',
     (noun, { context }) =>
-      `A ${noun} of the memory store has ${context.run?.made?.size} bytes; usual are ${usualSize(context.good, context)}.`,
+      `A ${noun} of the memory store has ${context.run?.made?.size} bytes, while ${usualSize(context.good, context)} are usual.`,
   ),
   deployment: alert(
     'deployment',
@@ -62,7 +57,7 @@ export const alerts = {
   ),
 } as const;
 
-/** Answers the request of the run; a run of the schedule has none, and its answer goes nowhere. */
+/** Answers the request of the run; a scheduled run has none, so its answer is sent to nobody. */
 const reply = (status: number, body: (context: BackupsContext) => Reply['body']) =>
   ({
     type: 'http.reply',

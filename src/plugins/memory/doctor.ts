@@ -245,7 +245,7 @@ async function deploymentFindings(
   return [
     ...(missing.length > 0 ? [`${namespace}/${name} lacks ${missing.join(', ')}`] : []),
     ...(isStale ? [`${backupSchedule} has had no good backup of the volume for ${staleHours} h`] : []),
-    ...(isUnusual ? [`${last?.name} has ${size} bytes of the volume; usual are ${usual}`] : []),
+    ...(isUnusual ? [`${last?.name} has ${size} bytes of the volume, while ${usual} are usual`] : []),
     ...(isOther
       ? [`${last?.name} is written in format ${last?.format}, which a restore here may not read`]
       : []),

@@ -1,13 +1,13 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { given } from '../../../src/core/host/testing/index.ts';
+import { memoryBackups } from '../../../src/machines/memory/backups.ts';
 import {
   type BackupSettings,
   backupFindings,
   expiredBackups,
   type ListedBackup,
-} from '../../../src/machines/memory/assessment.ts';
-import { memoryBackups } from '../../../src/machines/memory/backups.ts';
+} from '../../../src/machines/memory/backups-rules.ts';
 import { runs } from '../../support/runs.ts';
 
 const HOUR = 3_600_000;
@@ -173,7 +173,7 @@ test('[B8] old ones that cannot be deleted are told, and the new one is good', (
         alert(
           'memory.prune_failed',
           'warning',
-          'Old ones beside a new snapshot of the memory store could not be deleted.',
+          'A new snapshot of the memory store was made, but old ones could not be deleted.',
           'no',
         ),
         replied(200, { ...backup('a'), deleted: [], fault: 'no' }),
@@ -237,7 +237,7 @@ test('[B10] a size far from the usual is told: the configured one, or the one be
     alert(
       'memory.backup_size',
       'warning',
-      `A snapshot of the memory store has ${size} bytes; usual are ${usual}.`,
+      `A snapshot of the memory store has ${size} bytes, while ${usual} are usual.`,
     );
   given(memoryBackups, {
     input: { ...input, usualBytes: 225_000 },

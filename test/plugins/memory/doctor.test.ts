@@ -132,7 +132,7 @@ test('[B7, B8, B10] the deployment and its volume backups are looked at in the c
   const found = await seen((findings) => findings.length > 0);
   t.deepEqual(found, [
     `agent-memory/qdrant lacks ${PREFIX}S3_CONFIG__ACCESS_KEY, ${PREFIX}S3_CONFIG__SECRET_KEY`,
-    'night-1 has 9000 bytes of the volume; usual are 196000000',
+    'night-1 has 9000 bytes of the volume, while 196000000 are usual',
   ]);
   const told = async (): Promise<string> => {
     const texts: string[] = [];
@@ -157,6 +157,6 @@ test('[B7, B8, B10] the deployment and its volume backups are looked at in the c
   await clock.advance(3_600_000);
   t.deepEqual(await seen((findings) => findings.length > 1), [
     'agent-memory-pvc-backup has had no good backup of the volume for 26 h',
-    'night-1 has 9000 bytes of the volume; usual are 196000000',
+    'night-1 has 9000 bytes of the volume, while 196000000 are usual',
   ]);
 });

@@ -5,8 +5,8 @@ import { defineTopic } from '../../../bus/topic.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
 import { defineActor } from '../../../core/kernel/actors/definition.ts';
 import type { ActorSnapshot } from '../../../core/kernel/actors/transition.ts';
-import type { BackupSettings } from '../../../machines/memory/assessment.ts';
-import { type BackupsContext, memoryBackups } from '../../../machines/memory/backups.ts';
+import { memoryBackups } from '../../../machines/memory/backups.ts';
+import type { BackupSettings, BackupsContext } from '../../../machines/memory/backups-rules.ts';
 import type { MemoryOptions } from '../options.ts';
 
 /** Also the key of the actor: each kind has its own. */

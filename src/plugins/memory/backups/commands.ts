@@ -4,12 +4,12 @@
  */
 
 import { askIfRunning } from '../../../core/host/operations/control-client.ts';
-import type { CommandContext } from '../../../core/host/plugin/command.ts';
+import type { CommandContext, CommandDefinition } from '../../../core/host/plugin/command.ts';
 import type { PluginContext } from '../../../core/host/plugin/definition.ts';
 import { systemClock } from '../../../core/kernel/clock.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { readTokenFile } from '../../../core/kernel/secret-file.ts';
-import { expiredBackups, newestFirst } from '../../../machines/memory/assessment.ts';
+import { expiredBackups, newestFirst } from '../../../machines/memory/backups-rules.ts';
 import { MemoryError } from '../errors.ts';
 import type { MemoryOptions } from '../options.ts';
 import { RestStores } from '../rest-store.ts';
@@ -19,7 +19,6 @@ import {
   type ListAnswer,
   type PruneAnswer,
   type SeedAnswer,
-  type SnapshotAnswer,
   type StatusAnswer,
   snapshotAnswer,
 } from './control.ts';
@@ -27,9 +26,9 @@ import { listBackups } from './effects.ts';
 import { listLines, pruneLines, seedLines, snapshotLines, statusLines } from './output.ts';
 import { seed } from './seed.ts';
 
-/** @returns undefined when no instance runs */
-const ask = <T extends object>(command: CommandContext, path: string, body: object = {}) =>
-  askIfRunning<T>(command, path, body, 'it speaks to no memory store');
+type Flags = Parameters<CommandDefinition['run']>[1];
+
+const MISSING = 'it speaks to no memory store';
 
 /** Prints an answer as JSON, or as lines. */
 function show<T>(
@@ -40,61 +39,66 @@ function show<T>(
   for (const line of json ? [JSON.stringify(answer)] : lines(answer, terminal)) print(line);
 }
 
+interface BackupCommand<T> extends Pick<CommandDefinition, 'summary' | 'example' | 'flags'> {
+  /** `holdfast backup <name>`. */
+  readonly name: keyof typeof BACKUP_PATHS;
+  /** The body of the request, by the command's flags. */
+  readonly body?: (flags: Flags) => object;
+  /** Does the same on a store elsewhere when no instance runs. */
+  readonly direct: (stores: RestStores, signal: AbortSignal, flags: Flags) => Promise<T>;
+  readonly lines: (answer: T, terminal: CommandContext['terminal']) => string[];
+}
+
 export function registerBackupCommands<S>(context: PluginContext<S>, options: MemoryOptions): void {
-  context.command({
-    name: 'backup snapshot',
+  const register = <T extends object>({ name, body, direct, lines, ...texts }: BackupCommand<T>) =>
+    context.command({
+      ...texts,
+      name: `backup ${name}`,
+      async run(_args, flags, command) {
+        const answer =
+          (await askIfRunning<T>(command, BACKUP_PATHS[name], body?.(flags) ?? {}, MISSING)) ??
+          (await withoutInstance(options, command, (stores, signal) => direct(stores, signal, flags)));
+        show(command, answer, lines);
+      },
+    });
+  register<object>({
+    name: 'snapshot',
     summary: 'Makes a snapshot of the memory collection now, records what it holds, and prunes old ones',
     example: 'holdfast backup snapshot',
-    async run(_args, _flags, command) {
-      const answer =
-        (await ask<SnapshotAnswer>(command, BACKUP_PATHS.snapshot)) ??
-        (await withoutInstance(options, command, snapshotDirectly));
-      show(command, answer, (made) => snapshotLines(snapshotAnswer.parse(made)));
-    },
+    direct: snapshotDirectly,
+    lines: (made) => snapshotLines(snapshotAnswer.parse(made)),
   });
-  context.command({
-    name: 'backup list',
+  register<ListAnswer>({
+    name: 'list',
     summary: 'Lists snapshots and volume copies, newest first',
     example: 'holdfast backup list --json',
-    async run(_args, _flags, command) {
-      const answer =
-        (await ask<ListAnswer>(command, BACKUP_PATHS.list)) ??
-        (await withoutInstance(options, command, listDirectly));
-      show(command, answer, listLines);
-    },
+    direct: listDirectly,
+    lines: listLines,
   });
-  context.command({
-    name: 'backup prune',
+  register<PruneAnswer>({
+    name: 'prune',
     summary: 'Deletes what is beyond the retention; never the newest, nor the last good one',
     example: 'holdfast backup prune --dry-run',
     flags: [
       { flags: '--dry-run', summary: 'only list what would be deleted' },
       {
         flags: '--force',
-        summary: 'also without a running instance, where no record tells good ones from bad',
+        summary: 'prune without a running instance too, although no record tells good snapshots from bad',
       },
     ],
-    async run(_args, flags, command) {
-      const dryRun = flags.dryRun === true;
-      const answer =
-        (await ask<PruneAnswer>(command, BACKUP_PATHS.prune, { dryRun })) ??
-        (await withoutInstance(options, command, (stores, signal) => {
-          if (!dryRun && flags.force !== true) throw new MemoryError('HF_MEMORY_UNRECORDED');
-          return pruneDirectly(options, stores, dryRun, signal);
-        }));
-      show(command, answer, pruneLines);
+    body: ({ dryRun }) => ({ dryRun: dryRun === true }),
+    async direct(stores, signal, { dryRun, force }) {
+      if (dryRun !== true && force !== true) throw new MemoryError('HF_MEMORY_UNRECORDED');
+      return pruneDirectly(options, stores, dryRun === true, signal);
     },
+    lines: pruneLines,
   });
-  context.command({
-    name: 'backup seed',
-    summary: 'Keeps 16 known points in the collection, by which restores are proven',
+  register<SeedAnswer>({
+    name: 'seed',
+    summary: 'Puts 16 fixed points into the collection, by which restores are proven',
     example: 'holdfast backup seed',
-    async run(_args, _flags, command) {
-      const answer =
-        (await ask<SeedAnswer>(command, BACKUP_PATHS.seed)) ??
-        (await withoutInstance(options, command, seedDirectly));
-      show(command, answer, seedLines);
-    },
+    direct: seedDirectly,
+    lines: seedLines,
   });
   context.command({
     name: 'backup status',
@@ -102,7 +106,7 @@ export function registerBackupCommands<S>(context: PluginContext<S>, options: Me
     summary: 'Shows when the last good backups were made and what is wrong; exit 1 when something is',
     example: 'holdfast backup status',
     async run(_args, _flags, command) {
-      const answer = await ask<StatusAnswer>(command, BACKUP_PATHS.status);
+      const answer = await askIfRunning<StatusAnswer>(command, BACKUP_PATHS.status, {}, MISSING);
       if (!answer) {
         show(command, await withoutInstance(options, command, listDirectly), listLines);
         return 0;
@@ -171,7 +175,7 @@ async function seedDirectly({ live, collection }: RestStores, signal: AbortSigna
   return { collection, seeds, count: await live.count(collection, signal) };
 }
 
-/** Deletes what is beyond the newest so many: only the log knows which ones are good. */
+/** Deletes all but the newest `keep`. Which of them are good is unknown, because only the log records that. */
 async function pruneDirectly(
   options: MemoryOptions,
   stores: RestStores,

@@ -4,7 +4,7 @@ import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
 import { newCorrelation } from '../../../core/kernel/correlation.ts';
 import type { StateValue } from '../../../core/kernel/log/record.ts';
-import { backupFindings, expiredBackups, newestFirst } from '../../../machines/memory/assessment.ts';
+import { backupFindings, expiredBackups, newestFirst } from '../../../machines/memory/backups-rules.ts';
 import { MemoryError } from '../errors.ts';
 import type { MemoryOptions } from '../options.ts';
 import {

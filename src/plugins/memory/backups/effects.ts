@@ -11,8 +11,14 @@ import { publishRun } from '../../../core/host/job-run.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
 import type { Vault } from '../../../core/host/secrets/vault.ts';
 import { isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
-import type { Backup, ListedBackup, PointFingerprint } from '../../../machines/memory/assessment.ts';
-import type { BackupParams, BackupsEvent, PruneParams } from '../../../machines/memory/backups.ts';
+import type {
+  Backup,
+  BackupParams,
+  BackupsEvent,
+  ListedBackup,
+  PointFingerprint,
+  PruneParams,
+} from '../../../machines/memory/backups-rules.ts';
 import { MemoryError } from '../errors.ts';
 import { backupsAmong, snapshotTime, type VolumeCopies } from './files.ts';
 

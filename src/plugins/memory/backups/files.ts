@@ -2,7 +2,7 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MemoryInstance } from '../../../core/contracts/memory-store.ts';
-import type { ListedBackup } from '../../../machines/memory/assessment.ts';
+import type { ListedBackup } from '../../../machines/memory/backups-rules.ts';
 
 const TIME = /-(\d{4})-(\d\d)-(\d\d)-(\d\d)-(\d\d)-(\d\d)$/;
 

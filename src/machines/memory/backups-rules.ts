@@ -1,6 +1,6 @@
 /**
- * How the backups of the memory store are judged: which ones are good, missed, stale, of an unusual size or no longer
- * kept, and what to tell a person about them. Times are epoch milliseconds, sizes bytes.
+ * The backups of the memory store without their statechart: settings, context, events, and the rules by which a backup is
+ * good, missed, stale, of an unusual size or expired. Times are epoch milliseconds, sizes bytes.
  */
 
 /** Settings for one kind of backup. */
@@ -12,11 +12,11 @@ export interface BackupSettings {
   readonly keepDays?: number;
   /** An alert is raised when the newest good backup is older than this, milliseconds. */
   readonly staleMs: number;
-  /** The usual size; without it the previous backup is the measure, once that has a MiB. */
+  /** The usual size. Without it, a backup is compared with the previous one if that has at least a MiB. */
   readonly usualBytes?: number;
-  /** Whether a run that was missed is made up for, or only reported. */
+  /** Whether a missed run is made later, or only reported. */
   readonly missed: 'catch-up' | 'report';
-  /** Until a run that failed is tried again, milliseconds. */
+  /** How long after a failed run the next attempt begins, milliseconds. */
   readonly retryMs: number;
 }
 
@@ -48,10 +48,78 @@ export interface ListedBackup {
   readonly size: number;
 }
 
+/** The run that is under way, or the last one. */
+export interface BackupRun {
+  readonly operation: 'make' | 'prune';
+  readonly at: number;
+  readonly by: 'schedule' | 'command' | 'catch-up';
+  /** The request that gets the answer; a run without one is answered to nobody. */
+  readonly request?: string | undefined;
+  /** Failed attempts before this one. */
+  readonly retries: number;
+  readonly made?: Backup;
+}
+
+export interface BackupsContext extends BackupSettings {
+  /** Newest first. */
+  readonly good: readonly Backup[];
+  /** Ids of the points that are kept so that a restore can be proven. */
+  readonly seeds: readonly (number | string)[];
+  readonly run?: BackupRun | undefined;
+  /** Names that the last prune deleted. */
+  readonly deleted: readonly string[];
+  /** When it was first checked: nothing is stale before it could have been made. */
+  readonly since?: number;
+  /** When the last run began that was due. */
+  readonly lastRunAt?: number;
+  /** Why the last run failed. */
+  readonly fault?: string | undefined;
+  readonly isStale: boolean;
+  /** How many backups the store listed last. */
+  readonly listed: number;
+  /** Good backups that were missing in that list though nobody deleted them here. */
+  readonly vanished: readonly string[];
+  /** Findings about the store's deployment in its cluster. */
+  readonly deployment: readonly string[];
+}
+
+export type BackupsEvent =
+  | {
+      readonly type: 'REQUESTED';
+      readonly at: number;
+      readonly by: 'schedule' | 'command';
+      readonly request?: string | undefined;
+    }
+  | { readonly type: 'PRUNE_REQUESTED'; readonly at: number; readonly request?: string | undefined }
+  /** Sent every hour, and after a start. `due` is when the schedule last required a run. */
+  | { readonly type: 'CHECK'; readonly at: number; readonly due: number }
+  | { readonly type: 'SEEDED'; readonly ids: readonly (number | string)[] }
+  | { readonly type: 'DEPLOYMENT_CHECKED'; readonly findings: readonly string[] }
+  | { readonly type: 'MADE'; readonly backup: Backup }
+  /** The store holds nothing to back up yet. */
+  | { readonly type: 'NOTHING_TO_BACK_UP'; readonly reason: string }
+  | { readonly type: 'LISTED'; readonly at: number; readonly listed: readonly ListedBackup[] }
+  | { readonly type: 'PRUNED'; readonly deleted: readonly string[] }
+  | { readonly type: 'effect.failed'; readonly effect: string; readonly message: string }
+  | { readonly type: 'effect.lost'; readonly effect: string };
+
+export interface BackupParams {
+  readonly kind: BackupSettings['kind'];
+}
+export interface PruneParams extends BackupParams {
+  readonly names: readonly string[];
+}
+
+/** What XState gives to guards and actions. */
+export interface Args {
+  readonly context: BackupsContext;
+  readonly event: BackupsEvent;
+}
+
 const DAY_MS = 86_400_000;
 /** A size this many times larger or smaller than usual is reported. */
 const UNUSUAL_FACTOR = 4;
-/** Smaller backups vary too much to be a measure for the next one. */
+/** The next backup is not compared with a smaller one, because small ones vary too much. */
 const SMALLEST_MEASURE = 1024 * 1024;
 /** A run that is due may begin this much later. */
 const GRACE_MS = 5 * 60_000;
@@ -63,8 +131,8 @@ export const newestFirst = (a: ListedBackup, b: ListedBackup): number =>
   b.at - a.at || (a.name < b.name ? 1 : -1);
 
 /**
- * The backups to delete: beyond the newest so many, or older than so many days. The newest backup and the newest good
- * one are always kept: a series of bad ones must not push the good one out.
+ * The backups to delete: those beyond the newest `keepNewest`, or older than `keepDays`. The newest backup and the newest
+ * good one are always kept, so that a series of bad backups cannot remove the last good one.
  *
  * @param now epoch milliseconds
  * @returns names
@@ -86,7 +154,7 @@ export function expiredBackups(
     .map(({ name }) => name);
 }
 
-/** The size that the next backup is measured by; undefined when there is nothing to compare with. */
+/** The size that the next backup is compared with; undefined when there is none. */
 export function usualSize(
   good: readonly Backup[],
   { usualBytes }: Pick<BackupSettings, 'usualBytes'>,
@@ -103,7 +171,7 @@ export function isUnusualSize(size: number, usual: number | undefined): boolean 
 /**
  * Whether the run that was due did not happen.
  *
- * @param due when the schedule last wanted a run
+ * @param due when the schedule last required a run
  * @param lastRun when the last run began; 0 without one
  */
 export function isMissed(now: number, due: number, lastRun: number): boolean {
