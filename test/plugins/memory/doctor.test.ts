@@ -144,7 +144,7 @@ test('[B7, B8, B10] the deployment and its volume backups are looked at in the c
     await new Promise((resolve) => setTimeout(resolve, 20));
     raised = await told();
   }
-  t.regex(raised, /alert\.raise.*memory\.deployment.*ACCESS_KEY/);
+  t.regex(raised, /alerts\.raise.*memory\.deployment.*ACCESS_KEY/);
   store.set('Deployment', 'qdrant', 'agent-memory', {
     spec: {
       selector: { matchLabels: labels },

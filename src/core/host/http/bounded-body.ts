@@ -17,35 +17,54 @@ export class BodyTooLarge extends RangeError {
   }
 }
 
+export interface BoundedBodyOptions {
+  /** What happens to a body over the limit: it is refused unless this says that it is cut. */
+  readonly excess?: 'refuse' | 'cut' | undefined;
+  /**
+   * Length that the sender has announced, bytes; a longer body is too large. It is read into one buffer of that size, and
+   * the memory of each chunk is given back, because chunks that are joined at the end need the memory twice.
+   */
+  readonly announced?: number | undefined;
+  /** Called with the bytes read so far, before more are read; what it throws ends the reading. */
+  readonly onGrowth?: ((bytes: number) => void) | undefined;
+}
+
 /**
  * Reads a whole body into memory.
  *
  * @param body of a request or of an answer; it is left, and so destroyed, as soon as it exceeds the limit
  * @param limit bytes
- * @param excess what happens to a longer one: it is refused unless told to cut it
- * @throws BodyTooLarge, and whatever breaks the body off
+ * @throws BodyTooLarge, what `onGrowth` throws, and whatever breaks the body off
  */
 export async function readBody(
   body: AsyncIterable<Uint8Array>,
   limit: number,
-  excess: 'refuse' | 'cut' = 'refuse',
+  { excess = 'refuse', announced = 0, onGrowth }: BoundedBodyOptions = {},
 ): Promise<BoundedBody> {
+  if (announced > limit) throw new BodyTooLarge(limit);
+  const whole = announced > 0 ? Buffer.allocUnsafeSlow(announced) : undefined;
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of body) {
+    const start = size;
     size += chunk.length;
     if (size > limit && excess === 'refuse') throw new BodyTooLarge(limit);
-    chunks.push(chunk);
+    if (whole && size > announced) throw new BodyTooLarge(announced);
+    onGrowth?.(size);
+    if (whole) {
+      whole.set(chunk, start);
+      free(chunk);
+    } else chunks.push(chunk);
     if (size > limit) break;
   }
   const truncated = size > limit;
-  const bytes = Buffer.concat(chunks, size);
+  const bytes = whole?.subarray(0, size) ?? Buffer.concat(chunks, size);
   return { bytes: truncated ? bytes.subarray(0, limit) : bytes, truncated };
 }
 
 /**
- * Gives the memory of bytes back at once: garbage collection would take its time, for what it collects is small,
- * and under load that time is a hundred megabytes. Of bytes that share their buffer with others nothing happens.
+ * Gives the memory of bytes back at once. Garbage collection does so later, because it counts only the small object that
+ * holds them; under load that costs a hundred megabytes. Bytes that share their buffer with others are left alone.
  *
  * @param bytes that nobody uses any more
  */

@@ -172,7 +172,7 @@ export class HttpClient {
   call(call: HttpCall): Promise<HttpAnswer> {
     const { answerLimit, excess } = this.#options;
     return this.stream(call, async ({ status, headers, body }) => {
-      const { bytes, truncated } = await readBody(body, answerLimit, excess);
+      const { bytes, truncated } = await readBody(body, answerLimit, { excess });
       return new HttpAnswer(status, headers, bytes, truncated);
     });
   }

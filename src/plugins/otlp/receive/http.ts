@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { free } from '../../../core/host/http/bounded-body.ts';
+import { BodyTooLarge, free, readBody } from '../../../core/host/http/bounded-body.ts';
 import type { HttpSurface, SurfaceError } from '../../../core/host/http/contract.ts';
+import { HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import type { Encoding, Signal } from '../decode/decode.ts';
 import { OtlpError } from '../errors.ts';
 import { type BudgetShare, exportResponse, type Receiver, type Refusal, rpcStatus } from './receiver.ts';
@@ -15,7 +16,7 @@ const REJECTED = {
 const JSON_TYPE = 'application/json';
 const PROTOBUF_TYPE = 'application/x-protobuf';
 
-/** The surface's own answers, before a route is reached, in the form that a collector gives them. */
+/** Gives errors of the surface itself, which no route has handled, the form that a collector's errors have. */
 export function otlpErrorBody({ status, what, remedy }: SurfaceError): unknown {
   if (status === 405 || status === 415) return `${what}\n`;
   return { code: status >= 500 ? 14 : 3, message: `${what} ${remedy}` };
@@ -55,11 +56,11 @@ async function serve(
     return refuse(request, reply, share);
   }
   try {
-    const bytes = await readBody(request.raw, share, bodyLimit);
-    if (typeof bytes === 'string') {
-      // What follows of this body would be taken for the next request.
+    const bytes = await bodyOf(request.raw, share, bodyLimit);
+    if (bytes instanceof HoldfastError) {
+      // The rest of this body would be read as the next request.
       reply.header('connection', 'close');
-      return refuse(request, reply, receiver.refuse(new OtlpError(bytes)));
+      return refuse(request, reply, receiver.refuse(bytes));
     }
     const body = { signal, encoding: encodingOf(request), gzip: isGzip(request), bytes };
     const answer = await receiver.take(body, request.headers.authorization ?? '');
@@ -74,39 +75,38 @@ async function serve(
   }
 }
 
-/** Reads a body as long as it keeps to its limit and to the memory that is left. @returns the code of a refusal if not */
-async function readBody(
+/**
+ * Reads a body within its limit and its share of the memory for bodies.
+ *
+ * @returns an error when it is too large, or when there is no memory for it
+ */
+async function bodyOf(
   stream: IncomingMessage,
   share: BudgetShare,
   limit: number,
-): Promise<Buffer | 'HF_OTLP_BODY_TOO_LARGE' | 'HF_OTLP_OVERLOADED'> {
+): Promise<Buffer | HoldfastError> {
   const announced = Number(stream.headers['content-length'] ?? 0);
-  if (announced > limit) return 'HF_OTLP_BODY_TOO_LARGE';
-  // Into one buffer when the length is announced: parts that are joined at the end would take the memory twice.
-  const whole = announced > 0 ? Buffer.allocUnsafeSlow(announced) : undefined;
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
-    const at = length;
-    length += (chunk as Buffer).length;
-    if (length > limit) return 'HF_OTLP_BODY_TOO_LARGE';
-    if (!share.grow(length)) return 'HF_OTLP_OVERLOADED';
-    if (!whole) chunks.push(chunk as Buffer);
-    else {
-      (chunk as Buffer).copy(whole, at);
-      free(chunk as Buffer);
-    }
+  const onGrowth = (bytes: number) => {
+    if (!share.grow(bytes)) throw new OtlpError('HF_OTLP_OVERLOADED');
+  };
+  try {
+    // The stream stays open, or its sender could not be answered.
+    const body = stream.iterator({ destroyOnReturn: false });
+    return (await readBody(body, limit, { announced, onGrowth })).bytes;
+  } catch (error) {
+    if (error instanceof BodyTooLarge) return new OtlpError('HF_OTLP_BODY_TOO_LARGE');
+    if (isCoded(error, 'HF_OTLP_OVERLOADED')) return error;
+    throw error;
   }
-  return whole ?? Buffer.concat(chunks, length);
 }
 
 /**
- * The body of a request that is refused unread is dropped as it comes, so that its sender gets to read the answer; one
- * that is larger than any may be ends with its connection.
+ * Drops the body of a request that is refused unread as it arrives, so that its sender can read the answer. A body over the
+ * limit ends the connection.
  */
 function dropBody({ raw }: FastifyRequest, limit: number): void {
   let length = 0;
-  // Node itself would drop any length.
+  // Node alone would drop a body of any length.
   raw.on('data', (chunk: Buffer) => {
     length += chunk.length;
     free(chunk);
@@ -125,7 +125,7 @@ function refuse(request: FastifyRequest, reply: FastifyReply, refusal: Refusal):
   return reply.type(JSON_TYPE).send({ code: grpc, message });
 }
 
-/** @returns what a collector says of a type or an encoding that it does not read */
+/** @returns a collector's answer to a media type or an encoding that it does not support */
 function unsupportedMedia({ headers }: FastifyRequest): string | undefined {
   const type = mediaType(headers['content-type']);
   if (type !== JSON_TYPE && type !== PROTOBUF_TYPE) {

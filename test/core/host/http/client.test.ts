@@ -219,5 +219,20 @@ test('a body is read to its limit and no further', async (t) => {
   }
   await t.throwsAsync(readBody(endless(), 250), { instanceOf: BodyTooLarge });
   t.is(taken, 3);
-  t.is((await readBody(endless(), 250, 'cut')).bytes.length, 250);
+  t.is((await readBody(endless(), 250, { excess: 'cut' })).bytes.length, 250);
+});
+
+test('a body of announced length is read into one buffer, and a longer one is too large', async (t) => {
+  const sizes: number[] = [];
+  async function* chunks() {
+    for (const text of ['abc', 'de', 'f']) yield new TextEncoder().encode(text);
+  }
+  const onGrowth = (bytes: number) => void sizes.push(bytes);
+  const { bytes } = await readBody(chunks(), 10, { announced: 6, onGrowth });
+  t.is(bytes.toString(), 'abcdef');
+  t.is(bytes.buffer.byteLength, 6);
+  t.deepEqual(sizes, [3, 5, 6]);
+  t.is((await readBody(chunks(), 10, { announced: 9 })).bytes.toString(), 'abcdef');
+  await t.throwsAsync(readBody(chunks(), 10, { announced: 5 }), { instanceOf: BodyTooLarge });
+  await t.throwsAsync(readBody(chunks(), 10, { announced: 11 }), { instanceOf: BodyTooLarge });
 });
