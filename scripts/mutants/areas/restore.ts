@@ -175,8 +175,8 @@ const area: Area = {
       put: '',
     },
     {
-      breaks: 'B6: a namespace of somebody else is removed',
-      id: 'B6',
+      breaks: 'B5: a namespace of somebody else is removed',
+      id: 'B5',
       find: 'if (!$1 || !$2($1, id)) return;',
       put: 'if (!$1) return;',
     },

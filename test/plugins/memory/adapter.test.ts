@@ -114,6 +114,26 @@ test('[B1] a key is asked for where one is set, sent by the adapter, and handed 
   t.false(bodies.join().includes('the-key-of-the-store'));
 });
 
+test('[B2,B4,B9] points are counted exactly, a snapshot has priority over what is there, and `result` must be true', async (t) => {
+  const asked: [string | undefined, unknown][] = [];
+  let result: unknown = true;
+  const url = await misbehaving(t, (request, response, body) => {
+    asked.push([request.url, JSON.parse(body)]);
+    json(response, 200, ok(request.url?.endsWith('/count') ? { count: 7 } : result));
+  });
+  const store = storeAt(t, url);
+  const location = 'http://live:6333/collections/memory/snapshots/memory-1.snapshot';
+  t.is(await store.count('memory'), 7);
+  await store.recover('memory', location);
+  t.deepEqual(asked, [
+    ['/collections/memory/points/count', { exact: true }],
+    ['/collections/memory/snapshots/recover?wait=true', { location, priority: 'snapshot' }],
+  ]);
+  for (result of [false, null, {}, 'true']) {
+    await t.throwsAsync(store.recover('memory', location), { message: /HF_MEMORY_ANSWER.*result/ });
+  }
+});
+
 test('[B4] a checksum may be absent or null, and a count of points too', async (t) => {
   const file = { name: 'memory-1-2026-01-01-02-30-00.snapshot', size: 225_000 };
   const url = await misbehaving(t, (request, response) => {

@@ -1,14 +1,16 @@
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { cluster } from '../../../src/plugins/cluster/index.ts';
-import { CLAIM_SIZE, storeObjects } from '../../../src/plugins/restore/scratch/cluster.ts';
+import { storeObjects } from '../../../src/plugins/restore/scratch/cluster.ts';
 import { runsDeployments } from '../../support/cluster/behaviours.ts';
 import { ClusterApi, type Thing } from '../../support/cluster/index.ts';
 import type { Scope } from '../../support/scope.ts';
 import { tempDir } from '../../support/temp.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { FieldStore } from './field-store.ts';
 import { startDrills } from './rig.ts';
 
@@ -33,7 +35,7 @@ const liveDeployment = (): Thing => ({
 });
 
 /** A cluster with the live store in it, whose pods of other namespaces are all one scratch instance. */
-async function rig(t: Scope, readyMs?: number) {
+async function rig(t: Scope, readyMs?: number, options: Parameters<typeof startDrills>[1] = {}) {
   const [api, live, scratch] = await Promise.all([
     ClusterApi.start(t),
     FieldStore.start(t),
@@ -51,6 +53,7 @@ async function rig(t: Scope, readyMs?: number) {
   const drills = await startDrills(t, {
     memory: { url: live.url },
     restore: { readyMs: 1_000 },
+    ...options,
     plugins: [cluster({ kubeconfig: api.kubeconfig(tempDir(t)) })],
   });
   return { api, live, scratch, drills };
@@ -74,7 +77,7 @@ test('[B2,B9] path a makes a namespace with an encrypted claim and one replica o
   t.regex(namespace!.metadata.annotations['holdfast.dev/expires'], /^20/);
   t.like(claim!.spec, {
     storageClassName: 'encrypted-replicated',
-    resources: { requests: { storage: CLAIM_SIZE } },
+    resources: { requests: { storage: '5Gi' } },
   });
   t.like(deployment!.spec, { replicas: 1, strategy: { type: 'Recreate' } });
   const [container] = deployment!.spec.template.spec.containers;
@@ -104,6 +107,24 @@ test('[B9] an instance that is not ready in time, or whose image cannot be had, 
   const unpulled = await drills.drill('a');
   t.regex(unpulled.failure!.reason, /ImagePullBackOff/);
   t.deepEqual(left(api), []);
+});
+
+test('[B9] an instance is given 120 s to be ready', async (t) => {
+  const clock = new VirtualClock();
+  const restore = { readyMs: undefined, pollMs: 10_000 };
+  const { drills } = await rig(t, Number.POSITIVE_INFINITY, { clock, restore });
+  const began = clock.now();
+  await drills.ask('a');
+  const ended = drills.see(({ results }) => results.length > 0);
+  let over = false;
+  void ended.then(() => (over = true));
+  while (!over) {
+    await clock.advance(1_000);
+    await delay(5);
+  }
+  const [result] = (await ended).results;
+  t.regex(result!.failure!.reason, /is ready after 120 s/);
+  t.true(clock.now() - began >= 110_000);
 });
 
 const backup = (name: string, completionTimestamp: string, status: object): Thing => ({
@@ -179,6 +200,7 @@ test('[B3] any other end of a restore than Completed without errors and warnings
     { phase: 'FinalizingPartiallyFailed' },
     { phase: 'WaitingForPluginOperationsPartiallyFailed' },
     { phase: 'PartiallyFailed', errors: 2 },
+    { phase: 'Failed', failureReason: 'the object store is away' },
     { phase: 'FailedValidation', validationErrors: ['no such backup'] },
     { phase: 'Completed', warnings: 1 },
   ];

@@ -247,6 +247,50 @@ test.serial(
   },
 );
 
+test.serial('[B5] the same name is the live store although nobody can resolve it', async (t) => {
+  const live = 'http://qdrant.invalid:6333';
+  for (const same of [live, 'http://QDRANT.invalid.:6333/', 'http://qdrant.invalid:6333/collections']) {
+    await t.throwsAsync(
+      refuseLiveAddress(live, same),
+      { message: /^HF_RESTORE_LIVE.*the same address/ },
+      same,
+    );
+  }
+});
+
+test.serial(
+  '[B5] an instance that says it is the live one, or is filled by the time of the recovery, is not overwritten',
+  async (t) => {
+    const live = await FieldStore.start(t);
+    live.fill(3);
+    live.snapshot();
+    const failure = async (prepare: (scratch: FieldStore) => void) => {
+      const scratch = await FieldStore.start(t);
+      prepare(scratch);
+      const options = { memory: { url: live.url }, restore: { scratchUrl: scratch.url } };
+      const rig = await startDrills(t, options);
+      const result = await rig.drill();
+      await rig.runtime.stop('next');
+      t.false(scratch.calls.some((call) => call.endsWith('/recover')));
+      return result.failure!;
+    };
+    live.instance = 'the-one';
+    const same = await failure((scratch) => {
+      scratch.instance = 'the-one';
+    });
+    t.like(same, { phase: 'recovering', code: 'HF_RESTORE_LIVE' });
+    t.regex(same.reason, /it says that it is that very instance/);
+    const filled = await failure((scratch) => {
+      scratch.instance = 'another';
+      scratch.before = (call) => {
+        if (call === 'GET /readyz') scratch.fill(2);
+      };
+    });
+    t.like(filled, { phase: 'recovering', code: 'HF_RESTORE_LIVE' });
+    t.regex(filled.reason, /it holds a collection memory/);
+  },
+);
+
 test.serial(
   '[B2,B3,B5] beside the embedded store both paths are proven, and no folder, port or thread stays',
   async (t) => {

@@ -30,6 +30,8 @@ export class FieldStore {
   readonly hosts = new Set<string>();
   /** What it says of the size of snapshots, in the place of the truth. */
   toldSize: number | undefined;
+  /** Which instance it says that it is; real ones do not. */
+  instance: string | undefined;
   /** Looked at before each call. */
   mishap: (call: string) => Mishap | undefined = () => undefined;
   /** Runs before a call is answered. */
@@ -98,7 +100,11 @@ export class FieldStore {
     if (mishap) return void refuse(mishap.status, mishap.text);
     this.before(call);
     if (pathname === '/')
-      return void answer(200, { title: 'qdrant - vector search engine', version: '1.19.0' });
+      return void answer(200, {
+        title: 'qdrant - vector search engine',
+        version: '1.19.0',
+        instance: this.instance,
+      });
     if (pathname === '/readyz') return void response.end('all shards are ready');
     const result = await this.#result(call, text === '' ? {} : JSON.parse(text));
     if (result === undefined) refuse(404, 'Not found');

@@ -62,11 +62,17 @@ export interface DrillRig {
   fingerprint(point: Point): string;
 }
 
+type RestoreInput = NonNullable<Parameters<typeof restore>[0]>;
+
+const given = (options: object): RestoreInput =>
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+
 interface RigOptions {
   readonly dataDir?: string;
   readonly clock?: VirtualClock;
   readonly plugins?: readonly PluginEntry[];
-  readonly restore?: Parameters<typeof restore>[0];
+  /** Of what is undefined the plugin's own default counts. */
+  readonly restore?: { [K in keyof RestoreInput]?: RestoreInput[K] | undefined };
   readonly memory?: Parameters<typeof memory>[0];
   /** In the place of the plugin that speaks to one. */
   readonly store?: PluginEntry;
@@ -77,7 +83,7 @@ export async function startDrills(t: Scope, options: RigOptions = {}): Promise<D
   const dataDir = options.dataDir ?? tempDir(t);
   const plugins = [
     options.store ?? memory(options.memory),
-    restore({ pollMs: 5, readyMs: 5_000, retryMs: 50, ...options.restore }),
+    restore(given({ pollMs: 5, readyMs: 5_000, retryMs: 50, ...options.restore })),
     ...(options.plugins ?? []),
   ];
   const runtime = createRuntime({

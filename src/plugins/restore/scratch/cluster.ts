@@ -6,7 +6,7 @@ import type { ClusterPlaces } from '../options.ts';
 import { REST_PORT, type ScratchNamespaces } from './namespaces.ts';
 
 /** The document's own. */
-export const CLAIM_SIZE = '5Gi';
+const CLAIM_SIZE = '5Gi';
 export const CLAIM_BYTES = 5 * 1024 ** 3;
 const LABELS = { app: 'holdfast-scratch-store' };
 const DEPLOYMENT: ClusterKind = { apiVersion: 'apps/v1', kind: 'Deployment' };
