@@ -11,7 +11,7 @@ const filesOf = (folder: string, ending: string): string[] =>
 
 const registrations = await deliveredRegistrations();
 const definitions = await ownDefinitions();
-const pages = () => ['README.md', ...filesOf('docs', '.md')];
+const pages = () => ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...filesOf('docs', '.md')];
 
 for (const [path, expected] of Object.entries(referencePages(registrations, definitions))) {
   test(`[C11,C14] ${path} is what the code declares`, (t) =>
@@ -37,7 +37,7 @@ test('[C11] every variable that stands for an option says what it is for', (t) =
   t.deepEqual(silent, []);
 });
 
-test('[C11] every link of README and docs to a file of the project leads somewhere', (t) => {
+test('[C11] every link of the documents to a file of the project leads somewhere', (t) => {
   for (const page of pages()) {
     const base = new URL(page, root);
     const links = [...text(page).matchAll(/\]\(([^)#:\s]+)(?:#[^)]*)?\)/g)].map(([, link = '']) => link);
@@ -60,9 +60,9 @@ test('[C11] every variable of ours that the sources name is in README or a page 
 });
 
 test('[C11] every file of the sources that a page or an error names exists', (t) => {
-  const texts = [...pages(), 'CONTRIBUTING.md'].map((page) => [page, text(page)] as const);
+  const texts = pages().map((page) => [page, text(page)] as const);
   const gone = texts.flatMap(([page, body]) =>
-    [...body.matchAll(/`((?:src|test|scripts|bench|examples|deploy)\/[\w./-]*\w)\/?`/g)]
+    [...body.matchAll(/`((?:src|test|scripts|bench|examples|deploy|docs)\/[\w./-]*\w)\/?`/g)]
       .map(([, path = '']) => path)
       .filter((path) => !existsSync(new URL(path, root)))
       .map((path) => `${page}: ${path}`),
