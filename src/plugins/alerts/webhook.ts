@@ -32,7 +32,6 @@ export async function postOnce(
   now: number,
   signal: AbortSignal,
 ): Promise<Posted> {
-  const scrub = scrubber(url, bearer);
   try {
     const answer = await http.call({
       method: 'POST',
@@ -45,7 +44,7 @@ export async function postOnce(
       body,
       signal,
     });
-    const text = scrub(answer.text());
+    const text = answer.textWithout(secretsOf(url, bearer));
     const { status } = answer;
     if (answer.ok) return { kind: 'taken', status, body: text };
     const retryAfterMs = retryAfter(answer.header('retry-after'), now);
@@ -65,14 +64,13 @@ export async function postOnce(
   }
 }
 
-/** Takes what is secret of an address, and its token, out of a text. */
-function scrubber(url: URL, bearer?: string): (text: string) => string {
+/** What is secret of a receiver: its token, and the path and the query of its address; texts under 4 characters are none. */
+function secretsOf(url: URL, bearer: string | undefined): string[] {
   const path = url.pathname.slice(1);
   const values = [...url.searchParams.values()];
-  const secrets = [bearer, path, ...path.split('/'), ...values].filter(
+  return [bearer, path, ...path.split('/'), ...values].filter(
     (each): each is string => each !== undefined && each.length >= 4,
   );
-  return (text) => secrets.reduce((left, each) => left.replaceAll(each, '[redacted]'), text);
 }
 
 function retryAfter(text: string | undefined, now: number): number | undefined {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Heartbeat, PushAnswer, PushEvent, UptimeMonitor } from '../../core/contracts/uptime.ts';
-import { HttpCallError, HttpClient } from '../../core/host/http/client.ts';
+import { type HttpAnswer, HttpCallError, HttpClient } from '../../core/host/http/client.ts';
 import { maskText } from '../../core/host/logging/mask-text.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
@@ -84,7 +84,7 @@ export class PushClient implements UptimeMonitor {
       const headers = Object.entries(answer.headers).map(
         ([name, value]) => `${name}: ${withoutToken(String(value), token, HEADER_LIMIT)}`,
       );
-      return { answer: interpret(answer.status, answer.text(), token), headers };
+      return { answer: interpret(answer, token), headers };
     } catch (error) {
       if (isCoded(error) && !(error instanceof HttpCallError)) throw error;
       return { answer: failure(error, timeoutMs), headers: [] };
@@ -127,22 +127,23 @@ function authority(caFile: string): string {
   }
 }
 
-/** Characters of an answer that are read, and that are kept of its body and of a reason. */
+/** Bytes of an answer that are read. */
 export const READ_LIMIT = 16_384;
+/** Characters that are kept of the body of an answer, and of a reason. */
 const KEPT = 2_048;
 const REASON = 300;
 
 /**
- * Interprets an answer. The body of an answer that is no delivery is kept: nobody else records why (O15).
+ * Interprets an answer. The body of an answer that is no delivery is kept, because it is recorded nowhere else (O15).
  *
- * @param text the body, cut at READ_LIMIT
- * @param token taken out wherever it is repeated
+ * @param token removed wherever the answer repeats it
  */
-function interpret(status: number, text: string, token: string): PushAnswer {
-  const parsed = parse(text);
+function interpret(answer: HttpAnswer, token: string): PushAnswer {
+  const { status } = answer;
+  const parsed = answer.json();
   if (status >= 200 && status < 300 && isObject(parsed) && parsed.ok === true)
     return { kind: 'delivered', status };
-  const body = withoutToken(text, token, KEPT);
+  const body = maskText(answer.textWithout(formsOf(token), TOKEN_MARK), KEPT);
   const msg =
     isObject(parsed) && typeof parsed.msg === 'string' ? withoutToken(parsed.msg, token, REASON) : undefined;
   return { kind: 'refused', status, ...(msg !== undefined && { msg }), body, exitStatus: 8 };
@@ -159,14 +160,14 @@ export function pushEventOf(answer: PushAnswer, at: number): PushEvent {
   return { type: 'PUSH_REFUSED', at, status, ...(msg !== undefined && { msg }), body, exitStatus };
 }
 
-/** The text without the token, in either form in which a server may repeat it. */
-export function withoutToken(text: string, token: string, limit: number): string {
-  let clean = text;
-  for (const form of new Set([token, encodeURIComponent(token)])) {
-    clean = clean.replaceAll(form, '[token]');
-  }
-  // A cut text may end with a part of the token.
-  if (text.length >= READ_LIMIT) clean = clean.slice(0, -Math.min(clean.length, token.length));
+const TOKEN_MARK = '[token]';
+
+/** The forms in which a server may repeat the token: as it is, and as the path has it. */
+const formsOf = (token: string): string[] => [...new Set([token, encodeURIComponent(token)])];
+
+/** A whole text without the token. @param limit characters */
+function withoutToken(text: string, token: string, limit: number): string {
+  const clean = formsOf(token).reduce((rest, form) => rest.replaceAll(form, TOKEN_MARK), text);
   return maskText(clean, limit);
 }
 
@@ -209,12 +210,4 @@ function faultOf(error: unknown): { code: string; message: string } {
   if (error instanceof HttpCallError) return { code: error.networkCode, message: error.reason };
   if (!(error instanceof Error)) return { code: 'UNKNOWN', message: 'it failed' };
   return { code: error.name, message: maskText(error.message, REASON) };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -109,6 +109,20 @@ test('[O18,O28] a receiver that fails is tried again under the same key, and tha
   t.like(JSON.parse(untold.out), { fresh: false, notified: false, answer: { status: 302 } });
 });
 
+test('[O28] an answer that is cut inside a secret shows no part of the secret', async (t) => {
+  const receiver = await webhook(t);
+  const { run } = host(t, 40, receiver.url);
+  for (const shown of [2, 8, 16]) {
+    // 2,048 bytes of an answer are read.
+    receiver.behave((answer, { headers }) => {
+      const token = String(headers.authorization).slice('Bearer '.length);
+      answer.end(`${'.'.repeat(2_048 - shown)}${token} and more`);
+    });
+    const { answer } = JSON.parse((await run('--json')).out);
+    t.regex(answer.body, /^\.+$/, `${shown} characters of the token were read`);
+  }
+});
+
 test('[O18,O28] --test tells whatever the file says, and wrong usage is told as such', async (t) => {
   const receiver = await webhook(t);
   const { run, address } = host(t, 1, receiver.url);

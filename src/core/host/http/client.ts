@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../../kernel/clock.ts';
 import { CoreError } from '../../kernel/errors/core-error.ts';
 import { isCoded } from '../../kernel/errors/holdfast-error.ts';
 import { nestsDeeper } from '../../kernel/json.ts';
-import { maskText } from '../logging/mask-text.ts';
+import { maskText, REDACTED } from '../logging/mask-text.ts';
 import { BodyTooLarge, readBody } from './bounded-body.ts';
 import { type HttpFailure, networkFailure } from './network-failure.ts';
 
@@ -117,15 +117,39 @@ export class HttpAnswer {
   }
 
   /**
+   * The body as text, without the given secrets. Where the answer was cut, its end may hold the beginning of a secret,
+   * which is removed too.
+   *
+   * @param secrets what the call itself sent and the server may have repeated; none of them empty
+   * @param mark stands in place of each secret
+   */
+  textWithout(secrets: readonly string[], mark = REDACTED): string {
+    const text = secrets.reduce((rest, secret) => rest.replaceAll(secret, mark), this.text());
+    if (!this.truncated) return text;
+    // The cut may have split a character, which is shown as U+FFFD.
+    const whole = text.replace(/\uFFFD$/, '');
+    const partial = Math.max(0, ...secrets.map((secret) => beginningAtEnd(whole, secret)));
+    return whole.slice(0, whole.length - partial);
+  }
+
+  /**
    * What the server said, fit for an error or a log line: one line, secrets masked.
    *
    * @param limit characters
    * @param secrets what the call itself sent and the server may have repeated
    */
   excerpt(limit: number, ...secrets: readonly string[]): string {
-    const clean = secrets.reduce((text, secret) => text.replaceAll(secret, '[redacted]'), this.text());
+    const clean = this.textWithout(secrets);
     return maskText(clean.replace(/[\s\p{C}]+/gu, ' ').trim(), limit);
   }
+}
+
+/** @returns how many characters at the end of a text are the beginning of a secret */
+function beginningAtEnd(text: string, secret: string): number {
+  for (let length = Math.min(text.length, secret.length - 1); length > 0; length -= 1) {
+    if (text.endsWith(secret.slice(0, length))) return length;
+  }
+  return 0;
 }
 
 /**

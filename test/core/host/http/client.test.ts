@@ -3,7 +3,12 @@ import { createServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { BodyTooLarge, readBody } from '../../../../src/core/host/http/bounded-body.ts';
-import { HttpCallError, HttpClient, type HttpClientOptions } from '../../../../src/core/host/http/client.ts';
+import {
+  HttpAnswer,
+  HttpCallError,
+  HttpClient,
+  type HttpClientOptions,
+} from '../../../../src/core/host/http/client.ts';
 import { networkFailure } from '../../../../src/core/host/http/network-failure.ts';
 import { CoreError } from '../../../../src/core/kernel/errors/core-error.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
@@ -187,6 +192,17 @@ test('an answer that is read as it comes passes coded errors on, and what is unr
   );
   await closed;
   t.pass();
+});
+
+test('a cut answer is read without a secret that the cut split, whichever character it split', async (t) => {
+  const secret = 'schl\u00fcssel-4711';
+  const bytes = Buffer.from(`so ${secret}, and again ${secret}`);
+  for (let length = 0; length <= bytes.length; length += 1) {
+    const text = new HttpAnswer(200, {}, bytes.subarray(0, length), true).textWithout([secret]);
+    t.true('so [redacted], and again [redacted]'.startsWith(text), `${length} bytes: ${text}`);
+  }
+  const whole = new HttpAnswer(200, {}, bytes, false).textWithout([secret]);
+  t.is(whole, 'so [redacted], and again [redacted]');
 });
 
 test('an excerpt has one line, and no secret of the call', async (t) => {
