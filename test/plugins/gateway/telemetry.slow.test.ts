@@ -281,7 +281,7 @@ test('[O24] a call is one span however it ends: refused, broken, not found, not 
 test('[O24] a call whose body does not come in time is one span, with 408, at a server and at /mcp/', async (t) => {
   const { received, endpoint } = await receiver(t);
   const routes = [credentialFree({ name: 'wiki', url: 'http://127.0.0.1:9/mcp' })];
-  const rig = await Rig.start(t, { routes, requestTimeoutMs: 1_000 }, undefined, undefined, [
+  const rig = await Rig.start(t, { routes, requestTimeoutMs: 3_000 }, undefined, undefined, [
     telemetryPlugin({ endpoint, everyMs: 60_000 }),
   ]);
   const headers = admission(await rig.mint({ servers: ['wiki'] }));
