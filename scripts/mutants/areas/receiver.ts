@@ -107,7 +107,7 @@ const area: Area = {
     {
       breaks: 'a full spool is no alert',
       tests: ['machines/otlp'],
-      find: "actions: ['block', { type: 'alert.raise', params: $1 }]",
+      find: "actions: ['block', { type: '$2', params: $1 }]",
       put: "actions: ['block']",
     },
     {

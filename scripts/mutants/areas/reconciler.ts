@@ -6,7 +6,7 @@ const area: Area = {
     {
       breaks: 'R24: a leg that has its address is written all the same',
       id: 'R24',
-      find: "{ guard: 'present', target: 'afterPresent', actions: 'found' },",
+      find: "{ guard: 'present', target: '$1', actions: '$2' },",
       put: '',
     },
     {
@@ -54,7 +54,7 @@ const area: Area = {
     {
       breaks: 'R25: it gives up silently',
       id: 'R25',
-      find: "actions: [{ type: 'alert.raise', params: ({ $1 }) => gaveUp($1) }, 'markAlerted'],",
+      find: "actions: [{ type: '$2', params: ({ $1 }) => gaveUp($1) }, 'markAlerted'],",
       put: "actions: 'markAlerted',",
     },
     { breaks: 'R25: fifty tries', id: 'R25', find: 'maxTries: 5,', put: 'maxTries: 50,' },
@@ -67,7 +67,7 @@ const area: Area = {
     {
       breaks: 'R24: no second look after an event',
       id: 'R24',
-      find: "{ guard: 'owesLook', target: 'checking' }, { target: 'whole' },",
+      find: "{ guard: '$1', target: 'checking' }, { target: 'whole' },",
       put: "{ target: 'whole' },",
     },
     {
@@ -92,8 +92,8 @@ const area: Area = {
     {
       breaks: 'an endless burst of events keeps a leg from being read',
       tests: ['machines/reconciler'],
-      find: 'PATIENCE = 20',
-      put: 'PATIENCE = 2_000',
+      find: 'MAX_EXTENSIONS = 20',
+      put: 'MAX_EXTENSIONS = 2_000',
     },
     {
       breaks: 'R27: a beat that did not arrive is not sent again',
@@ -104,8 +104,8 @@ const area: Area = {
     {
       breaks: 'R27: events while a beat is sent get no beat',
       id: 'R27',
-      find: "{ guard: 'owes', target: 'gathering', actions: 'arrive' },",
-      put: '',
+      find: "{ guard: '$1', target: '$2', actions: 'arrive' }, { target: 'quiet', actions: 'arrive' },",
+      put: "{ target: 'quiet', actions: 'arrive' },",
     },
     {
       breaks: 'R28: the reconciler can be stopped for ever',

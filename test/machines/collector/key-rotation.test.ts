@@ -7,7 +7,9 @@ import { type RotationEvent, rotationDefaults } from '../../../src/machines/coll
 import { runs } from '../../support/runs.ts';
 import { machineSamples } from '../samples.ts';
 
-const { refreshMs, overlapMs, retryMs, lookMs } = rotationDefaults;
+const { overlapMs, retryMs, lookMs } = rotationDefaults;
+/** Producers take up a stored key within 15 minutes (O9). */
+const refreshMs = 15 * 60_000;
 const rotate = (more: Partial<Extract<RotationEvent, { type: 'ROTATE' }>> = {}): RotationEvent => ({
   type: 'ROTATE',
   at: 0,

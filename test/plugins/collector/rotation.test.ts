@@ -125,6 +125,13 @@ test('[O9] with a UI the key is asked for by its API, adopted by the config, ref
     patched.map(({ kind, name }) => `${kind} ${name}`),
     ['ExternalSecret otel-ingest', 'Deployment scraper', 'DaemonSet scraper-node'],
   );
+  // A patch without a value that differs from the last one changes nothing, and nobody would read the key.
+  const [sync, ...restarts] = patched.map(({ patch }) => patch as any);
+  const forcedAt = Number(sync.metadata.annotations['force-sync']);
+  t.true(forcedAt > Date.now() - 60_000 && forcedAt <= Date.now());
+  const annotations = { 'kubectl.kubernetes.io/restartedAt': new Date(forcedAt).toISOString() };
+  const restart = { spec: { template: { metadata: { annotations } } } };
+  t.deepEqual(restarts, [restart, restart]);
   rig.keys.judge(fresh, 'scraper');
   await until('it is done', () => rig.state() === 'done');
 });

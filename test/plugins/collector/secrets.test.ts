@@ -43,10 +43,26 @@ test('[O25] the nine keys are listed with purpose, place, age and consequence, a
   );
   t.is(secrets[0]?.ageDays, 0);
   const said = (name: string) => secrets.find((row) => row.name === name);
-  t.regex(said('ui_bootstrap_secret')?.rotation ?? '', /signs everyone out of the UI once/);
-  t.regex(said('otel_ingest_token')?.rotation ?? '', /never rotate, empty or delete/);
-  t.regex(said('otel_ingest_api_key')?.rotation ?? '', /cannot be planted beforehand/);
+  const follows: Record<string, RegExp> = {
+    admin_password: /whoever logs in with it is refused until it has the new one/,
+    docdb_admin_password: /the UI answers 5xx until it has the new one/,
+    docdb_replicaset_keyfile: /members with different keys refuse one another: rotate all at once/,
+    ui_bootstrap_secret: /signs everyone out of the UI once/,
+    ui_oidc_client_secret: /nobody can log in to the UI until the identity provider has the same/,
+    otel_ingest_api_key: /producers with the old key are refused.*cannot be planted beforehand/,
+    otel_ingest_token: /never rotate, empty or delete/,
+    master_key: /scripts that mint or revoke keys are refused until they have it; virtual keys go on/,
+    claude_code_api_key: /the workstation is refused until its clients have the new one/,
+  };
+  t.deepEqual(
+    secrets.map(({ name }) => name),
+    Object.keys(follows),
+  );
   const lines = await rig.holdfast('stack', 'secrets');
+  for (const [name, words] of Object.entries(follows)) {
+    t.regex(said(name)?.rotation ?? '', words);
+    t.regex(lines.out, words, 'people read it too');
+  }
   t.false(/canary/.test(out + lines.out + lines.err));
   t.false((out + lines.out).includes(await rig.keys.current()));
   t.deepEqual(

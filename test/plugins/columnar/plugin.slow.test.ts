@@ -114,7 +114,7 @@ test.serial(
 );
 
 test.serial(
-  '[O20,O26] commands ask the running instance, without one the server; where neither is, they say what to do',
+  '[O20,O22,O26] commands ask the running instance, without one the server; where neither is, they say what to do',
   async (t) => {
     const { runtime, dataDir } = await start(t, { url: server.url });
     const cwd = tempDir(t);
@@ -151,6 +151,21 @@ test.serial(
     t.is(JSON.parse(refused.err).error.code, 'HF_COLUMNAR_REFUSED');
     t.is((await call(['stack', 'query', 'SELECT 1', '--limit', '0', ...embedded], { cwd })).code, 2);
 
+    const mistakes = [
+      ["SELECT * FROM otel_metrics_gauge WHERE MetricName = 'file.mtime'", 'HF_COLUMNAR_WRONG_TABLE'],
+      [
+        "SELECT SpanAttributes['http.target'] AS target, count() FROM otel_traces GROUP BY target",
+        'HF_COLUMNAR_RAW_TARGET',
+      ],
+    ] as const;
+    const explained = async (place: readonly string[]) => {
+      for (const [sql, code] of mistakes) {
+        const { err } = await call(['stack', 'query', sql, '--json', ...place], { cwd });
+        t.is(JSON.parse(err).error.code, code, sql);
+      }
+    };
+    await explained(embedded);
+
     const verified = await call(['stack', 'verify', ...embedded], { cwd });
     t.is(verified.code, 0, verified.err);
     t.regex(verified.out, /warn +no logs have ever arrived/);
@@ -174,9 +189,20 @@ test.serial(
       ['doctor', 'stack', '--json', ...config({ url: server.url, native: '127.0.0.1:1' })],
       { cwd },
     );
-    const findings = JSON.parse(doctor.out);
-    t.regex(JSON.stringify(findings), /seven tables, made by Holdfast/);
-    t.regex(JSON.stringify(findings), /native port cannot be reached \(ECONNREFUSED\)/);
+    await explained(config({ url: server.url }));
+    t.regex(doctor.out, /seven tables, made by Holdfast/);
+    const nativeOf = ({ out }: { out: string }) =>
+      JSON.parse(out).checks.find(({ name }: any) => name === 'stack.columnar_native');
+    t.like(nativeOf(doctor), { state: 'warn', lookedAt: '127.0.0.1:1' });
+    t.regex(nativeOf(doctor).found, /native port cannot be reached \(ECONNREFUSED\)/);
+    const usual = await call(['doctor', 'stack', '--json', ...config({ url: server.url })], { cwd });
+    t.is(nativeOf(usual).lookedAt, `${new URL(server.url).hostname}:9000`);
+    const listening = server.url.replace('http://', '');
+    const open = await call(
+      ['doctor', 'stack', '--json', ...config({ url: server.url, native: listening })],
+      { cwd },
+    );
+    t.like(nativeOf(open), { state: 'ok', lookedAt: listening });
   },
 );
 

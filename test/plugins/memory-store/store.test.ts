@@ -182,6 +182,8 @@ test.serial(
       head: whole.subarray(0, 50),
       empty: Buffer.alloc(0),
       torn: Buffer.concat([whole.subarray(0, 12_000), Buffer.alloc(whole.length - 12_000, 0xff)]),
+      // Every row can be read, and its list of free pages names one that is in use.
+      pages: Buffer.concat([whole.subarray(0, 32), Buffer.of(0, 0, 0, 2, 0, 0, 0, 1), whole.subarray(40)]),
     };
     const foreign = join(folder, 'foreign.snapshot');
     const db = new DatabaseSync(foreign);

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import test from 'ava';
@@ -82,6 +82,37 @@ test('[B1] only names of our shape are pruned, and a dry run says which', async 
   t.is(pruned.out.trim(), 'deleted memory-1-2020-01-01-00-00-00.snapshot');
   t.true(existsSync(join(folder, 'by-hand.snapshot')));
   t.is((await holdfast(rig.dataDir, ['backup', 'prune'])).out.trim(), 'Nothing is beyond the retention.');
+});
+
+test('[B1,B10] unless configured, the newest 14 snapshots are kept, and copies of the volume for 30 days', async (t) => {
+  const rig = await startMemory(t);
+  await fill(rig.url, 3);
+  const daysAgo = (days: number) => new Date(Date.now() - days * DAY).toISOString().slice(0, 10);
+  const folders = [
+    join(rig.dataDir, 'memory', 'snapshots', 'memory'),
+    join(rig.dataDir, 'backups', 'volume'),
+  ] as const;
+  for (const folder of folders) mkdirSync(folder, { recursive: true, mode: 0o700 });
+  for (let days = 1; days <= 16; days += 1)
+    writeFileSync(join(folders[0], `memory-1-${daysAgo(days)}-02-30-00.snapshot`), 'x');
+  for (const days of [1, 29, 31]) writeFileSync(join(folders[1], `memory-${daysAgo(days)}-04-00-00.db`), 'x');
+  const { out } = await holdfast(rig.dataDir, ['backup', 'prune', '--dry-run', '--json']);
+  t.deepEqual(JSON.parse(out).deleted, {
+    snapshot: [15, 16].map((days) => `memory-1-${daysAgo(days)}-02-30-00.snapshot`),
+    volume: [`memory-${daysAgo(31)}-04-00-00.db`],
+  });
+});
+
+test('[B10] a snapshot of a store elsewhere is measured by 225 KB unless configured', async (t) => {
+  const elsewhere = await startMemory(t);
+  await fill(elsewhere.url, 3);
+  const rig = await startMemory(t, { memory: { url: elsewhere.url } });
+  const made = await holdfast(rig.dataDir, ['backup', 'snapshot']);
+  t.is(made.code, 0, made.err);
+  const { log } = rig.runtime.services;
+  const texts: string[] = [];
+  for await (const { effects } of log.read({})) texts.push(JSON.stringify(effects));
+  t.regex(texts.join(), /memory\.backup_size[^}]*225000/);
 });
 
 test('[B1, B10] the schedules make snapshots and volume copies in UTC, and keep what they should', async (t) => {
