@@ -5,13 +5,11 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { FastifyInstance } from 'fastify';
 import {
   type MemoryInstance,
   MemoryInstanceToken,
   ScratchStoresToken,
 } from '../../core/contracts/memory-store.ts';
-import { urlOf } from '../../core/host/http/addresses.ts';
 import { definePlugin } from '../../core/host/plugin/definition.ts';
 import { readTokenFile } from '../../core/kernel/secret-file.ts';
 import { MemoryStoreError } from './errors.ts';
@@ -34,10 +32,10 @@ export const memoryStore = definePlugin({
   errors: MemoryStoreError,
   provides: [MemoryInstanceToken, ScratchStoresToken],
   onFailure: 'continue',
-  async start({ dataDir, clock, logger, metrics }, { apiKeyFile, recoverFrom, scratchTtlMs }) {
+  async start({ dataDir, clock, logger, metrics, surfaces }, { apiKeyFile, recoverFrom, scratchTtlMs }) {
     const dir = join(dataDir, 'memory');
-    let url: string | undefined;
-    const origins = () => [...recoverFrom, ...(url === undefined ? [] : [url])];
+    const url = () => surfaces().memory?.url;
+    const origins = () => [...recoverFrom, url()].filter((origin) => origin !== undefined);
     const apiKey = () => (apiKeyFile === undefined ? undefined : readTokenFile(apiKeyFile));
     const live = new MemoryServer({ dir, clock, recoverFrom: origins, apiKey });
     const scratch = new EmbeddedScratch({
@@ -49,7 +47,8 @@ export const memoryStore = definePlugin({
     });
     const instance: MemoryInstance = {
       get url() {
-        if (url !== undefined) return url;
+        const listening = url();
+        if (listening !== undefined) return listening;
         throw new MemoryStoreError('HF_MEMORY_STORE_FAILED', { reason: 'it does not listen yet' });
       },
       apiKey,
@@ -59,22 +58,15 @@ export const memoryStore = definePlugin({
     await live.start();
     const swept = await scratch.sweep();
     if (swept.length > 0) logger.warn({ swept }, 'memory-store.scratch_swept');
-    const setUrl = (address: ReturnType<FastifyInstance['server']['address']>) => {
-      if (typeof address === 'object' && address) url = urlOf('http', address.address, address.port);
-    };
-    return { live, scratch, instance, setUrl };
+    return { live, scratch, instance };
   },
   register(context, { port, host, apiKeyFile }) {
     context.provide(MemoryInstanceToken, ({ instance }) => instance);
     context.provide(ScratchStoresToken, ({ scratch }) => scratch);
     const admission = apiKeyFile === undefined ? {} : ({ admission: 'own' } as const);
-    context.http({ ...surfaceOf('memory'), port, host, ...admission }, (surface, { live, setUrl }) => {
-      live.serve(surface);
-      surface.addHook('onListen', function (this: FastifyInstance, done) {
-        setUrl(this.server.address());
-        done();
-      });
-    });
+    context.http({ ...surfaceOf('memory'), port, host, ...admission }, (surface, { live }) =>
+      live.serve(surface),
+    );
     context.onStop(async ({ scratch, live }) => {
       await scratch.close();
       await live.close();

@@ -56,6 +56,8 @@ export interface Services {
   readonly dataDir: string;
   /** The configuration file, where there is one: a program that embeds the runtime may have none. */
   readonly configFile?: OptionsFile | undefined;
+  /** Where each surface listens, by its name; empty until the surfaces listen, which is after every plugin has started. */
+  readonly surfaces: () => Readonly<Record<string, { readonly url: string }>>;
   /** What every plugin is doing, for health pages. */
   readonly plugins: () => readonly PluginStatus[];
   /** What plugins contribute to health pages, by name. */

@@ -189,7 +189,8 @@ export class Runtime {
     this.#undo.push(() => metrics.stop());
 
     const configFile = this.#configFile;
-    const services = { bus, actors, log, exchanges, vault, clock, metrics, logger, dataDir, configFile };
+    const given = { bus, actors, log, exchanges, vault, clock, metrics, logger, dataDir, configFile };
+    const services = { ...given, surfaces: () => this.surfaces };
     this.#services = services;
     connectRoutes(this.registrations.routes, services);
     const endRun = beginRun(actors, clock, logger);

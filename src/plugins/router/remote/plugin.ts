@@ -95,7 +95,11 @@ export const routerRemote = definePlugin({
       labels: ['call', 'outcome'],
     });
     const lastCalls: { read?: JsonObject; write?: JsonObject } = {};
-    let events: RouterEvents | undefined;
+    const services = { bus, clock, logger, metrics };
+    const events =
+      redisUrl === undefined
+        ? undefined
+        : new RouterEvents({ redisUrl, channelPrefix, pingMs, alertAfterMs, ...services });
     const http = routerClient(url, answerLimit, clock);
     const api = new RemoteRouter({
       http,
@@ -109,13 +113,10 @@ export const routerRemote = definePlugin({
         lastCalls[call] = fault === undefined ? { at } : { at, fault };
       },
     });
-    if (redisUrl === undefined) {
+    if (events) await events.start();
+    else {
       const reason = 'no HOLDFAST_REDIS_URL: a save is found by the resync (every 240 s), not by its event';
       logger.warn({ reason }, 'router.events_off');
-    } else {
-      const services = { bus, clock, logger, metrics };
-      events = new RouterEvents({ redisUrl, channelPrefix, pingMs, alertAfterMs, ...services });
-      await events.start();
     }
     return { http, api, events, lastCalls };
   },
