@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import zlib from 'node:zlib';
+import { momentAt } from '../../src/core/kernel/actors/recover.ts';
 import { type ActorState, applyRecord } from '../../src/core/kernel/actors/transition.ts';
 import { portableHeader, portableLines } from '../../src/core/kernel/log/portable/export.ts';
 import { writePortable } from '../../src/core/kernel/log/portable/file.ts';
 import { importLog } from '../../src/core/kernel/log/portable/import.ts';
 import { logFile } from '../../src/core/kernel/log/schema.ts';
 import { SqliteReader } from '../../src/core/kernel/log/sqlite-reader.ts';
-import { momentAt } from '../../src/core/kernel/replay/at.ts';
 import { median, perSecond, type Result, withFolder } from '../measure.ts';
 import { writeLog } from './log.ts';
 

@@ -4,7 +4,6 @@ import type { Registrations } from '../core/host/plugin/registrations.ts';
 import type { Terminal } from '../core/host/terminal.ts';
 import { CoreError } from '../core/kernel/errors/core-error.ts';
 import { version } from '../core/kernel/version.ts';
-import type { Writable } from '../core/kernel/writable.ts';
 import { EXIT_CODES } from './failure.ts';
 
 /** Options that every command takes. */
@@ -118,7 +117,7 @@ function add(program: Command, heading: string, definition: CommandDefinition, r
  */
 export function glance(argv: readonly string[]): { words: string[]; flags: GlobalFlags } {
   const words: string[] = [];
-  const flags: Writable<GlobalFlags> = {};
+  const flags: { -readonly [K in keyof GlobalFlags]: GlobalFlags[K] } = {};
   let choosing = true;
   for (let index = 0; index < argv.length; index += 1) {
     const [name = '', value] = split(argv[index] ?? '');

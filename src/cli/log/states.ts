@@ -9,10 +9,10 @@ import {
   stateName,
   timestamp,
 } from '../../core/host/terminal.ts';
+import type { Moment } from '../../core/kernel/actors/recover.ts';
 import type { ActorState } from '../../core/kernel/actors/transition.ts';
 import { diffContext, jsonEqual } from '../../core/kernel/json.ts';
 import { delayOf } from '../../core/kernel/log/record.ts';
-import type { Moment } from '../../core/kernel/replay/at.ts';
 
 /** A state as it may be shown. */
 export function shownState(state: ActorState): ActorState {

@@ -1,7 +1,7 @@
 import type { CommandRun } from '../../core/host/plugin/command.ts';
 import { duration, jsonText, plainText, stateName, timestamp } from '../../core/host/terminal.ts';
+import { momentAt } from '../../core/kernel/actors/recover.ts';
 import { diffContext } from '../../core/kernel/json.ts';
-import { momentAt } from '../../core/kernel/replay/at.ts';
 import { causesOf, sentenceOf } from '../../core/kernel/replay/explain.ts';
 import { wholeNumber } from '../log/flags.ts';
 import { seqOfPlace } from '../log/place.ts';

@@ -4,7 +4,7 @@ import { alertRaised } from '../../core/contracts/alerts.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
 import { type Operation, serveOperation } from '../../core/host/operations/serve.ts';
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
-import { newCorrelation } from '../../core/kernel/correlation.ts';
+import { newCorrelation } from '../../core/kernel/clock.ts';
 import { alertActor, outboxActor, SILENCES_KEY, silencesActor } from './actors.ts';
 import { notified } from './delivery.ts';
 import { AlertsError } from './errors.ts';

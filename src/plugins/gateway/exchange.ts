@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Writable } from '../../core/kernel/writable.ts';
 import type { Answer } from './mcp/answers.ts';
 import type { CallFacts } from './telemetry/call-telemetry.ts';
 
@@ -20,7 +19,7 @@ export interface Exchange {
   /** Milliseconds since the request came. */
   readonly ms: number;
   /** What telemetry reports of it at its end, filled in as it becomes known. */
-  readonly facts: Writable<Pick<CallFacts, 'outcome' | 'tool'>>;
+  readonly facts: { -readonly [K in 'outcome' | 'tool']?: CallFacts[K] };
   /** Calls back once when the answer is whole, or the client gone. */
   onClose(listener: () => void): void;
   /** Called when the request is admitted: its answer may take long. */

@@ -12,7 +12,7 @@ import {
 import { TelemetryToken } from '../../core/contracts/telemetry.ts';
 import { UptimeMonitorToken } from '../../core/contracts/uptime.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
-import { newCorrelation } from '../../core/kernel/correlation.ts';
+import { newCorrelation } from '../../core/kernel/clock.ts';
 import type { LegContext, LegSettings } from '../../machines/reconciler/leg-shapes.ts';
 import { legActor } from './actors.ts';
 import { legMetrics, registerEffects } from './effects.ts';

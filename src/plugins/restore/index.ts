@@ -11,7 +11,7 @@ import {
   SnapshotRecordsToken,
 } from '../../core/contracts/memory-store.ts';
 import { definePlugin, type Services } from '../../core/host/plugin/definition.ts';
-import { newCorrelation } from '../../core/kernel/correlation.ts';
+import { newCorrelation } from '../../core/kernel/clock.ts';
 import {
   DRILL_KEY,
   DRILL_PATHS,

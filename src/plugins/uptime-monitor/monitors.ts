@@ -1,5 +1,5 @@
 import type { Services } from '../../core/host/plugin/definition.ts';
-import { newCorrelation } from '../../core/kernel/correlation.ts';
+import { newCorrelation } from '../../core/kernel/clock.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import type { MonitorEvent, MonitorSettings } from '../../machines/uptime-monitor/diagnosis.ts';
 import { monitorActor } from './actor.ts';

@@ -8,7 +8,7 @@ import {
   fastify,
   type RouteOptions,
 } from 'fastify';
-import { newCorrelation } from '../../kernel/correlation.ts';
+import { newCorrelation } from '../../kernel/clock.ts';
 import { CoreError } from '../../kernel/errors/core-error.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import type { Logger } from '../logging/logger.ts';

@@ -1,6 +1,6 @@
 import type { AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 import type { Clock } from '../clock.ts';
-import { newCorrelation } from '../correlation.ts';
+import { newCorrelation } from '../clock.ts';
 import { CoreError } from '../errors/core-error.ts';
 import { actorRef, parseActorRef } from '../ids.ts';
 import { toPlain } from '../json.ts';

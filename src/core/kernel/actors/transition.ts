@@ -14,11 +14,13 @@ import {
   timerCancelled,
   timerStarted,
 } from '../log/record.ts';
-import type { Writable } from '../writable.ts';
 import type { MachineStepper, Step } from './xstate.ts';
 
 // One transition of an actor, without any I/O: what its machine decides on an event, the record of it, and what the
 // record makes of the actor's state. The running system, recovery and replay share it.
+
+/** For an object that is filled field by field. */
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** A timer that is armed: the record and place that armed it, and when it fires (epoch milliseconds). */
 export interface OpenTimer {

@@ -62,7 +62,7 @@ export class LogWriter {
     );
     const newest = db.prepare('SELECT seq, hash FROM records ORDER BY seq DESC LIMIT 1').get();
     this.#head = newest
-      ? { seq: newest.seq as number, hash: newest.hash as string }
+      ? { seq: Number(newest.seq), hash: String(newest.hash) }
       : { seq: 0, hash: CHAIN_START };
   }
 
@@ -201,7 +201,7 @@ export class LogWriter {
     const named = this.#db.prepare(
       'SELECT sealed_by FROM blobs WHERE sealed_by IS NOT NULL AND key NOT IN (SELECT value FROM json_each(?))',
     );
-    const kept = named.all(JSON.stringify(shred)).map((row) => row.sealed_by as string);
+    const kept = named.all(JSON.stringify(shred)).map((row) => String(row.sealed_by));
     this.#bodyKeys.retain(new Set(kept));
   }
 

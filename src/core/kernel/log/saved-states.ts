@@ -65,7 +65,7 @@ export class SavedStates {
     const series = this.#db
       .prepare('SELECT seq FROM checkpoints WHERE "full" = 1 AND seq < ? ORDER BY seq')
       .all(newest)
-      .map((row) => row.seq as number);
+      .map((row) => Number(row.seq));
     const kept = series.length < SERIES ? series : series.filter((_, place) => place % 2 === 0);
     const list = JSON.stringify(kept);
     for (const table of ['snapshots', 'checkpoints']) {
@@ -76,14 +76,14 @@ export class SavedStates {
   }
 
   #count(sql: string, seq: number): number {
-    return this.#db.prepare(sql).get(seq)?.n as number;
+    return Number(this.#db.prepare(sql).get(seq)?.n);
   }
 }
 
 /** The newest full checkpoint not after a record; 0 when there is none. */
 export function newestFull(db: DatabaseSync, upTo: number): number {
   const row = db.prepare('SELECT max(seq) AS seq FROM checkpoints WHERE "full" = 1 AND seq <= ?').get(upTo);
-  return (row?.seq as number | null) ?? 0;
+  return Number(row?.seq ?? 0);
 }
 
 /** The digest of a checkpoint: its states by actor in order, and whether they are all. */
@@ -93,12 +93,12 @@ export function digestOf(db: DatabaseSync, seq: number, full: boolean): SavedChe
   let count = 0;
   const rows = db.prepare('SELECT actor, body FROM snapshots WHERE seq = ?').all(seq);
   for (const { body } of rows.toSorted(byActor)) {
-    digest.update(count === 0 ? (body as string) : `\n${body}`);
+    digest.update(count === 0 ? String(body) : `\n${body}`);
     count += 1;
   }
   return { count, digest: digest.digest('hex') };
 }
 
 function byActor(a: Record<string, unknown>, b: Record<string, unknown>): number {
-  return (a.actor as string) < (b.actor as string) ? -1 : 1;
+  return String(a.actor) < String(b.actor) ? -1 : 1;
 }

@@ -40,7 +40,7 @@ export class StoredBodies {
   keys(before: number): string[] {
     if (!this.#hasShredded) return [];
     const older = this.#db.prepare('SELECT key FROM blobs WHERE at < ? ORDER BY key');
-    return sound(() => older.all(before)).map((row) => row.key as string);
+    return sound(() => older.all(before)).map((row) => String(row.key));
   }
 
   #stored(name: string): StoredBody | undefined {
@@ -58,7 +58,7 @@ export class StoredBodies {
   #shredded(name: string): undefined {
     if (!this.#hasShredded) return undefined;
     const note = this.#get('SELECT at FROM shredded WHERE key = ?', name);
-    if (note) shredded(name, new Date(note.at as number).toISOString());
+    if (note) shredded(name, new Date(Number(note.at)).toISOString());
   }
 
   #get(sql: string, ...values: SQLInputValue[]): Record<string, unknown> | undefined {

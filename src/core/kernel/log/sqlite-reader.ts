@@ -22,11 +22,11 @@ export interface RawRecord {
 
 function rawRecordOf({ seq, actor, correlation, body, hash }: Record<string, SQLOutputValue>): RawRecord {
   return {
-    seq: seq as number,
-    actor: actor as string,
-    correlation: correlation as string,
-    body: body as string,
-    hash: hash as string,
+    seq: Number(seq),
+    actor: String(actor),
+    correlation: String(correlation),
+    body: String(body),
+    hash: String(hash),
   };
 }
 
@@ -100,43 +100,43 @@ export class SqliteReader implements LogReader {
   }
 
   lastSeq(): number {
-    return (this.#get('SELECT max(seq) AS seq FROM records')?.seq as number | null) ?? 0;
+    return this.#number('SELECT max(seq) FROM records');
   }
 
   /** The oldest seq kept, 0 when the log is empty. */
   firstSeq(): number {
-    const first = this.#get('SELECT min(seq) AS seq FROM records WHERE seq >= ?', this.#begin());
-    return (first?.seq as number | null) ?? 0;
+    return this.#number('SELECT min(seq) FROM records WHERE seq >= ?', this.#begin());
   }
 
   /** Bytes of the database that hold something. */
   usedBytes(): number {
-    const pragma = (name: string) => Number(Object.values(this.#get(`PRAGMA ${name}`) ?? {})[0] ?? 0);
+    const pragma = (name: string) => this.#number(`PRAGMA ${name}`);
     return (pragma('page_count') - pragma('freelist_count')) * pragma('page_size');
   }
 
   /** Older records have been taken away, though some may still wait to be deleted. */
   #begin(): number {
-    return Number(this.#get("SELECT value FROM meta WHERE key = 'begin'")?.value ?? 1);
+    return Number(this.#text("SELECT value FROM meta WHERE key = 'begin'") ?? 1);
   }
 
   /** @throws HF_LOG_RANGE there is no such record */
   record(seq: number): LogRecord {
-    const row = this.#get('SELECT body FROM records WHERE seq = ? AND seq >= ?', seq, this.#begin());
-    if (!row) throw new CoreError('HF_LOG_RANGE', { seq, first: this.firstSeq(), last: this.lastSeq() });
-    return parseRecord(seq, row.body as string);
+    const body = this.#text('SELECT body FROM records WHERE seq = ? AND seq >= ?', seq, this.#begin());
+    if (body === undefined)
+      throw new CoreError('HF_LOG_RANGE', { seq, first: this.firstSeq(), last: this.lastSeq() });
+    return parseRecord(seq, body);
   }
 
   /** Hash of a record, to check the chain from there on. */
   hashOf(seq: number): string | undefined {
-    return this.#get('SELECT hash FROM records WHERE seq = ?', seq)?.hash as string | undefined;
+    return this.#text('SELECT hash FROM records WHERE seq = ?', seq);
   }
 
   /** The hash that a record chains to: that of the one before, or the one an export kept of a record left out. */
   hashBefore(seq: number): string | undefined {
     const hash = this.hashOf(seq - 1);
     if (hash !== undefined || !this.#hasLinks) return hash;
-    return this.#get('SELECT hash FROM links WHERE seq = ?', seq)?.hash as string | undefined;
+    return this.#text('SELECT hash FROM links WHERE seq = ?', seq);
   }
 
   /** The signatures of records from one seq to another, inclusive, in order. */
@@ -170,7 +170,7 @@ export class SqliteReader implements LogReader {
   /** The newest seq, not after `upTo`, at which actors were saved; 0 when they never were. */
   snapshotSeq(upTo = Number.MAX_SAFE_INTEGER): number {
     if (!this.#hasCheckpoints) return 0;
-    return (this.#get('SELECT max(seq) AS seq FROM checkpoints WHERE seq <= ?', upTo)?.seq as number) ?? 0;
+    return this.#number('SELECT max(seq) FROM checkpoints WHERE seq <= ?', upTo);
   }
 
   /**
@@ -187,9 +187,8 @@ export class SqliteReader implements LogReader {
     }
     if (!this.#hasCheckpoints) return [];
     const newest = 'SELECT max(seq), body FROM snapshots WHERE seq BETWEEN ? AND ? GROUP BY actor';
-    return sound(() => this.#db.prepare(newest).all(newestFull(this.#db, at), at)).map(
-      (row) => row.body as string,
-    );
+    const rows = sound(() => this.#db.prepare(newest).all(newestFull(this.#db, at), at));
+    return rows.map(({ body }) => String(body));
   }
 
   /** The checkpoints that the states at one of them are made of, as they were signed. @param at from `snapshotSeq` */
@@ -197,13 +196,17 @@ export class SqliteReader implements LogReader {
     if (!this.#hasCheckpoints) return [];
     const between = 'SELECT seq, digest, signature FROM checkpoints WHERE seq BETWEEN ? AND ? ORDER BY seq';
     const rows = sound(() => this.#db.prepare(between).all(newestFull(this.#db, at), at));
-    return rows as { seq: number; digest: string; signature: string }[];
+    return rows.map(({ seq, digest, signature }) => ({
+      seq: Number(seq),
+      digest: String(digest),
+      signature: String(signature),
+    }));
   }
 
   /** The newest saved state of one actor that is not after `upTo`, as saved. */
   snapshotOf(actor: string, upTo: number): string | undefined {
     const newest = 'SELECT body FROM snapshots WHERE actor = ? AND seq <= ? ORDER BY seq DESC LIMIT 1';
-    return this.#get(newest, actor, this.snapshotSeq(upTo))?.body as string | undefined;
+    return this.#text(newest, actor, this.snapshotSeq(upTo));
   }
 
   /** The digest of the states that were saved at a seq, as they are now; undefined when they are not kept. */
@@ -229,5 +232,17 @@ export class SqliteReader implements LogReader {
 
   #get(sql: string, ...values: SQLInputValue[]): Record<string, unknown> | undefined {
     return sound(() => this.#db.prepare(sql).get(...values));
+  }
+
+  /** The first column of the first row; undefined without a row, or when the column is not text. */
+  #text(sql: string, ...values: SQLInputValue[]): string | undefined {
+    const value = Object.values(this.#get(sql, ...values) ?? {})[0];
+    return typeof value === 'string' ? value : undefined;
+  }
+
+  /** The first column of the first row; 0 without a row, or when the column is not a number. */
+  #number(sql: string, ...values: SQLInputValue[]): number {
+    const value = Object.values(this.#get(sql, ...values) ?? {})[0];
+    return typeof value === 'number' ? value : 0;
   }
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { PointId, SnapshotRecord, SnapshotRecords } from '../../../core/contracts/memory-store.ts';
 import { serveOperation } from '../../../core/host/operations/serve.ts';
 import type { PluginContext, Services } from '../../../core/host/plugin/definition.ts';
-import { newCorrelation } from '../../../core/kernel/correlation.ts';
+import { newCorrelation } from '../../../core/kernel/clock.ts';
 import type { StateValue } from '../../../core/kernel/log/record.ts';
 import { backupFindings, expiredBackups, newestFirst } from '../../../machines/memory/backups-rules.ts';
 import { MemoryError } from '../errors.ts';

@@ -1,6 +1,6 @@
 import type { RouterApi, SetAnswer } from '../../../core/contracts/router.ts';
 import type { Reply } from '../../../core/host/http/exchanges.ts';
-import { newCorrelation } from '../../../core/kernel/correlation.ts';
+import { newCorrelation } from '../../../core/kernel/clock.ts';
 import { CoreError } from '../../../core/kernel/errors/core-error.ts';
 import { type HoldfastError, isCoded } from '../../../core/kernel/errors/holdfast-error.ts';
 import { isObject } from '../../../core/kernel/json.ts';

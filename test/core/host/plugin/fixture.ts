@@ -9,7 +9,7 @@ import {
   type PluginDefinition,
 } from '../../../../src/core/host/plugin/definition.ts';
 import type { RuntimeServices } from '../../../../src/core/host/plugin/host.ts';
-import { newCorrelation } from '../../../../src/core/kernel/correlation.ts';
+import { newCorrelation } from '../../../../src/core/kernel/clock.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 type Definition = Partial<Pick<PluginDefinition, 'requires' | 'provides' | 'onFailure' | 'start'>>;

@@ -11,7 +11,7 @@ import { createLogger } from '../../../../src/core/host/logging/logger.ts';
 import { definePlugin } from '../../../../src/core/host/plugin/definition.ts';
 import { createRuntime, type Runtime } from '../../../../src/core/host/runtime/runtime.ts';
 import { readRuntimeFile } from '../../../../src/core/host/runtime/runtime-file.ts';
-import { newCorrelation } from '../../../../src/core/kernel/correlation.ts';
+import { newCorrelation } from '../../../../src/core/kernel/clock.ts';
 import { SqliteReader } from '../../../../src/core/kernel/log/sqlite-reader.ts';
 import { door } from '../../../support/door.ts';
 import { tempDir } from '../../../support/temp.ts';

@@ -2,7 +2,7 @@ import test from 'ava';
 import { z } from 'zod';
 import { type RouterApi, RouterApiToken } from '../../../../src/core/contracts/router.ts';
 import { definePlugin } from '../../../../src/core/host/plugin/definition.ts';
-import { newCorrelation } from '../../../../src/core/kernel/correlation.ts';
+import { newCorrelation } from '../../../../src/core/kernel/clock.ts';
 import { type Config, Rig } from '../rig.ts';
 
 /** A runtime with a plugin that uses the router's API in process. */

@@ -7,7 +7,7 @@ import {
   routerChannels,
   routerConnected,
 } from '../../../../src/core/contracts/router.ts';
-import { newCorrelation } from '../../../../src/core/kernel/correlation.ts';
+import { newCorrelation } from '../../../../src/core/kernel/clock.ts';
 import { RedisServer, until } from '../../../support/redis.ts';
 import { Rig } from '../rig.ts';
 import { type Config, Daemon } from './daemon.ts';

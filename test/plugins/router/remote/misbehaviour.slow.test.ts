@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import test from 'ava';
 import type { SetAnswer } from '../../../../src/core/contracts/router.ts';
-import { newCorrelation } from '../../../../src/core/kernel/correlation.ts';
+import { newCorrelation } from '../../../../src/core/kernel/clock.ts';
 import { HoldfastError } from '../../../../src/core/kernel/errors/holdfast-error.ts';
 import { tempDir } from '../../../support/temp.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';

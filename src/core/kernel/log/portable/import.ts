@@ -67,7 +67,7 @@ export async function importLog(
 /** The folder's own key vouches for what was imported, as it was when it came. */
 function adopt(db: DatabaseSync, key: LogKey, { range, chainStart }: Ingested['header']): Signature {
   const newest = db.prepare('SELECT seq, hash FROM records ORDER BY seq DESC LIMIT 1').get();
-  const head = key.sign('record', newest?.seq as number, newest?.hash as string);
+  const head = key.sign('record', Number(newest?.seq), String(newest?.hash));
   insertSignature(db, head);
   const begin = key.sign('begin', range.from, chainStart);
   db.prepare('UPDATE links SET key = ?, signature = ? WHERE seq = ?').run(

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { validate, version } from 'uuid';
-import { newCorrelation } from '../../../src/core/kernel/correlation.ts';
+import { newCorrelation } from '../../../src/core/kernel/clock.ts';
 
 test('[C2] correlation ids are unique, and each sorts after the one before', (t) => {
   const ids = Array.from({ length: 20_000 }, newCorrelation);

@@ -1,2 +1,0 @@
-/** A type without `readonly` on its properties, for an object that is filled step by step. */
-export type Writable<T> = { -readonly [K in keyof T]: T[K] };
