@@ -32,7 +32,7 @@ export interface PopulateParams {
 
 type Args = { readonly context: AddressSetsContext; readonly event: AddressSetsEvent };
 
-/** The documents say "within about a minute"; this leaves some for the work itself. */
+/** The documents say "within about a minute"; the rest of it is for the work itself. */
 const DELAY_MS = 45_000;
 
 const equal = (a: SetPrefixes, b: SetPrefixes): boolean => text(a) === text(b);
@@ -48,16 +48,16 @@ const sinceOf = ({ context, event }: Args): Record<string, number> => {
   if (event.type !== 'POPULATED') return { ...context.since };
   const entries = Object.entries(event.sets).map(([name, prefixes]): [string, number] => {
     const before = context.populated[name];
-    const known = context.since[name];
-    const stands = before !== undefined && equal({ name: before }, { name: prefixes });
-    return [name, stands && known !== undefined ? known : event.at];
+    const since = context.since[name];
+    const isUnchanged = before !== undefined && equal({ name: before }, { name: prefixes });
+    return [name, isUnchanged && since !== undefined ? since : event.at];
   });
   return Object.fromEntries(entries);
 };
 
 /**
  * Decides when the packet filter's address sets follow the networks' addresses (R21): within a minute of the first
- * change, once for all changes of that time. Until then policy that goes by a set does not know a new prefix.
+ * change, once for all changes of that time. Until then a policy that uses a set does not cover a new prefix.
  */
 export const addressSets = setup({
   types: {

@@ -1,4 +1,4 @@
-/** The rules that the chart of `config.ts` goes by: which request is refused, what a request asks to be applied, and what is answered. */
+/** The rules of the chart in `config.ts`: which request is refused, what a request applies, and how it is answered. */
 import type { Alert } from '../effect.ts';
 import type {
   ApplyParams,
@@ -27,15 +27,15 @@ const PENDING_TEXT =
   'A config change transaction context is in progress, reject non-transaction change request';
 const LATE_TEXT = 'the transaction window passed while this change was being applied, it has been reverted';
 
-/** The given settings, and the known ones where one is left out or is no positive number. */
+/** The given settings; those of `fallback` where one is missing or is no positive number. */
 export function withSettings(
   { windowMs, retryMs, queueLimit }: ConfigInput,
-  known: Required<ConfigInput> = DEFAULTS,
+  fallback: Required<ConfigInput> = DEFAULTS,
 ): Required<ConfigInput> {
   return {
-    windowMs: isPositive(windowMs) ? windowMs : known.windowMs,
-    retryMs: isPositive(retryMs) ? retryMs : known.retryMs,
-    queueLimit: isPositive(queueLimit) ? queueLimit : known.queueLimit,
+    windowMs: isPositive(windowMs) ? windowMs : fallback.windowMs,
+    retryMs: isPositive(retryMs) ? retryMs : fallback.retryMs,
+    queueLimit: isPositive(queueLimit) ? queueLimit : fallback.queueLimit,
   };
 }
 
@@ -59,16 +59,16 @@ export function requestsOf(event: ConfigEvent): WriteRequest[] {
   return [{ op: op ?? 'save', ...rest }];
 }
 
-/** What carrying out a request means. */
-export function jobOf({ active, pending }: ConfigContext, asked: WriteRequest): Job {
-  const { op, request, who, story = request } = asked;
+/** The job that carries out a request. */
+export function jobOf({ active, pending }: ConfigContext, write: WriteRequest): Job {
+  const { op, request, who, story = request } = write;
   const job = { op, before: active, fingerprint: active.fingerprint, who, request, story };
-  const transID = asked.transID ?? '';
+  const transID = write.transID ?? '';
   switch (op) {
     case 'save':
-      return { ...job, fingerprint: asked.fingerprint ?? active.fingerprint };
+      return { ...job, fingerprint: write.fingerprint ?? active.fingerprint };
     case 'append':
-      return { ...job, fingerprint: asked.fingerprint ?? active.fingerprint, transID };
+      return { ...job, fingerprint: write.fingerprint ?? active.fingerprint, transID };
     case 'revert':
       return { ...job, fingerprint: pending?.previous.fingerprint ?? active.fingerprint, transID };
     case 'commit':
@@ -78,7 +78,7 @@ export function jobOf({ active, pending }: ConfigContext, asked: WriteRequest): 
   }
 }
 
-/** Back to the config before the transaction; for the client of an append that the end of the window overtook. */
+/** The job that restores the config before the transaction. It answers the client of an append that the window cut off. */
 export function revertOf({ active, pending, job }: ConfigContext): Job | undefined {
   if (!pending) return undefined;
   const { previous, transID } = pending;
@@ -134,7 +134,7 @@ export const whilePending: RefusalOf = (context, request) => {
   return request.op === 'append' ? ncidRefusal(context, request) : undefined;
 };
 
-/** The window is over: its own transaction can be neither continued nor ended any more. */
+/** The window is over, so its transaction can be neither continued nor ended. */
 export const whileReverting: RefusalOf = (context, request) =>
   notOfTransaction(context, request) ?? refusal('HF_ROUTER_TRANSACTION_NONE', NONE_TEXT);
 

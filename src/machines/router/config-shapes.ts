@@ -3,14 +3,14 @@
  * ncid and fingerprint.
  */
 
-/** A config as the machine knows it: its lock token, and the keyed hash under which its sealed body is stored. */
+/** Names a config in the machine: its lock token, and the keyed hash under which its sealed body is stored. */
 export type ConfigVersion = {
   readonly ncid: string;
   readonly fingerprint: string;
 };
 
-/** What an apply reached. */
-export interface Reach {
+/** What an apply changed. */
+export interface AppliedChanges {
   readonly reapplied: readonly string[];
   /** The legs whose file for the DHCP daemon was rewritten. */
   readonly rewritten?: readonly string[];
@@ -43,7 +43,7 @@ export interface Job {
   readonly fingerprint: string;
   readonly transID?: string;
   readonly who: string;
-  /** Addresses the answer; empty for the revert at the end of a window, which nobody asked for. */
+  /** Addresses the answer; empty for the revert at the end of a window, which no client requested. */
   readonly request: string;
   readonly story?: string;
   /** The revert answers an append that the end of the window overtook. */
@@ -122,7 +122,7 @@ export type ConfigEvent =
   | ({ readonly type: 'CONFIGURE' } & Required<ConfigInput>)
   /** The store was read: at the start, at a reconnect, or because somebody else wrote it. */
   | ({ readonly type: 'LOADED'; readonly origin?: string } & SharedState & ConfigVersion)
-  | ({ readonly type: 'APPLIED' } & Reach & ConfigVersion)
+  | ({ readonly type: 'APPLIED' } & AppliedChanges & ConfigVersion)
   | {
       readonly type: 'APPLY_FAILED';
       readonly errors: readonly string[];
@@ -145,7 +145,7 @@ export interface ApplyParams {
   readonly who: string;
 }
 
-/** Effect `router.verify`: find out in the store what became of an apply, which is answered as the apply would have been. */
+/** Effect `router.verify`: find out in the store how an apply ended. Its outcome is that of the apply. */
 export interface VerifyParams extends ApplyParams {
   /** Why the apply ended without saying so. */
   readonly fault: string;

@@ -56,7 +56,7 @@ const begin = [
     target: 'busy',
     actions: [{ type: 'alerts.raise', params: bypassAlert }, 'begin', apply],
   },
-  { guard: 'waits', target: 'busy', actions: ['begin', apply] },
+  { guard: 'hasRequest', target: 'busy', actions: ['begin', apply] },
 ] as const;
 
 /** After an apply that ended without a result, the store is read until it says what became of it. */
@@ -65,30 +65,48 @@ const applyAndVerify = {
   states: {
     applying: {
       on: {
-        'effect.failed': { guard: 'ofApply', target: 'verifying', actions: ['doubt', verify] },
-        'effect.lost': { guard: 'ofApply', target: 'verifying', actions: ['doubt', verify] },
+        'effect.failed': { guard: 'ofApply', target: 'verifying', actions: ['recordFault', verify] },
+        'effect.lost': { guard: 'ofApply', target: 'verifying', actions: ['recordFault', verify] },
       },
     },
     verifying: { after: { retry: { target: 'verifying', reenter: true, actions: verify } } },
   },
 } as const;
 
-/** The store was read again: what others wrote there counts (R36). */
+/** The store was read again, and its content decides (R36). */
 const onLoaded = [
-  { guard: 'moved', target: 'adopting', actions: alertStoreChanged },
+  { guard: 'storeChanged', target: 'adopting', actions: alertStoreChanged },
   { guard: 'othersActed', target: 'adopting' },
+] as const;
+
+/** Transitions of a state `adopting` for what another router did to the transaction. */
+const othersEnded = {
+  guard: 'othersEnded',
+  target: '#router-config.free',
+  actions: ['activate', 'leave'],
+} as const;
+const othersOpened = {
+  guard: 'othersOpened',
+  target: '#router-config.pending',
+  actions: ['activate', 'share', 'join'],
+} as const;
+
+/** The apply of a commit or a revert ends the transaction. A commit publishes nothing, because its change was published before. */
+const endOfTransaction = [
+  { guard: 'commits', target: '#router-config.free', actions: [replyDone, 'end', 'activate', 'drop'] },
+  { target: '#router-config.free', actions: [publish, replyDone, 'end', 'activate', 'drop'] },
 ] as const;
 
 const onOvertaken = { target: 'adopting', actions: [alertStoreChanged, replyFailed, 'drop'] } as const;
 
 /**
  * The router's one config and its one transaction (`docs/guides/change-the-config.md`). Every write is a request in a
- * queue. The first one is judged when nothing is being applied, by the ncid and the transaction of that moment, so of
- * two writers that race with one ncid exactly one wins.
+ * queue. The first one is decided when nothing is being applied, by the ncid and the transaction of that moment. So exactly
+ * one of two writers that race with the same ncid wins.
  *
  * The state says where the transaction stands: none (`free`), `pending` while its window runs, `expired` from the end
- * of the window until the config before it is restored. Whoever has left, or the window's own revert, is answered too:
- * a reply to nobody has no effect.
+ * of the window until the config before it is restored. Every request is answered, also when its client has gone: such a
+ * reply has no effect.
  */
 export const routerConfig = setup({
   types: {
@@ -112,7 +130,7 @@ export const routerConfig = setup({
       return request ? { queue, job: jobOf(context, request) } : {};
     }),
     beginRevert: assign({ job: ({ context }) => revertOf(context) }),
-    doubt: assign({
+    recordFault: assign({
       job: ({ context: { job }, event }) =>
         job && {
           ...job,
@@ -146,20 +164,20 @@ export const routerConfig = setup({
   },
   guards: {
     full: ({ context }) => context.queue.length >= context.queueLimit,
-    waits: ({ context }) => context.queue.length > 0,
+    hasRequest: ({ context }) => context.queue.length > 0,
     refusedWhileFree: ({ context }) => nextRefusal(context, whileFree) !== undefined,
     refusedWhilePending: ({ context }) => nextRefusal(context, whilePending) !== undefined,
     bypasses: ({ context }) => context.queue[0]?.ignoreNcid === true,
-    /** Where routers share a store it must learn of a commit, which is then carried out like a write. */
+    /** In a store that routers share, a commit must be written like any other change. */
     commitsHere: ({ context }) => context.queue[0]?.op === 'commit' && context.shared !== true,
-    working: ({ context }) => context.job !== undefined,
-    unanswered: ({ context }) => context.job?.fault !== undefined,
+    isApplying: ({ context }) => context.job !== undefined,
+    isVerifying: ({ context }) => context.job?.fault !== undefined,
     appends: ({ context }) => context.job?.op === 'append',
     commits: ({ context }) => context.job?.op === 'commit',
     reverts: ({ context }) => context.job?.op === 'revert',
     ofApply: ({ event }) => 'effect' in event && event.effect === 'router.apply',
-    /** A hand that edits the store may leave its ncid. */
-    moved: ({ context: { active }, event }) =>
+    /** Somebody who edits the store by hand may leave its ncid unchanged, so the fingerprint counts too. */
+    storeChanged: ({ context: { active }, event }) =>
       event.type === 'LOADED' && (event.ncid !== active.ncid || event.fingerprint !== active.fingerprint),
     othersActed: ({ context: { pending, shared }, event }) =>
       event.type === 'LOADED' &&
@@ -200,16 +218,9 @@ export const routerConfig = setup({
     free: {
       initial: 'idle',
       states: {
-        /** Choice: is a transaction of another router among what the store holds? */
+        /** Choice: does the store hold a transaction of another router? */
         adopting: {
-          always: [
-            {
-              guard: 'othersOpened',
-              target: '#router-config.pending',
-              actions: ['activate', 'share', 'join'],
-            },
-            { target: 'idle', actions: ['activate', 'share'] },
-          ],
+          always: [othersOpened, { target: 'idle', actions: ['activate', 'share'] }],
         },
         idle: {
           always: [{ guard: 'refusedWhileFree', actions: [replyRefusal(whileFree), 'next'] }, ...begin],
@@ -238,23 +249,15 @@ export const routerConfig = setup({
       initial: 'idle',
       after: {
         window: [
-          { guard: 'unanswered', target: 'expired.busy.verifying' },
-          { guard: 'working', target: 'expired.busy' },
+          { guard: 'isVerifying', target: 'expired.busy.verifying' },
+          { guard: 'isApplying', target: 'expired.busy' },
           { target: 'expired.busy', actions: ['beginRevert', apply] },
         ],
       },
       states: {
-        /** Choice: what has another router made of the transaction? */
+        /** Choice: what did another router do to the transaction? */
         adopting: {
-          always: [
-            { guard: 'othersEnded', target: '#router-config.free', actions: ['activate', 'leave'] },
-            {
-              guard: 'othersOpened',
-              target: '#router-config.pending',
-              actions: ['activate', 'share', 'join'],
-            },
-            { target: 'idle', actions: ['activate', 'share'] },
-          ],
+          always: [othersEnded, othersOpened, { target: 'idle', actions: ['activate', 'share'] }],
         },
         idle: {
           always: [
@@ -277,13 +280,7 @@ export const routerConfig = setup({
                 target: '#router-config.pending',
                 actions: [publish, replyDone, 'renew', 'activate', 'drop'],
               },
-              // A commit publishes nothing: the change that it keeps has been published.
-              {
-                guard: 'commits',
-                target: '#router-config.free',
-                actions: [replyDone, 'end', 'activate', 'drop'],
-              },
-              { target: '#router-config.free', actions: [publish, replyDone, 'end', 'activate', 'drop'] },
+              ...endOfTransaction,
             ],
             APPLY_FAILED: { target: 'idle', actions: [replyFailed, 'drop'] },
             OVERTAKEN: onOvertaken,
@@ -292,18 +289,14 @@ export const routerConfig = setup({
       },
     },
 
-    /** The window has run out. What was under way comes to its end first; then the config before is restored. */
+    /** The window has run out. An apply that is under way ends first; then the previous config is restored. */
     expired: {
       initial: 'busy',
       states: {
         adopting: {
           always: [
-            { guard: 'othersEnded', target: '#router-config.free', actions: ['activate', 'leave'] },
-            {
-              guard: 'othersOpened',
-              target: '#router-config.pending',
-              actions: ['activate', 'share', 'join'],
-            },
+            othersEnded,
+            othersOpened,
             { target: 'busy', actions: ['activate', 'share', 'beginRevert', apply] },
           ],
         },
@@ -311,19 +304,14 @@ export const routerConfig = setup({
           ...applyAndVerify,
           on: {
             APPLIED: [
-              // Its client is answered when the revert stands: an answer must not promise what is about to go.
+              // The client is answered after the revert, because a success now would be wrong a moment later.
               {
                 guard: 'appends',
                 target: 'busy',
                 reenter: true,
                 actions: [publish, 'activate', 'beginRevert', apply],
               },
-              {
-                guard: 'commits',
-                target: '#router-config.free',
-                actions: [replyDone, 'end', 'activate', 'drop'],
-              },
-              { target: '#router-config.free', actions: [publish, replyDone, 'end', 'activate', 'drop'] },
+              ...endOfTransaction,
             ],
             APPLY_FAILED: [
               { guard: 'reverts', target: 'retrying', actions: [replyFailed, alertRevertFailed, 'drop'] },
@@ -332,9 +320,9 @@ export const routerConfig = setup({
             OVERTAKEN: onOvertaken,
           },
         },
-        /** The revert failed, and is tried again until it stands. */
+        /** The revert failed. It is repeated until it succeeds. */
         retrying: {
-          always: { guard: 'waits', actions: [replyRefusal(whileReverting), 'next'] },
+          always: { guard: 'hasRequest', actions: [replyRefusal(whileReverting), 'next'] },
           after: { retry: { target: 'busy', actions: ['beginRevert', apply] } },
           on: { LOADED: onLoaded },
         },

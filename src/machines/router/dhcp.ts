@@ -49,8 +49,8 @@ const QUIET_MS = 22_000;
 const LONGEST_MS = 120_000;
 const RETRY_MS = 10_000;
 
-const union = (known: readonly string[], more: readonly string[]): string[] => [
-  ...new Set([...known, ...more]),
+const union = (some: readonly string[], more: readonly string[]): string[] => [
+  ...new Set([...some, ...more]),
 ];
 const restartFailed = ({ context, event }: Args): Alert => ({
   name: 'router.dhcp_restart_failed',

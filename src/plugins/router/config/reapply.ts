@@ -25,12 +25,8 @@ export interface ReapplyPlan {
   readonly interfaces: readonly string[];
 }
 
-/** The parts of a config that are applied, in this order. Other keys are stored only. */
-const PLUGINS = [
-  'interface',
-  'routing',
-  'nat',
-  'nat_passthrough',
+/** Parts of a config whose instances are named after the interface that they serve. */
+const PER_INTERFACE = [
   'dns',
   'dhcp',
   'dhcp6',
@@ -41,21 +37,9 @@ const PLUGINS = [
   'mdns_reflector',
   'igmp_proxy',
   'mroute',
-  'apc',
 ];
-/** Their instances are named after the interface they serve. */
-const PER_INTERFACE: ReadonlySet<string> = new Set([
-  'dns',
-  'dhcp',
-  'dhcp6',
-  'hostapd',
-  'sshd',
-  'upnp',
-  'icmp',
-  'mdns_reflector',
-  'igmp_proxy',
-  'mroute',
-]);
+/** The parts of a config that are applied, in this order. Other keys are stored only. */
+const PLUGINS = ['interface', 'routing', 'nat', 'nat_passthrough', ...PER_INTERFACE, 'apc'];
 
 /**
  * Compares two configs per instance (R14): what is equal is skipped, unless it depends on an interface that is
@@ -79,7 +63,7 @@ export function planReapply(
     if (instance.plugin === 'interface') touched.add(instance.name);
   };
   for (const instance of removed) if (instance.plugin === 'interface') touched.add(instance.name);
-  // One that keeps the name of a removed one is made anew: they were one device to the kernel.
+  // An interface with the name of a removed one is made anew, because the kernel has one device for both.
   for (const instance of to.values()) {
     const isTaken = instance.plugin === 'interface' && touched.has(instance.name);
     if (all || isTaken || !same(from.get(instance.path), instance)) choose(instance);
@@ -134,7 +118,7 @@ function dependsOn({ plugin, name, value }: Instance): string[] {
   }
   if (plugin === 'nat') return [fields.in, fields.out].flatMap(stringsOf);
   if (plugin === 'routing') return [name, ...viaInterfaces(value)];
-  return PER_INTERFACE.has(plugin) ? [name, ...stringsOf(fields.bridge)] : [];
+  return PER_INTERFACE.includes(plugin) ? [name, ...stringsOf(fields.bridge)] : [];
 }
 
 /** Every interface that a part of `routing` leads through. */
