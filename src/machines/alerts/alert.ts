@@ -1,6 +1,9 @@
 import { assign, setup } from 'xstate';
 import { effect } from '../effect.ts';
 import {
+  type AlertArgs,
+  type AlertContext,
+  type AlertEvent,
   advance,
   begin,
   delayOf,
@@ -11,106 +14,7 @@ import {
   reroute,
   rerouteSilently,
 } from './escalation.ts';
-
-/** A step of the escalation: whom to notify, and how long after the step before, while nobody has acknowledged. */
-export interface Step {
-  readonly to: readonly string[];
-  readonly afterMs: number;
-}
-
-/** What a receiver is notified of. Times are epoch milliseconds. */
-export interface Notice {
-  /** `event` happened once; the others are of a condition that lasts. */
-  readonly state: 'firing' | 'reminder' | 'resolved' | 'event';
-  readonly name: string;
-  readonly severity: 'info' | 'warning' | 'critical';
-  readonly title: string;
-  readonly text: string;
-  readonly labels: Readonly<Record<string, string>>;
-  /** When the condition began. */
-  readonly since: number;
-  readonly value?: number;
-  readonly threshold?: string;
-  readonly window?: string;
-  readonly runbook?: string;
-}
-
-export interface Acknowledgement {
-  readonly by: string;
-  readonly at: number;
-  readonly until: number;
-  readonly note?: string;
-}
-
-export type AlertContent = Omit<Notice, 'state' | 'since'>;
-
-/** Somebody raised the alert, and these are the steps that the configuration gives it. */
-export interface Raised {
-  readonly type: 'RAISED';
-  readonly at: number;
-  /** The record that raised it, so that an effect that runs twice after a crash counts once. */
-  readonly cause: string;
-  readonly kind: 'firing' | 'resolved' | 'event';
-  /** Its source repeats it on purpose, as a reminder. */
-  readonly again?: boolean;
-  readonly content: AlertContent;
-  readonly steps: readonly Step[];
-  /** Between reminders after the last step, milliseconds. */
-  readonly remindMs: number;
-  /** Nobody is to be notified until then. */
-  readonly silentUntil?: number;
-}
-
-export type AlertEvent =
-  | Raised
-  | {
-      readonly type: 'ACKNOWLEDGE';
-      readonly at: number;
-      readonly by: string;
-      readonly forMs: number;
-      readonly note?: string;
-    }
-  /** The configuration gives it other steps, for example because a receiver has an address now. */
-  | {
-      readonly type: 'ESCALATION';
-      readonly at: number;
-      readonly steps: readonly Step[];
-      readonly remindMs: number;
-    }
-  | { readonly type: 'SILENCE'; readonly at: number; readonly until: number }
-  | { readonly type: 'UNSILENCE'; readonly at: number };
-
-export interface AlertContext {
-  readonly content?: AlertContent | undefined;
-  readonly steps: readonly Step[];
-  readonly remindMs: number;
-  /** How many steps have been taken. */
-  readonly stepsTaken: number;
-  /** Receivers that were notified, to be notified of the end. */
-  readonly informed: readonly string[];
-  readonly since: number;
-  /** The time of the newest event that set a delay. */
-  readonly at: number;
-  /** The causes of the newest raises. */
-  readonly causes: readonly string[];
-  /** How often it was raised since it began. */
-  readonly count: number;
-  readonly ack?: Acknowledgement | undefined;
-  readonly silentUntil?: number | undefined;
-}
-
-export interface AlertArgs {
-  readonly context: AlertContext;
-  readonly event: AlertEvent;
-}
-
-/** A notice in a receiver's queue. */
-export interface Queued {
-  /** The id of the effect that queued it, so that an effect that runs twice after a crash is sent once. */
-  readonly id: string;
-  readonly at: number;
-  readonly notice: Notice;
-}
+import type { Notice } from './notice.ts';
 
 /** A one-time event that comes again within this time is counted without another notice. */
 const SAME_EVENT_MS = 3_600_000;

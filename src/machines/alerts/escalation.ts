@@ -1,9 +1,83 @@
-import type { AlertArgs, AlertContext, Notice, Step } from './alert.ts';
+/** Context and events of the machine `alert.ts`, and its escalation: who is notified next while nobody acknowledges the alert. */
+import type { AlertContent, Notice } from './notice.ts';
+
+/** A step of the escalation: whom to notify, and how long after the step before, while nobody has acknowledged. */
+export interface Step {
+  readonly to: readonly string[];
+  readonly afterMs: number;
+}
+
+export interface Acknowledgement {
+  readonly by: string;
+  readonly at: number;
+  readonly until: number;
+  readonly note?: string;
+}
+
+/** Somebody raised the alert, and these are the steps that the configuration gives it. */
+export interface Raised {
+  readonly type: 'RAISED';
+  readonly at: number;
+  /** The record that raised it, so that an effect that runs twice after a crash counts once. */
+  readonly cause: string;
+  readonly kind: 'firing' | 'resolved' | 'event';
+  /** Its source repeats it on purpose, as a reminder. */
+  readonly again?: boolean;
+  readonly content: AlertContent;
+  readonly steps: readonly Step[];
+  /** Between reminders after the last step, milliseconds. */
+  readonly remindMs: number;
+  /** Nobody is to be notified until then. */
+  readonly silentUntil?: number;
+}
+
+export type AlertEvent =
+  | Raised
+  | {
+      readonly type: 'ACKNOWLEDGE';
+      readonly at: number;
+      readonly by: string;
+      readonly forMs: number;
+      readonly note?: string;
+    }
+  /** The configuration gives it other steps, for example because a receiver has an address now. */
+  | {
+      readonly type: 'ESCALATION';
+      readonly at: number;
+      readonly steps: readonly Step[];
+      readonly remindMs: number;
+    }
+  | { readonly type: 'SILENCE'; readonly at: number; readonly until: number }
+  | { readonly type: 'UNSILENCE'; readonly at: number };
+
+export interface AlertContext {
+  readonly content?: AlertContent | undefined;
+  readonly steps: readonly Step[];
+  readonly remindMs: number;
+  /** How many steps have been taken. */
+  readonly stepsTaken: number;
+  /** Receivers that were notified, to be notified of the end. */
+  readonly informed: readonly string[];
+  readonly since: number;
+  /** The time of the newest event that set a delay. */
+  readonly at: number;
+  /** The causes of the newest raises. */
+  readonly causes: readonly string[];
+  /** How often it was raised since it began. */
+  readonly count: number;
+  readonly ack?: Acknowledgement | undefined;
+  readonly silentUntil?: number | undefined;
+}
+
+export interface AlertArgs {
+  readonly context: AlertContext;
+  readonly event: AlertEvent;
+}
 
 /** Causes that are remembered, to recognise one that comes again. */
 const CAUSES_KEPT = 16;
 
-/** Milliseconds until the next step, and after the last one until the next reminder; a day where that is no number. */
+/** Milliseconds until the next step, or until the next reminder after the last step; a day where the value is no number. */
 export function delayOf({ steps, stepsTaken, remindMs }: AlertContext): number {
   const ms = steps?.[stepsTaken]?.afterMs ?? remindMs;
   return Number.isFinite(ms) ? ms : DAY_MS;
@@ -19,7 +93,7 @@ export function begin({ context, event }: AlertArgs): Partial<AlertContext> {
     content,
     steps: listOf(steps),
     remindMs,
-    causes: known(context, event.cause),
+    causes: withCause(context, event.cause),
     at,
     since: at,
     stepsTaken: 0,
@@ -51,7 +125,7 @@ export function newReceivers({ context, event }: AlertArgs): readonly string[] {
   return [...new Set(reached)].filter((name) => !informed.includes(name));
 }
 
-/** Goes on with other steps. */
+/** Continues the escalation with other steps. */
 export function reroute(args: AlertArgs): Partial<AlertContext> {
   const { context, event } = args;
   if (event.type !== 'ESCALATION') return {};
@@ -61,7 +135,7 @@ export function reroute(args: AlertArgs): Partial<AlertContext> {
   return { steps, remindMs, informed, stepsTaken: Math.min(context.stepsTaken, steps.length) };
 }
 
-/** The same while nobody is to be notified: an alert that nobody knows of yet begins at the first step. */
+/** Takes over other steps while nobody is notified. An alert that nobody was notified of begins at the first step. */
 export function rerouteSilently({ context, event }: AlertArgs): Partial<AlertContext> {
   if (event.type !== 'ESCALATION') return {};
   const { remindMs } = event;
@@ -76,10 +150,10 @@ export function rerouteSilently({ context, event }: AlertArgs): Partial<AlertCon
 /** It was raised again: the newest content counts. */
 export function repeat({ context, event }: AlertArgs): Partial<AlertContext> {
   if (event.type !== 'RAISED') return {};
-  return { content: event.content, causes: known(context, event.cause), count: context.count + 1 };
+  return { content: event.content, causes: withCause(context, event.cause), count: context.count + 1 };
 }
 
-const known = ({ causes }: AlertContext, cause: string) => [...causes, `${cause}`].slice(-CAUSES_KEPT);
+const withCause = ({ causes }: AlertContext, cause: string) => [...causes, `${cause}`].slice(-CAUSES_KEPT);
 
 /** Whether a one-time event deserves a notice: its text differs, or the last one is long ago. */
 export function isNew({ context, event }: AlertArgs, sameMs: number): boolean {

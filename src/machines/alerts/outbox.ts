@@ -1,6 +1,6 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
-import type { Queued } from './alert.ts';
+import type { Queued } from './notice.ts';
 
 /** How a receiver answered. */
 export interface Answer {
@@ -24,8 +24,8 @@ export interface OutboxContext {
   readonly failures: number;
   readonly failingSince?: number | undefined;
   readonly reason?: string | undefined;
-  /** The wait that the receiver asked for, milliseconds. */
-  readonly askedMs?: number | undefined;
+  /** The receiver's `Retry-After`, milliseconds. */
+  readonly retryAfterMs?: number | undefined;
   /** Its last answer, bounded and without its own address. */
   readonly answer?: Answer | undefined;
   /** Notices that were dropped because they were too old or the queue was full. */
@@ -62,18 +62,18 @@ const BATCH_SIZE = 20;
 const MAX_AGE_MS = 86_400_000;
 /** Failures in a row after which the other receivers are notified. */
 const REPORT_AFTER = 5;
-/** The alert that a receiver takes nothing; it goes to every receiver but that one. */
+/** The alert that a receiver accepts nothing; it goes to all other receivers. */
 export const RECEIVER_AWAY = 'alerts.receiver_away';
 
-const ignoreDuplicate = { guard: 'known' } as const;
+const ignoreDuplicate = { guard: 'duplicate' } as const;
 const raiseRecovery = {
   type: 'alerts.raise',
   params: (args: OutboxArgs): Alert => outageAlert(args, 'resolved'),
 } as const;
 
 /**
- * The notices that wait for one receiver. The log is the outbox: a notice leaves it when the receiver has answered with
- * success, and after a crash the same post is made again under the same id, by which the receiver recognises it.
+ * The notices that wait for one receiver. A notice stays in the queue until the receiver has answered with success. After a
+ * crash the same post is made again under the same id, by which the receiver recognises it.
  */
 export const alertOutbox = setup({
   types: {
@@ -87,7 +87,7 @@ export const alertOutbox = setup({
     backoff: ({ context }) => backoffOf(context),
   },
   guards: {
-    known: ({ context, event }) => event.type === 'QUEUE' && context.recent.includes(event.item?.id),
+    duplicate: ({ context, event }) => event.type === 'QUEUE' && context.recent.includes(event.item?.id),
     empty: ({ context }) => context.queue.length === 0,
     restIsEmpty: ({ context }) => context.queue.length <= context.sending,
     outageBegins: ({ context }) => outageBegins(context),
@@ -166,7 +166,7 @@ export const alertOutbox = setup({
   },
 });
 
-/** The next post: the one that failed unchanged, so that its receiver recognises it, else what waits. */
+/** Chooses the next post: one that failed is repeated unchanged, so that its receiver recognises it. */
 export function take({ context: { queue, sending } }: OutboxArgs): Partial<OutboxContext> {
   return { sending: sending > 0 ? sending : Math.min(queue.length, BATCH_SIZE) };
 }
@@ -201,19 +201,19 @@ export function posted({ context, event }: OutboxArgs): Partial<OutboxContext> {
     failures: 0,
     failingSince: undefined,
     reason: undefined,
-    askedMs: undefined,
+    retryAfterMs: undefined,
     ...(event.type === 'POSTED' && { sentAt: event.at, answer: event.answer }),
   };
 }
 
 export function refused({ context, event }: OutboxArgs): Partial<OutboxContext> {
-  const known = event.type === 'REFUSED';
+  const answered = event.type === 'REFUSED';
   return {
     failures: context.failures + 1,
-    failingSince: context.failingSince ?? (known ? event.at : undefined),
-    reason: known ? event.reason : 'it does not answer in time',
-    askedMs: known ? event.retryAfterMs : undefined,
-    answer: known ? event.answer : undefined,
+    failingSince: context.failingSince ?? (answered ? event.at : undefined),
+    reason: answered ? event.reason : 'it does not answer in time',
+    retryAfterMs: answered ? event.retryAfterMs : undefined,
+    answer: answered ? event.answer : undefined,
   };
 }
 
@@ -226,9 +226,9 @@ export function giveUp({ context, event }: OutboxArgs): Partial<OutboxContext> {
 }
 
 /** 5 s, doubled each time up to five minutes, or what the receiver asked for. */
-function backoffOf({ failures, askedMs }: OutboxContext): number {
+function backoffOf({ failures, retryAfterMs }: OutboxContext): number {
   const own = Math.min(5_000 * 2 ** Math.max(0, failures - 1), 300_000);
-  return Math.min(Math.max(own, askedMs ?? 0), 3_600_000);
+  return Math.min(Math.max(own, retryAfterMs ?? 0), 3_600_000);
 }
 
 /** Whether this failure is the one at which the other receivers are notified. */
@@ -236,7 +236,7 @@ const outageBegins = ({ failures }: OutboxContext): boolean => failures === REPO
 /** Whether the other receivers were notified of the outage. */
 const outageReported = ({ failures }: OutboxContext): boolean => failures >= REPORT_AFTER;
 
-/** The alert for the other receivers that this one takes nothing, or that it does again. */
+/** The alert to the other receivers that this one accepts no alerts, or accepts them again. */
 function outageAlert({ context }: OutboxArgs, state: 'firing' | 'resolved'): Alert {
   const { receiver, reason, queue } = context;
   return {

@@ -1,13 +1,13 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
 
-/** When a measured value is wrong; the bound itself is not. */
+/** The values that are wrong; the bound itself is not one of them. */
 export interface Condition {
   readonly kind: 'above' | 'below';
   readonly than: number;
 }
 
-/** A rule as its machine needs it; the plugin knows the query. */
+/** The settings of a rule that its machine needs; the query stays in the plugin. */
 export interface RuleSettings {
   readonly name: string;
   /** For people. */
@@ -67,7 +67,7 @@ export type RuleEvent =
   | { readonly type: 'EVALUATION_FAILED'; readonly at: number; readonly reason: string }
   | { readonly type: 'effect.failed' };
 
-/** Starts that prolong one silence: a runtime that restarts all the time must not hide that nothing comes. */
+/** Restarts that extend the wait for data. Without a limit, a runtime that restarts all the time would hide missing data. */
 const RESTARTS_FORGIVEN = 3;
 
 /** The longest wait after a failed evaluation, milliseconds. */
@@ -91,7 +91,7 @@ function verdictsFrom(verdict: Verdict) {
   ] as const;
 }
 
-/** A verdict rests between evaluations, and holds while the next one is under way. */
+/** The states of one verdict: `resting` between evaluations, and `evaluating`, during which the verdict stays. */
 function verdict(name: Verdict) {
   return {
     initial: 'resting',
@@ -127,7 +127,6 @@ export const alertRule = setup({
     fires: (args) => breached(args) && overdueFor(args),
     lasts: (args) => breached(args),
     silent: ({ event }) => event.type === 'EVALUATED' && event.value === undefined,
-    isFiring: ({ context }) => context.firingSince !== undefined,
   },
   actions: {
     'alerts.raise': effect<Alert>(),
@@ -157,21 +156,21 @@ export const alertRule = setup({
   }),
   initial: 'ok',
   on: {
-    // A changed rule is evaluated at once; until then its last verdict holds.
-    DEFINE: [
-      { guard: 'isFiring', target: '.firing.evaluating', actions: 'define' },
-      { target: '.ok.evaluating', actions: 'define' },
-    ],
+    // A changed rule is evaluated at once. A rule that fires keeps firing until that evaluation has ended.
+    DEFINE: { target: '.ok.evaluating', actions: 'define' },
     WATCH: { actions: 'watch' },
-    REMOVE: [
-      { guard: 'isFiring', target: '.removed', actions: [resolve, 'forget'] },
-      { target: '.removed', actions: 'forget' },
-    ],
+    REMOVE: { target: '.removed', actions: 'forget' },
   },
   states: {
     ok: { ...verdict('ok'), initial: 'evaluating' },
     pending: verdict('pending'),
-    firing: verdict('firing'),
+    firing: {
+      ...verdict('firing'),
+      on: {
+        DEFINE: { target: '.evaluating', actions: 'define' },
+        REMOVE: { target: 'removed', actions: [resolve, 'forget'] },
+      },
+    },
     noData: verdict('noData'),
     removed: { on: { REMOVE: {}, WATCH: {} } },
   },

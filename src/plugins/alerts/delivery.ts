@@ -6,7 +6,7 @@ import { type SecretsStore, SecretsStoreToken } from '../../core/contracts/secre
 import type { PluginContext, Services } from '../../core/host/plugin/definition.ts';
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { LogEvent } from '../../core/kernel/log/record.ts';
-import type { Notice, Queued } from '../../machines/alerts/alert.ts';
+import type { Notice, Queued } from '../../machines/alerts/notice.ts';
 import { outboxActor } from './actors.ts';
 import { formats } from './payloads.ts';
 import { type Receiver, readTarget, type Target } from './receivers.ts';

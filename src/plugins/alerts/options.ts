@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { duration, msOf } from '../../core/host/duration.ts';
-import type { Step } from '../../machines/alerts/alert.ts';
+import type { Step } from '../../machines/alerts/escalation.ts';
 import { receiverOptions } from './receivers.ts';
 import { documentedRules } from './rules/documented.ts';
 import { ruleOptions } from './rules/rule.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Notice, Queued } from '../../machines/alerts/alert.ts';
+import type { Notice, Queued } from '../../machines/alerts/notice.ts';
 
 /** A body and its headers, as one receiver understands them. */
 export interface Payload {

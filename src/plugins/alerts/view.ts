@@ -1,6 +1,6 @@
 import type { ActorSystem } from '../../core/kernel/actors/system.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
-import type { AlertContext } from '../../machines/alerts/alert.ts';
+import type { AlertContext } from '../../machines/alerts/escalation.ts';
 import type { OutboxContext } from '../../machines/alerts/outbox.ts';
 import type { RuleContext } from '../../machines/alerts/rule.ts';
 import type { Silence } from '../../machines/alerts/silences.ts';

@@ -7,7 +7,7 @@ import test, { type ExecutionContext } from 'ava';
 import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
 import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
-import type { Notice } from '../../../src/machines/alerts/alert.ts';
+import type { Notice } from '../../../src/machines/alerts/notice.ts';
 import { formats } from '../../../src/plugins/alerts/payloads.ts';
 import { uptimeMonitor } from '../../../src/plugins/uptime-monitor/index.ts';
 import { tempDir } from '../../support/temp.ts';

@@ -1,0 +1,29 @@
+/** What receivers are notified of, and how a notice waits in a receiver's queue. */
+
+/** What a receiver is notified of. Times are epoch milliseconds. */
+export interface Notice {
+  /** `event` happened once; the others are of a condition that lasts. */
+  readonly state: 'firing' | 'reminder' | 'resolved' | 'event';
+  readonly name: string;
+  readonly severity: 'info' | 'warning' | 'critical';
+  readonly title: string;
+  readonly text: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** When the condition began. */
+  readonly since: number;
+  readonly value?: number;
+  readonly threshold?: string;
+  readonly window?: string;
+  readonly runbook?: string;
+}
+
+/** What an alert says, whatever its state. */
+export type AlertContent = Omit<Notice, 'state' | 'since'>;
+
+/** A notice in a receiver's queue. */
+export interface Queued {
+  /** The id of the effect that queued it, so that an effect that runs twice after a crash is sent once. */
+  readonly id: string;
+  readonly at: number;
+  readonly notice: Notice;
+}
