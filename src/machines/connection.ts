@@ -36,8 +36,8 @@ const lost = ({ context: { alert }, event }: Lost): Alert => ({
 });
 
 /**
- * The connection to a store outside of this process: when it was lost and why, which writes were refused meanwhile, when
- * it was back. Each loss raises an alert.
+ * The connection to a store outside of this process: when and why it was lost, how many writes were refused meanwhile, and
+ * when it was back. Each loss raises an alert. A reducer: its states only name the newest event.
  */
 export const connection = setup({
   types: {} as {

@@ -1,6 +1,6 @@
 /**
- * What a machine is written with: the package's `holdfast/machines`. XState comes along, for a machine from elsewhere must be
- * built by the very XState that runs it.
+ * The package's `holdfast/machines`, with which machines are written. It exports XState, because a machine must be built by
+ * the same copy of XState that runs it.
  */
 export { and, assign, not, or, setup } from 'xstate';
 
@@ -17,7 +17,7 @@ export function effect<P = undefined>(): (_: unknown, params: P) => void {
   return () => {};
 }
 
-/** Parameters of `alerts.raise`, the effect by which any machine tells a person; core carries it out. */
+/** Parameters of `alerts.raise`, the effect by which a machine notifies a person; core carries it out. */
 export interface Alert {
   /** Stable id of the condition, e.g. `router.ncid_bypassed`. */
   readonly name: string;

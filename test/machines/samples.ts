@@ -160,7 +160,7 @@ export const machineSamples: Readonly<Record<string, Samples>> = {
         tookMs: 100,
         stale: 0,
         drift: 1,
-        failures: [{ check: 'engine', asked: 'a', found: 'b' }],
+        failures: [{ check: 'engine', query: 'a', found: 'b' }],
       },
       { type: 'PUSHED', at: 2_200, status: 200 },
       { type: 'PUSH_REFUSED', at: 2_200, status: 404, msg: 'paused', body: '{}', exitStatus: 8 },

@@ -4,8 +4,8 @@ import { effect } from '../effect.ts';
 /** A check that failed. */
 export interface Failure {
   readonly check: 'database' | 'ingest' | 'engine' | 'result';
-  /** The question and the answer, as parts of a sentence. */
-  readonly asked: string;
+  /** What was queried and what came back, as parts of a sentence. */
+  readonly query: string;
   readonly found: string;
 }
 
@@ -194,13 +194,13 @@ function delivered(context: WatchdogContext): RunReport {
 function unhealthy({ context, event }: Args): RunReport {
   const failures = event.type === 'CHECKED' ? event.failures : [];
   const texts = failures.map(
-    ({ check, asked, found }: Failure) =>
-      `${check}: asked ${asked}, got ${found}, since ${context.failing[check] ?? 'now'}`,
+    ({ check, query, found }: Failure) =>
+      `${check}: asked ${query}, got ${found}, since ${context.failing[check] ?? 'now'}`,
   );
   return report(context, 'unhealthy', [`HEALTH CHECK FAILED: ${texts.join('; ')}`], 0);
 }
 
-/** The line ends in the words of the job's former client, which searches of stored logs rely on. */
+/** The line ends like that of the job's former client, because searches of stored logs look for that text. */
 function undelivered({ context, event }: Args): RunReport {
   const line = `PUSH DELIVERY FAILED: ${why(event)} (wget exit status ${exitStatus(event)})`;
   return report(context, 'undelivered', [line], 1);

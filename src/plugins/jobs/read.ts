@@ -50,7 +50,7 @@ interface ListedObjects {
 function readingOf(job: ClusterObject, { jobs, pods, cronJobs }: ListedObjects): JobReading {
   const { name, namespace = 'default' } = job.metadata;
   const uid = uidOf(job);
-  const status = part(job.status);
+  const status = fieldsOf(job.status);
   const end = endOf(status);
   const owner = cronJobs.find((each) => isOwnedBy(job, each));
   const createdAt = time(job.metadata.creationTimestamp) ?? 0;
@@ -69,18 +69,18 @@ function readingOf(job: ClusterObject, { jobs, pods, cronJobs }: ListedObjects):
         endedAt: end.endedAt,
         reason: end.reason,
         message: end.message,
-        ttlSeconds: number(part(job.spec).ttlSecondsAfterFinished),
+        ttlSeconds: number(fieldsOf(job.spec).ttlSecondsAfterFinished),
         pod: pod && podOf(pod),
       }),
       ...(owner && {
         owner: {
           name: owner.metadata.name,
           ...defined({ ttlSeconds: number(templateOf(owner).ttlSecondsAfterFinished) }),
-          failedLimit: number(part(owner.spec).failedJobsHistoryLimit) ?? 1,
+          failedLimit: number(fieldsOf(owner.spec).failedJobsHistoryLimit) ?? 1,
           newerFailed: jobs.filter(
             (each) =>
               isOwnedBy(each, owner) &&
-              endOf(part(each.status)).phase === 'failed' &&
+              endOf(fieldsOf(each.status)).phase === 'failed' &&
               (time(each.metadata.creationTimestamp) ?? 0) > createdAt,
           ).length,
         },
@@ -89,8 +89,8 @@ function readingOf(job: ClusterObject, { jobs, pods, cronJobs }: ListedObjects):
   };
 }
 
-function endOf(status: Part): Pick<JobFacts, 'phase' | 'endedAt' | 'reason' | 'message'> {
-  const conditions = parts(status.conditions).filter((each) => each.status === 'True');
+function endOf(status: Fields): Pick<JobFacts, 'phase' | 'endedAt' | 'reason' | 'message'> {
+  const conditions = objectsOf(status.conditions).filter((each) => each.status === 'True');
   const failed = conditions.find(({ type }) => type === 'Failed');
   if (failed) {
     return {
@@ -109,17 +109,19 @@ function endOf(status: Part): Pick<JobFacts, 'phase' | 'endedAt' | 'reason' | 'm
 }
 
 function podOf(pod: ClusterObject): PodFacts {
-  const status = part(pod.status);
-  const containers = [...parts(status.initContainerStatuses), ...parts(status.containerStatuses)];
-  const states = containers.map(({ state, lastState }) => ({ ...part(lastState), ...part(state) }));
-  const ends = states.map(({ terminated }) => part(terminated));
+  const status = fieldsOf(pod.status);
+  const containers = [...objectsOf(status.initContainerStatuses), ...objectsOf(status.containerStatuses)];
+  const states = containers.map(({ state, lastState }) => ({ ...fieldsOf(lastState), ...fieldsOf(state) }));
+  const ends = states.map(({ terminated }) => fieldsOf(terminated));
   const end =
     ends.find(({ exitCode }) => number(exitCode) !== 0 && number(exitCode) !== undefined) ??
     ends.at(-1) ??
     {};
-  const waiting = states.map((state) => text(part(state.waiting).reason)).find((each) => each !== undefined);
+  const waiting = states
+    .map((state) => text(fieldsOf(state.waiting).reason))
+    .find((each) => each !== undefined);
   // Only its own container counts: an init container may have run long before.
-  const own = parts(status.containerStatuses).map(({ state }) => part(state));
+  const own = objectsOf(status.containerStatuses).map(({ state }) => fieldsOf(state));
   const ran = own.some(({ running, terminated }) => isObject(running) || isObject(terminated));
   return {
     name: pod.metadata.name,
@@ -136,15 +138,16 @@ function podOf(pod: ClusterObject): PodFacts {
   };
 }
 
-type Part = Readonly<Record<string, unknown>>;
-const part = (value: unknown): Part => (isObject(value) ? value : {});
-const parts = (value: unknown): readonly Part[] => (Array.isArray(value) ? value.map(part) : []);
+type Fields = Readonly<Record<string, unknown>>;
+const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : {});
+const objectsOf = (value: unknown): readonly Fields[] => (Array.isArray(value) ? value.map(fieldsOf) : []);
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value.slice(-LONGEST) : undefined;
 const number = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
 const uidOf = ({ metadata }: ClusterObject): string =>
   metadata.uid ?? `${metadata.namespace}/${metadata.name}`;
-const templateOf = (cronJob: ClusterObject): Part => part(part(part(cronJob.spec).jobTemplate).spec);
+const templateOf = (cronJob: ClusterObject): Fields =>
+  fieldsOf(fieldsOf(fieldsOf(cronJob.spec).jobTemplate).spec);
 
 function time(value: unknown): number | undefined {
   const at = typeof value === 'string' ? Date.parse(value) : Number.NaN;
@@ -153,7 +156,7 @@ function time(value: unknown): number | undefined {
 
 function isOwnedBy(object: ClusterObject, owner: ClusterObject): boolean {
   const references = 'ownerReferences' in object.metadata ? object.metadata.ownerReferences : [];
-  return parts(references).some(({ uid }) => uid === owner.metadata.uid);
+  return objectsOf(references).some(({ uid }) => uid === owner.metadata.uid);
 }
 
 function byAge(a: ClusterObject, b: ClusterObject): number {

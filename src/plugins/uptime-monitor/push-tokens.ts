@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { Logger } from '../../core/host/logging/logger.ts';
 import { createSecretFile, readTokenFile } from '../../core/kernel/secret-file.ts';
 
-/** Tokens that are read in one turn of the event loop. */
-const READS_PER_TURN = 20;
+/** Tokens that are read between two yields to the event loop. */
+const READS_PER_BATCH = 20;
 /** Missing tokens that a start makes itself; each is made durable, which takes its time. */
 const MADE_AT_START = 100;
 /** A file that is being replaced is left alone for so long, milliseconds. */
@@ -39,7 +39,7 @@ export class PushTokens {
   async load(names: readonly string[], signal: AbortSignal): Promise<void> {
     const missing: string[] = [];
     for (const [index, name] of names.entries()) {
-      if (index % READS_PER_TURN === READS_PER_TURN - 1) await nextTurn();
+      if (index % READS_PER_BATCH === READS_PER_BATCH - 1) await yieldToEventLoop();
       signal.throwIfAborted();
       if (missing.length >= MADE_AT_START && !existsSync(join(this.#folder, name))) {
         missing.push(name);
@@ -80,7 +80,7 @@ export class PushTokens {
 
   async #make(names: readonly string[]): Promise<void> {
     for (const name of names) {
-      await nextTurn();
+      await yieldToEventLoop();
       if (this.#isClosed) return;
       this.#readAgain(name);
     }
@@ -117,7 +117,7 @@ export class PushTokens {
   }
 }
 
-/** Lets the event loop do what else is due. */
-function nextTurn(): Promise<void> {
+/** Lets the event loop do other work. */
+function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

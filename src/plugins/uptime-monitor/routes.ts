@@ -44,9 +44,9 @@ export function monitorRoutes(http: HttpSurface, monitors: Monitors): void {
   http.get('/', (_request, reply) => reply.headers(PAGE_HEADERS).send(indexPage(monitors.pages())));
 
   http.get<{ Params: { slug: string } }>('/status/:slug', ({ params }, reply) => {
-    const asked = params.slug.toLowerCase();
-    const json = asked.endsWith('.json') && !monitors.has(asked);
-    const slug = json ? asked.slice(0, -'.json'.length) : asked;
+    const requested = params.slug.toLowerCase();
+    const json = requested.endsWith('.json') && !monitors.has(requested);
+    const slug = json ? requested.slice(0, -'.json'.length) : requested;
     const { now } = monitors;
     const listed = monitors.of(slug);
     if (listed.length === 0) return reply.code(404).send(notFound);

@@ -56,13 +56,13 @@ export async function checkStack(
   signal: AbortSignal,
 ): Promise<Findings> {
   if (!database) {
-    return { stale: 0, drift: 0, failures: [{ check: 'database', asked: 'for a database', found: absent }] };
+    return { stale: 0, drift: 0, failures: [{ check: 'database', query: 'for a database', found: absent }] };
   }
   const checks = new Checks(database, signal);
   const reached = await checks.ask('database', `SELECT 1 of ${database.place}`, async (options) =>
     one.safeParse(await database.query('SELECT 1 AS one', {}, options)),
   );
-  // Further questions to a database that does not answer would only repeat that.
+  // Further queries to a database that does not answer would only repeat the failure.
   if (!reached) return { stale: 0, drift: 0, failures: checks.failures };
 
   let stale = 0;
@@ -90,21 +90,21 @@ async function ageOf(
   staleAfter: number,
   isDeclared: boolean,
 ): Promise<number | undefined> {
-  const asked = `the age of the newest row of ${table}`;
-  const recent = await checks.ask('ingest', asked, (options) => checks.newestRow(table, true, options));
+  const query = `the age of the newest row of ${table}`;
+  const recent = await checks.ask('ingest', query, (options) => checks.newestRow(table, true, options));
   if (!recent) return undefined;
   let [row] = recent;
   if (row.rows === 0) {
-    const ever = await checks.ask('ingest', asked, (options) => checks.newestRow(table, false, options));
+    const ever = await checks.ask('ingest', query, (options) => checks.newestRow(table, false, options));
     if (!ever) return undefined;
     [row] = ever;
   }
   if (row.rows === 0) {
-    if (isDeclared) checks.fail('ingest', asked, 'no row at all: no producer yet, though one is declared');
+    if (isDeclared) checks.fail('ingest', query, 'no row at all: no producer yet, though one is declared');
     return undefined;
   }
   const age = Math.max(0, row.age);
-  if (age > staleAfter) checks.fail('ingest', asked, `${Math.round(age)} s, more than ${staleAfter} s`);
+  if (age > staleAfter) checks.fail('ingest', query, `${Math.round(age)} s, more than ${staleAfter} s`);
   return age;
 }
 
@@ -112,7 +112,7 @@ type Parsed<T> =
   | { readonly success: true; readonly data: T }
   | { readonly success: false; readonly error: z.ZodError };
 
-/** Asks the database, and collects the failures. */
+/** Queries the database, and collects the failures. */
 class Checks {
   readonly failures: Failure[] = [];
   readonly #database: ColumnarDatabase;
@@ -123,26 +123,26 @@ class Checks {
     this.#options = { signal, maxSeconds: QUERY_SECONDS };
   }
 
-  fail(check: Failure['check'], asked: string, found: string): void {
-    this.failures.push({ check, asked, found: maskText(found.replace(/\s+/g, ' '), LONGEST_FINDING) });
+  fail(check: Failure['check'], query: string, found: string): void {
+    this.failures.push({ check, query, found: maskText(found.replace(/\s+/g, ' '), LONGEST_FINDING) });
   }
 
   /** @returns undefined when there was no answer, or one of another shape */
   async ask<T>(
     check: Failure['check'],
-    asked: string,
-    question: (options: { signal: AbortSignal; maxSeconds: number }) => Promise<Parsed<T>>,
+    query: string,
+    run: (options: { signal: AbortSignal; maxSeconds: number }) => Promise<Parsed<T>>,
   ): Promise<T | undefined> {
     try {
-      const answer = await question(this.#options);
+      const answer = await run(this.#options);
       if (answer.success) return answer.data;
       const [issue] = answer.error.issues;
-      this.fail('result', asked, `a malformed result (${issue?.path.join('.')}: ${issue?.message})`);
+      this.fail('result', query, `a malformed result (${issue?.path.join('.')}: ${issue?.message})`);
     } catch (error) {
       if (this.#options.signal.aborted) throw error;
       const isResult = isCoded(error, 'HF_COLUMNAR_ANSWER');
       const found = isCoded(error) ? error.what.replace(/\.$/, '') : String(error);
-      this.fail(isResult ? 'result' : check, asked, found);
+      this.fail(isResult ? 'result' : check, query, found);
     }
     return undefined;
   }

@@ -39,7 +39,7 @@ test('[O12] a well stack gets a heartbeat, and the document says its two lines',
 });
 
 test('[O10] what fails is told with what was asked, what came, and since when; no heartbeat, exit 0', (t) => {
-  const failure = { check: 'ingest', asked: 'the age', found: '420 s, more than 300 s' } as const;
+  const failure = { check: 'ingest', query: 'the age', found: '420 s, more than 300 s' } as const;
   const line = (since: string) =>
     `HEALTH CHECK FAILED: ingest: asked the age, got 420 s, more than 300 s, since ${since}`;
   given(watchdogRun, { events: [run] })

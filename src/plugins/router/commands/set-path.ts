@@ -41,15 +41,15 @@ function refuseInvented(config: NetworkConfig, path: readonly string[], command:
     const place = above.length === 0 ? 'The active config' : above.join('.');
     const there = Object.keys((above.reduce<unknown>(childOf, config) ?? {}) as object);
     usage(
-      `${place} has no ${key}; it has ${there.slice(0, 12).join(', ')}.${meant(path.slice(depth), there)}`,
+      `${place} has no ${key}; it has ${there.slice(0, 12).join(', ')}.${suggestion(path.slice(depth), there)}`,
       command,
     );
   });
 }
 
-/** Which key may have been meant by the first of those given, or by two of them where it holds a dot: `eth1`, `11`. */
-function meant([key = '', next = '']: readonly string[], there: readonly string[]): string {
-  const holdsDot = there.some((known) => known.startsWith(`${key}.`));
+/** Suggests the key that is nearest to the first given one, or to the first two where keys hold a dot: `eth1`, `11`. */
+function suggestion([key = '', next = '']: readonly string[], there: readonly string[]): string {
+  const holdsDot = there.some((name) => name.startsWith(`${key}.`));
   return nearest(holdsDot ? `${key}.${next}` : key, there);
 }
 
@@ -59,7 +59,7 @@ export function unsetPath(config: NetworkConfig, text: string, command: string):
   if (!has(config, path)) {
     const depth = path.findIndex((_, index) => !has(config, path.slice(0, index + 1)));
     const above = path.slice(0, depth).reduce<unknown>(childOf, config);
-    const guess = meant(path.slice(depth), Object.keys(isObject(above) ? above : {}));
+    const guess = suggestion(path.slice(depth), Object.keys(isObject(above) ? above : {}));
     usage(`The active config has nothing at ${text}.${guess}`, command);
   }
   return put(config, path, undefined, command) as NetworkConfig;
@@ -105,9 +105,9 @@ function put(at: unknown, path: readonly string[], value: unknown, command: stri
   if (at !== undefined && !isObject(at)) usage(`There is a plain value above ${path.join('.')}.`, command);
   const entries = Object.entries(at ?? {});
   if (inner === undefined) return Object.fromEntries(entries.filter(([name]) => name !== key));
-  const known = entries.some(([name]) => name === key);
+  const exists = entries.some(([name]) => name === key);
   const changed = entries.map(([name, item]) => [name, name === key ? inner : item] as const);
-  return Object.fromEntries(known ? changed : [...entries, [key, inner] as const]);
+  return Object.fromEntries(exists ? changed : [...entries, [key, inner] as const]);
 }
 
 function has(config: unknown, path: readonly string[]): boolean {

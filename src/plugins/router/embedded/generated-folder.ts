@@ -48,7 +48,7 @@ export class GeneratedFolder {
     const written: string[] = [];
     try {
       const gone = await this.#prepare(wanted);
-      await inTurns([...wanted], async ([path, text]) => {
+      await inBatches([...wanted], async ([path, text]) => {
         if ((await this.#textOf(path)) === text) return;
         written.push(path); // before it is there: half of it must go, too
         await writeDurably(beside(join(this.root, path), 'new'), text);
@@ -83,10 +83,10 @@ export class GeneratedFolder {
 }
 
 /** Runs a few at a time, because each waits for the disk. A failure is thrown when none of its group is still running. */
-async function inTurns<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+async function inBatches<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   for (let first = 0; first < items.length; first += AT_ONCE) {
-    const turn = await Promise.allSettled(items.slice(first, first + AT_ONCE).map(work));
-    for (const one of turn) if (one.status === 'rejected') throw one.reason;
+    const batch = await Promise.allSettled(items.slice(first, first + AT_ONCE).map(work));
+    for (const one of batch) if (one.status === 'rejected') throw one.reason;
   }
 }
 

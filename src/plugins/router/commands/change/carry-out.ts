@@ -70,8 +70,8 @@ export async function carryOut(
       client: target.api(),
       config: after,
       transID,
-      decide: async (askedAt): Promise<Verdict> => {
-        await window.open(askedAt);
+      decide: async (requestedAt): Promise<Verdict> => {
+        await window.open(requestedAt);
         quietly(`In force, and reverted at ${window.deadlineText} unless it is kept.`);
         for (const [index, check] of checks.entries()) {
           if (window.over.aborted) break;

@@ -40,9 +40,9 @@ export interface ConfirmedChange {
   /**
    * Decides while the change is in force. A throw reverts and is passed on.
    *
-   * @param askedAt epoch milliseconds before the append was sent: the window cannot have begun earlier
+   * @param requestedAt epoch milliseconds before the append was sent: the window cannot have begun earlier
    */
-  readonly decide: (askedAt: number) => Promise<Verdict>;
+  readonly decide: (requestedAt: number) => Promise<Verdict>;
 }
 
 const TRIES = 5;
@@ -53,12 +53,12 @@ const RETRY_MS = 400;
  * happens here, also the death of this process, the router reverts by itself at the end of its window.
  */
 export async function changeSafely({ client, config, transID, decide }: ConfirmedChange): Promise<ChangeEnd> {
-  const askedAt = Date.now();
+  const requestedAt = Date.now();
   const answer = await client.append(config, transID);
   if (answer.kind !== 'done') return notAppended(client, transID, answer);
   let verdict: Verdict;
   try {
-    verdict = await decide(askedAt);
+    verdict = await decide(requestedAt);
   } catch (error) {
     await revert(client, transID, 'the command failed');
     throw error;

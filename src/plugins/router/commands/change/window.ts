@@ -55,11 +55,11 @@ export class Window {
     return new Date(this.#deadline).toISOString();
   }
 
-  /** @param askedAt epoch milliseconds, before the append was sent */
-  async open(askedAt: number): Promise<void> {
+  /** @param requestedAt epoch milliseconds, before the append was sent */
+  async open(requestedAt: number): Promise<void> {
     const { windowMs, context, target, transID } = this.#options;
-    this.#deadline = (await target.deadline(transID)) ?? askedAt + windowMs;
-    const margin = Math.min(MARGIN_MS, (this.#deadline - askedAt) / 4);
+    this.#deadline = (await target.deadline(transID)) ?? requestedAt + windowMs;
+    const margin = Math.min(MARGIN_MS, (this.#deadline - requestedAt) / 4);
     const left = this.#deadline - margin - Date.now();
     this.#cut = setTimeout(() => this.#end("the router's window is nearly over"), Math.max(0, left));
     this.#show = () => {

@@ -9,8 +9,8 @@ import {
   type Undo,
 } from './driver.ts';
 
-/** A large config must not hold up everybody else: after so many steps others have a turn. */
-const STEPS_A_TURN = 200;
+/** Steps between two yields to the event loop, so that a large config does not block other work. */
+const STEPS_PER_BATCH = 200;
 
 /**
  * A faithful model of what a reapply does to links, addresses and routes, where the network of the machine must not
@@ -25,7 +25,7 @@ export class MemoryKernel implements KernelDriver {
     const before = this.#devices;
     const draft = new Map(before);
     for (const [index, step] of steps.entries()) {
-      if (index % STEPS_A_TURN === STEPS_A_TURN - 1) await setImmediate();
+      if (index % STEPS_PER_BATCH === STEPS_PER_BATCH - 1) await setImmediate();
       signal.throwIfAborted();
       runStep(draft, step);
     }
