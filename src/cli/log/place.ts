@@ -1,9 +1,9 @@
+import { parseDuration } from '../../core/host/duration.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
 import type { LogReader } from '../../core/kernel/log/event-log.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 
-const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const DAY_MS = 86_400_000;
 
 /** A place in the log: a record's number, or a time (epoch milliseconds). */
@@ -19,8 +19,8 @@ export type Place = { readonly seq: number } | { readonly at: number };
  */
 export function parsePlace(text: string, flag: string, now: number): Place {
   if (/^\d{1,15}$/.test(text)) return { seq: Number(text) };
-  const [, amount, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
-  if (amount !== undefined) return { at: now - Number(amount) * (UNITS_MS[unit] ?? 0) };
+  const ago = parseDuration(text);
+  if (ago !== undefined) return { at: now - ago };
   if (/^\d\d:\d\d(:\d\d(\.\d{1,3})?)?$/.test(text)) {
     const today = Date.parse(`${new Date(now).toISOString().slice(0, 10)}T${text}Z`);
     if (!Number.isNaN(today)) return { at: today > now ? today - DAY_MS : today };

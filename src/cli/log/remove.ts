@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
+import { parseDuration } from '../../core/host/duration.ts';
 import { askIfRunning } from '../../core/host/operations/control-client.ts';
 import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
 import type { PruneRequest } from '../../core/host/retention/plan.ts';
-import { archiveFolder, parseAge, parseSize, planPrune } from '../../core/host/retention/plan.ts';
+import { archiveFolder, parseSize, planPrune } from '../../core/host/retention/plan.ts';
 import type { Pruned } from '../../core/host/retention/prune-stopped.ts';
 import { pruneStopped } from '../../core/host/retention/prune-stopped.ts';
 import { timestamp } from '../../core/host/terminal.ts';
@@ -35,7 +36,7 @@ async function requestOf(flags: Readonly<Record<string, unknown>>): Promise<Prun
     if (value !== undefined) return value;
     throw usageError('log prune', `${name} takes ${like}, not ${String(flag)}.`);
   };
-  const olderThanMs = read(flags.olderThan, '--older-than', parseAge, 'an age such as 30d or 12h');
+  const olderThanMs = read(flags.olderThan, '--older-than', parseDuration, 'an age such as 30d or 12h');
   const keepBytes = read(flags.keepSize, '--keep-size', parseSize, 'a size such as 500MB or 2GB');
   if (olderThanMs === undefined && keepBytes === undefined)
     throw usageError('log prune', '--older-than or --keep-size is needed.');
@@ -98,7 +99,7 @@ async function keysOf(
     if (!kept) throw new CoreError('HF_LOG_BODY_UNKNOWN', { fingerprint });
     return [fingerprint];
   }
-  const ms = parseAge(String(age));
+  const ms = parseDuration(String(age));
   if (ms === undefined)
     throw usageError('log shred', `--older-than takes an age such as 30d or 12h, not ${String(age)}.`);
   return withLog(dataDir, async (log) => {

@@ -3,8 +3,8 @@ import { CoreError } from '../kernel/errors/core-error.ts';
 
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Milliseconds of `30s`, `15m`, `1h` or `2d`; undefined when it is none of these. */
-function parseDuration(text: string): number | undefined {
+/** @returns milliseconds of a text such as `30s`, `15m`, `1h` or `2d`; undefined when it is none of these */
+export function parseDuration(text: string): number | undefined {
   const { count, unit } = /^(?<count>\d{1,6})(?<unit>[smhd])$/.exec(text)?.groups ?? {};
   return unit === undefined ? undefined : Number(count) * (UNITS[unit] as number);
 }

@@ -1,7 +1,6 @@
 /** The legs' access to the router: requests of one moment share one read, or one post. */
 import type { NetworkConfig, RouterApi, SetAnswer } from '../../core/contracts/router.ts';
-import { Coalescer } from '../../core/host/coalescer.ts';
-import { Mutex } from '../../core/host/concurrency.ts';
+import { Coalescer, Mutex } from '../../core/host/concurrency.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import { type LegAddress, withAddresses } from './legs.ts';
 

@@ -1,7 +1,6 @@
 import test from 'ava';
 import type { NetworkConfig, RouterApi, SetAnswer } from '../../../src/core/contracts/router.ts';
-import { Coalescer } from '../../../src/core/host/coalescer.ts';
-import { Mutex } from '../../../src/core/host/concurrency.ts';
+import { Coalescer, Mutex } from '../../../src/core/host/concurrency.ts';
 import { LegPoster } from '../../../src/plugins/reconciler/router-access.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { parseDuration } from '../duration.ts';
 import type { PluginEntry } from '../plugin/definition.ts';
-import { parseAge, parseSize } from '../retention/plan.ts';
+import { parseSize } from '../retention/plan.ts';
 
 /** Where the runtime keeps its data, and how eagerly it writes. */
 export interface DataOptions {
@@ -47,7 +48,7 @@ export const settingsSchema = z.strictObject({
         .strictObject({
           olderThan: z
             .string()
-            .refine((text) => parseAge(text) !== undefined, 'an age such as 30d or 12h is needed')
+            .refine((text) => parseDuration(text) !== undefined, 'an age such as 30d or 12h is needed')
             .optional(),
           keepSize: z
             .string()

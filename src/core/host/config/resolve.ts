@@ -2,8 +2,9 @@ import { dirname, resolve } from 'node:path';
 import { CoreError } from '../../kernel/errors/core-error.ts';
 import type { HoldfastError } from '../../kernel/errors/holdfast-error.ts';
 import { isObject } from '../../kernel/json.ts';
+import { parseDuration } from '../duration.ts';
 import type { ConfiguredPlugin, PluginEntry } from '../plugin/definition.ts';
-import { archiveFolder, parseAge, parseSize } from '../retention/plan.ts';
+import { archiveFolder, parseSize } from '../retention/plan.ts';
 import type { RetentionSettings } from '../retention/prune-running.ts';
 import { type ConfigSource, resolveDataDir } from './data-dir.ts';
 import { type Config, type DataOptions, settingsSchema } from './define-config.ts';
@@ -65,7 +66,7 @@ function retentionOf(
   { file, cwd = process.cwd() }: ConfigSource,
 ): RetentionSettings {
   return {
-    olderThanMs: olderThan === undefined ? undefined : parseAge(olderThan),
+    olderThanMs: olderThan === undefined ? undefined : parseDuration(olderThan),
     keepBytes: keepSize === undefined ? undefined : parseSize(keepSize),
     folder:
       archive === undefined ? archiveFolder(dataDir) : resolve(cwd, file ? dirname(file) : '.', archive),
