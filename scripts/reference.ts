@@ -68,7 +68,7 @@ function commandsPage(registrations: Registrations): string {
   return page(
     'Commands',
     `${GENERATED} Each command also takes \`--json\`, \`--data-dir DIR\`, \`--config FILE\` and \`--help\`.`,
-    'Exit codes: 0 well; 1 the check failed or the work did; 2 wrong usage or configuration.',
+    'Exit codes: 0 success; 1 a check or the work failed; 2 wrong usage or configuration.',
     ...[...sections].flatMap(([heading, rows]) => [
       '',
       `## ${heading}`,

@@ -28,7 +28,7 @@ test('[C14] while the configuration is broken, the commands that fix it still re
   mkdirSync(join(cwd, '.holdfast'));
   writeFileSync(join(cwd, 'plugins.config.ts'), 'export default {');
   const { code, err } = await call(['gateway', 'rollback', 'memory'], { cwd, builtinPlugins });
-  t.regex(err, /plugins that Holdfast brings stand in with their defaults\. HF_CONFIG_LOAD/);
+  t.regex(err, /the built-in plugins are used with their defaults\. HF_CONFIG_LOAD/);
   t.regex(err, /HF_CONTROL_UNREACHABLE/, 'it got as far as asking for the instance');
   t.is(code, 1);
 });

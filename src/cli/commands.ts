@@ -18,7 +18,7 @@ const storyFlags: readonly CommandFlag[] = [
     flags: '--actor <actor>',
     summary: 'an address, an actor type or its last word, or a key; * stands for anything',
   },
-  { flags: '--correlation <id>', summary: 'a story: its id, or the last characters as lines show them' },
+  { flags: '--correlation <id>', summary: 'a correlation id, or its last characters as the lines show them' },
 ];
 
 const selectionFlags: readonly CommandFlag[] = [
@@ -28,31 +28,31 @@ const selectionFlags: readonly CommandFlag[] = [
 
 const everyRecord: CommandFlag = {
   flags: '--all',
-  summary: 'every record on a line of its own, housekeeping too',
+  summary: 'every record on a line of its own, including routine ones',
 };
 
 const runtimeCommands: readonly CommandDefinition[] = [
   {
     name: 'start',
-    summary: 'Starts everything that plugins.config.ts names, and runs until a signal',
+    summary: 'Starts everything that plugins.config.ts lists, and runs until it receives a signal',
     example: 'HOLDFAST_ROUTER_PORT=0 holdfast start --data-dir /var/lib/holdfast',
     run: lazily(async () => (await import('./start.ts')).start),
   },
   {
     name: 'status',
-    summary: 'Says how the instance is, running or stopped; exit 1 unless it is well',
+    summary: 'Shows the state of the instance, running or stopped; exit 1 unless it is healthy',
     example: 'holdfast status --json | jq .transaction',
     run: lazily(async () => (await import('./status.ts')).showStatus),
   },
   {
     name: 'doctor [area]',
-    summary: 'Checks everything from outside and says what to do; exit 1 when something must be fixed',
+    summary: 'Checks everything from outside and says what to do; exit 1 when something has to be fixed',
     example: 'holdfast doctor router --json',
     run: lazily(async () => (await import('./doctor.ts')).diagnose),
   },
   {
     name: 'graph',
-    summary: 'Draws which topic leads to which actor, effect and adapter (Mermaid)',
+    summary: 'Draws which topic leads to which actor, effect and adapter, as a Mermaid flowchart',
     example: 'holdfast graph > graph.mmd',
     run: lazily(async () => (await import('./graph.ts')).drawGraph),
   },
@@ -73,7 +73,7 @@ const logCommands: readonly CommandDefinition[] = [
   },
   {
     name: 'log show <seq> [source]',
-    summary: 'Shows one record whole, its cause and what came of it',
+    summary: 'Shows one record in full, with its cause and its consequences',
     example: 'holdfast log show 41',
     run: lazily(async () => (await import('./log/read.ts')).showRecord),
   },
@@ -82,9 +82,9 @@ const logCommands: readonly CommandDefinition[] = [
     summary: 'Shows the newest records, and follows on a terminal; with --json one JSON document a line',
     example: 'holdfast log tail -n 50 --actor router.config/default --follow',
     flags: [
-      { flags: '-n, --lines <n>', summary: 'how many lines to begin with', default: '20' },
-      { flags: '--follow', summary: 'go on with what comes (the default on a terminal)' },
-      { flags: '--no-follow', summary: 'end with what is there' },
+      { flags: '-n, --lines <n>', summary: 'how many lines to start with', default: '20' },
+      { flags: '--follow', summary: 'keep showing new records (the default on a terminal)' },
+      { flags: '--no-follow', summary: 'stop after the newest record' },
       ...selectionFlags,
       everyRecord,
     ],
@@ -92,10 +92,10 @@ const logCommands: readonly CommandDefinition[] = [
   },
   {
     name: 'log export [source]',
-    summary: 'Writes the log, or a part of it that can be replayed, into one file',
+    summary: 'Writes the log, or a part of it that can be replayed, to one file',
     example: 'holdfast log export --from 03:00 --to 03:15 --out incident.jsonl.gz',
     flags: [
-      { flags: '--out <file>', summary: 'where to; .gz or .zst at its end compresses it' },
+      { flags: '--out <file>', summary: 'the file to write; compressed when it ends in .gz or .zst' },
       ...rangeFlags,
       ...storyFlags,
     ],
@@ -103,48 +103,49 @@ const logCommands: readonly CommandDefinition[] = [
   },
   {
     name: 'log import <file>',
-    summary: 'Makes the log of an empty data folder from an exported file, every record checked',
+    summary: 'Imports an exported file into an empty data folder, and checks every record',
     example: 'holdfast log import incident.jsonl.gz --data-dir ./incident',
     run: lazily(async () => (await import('./log/transfer.ts')).importFile),
   },
   {
     name: 'log verify [source...]',
-    summary:
-      'Checks that every record is what was written and that none is missing; exit 1 with the first that is not',
+    summary: 'Checks that no record was changed and none is missing; otherwise names the first and exits 1',
     example: 'holdfast log verify --anchor 1204:9f86d081…',
     flags: [
       {
         flags: '--anchor <seq:hash>',
-        summary: 'a head that an earlier check printed: finds a log that was cut off or written anew since',
+        summary: 'a head that an earlier check printed: finds a log that was cut off or rewritten since',
       },
       {
         flags: '--public-key <key>',
-        summary: 'the key that must have signed it, as this command prints it where the log was written',
+        summary: 'the key that must have signed the log, as this command prints it where the log was written',
       },
     ],
     run: lazily(async () => (await import('./log/verify.ts')).verifyLog),
   },
   {
     name: 'log prune',
-    summary: 'Moves the oldest records into an archive; works on a running instance, too',
+    summary: 'Moves the oldest records to an archive, also while the instance is running',
     example: 'holdfast log prune --older-than 30d --dry-run',
     flags: [
-      { flags: '--older-than <age>', summary: 'records older than this go: 30d, 12h, 15m, 90s' },
-      { flags: '--keep-size <size>', summary: 'the oldest go until the database holds no more: 500MB, 2GB' },
+      { flags: '--older-than <age>', summary: 'archive records older than this: 30d, 12h, 15m, 90s' },
+      {
+        flags: '--keep-size <size>',
+        summary: 'archive the oldest until the database is no larger than this: 500MB, 2GB',
+      },
       { flags: '--archive <dir>', summary: 'where the archive goes (default: archive in the data folder)' },
-      { flags: '--dry-run', summary: 'say what would go, and change nothing' },
+      { flags: '--dry-run', summary: 'show what would be archived, and change nothing' },
     ],
     run: lazily(async () => (await import('./log/remove.ts')).pruneLog),
   },
   {
     name: 'log shred [fingerprint]',
-    summary: 'Makes configs that are kept for a revert unreadable for ever; records and their chain stay',
+    summary: 'Makes stored configs unreadable for ever; the records and their chain stay',
     example: 'holdfast log shred fp_0b6ac3a52f1be8b6c3b1d0a7fd9c8a11',
     flags: [
       {
         flags: '--older-than <age>',
-        summary:
-          'all that were stored longer ago than this: 30d, 12h, 0s; not those that a present state names',
+        summary: 'all that were stored longer ago than this (30d, 12h, 0s) and are no longer in use',
       },
     ],
     run: lazily(async () => (await import('./log/remove.ts')).shredBodies),
@@ -154,7 +155,7 @@ const logCommands: readonly CommandDefinition[] = [
 const replayCommands: readonly CommandDefinition[] = [
   {
     name: 'replay verify [source...]',
-    summary: 'Checks the chain of the log, and that its machines decide every record again as it stands',
+    summary: 'Checks the chain of the log, and that the machines repeat every decision in it',
     example: 'holdfast replay verify --data-dir .holdfast',
     flags: [
       {
@@ -168,7 +169,7 @@ const replayCommands: readonly CommandDefinition[] = [
     name: 'replay at <place> [source]',
     summary: `Shows the state of every actor at a place: ${PLACE}`,
     example: 'holdfast replay at 03:05 incident.jsonl.gz --actor router.config',
-    flags: [{ flags: '--actor <actor>', summary: 'only these, whole; * stands for anything' }],
+    flags: [{ flags: '--actor <actor>', summary: 'only these actors, in full; * stands for anything' }],
     run: lazily(async () => (await import('./replay/inspect.ts')).showMoment),
   },
   {
@@ -179,35 +180,35 @@ const replayCommands: readonly CommandDefinition[] = [
   },
   {
     name: 'replay step [source]',
-    summary: 'Walks over the log record by record, on a terminal; ? shows the keys',
+    summary: 'Steps through the log record by record, on a terminal; ? shows the keys',
     example: 'holdfast replay step incident.jsonl.gz --at 03:05',
-    flags: [{ flags: '--at <place>', summary: `begin there: ${PLACE}` }],
+    flags: [{ flags: '--at <place>', summary: `start at this place: ${PLACE}` }],
     run: lazily(async () => (await import('./step/run.ts')).step),
   },
   {
     name: 'replay explain <seq> [source]',
-    summary: 'Explains in sentences why a record came about, from the source on',
+    summary: 'Explains in sentences what led to a record, from the first cause on',
     example: 'holdfast replay explain 59 incident.jsonl',
     run: lazily(async () => (await import('./replay/inspect.ts')).explainRecord),
   },
   {
     name: 'replay what-if [source]',
     summary:
-      'Runs the log again with events dropped, altered or inserted, or other machines; lists what differs',
+      'Replays the log with events dropped, changed or inserted, or with other machines; lists what differs',
     example: `holdfast replay what-if incident.jsonl --set 30 '{"op":"commit"}'`,
     flags: [
-      { flags: '--drop <seq>', summary: 'the record did not happen', repeatable: true },
+      { flags: '--drop <seq>', summary: 'leave this record out', repeatable: true },
       {
         flags: '--set <seq-and-patch...>',
-        summary: 'the event of a record was another: its number, then a JSON patch or merge patch',
+        summary: 'change the event of a record: its number, then a JSON patch or merge patch',
       },
       {
         flags: '--insert <file>',
-        summary: 'events that came, too: JSON Lines {"after", "actor", "event", "at"?}',
+        summary: 'add events from a file of JSON Lines {"after", "actor", "event", "at"?}',
       },
       {
         flags: '--machines <module>',
-        summary: 'the machines were these: a module that exports actor definitions',
+        summary: 'use the machines of a module that exports actor definitions',
       },
       { flags: '--limit <n>', summary: 'how many differences are shown; 0 for all', default: '20' },
     ],

@@ -122,10 +122,10 @@ function reasonOf(error: unknown, timeoutMs: number): Pick<Finding, 'found' | 'r
   if (isCoded(error)) return { found: maskText(error.what), remedy: maskText(error.remedy) };
   if (error instanceof TooLate) {
     const found = `no result within ${timeoutMs / 1_000} s`;
-    return { found, remedy: 'See whether what it asks answers at all, and try again.' };
+    return { found, remedy: 'Check that the system it asks is reachable, and try again.' };
   }
   const found = maskText(error instanceof Error ? error.message : String(error));
-  return { found, remedy: 'This is a fault of the check itself: report it.' };
+  return { found, remedy: 'The check itself is faulty: please report it.' };
 }
 
 /** The first release with type stripping and SQLite, both without flags or warnings. */
@@ -155,7 +155,7 @@ export function nodeCheck(version: string): CheckResult {
 function dataCheck(dataDir: string): CheckResult {
   const lookedAt = dataDir;
   if (!existsSync(dataDir)) {
-    return { state: 'ok', lookedAt, found: 'there is none yet; the first start makes it' };
+    return { state: 'ok', lookedAt, found: 'there is none yet; the first start creates it' };
   }
   const { mode, uid } = statSync(dataDir);
   const octal = (mode & 0o777).toString(8).padStart(4, '0');
@@ -163,11 +163,11 @@ function dataCheck(dataDir: string): CheckResult {
     accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch {
     const found = `it belongs to user ${uid} with mode ${octal}, and this user (${process.getuid?.()}) cannot write it`;
-    return { state: 'fail', lookedAt, found, remedy: `Run as its owner, or chown it.` };
+    return { state: 'fail', lookedAt, found, remedy: `Run as its owner, or change the owner with chown.` };
   }
   if ((mode & 0o077) !== 0) {
     const remedy = `chmod 700 ${dataDir}`;
-    return { state: 'warn', lookedAt, found: `others may look into it (mode ${octal})`, remedy };
+    return { state: 'warn', lookedAt, found: `other users can read it (mode ${octal})`, remedy };
   }
   return { state: 'ok', lookedAt, found: `mode ${octal}, writable` };
 }
@@ -184,7 +184,7 @@ export function judgeDisk(free: number, folder: string): CheckResult {
   const lookedAt = `the disk under ${folder}`;
   const found = `${Math.floor(free / MIB)} MiB are free`;
   if (free >= DISK_WARN_BYTES) return { state: 'ok', lookedAt, found };
-  const remedy = 'Make room: a log that cannot be written freezes every decision.';
+  const remedy = 'Free some space: when the log cannot be written, no decision is made.';
   return { state: free < DISK_FAIL_BYTES ? 'fail' : 'warn', lookedAt, found, remedy };
 }
 

@@ -100,7 +100,7 @@ export async function inspectInstance(
   const known = { running: true, dataDir, pid: file.pid, startedAt, version, surfaces };
   const console = surfaces.console?.url;
   if (console === undefined) {
-    const reason = 'no plugin serves a health page (the console plugin would)';
+    const reason = 'no plugin serves a health page; the console plugin does';
     return { state: 'unreachable', ...known, reason };
   }
   return { ...known, ...(await askHealth(console, file.pid, signal)) };
@@ -130,7 +130,8 @@ async function askHealth(
     if (!(error instanceof HttpCallError)) throw error;
     return { state: 'unreachable', reason: `${url}/healthz does not answer (${error.reason})` };
   }
-  if (!isHealth(body)) return { state: 'unreachable', reason: `${url}/healthz answers something else` };
+  if (!isHealth(body))
+    return { state: 'unreachable', reason: `${url}/healthz does not answer with a health page` };
   if (body.pid !== pid) {
     return { state: 'unreachable', reason: `${url}/healthz is answered by another process` };
   }

@@ -56,7 +56,9 @@ export function buildProgram(
   remark?: string,
 ): Command {
   const program = new Command('holdfast')
-    .description('Holds a router, its observability stack and its gateway to what the operator meant.')
+    .description(
+      'Keeps a router, its observability stack and its gateway in the state that the operator wants.',
+    )
     .version(version, '-V, --version', 'print the version')
     .option('--config <file>', 'configuration (default: plugins.config.ts)')
     .option('--data-dir <dir>', 'data folder (default: HOLDFAST_DATA_DIR, then .holdfast)')

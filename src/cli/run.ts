@@ -176,7 +176,7 @@ async function commandsOfPlugins(
     if (!(await configuration.exists())) {
       return {
         listed: [],
-        remark: 'There is no plugins.config.ts here, so no command of a plugin is known.',
+        remark: 'There is no plugins.config.ts here, so the commands of plugins are not listed.',
       };
     }
     const { commands, plugins } = await configuration.registrations();
@@ -189,10 +189,10 @@ async function commandsOfPlugins(
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     const builtin = await configuration.builtin();
-    if (!builtin) return { listed: [], remark: `The commands of plugins are not known. ${reason}` };
+    if (!builtin) return { listed: [], remark: `The commands of plugins are not listed. ${reason}` };
     // A broken file is fixed with these commands: they reach the instance that still runs.
     const listed = listedOf(builtin);
-    const remark = `The configuration cannot be loaded: plugins that Holdfast brings stand in with their defaults. ${reason}`;
+    const remark = `The configuration cannot be loaded; the built-in plugins are used with their defaults. ${reason}`;
     return { listed, remark, fallback: true };
   }
 }

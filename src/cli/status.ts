@@ -34,19 +34,19 @@ export function reportsOf({
     try {
       return await stoppedReports(types);
     } catch (error) {
-      note(`What plugins report is not shown. ${error instanceof Error ? error.message : error}`);
+      note(`The reports of the plugins are missing. ${error instanceof Error ? error.message : error}`);
       return {};
     }
   };
 }
 
 const HEADLINES: Readonly<Record<Instance['state'], readonly [text: string, colour: Colour]>> = {
-  ok: ['Holdfast runs and is healthy.', 'green'],
-  degraded: ['Holdfast runs, degraded: a part of it is not as it should be.', 'yellow'],
-  failing: ['Holdfast runs, but can decide nothing: its log takes no records.', 'red'],
-  starting: ['Holdfast is starting, or has just been asked to stop.', 'yellow'],
-  unreachable: ['Holdfast cannot be asked how it is.', 'red'],
-  stopped: ['Holdfast does not run here.', 'red'],
+  ok: ['Holdfast is running and healthy.', 'green'],
+  degraded: ['Holdfast is running, but degraded.', 'yellow'],
+  failing: ['Holdfast is running, but its log accepts no records, so it decides nothing.', 'red'],
+  starting: ['Holdfast is starting or stopping.', 'yellow'],
+  unreachable: ['The status of Holdfast cannot be read.', 'red'],
+  stopped: ['Holdfast is not running here.', 'red'],
 };
 
 /** An instance in lines for a person. @param now epoch milliseconds */
@@ -118,7 +118,7 @@ function lastStopText({ lastStop, running, log }: Instance, now: number): string
 
 function stopText({ pid, startedAt, stoppedAt, reason }: LastRun, now: number): string {
   const began = `pid ${pid}, started ${timestamp(Date.parse(startedAt))}`;
-  if (stoppedAt === undefined) return `${reason}, without a word (${began})`;
+  if (stoppedAt === undefined) return `${reason}; it recorded no stop (${began})`;
   const at = Date.parse(stoppedAt);
   return `${reason} at ${timestamp(at)}, ${duration(now - at)} ago (${began})`;
 }

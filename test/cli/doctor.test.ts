@@ -81,7 +81,7 @@ test.serial(
   },
 );
 
-test.serial('[C11] a data folder that others may look into is told', async (t) => {
+test.serial('[C11] a data folder that other users can read is reported', async (t) => {
   const cwd = tempDir(t);
   writeConfig(cwd, withChecks(well));
   const dataDir = join(cwd, 'data');
@@ -89,7 +89,7 @@ test.serial('[C11] a data folder that others may look into is told', async (t) =
   chmodSync(dataDir, 0o755);
   const { code, out } = await call(['doctor', 'host', '--data-dir', dataDir], { cwd });
   t.is(code, 0, 'it is to know, not to fix');
-  t.regex(out, /warn {2}host\.data +others may look into it \(mode 0755\)\n.*\n +do +chmod 700/);
+  t.regex(out, /warn {2}host\.data +other users can read it \(mode 0755\)\n.*\n +do +chmod 700/);
 });
 
 test('[C11] a Node that is too old, and a disk that is nearly full, are told before they hurt', (t) => {

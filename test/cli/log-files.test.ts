@@ -47,7 +47,7 @@ test('[C6] commands read an exported file where they read a folder, with the sam
   }
   const { code, out } = await call(['replay', 'verify', file], { cwd: dir });
   t.is(code, 0);
-  t.regex(out, /^Every record is decided again as it stands in the log\.\n12 records of 2 actors/);
+  t.regex(out, /^Every decision was repeated with the same result\.\n12 records of 2 actors/);
 });
 
 test('[C6] a part, an actor and a story are exported so that they can be replayed', async (t) => {

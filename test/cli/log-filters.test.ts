@@ -24,8 +24,8 @@ const list = (dir: string, ...argv: string[]) => call(['log', 'list', dir, '--al
 for (const [flags, reason] of [
   [['--actor', 'window'], 'none has --actor window'],
   [['--type', 'RING', '--actor', 'door'], 'none has --type RING'],
-  [['--type', 'close', '--actor', '*/front'], 'each filter fits some, but none fits all of them'],
-  [['--from', '2027-01-01'], 'none lies between --from and --to'],
+  [['--type', 'close', '--actor', '*/front'], 'each filter alone matches some records'],
+  [['--from', '2027-01-01'], 'there is none between --from and --to'],
 ] as const) {
   test(`[C4] when no record fits ${flags.join(' ')} it is said why`, async (t) => {
     const { code, out, err } = await list(await folder(t), ...flags);
@@ -55,7 +55,7 @@ test('[C4] --from behind --to is a slip, told by both', async (t) => {
   ] as const) {
     const { code, err } = await list(dir, '--from', from, '--to', to);
     t.is(code, 2);
-    t.regex(err, new RegExp(`^HF_CLI_USAGE\\n {2}--from ${from} lies behind --to ${to}\\.`));
+    t.regex(err, new RegExp(`^HF_CLI_USAGE\\n {2}--from ${from} is later than --to ${to}\\.`));
   }
 });
 

@@ -81,7 +81,10 @@ test.serial(
     await first.runtime.ended;
     const status = await holdfast(t, dir, 'status').ended;
     t.is(status.code, 1);
-    t.regex(status.out, new RegExp(`last stop +killed, without a word \\(pid ${first.runtime.child.pid},`));
+    t.regex(
+      status.out,
+      new RegExp(`last stop +killed; it recorded no stop \\(pid ${first.runtime.child.pid},`),
+    );
 
     const { runtime } = await started(t, dir);
     const list = await holdfast(t, dir, 'log', 'list', '--actor', 'lifecycle').ended;
@@ -151,16 +154,19 @@ test.serial(
   },
 );
 
-test.serial('[C14] a data folder that cannot be made is a coded error that names it, at once', async (t) => {
-  const file = join(tempDir(t), 'file');
-  writeFileSync(file, '');
-  for (const dir of [file, join(file, 'below'), '/proc/none/below']) {
-    const { code, err } = await holdfast(t, dir, 'start').ended;
-    t.is(code, 2);
-    t.true(err.startsWith(`HF_CLI_DATA_DIR\n  The data folder ${dir} cannot be made: `), err);
-    t.notRegex(err, /\n\s+at /);
-  }
-});
+test.serial(
+  '[C14] a data folder that cannot be created is a coded error that names it, at once',
+  async (t) => {
+    const file = join(tempDir(t), 'file');
+    writeFileSync(file, '');
+    for (const dir of [file, join(file, 'below'), '/proc/none/below']) {
+      const { code, err } = await holdfast(t, dir, 'start').ended;
+      t.is(code, 2);
+      t.true(err.startsWith(`HF_CLI_DATA_DIR\n  The data folder ${dir} cannot be created: `), err);
+      t.notRegex(err, /\n\s+at /);
+    }
+  },
+);
 
 /** A folder with a configuration of its own: the console, and a plugin that makes trouble. */
 /** @param trouble members of the plugin's definition */

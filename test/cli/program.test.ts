@@ -43,7 +43,7 @@ test('[C14] a plugin that is broken spoils neither help nor the commands of core
   writeConfig(cwd, 'export default defineConfig({ plugins: [{}] });');
   const help = await call(['--help'], { cwd });
   t.is(help.code, 0);
-  t.regex(help.out, /commands of plugins are not known\. HF_CONFIG_PLUGIN/);
+  t.regex(help.out, /commands of plugins are not listed\. HF_CONFIG_PLUGIN/);
 
   mkdirSync(join(cwd, '.holdfast'));
   const list = await call(['log', 'list'], { cwd });

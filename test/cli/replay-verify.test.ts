@@ -31,7 +31,7 @@ test('[C4] a log that its machines decide again as it stands is verified, with c
   t.is(code, 0, err);
   t.regex(
     out,
-    /^Every record is decided again as it stands in the log\.\n\d+ records of 1 actors, 0 divergences, chain ok, \d/,
+    /^Every decision was repeated with the same result\.\n\d+ records of 1 actors, 0 divergences, chain ok, \d/,
   );
   const { out: json } = await call(['replay', 'verify', '--json', '--data-dir', dir], { cwd: dir });
   t.like(JSON.parse(json), { ok: true, actors: 1, notCompared: [], chain: 'ok' });
@@ -42,7 +42,7 @@ test('[C4] a divergence names the record, expected and got, and the likely reaso
   doorsConfig(dir, OPEN_TO_ALL);
   const { code, out, err } = await call(['replay', 'verify', '--data-dir', dir], { cwd: dir });
   t.is(code, 1);
-  t.regex(out, /^Record 4 is decided otherwise now\./);
+  t.regex(out, /^Record 4 is decided differently now\./);
   t.regex(out, /actor +test\.door\/front \(door, version 1\)/);
   t.regex(out, /event +OPEN\n +{\n +"by": "stranger"/);
   t.regex(out, /state +closed\n/);
@@ -92,7 +92,7 @@ test('[C4] records of actors that no plugin registers are counted, and not passe
   t.regex(out, /^No record could be compared\./);
   t.regex(
     out,
-    /\d+ records of test\.door were not compared: version 1 .*; no plugin here registers that type\./,
+    /\d+ records of test\.door were not compared: they were made by version 1 .*, and no plugin here declares that type\./,
   );
 });
 

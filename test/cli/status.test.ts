@@ -37,7 +37,7 @@ test('[R29] status of a running instance tells pid, start, version, surfaces, pl
   const runtime = await run(t, dir, [console()]);
   const { code, out } = await status(dir);
   t.is(code, 0);
-  t.regex(out, /^Holdfast runs and is healthy\.\n/);
+  t.regex(out, /^Holdfast is running and healthy\.\n/);
   t.regex(out, new RegExp(`pid +${process.pid}, version \\d`));
   t.regex(out, /since +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, for \d/);
   t.regex(out, new RegExp(`console +${runtime.surfaces.console?.url}`));
@@ -86,7 +86,7 @@ test('[R29] status tells how the last run ended, and exits 1', async (t) => {
   await runtime.stop('SIGTERM');
   const { code, out } = await status(dir);
   t.is(code, 1);
-  t.regex(out, /^Holdfast does not run here\./);
+  t.regex(out, /^Holdfast is not running here\./);
   t.regex(out, new RegExp(`last stop +SIGTERM at .* ago \\(pid ${process.pid}, started .* UTC\\)`));
   t.like(await statusJson(dir), {
     code: 1,
@@ -133,7 +133,7 @@ test('[C14] a folder that is taken, with nobody to ask, is told apart from one w
     JSON.stringify({ ...content, surfaces: { console: { url: 'http://127.0.0.1:1' } } }),
   );
   t.like(await statusJson(dir), { code: 1, state: 'unreachable', pid: 4711 });
-  t.regex((await status(dir)).out, /cannot be asked how it is.*healthz does not answer \(/s);
+  t.regex((await status(dir)).out, /cannot be read.*healthz does not answer \(/s);
 
   writeFileSync(runtimeFile, JSON.stringify({ ...content, surfaces: {} }));
   t.regex((await status(dir)).out, /no plugin serves a health page/);

@@ -89,7 +89,7 @@ test('[C7] a frame shows where one is, the event, the transition, the guard that
     'actor     test.door/front  (door, version 1)',
     'event     OPEN',
     'state     closed → open',
-    'decided   in closed: known said yes, to open',
+    'decided   in closed: known allowed it, to open',
     'context   opened: 0 → 1',
     '          by: nothing → ann',
     'effects   2.0 lamp.on  → effect.done in record 3, 0 ms later',
@@ -103,8 +103,8 @@ test('[C7] a frame shows where one is, the event, the transition, the guard that
     'a this actor · c this story · / search · : jump · du scroll · ? help · q quit',
   ]);
   const refused = (await drawn(viewerAt(await log.begin('8')))).join('\n');
-  t.regex(refused, /decided {3}in closed: known said no\n/);
-  t.regex(refused, /ignored: the state does nothing about it/);
+  t.regex(refused, /decided {3}in closed: known refused\n/);
+  t.regex(refused, /ignored: the state has no transition for it/);
 });
 
 for (const [keys, seq, what] of [
@@ -141,7 +141,7 @@ for (const [keys, seq, what] of [
 for (const [keys, note] of [
   ['k', 'this is the first record'],
   ['Gj', 'this is the last record'],
-  ['<left>', 'it came from outside'],
+  ['<left>', 'it has no cause: it came from outside'],
   ['G<right>', 'it led to nothing'],
   ['Gn', 'the story ends here'],
   ['/nowhere<return>', 'nowhere: not found'],

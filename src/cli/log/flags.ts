@@ -4,7 +4,7 @@ import type { Selection } from './select.ts';
 
 /**
  * @param now what times without a date are counted back from, epoch milliseconds
- * @throws HF_CLI_USAGE a place cannot be read, or --from lies behind --to
+ * @throws HF_CLI_USAGE a place cannot be read, or --from is later than --to
  */
 export function selectionOf(flags: Readonly<Record<string, unknown>>, now = Date.now()): Selection {
   const place = (flag: 'from' | 'to') => {
@@ -13,7 +13,7 @@ export function selectionOf(flags: Readonly<Record<string, unknown>>, now = Date
   };
   const text = (flag: string) => {
     const given = flags[flag];
-    // A variable of a script that is not set must not mean everything.
+    // An unset variable of a script must not select everything.
     if (given === '')
       throw new CoreError('HF_CLI_USAGE', { reason: `--${flag} is empty.`, command: 'log list' });
     return typeof given === 'string' ? given : undefined;
@@ -22,7 +22,7 @@ export function selectionOf(flags: Readonly<Record<string, unknown>>, now = Date
   const isBackwards =
     from && to && ('seq' in from ? 'seq' in to && from.seq > to.seq : 'at' in to && from.at > to.at);
   if (isBackwards) {
-    const reason = `--from ${flags.from} lies behind --to ${flags.to}.`;
+    const reason = `--from ${flags.from} is later than --to ${flags.to}.`;
     throw new CoreError('HF_CLI_USAGE', { reason, command: 'log list' });
   }
   return {

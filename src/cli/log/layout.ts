@@ -1,5 +1,5 @@
 import type { Format, Terminal } from '../../core/host/terminal.ts';
-import { cut, cutMiddle, plainText } from '../../core/host/terminal.ts';
+import { cut, cutMiddle, plainText, timeOfDay } from '../../core/host/terminal.ts';
 import { parseActorRef } from '../../core/kernel/ids.ts';
 import type { RecordText, Tone } from './record-text.ts';
 import type { StoryLine } from './story.ts';
@@ -7,13 +7,13 @@ import type { StoryLine } from './story.ts';
 const TIME_WIDTH = 12;
 const SEQ_WIDTH = 3;
 const CORRELATION_WIDTH = 4;
-/** Words beside the actor need so much room; otherwise they stand below, so far in. */
+/** With fewer columns beside the actor, the text is printed below it, indented by `BELOW`. */
 const LEAST_ROOM = 32;
 const BELOW = 4;
 const ACTOR_WIDTHS = { least: 14, most: 25 };
-/** A record that would take more lines is cut; `log show` has all of it. */
+/** The text of a record is cut after so many lines; `log show` prints all of it. */
 const MOST_LINES = 4;
-/** More actors than these on one line are only counted. */
+/** When one line stands for more actors than this, they are only counted. */
 const KEYS_SHOWN = 3;
 
 const TONES: Readonly<Record<Tone, Format | undefined>> = {
@@ -27,13 +27,13 @@ const ACTOR_COLOURS: readonly Format[] = ['cyan', 'magenta', 'blue', 'green', 'y
 interface Word {
   readonly text: string;
   readonly format: Format | undefined;
-  /** What stands between it and the word before. */
+  /** The space before it. */
   readonly gap: string;
 }
 
 /**
- * Lays out lines of a story in columns: time, seq, actor, what happened, states, effects; at the right end the cause
- * and the story's last characters.
+ * Lays out lines in columns: time, record number, actor, what happened, states and effects; at the right end the cause and
+ * the last characters of the correlation id.
  */
 export class Layout {
   readonly #terminal: Pick<Terminal, 'columns' | 'paint'>;
@@ -69,7 +69,7 @@ export class Layout {
     const column = TIME_WIDTH + 1 + this.#seqWidth + 2 + this.#actorWidth + 2;
     const end = this.#end(cause, first.correlation);
     const room = columns - column - end.length - 2;
-    // On a narrow terminal the words stand below, where there is room for them.
+    // On a narrow terminal the text is printed below the actor, where there is room for it.
     const below = room < LEAST_ROOM;
     const indent = below ? BELOW : column;
     const all = fill(words(text, actors), below ? columns - indent : room, columns - indent);
@@ -80,7 +80,7 @@ export class Layout {
     return [
       ...this.#heading(iso),
       [
-        paint('dim', iso.slice(11, 23)),
+        paint('dim', timeOfDay(first.at)),
         ` ${paint('bold', String(first.seq).padStart(this.#seqWidth))}`,
         `  ${paint(colourOf(first.actor), actor)}${' '.repeat(this.#actorWidth - actor.length)}`,
         `  ${shown(head)}${' '.repeat(Math.max(0, columns - column - end.length - width))}`,
@@ -158,7 +158,7 @@ function painted({ text, format }: Omit<Word, 'gap'>, paint: Terminal['paint']):
   return format === undefined ? text : paint(format, text);
 }
 
-/** Actors of one type have one colour, in every call. */
+/** The same colour for all actors of one type, in every call. */
 function colourOf(actor: string): Format {
   let sum = 0;
   for (const character of parseActorRef(actor).type)

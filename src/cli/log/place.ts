@@ -10,7 +10,7 @@ const DAY_MS = 86_400_000;
 export type Place = { readonly seq: number } | { readonly at: number };
 
 /**
- * Reads a place as people write it: `120` is a record; `2026-01-31T03:05`, `03:05` (the last time it was) and `15m`
+ * Parses a place as people write it: `120` is a record; `2026-01-31T03:05`, `03:05` (the last time it was) and `15m`
  * (ago) are times. Times are UTC, as they are shown, unless they say otherwise.
  *
  * @param flag named when the text cannot be read
@@ -57,7 +57,8 @@ async function firstOf(reader: LogReader, from: number): Promise<LogRecord | und
 }
 
 /**
- * What `03:05` and `15m` are counted back from: now; in a log that ended more than a day ago, its end. Epoch milliseconds.
+ * The time that `03:05` and `15m` are counted back from: now, or the end of a log that ended more than a day ago. Epoch
+ * milliseconds.
  */
 export function referenceTime(log: Pick<SqliteReader, 'lastSeq' | 'record'>, now = Date.now()): number {
   const last = log.lastSeq();
@@ -66,8 +67,8 @@ export function referenceTime(log: Pick<SqliteReader, 'lastSeq' | 'record'>, now
 }
 
 /**
- * The record that a place means: its number, or the newest record not after a time. In a log of some actors only, the
- * nearest one before.
+ * The number of the record at a place: the given number, or the newest record not after the given time. In a log that holds
+ * only some actors it is the nearest record before.
  *
  * @throws HF_CLI_USAGE it is neither
  * @throws HF_LOG_RANGE the log begins after that time

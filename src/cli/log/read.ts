@@ -13,14 +13,14 @@ import { shown, sourceOf, withLog } from './source.ts';
 import { newestLines, Story } from './story.ts';
 import { PluginWords } from './words.ts';
 
-/** `holdfast log list`: records that a selection keeps, newest last. */
+/** `holdfast log list`: the records of a selection, the newest last. */
 export const listRecords: CommandRun = async ([source], flags, context) => {
   selectionOf(flags); // wrong flags are reported before the log is opened
   const limit = wholeNumber(flags.limit, '--limit', 0, 'log list') || Number.POSITIVE_INFINITY;
   await withLog(sourceOf(source, context), async (log) => {
     const selection = selectionOf(flags, referenceTime(log));
     if (context.json) return listJson(log, selection, limit, context);
-    // Who asks for a type of event wants to see it.
+    // Whoever selects a type of event wants to see it, even if it is routine.
     const all = flags.all === true || selection.type !== undefined;
     return listLines(log, selection, limit, all, context);
   });
@@ -64,20 +64,20 @@ async function listLines(
     return;
   }
   const { lines, more } = await newestLines(log, selection, limit, { all, words, signal });
-  if (lines.length === 0) note(terminal.paintError('dim', await nothingFits(log, selection, signal)));
+  if (lines.length === 0) note(terminal.paintError('dim', await noMatch(log, selection, signal)));
   if (more) note(terminal.paintError('dim', `(older records are left out; --limit 0 shows all)`));
   for (const line of layout.lines(lines)) print(line);
 }
 
-/** Silence would read as "nothing happened". */
-async function nothingFits(log: LogReader, selection: Selection, signal: AbortSignal): Promise<string> {
+/** An empty list would read as if nothing had happened. */
+async function noMatch(log: LogReader, selection: Selection, signal: AbortSignal): Promise<string> {
   const last = log.lastSeq();
   if (last === 0) return '(the log is empty)';
   const why = await whyNone(log, selection, signal);
-  return `(no record of ${last} fits: ${why}; \`holdfast log list --all\` shows which actors and types there are)`;
+  return `(none of ${last} records matches: ${why}; \`holdfast log list --all\` shows which actors and types there are)`;
 }
 
-/** `holdfast log show`: everything of one record, what led to it, and what came of it. */
+/** `holdfast log show`: one record in full, with its cause and its consequences. */
 export const showRecord: CommandRun = async ([text, source], _flags, context) => {
   const seq = wholeNumber(text, 'The record', 1, 'log show');
   const family = await withLog(sourceOf(source, context), (log) => familyOf(log, seq));
@@ -87,8 +87,8 @@ export const showRecord: CommandRun = async ([text, source], _flags, context) =>
     for (const line of recordPage(family, words.describe, context.terminal)) context.print(line);
     return;
   }
-  const { record, cause, asked, children } = family;
-  const effects = asked.map(({ id, fate }, index) => {
+  const { record, cause, children } = family;
+  const effects = family.effects.map(({ id, fate }, index) => {
     return {
       id,
       ...shown(record).effects[index],
@@ -101,10 +101,10 @@ export const showRecord: CommandRun = async ([text, source], _flags, context) =>
   context.print(jsonText(document, 2));
 };
 
-/** Between two reads of the log, milliseconds. */
+/** The pause between two reads of the log, milliseconds. */
 const POLL_MS = 100;
 
-/** `holdfast log tail`: the newest lines, and those that come. */
+/** `holdfast log tail`: the newest lines, and new ones as they come. */
 export const tailRecords: CommandRun = async ([source], flags, context) => {
   const { json, print, terminal, signal } = context;
   const selection = selectionOf(flags);
@@ -121,9 +121,9 @@ export const tailRecords: CommandRun = async ([source], flags, context) => {
       const { records } = await newest(log, past, count, signal);
       for (const record of records) print(jsonText(shown(record)));
     } else if (count > 0) {
-      const begun = await newestLines(log, past, count, { all, words, signal });
-      for (const line of layout.lines(begun.lines)) print(line);
-      story = begun.story;
+      const start = await newestLines(log, past, count, { all, words, signal });
+      for (const line of layout.lines(start.lines)) print(line);
+      story = start.story;
     }
     while (follow) {
       await delay(POLL_MS, undefined, { signal });

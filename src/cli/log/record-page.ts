@@ -19,31 +19,31 @@ import { Layout } from './layout.ts';
 import { shown } from './source.ts';
 import { type Describe, Story } from './story.ts';
 
-/** How an effect or timer that a record asked for ended. */
+/** How an effect or timer that a record requested ended. */
 export type Fate =
   | { readonly kind: 'outcome'; readonly record: LogRecord }
   | { readonly kind: 'cancelled'; readonly record: LogRecord }
   | { readonly kind: 'open' }
-  /** It takes effect by itself and has no outcome: a timer's cancel. */
+  /** It needs no outcome: the cancellation of a timer. */
   | { readonly kind: 'done' };
 
-export interface Asked {
+export interface RequestedEffect {
   readonly id: string;
   readonly effect: EffectRequest;
   readonly fate: Fate;
 }
 
-/** A record, what led to it, and what it led to. */
+/** A record with its cause and its consequences. */
 export interface Family {
   readonly record: LogRecord;
   readonly cause: LogRecord | undefined;
-  readonly asked: readonly Asked[];
-  /** Records of its story that name it as their cause, outcomes among them. */
+  readonly effects: readonly RequestedEffect[];
+  /** Records of the same story that name it as their cause, outcomes included. */
   readonly children: readonly LogRecord[];
 }
 
 /**
- * @param most the most records that are searched for its outcome, so that a viewer need not wait for a long story
+ * @param most how many later records are searched for outcomes, so that a viewer need not wait for a long story
  * @throws HF_LOG_RANGE there is no such record; HF_LOG_CORRUPT
  */
 export async function familyOf(
@@ -58,19 +58,19 @@ export async function familyOf(
   for await (const later of log.read({ from: seq + 1, correlation: record.correlation, limit: most })) {
     if (later.cause === seq) children.push(later);
   }
-  const asked: Asked[] = [];
+  const effects: RequestedEffect[] = [];
   for (const [index, effect] of record.effects.entries()) {
     const id = effectId(seq, index);
     const outcome = children.find((child) => child.outcome === id && !child.stale);
     const fate: Fate = outcome
       ? { kind: 'outcome', record: outcome }
       : await fateWithout(log, record, effect, most);
-    asked.push({ id, effect, fate });
+    effects.push({ id, effect, fate });
   }
-  return { record, cause, asked, children };
+  return { record, cause, effects, children };
 }
 
-/** What became of an effect that has no outcome. */
+/** The fate of an effect without an outcome. */
 async function fateWithout(
   log: SqliteReader,
   { seq, actor }: LogRecord,
@@ -88,7 +88,7 @@ async function fateWithout(
 
 const TITLE_WIDTH = 12;
 
-/** One record whole, with its cause, the fates of its effects, and what it led to. */
+/** One record in full, with its cause, its effects with their outcomes, and the records that it caused. */
 export function recordPage(family: Family, describe: Describe, terminal: Terminal): string[] {
   const { paint } = terminal;
   const record = shown(family.record);
@@ -112,9 +112,9 @@ export function recordPage(family: Family, describe: Describe, terminal: Termina
           ...jsonLines(record.to.context, '  '),
         ]
       : []),
-    ...(family.asked.length > 0 ? [paint('bold', 'effects')] : []),
-    ...family.asked.flatMap((asked, index) => [
-      `  ${asked.id}  ${paint('bold', plainText(asked.effect.type))}  ${fateText(asked, record.at, paint)}`,
+    ...(family.effects.length > 0 ? [paint('bold', 'effects')] : []),
+    ...family.effects.flatMap((requested, index) => [
+      `  ${requested.id}  ${paint('bold', plainText(requested.effect.type))}  ${fateText(requested, record.at, paint)}`,
       ...optionalJson(record.effects[index]?.params, '    '),
     ]),
     ...relatives('cause', family.cause ? [family.cause] : []),
@@ -134,19 +134,20 @@ function states({ from, to }: LogRecord): string {
   return plainText(`${before}${stateName(to.value)}${to.done ? ' (final)' : ''}`);
 }
 
-function marksOf({ ignored, stale, failed }: LogRecord): string[] {
+/** What is unusual about a record's decision, a sentence each. */
+export function marksOf({ ignored, stale, failed }: LogRecord): string[] {
   return [
     ...(failed === undefined ? [] : [`the machine threw: ${failed}`]),
-    ...(stale ? ['stale: nothing waited for this outcome any more'] : []),
+    ...(stale ? ['stale: nothing was waiting for this outcome any more'] : []),
     ...(ignored && !stale ? ['ignored: the state has no transition for it'] : []),
   ];
 }
 
-function fateText({ fate }: Asked, askedAt: number, paint: Terminal['paint']): string {
+function fateText({ fate }: RequestedEffect, requestedAt: number, paint: Terminal['paint']): string {
   switch (fate.kind) {
     case 'outcome': {
       const { seq, at, event } = fate.record;
-      return plainText(`${event.type} in record ${seq}, ${duration(at - askedAt)} later`);
+      return plainText(`${event.type} in record ${seq}, ${duration(at - requestedAt)} later`);
     }
     case 'cancelled':
       return `cancelled by record ${fate.record.seq}`;

@@ -14,24 +14,24 @@ import {
   timerStartOf,
 } from '../../core/kernel/log/record.ts';
 
-/** A timer shorter than this only spaces things out; longer ones are worth a word. */
+/** Timers shorter than this only space things out and are not shown. */
 export const LONG_TIMER_MS = 5_000;
-/** A time in an event that is the record's own. */
+/** A time in an event that differs less from the record's time than this is not shown. */
 const SAME_TIME_MS = 1_000;
 
 export type Tone = 'plain' | 'quiet' | 'warning' | 'failure';
 
-/** A record in words. */
+/** The text of a record's line. */
 export interface RecordText {
   readonly what: string;
   readonly tone: Tone;
-  /** From state to state; empty when it stayed. */
+  /** The old and the new state; empty when the state did not change. */
   readonly state: string;
   readonly effects: readonly string[];
 }
 
 /**
- * @param described the plugin's own words for it
+ * @param described the plugin's description of it
  * @param all name every effect, timers too
  */
 export function recordText(record: LogRecord, described: string | undefined, all: boolean): RecordText {
@@ -60,7 +60,7 @@ function eventText({ event, actor, correlation, at }: LogRecord): string {
   if (type === EFFECT_FAILED) {
     return `${shortValue(fields.effect)} failed: ${fields.code} ${plainText(String(fields.message))}`;
   }
-  // Leaves out what the line shows anyway.
+  // Fields that the line shows elsewhere are left out.
   const { key } = parseActorRef(actor);
   const news = Object.entries(fields).flatMap(([name, value]): [string, unknown][] => {
     if (value === key || value === correlation) return [];

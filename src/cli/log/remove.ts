@@ -15,10 +15,10 @@ import { LogWriter } from '../../core/kernel/log/log-writer.ts';
 import { checkBeforeStart } from '../../core/kernel/log/trust.ts';
 import { withLog } from './source.ts';
 
-/** Where a running instance is asked to prune its log. */
+/** The control path by which a running instance prunes its log. */
 const PRUNE_PATH = '/log/prune';
 
-/** `holdfast log prune`: old records leave the log for an archive, and what stays can be replayed (C10). */
+/** `holdfast log prune`: moves old records to an archive; the rest can still be replayed (C10). */
 export const pruneLog: CommandRun = async (_args, flags, context) => {
   const { dataDir, json, print } = context;
   const request = await requestOf(flags);
@@ -48,42 +48,52 @@ async function dry(request: PruneRequest, { dataDir }: CommandContext): Promise<
 }
 
 async function prune(request: PruneRequest, folder: string, context: CommandContext): Promise<Pruned> {
-  const asked = { ...request, folder };
-  const pruned = await askIfRunning<Pruned>(context, PRUNE_PATH, asked, 'it prunes no log');
+  const body = { ...request, folder };
+  const pruned = await askIfRunning<Pruned>(context, PRUNE_PATH, body, 'it prunes no log');
   if (pruned) return pruned;
   return pruneStopped(context.dataDir, request, folder, Date.now(), context.signal);
 }
 
 async function lines({ plan, file }: Pruned, dryRun: boolean): Promise<string[]> {
-  const said: string[] = [];
-  if (plan.to < plan.from) said.push('No record is old enough to go.');
+  const result: string[] = [];
+  if (plan.to < plan.from) result.push('No record is old enough to be pruned.');
   else {
     const until = plan.until === undefined ? '' : `, until ${timestamp(plan.until)}`;
     const size = `about ${(plan.bytes / 1_000_000).toFixed(1)} MB`;
-    said.push(`Records ${plan.from} to ${plan.to} ${dryRun ? 'would go' : 'have gone'}${until} (${size}).`);
+    result.push(
+      `Records ${plan.from} to ${plan.to} ${dryRun ? 'would be archived' : 'were archived'}${until} (${size}).`,
+    );
   }
   if (plan.heldBy) {
     const { seq, actor } = plan.heldBy;
-    said.push(`From record ${seq} on all stays: ${actor} has an effect or a timer open since then.`);
+    result.push(
+      `Record ${seq} and all later ones stay: an effect or timer of ${actor} has been open since then.`,
+    );
   }
   if (file !== undefined) {
-    said.push(`Archive: ${file}`);
-    said.push('Read it with what stays: holdfast replay verify <archives in order> <data folder>');
+    result.push(`Archive: ${file}`);
+    result.push(
+      'Verify it together with the rest of the log: holdfast replay verify <archives in order> <data folder>',
+    );
   }
-  return said;
+  return result;
 }
 
-/** Where a running instance is asked to shred. */
+/** The control path by which a running instance shreds. */
 const SHRED_PATH = '/log/shred';
 
-/** `holdfast log shred`: whole configs that the log keeps sealed become unreadable; its records stay as they are. */
+/** `holdfast log shred`: makes sealed configs unreadable; the records stay as they are. */
 export const shredBodies: CommandRun = async ([fingerprint], flags, context) => {
   const keys = await keysOf(fingerprint, flags.olderThan, context);
   if (keys.length > 0) await shred(keys, context);
   if (context.json) return context.print(JSON.stringify({ shredded: keys }, null, 2));
-  for (const key of keys) context.print(`${key} is unreadable from now on.`);
-  if (keys.length === 0) context.print('No body is that old, but for what is active or pending now.');
-  else context.print('What would need it, a revert say, fails with HF_LOG_SHREDDED. Exports never held it.');
+  for (const key of keys) context.print(`${key} can no longer be read.`);
+  if (keys.length === 0)
+    context.print('No stored config is that old, except those that are active or pending.');
+  else
+    context.print(
+      'A revert that needs one of them fails with HF_LOG_SHREDDED. Exports never contain these configs.',
+    );
 };
 
 async function keysOf(

@@ -8,7 +8,7 @@ import { firstSeqAt, type Place } from './place.ts';
 const TURN = 2_000;
 const BATCH = 500;
 
-/** Which records are wanted. */
+/** Which records a command reads. */
 export interface Selection {
   /** Inclusive. */
   readonly from?: Place | undefined;
@@ -35,7 +35,7 @@ export async function boundsOf(
 }
 
 /**
- * Why a selection has no record, in words: the first of its parts that no record fits even alone.
+ * Explains why a selection has no record: names the first of its filters that matches no record even alone.
  *
  * @param signal ends the searches
  */
@@ -46,11 +46,11 @@ export async function whyNone(
 ): Promise<string> {
   const { from, to, ...others } = selection;
   const fits = async (part: Selection) => (await newest(reader, part, 1, signal)).records.length > 0;
-  if ((from || to) && !(await fits({ from, to }))) return 'none lies between --from and --to';
+  if ((from || to) && !(await fits({ from, to }))) return 'there is none between --from and --to';
   for (const [flag, value] of Object.entries(others)) {
     if (value !== undefined && !(await fits({ [flag]: value }))) return `none has --${flag} ${value}`;
   }
-  return 'each filter fits some, but none fits all of them';
+  return 'each filter alone matches some records';
 }
 
 /** @returns whether a record is wanted, whatever its place */
@@ -117,7 +117,7 @@ async function* search(
   for await (const record of reader.read({ ...bounds, ...exact, reverse })) {
     looked += 1;
     if (looked % TURN === 0) {
-      await turn(); // or no signal would be heard during a long search
+      await turn(); // lets signals be handled during a long search
       signal?.throwIfAborted();
     }
     if (matches(record)) yield record;

@@ -6,20 +6,20 @@ import { openReader } from '../../core/kernel/log/portable/open-reader.ts';
 import type { LogEvent, LogRecord } from '../../core/kernel/log/record.ts';
 import type { SqliteReader } from '../../core/kernel/log/sqlite-reader.ts';
 
-/** What a command of the log reads: a portable file or folder that an argument names, else the data folder. */
+/** The log that a command reads: the portable file or folder that an argument names, otherwise the data folder. */
 export function sourceOf(argument: string | undefined, { dataDir }: { readonly dataDir: string }): string {
   return argument === undefined ? dataDir : resolve(argument);
 }
 
-/** The same for a command that reads several as one: archives in order, then the folder. */
+/** The same for a command that reads several as one log: archives in order, then the folder. */
 export function sourcesOf(given: readonly string[], context: { readonly dataDir: string }): string[] {
   return given.length === 0 ? [context.dataDir] : given.map((one) => resolve(one));
 }
 
 /**
- * The log that a command reads, opened for as long as `work` takes. A running instance does not mind.
+ * Opens a log, and closes it when `work` has ended. The instance may be running meanwhile.
  *
- * @param source a data folder, or a file that `log export` wrote; several go on where the one before ends
+ * @param source a data folder, or a file that `log export` wrote; of several, each continues the one before
  * @throws HF_LOG_MISSING, HF_LOG_FORMAT, HF_PORTABLE_*
  */
 export async function withLog<T>(
@@ -36,8 +36,8 @@ export async function withLog<T>(
 }
 
 /**
- * A record as it may be shown. Events hold no secrets; should one hold one all the same, it is redacted here. Long values are
- * cut one by one, so that the record keeps its shape.
+ * A record for output. Events should hold no secrets; one that is there nevertheless is redacted here. Long values are cut one
+ * by one, so that the record keeps its shape.
  */
 export function shown(record: LogRecord): LogRecord {
   const { event, from, to, effects, failed, ...facts } = record;

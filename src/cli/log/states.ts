@@ -14,12 +14,12 @@ import type { ActorState } from '../../core/kernel/actors/transition.ts';
 import { diffContext, jsonEqual } from '../../core/kernel/json.ts';
 import { delayOf } from '../../core/kernel/log/record.ts';
 
-/** A state as it may be shown. */
+/** A state with its secrets redacted. */
 export function shownState(state: ActorState): ActorState {
   return { ...state, context: redact(state.context) };
 }
 
-/** Every actor at a moment; with `whole` each context as JSON, else what fits a line. */
+/** Every actor at a moment; with `whole` each context as JSON, otherwise as much as fits on a line. */
 export function momentLines(moment: Moment, terminal: Terminal, whole: boolean): string[] {
   const { paint, columns } = terminal;
   return [
@@ -39,14 +39,14 @@ export function momentLines(moment: Moment, terminal: Terminal, whole: boolean):
   ];
 }
 
-/** What differs between two moments, actor by actor. */
+/** The differences between two moments, actor by actor. */
 export function differenceLines(before: Moment, after: Moment, terminal: Terminal): string[] {
   const { paint } = terminal;
   const then = new Map(before.actors.map((state) => [state.ref, shownState(state)]));
   const lines = after.actors.map(shownState).flatMap((state) => {
     const old = then.get(state.ref);
     if (old && old.seq === state.seq) return [];
-    const from = old ? stateName(old.value) : '(not there)';
+    const from = old ? stateName(old.value) : '(did not exist)';
     const to = stateName(state.value);
     const change = diffContext(old?.context ?? {}, state.context);
     const [had, has] = [old ? waits(old, before.at) : [], waits(state, after.at)];
@@ -54,7 +54,7 @@ export function differenceLines(before: Moment, after: Moment, terminal: Termina
     return [
       '',
       `${paint('bold', plainText(state.ref))}  ${plainText(from === to ? `still ${to}` : `${from} → ${to}`)}`,
-      ...(same ? ['    the same again, after what came between'] : []),
+      ...(same ? ['    changed in between, and is the same again'] : []),
       ...(change ? jsonLines(change, '    ') : []),
       ...had.filter((line) => !has.includes(line)).map((line) => `  ${paint('red', plainText(`- ${line}`))}`),
       ...has
@@ -72,7 +72,7 @@ function waits({ timers, effects }: ActorState, now: number): string[] {
   return [
     ...Object.entries(timers).map(([name, { at }]) => {
       const left = at > now ? `in ${duration(at - now)}` : 'due';
-      return `timer ${delayOf(name) ?? name} goes off at ${timestamp(at)}, ${left}`;
+      return `timer ${delayOf(name) ?? name} expires at ${timestamp(at)}, ${left}`;
     }),
     ...Object.entries(effects).map(([id, { type }]) => `waits for the outcome of ${type} (${id})`),
   ];

@@ -9,17 +9,17 @@ import { newest, type Selection } from './select.ts';
 import { shown } from './source.ts';
 import type { PluginWords } from './words.ts';
 
-/** A plugin's words for a record: undefined when it has none, empty when the record is routine. */
+/** Describes a record in its plugin's words: undefined when the plugin has none, empty when the record is routine. */
 export type Describe = (record: LogRecord) => string | undefined;
 
-/** Why a record came about: the record that is shown for its cause. */
+/** The record that is shown as the cause of another. */
 export interface ShownCause {
   readonly seq: number;
-  /** The cause itself; otherwise records that are not shown lie between. */
+  /** True for the cause itself; false when records between the two are not shown. */
   readonly direct: boolean;
 }
 
-/** One line of the story: a record, or several actors of one type that did the same for the same reason. */
+/** One line: a record, or the records of several actors of one type that did the same for the same reason. */
 export interface StoryLine {
   /** At least one, in order. */
   readonly records: readonly LogRecord[];
@@ -34,22 +34,22 @@ interface Draft {
   readonly cause: ShownCause | undefined;
 }
 
-/** Actors that do the same do it at the same moment, one behind another. */
+/** Records of actors that act together lie this close to each other. */
 const TOGETHER_MS = 250;
 const LOOK_BACK = 12;
-/** How many records are remembered with the line that stands for them. */
+/** How many records are remembered, with the line in which each is shown. */
 const REMEMBERED = 20_000;
 
 /**
- * Turns records into the lines that an operator reads: housekeeping is folded away (with `all` it is not), what
- * actors of one type do together is one line, and every cause names a record that is shown.
+ * Turns records into the lines that an operator reads: routine records are left out (unless `all` is set), what actors of
+ * one type do together is one line, and every cause names a record that is shown.
  */
 export class Story {
   readonly #all: boolean;
   readonly #describe: Describe;
-  /** The shown record that stands for one that is not. */
+  /** For each record that is not shown, the shown one in its place. */
   readonly #shownFor = new Map<number, number | undefined>();
-  /** When timers were armed, by the record that did. */
+  /** When timers were armed, by the record that armed them. */
   readonly #armedAt = new Map<number, number>();
 
   constructor(options: { readonly all: boolean; readonly describe: Describe }) {
@@ -57,13 +57,13 @@ export class Story {
     this.#describe = options.describe;
   }
 
-  /** @param records in order, behind those of earlier calls */
+  /** @param records in order, and later than those of earlier calls */
   add(records: readonly LogRecord[]): StoryLine[] {
     const drafts: Draft[] = [];
     for (const record of records) {
       if (record.effects.some(({ type }) => type === TIMER_START)) this.#armedAt.set(record.seq, record.at);
       const described = this.#describe(record);
-      if (!this.#all && (described === HIDDEN || this.#isHousekeeping(record))) {
+      if (!this.#all && (described === HIDDEN || this.#isRoutine(record))) {
         this.#shownFor.set(record.seq, this.#shownCause(record)?.seq);
       } else {
         this.#place(drafts, record, described || undefined);
@@ -100,7 +100,7 @@ export class Story {
   }
 
   /** An effect that just went well, a timer that only spaced things out, an outcome that came too late to matter. */
-  #isHousekeeping({ event, outcome, at, ignored, stale, failed }: LogRecord): boolean {
+  #isRoutine({ event, outcome, at, ignored, stale, failed }: LogRecord): boolean {
     if (failed !== undefined || outcome === undefined) return false;
     if (event.type === EFFECT_DONE) return ignored === true && Object.keys(event).length === 2;
     if (delayOf(event.type) === undefined) return false;
@@ -110,7 +110,7 @@ export class Story {
 }
 
 /**
- * The newest lines of a selection. How many records they take is not known before: housekeeping is folded away.
+ * The newest lines of a selection. More records than lines are read, because routine records make no line of their own.
  *
  * @param limit the most lines that are returned
  * @returns the story, too, for it may go on; `more` when older lines are left out

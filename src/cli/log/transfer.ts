@@ -17,7 +17,7 @@ import type { Selection } from './select.ts';
 import { boundsOf, inBatches } from './select.ts';
 import { sourceOf, withLog } from './source.ts';
 
-/** `holdfast log export`: the log, or a part of it that can be replayed, in one file (C6). */
+/** `holdfast log export`: writes the log, or a part of it that can be replayed, to one file (C6). */
 export const exportLog: CommandRun = async ([source], flags, context) => {
   const { json, print, signal } = context;
   if (typeof flags.out !== 'string') {
@@ -40,15 +40,15 @@ export const exportLog: CommandRun = async ([source], flags, context) => {
   });
   const { range, time, complete, actors } = done.header;
   if (json) return print(jsonText({ file: out, bytes: done.bytes, header: done.header }, 2));
-  const whose = complete ? '' : ` of ${actors?.length} actors`;
-  print(`Exported records ${range.from} to ${range.to}${whose} to ${out}`);
-  print(`${timestamp(time.from)} to ${timestamp(time.to)}; without sealed configs`);
+  const some = complete ? '' : ` of ${actors?.length} actors`;
+  print(`Exported records ${range.from} to ${range.to}${some} to ${out}`);
+  print(`${timestamp(time.from)} to ${timestamp(time.to)}; without the sealed configs`);
   print(`Read it anywhere: holdfast log list ${flags.out}, holdfast replay verify ${flags.out}`);
 };
 
 /**
- * A story or an actor is exported with all that its actors did meanwhile: a machine cannot be replayed with events
- * left out.
+ * A story or an actor is exported with everything that its actors did meanwhile, because a machine cannot be replayed when
+ * events are missing.
  */
 async function partOf(log: SqliteReader, selection: Selection, context: CommandContext): Promise<ExportPart> {
   const bounds = await boundsOf(log, selection);
@@ -74,15 +74,15 @@ async function partOf(log: SqliteReader, selection: Selection, context: CommandC
   return { from: first, to: last, actors, correlation };
 }
 
-/** `holdfast log import`: a data folder's log from an exported file (C6). */
+/** `holdfast log import`: makes the log of a data folder from an exported file (C6). */
 export const importFile: CommandRun = async ([file = ''], _flags, { dataDir, json, print, signal }) => {
   makeDataFolder(dataDir);
   const { header, records } = await importLog(resolve(file), dataDir, {
     signal,
-    // Its keys are made while there is no log yet that they could be missing for.
+    // The vault refuses to make new keys once there is a log, so they are made before.
     prepare: () => openVault(dataDir),
   });
   if (json) return print(JSON.stringify({ dataDir, records, header }, null, 2));
   print(`Imported records ${header.range.from} to ${header.range.to} into ${dataDir}, chain ok.`);
-  print('Sealed configs are not in an export: a runtime that goes on from here cannot revert to them.');
+  print('An export has no sealed configs: an instance that continues this log cannot revert to them.');
 };

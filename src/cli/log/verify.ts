@@ -1,5 +1,4 @@
 import { statSync } from 'node:fs';
-import { setImmediate as turn } from 'node:timers/promises';
 import type { CommandRun } from '../../core/host/plugin/command.ts';
 import { jsonText } from '../../core/host/terminal.ts';
 import { CoreError } from '../../core/kernel/errors/core-error.ts';
@@ -9,8 +8,9 @@ import { findLogKey, isPublicKey } from '../../core/kernel/log/signing.ts';
 import type { Anchor, Trust } from '../../core/kernel/log/trust.ts';
 import { readHead, readMark } from '../../core/kernel/log/trust.ts';
 import { sourcesOf, withLog } from './source.ts';
+import { runSteps } from './steps.ts';
 
-/** `holdfast log verify`: is every record what was written, and is none missing (C9)? */
+/** `holdfast log verify`: checks that no record was changed and none is missing (C9). */
 export const verifyLog: CommandRun = async (sources, flags, context) => {
   const { json, print, note, terminal, signal } = context;
   const places = sourcesOf(sources, context);
@@ -19,32 +19,27 @@ export const verifyLog: CommandRun = async (sources, flags, context) => {
     places,
     async (log) => {
       const last = log.lastSeq();
-      const steps = integritySteps(log, trust);
-      for (;;) {
-        const { done, value } = steps.next();
-        if (done) return value;
-        terminal.progress(`checked ${value} of ${last} records`);
-        await turn();
-        signal.throwIfAborted();
-      }
+      return runSteps(integritySteps(log, trust), context, (done) => `checked ${done} of ${last} records`);
     },
     signal,
   );
   if (json) return print(jsonText({ ok: true, ...report }, 2));
   const { first, last, records, checkpoints, partial, head, signed } = report;
-  print(terminal.paint('green', 'Every record is what was written.'));
-  print(`${records} records, ${first} to ${last}; ${checkpoints} checkpoints of saved states agree`);
-  if (partial) print('It holds some actors only: so missing records between them cannot be detected.');
+  print(terminal.paint('green', 'No record was changed, and none is missing.'));
+  print(`${records} records, ${first} to ${last}; ${checkpoints} checkpoints of saved states match`);
+  if (partial) print('The log holds only some actors, so missing records between them cannot be detected.');
   if (signed) print(signedLine(signed, last));
   if (signed && trust.key === undefined)
-    note('Nobody here vouches for that key: give --public-key with the one that you expect.');
+    note('Nothing here confirms that key: name the key that you expect with --public-key.');
   if (head) {
     print(`Head: ${head}`);
-    print('Keep the head elsewhere: --anchor finds with it what was cut off or written anew later.');
+    print(
+      'Keep the head elsewhere: with --anchor, a later check finds records that were cut off or rewritten.',
+    );
   }
 };
 
-/** What the log is held against, by the last of its parts: the folder's own key and its noted head, or the key that is expected. */
+/** What the log is checked against: the key and the noted head of its last part, or the key that the user expects. */
 async function trustIn(place: string, flags: Readonly<Record<string, unknown>>): Promise<Trust> {
   const anchor = typeof flags.anchor === 'string' ? anchorOf(flags.anchor) : undefined;
   const isFile = statSync(place, { throwIfNoEntry: false })?.isFile() === true;

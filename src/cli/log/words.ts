@@ -38,7 +38,7 @@ export class PluginWords {
       if (this.#hasNoted || isCoded(error, 'HF_CONFIG_NOT_FOUND')) return;
       this.#hasNoted = true;
       const reason = error instanceof Error ? error.message : error;
-      this.#context.note(`Lines are without the plugins' own words. ${reason}`);
+      this.#context.note(`The plugins' descriptions of records are missing. ${reason}`);
     }
   }
 

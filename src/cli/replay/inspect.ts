@@ -1,5 +1,5 @@
 import type { CommandRun } from '../../core/host/plugin/command.ts';
-import { duration, jsonText, plainText, stateName, timestamp } from '../../core/host/terminal.ts';
+import { duration, jsonText, plainText, stateName, timeOfDay, wrapped } from '../../core/host/terminal.ts';
 import { momentAt } from '../../core/kernel/actors/recover.ts';
 import { diffContext } from '../../core/kernel/json.ts';
 import { causesOf, sentenceOf } from '../../core/kernel/replay/explain.ts';
@@ -10,7 +10,7 @@ import { shown, sourceOf, withLog } from '../log/source.ts';
 import { differenceLines, momentLines, shownState } from '../log/states.ts';
 import { PluginWords } from '../log/words.ts';
 
-/** `holdfast replay at`: every actor as it was (C7). */
+/** `holdfast replay at`: the state of every actor at a place (C7). */
 export const showMoment: CommandRun = async ([place = '', source], flags, context) => {
   const whole = typeof flags.actor === 'string';
   const isWanted = typeof flags.actor === 'string' ? actorMatcher(flags.actor) : () => true;
@@ -27,7 +27,7 @@ export const showMoment: CommandRun = async ([place = '', source], flags, contex
   for (const line of momentLines({ ...moment, actors }, context.terminal, whole)) context.print(line);
 };
 
-/** `holdfast replay diff`: what became of the actors between two points (C7). */
+/** `holdfast replay diff`: how the actors changed between two places (C7). */
 export const showDifference: CommandRun = async ([a = '', b = '', source], _flags, context) => {
   const [before, after] = await withLog(
     sourceOf(source, context),
@@ -57,7 +57,7 @@ export const showDifference: CommandRun = async ([a = '', b = '', source], _flag
   context.print(jsonText({ from: before.seq, to: after.seq, actors }, 2));
 };
 
-/** `holdfast replay explain`: why a record came about, back to its source, in sentences (C7). */
+/** `holdfast replay explain`: the chain of causes of a record, in sentences (C7). */
 export const explainRecord: CommandRun = async ([text, source], _flags, context) => {
   const seq = wholeNumber(text, 'The record', 1, 'replay explain');
   const chain = await withLog(sourceOf(source, context), async (log) => causesOf(log, seq), context.signal);
@@ -78,21 +78,8 @@ export const explainRecord: CommandRun = async ([text, source], _flags, context)
   });
   if (context.json) return context.print(jsonText(steps, 2));
   for (const step of steps) {
-    const time = timestamp(step.at, 'ms').slice('2026-01-31 '.length, -' UTC'.length);
-    context.print(context.terminal.paint('dim', `record ${step.seq}, ${time}`));
+    context.print(context.terminal.paint('dim', `record ${step.seq}, ${timeOfDay(step.at)}`));
     for (const line of wrapped(step.text, Math.min(context.terminal.columns, 100) - 4))
       context.print(`    ${line}`);
   }
 };
-
-function wrapped(text: string, width: number): string[] {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > width) {
-      lines.push(line);
-      line = word;
-    } else line = line === '' ? word : `${line} ${word}`;
-  }
-  return [...lines, line];
-}

@@ -1,4 +1,3 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import { divergenceLines } from '../../core/host/divergence-text.ts';
 import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
 import { duration, jsonText } from '../../core/host/terminal.ts';
@@ -8,8 +7,9 @@ import type { NotCompared, ReplayReport } from '../../core/kernel/replay/verify.
 import { verifySteps } from '../../core/kernel/replay/verify-log.ts';
 import { FAILED, OK } from '../failure.ts';
 import { sourcesOf, withLog } from '../log/source.ts';
+import { runSteps } from '../log/steps.ts';
 
-/** `holdfast replay verify`: the whole log through its machines again, and its chain checked (C4). */
+/** `holdfast replay verify`: replays the whole log and checks its chain (C4). */
 export const verifyReplay: CommandRun = async (sources, flags, context) => {
   const { json, print, terminal } = context;
   const began = performance.now();
@@ -32,8 +32,8 @@ export const verifyReplay: CommandRun = async (sources, flags, context) => {
   const verdict = terminal.paint(
     'green',
     left === 0
-      ? 'Every record is decided again as it stands in the log.'
-      : 'Every record that could be compared is decided again as it stands in the log.',
+      ? 'Every decision was repeated with the same result.'
+      : 'Every decision that could be compared was repeated with the same result.',
   );
   print(left < records || records === 0 ? verdict : 'No record could be compared.');
   print(`${records} records of ${actors} actors, 0 divergences, chain ok, ${duration(ms)}`);
@@ -44,22 +44,12 @@ export const verifyReplay: CommandRun = async (sources, flags, context) => {
 
 function notComparedLine({ type, version, current, records }: NotCompared): string {
   const why =
-    current === undefined
-      ? 'no plugin here registers that type'
-      : `version ${current} is here, and that machine is not kept`;
-  return `${records} records of ${type} were not compared: version ${version} of its machine made them; ${why}.`;
+    current === undefined ? 'no plugin here declares that type' : `only version ${current} is available`;
+  return `${records} records of ${type} were not compared: they were made by version ${version} of its machine, and ${why}.`;
 }
 
 async function verify(log: SqliteReader, context: CommandContext): Promise<ReplayReport> {
-  const { terminal, signal } = context;
   const definitions = new Map((await context.actors()).map((definition) => [definition.type, definition]));
   const newest = log.lastSeq();
-  const steps = verifySteps(log, definitions);
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done) return value;
-    terminal.progress(`verified ${value} of ${newest} records`);
-    await turn();
-    signal.throwIfAborted();
-  }
+  return runSteps(verifySteps(log, definitions), context, (done) => `verified ${done} of ${newest} records`);
 }

@@ -1,6 +1,6 @@
 import { difference } from '../../core/host/divergence-text.ts';
 import type { Terminal } from '../../core/host/terminal.ts';
-import { cut, jsonLines, plainText, stateName, timestamp } from '../../core/host/terminal.ts';
+import { cut, jsonLines, plainText, stateName, timeOfDay, timestamp } from '../../core/host/terminal.ts';
 import type { Decision } from '../../core/kernel/actors/transition.ts';
 import { jsonEqual } from '../../core/kernel/json.ts';
 import { delayOf, type LogRecord, TIMER_CANCEL, TIMER_START } from '../../core/kernel/log/record.ts';
@@ -9,10 +9,10 @@ import type { WhatIf } from '../../core/kernel/replay/what-if.ts';
 import type { Describe } from '../log/story.ts';
 
 /**
- * The answer to a what-if (`-` as recorded, `+` as it would have been): what is decided otherwise, the first at length, and
- * in one line what is only remembered otherwise; what cannot be believed any more; what stays open.
+ * The result of a what-if (`-` as recorded, `+` as it would have been): the decisions that differ, the first in full; in one
+ * line those that differ in their context alone; the inputs that might have been different; what is still open.
  *
- * @param words the plugins' own, for decisions that they distinguish
+ * @param words the plugins' descriptions, used where they differ for the two decisions
  */
 export function whatIfLines(
   answer: WhatIf,
@@ -22,15 +22,13 @@ export function whatIfLines(
 ): string[] {
   const { records, differences, remembered, untrusted, unanswered, absent, more } = answer;
   const notes = absent.map(({ seq, field }) =>
-    plainText(
-      `Record ${seq} has no field ${field}: the patch adds it. If the name is misspelt, that changes nothing.`,
-    ),
+    plainText(`Record ${seq} has no field ${field}: the patch adds it. A misspelt name changes nothing.`),
   );
   const [first, ...others] = differences;
   const total = differences.length + more.differences;
   const beside = rememberedLines(remembered, more.remembered);
   if (!first) {
-    return [...notes, `${records} records were decided again, and every decision is the same.`, ...beside];
+    return [...notes, `${records} records were decided again, all with the same result.`, ...beside];
   }
   const doubtful = untrusted.length + more.untrusted;
   const title = (text: string) => ['', paint('bold', text)];
@@ -38,45 +36,45 @@ export function whatIfLines(
   const left = others.length - shown.length + more.differences;
   return [
     ...notes,
-    `${records} records were decided again; ${total} ${total === 1 ? 'comes' : 'come'} out otherwise. The first:`,
+    `${records} records were decided again; ${total} ${total === 1 ? 'decision differs' : 'decisions differ'}. The first:`,
     '',
     `  ${headOf(first)}`,
     ...(describedDifference(first, paint, words) ?? []),
     ...compared(first, paint),
-    ...(others.length > 0 ? title('And then:') : []),
+    ...(others.length > 0 ? title('The others:') : []),
     ...shown.flatMap((one) => [`  ${headOf(one)}`, ...inShort(one, paint, words)]),
     ...leftOut(left, more.differences),
     ...(beside.length > 0 ? ['', ...beside] : []),
-    ...(unanswered.length > 0 ? title('Open at the end, and nobody knows how it would have gone on:') : []),
+    ...(unanswered.length > 0 ? title('Still open at the end, so the outcome is unknown:') : []),
     ...unanswered.map(({ actor, type, at, timer }) =>
       plainText(
         timer
-          ? `  ${actor}: timer ${delayOf(type) ?? type} goes off at ${timestamp(at)}`
-          : `  ${actor}: ${type}, asked for at ${timestamp(at)}, has no recorded outcome`,
+          ? `  ${actor}: timer ${delayOf(type) ?? type} expires at ${timestamp(at)}`
+          : `  ${actor}: ${type}, requested at ${timestamp(at)}, has no recorded outcome`,
       ),
     ),
     ...title(
       untrusted.length > 0
-        ? `No longer to be trusted, ${doubtful} recorded inputs:`
-        : 'Every recorded input after the change can still be trusted as far as its causes tell.',
+        ? `${doubtful} recorded inputs might have been different:`
+        : 'By their causes, all recorded inputs after the change would have been the same.',
     ),
     ...untrusted.slice(0, limit).map(({ seq, actor, event, reason }) => {
       return plainText(`  record ${seq}  ${actor}  ${delayOf(event) ?? event}: ${reason}`);
     }),
     ...leftOut(doubtful - Math.min(untrusted.length, limit), more.untrusted),
     '',
-    'Inputs without a cause (people, other systems) came as they were recorded; they, too, might have come otherwise.',
+    'Inputs without a recorded cause (from people or other systems) were used as recorded, though they might have been different, too.',
   ];
 }
 
-/** @param unlisted of those that are left out, how many are in no answer: it names the first of a great many only */
+/** @param unlisted how many of them are not even in the result, which lists only the first of very many */
 function leftOut(left: number, unlisted: number): string[] {
   if (left === 0) return [];
   if (left === unlisted) return [`  (${left} more, which are counted and not listed)`];
   return [`  (${left} more; --limit 0 shows ${unlisted > 0 ? `all but ${unlisted} of them` : 'them'})`];
 }
 
-/** Differences of contexts alone in one line, for most are counters. @param more how many are not listed */
+/** Decisions that differ in their context alone: one line for all, because most are counters. @param more how many are not listed */
 function rememberedLines(remembered: readonly Difference[], more: number): string[] {
   if (remembered.length === 0) return [];
   const names = new Set(
@@ -88,10 +86,10 @@ function rememberedLines(remembered: readonly Difference[], more: number): strin
   const what = [...names].sort().join(', ');
   const count = remembered.length + more;
   const where = `In ${count} ${count === 1 ? 'decision' : 'decisions'}`;
-  return [plainText(`${where} only what the actor remembers differs: ${what}.`)];
+  return [plainText(`${where} only the context differs: ${what}.`)];
 }
 
-/** Two decisions line by line. */
+/** Compares two decisions line by line. */
 function compared(one: Difference, paint: Terminal['paint']): string[] {
   const { expected, got } = one;
   if (!expected || !got) return inShort(one, paint);
@@ -115,7 +113,7 @@ function inShort(one: Difference, paint: Terminal['paint'], words?: Describe): s
   ];
 }
 
-/** Two decisions in their plugin's words, where those differ. */
+/** Two decisions as their plugin describes them, where the descriptions differ. */
 function describedDifference(
   one: Difference,
   paint: Terminal['paint'],
@@ -126,7 +124,7 @@ function describedDifference(
   return [paint('green', `      - ${was}`), paint('red', `      + ${is}`)];
 }
 
-/** A decision in its plugin's words, as if it had been recorded. */
+/** Describes a decision as if it had been recorded. */
 function inWords(
   { seq, at, actor, event }: Difference,
   decision: Decision | undefined,
@@ -140,31 +138,27 @@ function inWords(
 }
 
 function headOf({ seq, at, actor, event, kind }: Difference): string {
-  const time = timestamp(at, 'ms').slice('2026-01-31 '.length, -' UTC'.length);
   const name = delayOf(event.type);
   const what = name === undefined ? event.type : `after ${name}`;
   const where = {
     decided: `record ${seq}`,
     dropped: `record ${seq} (dropped)`,
-    inserted: `behind record ${seq} (inserted)`,
-    timer: `behind record ${seq} (a timer that did not go off)`,
+    inserted: `after record ${seq} (inserted)`,
+    timer: `after record ${seq} (a timer that did not expire)`,
   }[kind];
-  return plainText(`${where}  ${time}  ${actor}  ${what}`);
+  return plainText(`${where}  ${timeOfDay(at)}  ${actor}  ${what}`);
 }
 
 function short({ to, effects, ignored, stale, failed }: Decision): string {
-  const marks = [
-    failed !== undefined && 'threw',
-    stale ? 'nobody waits for it' : ignored && 'ignored',
-  ].filter(Boolean);
+  const marks = [failed !== undefined && 'threw', stale ? 'stale' : ignored && 'ignored'].filter(Boolean);
   const asks = effects.flatMap(({ type }) => (type === TIMER_START || type === TIMER_CANCEL ? [] : [type]));
-  const knows = Object.keys(to.context ?? {});
+  const fields = Object.keys(to.context ?? {});
   return plainText(
     [
       stateName(to.value),
       ...marks.map((mark) => `(${mark})`),
       ...(asks.length > 0 ? [`⇒ ${asks.join(', ')}`] : []),
-      ...(knows.length > 0 ? [`knows: ${knows.join(', ')}`] : []),
+      ...(fields.length > 0 ? [`context: ${fields.join(', ')}`] : []),
     ].join('  '),
   );
 }

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { setImmediate as turn } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { CommandContext, CommandRun } from '../../core/host/plugin/command.ts';
 import { jsonText } from '../../core/host/terminal.ts';
@@ -14,12 +13,13 @@ import type { Difference } from '../../core/kernel/replay/findings.ts';
 import { whatIfSteps } from '../../core/kernel/replay/what-if.ts';
 import { wholeNumber } from '../log/flags.ts';
 import { shownDecision, shownEvent, sourceOf, withLog } from '../log/source.ts';
+import { runSteps } from '../log/steps.ts';
 import { PluginWords } from '../log/words.ts';
 import { whatIfLines } from './what-if-text.ts';
 
 const NAME = 'replay what-if';
 
-/** `holdfast replay what-if`: the log again with something changed, and what comes out otherwise (C8). */
+/** `holdfast replay what-if`: replays the log with changes, and shows which decisions differ (C8). */
 export const whatIf: CommandRun = async ([argument], flags, context) => {
   const { json, print, signal, terminal } = context;
   const set = pairs(flags.set);
@@ -32,23 +32,19 @@ export const whatIf: CommandRun = async ([argument], flags, context) => {
   ];
   const other = typeof flags.machines === 'string' ? await machinesOf(flags.machines) : [];
   if (changes.length === 0 && other.length === 0) {
-    const reason = 'Something must be otherwise: --drop, --set, --insert or --machines.';
+    const reason = 'Name a change with --drop, --set, --insert or --machines.';
     throw new CoreError('HF_CLI_USAGE', { reason, command: NAME });
   }
   const limit = wholeNumber(flags.limit, '--limit', 0, NAME) || Number.POSITIVE_INFINITY;
-  const definitions = new Map((await known(context, other.length > 0)).map((one) => [one.type, one]));
+  const definitions = new Map(
+    (await configuredActors(context, other.length > 0)).map((one) => [one.type, one]),
+  );
   for (const definition of other) definitions.set(definition.type, definition);
   const answer = await withLog(
     sourceOf(argument ?? set.rest, context),
     async (log) => {
       const steps = whatIfSteps(log, definitions, changes, other.length > 0);
-      for (;;) {
-        const { done, value } = steps.next();
-        if (done) return value;
-        terminal.progress(`decided ${value} of ${log.lastSeq()} records again`);
-        await turn();
-        signal.throwIfAborted();
-      }
+      return runSteps(steps, context, (done) => `decided ${done} of ${log.lastSeq()} records again`);
     },
     signal,
   );
@@ -71,7 +67,7 @@ function shownDifference(one: Difference): Difference {
   };
 }
 
-/** `--set` takes two words at a time; a last one behind them is the source. @throws HF_CLI_USAGE */
+/** `--set` takes two words at a time; a single word at the end is the source. @throws HF_CLI_USAGE */
 function pairs(values: unknown): { pairs: [number, unknown][]; rest?: string } {
   const words = Array.isArray(values) ? (values as string[]) : [];
   const found: [number, unknown][] = [];
@@ -92,8 +88,11 @@ function pairs(values: unknown): { pairs: [number, unknown][]; rest?: string } {
   return { pairs: found, ...(rest !== undefined && { rest }) };
 }
 
-/** With machines of one's own no configuration is needed. */
-async function known({ actors }: CommandContext, hasOwn: boolean): Promise<readonly ActorDefinition[]> {
+/** The configured actors; none where the user brings machines and there is no configuration. */
+async function configuredActors(
+  { actors }: CommandContext,
+  hasOwn: boolean,
+): Promise<readonly ActorDefinition[]> {
   try {
     return await actors();
   } catch (error) {

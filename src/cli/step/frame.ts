@@ -1,5 +1,5 @@
 import type { Format, Terminal } from '../../core/host/terminal.ts';
-import { cut, cutMiddle, plainText } from '../../core/host/terminal.ts';
+import { cut, cutMiddle, plainText, timeOfDay } from '../../core/host/terminal.ts';
 import type { LogRecord } from '../../core/kernel/log/record.ts';
 import { recordText } from '../log/record-text.ts';
 import { shown } from '../log/source.ts';
@@ -44,8 +44,8 @@ const HELP: readonly string[] = [
   '  :actor router   only such actors (* stands for anything); :actor alone: all',
   '  Ctrl-Z          to the shell; fg comes back',
   '  q Ctrl-C        quit',
-  '`decided` lists the transitions that the state had for the event, in the order',
-  'asked: guards that said no, and the one that was taken.',
+  '`decided` lists the transitions of the state for this event in the order in',
+  'which they were tried: the guards that refused, and the transition taken.',
 ];
 /** Title, three rules, the line for notes, and the keys. */
 const AROUND = 5 + KEYS.length;
@@ -148,11 +148,10 @@ function recordLine(
 ): string {
   const isHere = record.seq === here.seq;
   const { what, state, effects } = recordText(shown(record), describe(record) || undefined, false);
-  const time = new Date(record.at).toISOString().slice(11, 23);
   const actor = cutMiddle(record.actor, Math.max(12, Math.min(26, Math.floor(width / 4))));
   const story = record.correlation === here.correlation ? '*' : ' ';
   const asks = effects.length > 0 ? `  ⇒ ${effects.join(', ')}` : '';
-  const text = `${isHere ? '>' : ' '}${story}${time} ${record.seq}  ${actor}  ${what}${state ? `  ${state}` : ''}${asks}`;
+  const text = `${isHere ? '>' : ' '}${story}${timeOfDay(record.at)} ${record.seq}  ${actor}  ${what}${state ? `  ${state}` : ''}${asks}`;
   return line(text, isHere ? 'inverse' : undefined);
 }
 

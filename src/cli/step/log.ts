@@ -78,7 +78,10 @@ export class StepLog {
         const { cause } = this.#log.record(here.seq);
         const found = cause === undefined ? undefined : await this.#exactly(cause);
         if (found) return arrived(viewer, found);
-        return stayed(viewer, cause === undefined ? 'it came from outside' : 'its cause is not in this log');
+        return stayed(
+          viewer,
+          cause === undefined ? 'it has no cause: it came from outside' : 'its cause is not in this log',
+        );
       }
       case 'effect': {
         const [child] = (await familyOf(this.#log, here.seq, LOOK_AHEAD)).children;

@@ -3,6 +3,7 @@ import { duration, jsonText, plainText, shortValue, stateName, timestamp } from 
 import { isObject } from '../../core/kernel/json.ts';
 import { delayOf, type LogRecord } from '../../core/kernel/log/record.ts';
 import type { Candidate } from '../../core/kernel/replay/guards.ts';
+import { marksOf } from '../log/record-page.ts';
 import { shown } from '../log/source.ts';
 import type { Describe } from '../log/story.ts';
 import type { Detail } from './log.ts';
@@ -27,7 +28,7 @@ export function pageOf({ family, before, candidates }: Detail, describe: Describ
     row('actor', `${record.actor}  (${record.machine}, version ${record.version})`),
     row(
       'event',
-      `${delayOf(type) ?? type}${outcome === undefined ? '' : answers(family.cause, record)}`,
+      `${delayOf(type) ?? type}${outcome === undefined ? '' : outcomeText(family.cause, record)}`,
       'bold',
     ),
     ...(words ? [row('in words', words)] : []),
@@ -35,7 +36,7 @@ export function pageOf({ family, before, candidates }: Detail, describe: Describ
     ...marksOf(record).map((mark) => row('', mark, 'yellow')),
     ...decidedLines(candidates),
     ...changes(to.context, before?.context),
-    ...family.asked.flatMap(({ id, effect, fate }, index) => {
+    ...family.effects.flatMap(({ id, effect, fate }, index) => {
       const timer = (effect.params as { timer?: string } | undefined)?.timer;
       const name = timer === undefined ? effect.type : `${effect.type} ${delayOf(timer) ?? timer}`;
       const end =
@@ -71,38 +72,32 @@ function fieldLines(value: unknown, title = ''): PageLine[] {
   );
 }
 
-function answers(cause: LogRecord | undefined, { outcome = '', at }: LogRecord): string {
-  const asked = cause?.effects[Number(outcome.split('.')[1])];
+function outcomeText(cause: LogRecord | undefined, { outcome = '', at }: LogRecord): string {
+  const effect = cause?.effects[Number(outcome.split('.')[1])];
   const what =
-    asked && !delayOf((asked.params as { timer?: string } | undefined)?.timer ?? '') ? ` ${asked.type}` : '';
-  return `  (outcome of ${outcome}${what}${cause ? `, asked for ${duration(at - cause.at)} before` : ''})`;
+    effect && !delayOf((effect.params as { timer?: string } | undefined)?.timer ?? '')
+      ? ` ${effect.type}`
+      : '';
+  return `  (outcome of ${outcome}${what}${cause ? `, requested ${duration(at - cause.at)} before` : ''})`;
 }
 
-function marksOf({ ignored, stale, failed }: LogRecord): string[] {
-  return [
-    ...(failed === undefined ? [] : [`the machine threw: ${failed}`]),
-    ...(stale ? ['stale: nothing waited for this outcome any more'] : []),
-    ...(ignored && !stale ? ['ignored: the state does nothing about it'] : []),
-  ];
-}
-
-/** Guards that refused side by side take one line. */
+/** Guards that refused one after another share a line. */
 function decidedLines(candidates: readonly Candidate[]): PageLine[] {
   const lines: { readonly place: string; readonly refused: string[]; readonly taken?: Candidate }[] = [];
   for (const candidate of candidates) {
     const place = candidate.state === '' ? 'anywhere' : `in ${candidate.state}`;
-    const open = lines.at(-1);
+    const last = lines.at(-1);
     if (candidate.taken) lines.push({ place, refused: [], taken: candidate });
-    else if (open && !open.taken && open.place === place) open.refused.push(candidate.guard ?? '');
+    else if (last && !last.taken && last.place === place) last.refused.push(candidate.guard ?? '');
     else lines.push({ place, refused: [candidate.guard ?? ''] });
   }
   return lines.map(({ place, refused, taken }, index) => {
     const title = index === 0 ? 'decided' : '';
-    if (!taken) return row(title, `${place}: ${refused.join(', ')} said no`, 'dim');
-    const said = taken.guard === undefined ? 'no guard' : `${taken.guard} said yes`;
+    if (!taken) return row(title, `${place}: ${refused.join(', ')} refused`, 'dim');
+    const why = taken.guard === undefined ? 'no guard' : `${taken.guard} allowed it`;
     return row(
       title,
-      `${place}: ${said}, ${taken.target === undefined ? 'it stays' : `to ${taken.target}`}`,
+      `${place}: ${why}, ${taken.target === undefined ? 'it stays' : `to ${taken.target}`}`,
       'green',
     );
   });

@@ -17,7 +17,7 @@ export function divergenceLines(
   const { type, ...fields } = record.event;
   const row = (name: string, text: string) => `  ${name.padEnd(8)}${plainText(text)}`;
   return [
-    paint(['bold', 'red'], `Record ${record.seq} is decided otherwise now.`),
+    paint(['bold', 'red'], `Record ${record.seq} is decided differently now.`),
     '',
     row('time', timestamp(record.at, 'ms')),
     row('actor', `${record.actor} (${record.machine}, version ${record.version})`),
@@ -25,7 +25,7 @@ export function divergenceLines(
     ...(Object.keys(fields).length > 0 ? jsonLines(fields, ' '.repeat(10)) : []),
     ...(record.from === undefined ? [] : [row('state', stateName(record.from))]),
     '',
-    `  ${paint('green', '- expected, as the log has it')}   ${paint('red', '+ got, as the machine decides now')}`,
+    `  ${paint('green', '- expected, as recorded in the log')}   ${paint('red', '+ actual, as the machine decides now')}`,
     '',
     ...difference(jsonLines(expected, ''), jsonLines(got, '')).map(({ mark, text }) => {
       const line = `  ${mark} ${text}`;

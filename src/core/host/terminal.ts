@@ -166,6 +166,11 @@ export function timestamp(at: number, precision: 's' | 'ms' = 's'): string {
   return `${new Date(at).toISOString().slice(0, length).replace('T', ' ')} UTC`;
 }
 
+/** The time of day of epoch milliseconds, to the millisecond, in UTC: `03:05:07.123`. */
+export function timeOfDay(at: number): string {
+  return new Date(at).toISOString().slice('2026-01-31T'.length, -1);
+}
+
 function shortText(text: string): string {
   const plain = plainText(text);
   if (OPAQUE.test(plain)) return `${plain.slice(0, 4)}…${plain.slice(-4)}`;

@@ -80,18 +80,18 @@ test('[C8,G16] what-if with another scope, limit or budget of a key lists what w
   );
   t.true(remembered.length > 2);
   const { out } = await holdfast(...limited);
-  t.regex(out, /\d+ records were decided again; 2 come out otherwise\. The first:/);
+  t.regex(out, /\d+ records were decided again; 2 decisions differ\. The first:/);
   t.is(
     out.match(/^ {2}record \d+/gm)?.length,
     2 + JSON.parse((await holdfast(...limited, '--json')).out).untrusted.length,
   );
-  t.regex(out, /\nIn \d+ decisions only what the actor remembers differs: calls, terms\.\n/);
+  t.regex(out, /\nIn \d+ decisions only the context differs: calls, terms\.\n/);
   const none = (await holdfast('replay', 'what-if', '--set', String(seq), '{"terms":{"alias":"another"}}'))
     .out;
-  t.regex(none, /come out otherwise/, 'whose call it was stands in each decision');
+  t.regex(none, /decisions differ/, 'whose call it was stands in each decision');
   const same = (await holdfast('replay', 'what-if', '--set', String(seq), '{"terms":{"rpmLimit":99}}')).out;
   t.regex(
     same,
-    /\n\d+ records were decided again, and every decision is the same\.\nIn 1 decision only what the actor remembers differs: terms\.\n/,
+    /\n\d+ records were decided again, all with the same result\.\nIn 1 decision only the context differs: terms\.\n/,
   );
 });

@@ -57,7 +57,7 @@ async function apiCheck(
 async function storeCheck(dataDir: string): Promise<CheckResult> {
   const config = await active({ dataDir });
   const lookedAt = storeFile(dataDir);
-  if (!config) return { state: 'ok', lookedAt, found: 'there is none yet; the first start makes it' };
+  if (!config) return { state: 'ok', lookedAt, found: 'there is none yet; the first start creates it' };
   const found = `it holds ncid ${String(config.ncid).slice(0, 8)}…, sealed`;
   return { state: 'ok', lookedAt, found };
 }

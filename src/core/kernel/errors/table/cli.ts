@@ -14,14 +14,14 @@ export const cliErrors = {
   },
   HF_CLI_DATA_DIR: {
     status: 500,
-    what: 'The data folder {dir} cannot be made: {reason}.',
-    remedy: 'Name a folder that can be made with --data-dir, or remedy the rights of the one above it.',
+    what: 'The data folder {dir} cannot be created: {reason}.',
+    remedy: 'Name another folder with --data-dir, or correct the permissions of its parent folder.',
   },
   HF_REPLAY_CHANGE: {
     status: 400,
     what: 'The change cannot be tried: {reason}.',
     remedy:
-      'See `holdfast replay what-if --help`; `holdfast log show <seq>` has the event as it was recorded.',
+      'See `holdfast replay what-if --help`; `holdfast log show <seq>` shows the event as it was recorded.',
   },
   HF_REPLAY_MACHINES: {
     status: 500,
@@ -32,7 +32,7 @@ export const cliErrors = {
     status: 400,
     what: '`holdfast replay step` needs a terminal to read keys from and to draw on.',
     remedy:
-      'In a script or a pipe, `holdfast replay at <seq>`, `replay explain <seq>` and `log list` tell the same.',
+      'In a script or a pipe, `holdfast replay at <seq>`, `replay explain <seq>` and `log list` show the same.',
   },
   HF_REPLAY_NOT_COMPARED: {
     status: 500,
@@ -43,6 +43,7 @@ export const cliErrors = {
   HF_REPLAY_DIVERGED: {
     status: 500,
     what: 'Replay diverged at record {seq} of {actor}.',
-    remedy: 'Compare the machine with the one that wrote the log; the report above names expected and got.',
+    remedy:
+      'Compare the machine with the one that wrote the log; the report above shows the expected and the actual decision.',
   },
 } as const satisfies ErrorTable;
