@@ -14,7 +14,7 @@ export interface AlertRaised {
   measured?: Measured | undefined;
 }
 
-/** What a rule measured, as its receivers are told. */
+/** What a rule measured, as its receivers see it. */
 export interface Measured {
   title: string;
   /** Undefined when there was no data, which is not zero. */
@@ -23,11 +23,11 @@ export interface Measured {
   threshold: string;
   /** e.g. `1d` */
   window: string;
-  /** Where it says what to do. */
+  /** URL of the page that says what to do. */
   runbook?: string | undefined;
 }
 
-/** The effect by which a machine tells a person. */
+/** The effect by which a machine notifies a person. */
 export const ALERT_RAISE = 'alerts.raise';
 
 /** Everything that should reach a person is published here. */

@@ -6,7 +6,7 @@ export interface ClusterKind {
   readonly kind: string;
 }
 
-/** An object of the cluster as its API serves it: what is read of it is checked by whoever reads. */
+/** An object of the cluster as its API serves it; the reader checks the fields that it uses. */
 export interface ClusterObject extends ClusterKind {
   readonly metadata: {
     readonly name: string;
@@ -53,7 +53,7 @@ export interface Cluster {
     patch: object,
     signal?: AbortSignal,
   ): Promise<ClusterObject>;
-  /** Deletes with everything that belongs to it; that it is gone already is no error. */
+  /** Deletes an object with its dependents; deleting one that does not exist is no error. */
   delete(kind: ClusterKind, name: string, namespace?: string, signal?: AbortSignal): Promise<void>;
   /** @param pod name of a running pod; @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED */
   forward(namespace: string, pod: string, port: number, signal?: AbortSignal): Promise<PortForward>;

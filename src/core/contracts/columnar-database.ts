@@ -8,7 +8,7 @@ import { defineToken, type Token } from './token.ts';
  */
 export type SignalRow = Readonly<Record<string, unknown>>;
 
-/** Rows as text that goes into the table as it is: many rows, written where they do not hold up the main thread. */
+/** Many rows as text that goes into the table unchanged; it was written in another thread, not to hold up the main one. */
 export interface WrittenRows {
   /** How many; at most 50,000. */
   readonly rows: number;
@@ -36,7 +36,7 @@ export type AttributesColumn = 'Attributes' | 'LogAttributes' | 'ResourceAttribu
 export interface TableSchema extends TableShape {
   /** E.g. `MergeTree`. */
   readonly engine: string;
-  /** Whether Holdfast made it; one of somebody else is used as it is. */
+  /** Whether Holdfast made it; a table of somebody else is used as it is. */
   readonly isOurs: boolean;
   /**
    * SQL for the text of an attribute, empty where a row has none. It hides whether the table keeps attributes as a map or
@@ -47,7 +47,7 @@ export interface TableSchema extends TableShape {
   attribute(column: AttributesColumn, key: string): string;
 }
 
-/** A table whose engine is not the one that is expected. */
+/** A table whose engine is not the expected one. */
 export interface EngineDrift {
   readonly table: string;
   readonly engine: string;
@@ -101,8 +101,8 @@ export interface ColumnarDatabase {
   /**
    * Runs a query that a person typed, on a connection that can only read: one statement, bounded in time, memory and rows.
    *
-   * @param limit at most so many rows are given
-   * @throws HF_COLUMNAR_REFUSED it is no single reading statement, or asks what must not be asked
+   * @param limit the most rows to return
+   * @throws HF_COLUMNAR_REFUSED it is no single reading statement, or reads what must not be read
    * @throws HF_COLUMNAR_UNREACHABLE, HF_COLUMNAR_QUERY, HF_COLUMNAR_TIMEOUT
    */
   ask(sql: string, limit: number, options?: QueryOptions): Promise<QueryTable>;
@@ -111,7 +111,7 @@ export interface ColumnarDatabase {
    *
    * @param rows at most 50,000
    * @throws HF_COLUMNAR_SCHEMA (also: written rows are for a table that has become another), HF_COLUMNAR_FULL, and as
-   *   `query` does. All but HF_COLUMNAR_QUERY may pass when tried again
+   *   `query` does. After any but HF_COLUMNAR_QUERY the insert may succeed when repeated
    */
   insert(
     table: SignalTable,
@@ -125,7 +125,7 @@ export interface ColumnarDatabase {
    * @throws HF_COLUMNAR_UNREACHABLE, HF_COLUMNAR_QUERY, HF_COLUMNAR_TIMEOUT
    */
   schema(table: SignalTable): Promise<TableSchema>;
-  /** The tables of the database whose engine has drifted (O10); none is good. @throws as `query` does */
+  /** The tables whose engine is not the expected one (O10). @throws as `query` does */
   drift(options?: QueryOptions): Promise<readonly EngineDrift[]>;
 }
 

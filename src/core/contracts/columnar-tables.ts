@@ -1,10 +1,10 @@
 /** Names and types of a table's columns, in their order. */
 export type Columns = readonly (readonly [name: string, type: string])[];
 
-/** `ServiceName` of the span that a probe sends begins with this; no application is called so (O27). */
+/** `ServiceName` of the span that a probe sends begins with this; no application has such a name (O27). */
 export const PROBE_SERVICE = 'holdfast-probe';
 
-/** `ServiceName` of rows that Holdfast writes itself. They do not show that anybody else still sends. */
+/** `ServiceName` of rows that Holdfast writes itself. They do not show that any other producer still sends. */
 export const OWN_SERVICE = 'holdfast';
 
 const NAME = 'LowCardinality(String)';

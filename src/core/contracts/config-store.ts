@@ -21,7 +21,7 @@ export interface StoredTransaction {
 
 /** A config to be stored, and what the history says of it. */
 export interface ConfigWrite extends Omit<StoredConfig, 'transaction'> {
-  /** Set for an append, which opens or renews the transaction for so long, and for its revert. A shared store refuses other writes meanwhile. */
+  /** Set for an append, which opens or renews the transaction for `windowMs`, and for its revert. A shared store refuses other writes meanwhile. */
   readonly transaction?: { readonly transID: string; readonly windowMs: number } | undefined;
   /** The ncid that the store must hold now; undefined for the first config of an empty store. */
   readonly expected: string | undefined;
@@ -44,8 +44,8 @@ export interface HistoryEntry {
 }
 
 /**
- * Where the router's config lives: one active config, replaced whole and only
- * by who knows its ncid, and the history of accepted writes.
+ * Where the router's config is stored: one active config, which only a write with its ncid replaces, and then whole; and
+ * the history of accepted writes.
  */
 export interface ConfigStore {
   /** What is persisted now; undefined while the store is empty. */
@@ -58,8 +58,8 @@ export interface ConfigStore {
    */
   save(write: ConfigWrite): Promise<boolean>;
   /**
-   * Ends a transaction so that what it applied stays. Only where several routers share the store: one that has this holds
-   * the transaction.
+   * Ends a transaction so that what it applied stays. Only a store that several routers share has this method, because
+   * it holds the transaction itself.
    *
    * @param expected the ncid that the store must hold
    * @returns false when that transaction is not pending there, and was not committed before

@@ -1,11 +1,11 @@
 import { defineToken, type Token } from './token.ts';
 
-/** The judgement of a presented token; never the token itself. */
+/** Whether a presented token is admitted, and if not, why; never the token itself. */
 export type IngestJudgement =
   | { readonly kind: 'accepted'; readonly fingerprint: string }
-  /** `Bearer ` before a key that would be right without it. */
+  /** An accepted key behind `Bearer `, which belongs not there. */
   | { readonly kind: 'prefixed' }
-  /** The old token `otel_ingest_token` never admitted anybody; a producer that sends it is told which key to use. */
+  /** The old token `otel_ingest_token` never admitted anybody; the answer to a producer that sends it names the key to use. */
   | { readonly kind: 'legacyToken' }
   | { readonly kind: 'unknown' };
 
@@ -21,7 +21,7 @@ export interface IngestKeys {
   /**
    * The key to send to our own receiver.
    *
-   * @throws HF_COLLECTOR_NO_KEY none is known yet
+   * @throws HF_COLLECTOR_NO_KEY no key was read or made yet
    */
   current(): Promise<string>;
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineTopic, type Topic } from '../../bus/topic.ts';
 
-/** Why a run did not succeed, as far as its own process can know it. */
+/** Why a run did not succeed, as far as its own process knows. */
 export type RunCause = 'exit' | 'deadline' | 'unknown';
 
 /** A run of a schedule of ours, at its beginning or its end; both carry the same correlation. */
@@ -11,7 +11,7 @@ export type JobRun =
       readonly phase: 'ended';
       readonly job: string;
       readonly at: number;
-      /** Says how the run went, and nothing of what it looked at. */
+      /** The result of the run itself, not of what it checked. */
       readonly outcome: 'succeeded' | 'failed';
       readonly cause?: RunCause | undefined;
       /** One line, without secrets. */
@@ -20,7 +20,7 @@ export type JobRun =
 
 const job = z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,63}$/);
 
-/** Whoever runs something on a schedule says so here, and it is shown and counted like a job of a cluster. */
+/** Runs on a schedule are published here, so that they are shown and counted like jobs of a cluster. */
 export const jobRun: Topic<JobRun> = defineTopic(
   'jobs.run',
   z.discriminatedUnion('phase', [

@@ -3,7 +3,7 @@ import { defineToken, type Token } from './token.ts';
 /** A snapshot as the store lists it. */
 export interface SnapshotDescription {
   readonly name: string;
-  /** As the store writes it; undefined when it says none. */
+  /** In the store's own format; undefined when it gives none. */
   readonly createdAt?: string | undefined;
   /** Bytes. */
   readonly size: number;
@@ -22,7 +22,7 @@ export interface Point {
 
 /** A point as the store gave it. */
 export interface StoredPoint extends Point {
-  /** What its fingerprint is taken of: the same whoever reads it, `{}` and `[]` where it has no payload or vector. */
+  /** The input of its fingerprint, with `{}` and `[]` for an absent payload or vector, so that every reader gets the same. */
   readonly content: { readonly payload: unknown; readonly vector: unknown };
 }
 
@@ -31,11 +31,11 @@ export interface CollectionInfo {
   readonly status: string;
   /** Approximate by contract: shown, never compared. */
   readonly pointsCount: number;
-  /** The collection's vector parameters as the store tells them. */
+  /** The collection's vector parameters, as the store reports them. */
   readonly vectors: unknown;
 }
 
-/** What an instance says of itself. */
+/** What an instance reports about itself. */
 export interface About {
   readonly title: string;
   readonly version: string;
@@ -51,7 +51,7 @@ export interface MemoryStore {
   /** Scheme, host and port; without credentials. */
   readonly url: string;
   ready(signal?: AbortSignal): Promise<boolean>;
-  /** What the instance says of itself, e.g. its version. */
+  /** What the instance reports about itself, e.g. its version. */
   about(signal?: AbortSignal): Promise<About>;
   collection(collection: string, signal?: AbortSignal): Promise<CollectionInfo | undefined>;
   /** Makes a collection of one vector a point, compared by cosine. @param size numbers in a vector */
@@ -83,8 +83,8 @@ export interface MemoryStores {
   readonly collection: string;
   readonly live: MemoryStore;
   /**
-   * @param url of a scratch instance. The live store's key is not sent there, but for one case: where it is asked to
-   * recover from a snapshot of the live store, the key stands in the request's `api_key`, or it could not fetch it.
+   * @param url of a scratch instance. The live store's key is sent there in one case only: a request to recover from a snapshot of
+   * the live store has it as `api_key`, because the instance needs it to fetch the snapshot.
    */
   at(url: string): MemoryStore;
 }
@@ -104,7 +104,7 @@ export interface MemoryInstance {
    * @throws HF_MEMORY_STORE_BUSY, HF_MEMORY_STORE_FULL, HF_MEMORY_STORE_FAILED
    */
   readonly copyTo: (file: string) => Promise<void>;
-  /** Whether anything was ever stored; asking starts nothing. */
+  /** Whether anything was ever stored; the call starts no thread. */
   readonly isUsed: () => boolean;
 }
 
@@ -122,21 +122,21 @@ export interface ScratchStores {
   /** e.g. `embedded`, `configured`, `cluster` */
   readonly kind: string;
   /**
-   * @param id names the instance: asked for twice, it is the same one (after a crash)
+   * @param id names the instance; a repeated call (after a crash) returns the same one
    * @param from an empty instance, or one opened on a copy of the live store's volume
    * @throws HF_RESTORE_SCRATCH
    */
   create(id: string, from: 'empty' | 'volume-copy', signal: AbortSignal): Promise<ScratchInstance>;
-  /** That it is gone already is no error. */
+  /** Removing one that does not exist is no error. */
   remove(id: string, signal: AbortSignal): Promise<void>;
-  /** What there is now, left by whichever run. */
+  /** The instances that exist now, of this and of earlier runs. */
   list(signal: AbortSignal): Promise<readonly { readonly id: string; readonly expiresAt: number }[]>;
 }
 
 /** Provided beside `MemoryStoresToken`, by the plugin that can make an instance. */
 export const ScratchStoresToken: Token<ScratchStores> = defineToken('memory.scratch');
 
-/** What a collection held when a snapshot of it was made: what any restore of that must reproduce (B4). */
+/** What a collection held when a snapshot of it was made, which any restore of it must reproduce (B4). */
 export interface SnapshotRecord {
   /** The snapshot's name. */
   readonly name: string;
@@ -144,15 +144,15 @@ export interface SnapshotRecord {
   readonly at: number;
   /** Exact. */
   readonly count: number;
-  /** Set when something wrote while it was made: the snapshot holds as many points as one of the two, or between. */
+  /** Set when the count changed while it was made: the snapshot's own count is one of the two, or between them. */
   readonly countAfter?: number | undefined;
   /** The seeded points that were there, each with the vault's fingerprint of its content. */
   readonly seeds: readonly { readonly id: PointId; readonly fingerprint: string }[];
-  /** Some of the others, in the same way; only such as were the same before and after. */
+  /** Some other points in the same way, if they were the same before and after. */
   readonly samples?: readonly { readonly id: PointId; readonly fingerprint: string }[] | undefined;
 }
 
-/** What is known of snapshots beside what the store says of them. */
+/** What Holdfast recorded about snapshots, in addition to what the store reports. */
 export interface SnapshotRecords {
   /** @returns undefined for a snapshot that somebody else made */
   of(snapshot: string): SnapshotRecord | undefined;

@@ -18,11 +18,11 @@ export interface RouterApi {
   /** @throws HF_ROUTER_UNREACHABLE */
   active(signal?: AbortSignal): Promise<NetworkConfig>;
   /**
-   * Posts a whole config as an app save. It must bear the ncid it was read with. Fields that steer a write
+   * Posts a whole config as an app save. It must have the ncid that it was read with. Fields that steer a write
    * (`transactionOp`, `transID`, `ignoreNcid`, `reqId`) are dropped, so nobody can bypass the check (R4).
    *
-   * @param correlation the story this write belongs to, so that the embedded router's records join it
-   * @param cause the seq of the record that asked for the write, when one did
+   * @param correlation under which the embedded router records the write
+   * @param cause the seq of the record that requested the write, if a record did
    */
   set(config: NetworkConfig, correlation: string, signal?: AbortSignal, cause?: number): Promise<SetAnswer>;
   /** Whether the subscription to its channels is acknowledged now; absent where they are part of this process. */
@@ -63,7 +63,7 @@ export const routerChannels = {
   apcChangeApplied: channel('router.apc_change_applied', 'The access-point controller took a change.'),
 } as const;
 
-/** The subscription to the router's channels is (again) acknowledged: whatever was published before may be lost. */
+/** The subscription to the router's channels is acknowledged (again); what was published before may be lost. */
 export const routerConnected: Topic<Record<string, never>> = defineTopic(
   'router.connected',
   z.object({}),

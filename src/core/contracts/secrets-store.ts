@@ -1,16 +1,16 @@
 import { defineErrors } from '../kernel/errors/holdfast-error.ts';
 import { defineToken, type Token } from './token.ts';
 
-/** What may be told of a secret: never its value. */
+/** What may be shown of a secret, which is never its value. */
 export interface SecretDescription {
   readonly exists: boolean;
   /** For people: a file, a variable or a URL. */
   readonly place: string;
-  /** When it was last written (epoch ms), where the store knows; a store that keeps versions of a path tells the path's. */
+  /** When it was last written (epoch ms), if the store knows; a store that versions whole paths gives the time of the path. */
   readonly changedAt?: number | undefined;
 }
 
-/** Where secrets lie that are named by path and property, e.g. a folder of files, or a server of secrets. */
+/** A store of secrets that are named by path and property, e.g. a folder of files or a server of secrets. */
 export interface SecretsStore {
   /**
    * Reads one secret as it is now. What it gives must never be logged, recorded or put in a URL.
@@ -18,20 +18,20 @@ export interface SecretsStore {
    * @param path e.g. `mcp/library_docs`
    * @param property e.g. `token`
    * @throws HF_CONFIG_SECRET_MISSING there is none
-   * @throws HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID it may not be used as it lies there
-   * @throws HF_SECRETS_UNREACHABLE, HF_SECRETS_REFUSED a store elsewhere
+   * @throws HF_CONFIG_SECRET_MODE, HF_CONFIG_SECRET_INVALID it must not be used as it is stored
+   * @throws HF_SECRETS_UNREACHABLE, HF_SECRETS_REFUSED of a store elsewhere
    */
   read(path: string, property: string, signal: AbortSignal): Promise<string>;
   /**
    * Puts a value in the place of one property, now and durably; other properties of the path stay as they are.
    *
-   * Absent where the store can only be read: a person has to write, at the place that `describe` tells.
+   * Absent where the store can only be read: a person then writes it, at the place that `describe` returns.
    *
    * @param value one line
    * @throws HF_SECRETS_CONFLICT somebody else wrote meanwhile, again and again
    */
   write?(path: string, property: string, value: string, signal: AbortSignal): Promise<void>;
-  /** Where a secret is and how old; absent in a store that tells nothing. */
+  /** Where a secret is, and how old; absent in a store that knows neither. */
   describe?(path: string, property: string, signal: AbortSignal): Promise<SecretDescription>;
 }
 

@@ -8,13 +8,13 @@ export interface Heartbeat {
   readonly msg: string;
   /** Milliseconds, a non-negative integer. */
   readonly ping?: number | undefined;
-  /** Only looks whether a beat would be taken; a monitor that does not know this takes it for a beat. */
+  /** Tests whether the monitor accepts a beat without counting one; a monitor that does not know this field counts it. */
   readonly probe?: boolean | undefined;
 }
 
 /**
  * How a push ended. Only `delivered` counts: a 2xx whose body says `{"ok":true}`. `msg` is the monitor's own reason, which
- * nobody records later (O15).
+ * it records nowhere else (O15).
  */
 export type PushAnswer =
   | { readonly kind: 'delivered'; readonly status: number }
@@ -35,8 +35,8 @@ export type PushAnswer =
     };
 
 /**
- * How a push ended, as the event by which machines of senders learn of it. A push without a usable token failed with
- * the exit status 3, as wget's does that cannot read a file.
+ * How a push ended, as the event by which machines of senders learn of it. A push without a usable token has the exit
+ * status 3, as wget's when it cannot read a file.
  */
 export type PushEvent =
   | { readonly type: 'PUSHED'; readonly at: number; readonly status: number }
@@ -67,14 +67,14 @@ export interface UptimeMonitor {
    * @throws HF_UPTIME_TOKEN there is no usable token for that monitor
    */
   push(monitor: string, beat: Heartbeat, signal?: AbortSignal): Promise<PushAnswer>;
-  /** The same for a machine: how it ended is an event, also where there is no usable token. */
+  /** The same for a machine: the result is an event, also where there is no usable token. */
   pushEvent(monitor: string, beat: Heartbeat, signal?: AbortSignal): Promise<PushEvent>;
 }
 
 /** Provided by the plugin that speaks to an uptime monitor, or is one. */
 export const UptimeMonitorToken: Token<UptimeMonitor> = defineToken('uptime.monitor');
 
-/** What the run of a sender came to when no beat came of it: what an absent beat can't say itself. */
+/** Why a run of a sender pushed no beat, which the missing beat itself cannot say. */
 export interface RunTrouble {
   /** Whose beats are missing, e.g. `clickstack-watchdog`. */
   readonly monitor: string;
@@ -85,7 +85,7 @@ export interface RunTrouble {
   readonly text: string;
 }
 
-/** Senders within this process say here why no beat came; the embedded monitor joins it to the absence. */
+/** Senders within this process publish here why they pushed no beat; the embedded monitor shows it beside the absence. */
 export const runTrouble: Topic<RunTrouble> = defineTopic(
   'uptime.run_trouble',
   z.object({
@@ -94,5 +94,5 @@ export const runTrouble: Topic<RunTrouble> = defineTopic(
     outcome: z.enum(['unhealthy', 'undelivered', 'killed']),
     text: z.string(),
   }),
-  'A run came to no beat, and this is why.',
+  'A run pushed no beat, and this is why.',
 );

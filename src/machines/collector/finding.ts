@@ -1,7 +1,7 @@
 import { assign, setup } from 'xstate';
 import { type Alert, effect } from '../effect.ts';
 
-/** Something that is wrong with the collector's config, in words without secrets. */
+/** Something that is wrong with the collector's config, without secrets. */
 interface Finding {
   /** One of a small set, e.g. `auth_not_enforced`. */
   readonly code: string;
@@ -13,13 +13,13 @@ interface Finding {
 }
 
 export interface FindingContext {
-  /** The newest; absent before the first. */
+  /** The newest finding; absent before the first. */
   readonly finding?: Finding;
 }
 
 export type FindingEvent =
   | ({ readonly type: 'FOUND' } & Finding)
-  /** The config was read, and this is not wrong with it any more. */
+  /** The config was read again and does not have this fault. */
   | { readonly type: 'GONE' };
 
 interface Args {
@@ -44,7 +44,7 @@ const resolved = (args: Args): Alert => {
   return {
     name: `collector.${code}`,
     severity: 'info',
-    text: `${place} is fixed: this is not found in it any more.`,
+    text: `${place} is fixed: it does not have this fault any more.`,
     labels: { place, state: 'resolved' },
   };
 };

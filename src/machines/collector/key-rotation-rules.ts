@@ -1,12 +1,12 @@
 import type { Alert } from '../effect.ts';
 
-/** The rotation of the ingest key without its statechart: settings, context, events, and what is concluded from them. */
+/** The rotation of the ingest key without its statechart: settings, context, events, and the rules over them. */
 
 /** Who makes the new key. */
 export type Maker =
   /** We do, being the collector: old and new are accepted side by side. */
   | 'own'
-  /** The UI, asked over its API. */
+  /** The UI, by a request to its API. */
   | 'api'
   /** A person at the UI. */
   | 'operator';
@@ -15,9 +15,9 @@ export type Maker =
 export type RotationSettings = {
   /** Until the new key must be seen in the collector's config. */
   readonly adoptMs: number;
-  /** Between two readings of which producers use which key; ten times as long for external producers. */
+  /** Between two readings of the sightings of producers; ten times as long for external producers. */
   readonly lookMs: number;
-  /** In which producers take up a stored key by themselves. */
+  /** The time in which producers take up a stored key by themselves. */
   readonly refreshMs: number;
   /** Until the old key ends, even if somebody still uses it. */
   readonly overlapMs: number;
@@ -37,7 +37,7 @@ export interface Producer {
   readonly fresh?: number | undefined;
 }
 
-/** In their order. */
+/** The steps in their order. */
 export const STEPS = ['regenerate', 'adopt', 'store', 'refresh', 'external', 'retire'] as const;
 export type Step = (typeof STEPS)[number];
 
@@ -57,18 +57,21 @@ export interface RotationContext {
   readonly old?: string | undefined;
   readonly fresh?: string | undefined;
   readonly startedAt?: number | undefined;
-  /** What is being done; absent while nothing is under way. */
+  /**
+   * The step under way; absent while there is none. It is no copy of the state: a step has several states (its work, its
+   * pauses), and `failure` names the step that a person resumes.
+   */
   readonly step?: Step | undefined;
   /** When each step was finished, epoch milliseconds. */
   readonly done: Partial<Readonly<Record<Step, number>>>;
   readonly producers: Readonly<Record<string, Producer>>;
   /** Producers outside of the cluster, which a person updates. */
   readonly external: readonly string[];
-  /** A person said that they all are. */
+  /** A person has confirmed that all of them are updated. */
   readonly confirmed?: true | undefined;
   /** A cluster is configured in which a refresh can be forced. */
   readonly canForce: boolean;
-  /** What was done to force it. */
+  /** What was done to force the refresh. */
   readonly forced?: readonly string[] | undefined;
   /** When the time of the present step is over, epoch milliseconds. */
   readonly deadlineAt: number;
@@ -104,7 +107,7 @@ export type RotationEvent =
       readonly old: readonly Seen[];
       readonly fresh: readonly Seen[];
     }
-  /** A producer is seen with the new key for the first time, so sightings are read at once. */
+  /** A producer was seen with the new key for the first time, so sightings are read at once. */
   | { readonly type: 'MOVED'; readonly at: number; readonly producer: string }
   | { readonly type: 'FORCE'; readonly at: number }
   | { readonly type: 'FORCED'; readonly at: number; readonly what: readonly string[] }
@@ -134,7 +137,7 @@ export const rotationDefaults = {
   retryMs: 30_000,
 } as const satisfies RotationSettings;
 
-/** The only key that is rotated, and one that must never be. */
+/** The only key that is rotated, and the one that must never be rotated. */
 const ROTATED = 'otel_ingest_api_key';
 const LEGACY_TOKEN = 'otel_ingest_token';
 const MOST_PRODUCERS = 256;
@@ -147,14 +150,14 @@ export function refusal({ context, event }: Args): string | undefined {
   }
   if (event.name !== ROTATED) return `${event.name} is not rotated here, only ${ROTATED} is`;
   if (context.step !== undefined) return 'a rotation is under way already';
-  return event.old === undefined ? 'no ingest key is known that could be rotated' : undefined;
+  return event.old === undefined ? 'there is no ingest key to rotate' : undefined;
 }
 
 export function nextStep(step: Step): Step | undefined {
   return STEPS[STEPS.indexOf(step) + 1];
 }
 
-/** Those that were seen with the old key and not yet, or not since, with the new one. */
+/** Producers whose newest sighting is with the old key. */
 export function pending({ producers }: RotationContext): string[] {
   return Object.entries(producers)
     .filter(([, { old, fresh }]) => old !== undefined && (fresh === undefined || fresh < old))
@@ -170,7 +173,7 @@ export function unconfirmed({ external, confirmed, producers }: RotationContext)
 export function isRefreshed(context: RotationContext): boolean {
   const outside = new Set(context.external);
   const inside = pending(context).filter((name) => !outside.has(name));
-  // Where the collector is another one we may see nobody, which proves nothing.
+  // Producers that send to another collector are not seen here, so that nobody is pending proves nothing.
   const isProof = context.maker === 'own' || Object.values(context.producers).some(({ fresh }) => fresh);
   return inside.length === 0 && isProof;
 }
@@ -179,12 +182,13 @@ export function isFinished(context: RotationContext): boolean {
   return unconfirmed(context).length === 0 && (context.confirmed === true || pending(context).length === 0);
 }
 
+/** Adds sightings to the times of producers. */
 export function merge(
-  known: Readonly<Record<string, Producer>>,
+  producers: Readonly<Record<string, Producer>>,
   old: readonly Seen[],
   fresh: readonly Seen[],
 ): Readonly<Record<string, Producer>> {
-  const merged: Record<string, Producer> = { ...known };
+  const merged: Record<string, Producer> = { ...producers };
   const note = (kind: keyof Producer, { producer, at }: Seen) => {
     if (producer === '__proto__') return; // it would set the prototype
     const before = Object.hasOwn(merged, producer) ? merged[producer] : undefined;
@@ -198,10 +202,10 @@ export function merge(
 
 export const timeOf = ({ context, event }: Args): number => ('at' in event ? event.at : context.deadlineAt);
 
-/** What went wrong, by the event. */
+/** Why the event ends a step, for a person. */
 export function wordsOf({ event }: Args): string | undefined {
   if (event.type === 'effect.failed') return event.message;
-  if (event.type === 'effect.lost') return 'the process ended meanwhile, so nobody knows what came of it';
+  if (event.type === 'effect.lost') return 'the process ended meanwhile, so the outcome is unknown';
   if (event.type === 'ABANDON') return 'it was abandoned';
   if (event.type === 'BY_HAND') return event.text;
   return undefined;
@@ -214,9 +218,9 @@ const FAILED: Readonly<Record<Step, { readonly reason: FailureReason; readonly t
     text: "The new key was not seen in the collector's effective config in time",
   },
   store: { reason: 'not_stored', text: 'The new key could not be put in the secrets store' },
-  refresh: { reason: 'abandoned', text: 'It ended while producers were refreshed' },
-  external: { reason: 'abandoned', text: 'It ended while external producers were waited for' },
-  retire: { reason: 'not_retired', text: 'The old key could not be taken away' },
+  refresh: { reason: 'abandoned', text: 'The rotation ended while producers were refreshed' },
+  external: { reason: 'abandoned', text: 'The rotation ended while it waited for external producers' },
+  retire: { reason: 'not_retired', text: 'The old key could not be retired' },
 };
 
 /** Why the present step failed. */

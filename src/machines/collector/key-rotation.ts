@@ -34,7 +34,7 @@ const readSightings = {
   params: ({ context: { old = '', fresh = '' } }: Args) => ({ old, fresh }),
 } as const;
 
-/** The key was regenerated once more, so the newest is stored. */
+/** The config names yet another key, because somebody regenerated it once more: that one is stored. */
 const replaced = {
   CONFIG_READ: { guard: 'isNewer', target: 'storing', reenter: true, actions: 'adopt' },
 } as const;

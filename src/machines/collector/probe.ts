@@ -4,15 +4,15 @@ import { assign, setup } from 'xstate';
 export type ProbeEnd =
   /** It was found in the database. */
   | 'arrived'
-  /** No key is known to send. */
+  /** There is no key to send. */
   | 'no_key'
   /** Nobody answered at the endpoint. */
   | 'unreachable'
-  /** The receiver said no. */
+  /** The receiver refused it. */
   | 'refused'
-  /** Accepted, and not in the database within the time. */
+  /** Accepted, but not found in the database in time. */
   | 'lost'
-  /** Accepted, and the database can't be asked. */
+  /** Accepted, but the database can't be queried. */
   | 'database_away';
 
 export interface Probed {
@@ -34,7 +34,10 @@ export interface ProbeContext {
   readonly arrivedAt?: number | undefined;
 }
 
-/** Remembers how the newest end-to-end probe of trace ingest ended, and when one last arrived (O1, O27). */
+/**
+ * Remembers how the newest end-to-end probe of trace ingest ended, and when one last arrived (O1, O27). It is a reducer: its
+ * states only name that end in the log.
+ */
 export const probe = setup({
   types: { context: {} as ProbeContext, events: {} as Probed },
   guards: { arrived: ({ event }) => event.end === 'arrived' },

@@ -44,7 +44,7 @@ const failsWith = (name: string) => {
 
 /**
  * Backups of the memory store (B1, B8, B10). One run at a time: made, found in the list, then old ones pruned. Each good
- * backup is kept with what a restore must reproduce (B4). A run that was missed is made up for or reported; a store
+ * backup is kept with what a restore must reproduce (B4). A missed run is made later or reported; a store
  * without a good backup for too long raises an alert once.
  */
 export const memoryBackups = setup({
@@ -189,7 +189,7 @@ export const memoryBackups = setup({
       },
       on: {
         PRUNED: { target: 'resting.done', actions: ['forgetDeleted', replyDone] },
-        // The new backup is good all the same.
+        // The new backup is good nevertheless.
         'effect.failed': {
           target: 'resting.done',
           actions: [alerts.pruneFailed, 'noteFault', 'forgetDeleted', replyDone],

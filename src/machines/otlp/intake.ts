@@ -4,11 +4,11 @@ import { type Alert, effect } from '../effect.ts';
 export interface IntakeContext {
   /** The database, without credentials. */
   readonly place?: string;
-  /** Why the database takes nothing; absent while it does. */
+  /** Why the database takes no rows; absent while it does. */
   readonly unavailable?: string | undefined;
   /** Since when, epoch milliseconds. */
   readonly unavailableSince?: number | undefined;
-  /** Why every request is refused; absent while they are taken. */
+  /** Why every request is refused; absent while requests are taken. */
   readonly blocked?: string | undefined;
   /** Requests that were refused in the last overload. */
   readonly refused: number;
@@ -22,9 +22,9 @@ export type IntakeEvent =
       readonly reason: string;
       readonly since: number;
     }
-  /** Requests are refused because more is being received than memory is set aside for. */
+  /** Requests are refused because more is received than the memory for bodies can hold. */
   | { readonly type: 'OVERLOADED' }
-  /** For a while no request was refused for that reason. */
+  /** No request was refused for that reason for some seconds. */
   | { readonly type: 'RELIEVED'; readonly refused: number }
   /** Nothing can be written to the spool: it is full, or its disk fails. */
   | { readonly type: 'SPOOL_BLOCKED'; readonly reason: string }
@@ -38,7 +38,7 @@ interface Args {
 const refusing = ({ event }: Args): Alert => ({
   name: 'otlp.refusing',
   severity: 'critical',
-  text: 'Telemetry is refused: what is received can be neither inserted nor kept.',
+  text: 'Telemetry is refused: it can be neither inserted into the database nor kept on disk.',
   labels: { state: 'firing', ...(event.type === 'SPOOL_BLOCKED' && { reason: event.reason }) },
 });
 
@@ -52,7 +52,7 @@ const takingAgain = (): Alert => ({
 const databaseUnavailable = ({ context }: Args): Alert => ({
   name: 'otlp.database_unavailable',
   severity: 'warning',
-  text: 'Telemetry is kept on disk: the columnar database takes nothing.',
+  text: 'Telemetry is kept on disk, because the columnar database takes no rows.',
   labels: { state: 'firing', place: context.place ?? '', reason: context.unavailable ?? '' },
 });
 
@@ -64,8 +64,8 @@ const databaseAvailable = ({ context }: Args): Alert => ({
 });
 
 /**
- * The receiver of telemetry: whether it takes requests, and whether what it takes gets into the database. Single requests
- * are not events of it; the log shows what changed for all of them, when and why.
+ * The receiver of telemetry: whether it takes requests, and whether the database takes their rows. Single requests are no
+ * events of this machine; the log shows when and why all of them were refused or delayed.
  */
 export const intake = setup({
   types: {} as { context: IntakeContext; events: IntakeEvent },

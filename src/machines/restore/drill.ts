@@ -19,7 +19,7 @@ const RETRY_MS = 60_000;
 const LONGEST_RETRY_MS = 3_600_000;
 const MOST_RESULTS = 10;
 
-/** A drill of no id stands for the removal of what an earlier run left behind. */
+/** A drill without an id stands for the removal of instances that an earlier run left behind. */
 const NO_DRILL: Drill = { id: '', path: 'a', by: '', at: 0 };
 
 type Args = { readonly context: DrillContext; readonly event: DrillEvent };
@@ -31,7 +31,7 @@ const step = ({ context: { drill = NO_DRILL, source, url, copied } }: Args): Ste
   ...(copied && { copied }),
 });
 
-/** Anything else would end the wait at once, again and again. */
+/** Without a positive duration the wait would end at once, again and again. */
 const durationOf = (ms: number | undefined): number | undefined =>
   typeof ms === 'number' && ms >= 1 ? ms : undefined;
 
@@ -48,7 +48,7 @@ const failureOf = (event: DrillEvent, phase: Phase): Failure => ({
   ...(event.type === 'effect.failed' && event.code !== undefined && { code: event.code }),
 });
 
-/** The transitions that end a phase early: all of them lead to the clean-up. */
+/** The transitions that end a phase early. All of them lead to the clean-up. */
 const failsWith = (phase: Phase, effectType: string) => {
   const fail = { type: 'noteFailure', params: { phase } } as const;
   const raise = {
@@ -64,7 +64,7 @@ const failsWith = (phase: Phase, effectType: string) => {
 };
 
 /**
- * Restore drills (B6): a backup is restored into a scratch instance, compared, and removed again whatever happened. One
+ * Restore drills (B6): a backup is restored into a scratch instance, compared, and removed again in any case. One
  * drill at a time; every phase ends in `cleaning`, and a clean-up that fails is tried again until it works.
  */
 export const restoreDrill = setup({
@@ -269,7 +269,7 @@ export const restoreDrill = setup({
       },
     },
 
-    /** Something is left, and will be until this has worked. */
+    /** A scratch instance is left, and the clean-up is repeated until it works. */
     uncleaned: {
       after: { retryClean: 'cleaning' },
       on: { STARTED: { target: 'cleaning', actions: 'noteStart' } },

@@ -4,11 +4,11 @@ import { type Alert, effect } from '../effect.ts';
 /** Times are milliseconds. */
 export interface OverdueContext {
   readonly path: string;
-  /** An alert is raised when there has been no drill for so long. */
+  /** An alert is raised when there was no drill for this time. */
   readonly overdueMs?: number | undefined;
   /** End of the newest drill, or when the first was expected. */
   readonly since?: number | undefined;
-  /** Rest of the wait, counted from the newest event. */
+  /** The rest of the wait, counted from the newest event. */
   readonly waitMs: number;
 }
 
@@ -22,7 +22,7 @@ interface Args {
   readonly event: OverdueEvent;
 }
 
-/** Anything else would end the wait at once, again and again. */
+/** Without a positive duration the wait would end at once, again and again. */
 const durationOf = (ms: number | undefined): number | undefined =>
   typeof ms === 'number' && ms >= 1 ? ms : undefined;
 

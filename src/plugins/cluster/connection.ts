@@ -12,7 +12,7 @@ import { ClusterError } from './errors.ts';
 export const clusterOptions = z.strictObject({
   /** Path of a kubeconfig; without it, the account that a pod is given. */
   kubeconfig: z.string().min(1).optional(),
-  /** The context to use of it, in the place of its current one. */
+  /** A context of it to use instead of its current one. */
   context: z.string().min(1).optional(),
   /** Until a call is given up. */
   timeoutMs: z.int().min(100).max(120_000).default(15_000),
@@ -48,7 +48,7 @@ export class Connection {
   #loaded: Promise<KubeConfig> | undefined;
   /** The login program that runs now. */
   #login: Promise<void> | undefined;
-  /** The server for people, once it is known. */
+  /** The server, for people; until the kubeconfig is loaded, its file. */
   place: string;
 
   constructor(options: ClusterOptions, clock: Clock) {

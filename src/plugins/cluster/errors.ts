@@ -18,16 +18,16 @@ export const ClusterError = defineErrors({
     status: 502,
     what: 'The cluster API at {place} refused to {action} {what}: {reason} (HTTP {status}).',
     remedy:
-      'Give the account that right (`kubectl auth can-i` shows what it may do), or correct what the answer complains of.',
+      'Give the account that right (`kubectl auth can-i` shows what it may do), or correct what the answer names.',
   },
   HF_CLUSTER_EXISTS: {
     status: 409,
-    what: 'The cluster has {what} already.',
+    what: 'The cluster already has {what}.',
     remedy: 'Look at it with `kubectl get`; delete it when nobody needs it.',
   },
   HF_CLUSTER_KIND: {
     status: 502,
-    what: 'The cluster API at {place} knows no {kind} ({apiVersion}).',
+    what: 'The cluster API at {place} has no kind {kind} ({apiVersion}).',
     remedy: 'Install what brings that kind, e.g. the backup operator, or correct the version.',
   },
 });

@@ -34,7 +34,7 @@ export async function openForward(
     socket.once('close', () => open.delete(socket));
     connection
       .deadline(undefined, async () => {
-        const web = await forward.portForward(namespace, pod, [port], socket, complaints(socket), socket);
+        const web = await forward.portForward(namespace, pod, [port], socket, errorChannel(socket), socket);
         // The caller's type allows a function, which only retries give.
         if (typeof web === 'function') return;
         socket.once('close', () => web.close());
@@ -62,8 +62,8 @@ export async function openForward(
   };
 }
 
-/** The pod's side says on a channel of its own that nothing listens on the port. */
-function complaints(socket: Socket): Writable {
+/** Receives errors of the pod's side, e.g. that nothing listens on the port, and closes the connection. */
+function errorChannel(socket: Socket): Writable {
   return new Writable({
     write(chunk: Buffer, _encoding, done) {
       if (chunk.length > 0) socket.destroy();

@@ -88,7 +88,7 @@ export class KubeCluster implements Cluster {
     if (status < 300) return body;
     const { namespace, name } = where;
     const what = [kind.kind, name, namespace && `in namespace ${namespace}`].filter(Boolean).join(' ');
-    // A conflict on what is being created says that it is there; any other is a race, or a namespace that is going.
+    // Only this reason means that the object exists; another conflict is a race, or a namespace that is being deleted.
     const code = body.reason === 'AlreadyExists' ? 'HF_CLUSTER_EXISTS' : 'HF_CLUSTER_REFUSED';
     const reason = typeof body.message === 'string' ? body.message.slice(0, 500) : 'it does not say why';
     throw new ClusterError(code, { place: this.place, action, what, reason, status });
@@ -112,7 +112,7 @@ function objectOf(body: Answer['body']): ClusterObject {
   };
 }
 
-/** How the API calls a kind in its paths. */
+/** The name of a kind in the paths of the API. */
 interface Resource {
   readonly plural: string;
   readonly namespaced: boolean;
@@ -121,7 +121,7 @@ interface Resource {
 /** Where objects of a kind are, as the API's own lists of resources say. */
 export class Kinds {
   readonly #connection: Connection;
-  readonly #known = new Map<string, Resource>();
+  readonly #resources = new Map<string, Resource>();
 
   constructor(connection: Connection) {
     this.#connection = connection;
@@ -134,8 +134,8 @@ export class Kinds {
     signal?: AbortSignal,
   ): Promise<string> {
     const resource =
-      this.#known.get(`${apiVersion} ${kind}`) ?? (await this.#find({ apiVersion, kind }, signal));
-    const parts = [
+      this.#resources.get(`${apiVersion} ${kind}`) ?? (await this.#find({ apiVersion, kind }, signal));
+    const segments = [
       root(apiVersion),
       ...(resource.namespaced && namespace !== undefined
         ? ['namespaces', encodeURIComponent(namespace)]
@@ -143,7 +143,7 @@ export class Kinds {
       resource.plural,
       ...(name === undefined ? [] : [encodeURIComponent(name)]),
     ];
-    return parts.join('/');
+    return segments.join('/');
   }
 
   async #find({ apiVersion, kind }: ClusterKind, signal: AbortSignal | undefined): Promise<Resource> {
@@ -160,12 +160,12 @@ export class Kinds {
         status: answer.status,
       });
     }
-    const resources = Array.isArray(answer.body.resources) ? answer.body.resources.filter(isObject) : [];
+    const listed = Array.isArray(answer.body.resources) ? answer.body.resources.filter(isObject) : [];
     // `deployments/status` is a resource of the same kind.
-    const found = resources.find((row) => row.kind === kind && !String(row.name).includes('/'));
+    const found = listed.find((row) => row.kind === kind && !String(row.name).includes('/'));
     if (found === undefined) throw new ClusterError('HF_CLUSTER_KIND', { place, apiVersion, kind });
     const resource = { plural: String(found.name), namespaced: found.namespaced === true };
-    this.#known.set(`${apiVersion} ${kind}`, resource);
+    this.#resources.set(`${apiVersion} ${kind}`, resource);
     return resource;
   }
 }

@@ -78,12 +78,12 @@ export class ActiveKeys {
     return this.#services.actors.get(rotationActor, INGEST_KEY_NAME)?.context;
   }
 
-  /** Reports a producer that a rotation waits for, and no other: whoever has a key may call itself by ever new names. */
+  /** Reports only producers that a rotation waits for, because a producer can send any number of names. */
   #seenFirst(fingerprint: string, producer: string, at: number): void {
     const rotation = this.#rotation();
     if (rotation?.step !== 'refresh' && rotation?.step !== 'external') return;
     if (rotation.fresh !== fingerprint || !isAwaited(rotation, producer)) return;
-    const known = Object.hasOwn(rotation.producers, producer) ? rotation.producers[producer] : undefined;
-    if (known?.fresh === undefined) this.#services.bus.publish(producerMoved, { at, producer });
+    const times = Object.hasOwn(rotation.producers, producer) ? rotation.producers[producer] : undefined;
+    if (times?.fresh === undefined) this.#services.bus.publish(producerMoved, { at, producer });
   }
 }

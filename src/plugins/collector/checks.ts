@@ -56,7 +56,7 @@ function probeCheck({ running }: CheckContext): CheckResult {
   const lookedAt = 'the newest probe of trace ingest';
   const fact = running?.facts.probe;
   const remedy = 'Run `holdfast stack probe`: it sends a span and shows where it ends.';
-  if (!running) return { state: 'warn', lookedAt, found: 'nothing runs that could be asked', remedy };
+  if (!running) return { state: 'warn', lookedAt, found: 'no instance runs, so none is known', remedy };
   if (!isObject(fact)) return { state: 'warn', lookedAt, found: 'none was made', remedy };
   if (fact.end === 'arrived') {
     return { state: 'ok', lookedAt, found: `it arrived in ${fact.arrivedMs} ms, at ${fact.at}` };

@@ -11,7 +11,7 @@ const INGEST_KEY = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 const IDLE_EXPORTERS = new Set(['debug', 'logging', 'nop']);
 const MOST_TOKENS = 64;
 
-/** What may be wrong, and how bad that is. Each is an alert when it lasts. */
+/** What can be wrong, with its severity. A finding that lasts is an alert. */
 export const FINDINGS = {
   unreadable: 'warning',
   bootstrap_only: 'critical',
@@ -67,7 +67,7 @@ type Shape = z.output<typeof shape>;
  * Reads the text of an effective collector config. A config that can't be read is a finding, not an error: the
  * collector goes on with what it has, and so do we.
  *
- * @param text YAML; aliases are refused, for a few lines of them grow without end
+ * @param text YAML; aliases are refused, because a few lines of them can grow without bound
  */
 export function readEffectiveConfig(text: string): EffectiveConfig {
   let config: Shape;
@@ -79,7 +79,7 @@ export function readEffectiveConfig(text: string): EffectiveConfig {
     if (!parsed.success) return unreadable(`it has another form at ${pathOf(parsed.error)}`);
     config = parsed.data;
   } catch {
-    return unreadable('it holds aliases, or is nested without end');
+    return unreadable('it holds aliases, or is nested too deep');
   }
   const tokens = tokensOf(config.extensions?.[AUTHENTICATOR]);
   return {
@@ -118,7 +118,7 @@ function* findings(config: Shape, tokens: readonly string[]): Generator<Finding>
   if (open.length > 0) {
     yield {
       code: 'auth_not_enforced',
-      text: `Authentication is not enforced: ${open.join(', ')} admit whoever connects.`,
+      text: `Authentication is not enforced: ${open.join(', ')} admit every client.`,
       remedy:
         'Enforce authentication of the collector in the UI; until then let no network but the cluster reach these ports.',
     };
@@ -133,7 +133,7 @@ function* findings(config: Shape, tokens: readonly string[]): Generator<Finding>
   }
 }
 
-/** OTLP listeners that ask nobody for a token. */
+/** OTLP listeners that require no token. */
 function openListeners(config: Shape, used: ReadonlySet<string>): string[] {
   const running = new Set(config.service?.extensions ?? []);
   const open: string[] = [];
@@ -165,13 +165,13 @@ function plaintextExporters(config: Shape, used: ReadonlySet<string>): string[] 
 function tokensOf(extension: unknown): string[] {
   const { token, tokens } = bearer.safeParse(extension ?? {}).data ?? {};
   const all = [...(tokens ?? []), ...(token ? [token] : [])];
-  // What the collector itself would still fill in is no token.
+  // A value with `${…}` is a reference that the collector resolves, not a token.
   return [...new Set(all.map((text) => text.trim()))]
     .filter((text) => text !== '' && !text.includes('${'))
     .slice(0, MOST_TOKENS);
 }
 
-/** `otlp/hyperdx` is an `otlp`. */
+/** The type of a component: `otlp` of `otlp/hyperdx`. */
 function kindOf(name: string): string {
   return name.split('/')[0] ?? name;
 }
@@ -203,10 +203,10 @@ export function readConfigFile(file: string): EffectiveConfig {
 }
 
 /**
- * Calls back when the file is another one, or its content changed. It is looked at by its status and not by events of
- * its folder: mounts of a cluster swap a link two folders up, of which this folder has no event.
+ * Calls back when the file was replaced or changed. It polls the file's status, because a cluster mounts files behind a link
+ * two folders up, whose replacement is no event of this folder.
  *
- * @returns ends it
+ * @returns ends the watch
  */
 export function watchConfigFile(file: string, everyMs: number, changed: () => void): () => void {
   const look = () => changed();

@@ -4,7 +4,7 @@ import { defineErrors } from '../../core/kernel/errors/holdfast-error.ts';
 export const CollectorError = defineErrors({
   HF_COLLECTOR_NO_KEY: {
     status: 503,
-    what: 'No ingest key is known: {reason}.',
+    what: 'There is no ingest key: {reason}.',
     remedy:
       '`holdfast doctor stack` shows what the collector config lacks; the UI makes the key at its first start.',
   },

@@ -29,7 +29,7 @@ const findingsRead = defineTopic(
         }),
       )
       .readonly(),
-    /** Codes of what was found before and is not wrong any more. */
+    /** Codes of earlier findings that are fixed now. */
     fixed: z.array(z.string()).readonly(),
   }),
   "What is wrong with the collector's effective config, and what is fixed.",

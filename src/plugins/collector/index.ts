@@ -45,7 +45,7 @@ export const collector = definePlugin({
     reportFindings(services, keys.source.place, keys.reading.findings);
     const old = services.actors.get(rotationActor, INGEST_KEY_NAME)?.context.old;
     if (old !== undefined) keys.ring.watchRetired([old]);
-    keys.ring.knowLegacyToken(await legacyToken(services, options.secretsPath, signal));
+    keys.ring.setLegacyToken(await legacyToken(services, options.secretsPath, signal));
     return { services, keys, unwatch: keys.source.watch(() => keys.reload()) };
   },
   register(context, options) {
@@ -69,7 +69,7 @@ export const collector = definePlugin({
   },
 });
 
-/** The old token `otel_ingest_token` never admitted anybody; a producer that sends it is told which key to use. */
+/** The old token `otel_ingest_token` never admitted anybody; the answer to a producer that sends it names the key to use. */
 async function legacyToken(services: Services, path: string, signal: AbortSignal) {
   try {
     return await services.find(SecretsStoreToken)?.read(path, 'otel_ingest_token', signal);

@@ -11,17 +11,17 @@ export interface RingKeys {
   readonly tokens: readonly string[];
   /** The one that is handed to producers; one of them. */
   readonly current?: string | undefined;
-  /** Why there is none. */
+  /** Why there is no current key. */
   readonly reason?: string | undefined;
 }
 
-/** Longer values are no keys, and not worth a digest. */
+/** A longer value is no key, and is refused without computing its fingerprint. */
 const LONGEST_TOKEN = 1_024;
 const PREFIX = /^bearer[ \t]+/i;
 
 /**
  * The keys that admit producers. What is presented is compared by its keyed fingerprint, and with all accepted ones, so
- * that measuring the time gives nothing away.
+ * that the time of the comparison reveals nothing.
  */
 export class KeyRing implements IngestKeys {
   readonly #vault: Vault;
@@ -56,11 +56,11 @@ export class KeyRing implements IngestKeys {
   }
 
   /**
-   * The old token `otel_ingest_token` never admitted anybody; a producer that sends it is told which key to use.
+   * The old token `otel_ingest_token` never admitted anybody; the answer to a producer that sends it names the key to use.
    *
    * @param token undefined when there is none
    */
-  knowLegacyToken(token: string | undefined): void {
+  setLegacyToken(token: string | undefined): void {
     this.#legacyToken = token === undefined ? undefined : this.#digest(token);
   }
 
@@ -130,20 +130,21 @@ const MOST_KEYS = 16;
 const MOST_PRODUCERS = 256;
 const LONGEST_NAME = 100;
 
-/** Silent for so long, ms, a producer gives its place to another first. */
+/** A producer that was silent for this long is the first to be forgotten for another, milliseconds. */
 const SILENT_MS = 3_600_000;
 
-interface Known {
+/** When a producer was seen with a key, epoch milliseconds. */
+interface SeenAt {
   readonly first: number;
   readonly at: number;
 }
 
 /**
- * Remembers the newest sighting per key and producer. Whoever has a key may call itself by ever new names: of more than
- * it may hold, those go that were silent for long, then those that are known for the shortest time; none that is awaited.
+ * Remembers the newest sighting per key and producer. A producer can send any number of names, so the number of sightings is
+ * bounded: the first to be forgotten are producers that were silent for long, then the newest ones; awaited ones are kept.
  */
 class Sightings {
-  readonly #keys = new Map<string, Map<string, Known>>();
+  readonly #keys = new Map<string, Map<string, SeenAt>>();
   readonly #isAwaited: (producer: string) => boolean;
 
   /** @param isAwaited whether a rotation waits for a producer, by its cleaned name */
@@ -156,16 +157,16 @@ class Sightings {
    * @returns whether it is seen with this key for the first time
    */
   see(fingerprint: string, producer: string, at: number): boolean {
-    // A probe has another name each time, and none of them comes back.
+    // Each probe has a name of its own, which is never seen again.
     if (producer.startsWith(PROBE_SERVICE)) return false;
     const producers = renew(this.#keys, fingerprint, this.#keys.get(fingerprint) ?? new Map());
     const [leastUsed] = this.#keys.size > MOST_KEYS ? this.#keys.keys() : [];
     if (leastUsed !== undefined) this.#keys.delete(leastUsed);
     const name = cleaned(producer);
-    const known = producers.get(name);
-    renew(producers, name, { first: known?.first ?? at, at });
-    if (producers.size > MOST_PRODUCERS) producers.delete(this.#lessWorth(producers, name, at) ?? name);
-    return known === undefined;
+    const before = producers.get(name);
+    renew(producers, name, { first: before?.first ?? at, at });
+    if (producers.size > MOST_PRODUCERS) producers.delete(this.#leastNeeded(producers, name, at) ?? name);
+    return before === undefined;
   }
 
   /** Newest last. */
@@ -174,8 +175,8 @@ class Sightings {
     return seen.map(([producer, { at }]) => ({ fingerprint, producer, at }));
   }
 
-  /** Whose place another takes; undefined when everybody's is worth more. */
-  #lessWorth(producers: ReadonlyMap<string, Known>, newcomer: string, now: number): string | undefined {
+  /** The producer to forget for a new one; undefined when all others are kept. */
+  #leastNeeded(producers: ReadonlyMap<string, SeenAt>, newcomer: string, now: number): string | undefined {
     let newest: [name: string, first: number] | undefined;
     for (const [name, { first, at }] of producers) {
       if (name === newcomer || this.#isAwaited(name)) continue;
@@ -195,6 +196,6 @@ function renew<V>(map: Map<string, V>, key: string, value: V): V {
 
 function cleaned(name: string): string {
   const clean = name.slice(0, LONGEST_NAME).replace(/\p{C}/gu, ' ').trim();
-  // Names become keys of records, and no record has a key `__proto__`.
+  // Names become keys of objects, where `__proto__` would set the prototype.
   return clean === '' || clean === '__proto__' ? 'unnamed' : clean;
 }

@@ -10,7 +10,7 @@ import {
 import { type Finding, readConfigFile, watchConfigFile } from './effective-config.ts';
 import type { RingKeys } from './key-ring.ts';
 
-/** What a source of keys says when it is read. */
+/** The result of reading a source of keys. */
 export interface Reading extends RingKeys {
   readonly findings: readonly Finding[];
 }
@@ -22,13 +22,13 @@ export interface KeySource {
   /** For people. */
   readonly place: string;
   read(): Reading;
-  /** @returns ends it */
+  /** @returns ends the watch */
   watch(changed: () => void): () => void;
 }
 
 /** @param file absolute path of the effective config */
 export function fileSource(file: string, lookEveryMs: number): KeySource {
-  // A collector goes on with its last good config, and so do we.
+  // A collector keeps its last good config, and so do we.
   let good: RingKeys = { tokens: [], reason: `${file} can't be read` };
   return {
     kind: 'file',
@@ -78,9 +78,9 @@ export class OwnKey {
     return { tokens: [...new Set([current, ...previous])], current };
   }
 
-  /** Makes another key; the one there is stays accepted until `retire`. */
+  /** Makes another key; the present one stays accepted until `retire`. */
   regenerate(): void {
-    // Kept first: a crash in between leaves the same key twice, never none that producers know.
+    // The present key is kept first: a crash in between leaves the same key twice, and producers keep an accepted one.
     replaceSecretFile(this.#previous, line(readTokenFile(this.file)));
     replaceSecretFile(this.file, line(randomUUID()));
   }

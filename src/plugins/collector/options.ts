@@ -26,7 +26,7 @@ export const collectorOptions = z.strictObject({
   ui: z
     .strictObject({
       url: z.url({ protocol: /^https?$/ }),
-      /** File (mode 0600) with a bearer token of its API: then a rotation asks it for the new key. */
+      /** File (mode 0600) with a bearer token of its API: then a rotation requests the new key from it. */
       tokenFile: z.string().min(1).optional(),
       regeneratePath: z.string().startsWith('/').default('/api/team/apiKey'),
     })

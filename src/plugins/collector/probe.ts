@@ -1,4 +1,4 @@
-/** The end-to-end probe of trace ingest (O1): a span is sent, looked for, and how it went is remembered as an event. */
+/** The end-to-end probe of trace ingest (O1): it sends a span, looks for it, and records the result as an event. */
 
 import { z } from 'zod';
 import { defineTopic } from '../../bus/topic.ts';
@@ -21,7 +21,7 @@ const MOST_WAIT_SECONDS = 300;
 /** Exit codes by where it ended. */
 const CODES = { arrived: 0, no_key: 1, unreachable: 1, refused: 1, lost: 3, database_away: 4 } as const;
 
-const asked = z.strictObject({
+const probeRequest = z.strictObject({
   endpoint: z.url({ protocol: /^https?$/ }).optional(),
   seconds: z.number().min(0.1).max(MOST_WAIT_SECONDS).default(30),
 });
@@ -44,24 +44,29 @@ export function registerProbe(context: PluginContext<StartedCollector>): void {
   context.actor(probeActor);
   context.route(probed, probeActor, ({ payload }) => [{ key: KEY, event: { type: 'PROBED', ...payload } }]);
   context.control((surface, { keys, services }) => {
-    serveOperation(surface, PROBE_PATH, asked, async ({ endpoint, seconds }, { correlation, signal }) => {
-      const own = readRuntimeFile(services.dataDir)?.surfaces.otlpHttp?.url;
-      const report = await runProbe({
-        endpoint: endpoint ?? own ?? 'http://127.0.0.1:4318',
-        keys: keys.ring,
-        database: services.find(ColumnarDatabaseToken),
-        waitMs: seconds * 1_000,
-        signal: AbortSignal.any([signal, AbortSignal.timeout((seconds + 30) * 1_000)]),
-      });
-      const { end, service, arrivedMs } = report;
-      const message = { at: services.clock.now(), end, endpoint: report.endpoint, service };
-      services.bus.publish(
-        probed,
-        { ...message, ...(arrivedMs !== undefined && { arrivedMs }) },
-        { correlation },
-      );
-      return report;
-    });
+    serveOperation(
+      surface,
+      PROBE_PATH,
+      probeRequest,
+      async ({ endpoint, seconds }, { correlation, signal }) => {
+        const own = readRuntimeFile(services.dataDir)?.surfaces.otlpHttp?.url;
+        const report = await runProbe({
+          endpoint: endpoint ?? own ?? 'http://127.0.0.1:4318',
+          keys: keys.ring,
+          database: services.find(ColumnarDatabaseToken),
+          waitMs: seconds * 1_000,
+          signal: AbortSignal.any([signal, AbortSignal.timeout((seconds + 30) * 1_000)]),
+        });
+        const { end, service, arrivedMs } = report;
+        const message = { at: services.clock.now(), end, endpoint: report.endpoint, service };
+        services.bus.publish(
+          probed,
+          { ...message, ...(arrivedMs !== undefined && { arrivedMs }) },
+          { correlation },
+        );
+        return report;
+      },
+    );
   });
   context.command(probeCommand);
   context.health('probe', ({ services }) => {

@@ -9,11 +9,11 @@ import { type HttpAnswer, HttpCallError, HttpClient } from '../../core/host/http
 import { isCoded } from '../../core/kernel/errors/holdfast-error.ts';
 import type { ProbeEnd } from '../../machines/collector/probe.ts';
 
-/** How one probe went, for a person. */
+/** The result of one probe, with a text for a person. */
 export interface ProbeReport {
   readonly end: ProbeEnd;
   readonly endpoint: string;
-  /** The name under which its span is in `otel_traces`; another one each time. */
+  /** The service name of its span in `otel_traces`; each probe has another. */
   readonly service: string;
   readonly traceId: string;
   /** Until the receiver answered, and until the span was found, milliseconds. */
@@ -24,7 +24,7 @@ export interface ProbeReport {
   readonly warning?: string;
 }
 
-export interface ProbeParts {
+export interface ProbeRequest {
   /** Base of an OTLP/HTTP receiver. */
   readonly endpoint: string;
   readonly keys: IngestKeys;
@@ -37,14 +37,14 @@ export interface ProbeParts {
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 1_000;
 
-/** Sends one span and looks for it, and says where it stopped (O1). */
+/** Sends one span, looks for it in the database, and reports where it stopped (O1). */
 export async function runProbe({
   endpoint,
   keys,
   database,
   waitMs,
   signal,
-}: ProbeParts): Promise<ProbeReport> {
+}: ProbeRequest): Promise<ProbeReport> {
   const id = randomBytes(4).toString('hex');
   const span = {
     service: `${PROBE_SERVICE}-${id}`,
@@ -57,7 +57,7 @@ export async function runProbe({
     service: span.service,
     traceId: span.traceId,
     ...(plaintextHost(endpoint) !== undefined && {
-      warning: `${host} is spoken to in plaintext, the key too: use the OTLP gateway, port 443, with a client certificate`,
+      warning: `${host} is called in plaintext, so the key can be read on the way: use the OTLP gateway, port 443, with a client certificate`,
     }),
   };
   let key: string;
@@ -90,7 +90,7 @@ export async function runProbe({
       }
     } catch (error) {
       if (!isCoded(error)) throw error;
-      const text = `${accepted}; the database can't be asked: ${error.what}`;
+      const text = `${accepted}; the database can't be queried: ${error.what}`;
       return { ...about, end: 'database_away', answeredMs, text, remedy: error.remedy };
     }
     if (performance.now() - started + pause > waitMs) break;
@@ -141,7 +141,7 @@ async function sendSpan(
     if (!(error instanceof HttpCallError)) throw error;
     return {
       end: 'unreachable',
-      text: `nobody takes it at ${endpoint}: ${error.reason}`,
+      text: `nothing takes it at ${endpoint}: ${error.reason}`,
       remedy: 'Check whether the receiver runs and listens there: `holdfast status`.',
     };
   }
@@ -163,7 +163,7 @@ function judge(answer: HttpAnswer, key: string): Sent {
   const said = `the receiver answered ${status}: ${shown}`;
   if (status === 401 || status === 403) {
     const remedy =
-      'It accepts another ingest key than the one known here: `holdfast doctor stack` shows where ours comes from.';
+      'It accepts another ingest key than ours: `holdfast doctor stack` shows where ours comes from.';
     return { end: 'refused', text: said, remedy };
   }
   if (status === 429 || status === 503) {

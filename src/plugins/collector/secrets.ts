@@ -1,4 +1,4 @@
-/** `holdfast stack secrets`: the documents' table of keys, with where each is and how old; never a value (O25). */
+/** `holdfast stack secrets`: the documents' table of keys, with the place and age of each, and never a value (O25). */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -17,25 +17,25 @@ const SECRETS_PATH = '/collector/secrets';
 const DEADLINE_MS = 15_000;
 const DAY_MS = 86_400_000;
 
-/** A known key as it is here. */
-export interface SecretRow extends Omit<KnownKey, 'isLegacy'> {
+/** A documented key, with what is found of it here. */
+export interface SecretRow extends Omit<DocumentedKey, 'isLegacy'> {
   readonly state: 'present' | 'missing' | 'placeholder' | 'unreadable';
   readonly place: string;
   readonly ageDays?: number;
-  /** What is wrong, or what to know. */
+  /** What is wrong with it, or worth knowing. */
   readonly note?: string;
 }
 
 export function registerSecrets(context: PluginContext<StartedCollector>, options: CollectorOptions): void {
   context.control((surface, { keys, services: { find, clock, dataDir } }) => {
-    serveOperation(surface, SECRETS_PATH, z.strictObject({}), async (_asked, operation) => {
+    serveOperation(surface, SECRETS_PATH, z.strictObject({}), async (_body, operation) => {
       const store = find(SecretsStoreToken);
       const signal = AbortSignal.any([operation.signal, AbortSignal.timeout(DEADLINE_MS)]);
       const rows: SecretRow[] = [];
-      for (const known of KNOWN_KEYS) {
-        const path = known.of === 'stack' ? options.secretsPath : options.gatewaySecretsPath;
-        const row = await rowOf(known, path, store, clock.now(), signal);
-        const own = row.state === 'missing' ? ownPlace(known.name, dataDir, keys) : undefined;
+      for (const key of DOCUMENTED_KEYS) {
+        const path = key.of === 'stack' ? options.secretsPath : options.gatewaySecretsPath;
+        const row = await rowOf(key, path, store, clock.now(), signal);
+        const own = row.state === 'missing' ? ownPlace(key.name, dataDir, keys) : undefined;
         rows.push(own ? { ...row, ...own } : row);
       }
       return { secrets: rows };
@@ -45,18 +45,18 @@ export function registerSecrets(context: PluginContext<StartedCollector>, option
 }
 
 async function rowOf(
-  { isLegacy, ...known }: KnownKey,
+  { isLegacy, ...key }: DocumentedKey,
   path: string,
   store: SecretsStore | undefined,
   now: number,
   signal: AbortSignal,
 ): Promise<SecretRow> {
-  const place = `${path}#${known.name}`;
-  if (!store) return { ...known, state: 'missing', place, note: 'no secrets store is configured' };
+  const place = `${path}#${key.name}`;
+  if (!store) return { ...key, state: 'missing', place, note: 'no secrets store is configured' };
   try {
-    const described = await store.describe?.(path, known.name, signal);
+    const described = await store.describe?.(path, key.name, signal);
     const about = {
-      ...known,
+      ...key,
       place: described?.place ?? place,
       ...(described?.changedAt !== undefined && {
         ageDays: Math.max(0, Math.floor((now - described.changedAt) / DAY_MS)),
@@ -68,14 +68,13 @@ async function rowOf(
         : undefined;
       return { ...about, state: 'missing', ...(note !== undefined && { note }) };
     }
-    const value = await store.read(path, known.name, signal);
-    if (known.name !== 'ui_oidc_client_secret' || !isPlaceholder(value))
-      return { ...about, state: 'present' };
+    const value = await store.read(path, key.name, signal);
+    if (key.name !== 'ui_oidc_client_secret' || !isPlaceholder(value)) return { ...about, state: 'present' };
     const note = 'it is the placeholder that was seeded: apply the code that writes the real one';
     return { ...about, state: 'placeholder', note };
   } catch (error) {
-    if (isCoded(error, 'HF_CONFIG_SECRET_MISSING')) return { ...known, state: 'missing', place };
-    return { ...known, state: 'unreadable', place, note: isCoded(error) ? error.what : 'it failed' };
+    if (isCoded(error, 'HF_CONFIG_SECRET_MISSING')) return { ...key, state: 'missing', place };
+    return { ...key, state: 'unreadable', place, note: isCoded(error) ? error.what : 'it failed' };
   }
 }
 
@@ -125,7 +124,7 @@ const secretsCommand: CommandDefinition = {
 };
 
 /** One of the secrets that the documents name. */
-export interface KnownKey {
+export interface DocumentedKey {
   readonly name: string;
   readonly of: 'stack' | 'gateway';
   readonly purpose: string;
@@ -137,7 +136,7 @@ export interface KnownKey {
 }
 
 /** The keys of the stack's and the gateway's path in the secrets store (O25). */
-const KNOWN_KEYS: readonly KnownKey[] = [
+const DOCUMENTED_KEYS: readonly DocumentedKey[] = [
   {
     name: 'admin_password',
     of: 'stack',

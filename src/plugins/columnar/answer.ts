@@ -15,7 +15,7 @@ export interface AnswerText {
   readonly place: string;
 }
 
-/** @param limit at most so many rows are kept @throws HF_COLUMNAR_ANSWER */
+/** @param limit the most rows to keep @throws HF_COLUMNAR_ANSWER */
 export async function tableOf({ text, elapsedMs, place }: AnswerText, limit: number): Promise<QueryTable> {
   const { columns, rows } = await parseAnswer(text, place);
   return { columns, rows: rows.slice(0, limit), truncated: rows.length > limit, elapsedMs };

@@ -107,7 +107,7 @@ export class ConnectionWatch {
     const { kind, place } = this.#dependencies.database;
     const reason = this.#reason ?? this.#schemaFault;
     return {
-      // Before the first answer nothing is known to be wrong.
+      // Before the first answer no fault was found.
       ok: this.#state !== 'lost' && this.#schemaFault === undefined,
       state: this.#state,
       kind,

@@ -39,7 +39,7 @@ export interface DatabaseDependencies {
 const DEFAULT_SECONDS = 10;
 export const MOST_SECONDS = 300;
 const MOST_ROWS = 50_000;
-/** The engine ends its work by itself; when it says nothing for so long after, it is given up here. */
+/** The engine ends a query by itself; if it does not answer within this time after that, the call fails here. */
 const GRACE_MS = 2_000;
 /** Rows that are written as text before the event loop runs again: about two milliseconds. */
 const SLICE = 250;
@@ -176,7 +176,7 @@ export class Database implements ColumnarDatabase {
       observe();
       return result;
     } catch (error) {
-      // Whoever gave it up knows why.
+      // The caller's signal was aborted, with a reason of its own.
       if (signal?.aborted) throw signal.reason;
       const cause = over.signal.aborted ? over.signal.reason : error;
       const fault = faultOf(cause, work, this.place, seconds);
@@ -196,10 +196,10 @@ function changed(table: SignalTable, cause?: unknown): HoldfastError {
 
 /** @returns lines of `JSONEachRow` */
 async function asLines(rows: readonly SignalRow[]): Promise<Buffer> {
-  const parts: Buffer[] = [];
+  const slices: Buffer[] = [];
   for (let from = 0; from < rows.length; from += SLICE) {
     if (from > 0) await setImmediate();
-    parts.push(
+    slices.push(
       Buffer.from(
         rows
           .slice(from, from + SLICE)
@@ -208,12 +208,12 @@ async function asLines(rows: readonly SignalRow[]): Promise<Buffer> {
       ),
     );
   }
-  return Buffer.concat(parts);
+  return Buffer.concat(slices);
 }
 
 function asLine(row: SignalRow): string {
   const json = JSON.stringify(row);
-  // Half a character is written as an escape, which the engine refuses.
+  // `JSON.stringify` writes a lone surrogate as an escape, which the engine refuses.
   return `${/\\ud[89a-f]/.test(json) ? JSON.stringify(row, wellFormed) : json}\n`;
 }
 

@@ -24,7 +24,7 @@ const CODES: Readonly<Record<string, keyof typeof ColumnarError.table>> = {
   '107': 'HF_COLUMNAR_DAMAGED',
   '246': 'HF_COLUMNAR_DAMAGED',
 };
-/** The words of the system in whichever code. */
+/** Messages of the operating system, which come with various codes. */
 const NO_SPACE = /No space left on device|ENOSPC/;
 const MEMORY_LIMIT = '241';
 const READONLY = '164';
@@ -43,7 +43,7 @@ export function engineCode(error: unknown): 'NO_SUCH_COLUMN' | 'UNKNOWN_TABLE' |
 export type Work = 'query' | 'ask' | 'insert';
 
 /**
- * What went wrong, as a person should meet it.
+ * The coded error for what the engine or the connection threw.
  *
  * @param place of the database, without credentials
  * @param seconds that the work was given

@@ -35,7 +35,7 @@ export const ColumnarError = defineErrors({
     status: 503,
     what: 'The columnar database has too much to do: {reason}.',
     remedy:
-      'Try again in a moment; if it stays so, find out what writes and queries so much (`holdfast doctor stack`).',
+      'Try again in a moment; if this lasts, find out what writes and queries so much (`holdfast doctor stack`).',
   },
   HF_COLUMNAR_FULL: {
     status: 507,
@@ -69,18 +69,18 @@ export const ColumnarError = defineErrors({
     status: 503,
     what: 'The folder {folder} of the embedded columnar database cannot be opened: {reason}.',
     remedy:
-      'Where a process has it open, stop that, or ask it (`holdfast stack query`). A folder that is damaged or of a newer engine: put it aside, or bring back the version that wrote it. It is tried again by itself.',
+      'If a process has it open, stop that process, or query through it (`holdfast stack query`). If the folder is damaged or of a newer engine, move it away, or run the version that wrote it. Holdfast tries again by itself.',
   },
   HF_COLUMNAR_NOT_RUNNING: {
     status: 503,
-    what: 'The columnar database cannot be asked: {reason}.',
+    what: 'The columnar database cannot be queried: {reason}.',
     remedy:
-      'Start Holdfast (`npm run up`), whose commands then ask it, or name a server with HOLDFAST_CLICKHOUSE_URL.',
+      'Start Holdfast (`npm run up`), whose commands then query it, or name a server with HOLDFAST_CLICKHOUSE_URL.',
   },
   HF_COLUMNAR_WRONG_TABLE: {
     status: 400,
-    what: 'The metric {metric} is not in {asked}: {found}. It would have no rows there even if the pipeline works.',
-    remedy: 'Ask the right table: {query}',
+    what: 'The metric {metric} is not in {queried}: {found}. It has no rows there even if the pipeline works.',
+    remedy: 'Query the right table: {query}',
   },
   HF_COLUMNAR_RAW_TARGET: {
     status: 400,

@@ -2,7 +2,7 @@
  * The columnar database (O6, O7): a ClickHouse server where HOLDFAST_CLICKHOUSE_URL names one (`engine/remote.ts`), else
  * the same engine inside this process (`engine/embedded.ts`). `database.ts` makes a `ColumnarDatabase` of either, with
  * bounded times and coded errors. `schema.ts` knows the tables as they are, `tables.ts` makes them. Commands and doctor
- * ask `questions/`; statements that people type pass `statement.ts`; `connection.ts` watches whether it answers.
+ * use `questions/`; `statement.ts` checks statements that people type; `connection.ts` watches whether it answers.
  */
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
 import { SecretsStoreToken } from '../../core/contracts/secrets-store.ts';
@@ -30,7 +30,7 @@ export const columnar = definePlugin({
   errors: ColumnarError,
   env: columnarVariables,
   variables: {
-    HOLDFAST_CLICKHOUSE_URL: 'HTTP port of a ClickHouse server, in the place of the embedded engine.',
+    HOLDFAST_CLICKHOUSE_URL: 'HTTP port of a ClickHouse server, instead of the embedded engine.',
     HOLDFAST_CLICKHOUSE_USER: 'Its user.',
     HOLDFAST_CLICKHOUSE_PASSWORD_FILE: 'File (mode 0600) with the password.',
     HOLDFAST_CLICKHOUSE_PASSWORD_SECRET: 'Place of the password in the secrets store.',

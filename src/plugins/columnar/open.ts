@@ -9,9 +9,9 @@ import type { ColumnarOptions } from './options.ts';
 import type { SchemaOptions } from './schema.ts';
 
 /**
- * The engine that the options name. Either is loaded only when it is the one; neither is asked anything yet.
+ * Makes the engine that the options name, without a first query. Only the code of that engine is loaded.
  *
- * @param mayOpen the embedded one is not opened before
+ * @param mayOpen the embedded engine is not opened before it resolves
  * @throws HF_COLUMNAR_ENGINE_MISSING
  */
 export async function openEngine(

@@ -38,7 +38,7 @@ export const columnarOptions = z.strictObject({
     .string()
     .regex(/^[\w.[\]:-]+:\d{1,5}$/, 'it must be host:port')
     .optional(),
-  /** Rows of the tables that Holdfast makes live so long. */
+  /** How long rows are kept in the tables that Holdfast makes. */
   retentionDays: z.int().min(14, 'logs are kept for at least 14 days').max(3_650).default(30),
   /** How many replicas the server has: with more than one, the tables must be replicated, and are not made by Holdfast. */
   replicas: z.int().min(1).max(16).default(1),

@@ -45,7 +45,7 @@ const FAMILY = /^(?:Replicated|Shared)?(?:\w*)MergeTree$/;
 export class LiveSchema {
   readonly #options: SchemaOptions;
   readonly #access: SchemaAccess;
-  #known: Promise<ReadonlyMap<SignalTable, TableSchema | HoldfastError>> | undefined;
+  #tablesByName: Promise<ReadonlyMap<SignalTable, TableSchema | HoldfastError>> | undefined;
 
   #notes: HoldfastError[] = [];
 
@@ -61,13 +61,13 @@ export class LiveSchema {
 
   /** @throws HF_COLUMNAR_SCHEMA, and what the database throws */
   async table(table: SignalTable): Promise<TableSchema> {
-    this.#known ??= this.#learn().catch((error) => {
-      this.#known = undefined;
+    this.#tablesByName ??= this.#readTables().catch((error) => {
+      this.#tablesByName = undefined;
       throw error;
     });
-    const found = (await this.#known).get(table);
+    const found = (await this.#tablesByName).get(table);
     if (found && !(found instanceof HoldfastError)) return found;
-    // Somebody may make it meanwhile.
+    // Somebody may create the table later.
     this.forget();
     throw found ?? new ColumnarError('HF_COLUMNAR_SCHEMA', { table, reason: 'there is no such table' });
   }
@@ -79,7 +79,7 @@ export class LiveSchema {
 
   /** The next call reads the tables again. */
   forget(): void {
-    this.#known = undefined;
+    this.#tablesByName = undefined;
   }
 
   /** @throws what the query throws */
@@ -125,7 +125,7 @@ export class LiveSchema {
     });
   }
 
-  async #learn(): Promise<ReadonlyMap<SignalTable, TableSchema | HoldfastError>> {
+  async #readTables(): Promise<ReadonlyMap<SignalTable, TableSchema | HoldfastError>> {
     const faults = await this.#migrate();
     const { database } = this.#options;
     const tables = await this.#tables();
@@ -162,7 +162,7 @@ export class LiveSchema {
       const found = before.get(table);
       const ours = found && ourComment(found.comment);
       if (found && !ours) continue;
-      if (ours && ours.version > SCHEMA_VERSION) continue; // a newer Holdfast made it, and knows better
+      if (ours && ours.version > SCHEMA_VERSION) continue; // a newer Holdfast made it
       if (ours?.version === SCHEMA_VERSION && ours.days === retentionDays) continue;
       try {
         if (found) await this.#renew(table);
@@ -178,7 +178,7 @@ export class LiveSchema {
     return faults;
   }
 
-  /** The comment last: it says that the rest is done. */
+  /** The comment is changed last, because it states that the rest is done. */
   async #renew(table: SignalTable): Promise<void> {
     const { retentionDays } = this.#options;
     await this.#access.command(`ALTER TABLE ${this.nameOf(table)} MODIFY TTL ${ttl(table, retentionDays)}`);

@@ -26,8 +26,8 @@ export interface Token {
 }
 
 /**
- * Lets one statement through that reads the tables of the database, and nothing else. The engine is
- * read-only besides; this check is for what that does not cover, and for saying why.
+ * Accepts one statement that reads the tables of the database, and nothing else. The engine is read-only too; this check
+ * covers what that does not, and explains the refusal.
  *
  * @returns the statement without what ends it
  * @throws HF_COLUMNAR_REFUSED
@@ -83,8 +83,8 @@ function mayShow(tokens: readonly Token[], at: number): void {
 }
 
 /**
- * Words (quoted names among them), texts and signs; comments and spaces are nothing. What the engine would
- * take apart in another way is refused: to it comments nest, and typographic quotes are quotes.
+ * Splits SQL into words (quoted names among them), texts and signs; comments and spaces are left out. What the engine would
+ * split in another way is refused: for it comments nest, and typographic quotes are quotes.
  *
  * @throws HF_COLUMNAR_REFUSED
  */

@@ -148,7 +148,7 @@ test('[O9,O25] the legacy token, an unknown name, a second rotation and no key a
   refused(rotate({ name: 'otel_ingest_token' }), /never rotated, emptied or deleted/);
   refused(rotate({ name: 'admin_password' }), /only otel_ingest_api_key/);
   refused(rotate(), /under way already/, [rotate()]);
-  refused(rotate({ old: undefined } as never), /no ingest key is known/);
+  refused(rotate({ old: undefined } as never), /there is no ingest key to rotate/);
 });
 
 test('[O9] each failure has a reason, tells a person, and is resumed where it happened', (t) => {

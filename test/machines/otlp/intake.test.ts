@@ -23,7 +23,7 @@ test('[O1] a database that is unavailable for a minute is one alert, which its r
             params: {
               name: 'otlp.database_unavailable',
               severity: 'warning',
-              text: 'Telemetry is kept on disk: the columnar database takes nothing.',
+              text: 'Telemetry is kept on disk, because the columnar database takes no rows.',
               labels: { state: 'firing', place, reason: 'it is gone' },
             },
           },
@@ -71,7 +71,7 @@ test('[O4] a full spool refuses every request, also during an overload, and an a
             params: {
               name: 'otlp.refusing',
               severity: 'critical',
-              text: 'Telemetry is refused: what is received can be neither inserted nor kept.',
+              text: 'Telemetry is refused: it can be neither inserted into the database nor kept on disk.',
               labels: { state: 'firing', reason: 'the spool is full' },
             },
           },

@@ -26,7 +26,7 @@ const started = (t: Scope, options: Options, dir = tempDir(t)) => startRig(t, di
 test('[O2] the raw key admits, and every other way to present it says what it is', (t) => {
   const keys = ring(t);
   keys.accept({ tokens: [key, other], current: key });
-  keys.knowLegacyToken(legacyToken);
+  keys.setLegacyToken(legacyToken);
   for (const token of [key, other]) {
     t.deepEqual(keys.judge(token, 'app'), { kind: 'accepted', fingerprint: keys.fingerprintOf(token) });
     t.deepEqual(keys.judge(`Bearer ${token}`, 'app'), { kind: 'prefixed' });
@@ -160,7 +160,7 @@ test('[O8] what is wrong with the collector config is told to a person when it l
   const place = file;
   t.like(raised[0], { name: 'collector.auth_not_enforced', severity: 'critical' });
   t.deepEqual(raised[0]?.labels, { place, state: 'firing' });
-  t.regex(raised[0]?.text ?? '', /otlp\/hyperdx grpc.*admit whoever connects\. Enforce/);
+  t.regex(raised[0]?.text ?? '', /otlp\/hyperdx grpc.*admit every client\. Enforce/);
   writeFileSync(file, 'service: {pipelines: {traces: {exporters: [debug]}}}');
   await told(3);
   const names = raised.slice(1).map(({ name, labels }) => `${name} ${labels.state}`);

@@ -196,7 +196,7 @@ test.serial(
     await t.throwsAsync(
       explain("SELECT 1 FROM otel_metrics_histogram WHERE MetricName IN ('http.requests')"),
       {
-        message: /it lies in otel_metrics_sum/,
+        message: /it is in otel_metrics_sum/,
       },
     );
     await t.notThrowsAsync(explain("SELECT 1 FROM otel_metrics_gauge WHERE MetricName = 'nobody.sends.it'"));

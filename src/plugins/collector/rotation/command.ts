@@ -6,7 +6,7 @@ import { INGEST_KEY_NAME } from '../key-source.ts';
 import { ROTATION_PATH } from './control.ts';
 import type { RotationPlan, RotationView } from './view.ts';
 
-/** Said by a command when the instance lacks this plugin. */
+/** Why a command has no answer when the instance lacks this plugin. */
 export const NO_COLLECTOR = 'it runs no collector plugin';
 
 const POLL_MS = 500;
@@ -15,7 +15,7 @@ const WAITS = 3;
 
 const ACTIONS = ['show', 'resume', 'force', 'stored', 'externalDone', 'abandon'] as const;
 
-/** `holdfast stack rotate-ingest-key`: begins a rotation, or says a word to the one under way, and follows it. */
+/** `holdfast stack rotate-ingest-key`: begins a rotation, or sends an event to the one under way, and follows it. */
 export const rotateCommand: CommandDefinition = {
   name: 'stack rotate-ingest-key [name]',
   summary: `Rotates the OTLP ingest key (${INGEST_KEY_NAME}) step by step; exit 3 while it waits for a person`,
@@ -33,31 +33,31 @@ export const rotateCommand: CommandDefinition = {
   async run([name], flags, context) {
     const words = ACTIONS.filter((action) => flags[action] === true);
     if (words.length + (flags.dryRun === true ? 1 : 0) > 1) {
-      const reason = 'Only one of the flags can be meant at a time.';
+      const reason = 'Only one of these flags can be given at a time.';
       throw new CoreError('HF_CLI_USAGE', { reason, command: 'stack rotate-ingest-key' });
     }
     const [word] = words;
     const action =
       flags.dryRun === true ? 'plan' : word === 'externalDone' ? 'external_done' : (word ?? 'rotate');
-    const ask = (asked: string) =>
+    const post = (named: string) =>
       askInstance<RotationView & { plan?: RotationPlan }>(
         context,
         ROTATION_PATH,
-        { action: asked, ...(name !== undefined && { name }) },
+        { action: named, ...(name !== undefined && { name }) },
         NO_COLLECTOR,
       );
-    const view = await ask(action);
+    const view = await post(action);
     if (view.plan) {
       if (context.json) context.print(JSON.stringify(view.plan));
       else for (const line of planLines(view.plan)) context.print(line);
       return 0;
     }
     const follows = flags.follow !== false && action !== 'show' && action !== 'abandon';
-    return follow(view, context, follows ? () => ask('show') : undefined);
+    return follow(view, context, follows ? () => post('show') : undefined);
   },
 };
 
-/** Prints steps as they end. @param again asks once more; undefined: the first answer is all */
+/** Prints steps as they end. @param again requests the view once more; if undefined, only the first one is printed */
 async function follow(
   first: RotationView,
   { json, print, terminal, signal, note }: CommandContext,
@@ -75,7 +75,7 @@ async function follow(
         print(finishedLine(step, view));
       }
       const names = view.pending.join(', ');
-      // Where nobody watches a progress line, a change of those that are waited for is one.
+      // Without a terminal there is no progress line, so each change of the awaited producers is a line of output.
       if (!terminal.interactive && view.state.startsWith('refresh') && names !== waitedFor && names !== '')
         print(nowLine(view));
       waitedFor = names;
@@ -105,7 +105,7 @@ async function follow(
 
 const MAKERS = {
   own: 'Holdfast makes a new key; the old one stays accepted beside it',
-  api: 'the UI is asked for a new key; the collector replaces the old one at once',
+  api: 'Holdfast requests a new key from the UI; the collector replaces the old one at once',
   operator:
     'you make a new key in the UI (Team Settings → API Keys); the collector replaces the old one at once',
 } as const;
@@ -127,7 +127,7 @@ function planLines(plan: RotationPlan): string[] {
       ? `when all have moved, at the latest after ${hours(plan.overlapMinutes)}`
       : 'at once, by the collector';
   return [
-    `Nothing is changed. The key in use is ${plan.old ?? 'not known, so nothing can be rotated'} (${plan.source}).`,
+    `Nothing is changed. The key in use is ${plan.old ?? 'unknown, so nothing can be rotated'} (${plan.source}).`,
     `1 regenerate  ${MAKERS[plan.maker]}`,
     `2 adopt       it is awaited in ${plan.source}`,
     `3 store       ${plan.storeIsWritable ? 'it is written to' : 'you put it in'} ${plan.store}`,

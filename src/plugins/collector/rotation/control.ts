@@ -16,7 +16,7 @@ export const ROTATION_PATH = '/collector/rotation';
 /** A rotation waits for producers that were seen with the old key in this time before it, milliseconds. */
 const RECENT_MS = 3_600_000;
 
-const asked = z.strictObject({
+const rotationRequest = z.strictObject({
   action: z.enum(['show', 'plan', 'rotate', 'resume', 'force', 'stored', 'external_done', 'abandon']),
   name: z.string().min(1).max(100).default(INGEST_KEY_NAME),
 });
@@ -29,26 +29,31 @@ export function registerRotationControl(
   context.control((surface, started) => {
     const { actors, clock } = started.services;
     const rotation = () => actors.get(rotationActor, INGEST_KEY_NAME);
-    serveOperation(surface, ROTATION_PATH, asked, async ({ action, name }, { correlation, signal }) => {
-      const at = clock.now();
-      if (action === 'plan')
-        return { ...rotationView(rotation()), plan: await planOf(started, options, at, signal) };
-      const event =
-        action === 'rotate'
-          ? { type: 'ROTATE' as const, at, name, ...factsOf(started, options, at) }
-          : eventOf(action, at);
-      if (event) await actors.send(rotationActor, INGEST_KEY_NAME, event, { correlation }).durable();
-      const refused = rotation()?.context.refused;
-      if (action === 'rotate' && refused !== undefined) {
-        throw new CollectorError('HF_COLLECTOR_ROTATION', { reason: refused });
-      }
-      return { ...rotationView(rotation()), correlation };
-    });
+    serveOperation(
+      surface,
+      ROTATION_PATH,
+      rotationRequest,
+      async ({ action, name }, { correlation, signal }) => {
+        const at = clock.now();
+        if (action === 'plan')
+          return { ...rotationView(rotation()), plan: await planOf(started, options, at, signal) };
+        const event =
+          action === 'rotate'
+            ? { type: 'ROTATE' as const, at, name, ...factsOf(started, options, at) }
+            : eventOf(action, at);
+        if (event) await actors.send(rotationActor, INGEST_KEY_NAME, event, { correlation }).durable();
+        const refused = rotation()?.context.refused;
+        if (action === 'rotate' && refused !== undefined) {
+          throw new CollectorError('HF_COLLECTOR_ROTATION', { reason: refused });
+        }
+        return { ...rotationView(rotation()), correlation };
+      },
+    );
   });
 }
 
 function eventOf(
-  action: Exclude<z.output<typeof asked>['action'], 'plan' | 'rotate'>,
+  action: Exclude<z.output<typeof rotationRequest>['action'], 'plan' | 'rotate'>,
   at: number,
 ): RotationEvent | undefined {
   switch (action) {

@@ -12,7 +12,7 @@ import type { CollectorOptions } from '../options.ts';
 import { rotationActor } from './actor.ts';
 import { isAwaited } from './view.ts';
 
-/** Producers that are recorded beside those that are waited for. */
+/** How many producers are recorded besides the awaited ones. */
 const MOST_OTHERS = 16;
 const IN_UI =
   'make a new key in the UI, Team Settings → API Keys → Regenerate; it is noticed by itself when the collector has it';
@@ -36,8 +36,8 @@ export function registerRotationEffects(
         return outcome({ type: 'BY_HAND', at: clock.now(), text: IN_UI });
       }
       if (recovered) {
-        // Asked a second time it would make a second key.
-        const text = `the process ended while the UI was asked: if no new key is adopted, ${IN_UI}`;
+        // A second request would make a second key.
+        const text = `the process ended during the request to the UI: if no new key is adopted, ${IN_UI}`;
         return outcome({ type: 'BY_HAND', at: clock.now(), text });
       }
       await regenerateInUi({ ...ui, tokenFile: ui.tokenFile }, signal);
@@ -94,7 +94,7 @@ export function registerRotationEffects(
       const seen = (fingerprint: string) =>
         ring.sightings(fingerprint).map(({ producer, at }) => ({ producer, at }));
       const moved = seen(fresh);
-      // A few others show that the new key is in use; many would leave no room for those that are waited for.
+      // A few others show that the new key is in use; many would leave no room for the awaited ones.
       const others = moved.filter(({ producer }) => !isAwaited(rotation, producer)).slice(-MOST_OTHERS);
       const awaited = moved.filter(({ producer }) => isAwaited(rotation, producer));
       return outcome({
@@ -120,7 +120,7 @@ export function registerRotationEffects(
   context.effect<{ fresh: string }>(
     'collector.retire_key',
     ({ fresh }, _effect, { keys, services: { clock } }) => {
-      // Never the last key: the key in force must be the new one.
+      // The old key is retired only while the new one is in force, so that one key always remains.
       if (keys.ring.fingerprints[0] === fresh) keys.own?.retire();
       keys.reload();
       return outcome({ type: 'RETIRED', at: clock.now() });
@@ -134,12 +134,12 @@ function outcome(event: RotationEvent): LogEvent {
   return event;
 }
 
-/** The answer holds the key, so nothing of its body is kept. */
+/** The body of the answer holds the key, so it is not read. */
 const http = new HttpClient({ timeoutMs: 10_000, answerLimit: 0, excess: 'cut', keepAlive: false });
 
 /**
- * Asks the UI's API for a new ingest key. What it answers is not read: the key is taken from the collector's config,
- * which is the proof that it was adopted.
+ * Requests a new ingest key from the UI's API. The key itself is then read from the collector's config, which proves that
+ * the collector has adopted it.
  *
  * @throws HF_COLLECTOR_UI, HF_CONFIG_SECRET_*
  */
@@ -152,7 +152,7 @@ async function regenerateInUi(
   try {
     const place = `${url.replace(/\/+$/, '')}${regeneratePath}`;
     const headers = { authorization, accept: 'application/json' };
-    // Its head decides: a body that stalls or breaks off must not have the key generated once more.
+    // The head of the answer decides: a body that stalls or breaks off must not fail the step, whose repetition makes another key.
     status = await http.stream(
       { method: 'PATCH', url: place, headers, signal },
       async (answer) => answer.status,
@@ -173,10 +173,10 @@ async function regenerateInUi(
 type Refresh = NonNullable<CollectorOptions['refresh']>;
 
 /**
- * Makes producers take up a new key now: the secret-sync object is annotated, which makes it read the secrets store, and what
- * holds the old value in its environment is restarted.
+ * Makes producers take up a new key now: the secret-sync object is annotated, so that it reads the secrets store, and workloads
+ * that hold the old value in their environment are restarted.
  *
- * @param at when it was asked for, epoch ms: the same again after a crash, so nothing restarts twice
+ * @param at when it was requested, epoch ms; a repetition after a crash has the same time, so nothing restarts twice
  * @returns what was done, for people
  * @throws HF_CLUSTER_UNREACHABLE, HF_CLUSTER_REFUSED
  */

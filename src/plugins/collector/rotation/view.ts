@@ -8,7 +8,7 @@ import {
   unconfirmed,
 } from '../../../machines/collector/key-rotation-rules.ts';
 
-/** How a rotation stands, without secrets. */
+/** The state of a rotation, without secrets. */
 export interface RotationView {
   /** The machine's state. */
   readonly state: string;
@@ -77,8 +77,8 @@ export function rotationView(actor: ActorSnapshot<typeof keyRotation> | undefine
 /** Whether a rotation waits for a producer: it was seen with the old key, or is external. */
 export function isAwaited(rotation: RotationContext | undefined, producer: string): boolean {
   const { producers = {}, external = [] } = rotation ?? {};
-  const known = Object.hasOwn(producers, producer) ? producers[producer] : undefined;
-  return known?.old !== undefined || external.includes(producer);
+  const times = Object.hasOwn(producers, producer) ? producers[producer] : undefined;
+  return times?.old !== undefined || external.includes(producer);
 }
 
 function iso(at: number): string {

@@ -9,18 +9,22 @@ import { tableLines, wholeNumber } from './output.ts';
 
 const NAME = 'stack query';
 const PROGRESS_MS = 500;
-/** As a shell says it of SIGINT: a script must not take it for an empty answer. */
+/** The exit code of SIGINT in a shell, so that a script does not take it for an empty answer. */
 const INTERRUPTED = 130;
 
-/** `holdfast stack query '<sql>'`: a person's own question, where nothing can be changed by it. */
+/** `holdfast stack query '<sql>'`: a person's own query, which cannot change anything. */
 export function queryCommand(options: ColumnarOptions): CommandDefinition {
   return {
     name: `${NAME} <sql>`,
     summary: 'Asks the columnar database one reading statement, bounded in time, memory and rows',
     example: `holdfast stack query "SELECT ServiceName, count() AS spans FROM otel_traces GROUP BY ServiceName"`,
     flags: [
-      { flags: '--limit <n>', summary: `so many rows at most (${MOST_LIMIT})`, default: '100' },
-      { flags: '--timeout <seconds>', summary: `so long at most (${MOST_SECONDS})`, default: '30' },
+      { flags: '--limit <n>', summary: `the most rows to print, up to ${MOST_LIMIT}`, default: '100' },
+      {
+        flags: '--timeout <seconds>',
+        summary: `how long the query may take, up to ${MOST_SECONDS}`,
+        default: '30',
+      },
     ],
     async run([sql = ''], flags, context) {
       const limit = wholeNumber(flags.limit, '--limit', 1, MOST_LIMIT, NAME);

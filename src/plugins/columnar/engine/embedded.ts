@@ -21,10 +21,10 @@ const INSERT_SETTINGS = { input_format_parallel_parsing: 0, max_threads: 1 } as 
 
 /**
  * ClickHouse inside this process (chdb). One folder a process, one process a folder; a connection runs one query at a
- * time; queries run off the main thread. Abandoning a query does not stop it, so it is killed by the mark it bears.
+ * time; queries run off the main thread. Abandoning a query does not stop it, so it is killed by the comment that marks it.
  *
- * It is opened by the first piece of work, and again by the next one where that failed: another process may have had the
- * folder. What is open stays open, for closing it gives no memory back.
+ * The first query or insert opens it, and after a failure the next one does: another process may have had the folder. An
+ * open folder stays open, because closing it frees no memory.
  */
 export class EmbeddedEngine implements Engine {
   readonly kind = 'embedded';
@@ -91,11 +91,11 @@ export class EmbeddedEngine implements Engine {
     });
   }
 
-  /** On a connection of its own, which ends with it: nothing that was set or left on it can meet another query. */
+  /** Uses a connection of its own, which is closed after it, so that its settings cannot affect another query. */
   async ask(sql: string, rows: number, bounds: Bounds): Promise<string> {
     const signal = AbortSignal.any([bounds.signal, this.#closing.signal]);
     const { open } = await this.#opened(signal);
-    const turn = await this.#askPool.acquire(signal);
+    const permit = await this.#askPool.acquire(signal);
     const mark = newMark();
     const { client } = open();
     const work = (async () => {
@@ -105,11 +105,11 @@ export class EmbeddedEngine implements Engine {
     })();
     return this.#watch(work, mark, open, signal, async () => {
       await client.close();
-      this.#askPool.release(turn);
+      this.#askPool.release(permit);
     });
   }
 
-  /** There is nothing in between that could be lost. */
+  /** There is no connection that could be lost. */
   reconnect(): void {}
 
   async close(): Promise<void> {
@@ -120,7 +120,7 @@ export class EmbeddedEngine implements Engine {
       Promise.allSettled([...this.#running]).then(() => true),
       new Promise<false>((resolve) => setTimeout(resolve, CLOSE_MS, false).unref()),
     ]);
-    // A connection with a query under way cannot be closed; the process ends all the same.
+    // A connection with a query under way cannot be closed; the process ends nevertheless.
     if (over) for (const { client } of this.#sessions) await client.close();
   }
 
@@ -158,7 +158,7 @@ export class EmbeddedEngine implements Engine {
     return this.#watch(running, mark, open, signal, () => own.release(session));
   }
 
-  /** @param release once the engine has really ended it, which may be long after it was given up */
+  /** @param release called when the engine has ended the query, which may be long after it was abandoned */
   #watch<T>(
     work: Promise<T>,
     mark: string,
@@ -185,7 +185,7 @@ function accessOf(client: ClickHouseClient, mark: string): WriteCheckAccess {
   };
 }
 
-/** Best effort: a query ends by its own limit too, so nothing that goes wrong here matters to anybody. */
+/** Best effort: if this fails, the query ends by its own limit of time. */
 async function kill(mark: string, open: () => EngineSession): Promise<void> {
   let session: EngineSession | undefined;
   try {
@@ -198,7 +198,7 @@ async function kill(mark: string, open: () => EngineSession): Promise<void> {
   }
 }
 
-/** @param giveUp called when the signal is aborted first, with whose reason the result then rejects */
+/** Rejects with the signal's reason when it is aborted first, and then calls `giveUp`. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal, giveUp = () => {}): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => {
@@ -211,7 +211,7 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal, giveUp = () => 
   });
 }
 
-/** By the engine's code, as the client tells it; without, an insert's errors would all be alike. */
+/** Adds the engine's code, which the client gives in another field; without it all errors of inserts would be alike. */
 function withEngineCode(error: unknown): unknown {
   const { clickhouseCode, message } = error as { clickhouseCode?: number; message?: string };
   if (clickhouseCode === undefined) return error;

@@ -1,7 +1,7 @@
 import type { QueryParameter } from '../../../core/contracts/columnar-database.ts';
 import { ColumnarError } from '../errors.ts';
 
-/** How long a piece of work may take; the engine itself gives it up then, and when the signal is aborted. */
+/** How long a query or insert may take; then, and when the signal is aborted, the engine ends it. */
 export interface Bounds {
   readonly seconds: number;
   readonly signal: AbortSignal;
@@ -10,7 +10,7 @@ export interface Bounds {
 /** Every answer comes in this format: a line of names, a line of types, a line a row. */
 export const ANSWER_FORMAT = 'JSONCompactEachRowWithNamesAndTypes';
 
-/** A person's own query may use so much of the machine. */
+/** The most that a person's own query may use. */
 const READ_MEMORY_BYTES = 1_000_000_000;
 const READ_RESULT_BYTES = 8 * 1024 * 1024;
 
@@ -38,13 +38,13 @@ export interface Engine {
   /**
    * Runs a statement that a person typed where nothing can be changed.
    *
-   * @param rows about so many are computed; there may come more
+   * @param rows about how many are computed; the answer may have more
    */
   ask(sql: string, rows: number, bounds: Bounds): Promise<string>;
   insert(batch: Batch, bounds: Bounds): Promise<void>;
   /** The next call makes a new connection, with credentials and authorities as they are then. */
   reconnect(): void;
-  /** Gives up what is under way. */
+  /** Ends queries and inserts under way. */
   close(): Promise<void>;
 }
 
@@ -62,7 +62,7 @@ export const OBJECT_SETTINGS = {
   input_format_skip_unknown_fields: 1,
 } as const;
 
-/** Settings of a statement that a person typed; `readonly` comes last, for it ends all changing of settings. */
+/** Settings of a statement that a person typed; `readonly` comes last, because no setting can be changed after it. */
 export function readOnlySettings(rows: number, seconds: number) {
   return {
     ...OWN_SETTINGS,
@@ -75,7 +75,7 @@ export function readOnlySettings(rows: number, seconds: number) {
   } as const;
 }
 
-/** A fixed number of things that one piece of work has to itself, with a line of limited length for those that wait. */
+/** A fixed number of sessions, each used by one caller at a time, with a bounded queue of callers that wait. */
 export class Pool<T> {
   readonly #free: T[];
   readonly #waiting: ((session: T) => void)[] = [];
@@ -94,7 +94,7 @@ export class Pool<T> {
   }
 
   /**
-   * @param signal gives up waiting; what was acquired stays so until `release`
+   * @param signal ends the wait; an acquired session is held until `release`
    * @throws HF_COLUMNAR_BUSY too many wait; the signal's reason
    */
   async acquire(signal: AbortSignal): Promise<T> {
@@ -108,14 +108,14 @@ export class Pool<T> {
       throw new ColumnarError('HF_COLUMNAR_BUSY', { reason: `${this.#most} queries wait already` });
     return new Promise((resolve, reject) => {
       const giveUp = () => {
-        this.#waiting.splice(this.#waiting.indexOf(turn), 1);
+        this.#waiting.splice(this.#waiting.indexOf(grant), 1);
         reject(signal.reason);
       };
-      const turn = (next: T) => {
+      const grant = (next: T) => {
         signal.removeEventListener('abort', giveUp);
         resolve(next);
       };
-      this.#waiting.push(turn);
+      this.#waiting.push(grant);
       signal.addEventListener('abort', giveUp, { once: true });
     });
   }

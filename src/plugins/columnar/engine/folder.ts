@@ -8,7 +8,7 @@ import { OWN_SETTINGS, Pool } from './engine.ts';
 
 /**
  * Connections for our own work. Each query occupies one of the four threads that Node shares with file and name
- * look-ups while it runs, so two for us and one for what people ask leave one free; the engine itself computes on
+ * look-ups while it runs, so two for us and one for people's queries leave one free; the engine itself computes on
  * threads of its own.
  */
 const OWN_CONNECTIONS = 2;
@@ -62,7 +62,7 @@ export async function openFolder(folder: string): Promise<Opened> {
   return { open, sessions, own: new Pool(sessions, OWN_QUEUE) };
 }
 
-/** The engine itself says on standard error why it does not open a folder, and to us only that it does not. */
+/** The engine writes to standard error why it does not open a folder; its error only says that it does not. */
 function whyNot(folder: string, error: unknown): string {
   const holder = holderOf(folder);
   if (holder !== undefined) return `process ${holder} has it open already`;

@@ -23,7 +23,7 @@ export interface RemoteOptions {
   readonly ca: () => Buffer | undefined;
 }
 
-/** At once, beside those that wait. */
+/** Connections that are used at the same time; further queries wait. */
 const CONNECTIONS = 6;
 const OWN_QUEUE = 256;
 const ASK_CONNECTIONS = 2;
@@ -100,12 +100,12 @@ export class RemoteEngine implements Engine {
         },
         abort_signal,
       });
-      // Nothing comes, but the connection is free only when that has been read.
+      // The answer is empty, but only reading it frees the connection.
       for await (const _ of stream);
     });
   }
 
-  /** As a user who may only read already (`readonly = 2`) nothing more can be forbidden, and nothing need be. */
+  /** The settings of a user who may only read (`readonly = 2`) cannot be changed, and need not be. */
   async ask(sql: string, rows: number, bounds: Bounds): Promise<string> {
     const { readonly, allow_ddl, ...limits } = readOnlySettings(rows, bounds.seconds);
     try {

@@ -13,8 +13,8 @@ export interface WriteCheckAccess {
   command(sql: string): Promise<void>;
 }
 
-/** When a table was last known to be whole. */
-interface Known {
+/** The newest check after which a table was whole. */
+interface Checked {
   readonly failures: string;
   /** Seconds of the engine's clock. */
   readonly at: number;
@@ -23,14 +23,14 @@ interface Known {
 }
 
 /**
- * The embedded engine goes on when the system refuses a write (a quota, a limit of file size, room that another
- * program takes between its check and its write): the insert succeeds, and what it wrote is short. But it counts them. So
- * each insert reads that count. Where it has risen the parts that are new since then are checked, those that are not
- * whole are dropped, with what the table knows of their tokens, and the insert is an error that may be repeated.
+ * The embedded engine continues when the system refuses a write (a quota, a limit of file size, a disk that another
+ * program fills between the engine's check and its write): the insert succeeds, and its files are incomplete. The engine
+ * counts such failures, so each insert reads that count. If it has risen, the parts that are newer than the last check are
+ * checked; incomplete ones are dropped, with their deduplication tokens, and the insert fails and may be repeated.
  */
 export class WriteCheck {
-  readonly #known = new Map<string, Known>();
-  #opened: Known | undefined;
+  readonly #checked = new Map<string, Checked>();
+  #opened: Checked | undefined;
   #sweeps: Promise<void> = Promise.resolve();
 
   /** Once, before any insert. */
@@ -48,13 +48,13 @@ export class WriteCheck {
     const { failures, at } = await failuresOf(access);
     if (failures !== before.failures) await this.#sweep(table, before.at, access);
     const { dropped } = this.#of(table);
-    this.#known.set(table, { failures, at, dropped });
+    this.#checked.set(table, { failures, at, dropped });
     if (dropped === before.dropped) return;
     const text = 'the system refused a part of it, so all of it was dropped';
     throw Object.assign(new Error(text), { code: CODE, type: 'INSERT' });
   }
 
-  /** One after the other: what one of them drops, the next must know of. */
+  /** Sweeps run one after another, because each must count what the one before has dropped. */
   #sweep(table: string, since: number, access: WriteCheckAccess): Promise<void> {
     const sweep = this.#sweeps.then(async () => {
       for (const part of await brokenParts(table, since, access)) {
@@ -69,14 +69,14 @@ export class WriteCheck {
   }
 
   #count(table: string): void {
-    const known = this.#of(table);
-    this.#known.set(table, { ...known, dropped: known.dropped + 1 });
+    const checked = this.#of(table);
+    this.#checked.set(table, { ...checked, dropped: checked.dropped + 1 });
   }
 
-  #of(table: string): Known {
-    const known = this.#known.get(table) ?? this.#opened;
-    if (!known) throw new Error('an insert before begin()');
-    return known;
+  #of(table: string): Checked {
+    const checked = this.#checked.get(table) ?? this.#opened;
+    if (!checked) throw new Error('an insert before begin()');
+    return checked;
   }
 }
 
@@ -103,7 +103,7 @@ async function brokenParts(table: string, since: number, { read }: WriteCheckAcc
   return broken;
 }
 
-/** Two files without checksums, which the engine reads at its next start only, and then sets the part aside. */
+/** Two files have no checksum; the engine reads them only at its next start, and sets the part aside if they are broken. */
 async function areNamesWhole(path: string): Promise<boolean> {
   const text = (name: string) =>
     readFile(join(path, name), 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -115,7 +115,7 @@ async function areNamesWhole(path: string): Promise<boolean> {
   return names === undefined || areSubstreamsWhole(names);
 }
 
-/** Whether it has as many lines as it says itself. */
+/** Whether it has as many lines as its own header states. */
 export function areSubstreamsWhole(text: string): boolean {
   const lines = text.split('\n');
   if (lines.pop() !== '') return false;

@@ -9,8 +9,8 @@ const METRIC_TABLES = [
   'otel_metrics_exponential_histogram',
   'otel_metrics_summary',
 ];
-/** Where it lies although its name does not say so; it is known even while it has no rows. */
-const KNOWN: Readonly<Record<string, string>> = { 'file.mtime': 'otel_metrics_sum' };
+/** Tables of metrics whose kind their name does not suggest; needed while the metric has no rows. */
+const UNEXPECTED_TABLES: Readonly<Record<string, string>> = { 'file.mtime': 'otel_metrics_sum' };
 const MOST_METRICS = 3;
 const LOOK_SECONDS = 3;
 
@@ -26,7 +26,7 @@ export function mcpCalls(traces: TableSchema): string {
 }
 
 /**
- * Explains a query that runs well and misleads, before its answer does.
+ * Refuses a query whose answer would mislead, and explains why.
  *
  * @throws HF_COLUMNAR_RAW_TARGET, HF_COLUMNAR_WRONG_TABLE
  */
@@ -40,26 +40,23 @@ export async function explainMistakes(
     const query = mcpCalls(await database.schema('otel_traces'));
     throw new ColumnarError('HF_COLUMNAR_RAW_TARGET', { query });
   }
-  const asked = METRIC_TABLES.filter((table) =>
+  const queried = METRIC_TABLES.filter((table) =>
     tokens.some(({ kind, value }) => kind === 'word' && value === table),
   );
-  if (asked.length === 0) return;
+  if (queried.length === 0) return;
   for (const metric of metricsOf(tokens)) {
-    if (await isIn(asked, metric, database, signal)) continue;
-    const known = KNOWN[metric];
-    const others = METRIC_TABLES.filter((table) => !asked.includes(table));
+    if (await isIn(queried, metric, database, signal)) continue;
+    const expected = UNEXPECTED_TABLES[metric];
+    const others = METRIC_TABLES.filter((table) => !queried.includes(table));
     const right =
-      known !== undefined && !asked.includes(known)
-        ? known
+      expected !== undefined && !queried.includes(expected)
+        ? expected
         : await firstWith(others, metric, database, signal);
     if (right === undefined) continue;
     throw new ColumnarError('HF_COLUMNAR_WRONG_TABLE', {
       metric,
-      asked: asked.join(', '),
-      found:
-        metric === 'file.mtime'
-          ? 'it is a sum that may fall, and lies in otel_metrics_sum'
-          : `it lies in ${right}`,
+      queried: queried.join(', '),
+      found: metric === 'file.mtime' ? 'it is a non-monotonic sum, in otel_metrics_sum' : `it is in ${right}`,
       query: `SELECT Attributes, TimeUnix, Value FROM ${right} WHERE MetricName = '${metric.replace(/[\\']/g, '')}' ORDER BY TimeUnix DESC LIMIT 20`,
     });
   }

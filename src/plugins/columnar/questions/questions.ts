@@ -30,16 +30,16 @@ interface Question {
 
 function question<B>(
   schema: z.ZodType<B>,
-  answer: (database: Database, asked: B, signal: AbortSignal) => Promise<object>,
+  answer: (database: Database, body: B, signal: AbortSignal) => Promise<object>,
 ): Question {
   return {
     serve: (surface, path, database) =>
-      serveOperation(surface, path, schema, (asked, { signal }) => answer(database, asked, signal)),
+      serveOperation(surface, path, schema, (body, { signal }) => answer(database, body, signal)),
     answer: (database, body, signal) => answer(database, schema.parse(body), signal),
   };
 }
 
-/** What commands ask the database: through the running instance, or a server directly. */
+/** The questions of commands to the database, by the running instance or to a server directly. */
 const QUESTIONS = {
   ask: question(ask, async (database, { sql, limit, seconds }, signal) => {
     await explainMistakes(sql, database, signal);
