@@ -10,12 +10,14 @@ import type { MutatedFile } from './mutation.ts';
 export interface Tests {
   readonly file: string;
   readonly id?: string | undefined;
+  /** Or the title of the only one. */
+  readonly title?: string | undefined;
 }
 
 export type TrialOutcome =
   | { readonly kind: 'passed' }
-  /** `by`: the first test that failed. */
-  | { readonly kind: 'failed'; readonly by: string }
+  /** `by`: the title of the first test that failed; absent when the process ended, whose `why` says how. */
+  | { readonly kind: 'failed'; readonly by?: string; readonly why: string }
   | { readonly kind: 'timed out' }
   /** None of the processes has loaded the changed file. */
   | { readonly kind: 'not loaded' };
@@ -30,10 +32,14 @@ export interface Trial {
 const matching = (id: string): string[] =>
   [`[${id}]`, `[${id},`, `,${id}]`, `,${id},`, `, ${id}]`, `, ${id},`].map((part) => `--match=*${part}*`);
 
-function firstFailure(output: string): string {
-  const failed = /✘ \[fail\]: (.*?)(?: \(.*\))?$/m.exec(output)?.[1];
-  if (failed !== undefined) return failed.replace(/ Error thrown in test$| Rejected promise.*$/, '');
-  return /^\s*✘ (.*)$/m.exec(output)?.[1] ?? output.trim().split('\n').at(-1) ?? 'no output';
+function firstFailure(output: string): { by?: string; why: string } {
+  const failed = /✘ \[fail\]: (.*)$/m.exec(output)?.[1];
+  if (failed === undefined)
+    return { why: /^\s*✘ (.*)$/m.exec(output)?.[1] ?? output.trim().split('\n').at(-1) ?? 'no output' };
+  // The report repeats the title on a line of its own, without what went wrong.
+  const titles = [...output.matchAll(/^ {2}(\S.*)$/gm)].map(([, title = '']) => title);
+  const by = titles.find((title) => failed.startsWith(title));
+  return { ...(by !== undefined && { by }), why: by ?? failed };
 }
 
 /**
@@ -43,7 +49,7 @@ function firstFailure(output: string): string {
  */
 export async function tryTests(
   root: string,
-  { file, id }: Tests,
+  { file, id, title }: Tests,
   { mutated, limitMs }: { readonly mutated?: MutatedFile | undefined; readonly limitMs: number },
 ): Promise<Trial> {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-mutants-'));
@@ -56,19 +62,25 @@ export async function tryTests(
     const preload = new URL('load-mutated.mjs', import.meta.url);
     env.NODE_OPTIONS = `--import=${preload.href}?${encodeURIComponent(order)}`;
   }
-  const args = [file, '--fail-fast', '--concurrency=1', ...(id === undefined ? [] : matching(id))];
+  const args = [
+    file,
+    '--fail-fast',
+    '--concurrency=1',
+    ...(title !== undefined ? [`--match=${title}`] : id !== undefined ? matching(id) : []),
+  ];
   const began = performance.now();
   try {
     const { code, output } = await run(root, args, env, limitMs);
     const loaded = mutated === undefined || existsSync(note);
-    const outcome: TrialOutcome =
-      code === undefined
-        ? { kind: 'timed out' }
-        : !loaded
-          ? { kind: 'not loaded' }
-          : code === 0
-            ? { kind: 'passed' }
-            : { kind: 'failed', by: firstFailure(output) };
+    // AVA itself gives up when no test has ended for long.
+    const isLate = code === undefined || /^\s*✘ Timed out while running tests/m.test(output);
+    const outcome: TrialOutcome = isLate
+      ? { kind: 'timed out' }
+      : !loaded
+        ? { kind: 'not loaded' }
+        : code === 0
+          ? { kind: 'passed' }
+          : { kind: 'failed', ...firstFailure(output) };
     return { outcome, tookMs: performance.now() - began, output };
   } finally {
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });

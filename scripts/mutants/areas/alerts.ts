@@ -206,8 +206,8 @@ const area: Area = {
     {
       breaks: 'the token of a webhook is kept with its answer',
       tests: ['alerts/'],
-      find: "$1.replaceAll(each, '[redacted]')",
-      put: '$1',
+      find: '$1.textWithout($2(url, bearer))',
+      put: '$1.text()',
     },
   ],
   automatic: {

@@ -6,17 +6,20 @@ const area: Area = {
     'src/machines/otlp/',
     'src/plugins/collector/key-ring.ts',
     'src/plugins/collector/index.ts',
+    'src/core/host/http/bounded-body.ts',
   ],
   mutations: [
     {
       breaks: 'O25: otel_ingest_token is admitted',
+      id: 'O25',
       tests: ['otlp/'],
       find: "case 'legacyToken': return this.refuse(new OtlpError('HF_OTLP_KEY_LEGACY'));",
       put: "case 'legacyToken': return undefined;",
     },
     {
       breaks: 'O25: the key ring takes otel_ingest_token for a key',
-      tests: ['otlp/', 'collector/'],
+      id: 'O25',
+      tests: ['otlp/'],
       find: "return { kind: 'legacyToken' };",
       put: "return { kind: 'accepted', fingerprint };",
     },
@@ -83,13 +86,13 @@ const area: Area = {
     {
       breaks: 'a body beyond its limit is read',
       tests: ['otlp/'],
-      find: "if (announced > limit) return 'HF_OTLP_BODY_TOO_LARGE';",
+      find: 'if (announced > limit) throw new BodyTooLarge(limit);',
       put: '',
     },
     {
       breaks: 'a body that grows beyond its limit is read',
       tests: ['otlp/'],
-      find: "if (length > limit) return 'HF_OTLP_BODY_TOO_LARGE';",
+      find: "if (size > limit && $1 === 'refuse') throw new BodyTooLarge(limit);",
       put: '',
     },
     {

@@ -130,9 +130,15 @@ const area: Area = {
       put: 'body, exitStatus: 1 }',
     },
     {
-      breaks: 'R27: the token stays in what is kept of an answer',
+      breaks: 'R27: the token stays in the body that is kept of an answer',
       id: 'R27',
-      find: "$1.replaceAll(form, '[token]')",
+      find: '$1.textWithout($2(token), $3)',
+      put: '$1.text()',
+    },
+    {
+      breaks: 'R27: the token stays in headers and the msg of an answer',
+      id: 'R27',
+      find: '$1.replaceAll(form, $2)',
       put: '$1',
     },
   ],

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, readFileSync, renameSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { credentials, status } from '@grpc/grpc-js';
@@ -16,6 +16,7 @@ import { decode, type Signal } from '../../../src/plugins/otlp/decode/decode.ts'
 import { build } from '../../../src/plugins/otlp/decode/protobuf.ts';
 import { readRows, writerOf } from '../../../src/plugins/otlp/decode/row-writer.ts';
 import type { Row } from '../../../src/plugins/otlp/decode/rows.ts';
+import { secretsFolder } from '../../../src/plugins/secrets/index.ts';
 import { type ColumnarRig, openColumnar } from '../../support/columnar.ts';
 import { runs } from '../../support/runs.ts';
 import { tempDir } from '../../support/temp.ts';
@@ -68,6 +69,29 @@ test.serial(
     t.false(wrong.message.includes('canary'));
     t.regex((await refused(`Bearer ${receiving.key}`)).message, /raw key/);
     t.is(await countOf('stranger'), 0);
+  },
+);
+
+test.serial(
+  '[O2,O25] the old token admits nobody, over HTTP or gRPC, and whoever sends it is told which key to use',
+  async (t) => {
+    const dataDir = tempDir(t);
+    const folder = join(dataDir, 'secrets', 'store', 'observability');
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const old = 'the-old-token-canary';
+    writeFileSync(join(folder, 'otel_ingest_token'), `${old}\n`, { mode: 0o600 });
+    const receiving = await receive(t, columnar.database, {}, dataDir, [secretsFolder()]);
+    for (const authorization of [old, `Bearer ${old}`]) {
+      const answer = await post(receiving, '/v1/traces', traces('old-token', span('x')), { authorization });
+      const { code, details } = await callGrpc(receiving.grpc, authorization);
+      t.is(answer.status, 401, authorization);
+      t.is(code, status.UNAUTHENTICATED, authorization);
+      const told = [((await answer.json()) as { message: string }).message, details].join();
+      t.false(told.includes(old));
+      if (authorization === old) t.regex(told, /otel_ingest_token.*otel_ingest_api_key.*otel_ingest_token/s);
+    }
+    t.is((await callGrpc(receiving.grpc, receiving.key)).code, status.OK);
+    t.is(await countOf('old-token'), 0);
   },
 );
 

@@ -39,8 +39,10 @@ export async function receive(
   columnar: ColumnarDatabase,
   options: z.input<typeof otlp.definition.options> = {},
   dataDir: string = tempDir(t),
+  more: readonly PluginEntry[] = [],
 ): Promise<Receiving> {
   const plugins = [
+    ...more,
     database(columnar),
     collector(),
     otlp({ httpPort: 0, grpcPort: 0, lingerMs: 0, ...options }),
