@@ -42,7 +42,7 @@ export const pushDoctor = (options: UptimeOptions): CommandDefinition => ({
     const namespace = String(flags.namespace);
     const cluster = await askCluster(command, namespace);
     if (flags.manifests === true) {
-      command.print(printed(options, flags, namespace, cluster));
+      command.print(await printed(options, monitor, flags, namespace, cluster));
       return 0;
     }
     const ping = pingOf(flags.withPing, 'push doctor');
@@ -75,12 +75,13 @@ export const pushDoctor = (options: UptimeOptions): CommandDefinition => ({
   },
 });
 
-function printed(
+async function printed(
   options: UptimeOptions,
+  monitor: string,
   flags: Readonly<Record<string, unknown>>,
   namespace: string,
   { image }: ClusterStatus,
-): string {
+): Promise<string> {
   const jobImage = typeof flags.image === 'string' ? flags.image : image;
   const url = typeof flags.url === 'string' ? flags.url : options.url;
   const refuse = (reason: string): never => {
@@ -94,7 +95,7 @@ function printed(
   if (url === undefined || !/^https?:\/\/[\w.:[\]-]+(?:\/[\w./-]*)?$/.test(url)) {
     return refuse('The monitor as pods reach it is not known: give --url, e.g. --url http://uptime:3001.');
   }
-  return manifests({ namespace, url, jobImage, captureImage: String(flags.captureImage) });
+  return manifests({ monitor, namespace, url, jobImage, captureImage: String(flags.captureImage) });
 }
 
 /** A 404 alone says nothing about the token: only `msg` does. */
@@ -153,64 +154,109 @@ async function askCluster(command: CommandContext, namespace: string): Promise<C
 
 /** Settings of the two throwaway pods. */
 interface PodSettings {
+  readonly monitor: string;
   readonly namespace: string;
   /** Base of the monitor as the pods reach it. */
   readonly url: string;
   /** Image of the scheduled job, so that the pod sees what the job sees. */
   readonly jobImage: string;
-  /** Image whose client shows the body of every answer. */
+  /** Image of another client that shows the body of every answer. */
   readonly captureImage: string;
 }
 
 /** The Secret that holds the push token in the cluster. */
 const TOKEN_SECRET = { name: 'clickstack-watchdog', key: 'token' } as const;
 
+/** What the job of `deploy/watchdog.cronjob.yaml` runs as. */
+const RESTRICTED = {
+  runAsNonRoot: true,
+  runAsUser: 65_532,
+  runAsGroup: 65_532,
+  fsGroup: 65_532,
+  seccompProfile: { type: 'RuntimeDefault' },
+} as const;
+
 /**
- * Two pods that push by hand: A sees what the job sees, B shows the body. Neither has a service account's token, and the
- * push token is only a variable inside of them. Their pushes say down, because up would hide an unhealthy stack.
+ * Two pods that push by hand: A is the job's image and client, B another client. Neither has a service account's token,
+ * and the push token comes to them from its Secret alone. Their pushes say down, because up would hide an unhealthy stack.
  */
-function manifests({ namespace, url, jobImage, captureImage }: PodSettings): string {
-  const address = (msg: string) =>
-    `"${url.replace(/\/*$/, '')}/api/push/\${PUSH_TOKEN}?status=down&msg=${msg}&ping=0&probe=1"`;
+async function manifests({ monitor, namespace, url, jobImage, captureImage }: PodSettings): Promise<string> {
+  const { stringify } = await import('yaml');
+  const pod = (name: string, spec: object) =>
+    stringify(
+      {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name, namespace },
+        spec: {
+          restartPolicy: 'Never',
+          activeDeadlineSeconds: 60,
+          automountServiceAccountToken: false,
+          dnsConfig: { options: [{ name: 'ndots', value: '1' }] },
+          ...spec,
+        },
+      },
+      { lineWidth: 0 },
+    );
   return [
-    '# A, parity: the image and client of the job; status line and headers, no body.',
-    pod('push-parity', namespace, jobImage, `exec wget -S -O - ${address('push-parity')}`),
+    '# A, parity: the image and the client of the job; status line, headers and body.',
+    pod('push-parity', parity(monitor, url, jobImage)),
     '---',
-    '# B, body capture: a client that keeps the body of any answer. `msg` in it is the only place that says why.',
-    pod('push-capture', namespace, captureImage, `exec curl -sS -i --max-time 20 ${address('push-capture')}`),
+    '# B, body capture: a client that is not ours. `msg` in the body is the only place that says why.',
+    pod('push-capture', capture(url, captureImage)),
     '# kubectl apply -f -, then kubectl logs of each, then kubectl delete pod push-parity push-capture',
   ].join('\n');
 }
 
-function pod(name: string, namespace: string, image: string, script: string): string {
-  const text = JSON.stringify; // a JSON string is a YAML string
-  return `apiVersion: v1
-kind: Pod
-metadata:
-  name: ${name}
-  namespace: ${text(namespace)}
-spec:
-  restartPolicy: Never
-  activeDeadlineSeconds: 60
-  automountServiceAccountToken: false
-  dnsConfig:
-    options:
-      - name: ndots
-        value: "1"
-  containers:
-    - name: push
-      image: ${text(image)}
-      command: ["/bin/sh", "-c"]
-      args:
-        - ${text(script)}
-      env:
-        - name: PUSH_TOKEN
-          valueFrom:
-            secretKeyRef:
-              name: ${TOKEN_SECRET.name}
-              key: ${TOKEN_SECRET.key}
-      securityContext:
-        allowPrivilegeEscalation: false
-        capabilities:
-          drop: ["ALL"]`;
+/** `holdfast push doctor` in the job's image, with its token mounted as the job has it. */
+function parity(monitor: string, url: string, image: string): object {
+  return {
+    securityContext: RESTRICTED,
+    containers: [
+      {
+        name: 'push',
+        image,
+        args: ['push', 'doctor', monitor, '--config', '/opt/holdfast/deploy/watchdog.config.ts'],
+        env: [{ name: 'HOLDFAST_UPTIME_URL', value: url }],
+        securityContext: {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        },
+        volumeMounts: [
+          { name: 'token', mountPath: '/run/secrets/mounted', readOnly: true },
+          { name: 'own', mountPath: '/run/secrets/holdfast' },
+          { name: 'scratch', mountPath: '/tmp' },
+        ],
+      },
+    ],
+    volumes: [
+      {
+        name: 'token',
+        secret: {
+          secretName: TOKEN_SECRET.name,
+          defaultMode: 0o440,
+          items: [{ key: TOKEN_SECRET.key, path: 'push-token' }],
+        },
+      },
+      { name: 'own', emptyDir: { medium: 'Memory' } },
+      { name: 'scratch', emptyDir: {} },
+    ],
+  };
+}
+
+function capture(url: string, image: string): object {
+  const address = `"${url.replace(/\/*$/, '')}/api/push/\${PUSH_TOKEN}?status=down&msg=push-capture&ping=0&probe=1"`;
+  return {
+    containers: [
+      {
+        name: 'push',
+        image,
+        command: ['/bin/sh', '-c'],
+        args: [`exec curl -sS -i --max-time 20 ${address}`],
+        env: [{ name: 'PUSH_TOKEN', valueFrom: { secretKeyRef: TOKEN_SECRET } }],
+        securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+      },
+    ],
+  };
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -11,14 +11,15 @@ import { createRuntime } from '../../../src/core/host/runtime/runtime.ts';
 import { systemClock } from '../../../src/core/kernel/clock.ts';
 import type { LogRecord } from '../../../src/core/kernel/log/record.ts';
 import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
-import { version } from '../../../src/core/kernel/version.ts';
 import { clusterOptions } from '../../../src/plugins/cluster/connection.ts';
 import { KubeCluster } from '../../../src/plugins/cluster/kube-cluster.ts';
 import { secretsFolder } from '../../../src/plugins/secrets/index.ts';
 import { readStatus } from '../../../src/plugins/uptime/cluster-status.ts';
 import { uptime } from '../../../src/plugins/uptime/index.ts';
+import { IMAGE, pinned } from '../../deploy/manifests.ts';
 import { call, root, writeConfig } from '../../support/cli.ts';
 import { ClusterApi } from '../../support/cluster/index.ts';
+import { complaints } from '../../support/cluster/schema.ts';
 import { tempDir } from '../../support/temp.ts';
 
 const TOKEN = 'pushtokenpushtoken';
@@ -181,19 +182,27 @@ test('[O23] the two throwaway pods hold no token and no service account, and pod
   t.is(code, 0);
   const pods = parseAllDocuments(out).map((document) => document.toJS());
   t.is(pods.length, 2);
-  for (const { kind, spec } of pods) {
+  for (const pod of pods) {
+    const { kind, spec } = pod;
     t.is(kind, 'Pod');
     t.is(spec.restartPolicy, 'Never');
     t.false(spec.automountServiceAccountToken);
     t.deepEqual(spec.dnsConfig, { options: [{ name: 'ndots', value: '1' }] });
-    const [container] = spec.containers;
-    const secretKeyRef = { name: 'clickstack-watchdog', key: 'token' };
-    t.deepEqual(container.env, [{ name: 'PUSH_TOKEN', valueFrom: { secretKeyRef } }]);
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: the variable is the pod's
-    t.true(container.args[0].includes('"http://uptime:3001/api/push/${PUSH_TOKEN}?status=down&msg='));
+    t.deepEqual(complaints(pod), []);
   }
-  t.is(pods[0].spec.containers[0].image, 'registry/job:1');
-  t.regex(pods[0].spec.containers[0].args[0], /wget -S /);
+  const [parity, capture] = pods.map(({ spec }) => spec.containers[0]);
+  t.is(parity.image, 'registry/job:1');
+  t.deepEqual(parity.args.slice(0, 3), ['push', 'doctor', 'clickstack-watchdog'], 'the client of the job');
+  t.deepEqual(pods[0].spec.volumes[0].secret, {
+    secretName: 'clickstack-watchdog',
+    defaultMode: 0o440,
+    items: [{ key: 'token', path: 'push-token' }],
+  });
+  const secretKeyRef = { name: 'clickstack-watchdog', key: 'token' };
+  t.deepEqual(capture.env, [{ name: 'PUSH_TOKEN', valueFrom: { secretKeyRef } }]);
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the variable is the pod's
+  t.true(capture.args[0].includes('"http://uptime:3001/api/push/${PUSH_TOKEN}?status=down&msg='));
+  t.notRegex(out, /wget/, 'no image of ours has one');
   t.deepEqual(line.asked, [], 'nothing is pushed');
   t.is((await line.run('push', 'doctor', '--manifests')).code, 2, 'without the job nothing is guessed');
 });
@@ -208,7 +217,7 @@ test('[O23] a real API says whether the secret is synced, and which image the jo
   t.like(await readStatus(cluster, 'clickstack', signal), { secret: 'absent' });
   api.store.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'clickstack' } });
   api.store.create({
-    ...parseAllDocuments(readFileSync(join(root, 'deploy/watchdog.cronjob.yaml'), 'utf8'))[0]!.toJS(),
+    ...(await pinned(tempDir(t)))['watchdog.cronjob.yaml']!,
     metadata,
   });
   api.store.create({
@@ -220,7 +229,7 @@ test('[O23] a real API says whether the secret is synced, and which image the jo
   t.deepEqual(await readStatus(cluster, 'clickstack', signal), {
     secret: 'synced',
     why: 'ExternalSecret clickstack/clickstack-watchdog: Ready True, SecretSynced',
-    image: `holdfast:${version}`,
+    image: IMAGE,
   });
 });
 

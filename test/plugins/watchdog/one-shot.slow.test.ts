@@ -1,11 +1,10 @@
-import { execFile, spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import { parse } from 'yaml';
 import type { LogRecord } from '../../../src/core/kernel/log/record.ts';
 import { SqliteReader } from '../../../src/core/kernel/log/sqlite-reader.ts';
 import { call, root, spawnHoldfast, writeConfig } from '../../support/cli.ts';
@@ -146,60 +145,3 @@ test.serial(
       t.is((await call([...argv, '--deadline', wrong], { cwd })).code, 2);
   },
 );
-
-const deployed = (name: string) => readFileSync(join(root, 'deploy', name), 'utf8');
-
-test.serial(
-  '[O10,O13] kubectl knows every field of the CronJob, and it can do no more than it must',
-  async (t) => {
-    const dir = tempDir(t);
-    const file = join(root, 'deploy/watchdog.cronjob.yaml');
-    // It decodes into its own types and writes them again: an unknown field would be gone, another type an error.
-    const args = ['set', 'image', '--local', '-f', file, 'watchdog=holdfast:next', '-o', 'json'];
-    const env = { ...process.env, HOME: dir };
-    const { stdout } = await promisify(execFile)('kubectl', args, { timeout: 20_000, env });
-    const meant = parse(deployed('watchdog.cronjob.yaml'));
-    meant.spec.jobTemplate.spec.template.spec.containers[0].image = 'holdfast:next';
-    t.like(JSON.parse(stdout), meant);
-    const { backoffLimit, activeDeadlineSeconds, template } = meant.spec.jobTemplate.spec;
-    t.deepEqual([meant.spec.schedule, backoffLimit, activeDeadlineSeconds], ['*/5 * * * *', 0, 120]);
-    const [container] = template.spec.containers;
-    t.is(container.resources.limits.memory, '256Mi');
-    t.like(container.securityContext, { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false });
-    // What it may write to: the data, and a place in memory for its token.
-    const writable = container.volumeMounts.filter(({ readOnly }: { readOnly?: boolean }) => !readOnly);
-    t.deepEqual(
-      writable.map(({ name }: { name: string }) => name),
-      ['own', 'data'],
-    );
-  },
-);
-
-test.serial('[O10] systemd understands the timer and its unit', (t) => {
-  const dir = tempDir(t);
-  const program = join(dir, 'node');
-  writeFileSync(program, '#!/bin/sh\n');
-  chmodSync(program, 0o755);
-  for (const name of ['watchdog.service', 'watchdog.timer']) {
-    writeFileSync(join(dir, name), deployed(name).replace('/opt/holdfast/node_modules/.bin/node', program));
-  }
-  const { status, stderr, error } = spawnSync(
-    'systemd-analyze',
-    ['verify', '--recursive-errors=no', join(dir, 'watchdog.service'), join(dir, 'watchdog.timer')],
-    { encoding: 'utf8', timeout: 20_000 },
-  );
-  if (error) {
-    t.log('this machine has no systemd-analyze: only the settings were looked at');
-  } else {
-    t.is(
-      stderr
-        .split('\n')
-        .filter((line) => line.includes('watchdog'))
-        .join('\n'),
-      '',
-    );
-    t.is(status, 0, stderr);
-  }
-  t.regex(deployed('watchdog.service'), /^MemoryMax=256M$/m);
-  t.regex(deployed('watchdog.timer'), /^OnCalendar=\*:0\/5$/m);
-});

@@ -1,9 +1,8 @@
 /** What deploy/ holds for a machine beside a real router (R38). */
-import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import { loadConfig } from '../../../../src/core/host/config/load.ts';
 import { PluginHost } from '../../../../src/core/host/plugin/host.ts';
 import { root, spawnHoldfast } from '../../../support/cli.ts';
@@ -70,7 +69,7 @@ test.serial(
   },
 );
 
-test.serial('[R38] the unit is hardened, and systemd understands it', (t) => {
+test.serial('[R38] the unit is hardened', (t) => {
   const text = readFileSync(unit, 'utf8');
   const settings = new Map(text.split('\n').map((line) => line.split(/=(.*)/s, 2) as [string, string]));
   for (const [name, value] of Object.entries({
@@ -83,7 +82,6 @@ test.serial('[R38] the unit is hardened, and systemd understands it', (t) => {
   }))
     t.is(settings.get(name), value, name);
   t.notRegex(settings.get('ExecStart') ?? '', /token|password|redis:/i, 'no secret is in the arguments');
-  analyze(t, text);
 });
 
 test.serial(
@@ -101,27 +99,6 @@ test.serial(
     }
   },
 );
-
-/** The judgement of systemd itself, where the machine has it. */
-function analyze(t: ExecutionContext, text: string): void {
-  if (spawnSync('systemd-analyze', ['--version']).status !== 0) {
-    t.log('this machine has no systemd-analyze (apt-get install systemd): only the settings were looked at');
-    return;
-  }
-  const local = join(tempDir(t), 'ula-reconcile.service');
-  // It also looks whether the program is there, which is installed elsewhere.
-  writeFileSync(local, text.replace(/^ExecStart=\S+/m, `ExecStart=${process.execPath}`));
-  const verified = spawnSync('systemd-analyze', ['verify', '--recursive-errors=no', local], {
-    encoding: 'utf8',
-  });
-  t.is(verified.status, 0, verified.stderr);
-  t.is(verified.stderr.trim(), '');
-  // 0 is perfect and 100 unprotected; above the threshold it exits with 1.
-  const judged = execFileSync('systemd-analyze', ['security', '--offline=true', '--threshold=20', local], {
-    encoding: 'utf8',
-  });
-  t.log(judged.trim().split('\n').at(-1));
-}
 
 /** Processes that this one has started, by any of its threads. */
 function childrenOf(pid: number): string[] {
