@@ -1,6 +1,6 @@
 import { assign, effect, setup } from 'holdfast/machines';
 
-/** A door whose bell rests for a while after it has rung: who presses it again meanwhile is ignored, and recorded. */
+/** A door whose bell rests for a while after it has rung: a ring meanwhile is recorded and ignored. */
 export const door = setup({
   types: {} as {
     context: { rings: number };

@@ -30,7 +30,7 @@ export const doorbell = definePlugin({
   name: 'doorbell',
   options: z.strictObject({
     port: z.int().min(0).max(65_535).default(7900),
-    /** The bell jams after so many rings. */
+    /** After how many rings the bell jams. */
     jamsAfter: z.int().min(1).default(100),
   }),
   env: { HOLDFAST_DOORBELL_PORT: 'port' },
@@ -51,7 +51,7 @@ export const doorbell = definePlugin({
       { onRecovery: 'fail' }, // a chime that a crash interrupted is not repeated an hour later
     );
     ctx.http({ name: 'doorbell', port, portVariable: 'HOLDFAST_DOORBELL_PORT' }, (http, { bus }) => {
-      // Nothing is decided here: it was rung, whatever the machine makes of it.
+      // Nothing is decided here: the surface publishes the ring, and the machine decides.
       http.post<{ Params: { door: string } }>('/ring/:door', async (request) => {
         bus.publish(rung, { door: request.params.door }, { correlation: request.id });
         return { rung: true };

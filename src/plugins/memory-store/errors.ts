@@ -5,7 +5,8 @@ export const MemoryStoreError = defineErrors({
   HF_MEMORY_STORE_REQUEST: {
     status: 400,
     what: 'Wrong input: {reason}.',
-    remedy: 'Correct the request; nothing was changed. What the embedded store can do is in docs/memory.md.',
+    remedy:
+      'Correct the request; nothing was changed. docs/memory.md lists what the embedded store supports.',
   },
   HF_MEMORY_STORE_VALIDATION: {
     status: 422,
@@ -20,7 +21,7 @@ export const MemoryStoreError = defineErrors({
   HF_MEMORY_STORE_COLLECTION_MISSING: {
     status: 404,
     what: "Not found: Collection `{collection}` doesn't exist.",
-    remedy: 'Create it, or correct the name: GET /collections lists those there are.',
+    remedy: 'Create it, or correct the name: GET /collections lists the existing ones.',
   },
   HF_MEMORY_STORE_COLLECTION_EXISTS: {
     status: 409,
@@ -30,7 +31,7 @@ export const MemoryStoreError = defineErrors({
   HF_MEMORY_STORE_SNAPSHOT_MISSING: {
     status: 404,
     what: 'Not found: Snapshot {snapshot} of collection `{collection}` does not exist.',
-    remedy: 'GET /collections/{collection}/snapshots lists those there are.',
+    remedy: 'GET /collections/{collection}/snapshots lists the existing ones.',
   },
   HF_MEMORY_STORE_SNAPSHOT_INVALID: {
     status: 400,
@@ -49,7 +50,7 @@ export const MemoryStoreError = defineErrors({
   },
   HF_MEMORY_STORE_BUSY: {
     status: 429,
-    what: 'The memory store has more work than it takes: {what}.',
+    what: 'The memory store has too much work: {what}.',
     remedy: 'Try again in {seconds} s, as the header Retry-After says.',
   },
   HF_MEMORY_STORE_FULL: {
@@ -61,11 +62,11 @@ export const MemoryStoreError = defineErrors({
     status: 500,
     what: 'The memory store could not do its work: {reason}.',
     remedy:
-      'Look at the log for `memory-store.`; what was stored before is untouched, and the next request starts it anew.',
+      'Look at the log for `memory-store.`; what was stored before is untouched, and the next request starts its thread again.',
   },
   HF_MEMORY_STORE_SCRATCH: {
     status: 503,
-    what: 'No scratch instance of the memory store can be had: {reason}.',
-    remedy: 'Remedy that and start the drill again; nothing of the live store was touched.',
+    what: 'No scratch instance of the memory store could be made: {reason}.',
+    remedy: 'Fix the cause and start the drill again; the live store was not touched.',
   },
 });

@@ -30,7 +30,7 @@ export async function receive(
 ): Promise<Fetched> {
   const hash = hashed ? createHash('sha256') : undefined;
   let bytes = 0;
-  let looked = 0;
+  let checkedAt = 0;
   const measured = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length;
@@ -41,8 +41,8 @@ export async function receive(
           throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', { reason });
         }
         // The length may not have been announced, so the free space is checked while the file arrives.
-        if (bytes >= looked + SPARE_BYTES / 4) {
-          looked = bytes;
+        if (bytes >= checkedAt + SPARE_BYTES / 4) {
+          checkedAt = bytes;
           refuseFullDisk(dirname(file), 0, 'the snapshot');
         }
         done(null, chunk);
@@ -62,7 +62,7 @@ export async function receive(
 }
 
 /**
- * Fetches a snapshot from another store. Redirects are not followed, for they could lead anywhere.
+ * Fetches a snapshot from another store. Redirects are not followed, because they could lead anywhere.
  *
  * @throws HF_MEMORY_STORE_FETCH, HF_MEMORY_STORE_FULL, HF_MEMORY_STORE_REQUEST
  */
@@ -83,7 +83,7 @@ export async function fetchSnapshot(of: {
     idleTimeoutMs: FETCH_IDLE_MS,
   };
   const read = async ({ status, headers, body }: HttpStream, signal: AbortSignal) => {
-    if (status !== 200) throw refuse(`it was answered with ${status}`);
+    if (status !== 200) throw refuse(`the answer was ${status}`);
     const announced = Number(headers['content-length'] ?? 0);
     refuseFullDisk(dirname(file), Number.isFinite(announced) ? announced : 0, 'the snapshot');
     const fetched = await receive(Readable.from(body, { objectMode: false }), file, hashed, signal);
@@ -140,10 +140,10 @@ async function* firstPart(body: AsyncIterable<Buffer>, opening: Buffer): AsyncGe
       return;
     }
     // The boundary may have begun at the end of this chunk.
-    const sure = held.length - closing.length;
-    if (sure > 0) {
-      yield held.subarray(0, sure);
-      held = held.subarray(sure);
+    const certain = held.length - closing.length;
+    if (certain > 0) {
+      yield held.subarray(0, certain);
+      held = held.subarray(certain);
     }
   }
   throw malformed('it ended before its file did');

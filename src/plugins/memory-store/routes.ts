@@ -73,24 +73,24 @@ export function memoryRoutes(surface: HttpSurface, services: MemoryServices): vo
     // Bodies go to the engine unparsed: parsing a large one here would block the process.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-    const asks = (method: 'get' | 'post' | 'put' | 'delete', path: string, operation: Operation) =>
+    const route = (method: 'get' | 'post' | 'put' | 'delete', path: string, operation: Operation) =>
       scope[method](path, (request, reply) =>
         answer(reply, () =>
           engine.call(operation, collectionOf(request), request.body as Buffer | undefined),
         ),
       );
     scope.get('/collections', (_request, reply) => answer(reply, () => engine.call('list')));
-    asks('put', '/collections/:collection', 'create');
-    asks('get', '/collections/:collection', 'info');
-    asks('delete', '/collections/:collection', 'drop');
-    asks('get', '/collections/:collection/exists', 'exists');
-    asks('put', '/collections/:collection/points', 'upsert');
-    asks('post', '/collections/:collection/points', 'retrieve');
-    asks('post', '/collections/:collection/points/delete', 'delete');
-    asks('post', '/collections/:collection/points/scroll', 'scroll');
-    asks('post', '/collections/:collection/points/count', 'count');
-    asks('post', '/collections/:collection/points/search', 'search');
-    asks('post', '/collections/:collection/points/query', 'query');
+    route('put', '/collections/:collection', 'create');
+    route('get', '/collections/:collection', 'info');
+    route('delete', '/collections/:collection', 'drop');
+    route('get', '/collections/:collection/exists', 'exists');
+    route('put', '/collections/:collection/points', 'upsert');
+    route('post', '/collections/:collection/points', 'retrieve');
+    route('post', '/collections/:collection/points/delete', 'delete');
+    route('post', '/collections/:collection/points/scroll', 'scroll');
+    route('post', '/collections/:collection/points/count', 'count');
+    route('post', '/collections/:collection/points/search', 'search');
+    route('post', '/collections/:collection/points/query', 'query');
 
     const path = '/collections/:collection/snapshots';
     scope.get(path, (request, reply) => plain(reply, () => snapshots.list(collectionOf(request))));

@@ -62,7 +62,7 @@ export const databaseIn = (dir: string): string => join(dir, 'memory.db');
 
 /** One memory store: a folder, the threads that work on it, and the routes that serve it. */
 export class MemoryServer {
-  /** Identifies this run, so that a store opened on a copy of another can be told from it. */
+  /** Identifies this run, so that a store and one opened on a copy of it can be distinguished. */
   readonly instance = randomUUID();
   readonly #options: MemoryServerOptions;
   readonly #engine: EngineClient;
@@ -75,8 +75,10 @@ export class MemoryServer {
     const database = databaseIn(dir);
     this.#engine = new EngineClient(database, clock);
     this.#jobs = new Jobs(clock);
-    const parts = { dir, database, engine: this.#engine, jobs: this.#jobs, clock, recoverFrom };
-    this.#snapshots = new Snapshots(parts);
+    this.#snapshots = new Snapshots({
+      ...{ dir, database, clock, recoverFrom },
+      ...{ engine: this.#engine, jobs: this.#jobs },
+    });
   }
 
   /** Its threads start with the first request that needs them. */
@@ -87,8 +89,8 @@ export class MemoryServer {
 
   serve(surface: HttpSurface): void {
     const { apiKey = () => undefined } = this.#options;
-    const parts = { instance: this.instance, engine: this.#engine, snapshots: this.#snapshots, apiKey };
-    memoryRoutes(surface, parts);
+    const services = { instance: this.instance, engine: this.#engine, snapshots: this.#snapshots, apiKey };
+    memoryRoutes(surface, services);
   }
 
   /** @param file which appears whole or not at all; its folder exists. @throws HF_MEMORY_STORE_BUSY, HF_MEMORY_STORE_FULL */

@@ -16,7 +16,7 @@ const FINDINGS_REMEDY =
 const SETTINGS_REMEDY =
   "Put the object-store settings into the environment of the store's deployment, or its chart; without them recurring snapshots stop.";
 
-/** Checks the store's version and its deployment in the cluster every hour, and keeps what was found. */
+/** Checks the store's version and its deployment in the cluster every hour, and keeps the findings. */
 export class DeploymentChecks {
   /** Version that the live store reported last. */
   version: string | undefined;
@@ -43,7 +43,7 @@ export class DeploymentChecks {
       this.findings = findings;
       bus.publish(deploymentChecked, { findings });
     } catch (error) {
-      // A cluster that gives no answer says nothing about the deployment: doctor shows it, the machine is not told.
+      // An error of the cluster is no finding about the deployment: doctor shows it, and the machine gets no event.
       this.findings = [isCoded(error) ? error.what : String(error)];
     }
   }
@@ -63,7 +63,7 @@ function factsOf({ running }: CheckContext): Record<string, unknown> | undefined
 const notRunning = (lookedAt: string): CheckResult => ({
   state: 'warn',
   lookedAt,
-  found: 'not known: no instance runs here that uses a memory store',
+  found: 'unknown, because no instance with a memory store runs here',
   remedy: 'Start it with `holdfast start`.',
 });
 
@@ -93,7 +93,7 @@ function backupsCheck(context: CheckContext): CheckResult {
   if (findings.length > 0)
     return { state: 'warn', lookedAt, found: findings.join('; '), remedy: FINDINGS_REMEDY };
   if (facts.seeds === 0) {
-    const remedy = 'Run `holdfast backup seed`: known points prove a restore.';
+    const remedy = 'Run `holdfast backup seed`: fixed points prove a restore.';
     return { state: 'warn', lookedAt, found: 'no seeds are kept in the collection', remedy };
   }
   return { state: 'ok', lookedAt, found: 'the last runs were good' };

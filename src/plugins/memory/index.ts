@@ -46,7 +46,7 @@ export const memory = definePlugin({
     HOLDFAST_MEMORY_CA_FILE: 'caFile',
   },
   variables: {
-    HOLDFAST_MEMORY_URL: 'A memory store elsewhere, in the place of the embedded one.',
+    HOLDFAST_MEMORY_URL: 'A memory store elsewhere, instead of the embedded one.',
     HOLDFAST_MEMORY_API_KEY_FILE: 'File (mode 0600) with its key.',
     HOLDFAST_MEMORY_CA_FILE: 'Authority of its certificate.',
   },

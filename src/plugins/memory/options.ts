@@ -57,9 +57,9 @@ export const memoryOptions = z.strictObject({
       usualBytes: bytes,
     })
     .prefault({}),
-  /** An alert is raised when there has been no good backup for so long. */
+  /** An alert is raised when there was no good backup for this time. */
   staleHours: z.number().min(1).max(8_760).default(26),
-  /** Whether a run that was missed, because the machine slept or was down, is made up for or only reported. */
+  /** Whether a run that was missed, because the machine slept or was down, is made later or only reported. */
   missed: z.enum(['catch-up', 'report']).default('catch-up'),
   /** Names of a store's deployment and of the backups of its volume in the cluster. */
   deployment: z

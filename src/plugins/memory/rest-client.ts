@@ -32,9 +32,9 @@ const CONNECTIONS = 4;
 const LARGEST_ANSWER = 64 * 1024 * 1024;
 /** Characters of the store's own text in an error. */
 const LONGEST_TEXT = 300;
-/** A call that is answered with 429 is repeated so many times. */
+/** How many times a call that is answered with 429 is repeated. */
 const RETRIES = 4;
-/** A longer wait before a repetition is not made. */
+/** A call is not repeated after a longer wait than this. */
 const LONGEST_WAIT_MS = 15_000;
 
 /** Calls one memory store, and repeats a call that is answered with 429 after the time that the answer names. */
@@ -138,7 +138,7 @@ export class RestClient {
   }
 }
 
-/** Milliseconds that a header Retry-After asks for, in seconds or as a date; a second where it says nothing usable. */
+/** The wait that a header Retry-After requires (seconds or a date), in milliseconds; one second where it is unusable. */
 function retryDelay(retryAfter: string | undefined, now: number): number {
   if (retryAfter === undefined) return 1_000;
   if (/^\d{1,9}$/.test(retryAfter.trim())) return Number(retryAfter) * 1_000;
@@ -146,7 +146,7 @@ function retryDelay(retryAfter: string | undefined, now: number): number {
   return Number.isNaN(at) ? 1_000 : Math.max(0, at - now);
 }
 
-/** Payloads may be nested deeper than other answers. */
+/** Parses without the client's limit of depth, because payloads may be nested deeper than other answers. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

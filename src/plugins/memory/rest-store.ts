@@ -52,7 +52,7 @@ type PointAnswer = z.output<typeof point>;
 const SNAPSHOT_MS = 600_000;
 const READY_MS = 5_000;
 
-const inPath = (...parts: readonly string[]): string => parts.map(encodeURIComponent).join('/');
+const inPath = (...segments: readonly string[]): string => segments.map(encodeURIComponent).join('/');
 
 interface RestStoreOptions {
   readonly client: RestClient;
@@ -207,7 +207,7 @@ function asSnapshot({ name, creation_time, size, checksum }: SnapshotAnswer): Sn
 interface StoresOptions {
   readonly kind: MemoryStores['kind'];
   readonly collection: string;
-  /** URL of the live store; an embedded one has it once it listens. */
+  /** URL of the live store. The embedded one has it only after it has begun to listen. */
   readonly url: () => string;
   readonly apiKey: (signal: AbortSignal) => Promise<string | undefined>;
   /** A PEM file. */

@@ -10,7 +10,7 @@ import type { Frame } from './spool/protocol.ts';
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
 const INSERT_SECONDS = 60;
-/** At a stop an insert may take so much longer, ms; what it carries is on disk. */
+/** How long a stop waits for inserts under way, ms; their rows are on disk. */
 const STOP_MS = 3_000;
 const REASON_LENGTH = 300;
 /** Inserts into one table that are under way: while the engine works on one, the next is made ready. */
@@ -25,7 +25,7 @@ export interface DrainOptions {
   /** An insert begins (1), or has ended (-1). */
   readonly countInsert: (change: 1 | -1) => void;
   readonly onDone: (frame: Frame, result: 'inserted' | 'lost') => void;
-  /** Called at each change. @param reason why not everything gets into the database; undefined when it does */
+  /** Called at each change. @param reason why inserts fail; undefined when none does */
   readonly onDatabase: (place: string, reason: string | undefined) => void;
 }
 
@@ -45,26 +45,26 @@ interface TableQueue {
 type Result = 'inserted' | 'lost' | 'unreadable' | { readonly failed: string };
 
 /**
- * Inserts the frames of the spool into the database in their order, each table for itself: one that takes nothing holds up
- * no other. Written by hand and not as a stream, since a failed frame goes back to its place in the line.
+ * Inserts the frames of the spool into the database in their order, each table separately, so that a table whose inserts
+ * fail delays no other. It is no RxJS stream, because a failed frame keeps its place in the queue.
  */
 export class Drain {
   readonly #options: DrainOptions;
   readonly #queues = new Map<SignalTable, TableQueue>();
-  /** Why tables take nothing. */
+  /** Tables whose inserts fail, with the reason. */
   readonly #failing = new Map<SignalTable, string>();
   readonly #timers = new Set<() => void>();
   readonly #running = new Set<Promise<void>>();
   readonly #stop = new AbortController();
   #unavailable: string | undefined;
-  #isKnown = false;
+  #isReported = false;
   #isStopped = false;
 
   constructor(options: DrainOptions) {
     this.#options = options;
   }
 
-  /** Why nothing, or not everything, gets into the database; undefined while it does. */
+  /** Why inserts fail, of some tables or all; undefined while none does. */
   get unavailable(): string | undefined {
     return this.#unavailable;
   }
@@ -110,7 +110,7 @@ export class Drain {
   }
 
   #fill(queue: TableQueue): void {
-    // Whether an unavailable database is back is tried with one frame.
+    // While inserts fail, one frame at a time tests whether the database works again.
     const most = this.#failing.size > 0 ? 1 : INSERTS_A_TABLE;
     while (!this.#isStopped && !queue.isPaused) {
       const first = firstOf(queue);
@@ -183,14 +183,14 @@ export class Drain {
     if (reason === undefined) this.#failing.delete(table);
     else this.#failing.set(table, reason);
     const [first] = this.#failing.values();
-    const isChange = !this.#isKnown || (first === undefined) !== (this.#unavailable === undefined);
+    const isChange = !this.#isReported || (first === undefined) !== (this.#unavailable === undefined);
     this.#unavailable = first;
-    this.#isKnown = true;
+    this.#isReported = true;
     if (isChange) this.#options.onDatabase(this.#options.database()?.place ?? '(none)', first);
   }
 }
 
-/** The frames that may be busy: the next one is always the oldest, so no other is. */
+/** The frames that may be busy: inserts begin in order, so these are the oldest. */
 function firstOf({ entries }: TableQueue): readonly Entry[] {
   return entries.slice(0, INSERTS_A_TABLE);
 }

@@ -4,7 +4,7 @@ import { defineErrors } from '../../core/kernel/errors/holdfast-error.ts';
 export const OtlpError = defineErrors({
   HF_OTLP_NO_KEYS: {
     status: 503,
-    what: 'Nothing here knows the ingest keys.',
+    what: 'No plugin provides the ingest keys.',
     remedy: 'Put the collector plugin into plugins.config.ts; `holdfast doctor` shows whether it has failed.',
   },
   HF_OTLP_KEY_UNKNOWN: {
@@ -36,7 +36,7 @@ export const OtlpError = defineErrors({
   },
   HF_OTLP_OVERLOADED: {
     status: 429,
-    what: 'More is being received than memory is set aside for.',
+    what: 'The memory for bodies that are being received is used up.',
     remedy: 'Try again after the time in Retry-After; exporters do so by themselves.',
   },
   HF_OTLP_UNAVAILABLE: {
@@ -53,7 +53,7 @@ export const OtlpError = defineErrors({
     status: 500,
     what: 'Telemetry cannot be received: {dir}, which keeps what is not in the database yet, cannot be used: {reason}.',
     remedy:
-      'Move away what lies there and is no folder, or give this user the right to it, then start again.',
+      'If it is not a folder, move it away; otherwise give this user the right to write there. Then start again.',
   },
   HF_OTLP_MTLS: {
     status: 500,

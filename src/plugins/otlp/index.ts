@@ -1,7 +1,7 @@
 /**
  * The receiver of telemetry: OTLP over HTTP (4318) and gRPC (4317), for traces, metrics and logs. The path of a body:
  * `receive/` (who may send, how much) → `intake.ts` → `spool/` (a thread, which decodes it by `decode/` and writes its rows
- * to disk) → `drain.ts` → the columnar database → the answer. `machines/otlp/intake.ts` says when that stopped, and why.
+ * to disk) → `drain.ts` → the columnar database → the answer. `machines/otlp/intake.ts` records when and why this path was blocked.
  */
 import { Subject } from 'rxjs';
 import { ColumnarDatabaseToken } from '../../core/contracts/columnar-database.ts';
@@ -35,7 +35,7 @@ export const otlp = definePlugin({
   },
   options: otlpOptions,
   errors: OtlpError,
-  onFailure: 'continue', // a port that is taken must not take the router's keeper down
+  onFailure: 'continue', // a port in use must not stop the reconciler
   wants: [ColumnarDatabaseToken, IngestKeysToken],
   env: {
     HOLDFAST_OTLP_HTTP_PORT: 'httpPort',
@@ -92,7 +92,7 @@ export const otlp = definePlugin({
         if (refusal.reason === 'overloaded') refusals.next();
       },
     });
-    // What blocked the last run may be over; if not, the spool reports it again.
+    // The fault of the last run may be over; if not, the spool reports it again.
     if (state()?.blocked !== undefined) bus.publish(spoolChanged, {});
     intake.start();
     const load = overloads(refusals).subscribe((change) => bus.publish(loadChanged, change));

@@ -27,19 +27,19 @@ export const databaseChanged = defineTopic(
     /** Epoch milliseconds. */
     since: z.int(),
   }),
-  'The columnar database takes telemetry, or does not for a reason.',
+  'The columnar database takes telemetry, or does not, for a reason.',
 );
 
 export const loadChanged = defineTopic(
   'otlp.load_changed',
   z.object({ overloaded: z.boolean(), refused: z.int() }),
-  'Requests are refused for want of memory, or no more.',
+  'Requests begin, or cease, to be refused for lack of memory.',
 );
 
 export const spoolChanged = defineTopic(
   'otlp.spool_changed',
   z.object({ reason: z.string().optional() }),
-  'Nothing can be kept on disk any more for a reason, or something again.',
+  'Rows cannot be kept on disk, for a reason, or can be again.',
 );
 
 export function registerIntakeActor<S>(context: PluginContext<S>): void {

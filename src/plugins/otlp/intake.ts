@@ -15,7 +15,7 @@ export interface Body {
   readonly signal: Signal;
   readonly encoding: Encoding;
   readonly gzip: boolean;
-  /** Handed to the thread: it must not be used after. */
+  /** Transferred to the thread, so it must not be used afterwards. */
   readonly bytes: Uint8Array;
 }
 
@@ -35,14 +35,14 @@ export interface IntakeOptions {
   readonly onSpool: (reason: string | undefined) => void;
   /** A frame has left the spool. */
   readonly onLeft: (frame: Frame, result: 'inserted' | 'lost') => void;
-  /** So many frames of an earlier run cannot be read any more. */
+  /** @param frames how many frames of an earlier run are damaged */
   readonly onDamaged: (frames: number) => void;
   readonly onThreadEnded: (reason: string) => void;
 }
 
 /**
- * The way of a body: to the thread that decodes it and writes its rows to disk, from there into the database. Its answer
- * is given at the end; or as soon as its rows are synced, when the database takes nothing.
+ * The path of a body: to the thread that decodes it and writes its rows to disk, then into the database. It is answered when
+ * its rows are in the database, or, while inserts fail, when they are synced to disk.
  */
 export class Intake {
   readonly #options: IntakeOptions;
@@ -93,7 +93,7 @@ export class Intake {
     return this.#damaged;
   }
 
-  /** Resolves when the rows of the body are kept, or nothing of it was taken. */
+  /** Resolves when the rows of the body are kept, or the body is refused. */
   take({ bytes, ...body }: Body): Promise<Outcome> {
     const { id, outcome } = this.#answers.add();
     const own = transferable(bytes);
@@ -161,11 +161,11 @@ export class Intake {
     this.#options.onSpool(undefined);
   }
 
-  /** @param body that was being decoded: it would end the next thread too, so it is refused for good */
+  /** @param body that was being decoded; it would end the next thread too, so it is refused as invalid */
   #threadEnded(reason: string, body: number, wasOpen: boolean): void {
     this.#answers.answer(body, {
       kind: 'invalid',
-      reason: 'decoding it needs more memory than is set aside',
+      reason: 'decoding it needs more memory than the thread has',
     });
     this.#answers.answerSynced();
     this.#answers.answerAll({ kind: 'interrupted', reason: 'the thread that decodes ended' });

@@ -5,7 +5,7 @@ import type { SpoolLoad } from './intake-actor.ts';
 import type { Refusal } from './receive/receiver.ts';
 import type { Frame } from './spool/protocol.ts';
 
-/** An overload is over when so long no request was refused for it, ms. */
+/** An overload is over when no request was refused for it during this time, ms. */
 const CALM_MS = 5_000;
 
 interface Readings {
@@ -37,7 +37,7 @@ export class IntakeMetrics {
       labels: ['table', 'result'],
     });
     this.#damaged = metrics.counter('otlp_damaged_frames_total', {
-      help: 'Batches on disk that could not be read any more when the spool was opened.',
+      help: 'Batches on disk that were damaged when the spool was opened.',
     });
     metrics.gauge('otlp_spool_bytes', {
       help: 'Bytes on disk that are not in the database.',
@@ -75,7 +75,7 @@ export class IntakeMetrics {
   }
 }
 
-/** Turns single refusals into two facts: an overload began, and it is over and has cost so many requests. */
+/** Reduces single refusals to two messages: an overload began; it is over, with the number of refused requests. */
 export function overloads(
   refusals: Observable<void>,
 ): Observable<{ readonly overloaded: boolean; readonly refused: number }> {

@@ -17,8 +17,8 @@ interface Pending {
 }
 
 /**
- * Bodies that wait for their answer. It is given when their rows are in the database; or when they are synced to disk and
- * the database takes nothing, or takes too long.
+ * Bodies that wait for their answer. It is given when their rows are in the database, or when they are synced to disk while
+ * inserts fail or take too long.
  */
 export class PendingAnswers {
   readonly #clock: Clock;

@@ -73,7 +73,7 @@ function reportRows({ expected, restored, live, seeds, compared, differences, ve
   return [
     ['count', `${restored.count} restored, ${wanted} by ${SAYS[from]}, ${live.count} live now (all exact)`],
     ['', `points_count, which is approximate: ${restored.approximate} restored, ${live.approximate} live`],
-    ['seeds', seeds.checked === 0 ? 'none are known' : `${seeds.checked} compared: ${seeded}`],
+    ['seeds', seeds.checked === 0 ? 'none are recorded' : `${seeds.checked} compared: ${seeded}`],
     [
       'compared',
       `${compared.payloads} payloads and ${compared.vectors} vectors with the live store as it is now`,

@@ -7,10 +7,10 @@ import { progressText, secondsText, sourceText, summaryLines, timeText } from '.
 import { CANCEL_PATH, DRILL_PATH, type DrillStatus, STATUS_PATH } from './control.ts';
 
 const LOOK_MS = 100;
-/** After Ctrl-C the drill is given up, and its clean-up waited for. */
+/** After Ctrl-C the drill is cancelled, and the command waits this long for its clean-up. */
 const PATIENCE_MS = 30_000;
 
-/** `holdfast restore drill`: restores, compares, cleans up, and says what it proved. */
+/** `holdfast restore drill`: restores, compares, cleans up, and prints what was proven. */
 export const drillCommand: CommandDefinition = {
   name: 'restore drill',
   summary: 'Restores a backup into a scratch instance and proves it; exit 1 when it is not proven',
@@ -35,7 +35,7 @@ interface End {
   readonly isClean: boolean;
 }
 
-/** Shows the phases as they come. Ctrl-C gives the drill up, and the clean-up is waited for. */
+/** Shows the phases as they begin. Ctrl-C cancels the drill and waits for its clean-up. */
 async function follow(context: CommandContext, id: string): Promise<End> {
   const { dataDir, json, note, terminal, signal } = context;
   const began = performance.now();
@@ -64,7 +64,7 @@ async function follow(context: CommandContext, id: string): Promise<End> {
 function phaseText({ state, source, place, failure }: DrillStatus): string {
   if (state === 'preparing' && source) return `preparing a scratch instance for ${sourceText(source)}`;
   if (state === 'recovering' && place !== undefined) return `recovering into ${place}`;
-  if (state === 'cleaning' && failure) return `cleaning up, for it failed while ${failure.phase}`;
+  if (state === 'cleaning' && failure) return `cleaning up after a failure while ${failure.phase}`;
   return state;
 }
 

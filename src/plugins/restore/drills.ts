@@ -93,7 +93,7 @@ export class Drills {
     });
   }
 
-  /** Also aborts the step that may still run, because what it makes would be left behind. */
+  /** Aborts a step that still runs, because what it makes would be left behind. */
   async clean({ ids }: CleanParams, { signal }: EffectContext): Promise<DrillOutcome> {
     this.#running?.stop.abort(new RestoreError('HF_RESTORE_FAILED', { reason: 'the drill was cancelled' }));
     await this.#running?.ended;
@@ -175,13 +175,13 @@ export function registerEffects(
   options: RestoreOptions,
 ): void {
   const { readyMs, recoverMs, verifyMs, cleanMs } = options;
-  const asks = { onRecovery: 'fail', adapter: 'memory.stores' } as const;
-  const makes = { onRecovery: 'fail', adapter: 'memory.scratch' } as const;
+  const onStores = { onRecovery: 'fail', adapter: 'memory.stores' } as const;
+  const onScratch = { onRecovery: 'fail', adapter: 'memory.scratch' } as const;
   context.effect<StepParams>(
     'restore.choose',
     (params, effect, { drills }) => drills.choose(params, effect),
     {
-      ...asks,
+      ...onStores,
       deadlineMs: CHOOSE_MS,
     },
   );
@@ -189,7 +189,7 @@ export function registerEffects(
     'restore.prepare',
     (params, effect, { drills }) => drills.prepare(params, effect),
     {
-      ...makes,
+      ...onScratch,
       deadlineMs: readyMs + MAKING_MS,
     },
   );
@@ -197,7 +197,7 @@ export function registerEffects(
     'restore.recover',
     (params, effect, { drills }) => drills.recover(params, effect),
     {
-      ...asks,
+      ...onStores,
       deadlineMs: recoverMs,
     },
   );
@@ -205,7 +205,7 @@ export function registerEffects(
     'restore.verify',
     (params, effect, { drills }) => drills.verify(params, effect),
     {
-      ...asks,
+      ...onStores,
       deadlineMs: verifyMs,
     },
   );

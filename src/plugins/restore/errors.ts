@@ -35,6 +35,6 @@ export const RestoreError = defineErrors({
   HF_RESTORE_CLEAN: {
     status: 500,
     what: 'What drill {id} made could not be removed: {reason}.',
-    remedy: 'It is tried again by itself; `holdfast restore status` tells when it is gone.',
+    remedy: 'Holdfast tries again by itself; `holdfast restore status` shows when it is gone.',
   },
 });

@@ -44,7 +44,7 @@ const clusterPlaces = z.strictObject({
 export const restoreOptions = z.strictObject({
   /** When drills run by themselves (UTC), e.g. `{ a: '0 5 * * 0' }`. */
   schedule: z.strictObject({ a: cron.optional(), b: cron.optional() }).default({}),
-  /** An alert is raised when a scheduled path (path a when none is) had no drill for so long; never unless set. */
+  /** An alert is raised when a scheduled path (path a when none is) had no drill for this time; never unless set. */
   overdueMs: z.int().min(1).optional(),
   /** An instance for drills, in the place of one that is made in the cluster. */
   scratchUrl: origin.optional(),
@@ -58,7 +58,7 @@ export const restoreOptions = z.strictObject({
     .int()
     .min(10)
     .default(2 * MINUTE_MS),
-  /** Between two looks at something that takes its time. */
+  /** Between two polls of a scratch instance or a restore. */
   pollMs: z.int().min(1).default(1_000),
   recoverMs: z
     .int()
@@ -74,7 +74,7 @@ export const restoreOptions = z.strictObject({
     .default(3 * MINUTE_MS),
   /** Until a clean-up that failed is tried again; it doubles up to an hour. */
   retryMs: z.int().min(1).default(MINUTE_MS),
-  /** After which a scratch instance in the cluster is anybody's to remove. */
+  /** After which any instance of Holdfast may remove a scratch instance in the cluster. */
   expiryMs: z
     .int()
     .min(1)

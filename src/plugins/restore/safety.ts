@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os';
 import type { MemoryStore } from '../../core/contracts/memory-store.ts';
 import { RestoreError } from './errors.ts';
 
-/** Addresses that lead to this machine, whatever they are called. */
+/** Stands for all addresses of this machine. */
 const LOCAL = 'this machine';
 
 const loopback = new BlockList();

@@ -1,4 +1,4 @@
-/** What the paths of a drill share: the steps, how far they are, and waiting for something. */
+/** What the paths of a drill share: their steps, their progress, and polling. */
 import type { ScratchStores } from '../../core/contracts/memory-store.ts';
 import type { Clock } from '../../core/kernel/clock.ts';
 import type { Bounds, Drill, Source } from '../../machines/restore/drill-shapes.ts';
@@ -20,7 +20,7 @@ export interface PathSettings {
 export interface RestorePath {
   /** @throws HF_RESTORE_NOTHING */
   choose(drill: Drill, context: StepContext): Promise<Source>;
-  /** @returns the place for people, and its URL when it is known already */
+  /** @returns the place for people, and its URL if it has one at this step */
   prepare(
     drill: Drill,
     source: Source,

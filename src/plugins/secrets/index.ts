@@ -103,7 +103,7 @@ export const secretsKv = definePlugin({
   }),
   env: { HOLDFAST_SECRETS_URL: 'url', HOLDFAST_SECRETS_TOKEN_FILE: 'tokenFile' },
   variables: {
-    HOLDFAST_SECRETS_URL: 'Server of the KV version 2 protocol (Vault, OpenBao), in the place of the folder.',
+    HOLDFAST_SECRETS_URL: 'Server of the KV version 2 protocol (Vault, OpenBao), instead of the folder.',
     HOLDFAST_SECRETS_TOKEN_FILE: 'File (mode 0600) with the token for it.',
   },
   errors: SecretsError,

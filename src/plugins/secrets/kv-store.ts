@@ -153,8 +153,8 @@ class KvServer {
   /** URL of the data under a path. */
   place(path: string): string {
     const { url, mount, prefix } = this.#options;
-    const parts = [...(prefix?.split('/') ?? []), ...path.split('/')].map(encodeURIComponent);
-    return `${url.replace(/\/+$/, '')}/v1/${mount}/data/${parts.join('/')}`;
+    const segments = [...(prefix?.split('/') ?? []), ...path.split('/')].map(encodeURIComponent);
+    return `${url.replace(/\/+$/, '')}/v1/${mount}/data/${segments.join('/')}`;
   }
 
   /**

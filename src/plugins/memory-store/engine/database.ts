@@ -17,12 +17,12 @@ export interface Collection {
 
 export const tableOf = ({ place }: Pick<Collection, 'place'>): string => `points_${place}`;
 
-/** Integers sort before texts in SQLite, which is the order of point ids; the column has no type, for it holds both. */
+/** Integers sort before texts in SQLite, which is the order of point ids; the column has no type, because it holds both. */
 export const POINTS_COLUMNS = '(id PRIMARY KEY, vector BLOB NOT NULL, payload TEXT)';
 
 /**
- * Opens the one file that holds all collections. One file, because then one read transaction sees all of them at one
- * moment: a copy of the volume needs nothing else to be consistent.
+ * Opens the one file that holds all collections. With one file, one read transaction sees all of them at the same
+ * moment, so that a copy of the volume is consistent.
  *
  * @throws HF_MEMORY_STORE_FAILED a later version wrote it
  */

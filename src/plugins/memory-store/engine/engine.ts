@@ -87,8 +87,8 @@ export class Engine {
 
   /** The number in the names of this store's snapshots. */
   #peer(): number {
-    const known = this.#db.prepare('SELECT peer FROM instance').get()?.peer;
-    if (known !== undefined) return Number(known);
+    const stored = this.#db.prepare('SELECT peer FROM instance').get()?.peer;
+    if (stored !== undefined) return Number(stored);
     const peer = randomInt(LARGEST_PEER);
     this.#db.prepare('INSERT INTO instance (peer) VALUES (?)').run(peer);
     return peer;
@@ -97,10 +97,10 @@ export class Engine {
   #create(name: string, body: Uint8Array): true {
     const { vectors } = parseRequest('create', body);
     inTransaction(this.#db, () => {
-      const known = this.#all();
-      if (known.includes(name))
+      const names = this.#all();
+      if (names.includes(name))
         throw new MemoryStoreError('HF_MEMORY_STORE_COLLECTION_EXISTS', { collection: name });
-      if (known.length >= MOST_COLLECTIONS) {
+      if (names.length >= MOST_COLLECTIONS) {
         throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', {
           reason: `there are ${MOST_COLLECTIONS} collections already`,
         });

@@ -56,7 +56,7 @@ export function shownPoints<P extends Row>(
   return points;
 }
 
-/** A point with the fields that the request asks for. */
+/** A point with the requested fields. */
 function shownPoint({ id, vector, payload }: Row, { with_payload, with_vector }: Shown): object {
   const kept = payload === null ? null : (JSON.parse(payload) as Record<string, unknown>);
   const chosen =
@@ -156,14 +156,16 @@ export interface Row {
   readonly payload: string | null;
 }
 
-/** A record of a collection's table, whose columns hold nothing else unless the file is damaged. */
+/** Checks a record of a collection's table. @throws HF_MEMORY_STORE_FAILED the file is damaged */
 export function rowOf(record: Record<string, unknown>): Row {
   if (isRow(record)) return record;
   throw new MemoryStoreError('HF_MEMORY_STORE_FAILED', { reason: 'a stored point is damaged' });
 }
 
 function isRow(record: object): record is Row {
-  return 'id' in record && isId(record.id) && 'vector' in record && record.vector instanceof Uint8Array;
+  if (!('id' in record && 'vector' in record && 'payload' in record)) return false;
+  const { id, vector, payload } = record;
+  return isId(id) && vector instanceof Uint8Array && (payload === null || typeof payload === 'string');
 }
 
 export const isId = (value: unknown): value is Id => typeof value === 'number' || typeof value === 'string';

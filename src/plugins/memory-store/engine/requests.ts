@@ -10,7 +10,7 @@ const DEEPEST = 64;
 const plainUuid = (text: string): string => text.toLowerCase().replace(UUID, '$1-$2-$3-$4-$5');
 
 const pointId = z.union([
-  // A point that is no id is malformed (400), not out of bounds (422).
+  // A value that is no point id is malformed (400), not out of bounds (422).
   z.int().refine((id) => id >= 0, 'a point id is a number or a UUID'),
   z
     .string()
@@ -136,9 +136,9 @@ export function parseRequest<K extends keyof typeof requests>(kind: K, body: Uin
   if (outcome.success) return outcome.data as Requests[K];
   const issue = deepest(outcome.error.issues);
   const reason = `${issue.path.length > 0 ? `${issue.path.join('.')}: ` : ''}${issue.message}`;
-  const ofBounds = outcome.error.issues[0]?.code;
+  const issueCode = outcome.error.issues[0]?.code;
   const code =
-    ofBounds === 'too_small' || ofBounds === 'too_big'
+    issueCode === 'too_small' || issueCode === 'too_big'
       ? 'HF_MEMORY_STORE_VALIDATION'
       : 'HF_MEMORY_STORE_REQUEST';
   throw new MemoryStoreError(code, { reason });
@@ -156,7 +156,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** A union's own issue says only that nothing fits: that of the alternative which came furthest says why. */
+/** The issue of a union says only that no alternative fits; the deepest issue of its alternatives says why. */
 function deepest(issues: readonly z.core.$ZodIssue[], base: readonly PropertyKey[] = []): z.core.$ZodIssue {
   const [first] = issues as [z.core.$ZodIssue];
   const path = [...base, ...first.path];

@@ -76,8 +76,8 @@ export class Search {
   }
 
   #vectors(collection: Collection): Vectors | undefined {
-    const known = this.#kept.get(collection.place);
-    if (known) return known;
+    const kept = this.#kept.get(collection.place);
+    if (kept) return kept;
     const rows = count(this.#db, collection);
     if (rows * collection.size * 4 > LARGEST_CACHE) return undefined;
     const values = new Float32Array(rows * collection.size);

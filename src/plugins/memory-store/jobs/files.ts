@@ -9,16 +9,16 @@ const CHUNK = 1024 * 1024;
 
 /** Beside a snapshot: its SHA-256. */
 export const checksumFile = (file: string): string => `${file}.checksum`;
-/** Name of a file that is still being written: it is not listed, and removed at a start. */
+/** Name of a file that is still being written. Drafts are not listed, and are removed at a start. */
 export const draftOf = (file: string): string => `${file}.part`;
 
-/** @throws HF_MEMORY_STORE_FULL less than that and the spare is free there */
+/** @throws HF_MEMORY_STORE_FULL less than `bytes` and the spare is free in the folder */
 export function refuseFullDisk(folder: string, bytes: number, what: string): void {
   const { bavail, bsize } = statfsSync(folder);
   if (bavail * bsize < bytes + SPARE_BYTES) throw new MemoryStoreError('HF_MEMORY_STORE_FULL', { what });
 }
 
-/** Runs `write` on a draft, makes it durable, lets `seal` see it, and gives it its name. Nothing is left of a failure. */
+/** Runs `write` on a draft, makes it durable, lets `seal` see it, and gives it its name. A failure leaves no file. */
 export function writeWhole(
   file: string,
   write: (draft: string) => void,
@@ -38,7 +38,7 @@ export function writeWhole(
   }
 }
 
-/** In parts: memory does not grow with the file. */
+/** Reads the file in chunks, so that memory does not grow with it. */
 export function sha256Of(file: string): string {
   const hash = createHash('sha256');
   const chunk = Buffer.alloc(CHUNK);

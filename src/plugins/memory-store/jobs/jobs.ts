@@ -51,7 +51,7 @@ export class Jobs {
   }
 
   /**
-   * @param prepare gives the job, once its turn has come
+   * @param prepare makes the job when the jobs before it are done
    * @returns the job, after it is done
    * @throws HF_MEMORY_STORE_BUSY too many wait; HF_MEMORY_* as the job says
    */

@@ -17,7 +17,7 @@ import { refuseFullDisk, sha256Of } from './files.ts';
 import type { Job } from './jobs.ts';
 import { APPLICATION_ID, FORMAT, SNAPSHOT_TABLES } from './snapshot.ts';
 
-/** Rows of one transaction: requests that write wait no longer than for these. */
+/** Rows of one transaction. Requests that write wait for one transaction at most. */
 const BATCH = 2_000;
 const HEADER_BYTES = 100;
 const MAGIC = 'SQLite format 3\0';
@@ -72,7 +72,7 @@ function refuseCutShort(file: string): void {
   if (bytes !== found) invalid(`it has ${found} bytes of ${bytes}`);
 }
 
-/** Reads a file that may come from anywhere: nothing of it is run, and everything that is used was checked. */
+/** Reads a file that may come from anywhere: nothing in it is executed, and everything that is used is checked. */
 function examine(file: string): { size: number } {
   const db = new DatabaseSync(`${pathToFileURL(file).href}?mode=ro&immutable=1`, {
     readOnly: true,
@@ -84,13 +84,13 @@ function examine(file: string): { size: number } {
     if (first('PRAGMA application_id').application_id !== APPLICATION_ID)
       invalid('it is no snapshot of this store');
     const schema = db.prepare("SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'").all();
-    const known = Object.entries(SNAPSHOT_TABLES).every(([name, columns]) =>
+    const isKnown = Object.entries(SNAPSHOT_TABLES).every(([name, columns]) =>
       schema.some((entry) => entry.name === name && entry.sql === `CREATE TABLE ${name} ${columns}`),
     );
-    if (!known || schema.length !== Object.keys(SNAPSHOT_TABLES).length)
+    if (!isKnown || schema.length !== Object.keys(SNAPSHOT_TABLES).length)
       invalid('it holds other tables than a snapshot');
     const { format, size, points } = first('SELECT format, size, points FROM snapshot');
-    if (format !== FORMAT) invalid(`its format ${format} is not known`);
+    if (format !== FORMAT) invalid(`its format ${format} is unknown`);
     if (typeof size !== 'number' || size < 1 || size > LARGEST_VECTOR)
       invalid(`its vectors have ${size} numbers`);
     const { quick_check } = first('PRAGMA quick_check(1)');
@@ -115,12 +115,12 @@ function examine(file: string): { size: number } {
 }
 
 function refuseOther(db: DatabaseSync, name: string, size: number): void {
-  const known = findCollection(db, name);
-  if (known && known.size !== size) {
-    const reason = `the snapshot is not compatible: collection vector size ${known.size}, snapshot vector size ${size}`;
+  const existing = findCollection(db, name);
+  if (existing && existing.size !== size) {
+    const reason = `the snapshot is not compatible: collection vector size ${existing.size}, snapshot vector size ${size}`;
     throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', { reason });
   }
-  if (!known && Number(db.prepare('SELECT count(*) AS n FROM collections').get()?.n) >= MOST_COLLECTIONS) {
+  if (!existing && Number(db.prepare('SELECT count(*) AS n FROM collections').get()?.n) >= MOST_COLLECTIONS) {
     throw new MemoryStoreError('HF_MEMORY_STORE_REQUEST', {
       reason: `there are ${MOST_COLLECTIONS} collections already`,
     });
@@ -132,7 +132,7 @@ function copyRows(db: DatabaseSync, table: string): void {
   const copy = db.prepare(
     `INSERT INTO main.${table} SELECT id, vector, payload FROM src.points WHERE rowid > ? AND rowid <= ? ORDER BY rowid`,
   );
-  // A batch need not be durable by itself: the table is nobody's until the last commit, which is.
+  // A batch need not be durable: the catalogue does not list the table before the last commit, which is durable.
   db.exec('PRAGMA main.synchronous = NORMAL');
   for (let from = 0; from < last; from += BATCH) inTransaction(db, () => copy.run(from, from + BATCH));
   db.exec('PRAGMA main.synchronous = FULL');

@@ -9,7 +9,7 @@ import type { Job } from './jobs.ts';
 export const APPLICATION_ID = 0x48464d53;
 export const FORMAT = 1;
 
-/** What a snapshot consists of; recovery refuses a file that holds anything else, for SQL of others could run. */
+/** What a snapshot consists of; recovery refuses a file with anything else in it, because SQL of others could run. */
 export const SNAPSHOT_TABLES: Readonly<Record<string, string>> = {
   snapshot: '(format INTEGER, collection TEXT, size INTEGER, points INTEGER)',
   points: POINTS_COLUMNS,
@@ -24,7 +24,7 @@ export function snapshot({ database, collection: name, file }: Extract<Job, { ki
       (draft) => {
         refuseFullDisk(dirname(file), bytesOf(db), 'the snapshot');
         db.prepare('ATTACH ? AS out').run(draft);
-        // Durable at the end, by one fsync; until then the draft is nobody's.
+        // One fsync at the end makes the draft durable; before that nobody reads it.
         db.exec(
           'PRAGMA out.page_size = 8192; PRAGMA out.journal_mode = OFF; PRAGMA out.synchronous = OFF; BEGIN',
         );
@@ -34,7 +34,7 @@ export function snapshot({ database, collection: name, file }: Extract<Job, { ki
         for (const [table, columns] of Object.entries(SNAPSHOT_TABLES)) {
           db.exec(`CREATE TABLE out.${table} ${columns}`);
         }
-        // With this very wording, between two tables of one shape, SQLite copies records as they lie there.
+        // For exactly this statement, between two tables of the same columns, SQLite copies records without decoding them.
         const copied = db.prepare(`INSERT INTO out.points SELECT * FROM main.${tableOf(collection)}`).run();
         db.prepare('INSERT INTO out.snapshot VALUES (?, ?, ?, ?)').run(
           FORMAT,
@@ -67,7 +67,7 @@ export function copy({ database, file }: Extract<Job, { kind: 'copy' }>): void {
   }
 }
 
-/** No copy of a part is larger. */
+/** The size of the whole database, which no copy of a part of it exceeds. */
 function bytesOf(db: DatabaseSync): number {
   const pages = Number(db.prepare('PRAGMA page_count').get()?.page_count);
   return pages * Number(db.prepare('PRAGMA page_size').get()?.page_size);

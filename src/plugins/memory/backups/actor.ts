@@ -18,9 +18,9 @@ const HOUR_MS = 3_600_000;
 const RETRY_MS = 600_000;
 /** Size of a snapshot of the store that the documents describe. */
 const USUAL_SNAPSHOT_BYTES = 225_000;
-/** Every hour, for a machine that slept had no timers meanwhile. */
+/** Every hour, because the timers of a machine stop while it sleeps. */
 const CHECK_CRON = '23 * * * *';
-/** After a start the surfaces come first. */
+/** The first check waits until the surfaces of the runtime have started. */
 const FIRST_CHECK_MS = 30_000;
 
 const kind = z.enum(['snapshot', 'volume']);
@@ -77,7 +77,7 @@ export function settingsOf(kind: BackupKind, options: MemoryOptions): BackupSett
   };
 }
 
-/** When the schedule of a kind last wanted a run, epoch milliseconds; 0 when it never did. */
+/** When the schedule of a kind last required a run, epoch milliseconds; 0 if never. */
 export function lastDue(kind: BackupKind, options: MemoryOptions, now: number): number {
   const pattern = kind === 'snapshot' ? options.snapshots.cron : options.volumeCopies.cron;
   const cron = new Cron(pattern, { paused: true, timezone: 'UTC' });

@@ -1,4 +1,4 @@
-/** Carries out what the backups machine asks for: makes, lists and prunes backups. */
+/** The effects of the backups machine: make, list and prune backups. */
 
 import { randomInt, randomUUID } from 'node:crypto';
 import type {
@@ -30,7 +30,7 @@ const PRUNE_MS = 300_000;
 const SAMPLES = 32;
 
 /** Why an embedded store that nobody has used yet has no backup. */
-export const EMPTY_STORE = 'the memory store is empty, nothing was ever stored in it';
+export const EMPTY_STORE = 'the memory store is empty, because nothing was ever stored in it';
 
 /** Names of the runs in `holdfast jobs`. */
 const JOBS = { snapshot: 'memory-snapshot', volume: 'memory-volume-copy' } as const;
@@ -51,7 +51,7 @@ export function registerBackupEffects(
     'memory.backup',
     ({ kind }, effect, { services, sources }) =>
       publishRun(services, JOBS[kind], effect, () => makeBackup(kind, sources, services, effect.signal)),
-    // After a crash it is not known whether the backup was made: the machine decides, and another one does no harm.
+    // After a crash it is unknown whether the backup was made. The machine decides; another backup is harmless.
     { onRecovery: 'fail', deadlineMs: MAKE_MS, adapter: 'memory store' },
   );
   context.effect<BackupParams>(
@@ -104,7 +104,7 @@ export async function listBackups(
   return backupsAmong(await live.snapshots(collection, signal), (name) => snapshotTime(collection, name));
 }
 
-/** Makes a snapshot, and reads before and after it what a restore must reproduce. */
+/** Makes a snapshot, and records before and after it what a restore must reproduce. */
 async function makeSnapshot(
   { stores, seeds }: BackupSources,
   vault: Vault,
@@ -165,7 +165,7 @@ async function sampleIds(
   const ids = new Set(points.map(({ id }) => id));
   const count = await store.count(collection, signal);
   for (let taken = 0; taken < SAMPLES / 2 && ids.size < count; taken += 1) {
-    // Ids are numbers that begin near 1, or UUIDs that are spread evenly: one place of each sort in turn.
+    // Ids are numbers that begin near 1, or UUIDs that are spread evenly: so both kinds of place are tried in turn.
     const from = taken % 2 === 0 ? randomInt(Math.max(1, count)) : randomUUID();
     const page = await store.scroll(collection, { from, limit: 1, vectors: false }, signal);
     for (const { id } of page.points) ids.add(id);

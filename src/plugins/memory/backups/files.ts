@@ -17,7 +17,7 @@ export function snapshotTime(collection: string, name: string): number | undefin
   return /^-\d+-/.test(rest) ? parseTime(rest) : undefined;
 }
 
-/** The files with names of ours, with their times. */
+/** The files that have the name of a backup, with the time in it. */
 export function backupsAmong(
   files: readonly { readonly name: string; readonly size: number }[],
   timeOf: (name: string) => number | undefined,
@@ -39,7 +39,7 @@ export class VolumeCopies {
     this.#instance = instance;
   }
 
-  /** Copies all collections as they are at one moment. @param at epoch milliseconds, which the name tells */
+  /** Copies all collections as they are at one moment. @param at epoch milliseconds, which the name contains */
   async make(at: number): Promise<ListedBackup> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     const name = copyName(at);

@@ -1,4 +1,4 @@
-/** The rows of one request: how it is walked, what of it is refused, and how much it may become. */
+/** The rows of one request: how it is walked, which items are refused, and how large it may become. */
 import type { SignalTable } from '../../../core/contracts/columnar-tables.ts';
 import { attributes, noteDropped } from './attributes.ts';
 import type { RowValues, RowWriter } from './row-writer.ts';
@@ -67,8 +67,8 @@ export class Rows implements Decoded {
   }
 
   /**
-   * Walks a request and maps each of its items. What is refused is refused as small as possible: an item, else a scope,
-   * else a resource.
+   * Walks a request and maps each of its items. The smallest possible unit is refused: an item, or else a scope, or else a
+   * resource.
    *
    * @param sizeOf how many rows an item stands for; it may be anything
    * @throws BodyInvalid the request has too many items
@@ -88,13 +88,13 @@ export class Rows implements Decoded {
       this.refusable(() => {
         const ofResource = resourceColumns(group);
         this.#notice(ofResource.ServiceName);
-        for (const part of messages(group[scopes], scopes)) {
+        for (const each of messages(group[scopes], scopes)) {
           this.refusable(() => {
-            const scope = new Scope({ ...ofResource, ...scopeColumns(part) });
-            for (const item of messages(part[items], items)) {
+            const scope = new Scope({ ...ofResource, ...scopeColumns(each) });
+            for (const item of messages(each[items], items)) {
               this.refusable(() => map(item, scope), sizeOf(item));
             }
-          }, sizeOfScope(part));
+          }, sizeOfScope(each));
         }
       }, sizeOfResource(group));
     }
@@ -121,9 +121,9 @@ export class Rows implements Decoded {
       if (!(error instanceof ItemRefused)) throw error;
       this.rows.length = before;
       this.refused += items;
-      const isKnown = Object.hasOwn(this.reasons, error.message);
+      const isCounted = Object.hasOwn(this.reasons, error.message);
       const reason =
-        isKnown || Object.keys(this.reasons).length < MOST_REASONS ? error.message : 'other reasons';
+        isCounted || Object.keys(this.reasons).length < MOST_REASONS ? error.message : 'other reasons';
       this.reasons[reason] = (this.reasons[reason] ?? 0) + items;
     }
   }

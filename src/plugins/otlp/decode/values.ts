@@ -1,4 +1,4 @@
-/** A decoded message, from JSON or protobuf: nothing about its fields is known yet. */
+/** A decoded message, from JSON or protobuf, whose fields are not checked yet. */
 export type Message = Readonly<Record<string, unknown>>;
 
 /** The whole body cannot be understood; nothing of it is taken. */
@@ -106,7 +106,7 @@ export function base64(value: unknown, what: string): string {
  * @throws ItemRefused it is none, or needs more than 64 bits
  */
 export function integer(value: unknown, what: string, signed = false): string {
-  // Nearly always: a time, a count or a port, already as it is kept.
+  // The usual case, a time or a count, needs no conversion.
   if (typeof value === 'string' && isPlain(value)) return value;
   const whole = bigOf(value);
   if (

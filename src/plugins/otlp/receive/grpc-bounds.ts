@@ -1,4 +1,4 @@
-/** What grpc-js does not bound: how long a message may take, how much it may need, how many streams there may be. */
+/** Limits that grpc-js does not have: the time and memory of a message, and the number of streams. */
 import type { Http2Server, ServerHttp2Stream } from 'node:http2';
 import { Server } from 'node:net';
 import { Duplex } from 'node:stream';
@@ -33,8 +33,8 @@ export function serverOptions(bodyLimit: number): Grpc.ServerOptions {
 }
 
 /**
- * Bounds the connections, and the time of every stream: also of those that never become a call, for their path or their
- * type is not ours, and of those that end as one without their client's doing.
+ * Bounds the connections, and the time of every stream, including streams that never become a call because their path or
+ * content type is none of ours, and calls whose stream the client leaves open.
  *
  * @param requestTimeoutMs in which a message comes whole
  */
@@ -45,7 +45,7 @@ export function boundStreams(server: Grpc.Server, requestTimeoutMs: number): voi
     http2.maxConnections = MOST_CONNECTIONS;
     http2.on('stream', (stream) => {
       const over = setTimeout(() => stream.close(), requestTimeoutMs + ANSWER_MS).unref();
-      // Answered before its end: what the client may still send is of no use to anybody.
+      // A stream that is answered before its end is closed, because the rest of the message is not read.
       stream.once('finish', () => stream.readableEnded || stream.close());
       stream.once('close', () => clearTimeout(over));
     });

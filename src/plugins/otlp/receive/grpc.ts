@@ -47,7 +47,7 @@ export function grpcListener(options: GrpcListenerOptions): Listener {
     name,
     async listen() {
       const grpc = await import('@grpc/grpc-js');
-      // It would write what strangers send to standard error, keys and control characters included.
+      // The library would write what clients send to standard error, keys and control characters included.
       grpc.setLogVerbosity(grpc.logVerbosity.NONE);
       const credentials = options.credentials?.(grpc);
       server = serverOf(grpc, options);

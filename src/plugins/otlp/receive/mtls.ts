@@ -53,8 +53,8 @@ type Identity = Grpc.experimental.IdentityCertificateUpdateListener;
 type Authority = Grpc.experimental.CaCertificateUpdateListener;
 
 /**
- * The certificates as they are on disk now. A renewal that is half written, or whose key does not fit, is passed over
- * until it is whole; the connections go on with what was good.
+ * The certificates as they are on disk now. A renewal that is half written, or whose key does not fit, is ignored
+ * until it is complete; new connections use the last good files.
  */
 class Certificates implements Grpc.experimental.CertificateProvider {
   readonly #read: () => Promise<Files>;

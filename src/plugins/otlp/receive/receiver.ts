@@ -8,7 +8,7 @@ import type { Failure } from '../spool/protocol.ts';
 /** What a collector answers to a request without a key; clients and probes look for this text. */
 const KEY_MISSING = 'missing or empty authorization header: Authorization';
 
-/** gRPC's codes of what a request can end with. */
+/** The gRPC status codes of refusals. */
 const GRPC = {
   invalid: 3,
   late: 4,
@@ -95,7 +95,7 @@ export class Receiver {
     }
   }
 
-  /** Sets memory aside for a body. @param bytes as far as they are known */
+  /** Reserves memory for a body. @param bytes as far as announced */
   share(bytes: number): BudgetShare | Refusal {
     return this.#dependencies.budget.share(bytes) ?? this.refuse(new OtlpError('HF_OTLP_OVERLOADED'));
   }
@@ -119,7 +119,7 @@ export class Receiver {
   /**
    * Takes a body; resolves when its rows are kept.
    *
-   * @param authorization the key it came with: its services are seen with that key
+   * @param authorization its key, with which its services are then seen
    */
   async take(body: Body, authorization: string): Promise<Accepted | Refusal> {
     const { intake, keys, onTaken } = this.#dependencies;
@@ -183,7 +183,7 @@ export class BodyBudget {
     return this.#used;
   }
 
-  /** @returns undefined when there is no room for so many bytes */
+  /** @returns undefined when the bytes would exceed the limit */
   share(bytes: number): BudgetShare | undefined {
     let own = 0;
     const grow = (total: number): boolean => {
@@ -202,7 +202,7 @@ export class BodyBudget {
   }
 }
 
-// Answers in protobuf: two messages of two fields. The library for them would be loaded by every command.
+// Answers in protobuf are two messages of two fields. They are written here, because every command would load the library.
 
 /** `ExportPartialSuccess` within the response of any signal; both fields have the same numbers in all three. */
 export function exportResponse({ refused, message }: Accepted): Buffer {
@@ -212,13 +212,13 @@ export function exportResponse({ refused, message }: Accepted): Buffer {
 
 /** `google.rpc.Status`, with a `RetryInfo` when it is worth trying again. */
 export function rpcStatus({ grpc, message, retrySeconds }: Refusal): Buffer {
-  const parts = [numberField(1, grpc), textField(2, message)];
+  const fields = [numberField(1, grpc), textField(2, message)];
   if (retrySeconds !== undefined) {
     const retryInfo = bytesField(1, numberField(1, retrySeconds));
     const any = [textField(1, 'type.googleapis.com/google.rpc.RetryInfo'), bytesField(2, retryInfo)];
-    parts.push(bytesField(3, Buffer.concat(any)));
+    fields.push(bytesField(3, Buffer.concat(any)));
   }
-  return Buffer.concat(parts);
+  return Buffer.concat(fields);
 }
 
 function numberField(number: number, value: number): Buffer {

@@ -48,10 +48,9 @@ export function encodeFrame(frame: Frame, text: Buffer): { head: Buffer; content
 }
 
 /**
- * The whole frames of a segment: one that was cut short or damaged costs none of those behind it.
+ * The intact frames of a segment. A frame that is damaged or cut short does not affect those behind it.
  *
- * @param damaged called for each place where a frame was that is none any more; not for an end that is cut short, for
- *   that was never acknowledged
+ * @param damaged called for each damaged frame; not for a last frame that is cut short, because it was never acknowledged
  */
 export function* framesOf(file: Buffer, damaged: () => void): Generator<Placed> {
   for (let at = 0; at >= 0 && at < file.length; ) {
@@ -76,17 +75,17 @@ function frameAt(file: Buffer, at: number): Placed | undefined {
   const read = header.safeParse(parsed(file.toString('utf8', at, at + end)));
   if (!read.success) return undefined;
   const { bytes, crc, layout, ...rest } = read.data;
-  const frame = { ...rest, layout: one(layout) };
+  const frame = { ...rest, layout: internedLayout(layout) };
   const start = at + end + 1;
   const content = file.subarray(start, start + bytes);
   return content.length === bytes && crc32(content) === crc ? { frame, start, bytes, crc } : undefined;
 }
 
-/** A spool may have a hundred thousand frames, and few lists of columns. */
-function one(layout: string): string {
-  const known = layouts.get(layout);
-  if (known === undefined && layouts.size < MOST_LAYOUTS) layouts.set(layout, layout);
-  return known ?? layout;
+/** Shares equal strings, because a spool may have a hundred thousand frames and few lists of columns. */
+function internedLayout(layout: string): string {
+  const shared = layouts.get(layout);
+  if (shared === undefined && layouts.size < MOST_LAYOUTS) layouts.set(layout, layout);
+  return shared ?? layout;
 }
 
 /** @returns undefined when the content is not what was written */

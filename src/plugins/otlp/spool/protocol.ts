@@ -71,7 +71,7 @@ export type ToThread =
     }
   /** The table has these columns now: the thread writes and reads rows for them from here on. */
   | { readonly type: 'shape'; readonly shape: TableShape }
-  /** The main thread asks for the rows of a frame. */
+  /** The main thread requests the rows of a frame. */
   | { readonly type: 'read'; readonly frame: string }
   /** The database has the rows of the frame, so the thread forgets it. */
   | { readonly type: 'done'; readonly frame: string }
@@ -87,10 +87,10 @@ export type FromThread =
       readonly type: 'opened';
       readonly frames: readonly Frame[];
       readonly bytes: number;
-      /** How many frames cannot be read any more. */
+      /** How many frames are damaged. */
       readonly damaged: number;
     }
-  /** The bodies are written, not yet durable; the rows come along, so that nobody must read them. */
+  /** The bodies are written, but not yet durable; the message has their rows, so that they need not be read. */
   | {
       readonly type: 'written';
       readonly frames: readonly Frame[];
@@ -103,8 +103,8 @@ export type FromThread =
   | { readonly type: 'synced'; readonly ids: readonly number[] }
   /** Nothing of the bodies with these ids was taken; no ids: the probe failed. */
   | { readonly type: 'failed'; readonly ids: readonly number[]; readonly failure: Failure }
-  /** The rows of a frame as they are inserted; undefined when its file cannot be read any more. */
+  /** The rows of a frame as they are inserted; undefined when its file cannot be read. */
   | { readonly type: 'rows'; readonly frame: string; readonly text: Uint8Array | undefined }
-  /** The spool writes again or has deleted a file; it holds so many bytes now. */
+  /** The spool writes again or has deleted a file; `bytes` is its new size. */
   | { readonly type: 'freed'; readonly bytes: number }
   | { readonly type: 'closed' };

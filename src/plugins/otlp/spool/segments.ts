@@ -19,13 +19,13 @@ import { syncPath } from '../../../core/kernel/sync-path.ts';
 import { decodeContent, encodeFrame, framesOf, type Placed } from './frames.ts';
 import type { Frame } from './protocol.ts';
 
-/** A file takes frames until it has so many bytes. */
+/** Bytes after which a file takes no more frames. */
 const SEGMENT_BYTES = 8 * 1024 * 1024;
 /** The file being written is emptied when nothing of it is needed and it has at least this share of the limit. */
 const WORTH_EMPTYING = 1 / 1_000;
-/** What must find room before the disk counts as working again. */
+/** This much must be writable before the disk counts as working again. */
 const PROBE = Buffer.alloc(64 * 1024);
-/** Frames of which nothing is inserted yet, in all files. */
+/** The most frames that wait for their insert, in all files. */
 const MOST_FRAMES = 500_000;
 
 const sync = promisify(fdatasync);
@@ -68,7 +68,7 @@ export class Segments {
     return this.#segments.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** Frames of an earlier run that cannot be read any more; some may have been in the database. */
+  /** Damaged frames of an earlier run; some may have been in the database. */
   get damaged(): number {
     return this.#damaged;
   }
@@ -124,12 +124,12 @@ export class Segments {
     for (const { fd } of segments) await sync(fd);
   }
 
-  /** @returns undefined when it is needed no more */
+  /** @returns undefined when the frame is not needed any more */
   frame(id: string): Frame | undefined {
     return this.#of.get(id)?.open.get(id)?.frame;
   }
 
-  /** @returns the rows of a frame, one a line; undefined when the file does not give them any more */
+  /** @returns the rows of a frame, one a line; undefined when the file is damaged */
   read(id: string): Buffer | undefined {
     const segment = this.#of.get(id);
     const placed = segment?.open.get(id);
@@ -220,7 +220,7 @@ export class Segments {
     try {
       ftruncateSync(segment.fd, end);
     } catch {
-      this.#writing = undefined; // a reader stops at the part; later frames go into another file
+      this.#writing = undefined; // a reader stops at the incomplete frame; later frames go into another file
     }
   }
 
@@ -264,9 +264,9 @@ export function remove(file: string): void {
   rmSync(marksOf(file), { force: true });
 }
 
-/** Writes all parts, one behind the other. @param position bytes from the file's start @throws the error of the disk */
-function writeAll(fd: number, parts: readonly Buffer[], position: number): void {
-  const whole = Buffer.concat(parts);
+/** Writes buffers one behind another. @param position bytes from the file's start @throws the error of the disk */
+function writeAll(fd: number, buffers: readonly Buffer[], position: number): void {
+  const whole = Buffer.concat(buffers);
   for (let done = 0; done < whole.length; ) {
     done += writeSync(fd, whole, done, whole.length - done, position + done);
   }

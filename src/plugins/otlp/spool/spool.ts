@@ -93,7 +93,7 @@ export class Spool {
     Atomics.add(this.#shared, INSERTING, change);
   }
 
-  /** A frame is needed no more. */
+  /** A frame is not needed any more. */
   done(frame: string): void {
     this.#texts.release(frame);
     this.post({ type: 'done', frame });
@@ -164,16 +164,16 @@ export class Spool {
 
 /** The rows of frames on their way into the database: kept in memory since they were written, or read by the thread. */
 export class FrameTexts {
-  readonly #ask: (frame: string) => boolean;
+  readonly #request: (frame: string) => boolean;
   readonly #held = new Map<string, Uint8Array>();
   /** The newest text of each frame that is being inserted. An older one may still be read by an insert that was given up. */
   readonly #inUse = new Map<string, Uint8Array>();
-  readonly #asked = new Map<string, PromiseWithResolvers<Uint8Array | undefined>>();
+  readonly #requested = new Map<string, PromiseWithResolvers<Uint8Array | undefined>>();
   #bytes = 0;
 
-  /** @param ask has the thread read a frame; false when there is no thread */
-  constructor(ask: (frame: string) => boolean) {
-    this.#ask = ask;
+  /** @param request requests a frame from the thread; false when there is no thread */
+  constructor(request: (frame: string) => boolean) {
+    this.#request = request;
   }
 
   /** @param texts one of each frame */
@@ -200,17 +200,17 @@ export class FrameTexts {
         return Promise.resolve(held);
       }
     }
-    const asked = Promise.withResolvers<Uint8Array | undefined>();
-    this.#asked.set(id, asked);
-    if (!this.#ask(id)) this.fail('there is no thread');
-    return asked.promise;
+    const rows = Promise.withResolvers<Uint8Array | undefined>();
+    this.#requested.set(id, rows);
+    if (!this.#request(id)) this.fail('there is no thread');
+    return rows.promise;
   }
 
   /** The thread has read a frame. */
   received(frame: string, text: Uint8Array | undefined): void {
     if (text) this.#inUse.set(frame, text);
-    this.#asked.get(frame)?.resolve(text);
-    this.#asked.delete(frame);
+    this.#requested.get(frame)?.resolve(text);
+    this.#requested.delete(frame);
   }
 
   /** A frame is inserted, or lost. */
@@ -220,10 +220,10 @@ export class FrameTexts {
     if (text) free(text);
   }
 
-  /** Rejects all that the thread was asked for. */
+  /** Rejects all requests to the thread. */
   fail(reason: string): void {
-    for (const { reject } of this.#asked.values()) reject(new Error(reason));
-    this.#asked.clear();
+    for (const { reject } of this.#requested.values()) reject(new Error(reason));
+    this.#requested.clear();
   }
 }
 

@@ -18,11 +18,11 @@ import {
 } from './protocol.ts';
 import { Segments, SpoolFull } from './segments.ts';
 
-/** Decoding pauses while so many bytes of rows wait for the disk. */
+/** Decoding pauses while this many bytes of rows wait for the disk. */
 const MOST_WAITING = 4 * 1024 * 1024;
-/** Rows that are not in the database so long after their write are synced, ms. */
+/** Rows that are not in the database this long after their write are synced, ms. */
 const SYNC_AFTER_MS = 30;
-/** While so many inserts are under way, rows wait and go together with the next one. */
+/** While this many inserts are under way, rows wait for the next one. */
 const ENOUGH_INSERTS = 2;
 /** The longest that rows wait for others while inserts are under way, ms. */
 const LONGEST_WAIT_MS = 500;

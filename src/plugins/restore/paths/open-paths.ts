@@ -17,7 +17,7 @@ import { BackupPath } from './backup.ts';
 import { SnapshotPath } from './snapshot.ts';
 import { VolumePath } from './volume.ts';
 
-/** The ways to restore that there are here. */
+/** The restore paths that are configured. */
 export interface Paths {
   /** @throws HF_RESTORE_SCRATCH there is none */
   a(): RestorePath;

@@ -39,7 +39,7 @@ export class SnapshotPath implements RestorePath {
     const { live, collection } = stores;
     const listed = await this.#listed(signal);
     if (listed.length === 0 && wanted === undefined && stores.kind === 'embedded' && records) {
-      // A fresh clone has neither collection nor snapshot, and its first drill is to show something all the same.
+      // A new installation has neither collection nor snapshot, and its first drill makes both.
       progress.begin('making a first snapshot');
       await records.take(signal);
       listed.push(...(await this.#listed(signal)));

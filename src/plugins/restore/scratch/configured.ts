@@ -70,7 +70,7 @@ export class ConfiguredScratch implements ScratchStores {
     });
   }
 
-  /** The live store by another name holds nothing of ours, and is not even asked. */
+  /** Refuses the live store under another name, without a request to it. */
   async #isLive(): Promise<boolean> {
     const { refuse, url } = this.#options;
     try {

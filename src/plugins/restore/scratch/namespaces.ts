@@ -11,7 +11,7 @@ const POD: ClusterKind = { apiVersion: 'v1', kind: 'Pod' };
 const OWNED = { 'app.kubernetes.io/managed-by': 'holdfast', 'holdfast.dev/role': 'scratch' };
 const ID_LABEL = 'holdfast.dev/drill';
 const EXPIRES = 'holdfast.dev/expires';
-/** Waits of a container that do not pass by themselves soon enough. */
+/** Reasons of a waiting container that do not end by themselves in time. */
 const HOPELESS = ['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'CreateContainerConfigError'];
 
 interface NamespacesOptions {
@@ -35,7 +35,7 @@ export class ScratchNamespaces {
     return `holdfast-drill-${id}`.toLowerCase();
   }
 
-  /** Made, with its objects; what is there already is from the same drill. @throws HF_RESTORE_SCRATCH, HF_CLUSTER_* */
+  /** Makes a namespace with its objects; existing ones are from the same drill. @throws HF_RESTORE_SCRATCH, HF_CLUSTER_* */
   async create(id: string, objects: readonly ClusterObject[], signal: AbortSignal): Promise<void> {
     const { cluster, clock, expiryMs } = this.#options;
     const name = this.nameOf(id);
@@ -73,8 +73,8 @@ export class ScratchNamespaces {
       const reason = `no pod of namespace ${namespace} is ready after ${readyMs / 1_000} s`;
       throw new RestoreError('HF_RESTORE_SCRATCH', { reason });
     }
-    const known = this.#forwards.get(id);
-    const forward = known ?? (await cluster.forward(namespace, pod.metadata.name, REST_PORT, signal));
+    const open = this.#forwards.get(id);
+    const forward = open ?? (await cluster.forward(namespace, pod.metadata.name, REST_PORT, signal));
     this.#forwards.set(id, forward);
     return `http://127.0.0.1:${forward.port}`;
   }
@@ -86,11 +86,11 @@ export class ScratchNamespaces {
     this.#forwards.delete(id);
     const name = this.nameOf(id);
     const found = await cluster.get(NAMESPACE, name, undefined, signal);
-    // What bears no mark of this drill is somebody else's, and never removed.
+    // A namespace without the mark of this drill belongs to somebody else, and is never removed.
     if (!found || !isMarked(found, id)) return;
     await cluster.delete(NAMESPACE, name, undefined, signal);
     const gone = async () => ((await cluster.get(NAMESPACE, name, undefined, signal)) ? undefined : true);
-    // Without an end of its own: the effect has a deadline, and only what is gone is gone.
+    // This wait has no limit of its own, because the effect has a deadline.
     await until(gone, { clock, everyMs: pollMs, withinMs: Number.POSITIVE_INFINITY, signal });
   }
 

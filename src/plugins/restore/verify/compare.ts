@@ -27,8 +27,8 @@ export interface CompareOptions {
 
 /**
  * Compares a restored collection with what was recorded of it, and with the live store as it is now (B4): exact counts,
- * seeded points whole, every payload, vectors of a sample. A checksum is never asked for. What is held in memory does not
- * grow with the collection.
+ * seeded points whole, every payload, vectors of a sample. Checksums are not used. The memory that it needs does not grow
+ * with the collection.
  *
  * @throws HF_MEMORY_*, HF_RESTORE_FAILED the collection is not there
  */
@@ -60,7 +60,7 @@ export async function compare(options: CompareOptions): Promise<Report> {
   return { ...facts, ...verdictOf(facts) };
 }
 
-/** Who says what the count must be: the record, else what was there during the copy, else the live store of now. */
+/** The expected count: by the record, or else the live store during the copy, or else the live store now. */
 function expectedOf({ record, copied }: CompareOptions, before: number, after: number): Report['expected'] {
   if (record) return { from: 'record', least: record.count, most: record.count };
   if (copied) return { from: 'copy', ...copied };
@@ -135,10 +135,10 @@ async function compareVectors(
     ]);
     const now = new Map(lives.map((point) => [point.id, point]));
     for (const point of others) {
-      const known = now.get(point.id);
-      if (!known) continue;
+      const current = now.get(point.id);
+      if (!current) continue;
       compared += 1;
-      if (!sameVector(known, point)) differences.changed(point.id);
+      if (!sameVector(current, point)) differences.changed(point.id);
     }
     progress.at(from + batch.length);
   }
@@ -154,8 +154,8 @@ const SAYS = {
 } as const;
 
 /**
- * Whether the restore is proven. What a record, or the copying, has fixed decides alone: the live store of today may be
- * another one by right. Where nobody has recorded anything, the live store is the only witness.
+ * Whether the restore is proven. A count that was recorded, or taken during the copy, decides alone, because
+ * the live store may have changed since. Without one, the restored collection must equal the live store.
  */
 export function verdictOf(facts: Facts): Pick<Report, 'ok' | 'verdict'> {
   const faults = [...faultsOf(facts)];

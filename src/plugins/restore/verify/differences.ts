@@ -8,8 +8,8 @@ type Kind = keyof Report['differences'];
 const BATCH = 100;
 
 /**
- * What two collections differ in, counted whole and listed up to a bound. Before a difference counts, the live store is
- * asked once more: a point that is another one by now was being written, and says nothing of the restore.
+ * What two collections differ in, counted whole and listed up to a bound. Before a difference counts, the point is read
+ * from the live store once more: if it changed meanwhile, it says nothing about the restore.
  */
 export class Differences {
   readonly #live: MemoryStore;
