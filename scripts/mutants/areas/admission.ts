@@ -93,12 +93,6 @@ const area: Area = {
       find: "throw new CoreError('HF_HTTP_ORIGIN');",
       put: '',
     },
-    {
-      breaks: 'an empty token of a surface admits an empty token',
-      tests: ['core/host/http/admission'],
-      find: "|| $1 === '') return false;",
-      put: ') return false;',
-    },
   ],
   automatic: {
     sources: [

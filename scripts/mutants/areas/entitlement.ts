@@ -70,8 +70,8 @@ const area: Area = {
       put: 'return true ? {}',
     },
     {
-      breaks: 'G7: a relay route admits without the identity of the caller',
-      id: 'G7',
+      breaks: 'G8: a relay route admits without the identity of the caller',
+      id: 'G8',
       find: "return { rule: 'identity_required' };",
       put: '{}',
     },

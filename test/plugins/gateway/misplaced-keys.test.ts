@@ -61,7 +61,7 @@ function expected(route: string, admission: Admission, authorization: Authorizat
   return { status: refused ? 401 : 200, alert: found !== undefined };
 }
 
-test('[G9,G25,G19] every combination of headers: what is refused, what is told, and that no key gets anywhere', async (t) => {
+test('[G3,G9,G25,G19] every combination of headers: what is refused, what is told, and that no key gets anywhere', async (t) => {
   const upstream = await startUpstream(t, true);
   const masterKeyFile = secretFile(t, MASTER);
   const tokenFile = secretFile(t, 'token.of.the.gateway');

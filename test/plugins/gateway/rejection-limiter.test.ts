@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import test from 'ava';
+import { actorRef } from '../../../src/core/kernel/ids.ts';
 import { credentialFree } from '../../../src/plugins/gateway/index.ts';
 import { admission, initialize, Rig } from './rig.ts';
 
@@ -24,6 +25,8 @@ test('[G19,C2] a stranger who goes on and on is recorded to the last request, an
     200,
   );
   t.true(records.length < 80, String(records.length));
+  const { context } = rig.runtime.services.actors.snapshot(actorRef('gateway.admission', 'all')) ?? {};
+  t.like(context, { counts: { unknown_key: 200 } });
   t.true((await rig.records()).length - before < 200);
   t.like(records.at(-1), { rule: 'unknown_key', path: url });
 });

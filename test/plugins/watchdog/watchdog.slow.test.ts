@@ -8,6 +8,7 @@ import {
   type ColumnarDatabase,
   ColumnarDatabaseToken,
 } from '../../../src/core/contracts/columnar-database.ts';
+import { type JobRun, jobRun } from '../../../src/core/contracts/jobs.ts';
 import { type RunTrouble, runTrouble } from '../../../src/core/contracts/uptime.ts';
 import { resolveConfig } from '../../../src/core/host/config/resolve.ts';
 import { createLogger } from '../../../src/core/host/logging/logger.ts';
@@ -98,7 +99,7 @@ const row = (ageSeconds: number) => ({
 });
 
 test.serial(
-  '[O6,O10,O12] the embedded database: fresh, fed, stale and drifted are told apart, and each line is stored',
+  '[O6,O10,O12,O14] the embedded database: fresh, fed, stale and drifted are told apart, and each line is stored',
   async (t) => {
     const pushed: URL[] = [];
     const push = await serve(t, (request, response) => {
@@ -106,6 +107,10 @@ test.serial(
       response.end('{"ok":true}');
     });
     const { run, database, runtime, troubles } = await rig(t, { push, options: { signals: ['otel_logs'] } });
+    const ends: JobRun[] = [];
+    runtime.services.bus.subscribe(jobRun, 'ends', ({ payload }) => {
+      if (payload.phase === 'ended') ends.push(payload);
+    });
 
     const fresh = await run();
     t.deepEqual(fresh.lines, ['stale=0s drift=0', '{"ok":true}'], 'no producer yet is no fault');
@@ -121,8 +126,10 @@ test.serial(
       /^HEALTH CHECK FAILED: ingest: asked the age of the newest row of otel_logs, got 4\d\d s, more than 300 s, since 20/,
     );
     t.is(pushed.length, 1, 'no heartbeat');
+    t.like(ends.at(-1), { outcome: 'succeeded' }, 'the run went well, and the stack is not well');
     t.like(troubles, [{ monitor: 'clickstack-watchdog', outcome: 'unhealthy', text: stale.lines[0] }]);
     t.like(runtime.health().watchdog, { ok: false });
+    t.regex((runtime.health().watchdog as any).reason, /^no heartbeat: HEALTH CHECK FAILED/);
     t.regex(
       (runtime.health().watchdog as any).lastRun,
       /exit 0 \(says how the run went, not how the stack is\)/,
@@ -161,6 +168,18 @@ test.serial(
     );
   },
 );
+
+test('[O10] unless configured it checks every 5 minutes, and 300 s are too old', (t) => {
+  const { plugins } = resolveConfig({ plugins: [watchdog()] }, { env: {} });
+  const logger = createLogger({ level: 'silent' });
+  const { registrations } = createRuntime({ plugins, dataDir: tempDir(t), logger });
+  const due = registrations.schedules.filter(({ topic }) => topic === watchdogDue);
+  t.deepEqual(
+    due.map(({ cron }) => cron),
+    ['*/5 * * * *'],
+  );
+  t.is(plugins.find(({ definition }) => definition.name === 'watchdog')?.options.staleAfter, 300);
+});
 
 test.serial('[O10] a declared producer that never sent is a fault', async (t) => {
   const push = await serve(t, (_, response) => response.end('{"ok":true}'));
