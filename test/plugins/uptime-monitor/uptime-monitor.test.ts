@@ -45,9 +45,15 @@ async function rig(
   {
     dir = tempDir(t),
     clock = new VirtualClock(),
+    hasOwn = false,
     monitors = [watchdog],
     ...rest
-  }: Options & { dir?: string; clock?: VirtualClock } = {},
+  }: Options & {
+    dir?: string;
+    clock?: VirtualClock;
+    /** With the monitors that the plugin lists unless configured. */
+    hasOwn?: boolean;
+  } = {},
 ): Promise<Rig & { dir: string }> {
   let client: UptimeMonitor | undefined;
   const probe = definePlugin({
@@ -60,7 +66,7 @@ async function rig(
     register() {},
   });
   const lines: string[] = [];
-  const entries = [uptime(), uptimeMonitor({ port: 0, monitors, ...rest }), probe()];
+  const entries = [uptime(), uptimeMonitor({ port: 0, ...(!hasOwn && { monitors }), ...rest }), probe()];
   const { plugins } = resolveConfig({ plugins: entries }, { env: {} });
   const logger = createLogger({
     level: 'debug',
@@ -153,6 +159,25 @@ test('[O16] a push is taken by any method, and each way to fail has its own msg 
   await settled();
   t.false(lines.join('').includes(token()), 'no log line holds a token');
   t.is((await fetch(`${url}/status/none`)).status, 404);
+});
+
+test('[O16] unless configured: the watchdog is DOWN after 600 s, the reconciler after 300 s, on the port of Uptime Kuma', async (t) => {
+  const { push, pass, json, token } = await rig(t, { hasOwn: true });
+  const names = ['clickstack-watchdog', 'router-ula'];
+  const states = () =>
+    Promise.all(names.map(async (name) => (await json(`/status/${name}.json`)).monitors[0].state));
+  for (const name of names) t.deepEqual((await push('status=up', token(name))).body, { ok: true });
+  await pass(299);
+  t.deepEqual(await states(), ['up', 'up']);
+  await pass(2);
+  await pass(1);
+  t.deepEqual(await states(), ['late', 'down']);
+  await pass(297);
+  t.deepEqual(await states(), ['late', 'down']);
+  await pass(3);
+  t.deepEqual(await states(), ['down', 'down']);
+  const [plugin] = resolveConfig({ plugins: [uptimeMonitor()] }, { env: {} }).plugins;
+  t.is(plugin?.options.port, 3001);
 });
 
 test('[O16] silence is DOWN after 600 s, told once with what the last run came to, and a beat resolves it', async (t) => {

@@ -46,7 +46,7 @@ const client = (url: string | undefined, rest: Partial<PushClientOptions> = {}) 
     ...rest,
   });
 
-test('[O15] a push is a GET with status, msg and ping, below the base, and counts on a 2xx with {"ok":true}', async (t) => {
+test('[O15,R27] a push is a GET with status, msg and ping, below the base, and counts on a 2xx with {"ok":true}', async (t) => {
   const { asked, url, port } = await monitor(t, (_, response) => response.end('{"ok":true,"more":1}'));
   t.deepEqual(await client(`${url}/kuma/`).push('m', beat), { kind: 'delivered', status: 200 });
   t.deepEqual(asked, [
@@ -63,7 +63,7 @@ test('[O15] a push is a GET with status, msg and ping, below the base, and count
   t.is(query.get('ping'), '0', 'a ping is a non-negative integer');
 });
 
-test('[O15] the body of every other answer is kept without the token, and a 404 is not blamed on it', async (t) => {
+test('[O15,R27] the body of every other answer is kept without the token, and a 404 is not blamed on it', async (t) => {
   const cases: [status: number, body: string, expected: object][] = [
     [
       404,
@@ -74,6 +74,7 @@ test('[O15] the body of every other answer is kept without the token, and a 404 
     [502, '<html>bad gateway</html>', { body: '<html>bad gateway</html>' }],
     [200, '{"ok":false}', { body: '{"ok":false}' }],
     [200, 'welcome', { body: 'welcome' }],
+    [500, '{"ok":true}', { body: '{"ok":true}' }],
     [404, `{"ok":false,"msg":"no ${TOKEN} here"}`, { msg: 'no [token] here' }],
     [404, `cannot GET /api/push/${TOKEN}`, {}],
   ];
@@ -83,6 +84,11 @@ test('[O15] the body of every other answer is kept without the token, and a 404 
     t.like(answer, { kind: 'refused', status, exitStatus: 8, ...expected }, body);
     t.notRegex(JSON.stringify(answer), new RegExp(`${TOKEN}|bad token`, 'i'));
   }
+  const { url } = await monitor(t, (request, response) =>
+    response.writeHead(200, { 'x-asked': String(request.url) }).end('{"ok":true}'),
+  );
+  const { headers } = await client(url).send('m', beat);
+  t.true(headers.includes('x-asked: /api/push/[token]?status=up&msg=stale%3D4s+drift%3D0&ping=12'));
 });
 
 test('[R27] a redirect is an answer, and is not followed', async (t) => {
@@ -215,7 +221,7 @@ test('[R27] options name a base and an address, and nothing that holds a token o
   }
 });
 
-test('[O15] an answer that is cut inside the token shows no part of the token', async (t) => {
+test('[O15,R27] an answer that is cut inside the token shows no part of the token', async (t) => {
   const token = TOKEN.padEnd(256, 'x');
   for (const shown of [8, 100, 255]) {
     // A character of two bytes makes the text shorter than the bytes that were read.
