@@ -183,7 +183,7 @@ export function isMissed(now: number, due: number, lastRun: number): boolean {
 /**
  * Findings about backups that were all made successfully, as sentences for a person.
  *
- * @param version the version that the live store reports, when it was asked
+ * @param version the version that the live store reports, if it answered
  */
 export function backupFindings(
   {
@@ -212,7 +212,7 @@ export function backupFindings(
   }
   if (isOnlyGood) {
     findings.push(
-      `of ${listed} that are kept only ${newest?.name} is known to be good: the retention removes the others`,
+      `only ${newest?.name} of the ${listed} kept backups is recorded as good: the retention removes the others`,
     );
   }
   if (newest && oldest && hasNotGrown(newest, oldest)) {

@@ -134,13 +134,13 @@ export class LiveSchema {
        AND startsWith(table, 'otel_') AND default_kind NOT IN ('ALIAS', 'MATERIALIZED') ORDER BY position`,
       { database },
     );
-    const known = new Map<SignalTable, TableSchema | HoldfastError>(faults);
+    const schemas = new Map<SignalTable, TableSchema | HoldfastError>(faults);
     for (const table of SIGNAL_TABLES) {
       const found = tables.get(table);
       if (!found) continue;
       const own = columns.filter((column) => column.table === table);
       const types = new Map(own.map(({ name, type }) => [String(name), String(type)]));
-      known.set(table, {
+      schemas.set(table, {
         table,
         engine: found.engine,
         isOurs: ourComment(found.comment) !== undefined,
@@ -149,7 +149,7 @@ export class LiveSchema {
         attribute: (column, key) => attribute(types.get(column), column, key),
       });
     }
-    return known;
+    return schemas;
   }
 
   /** Each step may be repeated, by this process or by another one at the same time. */

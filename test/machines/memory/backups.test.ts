@@ -376,7 +376,7 @@ test('[B7] doctor finds backups that do not grow, are of another version, or are
     found([one('b', 200, 1_000), one('a', 100, 1_000)]).join(),
     /do not grow: 100 points in 1000 bytes/,
   );
-  t.regex(found([one('b', 1, 1)], { listed: 3 }).join(), /of 3 that are kept only b is known to be good/);
+  t.regex(found([one('b', 1, 1)], { listed: 3 }).join(), /only b of the 3 kept backups is recorded as good/);
   t.regex(found([one('b', 1, 1)], {}, '1.20.0').join(), /b is of version 1.19.0, and the store has 1.20.0/);
   t.regex(found([], { vanished: ['a'] }).join(), /somebody else deleted the good backup a/);
   t.deepEqual(found([], {}, '1.20.0'), []);

@@ -2,6 +2,10 @@
  * Writes rows as lines of `JSONCompactEachRow`, for the table as it really is: columns that it lacks are left out, times
  * get the precision of their column, names of kinds their prefix. The lines go into the database unchanged, so the main
  * thread never touches a row.
+ *
+ * A fast path in place of the client's own insert of objects (`JSONEachRow`). Its row in docs/performance.md is `otlp`,
+ * "JSON, 1,000 spans a request": 45,498 spans a second by this path, received and decoded, and 18,435 where the client
+ * inserts the same decoded rows as objects.
  */
 
 import type { TableShape } from '../../../core/contracts/columnar-database.ts';
